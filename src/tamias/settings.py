@@ -304,7 +304,7 @@ class SinksSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where versions are stored."""
+    """Where versions are stored, and what becomes one."""
 
     store: Annotated[
         str | None,
@@ -329,6 +329,9 @@ class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True):
             ge=0,
         ),
     ] = 60.0
+    suspicious_days: Annotated[
+        float, _about("days after which a response that stays suspicious becomes a version", ge=0)
+    ] = 7.0
 
 
 class ScheduleSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,18 +7,32 @@ from tamias.cli.console.options import CommonOptions, archive_at, common, say, s
 
 @click.command()
 @click.argument("url")
+@click.option(
+    "--suspicious", is_flag=True, help="List suspicious responses, which are stored but not versions."
+)
 @common
-def command(place: CommonOptions, url: str) -> None:
+def command(place: CommonOptions, url: str, *, suspicious: bool) -> None:
     """Lists the versions of a resource, oldest first. URL can also be the id of the resource.
 
     Example: tamias versions https://example.org/data.csv --json
     """
     from tamias.archive.moments import rfc3339
-    from tamias.archive.reader.descriptions import describe_version
+    from tamias.archive.reader.descriptions import describe_suspect, describe_version
+    from tamias.archive.versions.resources import SuspectOf, read_suspects
 
     with archive_at(place) as archive:
         resource = archive.resource(url)
         versions = archive.versions(resource.id)
+        suspects = read_suspects(archive.session, resource.id) if suspicious else []
+    if suspicious:
+        found = [describe_suspect(SuspectOf(resource.id, resource.url, each)) for each in suspects]
+        if place.json:
+            say_json(found)
+            return
+        say(f"{resource.url} ({resource.state})")
+        for each in found:
+            say(f"{each.captured_at}  {each.byte_size:>14,}  {each.media_type or '?'}  {each.suspicious}")
+        return
     if place.json:
         say_json([describe_version(version) for version in versions])
         return

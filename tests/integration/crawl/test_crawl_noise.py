@@ -1,6 +1,7 @@
 """What a capture says of a version: why it is noise, also after an upgrade. The diff says the same."""
 
 import json
+from contextlib import closing
 from functools import partial
 from hashlib import sha256
 
@@ -75,7 +76,7 @@ def test_a_workbook_that_was_saved_again_is_noise_and_a_changed_cell_is_told_by_
 def test_a_fingerprint_of_an_earlier_version_of_tamias_makes_no_new_content(tamias, site, serving):
     serving("/c.csv", table(ROWS), "text/csv")
     database = Database(tamias.data, create=False)
-    with database.session() as session:
+    with closing(database.session()) as session:
         earlier = sha256(b"by other rules").digest()
         session.transact(
             lambda cursor: cursor.execute("UPDATE resource SET fingerprint = %s, items = NULL", (earlier,))

@@ -10,6 +10,9 @@ from urllib.parse import quote
 
 import pytest
 
+from tamias.archive.versions.resources import NewVersion, add_suspects
+from tamias.model.capture import new_capture_id
+
 CSV = "http://data.example/a.csv"
 QUERIED = "http://data.example/export?format=csv&year=2026"
 NEWEST = b"a,b\n1,4\n5,6\n"
@@ -341,3 +344,43 @@ def test_a_zip_tells_of_what_could_not_be_given(client, filled):
 
 def test_a_zip_of_a_type_that_is_not_there_is_not_found(client):
     assert client.get(f"{API}/get/files/type/application/absent").status_code == 404
+
+
+def test_a_version_says_why_it_is_noise_also_among_the_changes_and_events(client, filled):
+    url = "http://noise.example/a.csv"
+    name = filled.put(url, b"a,b\n1,2\n", b"a;b\n1;2\n")
+    filled.run(
+        "UPDATE version SET noise = 'delimiter ; instead of ,' WHERE resource = %b AND number = 2", name
+    )
+    versions = client.get(f"{API}/versions?url={url}").json()["items"]
+    assert [each["noise"] for each in versions] == [None, "delimiter ; instead of ,"]
+    assert [each["suspicious"] for each in versions] == [None, None]
+    changes = client.get(f"{API}/changes?dataset={name}").json()["items"]
+    assert [(each["kind"], each["noise"]) for each in changes] == [
+        ("noise", "delimiter ; instead of ,"),
+        ("new", None),
+    ]
+
+
+def test_suspicious_responses_are_listed_of_one_resource_and_of_all(client, filled):
+    names = [filled.put(f"http://lie.example/{n}.csv", b"a\n1\n") for n in range(3)]
+
+    def lie(name, at):
+        return NewVersion(
+            resource=name, captured_at=at, sha256="ab" * 32, byte_size=7, media_type="text/csv",
+            told_type=None, fingerprint=None, noise=None, capture=str(new_capture_id(at)),
+        )  # fmt: skip
+
+    told = [(lie(name, 2_000_000_000_000 + at), f"lie {at}") for at, name in enumerate(names * 2)]
+    filled.session.transact(lambda cursor: add_suspects(cursor, told))
+    found = everything(client, f"{API}/versions?suspicious=1", 4)
+    assert [each["suspicious"] for each in found][:6] == [f"lie {at}" for at in range(5, -1, -1)]
+    assert (found[0]["number"], found[0]["url"], found[0]["dataset"]) == (
+        None,
+        "http://lie.example/2.csv",
+        names[2],
+    )
+    one = everything(client, f"{API}/versions?suspicious=1&url=http://lie.example/1.csv", 1)
+    assert [each["suspicious"] for each in one] == ["lie 4", "lie 1"]
+    assert client.get(f"{API}/versions?suspicious=1&cursor=nonsense").status_code == 400
+    assert client.get(f"{API}/versions").status_code == 400

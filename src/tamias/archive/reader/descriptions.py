@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from tamias.archive.moments import rfc3339
+from tamias.archive.versions.resources import SuspectOf
 from tamias.model.resource import LastError, Resource, Source, State, Version
 
 SERVED_AT = "http://127.0.0.1:8080"
@@ -27,6 +28,24 @@ class VersionDescription(msgspec.Struct, frozen=True, kw_only=True):
     """Why it was suspicious before it was accepted because it stayed; null where it never was."""
     download: str
     """Where the service gives it out."""
+
+
+class ListedVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """A version; or a suspicious response, which has no number and says of which resource it is."""
+
+    id: str | None = None
+    number: int | None = None
+    captured_at: str
+    sha256: str
+    byte_size: int
+    media_type: str | None
+    told_type: str | None = None
+    noise: str | None = None
+    suspicious: str | None
+    download: str | None = None
+    dataset: str | None = None
+    """The id of the resource."""
+    url: str | None = None
 
 
 class ErrorDescription(msgspec.Struct, frozen=True):
@@ -69,6 +88,20 @@ def describe_version(version: Version, served_at: str = SERVED_AT) -> VersionDes
         noise=version.noise,
         suspicious=version.suspicious,
         download=f"{served_at}/api/v1/get/file/id/{version.id}",
+    )
+
+
+def describe_suspect(found: SuspectOf) -> ListedVersion:
+    """A suspicious response as JSON tells it."""
+    each = found.suspect
+    return ListedVersion(
+        dataset=found.resource,
+        url=found.url,
+        captured_at=rfc3339(each.seen_at),
+        sha256=each.sha256,
+        byte_size=each.byte_size,
+        media_type=each.media_type,
+        suspicious=each.reason,
     )
 
 

@@ -9,6 +9,12 @@ from tamias.model.capture import Outcome
 MOST_SHARED = 4
 """Resources of one host that may have the same body before it is taken for an error page."""
 
+LOST_FROM = 20
+"""Items from which on a version is missed when nearly all of them are gone."""
+
+LOST_SHARE = 20
+"""One item of so many is left, or fewer."""
+
 SHARED_BYTES = 1 << 20
 """A larger body is hardly an error page, however many have it."""
 
@@ -23,7 +29,7 @@ class AttemptMeaning(StrEnum):
     """Other bytes, the same content."""
     UNCHANGED = "unchanged"
     SUSPECT = "suspect"
-    """Not believed: the version before stays the current one."""
+    """Suspicious: the version before stays the current one."""
     GONE = "gone"
     FAILED = "failed"
     """Nothing can be said."""
@@ -40,6 +46,14 @@ class Came(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: str | None = None
     shared_by: int = 0
     """Other resources of the host with the same body."""
+    items: int | None = None
+    """Rows, statements or items in it, where they were counted."""
+    counted: str = "items"
+    """What was counted."""
+    error: str | None = None
+    """What it says, where it is an error message and nothing else."""
+    at: int = 0
+    """When it came, in milliseconds."""
 
 
 class KnownState(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,17 +63,28 @@ class KnownState(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: str | None = None
     media_type: str | None = None
     expected: str | None = None
+    items: int | None = None
+    """Rows, statements or items in the current version."""
+    suspicious: str | None = None
+    """Why the current version was suspicious before it was accepted."""
+    suspicious_since: int | None = None
+    """Since when responses are suspicious, one after another, in milliseconds."""
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """The meaning, and why it is not believed, if so."""
+    """The meaning, and why it is suspicious, if so."""
 
     meaning: AttemptMeaning
     reason: str | None = None
+    accepted: str | None = None
+    """Why it was suspicious, where it is taken for a version because it stayed."""
 
 
-def judge(came: Came, known: KnownState) -> Judgement:
-    """A page where data was expected, or a body shared by many, is not believed; an error says nothing."""
+def judge(came: Came, known: KnownState, patience_ms: int | None = None) -> Judgement:
+    """An error message or a page in place of data, nearly all rows lost, a body shared by many: suspicious.
+
+    What stays suspicious for longer than `patience_ms` is taken for what the resource has become.
+    """
     if came.outcome is Outcome.GONE:
         return Judgement(AttemptMeaning.GONE)
     if came.outcome is Outcome.UNCHANGED:
@@ -70,10 +95,12 @@ def judge(came: Came, known: KnownState) -> Judgement:
         return Judgement(AttemptMeaning.UNCHANGED)
     doubt = _doubt(came, known)
     if doubt is not None:
-        return Judgement(AttemptMeaning.SUSPECT, doubt)
+        since = known.suspicious_since
+        if patience_ms is None or since is None or came.at - since < patience_ms:
+            return Judgement(AttemptMeaning.SUSPECT, doubt)
     if known.fingerprint is not None and came.fingerprint == known.fingerprint:
-        return Judgement(AttemptMeaning.NOISE)
-    return Judgement(AttemptMeaning.CHANGED)
+        return Judgement(AttemptMeaning.NOISE, accepted=doubt)
+    return Judgement(AttemptMeaning.CHANGED, accepted=doubt)
 
 
 def _doubt(came: Came, known: KnownState) -> str | None:
@@ -84,4 +111,15 @@ def _doubt(came: Came, known: KnownState) -> str | None:
         return "empty, and was not before"
     if came.shared_by >= MOST_SHARED and came.size <= SHARED_BYTES:
         return f"the same body as {came.shared_by} other resources of the host"
-    return None
+    # A resource that was accepted with such content may have more of it.
+    return _lost(came, known) if known.suspicious is None else None
+
+
+def _lost(came: Came, known: KnownState) -> str | None:
+    if came.error is not None:
+        return f"an error message: {came.error}"
+    if came.items is None or known.items is None or known.items < LOST_FROM:
+        return None
+    if came.items * LOST_SHARE > known.items:
+        return None
+    return f"{came.items:,} {came.counted}, where the version before has {known.items:,}"

@@ -11,6 +11,7 @@ from tamias.database.connect import Cursor, Session
 from tamias.database.row_schema import RowSchema
 from tamias.database.sql import statements
 from tamias.model.capture import Column
+from tamias.model.item import NEVER
 from tamias.model.resource import LastError, Resource, Source, State, Version
 
 _SQL = statements("tamias.archive.versions", "resources.sql")
@@ -73,6 +74,8 @@ class VisitNote(msgspec.Struct, frozen=True, kw_only=True):
     visited_at: Annotated[int | None, Column("int8")] = None
     trouble: Annotated[str | None, Column("text")] = None
     """Why the visit brought nothing, if so."""
+    suspicious: Annotated[bool | None, Column("bool")] = None
+    """Whether what came was suspicious; None where nothing came."""
 
 
 _VERSIONS = RowSchema(NewVersion, "version")
@@ -99,7 +102,7 @@ class WatchedResource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Suspect(msgspec.Struct, frozen=True):
-    """A body that was not believed."""
+    """A suspicious response: stored, but not a version."""
 
     seen_at: int
     sha256: str
@@ -263,8 +266,25 @@ def read_named_versions(session: Session, versions: Sequence[str]) -> list[tuple
 
 
 def read_suspects(session: Session, resource: str) -> list[Suspect]:
-    """What was not believed of a resource."""
+    """The suspicious responses of a resource."""
     return [Suspect(*row) for row in session.fetch_all(_SQL["read_suspects"], {"resource": resource})]
+
+
+class SuspectOf(msgspec.Struct, frozen=True):
+    """A suspicious response, and the resource it is of."""
+
+    resource: str
+    url: str
+    suspect: Suspect
+
+
+def page_of_suspects(
+    session: Session, resource: str | None, limit: int, before: tuple[int, str] = (NEVER, "")
+) -> list[SuspectOf]:
+    """Suspicious responses of one resource or of all, the newest first, before a given time and resource."""
+    asked = {"resource": resource, "limit": limit, "at": before[0], "before": before[1]}
+    rows = session.fetch_all(_SQL["page_suspects"], asked)
+    return [SuspectOf(name, url, Suspect(*suspect)) for name, url, *suspect in rows]
 
 
 def _columns(new: Iterable[tuple[Resource, str]]) -> dict[str, list[Any]]:
@@ -292,12 +312,15 @@ def _source_columns(pairs: dict[tuple[str, str], Source]) -> dict[str, list[Any]
 
 def _watched(row: Sequence[Any]) -> Watched:
     (identifier, url, host, state, expected, importance, versions, digest, fingerprint, media_type, history,
-     visited_at, fails, hint_at, frequency, every, wanted_at) = row  # fmt: skip
+     visited_at, fails, hint_at, frequency, every, wanted_at, items, suspicious, since) = row  # fmt: skip
     known = KnownState(
         sha256=digest.hex() if digest else None,
         fingerprint=fingerprint.hex() if fingerprint else None,
         media_type=media_type,
         expected=expected,
+        items=items,
+        suspicious=suspicious,
+        suspicious_since=since,
     )
     return Watched(
         id=identifier, url=url, host=host, state=state, importance=importance, versions=versions, known=known,

@@ -39,7 +39,7 @@ SET portal = coalesce(excluded.portal, source.portal), title = coalesce(excluded
 SELECT resource.resource, resource.url, resource.host, resource.state, resource.expected, resource.importance,
        resource.versions, resource.sha256, resource.fingerprint, resource.media_type, resource.history,
        resource.visited_at, resource.fails, resource.hint_at, resource.frequency, resource.every,
-       resource.wanted_at
+       resource.wanted_at, resource.items, resource.suspicious, resource.suspicious_since
 FROM resource WHERE resource.resource = ANY(%(resource)b::text[])
 
 -- name: count_shared
@@ -104,10 +104,13 @@ SET state = CASE WHEN resource.state = 'stopped' THEN 'stopped' ELSE seen.state 
     next_visit = CASE WHEN resource.state = 'stopped' THEN NULL
                       ELSE coalesce(seen.next_visit, resource.next_visit) END,
     fails = seen.fails, trouble = seen.trouble, error = coalesce(seen.trouble, resource.error),
-    error_at = CASE WHEN seen.trouble IS NULL THEN resource.error_at ELSE seen.now END
+    error_at = CASE WHEN seen.trouble IS NULL THEN resource.error_at ELSE seen.now END,
+    suspicious_since = CASE WHEN seen.suspicious THEN coalesce(resource.suspicious_since, seen.now)
+                            WHEN seen.suspicious IS NULL THEN resource.suspicious_since END
 FROM unnest(%(resource)b::text[], %(state)b::text[], %(now)b::int8[], %(next_visit)b::int8[], %(fails)b::int4[],
-            %(history)b::bytea[], %(change_rate)b::float8[], %(visited_at)b::int8[], %(trouble)b::text[])
-     AS seen (resource, state, now, next_visit, fails, history, change_rate, visited_at, trouble)
+            %(history)b::bytea[], %(change_rate)b::float8[], %(visited_at)b::int8[], %(trouble)b::text[],
+            %(suspicious)b::bool[])
+     AS seen (resource, state, now, next_visit, fails, history, change_rate, visited_at, trouble, suspicious)
 WHERE resource.resource = seen.resource
 
 -- name: promise_visits
@@ -194,6 +197,15 @@ JOIN version ON version.resource = named.resource AND version.number = named.num
 -- Bodies of a resource that were not believed, oldest first.
 SELECT suspect.seen_at, encode(suspect.sha256, 'hex'), suspect.byte_size, suspect.media_type, suspect.reason
 FROM suspect WHERE suspect.resource = %(resource)b::text ORDER BY suspect.seen_at
+
+-- name: page_suspects
+-- Suspicious responses of all resources, the newest first, after a given one.
+SELECT suspect.resource, resource.url, suspect.seen_at, encode(suspect.sha256, 'hex'), suspect.byte_size,
+       suspect.media_type, suspect.reason
+FROM suspect JOIN resource ON resource.resource = suspect.resource
+WHERE (%(resource)b::text IS NULL OR suspect.resource = %(resource)b::text)
+  AND (suspect.seen_at, suspect.resource) < (%(at)b::int8, %(before)b::text COLLATE "C")
+ORDER BY suspect.seen_at DESC, suspect.resource DESC LIMIT %(limit)b::int4
 
 -- name: stop_resources
 -- No longer under watch; what is kept is kept.

@@ -103,7 +103,7 @@ def _of_rows(stored: Stored) -> tuple[bytes, int]:
         found = _rows_of(table)
     except Unreadable:
         found = _rows_of(table.without_quotes())
-    return found.digest(), found.count
+    return found.digest(), max(0, found.count - table.rows_above)
 
 
 def _rows_of(table: FileTable) -> _Multiset:
@@ -128,8 +128,9 @@ _packed = msgspec.msgpack.Encoder().encode
 def _of_sheets(stored: Stored) -> tuple[bytes, int]:
     with opened_workbook(stored.source) as sheets:
         found = {name: _rows_of(table) for name, table in sheets.items()}
+        above = sum(table.rows_above for table in sheets.values())
     told = sorted((name, rows.digest()) for name, rows in found.items())
-    return _packed(told), sum(rows.count for rows in found.values())
+    return _packed(told), max(0, sum(rows.count for rows in found.values()) - above)
 
 
 def _of_json(stored: Stored) -> tuple[bytes, int]:

@@ -32,8 +32,13 @@ class FileTable(msgspec.Struct, frozen=True):
 
     def rows(self) -> Iterator[list[str]]:
         """The rows below the header, all of one width. Raises `Unreadable`."""
-        for row in islice(self.all_rows(), len(self.above) + (self.header is not None), None):
+        for row in islice(self.all_rows(), self.rows_above, None):
             yield row if len(row) == self.width else self._fitted(row)
+
+    @property
+    def rows_above(self) -> int:
+        """How many rows come before the first of the table: its header, and what is above that."""
+        return len(self.above) + (self.header is not None)
 
     def all_rows(self) -> Iterator[list[str]]:
         """Every row as it is written, also above the table and in its header. Raises `Unreadable`."""

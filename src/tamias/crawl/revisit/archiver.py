@@ -30,7 +30,9 @@ from tamias.archive.versions.resources import (
     put_resources,
     read_watched,
 )
+from tamias.archive.versions.soft_errors import error_in
 from tamias.content.canonical.content_digest import ContentDigest, Stored, content_digest, noise_between
+from tamias.content.formats import Form
 from tamias.crawl.revisit.timetable import Timetable
 from tamias.database.connect import Cursor, Session
 from tamias.database.threads import SessionThread, wait_uncancelled
@@ -60,6 +62,10 @@ SEEN: dict[AttemptMeaning, Seen] = {
     AttemptMeaning.GONE: "gone",
     AttemptMeaning.FAILED: "failed",
 }
+COUNTED: dict[Form, str] = {
+    Form.ROWS: "rows", Form.SHEETS: "rows", Form.STATEMENTS: "statements", Form.MEMBERS: "files",
+    Form.TEXT: "lines", Form.JSON_LINES: "lines",
+}  # fmt: skip
 _STORED = (AttemptMeaning.CHANGED, AttemptMeaning.NOISE, AttemptMeaning.SUSPECT)
 _TELLING = (AttemptMeaning.CHANGED, AttemptMeaning.NOISE, AttemptMeaning.UNCHANGED)
 
@@ -111,6 +117,7 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
             fingerprint=fingerprint_of(self.content),
             items=self.content.items if self.content else None,
             noise=self.noise,
+            suspicious=self.judgement.accepted,
             capture=capture_id,
         )
 
@@ -128,6 +135,7 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
             change_rate=self.next.rate,
             visited_at=self.now if self.trusted else None,
             trouble=None if self.trusted else self._trouble(),
+            suspicious=True if self.is_suspect else False if self.trusted else None,
         )
 
     def _trouble(self) -> str:
@@ -232,13 +240,18 @@ class Archiver:
         *,
         key: Callable[[str], str],
         everything: bool,
+        patience_ms: int | None = None,
     ) -> None:
-        """`key` identifies a URL; `everything`: keep all that is crawled, not just what is watched."""
+        """`key` identifies a URL; `everything`: keep all that is crawled, not just what is watched.
+
+        What stays suspicious for longer than `patience_ms` becomes a version; without it, it never does.
+        """
         self._writer = writer
         self._session = session
         self._policy = policy
         self._key = key
         self._everything = everything
+        self._patience_ms = patience_ms
         self._thread = SessionThread(session, "archive")
         self._waiting: list[_Attempt] = []
         self._unsettled = 0
@@ -350,7 +363,9 @@ class Archiver:
         content = None if now is None else content_digest(now)
         stored = known.shared.get(attempt.body, 0) if attempt.body is not None else 0
         came = self._came(attempt, content, watched, stored)
-        judgement = judge(came, self._comparable(watched) if now is not None else watched.known)
+        judgement = judge(
+            came, self._comparable(watched) if now is not None else watched.known, self._patience_ms
+        )
         is_noise = judgement.meaning is AttemptMeaning.NOISE
         result = ArchiveResult(
             watched=watched,
@@ -387,6 +402,10 @@ class Archiver:
             media_type=attempt.media_type,
             fingerprint=fingerprint_of(content),
             shared_by=shared,
+            items=content.items if content else None,
+            counted=COUNTED.get(content.form, "items") if content else "items",
+            error=_error(attempt),
+            at=attempt.capture.ended_at,
         )
 
     def _comparable(self, watched: Watched) -> KnownState:
@@ -395,8 +414,9 @@ class Archiver:
         if known.fingerprint is None or is_comparable(known.fingerprint):
             return known
         with self._version_before(watched) as before:
-            found = None if before is None else fingerprint_of(content_digest(before))
-        return msgspec.structs.replace(known, fingerprint=found)
+            found = None if before is None else content_digest(before)
+        items = found.items if found else None
+        return msgspec.structs.replace(known, fingerprint=fingerprint_of(found), items=items)
 
     def _noise(self, watched: Watched, now: Stored) -> str:
         with self._version_before(watched) as before:
@@ -475,6 +495,14 @@ def _by_user(watched: Watched, judgement: Judgement, capture: Capture, due: int)
         return due
     regular = capture.ended_at + watched.every
     return regular if judgement.meaning in _TELLING else min(due, regular)
+
+
+def _error(attempt: _Attempt) -> str | None:
+    """What came as an error message of the type of the data, if it is one."""
+    body = attempt.capture.body
+    if body is None or body.data is None or attempt.capture.outcome is not Outcome.OK:
+        return None
+    return error_in(body.data, attempt.media_type)
 
 
 def _stored(capture: Capture, media_type: str | None, watched: Watched) -> Stored | None:

@@ -37,6 +37,8 @@ from tamias.database.roles import Role
 from tamias.settings import Settings
 from tamias.sinks.warc.warc_writer import WarcWriter
 
+_DAY_MS = 86_400_000
+
 
 class WorkerPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What the supervisor tells a worker."""
@@ -120,4 +122,5 @@ def _archiver(plan: WorkerPlan, database: Database, admission: Admission) -> Arc
         policy_from(plan.settings.schedule),
         key=admission.key,
         everything=plan.archive,
+        patience_ms=round(plan.settings.archive.suspicious_days * _DAY_MS),
     )

@@ -1,24 +1,30 @@
-"""The versions of one resource, oldest first, page by page."""
+"""The versions of one resource, oldest first, page by page; and responses that are not versions."""
 
 import re
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.archive.reader.descriptions import VersionDescription, describe_version
+from tamias.archive.reader.descriptions import ListedVersion, describe_suspect, describe_version
+from tamias.archive.versions.resources import page_of_suspects
+from tamias.model.item import NEVER
 from tamias.serve.http.endpoints import ID, PAGED, URL, Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.params import base_of, cursor, limit, parameter
 from tamias.serve.http.problems import HttpProblem
-from tamias.serve.http.responses import Encoded, ListPage, encoded_page, send_page
+from tamias.serve.http.responses import Encoded, ListPage, encoded_page, page_answer, send_page
 from tamias.serve.queries.history import ResourceHistory
 from tamias.serve.service import Service
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
+_SUSPECT = re.compile(r"([0-9]{1,18})-([0-9a-f]{24})")
 
 
 async def listing(request: Request, service: Service) -> Response:
     """The history of a URL."""
     named = parameter(request, "url") or parameter(request, "id")
+    if parameter(request, "suspicious") not in {None, "0"}:
+        return await _suspicious(request, service, named)
     if named is None:
         raise HttpProblem(400, "name a resource: ?url=URL or ?id=ID")
     most, after, base = limit(request), cursor(request, _NUMBER), base_of(request)
@@ -26,6 +32,18 @@ async def listing(request: Request, service: Service) -> Response:
     seen = int(after[0]) if after else 0
     form = found.form(("versions", base, seen, most), lambda: _page(found, seen, most, base))
     return send_page(request, form)
+
+
+async def _suspicious(request: Request, service: Service, named: str | None) -> Response:
+    """Suspicious responses of a resource, or of all, the newest first."""
+    most, after = limit(request), cursor(request, _SUSPECT)
+    resource = None if named is None else (await service.histories.find(named)).resource.id
+    before = (int(after[1]), after[2]) if after else (NEVER, "")
+    read = partial(page_of_suspects, resource=resource, limit=most + 1, before=before)
+    found = await service.pool.run(lambda db: read(db.session))
+    last = found[most - 1] if len(found) > most else None
+    items = [describe_suspect(each) for each in found[:most]]
+    return page_answer(request, items, f"{last.suspect.seen_at}-{last.resource}" if last else None)
 
 
 def _page(found: ResourceHistory, seen: int, most: int, base: str) -> Encoded:
@@ -42,8 +60,12 @@ ENDPOINTS = [
         parameters=(
             Parameter("url", "the URL of the resource", URL),
             Parameter("id", "or its id", ID),
+            Parameter(
+                "suspicious",
+                "1: responses that are stored but are not versions, of all resources unless one is named",
+            ),
             *PAGED,
         ),
-        answers={200: ResponseSpec("Versions", ListPage[VersionDescription])},
+        answers={200: ResponseSpec("Versions", ListPage[ListedVersion])},
     )
 ]

@@ -1,0 +1,112 @@
+"""Error messages that come with status 200 and in the type of the data: as text, as JSON, as XML. Pure."""
+
+import re
+from typing import Any, Final
+
+import msgspec
+
+from tamias.content.formats import Form, form_of
+
+MOST_ERROR: Final = 8 << 10
+"""Bytes of a message; what is longer has other things to say."""
+_MOST_LINES: Final = 12
+_MOST_KEYS: Final = 12
+_SHOWN: Final = 120
+
+_SENTENCE = re.compile(
+    r"""\W{0,4}
+    (?: (?: fatal | internal | unexpected | unhandled | uncaught | server | database | db | sql | mysql | php
+          | http | proxy | application )\  ){0,3}
+    (?: error | errors | exception | fatal | failure
+      | access\ denied | permission\ denied | forbidden | unauthori[sz]ed
+      | (?:page|file|resource|object|document)\ not\ found | not\ found | no\ such\ \w+
+      | service\ (?:temporarily\ )?unavailable | temporarily\ unavailable | bad\ gateway | bad\ request
+      | gateway\ time-?out | too\ many\ (?:requests|connections) | rate\ limit\ exceeded | quota\ exceeded
+      | (?:request|connection|query|operation)\ (?:was\ )?(?:failed|refused|reset|rejected|timed\ out|aborted)
+      | could\ not\ connect | cannot\ connect | unable\ to\ connect | ora-[0-9]{4,6}
+      | traceback\ \(most\ recent\ call\ last\)
+    )
+    (?= [:!.\s-] | $ )
+    (?! \s*[,;|\t] )""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_XML = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<[?!][^>]*>\s*)*<(?:\w+:)?"
+    rb"(Error|Exception|ExceptionReport|ServiceExceptionReport|Fault)\b"
+)
+_ERRORS: Final = frozenset(
+    {"error", "errors", "exception", "fault", "errormessage", "error_message", "errorcode", "error_code",
+     "stacktrace", "stack_trace", "traceback"}
+)  # fmt: skip
+_STATUS: Final = frozenset({"status", "statuscode", "status_code", "code"})
+_MESSAGES: Final = frozenset({"message", "detail", "title", "reason", "description"})
+_FAILED: Final = frozenset({"error", "fail", "failed", "failure"})
+_LEAST_STATUS: Final = 400
+_MOST_STATUS: Final = 599
+
+
+def error_in(content: bytes, media_type: str | None) -> str | None:
+    """What a content says if it is an error message and nothing else; else None.
+
+    >>> error_in(b"Error: database connection failed", "text/csv")
+    'Error: database connection failed'
+    >>> error_in(b'{"error": "no connection"}', "application/json")
+    '{"error": "no connection"}'
+    >>> error_in(b"error,count\\n404,2", "text/csv")
+    """
+    if not content or len(content) > MOST_ERROR:
+        return None
+    name, form = (media_type or "").lower(), form_of(media_type)
+    if form in (Form.JSON, Form.JSON_LINES) or "json" in name:
+        return _of_json(content)
+    if "xml" in name:
+        return _shown(content) if _XML.match(content) else None
+    return _of_text(content) if form in (Form.ROWS, Form.TEXT) and "html" not in name else None
+
+
+def _of_text(content: bytes) -> str | None:
+    text = content.decode("utf-8", "replace").strip("\ufeff \t\r\n\"'")
+    lines = text.splitlines()
+    is_message = len(lines) <= _MOST_LINES and not _is_table(lines) and _SENTENCE.match(text)
+    return _shown(content) if is_message else None
+
+
+def _is_table(lines: list[str]) -> bool:
+    """Whether several lines have as many delimiters each."""
+    counts = [{line.count(sign) for line in lines} for sign in ",;\t|"]
+    return len(lines) > 1 and any(len(each) == 1 and 0 not in each for each in counts)
+
+
+def _of_json(content: bytes) -> str | None:
+    try:
+        value = msgspec.json.decode(content)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
+    return _shown(content) if isinstance(value, dict) and _is_error(value) else None
+
+
+def _is_error(value: dict[str, Any]) -> bool:
+    told = {name.lower(): part for name, part in value.items()}
+    if len(told) > _MOST_KEYS:
+        return False
+    if told.keys() & _ERRORS:
+        others = [part for name, part in told.items() if name not in _ERRORS]
+        return any(told.get(name) for name in _ERRORS) and not any(map(_is_data, others))
+    failed = any(_says_failure(told.get(name)) for name in _STATUS) or told.get("success") is False
+    return failed and bool(told.keys() & _MESSAGES) and not any(map(_is_data, told.values()))
+
+
+def _is_data(value: Any) -> bool:
+    return isinstance(value, list | dict) and len(value) > 1
+
+
+def _says_failure(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.lower() in _FAILED or (value.isdigit() and _says_failure(int(value)))
+    return isinstance(value, int) and _LEAST_STATUS <= value <= _MOST_STATUS
+
+
+def _shown(content: bytes) -> str:
+    """The beginning of a message, in one line."""
+    text = " ".join(content.decode("utf-8", "replace").strip("\ufeff").split())
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

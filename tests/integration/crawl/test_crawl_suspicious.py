@@ -1,0 +1,66 @@
+"""Responses that are not the data, though status and type say so: stored, listed, accepted if they stay."""
+
+import json
+from functools import partial
+
+import pytest
+
+
+def answer(handler, body, media_type):
+    handler.send_response(200)
+    handler.send_header("Content-Type", media_type)
+    handler.send_header("Content-Length", str(len(body)))
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+@pytest.fixture
+def visited(tamias, site):
+    """Serves bodies at their paths and visits all of them."""
+    tamias.env["TAMIAS_SCHEDULE__RULE"] = "fixed:1"
+
+    def visit(pages, media_type):
+        for path, body in pages.items():
+            site.pages[path] = partial(answer, body=body, media_type=media_type[path.rpartition(".")[2]])
+        urls = [site.url(path) for path in pages]
+        done = tamias.run("crawl", "--recrawl", *urls, "--allow-private", "--delay", "0", "--workers", "1")
+        assert done.returncode in (0, 1), done.stderr
+
+    return visit
+
+
+def test_soft_errors_are_kept_apart_and_accepted_when_they_stay(tamias, site, visited):
+    types = {"csv": "text/csv", "json": "application/json"}
+    rows = "".join(["id,value\n", *(f"{n},{n}\n" for n in range(100))]).encode()
+    good = {
+        "/a.csv": rows,
+        "/b.json": json.dumps([{"id": n} for n in range(100)]).encode(),
+        "/c.csv": rows + b"x,1\n",
+    }
+    bad = {
+        "/a.csv": b"Error: database connection failed\n",
+        "/b.json": b'{"error": "down"}',
+        "/c.csv": b"id,value\n1,1\n",
+    }
+    assert tamias.run("add", *map(site.url, good)).returncode == 0
+    visited(good, types)
+    visited(bad, types)
+
+    def listed(path, *words):
+        return json.loads(tamias.run("versions", site.url(path), "--json", *words).stdout)
+
+    reasons = {path: [each["suspicious"] for each in listed(path, "--suspicious")] for path in bad}
+    assert reasons == {
+        "/a.csv": ["an error message: Error: database connection failed"],
+        "/b.json": ['an error message: {"error": "down"}'],
+        "/c.csv": ["1 rows, where the version before has 101"],
+    }
+    assert {path: len(listed(path)) for path in bad} == dict.fromkeys(bad, 1)
+    trouble = tamias.run("list", "--trouble").stdout
+    assert trouble.count("suspicious: ") == 3
+    tamias.env["TAMIAS_ARCHIVE__SUSPICIOUS_DAYS"] = "0"
+    visited({path: body + b"\n" for path, body in bad.items()}, types)
+    assert {path: [each["suspicious"] for each in listed(path)] for path in bad} == {
+        path: [None, *told] for path, told in reasons.items()
+    }
+    assert tamias.run("list", "--trouble").stdout.count("suspicious: ") == 0
