@@ -44,18 +44,6 @@ def _recoded(raw: Iterator[bytes], encoding: str) -> Iterator[bytes]:
     yield decoder.decode(b"", final=True).encode()
 
 
-def plain_line_ends(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The same text with line feeds only."""
-    held = b""
-    for chunk in chunks:
-        text = held + chunk
-        held = b"\r" if text.endswith(b"\r") else b""  # a line feed may follow
-        text = text[: len(text) - len(held)]
-        yield text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
-    if held:
-        yield b"\n"
-
-
 class FoundText(msgspec.Struct, frozen=True):
     """A content that has been found to be text, and how it is written."""
 
