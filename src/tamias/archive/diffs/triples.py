@@ -13,7 +13,7 @@ from pyoxigraph import RdfFormat
 
 from tamias.archive.diffs.blank_matching import named_alike
 from tamias.archive.diffs.values import Change, Diff, DiffKind, DiffLimits, What, fair_shares, told_text
-from tamias.content.canonical import Broken, Unreadable
+from tamias.content.canonical import BrokenDocument, Unreadable
 from tamias.content.canonical.blank_nodes import Statement, with_gaps
 from tamias.content.canonical.statements import (
     parsed_lines,
@@ -82,7 +82,7 @@ def _lines(
 ) -> tuple[set[bytes], set[bytes]]:
     syntax = syntax_of(media_type)
     if syntax in _ONE_A_LINE:
-        with suppress(Broken):
+        with suppress(BrokenDocument):
             return _differing_lines(old, new, syntax, limits, base)
     return (
         _statements(old, media_type, limits, base, ("the old version", notes)),
@@ -107,7 +107,7 @@ def _statements(
     """Of a broken document what a crawl would read of it."""
     try:
         return statement_lines(path, media_type, limits.held_bytes, base)
-    except Broken as fault:
+    except BrokenDocument as fault:
         if syntax_of(media_type) == RdfFormat.JSON_LD:  # its values are compared
             raise
         which, told = notes

@@ -8,5 +8,5 @@ class Unreadable(Exception):
     """A content is not what its type says, or would cost too much to read; the message says which."""
 
 
-class Broken(Unreadable):
+class BrokenDocument(Unreadable):
     """It is of its type but for some faults, so that a part of it may be read."""

@@ -10,7 +10,7 @@ from xml.parsers import expat
 import msgspec
 from pyoxigraph import RdfFormat, parse, serialize
 
-from tamias.content.canonical import Broken, Unreadable
+from tamias.content.canonical import BrokenDocument, Unreadable
 from tamias.content.canonical.text import Source, marked_chunks, open_source, size_of
 from tamias.content.containers.streams import HEAD
 from tamias.content.formats import load_analyser, syntax_of
@@ -58,7 +58,7 @@ def recovered_lines(source: Source, media_type: str, base: str | None) -> set[by
 def _analysed_lines(
     source: Source, media_type: str, most_bytes: int, base: str | None, *, lenient: bool
 ) -> set[bytes]:
-    """What the analyser of a format reads. Raises `Broken` where it finds a fault, unless it is lenient."""
+    """What the analyser of a format reads. Raises `BrokenDocument` at a fault, unless it is lenient."""
     _check_size(source, most_bytes)
     analyser = load_analyser(media_type)
     if analyser is None:
@@ -72,7 +72,7 @@ def _analysed_lines(
         try:
             for finding in analyser().analyse(document):
                 if isinstance(finding, Problem) and not lenient:
-                    raise Broken(f"not {media_type}: {finding.what}")
+                    raise BrokenDocument(f"not {media_type}: {finding.what}")
                 text = _written(finding)
                 size += len(text)
                 if size > _GROWTH * most_bytes:
@@ -111,7 +111,7 @@ def parsed_lines(data: bytes, syntax: RdfFormat, base: str | None = None) -> set
         batches = iter(lambda: serialize(islice(quads, BATCH), format=RdfFormat.N_QUADS), b"")
         lines = {line for batch in batches for line in (batch or b"").split(b"\n")}
     except (SyntaxError, ValueError, MemoryError) as fault:  # the last: a token beyond the parser's buffer
-        raise Broken(f"not {syntax.name}: {fault}") from fault
+        raise BrokenDocument(f"not {syntax.name}: {fault}") from fault
     lines.discard(b"")
     return lines
 
@@ -174,7 +174,7 @@ def _check_xml(data: bytes) -> None:
     try:
         look.parser.Parse(data, True)
     except (expat.ExpatError, LookupError, ValueError) as fault:
-        raise Broken(f"not XML: {fault}") from fault
+        raise BrokenDocument(f"not XML: {fault}") from fault
     if look.entities and data.count(b"&") * max(look.entities) > _FREE_GROWTH + _GROWTH * len(data):
         raise Unreadable(f"XML entities may grow the document by more than {_GROWTH} times")
 
