@@ -318,9 +318,10 @@ def _marks(seen: bytes) -> set[bytes]:
 
 
 def _ended(state: _CatalogueState, why: str | None) -> HarvestEnd:
-    told = f"{state.datasets} datasets on {state.pages} pages" + (f"; {state.why}" if state.why else "")
+    told = f"{state.datasets} datasets on {state.pages} pages"
     if state.total is not None:
         told += f", of {state.total} that the catalogue counts"
+    told += f"; {state.why}" if state.why else ""
     doubts = [why] if why else []
     if state.problems:
         doubts.append(f"{state.problems} problems in reading them")

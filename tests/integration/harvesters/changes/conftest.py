@@ -69,6 +69,8 @@ class MemoryArchive:
         self.records = {}
         self.present = set()
         self.bookmark = None
+        self.spent = 0.0
+        """Seconds of the processor in the last harvest, without what the archive does with it."""
 
     def harvest(self, harvester, url):
         """Harvests once more; returns the quads of the document, the end and the number of requests."""
@@ -86,10 +88,12 @@ class MemoryArchive:
         harvest = Harvest(url=url, kind=min(harvester.kinds), bookmark=self.bookmark)
         try:
             async with asyncio.timeout(60), contextlib.aclosing(harvester.harvest(harvest, client)) as steps:
+                began = time.thread_time()
                 async for step in steps:
                     for finding in step.findings:
                         self._take(finding, seen, quads)
                     end = step.end
+                self.spent = time.thread_time() - began
         finally:
             await fetcher.close()
         if end.complete:
