@@ -24,14 +24,19 @@ from tamias.model.errors import ConfigError
     "--threads", type=click.IntRange(1, 64), default=4, show_default=True, help="Database sessions."
 )
 @click.option("--buckets", metavar="FIRST-LAST", help="Serve only these buckets of the frontier.")
+@click.option(
+    "--shared-politeness",
+    is_flag=True,
+    help="New crawls of clients share a host's delay, block and window. [each crawl has its own]",
+)
 @click.option("--require", multiple=True, metavar="TAG", help="Return only URLs that have this tag.")
 @click.option("--forbid", multiple=True, metavar="TAG", help="Skip URLs that have this tag.")
 @common
 def command(  # noqa: PLR0917 (click passes them by name)
     place: CommonOptions, host: str, port: int, delay: float | None, tls_cert: Path | None,
     tls_key: Path | None,
-    token_file: Path | None, threads: int, buckets: str | None, require: tuple[str, ...],
-    forbid: tuple[str, ...],
+    token_file: Path | None, threads: int, buckets: str | None, shared_politeness: bool,
+    require: tuple[str, ...], forbid: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Serves the frontier over gRPC: the URLFrontier API, version 2.6, on the tables the workers use.
 
@@ -59,6 +64,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
         host=host, port=port, token=token, certificate=tls_cert, key=tls_key, threads=threads,
         session_names=frozenset(settings.filters.session_names), data=place.data,
         configure=lambda flags: place.settings(**flags).settings, lease_filter=lease_filter,
+        shared_politeness=shared_politeness,
     )  # fmt: skip
     with closing(Database(place.data, place.db, buckets=asked.buckets, role=Role.FRONTIER)) as database:
         if delay is not None:

@@ -15,8 +15,30 @@ def hash64(text: str) -> int:
     )
 
 
-host_hash = lru_cache(maxsize=65536)(hash64)
-"""`hash64` for host keys, which come again and again."""
+_OWN = "\x1f"
+_BUCKET_BITS = 0xFFFF
+
+
+def own_queue(crawl: int, key: str) -> str:
+    """The host key of a crawl whose queues share no politeness with those of other crawls."""
+    return f"{key}{_OWN}{crawl}"
+
+
+def shared_key(host: str) -> str:
+    """The key by which other crawls know a host.
+
+    >>> shared_key(own_queue(7, "example.org")), shared_key("example.org")
+    ('example.org', 'example.org')
+    """
+    return host.partition(_OWN)[0]
+
+
+@lru_cache(maxsize=65536)
+def host_hash(host: str) -> int:
+    """The number of a host key. Those that share a key are in one bucket, however many buckets there are."""
+    key, own, _ = host.partition(_OWN)
+    number = hash64(key)
+    return number if not own else (hash64(host) & ~_BUCKET_BITS) | (number & _BUCKET_BITS)
 
 
 def salted(key: str, salt: int) -> str:

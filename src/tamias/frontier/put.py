@@ -8,7 +8,7 @@ import msgspec
 
 from tamias.database.columns import Floats, Ints, Longs, Texts
 from tamias.database.connect import Cursor, Session
-from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
+from tamias.frontier.keys import bucket_of, hash64, host_hash, salted, shared_key
 from tamias.frontier.lease_filter import buckets_of
 from tamias.frontier.queries import count_of, done_by, rows_of
 from tamias.frontier.service.state import usual_delay
@@ -196,7 +196,7 @@ class KnownQueues:
             "qid": Longs([qid for qid, _, _ in places]),
             "crawl": Ints([crawl for _, crawl, _ in places]),
             "lane": Ints([lane for _, _, lane in places]),
-            "hkey": Texts([hosts[place] for place in places]),
+            "hkey": Texts([shared_key(hosts[place]) for place in places]),
         }
 
         def work(cursor: Cursor) -> None:

@@ -9,7 +9,7 @@ from tamias.database.connect import Database
 from tamias.frontier import crawls
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.service.state import crawl_number
+from tamias.frontier.service.state import make_crawl
 from tamias.model.capture import Outcome
 from tamias.model.errors import UsageError
 from tamias.model.item import NEVER, Item
@@ -36,7 +36,7 @@ def clock():
 
 @pytest.fixture
 def news(session):
-    return crawl_number(session, "news")
+    return make_crawl(session, "news").crawl
 
 
 @pytest.fixture

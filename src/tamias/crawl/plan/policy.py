@@ -8,7 +8,7 @@ import msgspec
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.frontier.lease_filter import Interest, LeaseFilter
-from tamias.frontier.service.state import WATCH, crawl_number
+from tamias.frontier.service.state import WATCH, make_crawl
 from tamias.model.errors import UsageError
 from tamias.settings import Settings
 
@@ -33,9 +33,15 @@ def crawl_of(session: Session, name: str | None) -> int:
         return CRAWL
     if not name.isprintable() or not 0 < len(name) <= LONGEST_NAME:
         raise UsageError(f"the name of a crawl has 1 to {LONGEST_NAME} characters, all of them printable")
-    if (number := crawl_number(session, name)) == WATCH:
+    named = make_crawl(session, name)
+    if named.crawl == WATCH:
         raise UsageError("the crawl 'watch' is the archive's own: 'tamias add' adds resources to it")
-    return number
+    if named.own_politeness:
+        raise UsageError(
+            f"the crawl '{name}' belongs to clients of the frontier and has a politeness of its own; "
+            "choose another name, or let 'tamias frontier --shared-politeness' make the crawl"
+        )
+    return named.crawl
 
 
 def terms_of(settings: Settings, crawl: int = CRAWL) -> LeaseFilter:

@@ -8,7 +8,7 @@ import msgspec
 from tamias.crawl.plan.admit import Admission, open_frontier, same_url
 from tamias.database.connect import Session
 from tamias.frontier.put import UrlPut
-from tamias.frontier.service.state import crawl_number
+from tamias.frontier.service.state import NamedQueues, make_crawl
 from tamias.frontier.tagging.tags import metadata_and_tags
 from tamias.model.errors import UrlError
 from tamias.model.item import TAGS, Item, Seed
@@ -54,7 +54,7 @@ class _Importer:
         self._frontier = open_frontier(session, settings)
         self._put = UrlPut(session, same_url(frozenset(settings.filters.session_names)))
         self._crawl = crawl
-        self._crawls: dict[str | None, int] = {None: crawl}
+        self._crawls: dict[str | None, NamedQueues] = {None: NamedQueues(crawl, own_politeness=False)}
         self.imported = Imported()
 
     def put(self, batch: Sequence[Seed]) -> None:
@@ -85,16 +85,18 @@ class _Importer:
         tags = tuple((seed.metadata or {}).get(TAGS, ())) or seed.tags
         kind = kind_of(tags)
         others = tuple(tag for tag in tags if kind is None or tag != kind_tag(kind))
-        item = self._admission.item(url, 0, self._number(seed.crawl), kind, tags=others)
-        return msgspec.structs.replace(item, host=seed.queue or item.host, due=seed.due)
+        named = self._named(seed.crawl)
+        item = self._admission.item(url, 0, named.crawl, kind, tags=others)
+        return msgspec.structs.replace(item, host=named.host(seed.queue or item.host), due=seed.due)
 
     def _told(self, seed: Seed, url: str) -> Item:
         metadata, tags = metadata_and_tags(seed.metadata or {})
+        named = self._named(seed.crawl)
         return Item(
             url=url,
             key=self._admission.key(url),
-            host=seed.queue or self._admission.queue(url),
-            crawl=self._number(seed.crawl),
+            host=named.host(seed.queue or self._admission.queue(url)),
+            crawl=named.crawl,
             overwrites=seed.due is not None,
             due=seed.due,
             spelling=None if seed.address == url else seed.address,
@@ -103,9 +105,9 @@ class _Importer:
             keeps_tags=tags is None,
         )
 
-    def _number(self, crawl: str | None) -> int:
+    def _named(self, crawl: str | None) -> NamedQueues:
         if crawl is not None and crawl not in self._crawls:
-            self._crawls[crawl] = crawl_number(self._session, crawl)
+            self._crawls[crawl] = make_crawl(self._session, crawl)
         return self._crawls[crawl]
 
 

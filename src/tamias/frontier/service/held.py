@@ -12,7 +12,7 @@ from tamias.frontier.crawls import Neighbours
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.frontier.lease_filter import LeaseFilter, buckets_of
 from tamias.frontier.queries import count_of, done_by, rows_of
-from tamias.frontier.service.state import is_active
+from tamias.frontier.service.state import is_active, is_tamias_at_work
 from tamias.model.item import CLASSES
 
 HOSTS_AT_ONCE = 100
@@ -107,30 +107,40 @@ class Holds:
             "lanes": handing.lanes,
         }
         asked = {**where, "asked_at": handing.asked_at}
-        qids = handing.going_on or self._choose(cursor, asked, handing)
+        chosen = {} if handing.going_on else self._choose(cursor, asked, handing)
+        qids = handing.going_on or sorted(chosen)
         if not qids:
             return [], [], 0
+        shared = _shared(cursor, chosen, where)
+        if late := [qid for qid in qids if qid in shared.late]:
+            done_by(cursor, "put_off_hosts", {**where, "qid": late})
+            qids = [qid for qid in qids if qid not in shared.late]
+            if not qids:
+                return late, [], per_host
         done_by(cursor, "lock_hosts", {**where, "qid": qids})
         held = {**where, "qid": qids, "per_host": per_host, "held_until": now + handing.wish.hold_ms}
         found = rows_of(cursor, "hold_urls", held)
         served = _counted(found)
         done_by(cursor, "refresh_queues", {**where, "qid": qids})
         done_by(cursor, "pace_hosts", {**asked, "qid": qids, "served": [qid in served for qid in qids]})
+        if paced := [host for qid, host in shared.free.items() if qid in served]:
+            done_by(cursor, "pace_shared", {**where, "shared": paced})
         return qids, found, per_host
 
     @staticmethod
-    def _choose(cursor: Cursor, asked: dict[str, Any], handing: "Handing") -> list[int]:
+    def _choose(cursor: Cursor, asked: dict[str, Any], handing: "Handing") -> dict[int, str]:
+        """Hosts, now locked, and the keys by which all crawls know them."""
         wish = handing.wish
         hosts = HOSTS_AT_ONCE if handing.hosts_left is None else min(HOSTS_AT_ONCE, handing.hosts_left)
         if hosts == 0:
-            return []
+            return {}
         asked = {**asked, "most_held": wish.per_host}
         if wish.host is not None:
             found = rows_of(cursor, "choose_host", {**asked, "qid": host_hash(wish.host)})
         else:
             probes = rows.probes(handing.rotating, hosts)
             found = rows_of(cursor, "choose_hosts", {**asked, **probes, "hosts": hosts})
-        return sorted({row[0] for row in found})
+        return dict(found)
 
 
 class Handing(msgspec.Struct):
@@ -165,6 +175,29 @@ class Handing(msgspec.Struct):
         self.going_on = sorted(qid for qid, count in counts.items() if count == per_host) if more else []
         if not self.going_on:
             self.had = []
+
+
+class _SharedHosts(msgspec.Struct, frozen=True):
+    """Of queues with a politeness of their own: what they share with Tamias's own crawls."""
+
+    free: dict[int, int] = {}
+    """Hosts that may be asked now, by the hosts of the queues."""
+    late: frozenset[int] = frozenset()
+    """Queues whose hosts Tamias works on, or has just asked."""
+
+
+def _shared(cursor: Cursor, chosen: dict[int, str], where: dict[str, Any]) -> _SharedHosts:
+    """Whoever asks, a host that Tamias asks too is not asked faster than its row allows."""
+    hosts = {qid: host for qid, key in chosen.items() if (host := host_hash(key)) != qid}
+    if not hosts or not is_tamias_at_work(cursor):
+        return _SharedHosts()
+    asked = {row[0] for row in rows_of(cursor, "asked_by_tamias", {**where, "shared": list(hosts.values())})}
+    hosts = {qid: host for qid, host in hosts.items() if host in asked}
+    free = {row[0] for row in rows_of(cursor, "lock_free", {**where, "shared": list(hosts.values())})}
+    return _SharedHosts(
+        free={qid: host for qid, host in hosts.items() if host in free},
+        late=frozenset(qid for qid, host in hosts.items() if host not in free),
+    )
 
 
 def _counted(found: list[rows.Row]) -> dict[int, int]:

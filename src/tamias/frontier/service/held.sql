@@ -21,10 +21,10 @@ WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = ANY(%(qid)b::int8[]) AND q
 -- name: choose_hosts
 -- Locks ready hosts with a queue that may be served, class by class. It walks over hosts that are ready but have
 -- nothing for this client; hosts that are not ready cost nothing.
-SELECT ready.qid
+SELECT ready.qid, ready.hkey
 FROM unnest(%(class)b::int2[], %(slots)b::int4[]) AS probe (class, slots)
 CROSS JOIN LATERAL (
-    SELECT host.qid FROM host
+    SELECT host.qid, host.hkey FROM host
     WHERE host.bucket = %(bucket)b::int2 AND host.class = probe.class AND host.ready_at <= %(asked_at)b::int8
       AND EXISTS (
           SELECT FROM queue
@@ -44,7 +44,7 @@ LIMIT %(hosts)b::int4
 
 -- name: choose_host
 -- The same for one host: locked if it is ready and has a queue that may be served.
-SELECT host.qid FROM host
+SELECT host.qid, host.hkey FROM host
 WHERE host.bucket = %(bucket)b::int2 AND host.qid = %(qid)b::int8 AND host.ready_at <= %(asked_at)b::int8
   AND EXISTS (
       SELECT FROM queue
@@ -58,6 +58,34 @@ WHERE host.bucket = %(bucket)b::int2 AND host.qid = %(qid)b::int8 AND host.ready
                   AND url.held_until = url.due AND url.due > %(now)b::int8
                 LIMIT %(most_held)b::int4) AS held)))
 FOR NO KEY UPDATE OF host SKIP LOCKED
+
+-- name: asked_by_tamias
+-- Of hosts: those that crawls or the archive of Tamias itself have queues of.
+SELECT host.qid FROM host
+WHERE host.bucket = %(bucket)b::int2 AND host.qid = ANY(%(shared)b::int8[])
+  AND EXISTS (
+      SELECT FROM queue JOIN crawl ON crawl.crawl = queue.crawl
+      WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = host.qid AND (queue.crawl = 2 OR crawl.policy <> '{}'))
+
+-- name: lock_free
+-- Locks those that may be asked now: nobody has leased them, and their delay is over.
+SELECT host.qid FROM host
+WHERE host.bucket = %(bucket)b::int2 AND host.qid = ANY(%(shared)b::int8[])
+  AND host.not_before <= %(now)b::int8 AND host.blocked_until <= %(now)b::int8
+  AND (host.token IS NULL OR host.lease_end + host.delay_ms < %(now)b::int8)
+FOR NO KEY UPDATE SKIP LOCKED
+
+-- name: pace_shared
+-- Hosts whose URLs were given out from queues with a politeness of their own wait for their delay all the same.
+UPDATE host
+SET not_before = greatest(host.not_before, %(now)b::int8 + host.delay_ms),
+    ready_at = greatest(host.ready_at, %(now)b::int8 + host.delay_ms)
+WHERE host.bucket = %(bucket)b::int2 AND host.qid = ANY(%(shared)b::int8[])
+
+-- name: put_off_hosts
+-- Hosts that cannot be asked now although their own window is open are looked at again after a delay.
+UPDATE host SET ready_at = greatest(host.ready_at, %(now)b::int8 + greatest(host.delay_ms, 100))
+WHERE host.bucket = %(bucket)b::int2 AND host.qid = ANY(%(qid)b::int8[])
 
 -- name: hold_urls
 -- Holds the earliest due URLs of locked hosts for a client: at most so many of each host.

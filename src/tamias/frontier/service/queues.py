@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from tamias.database.connect import Cursor, Session
-from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
+from tamias.frontier.keys import bucket_of, hash64, host_hash, salted, shared_key
 from tamias.frontier.queries import count_of, done_by, rows_of
+from tamias.frontier.service.state import NamedQueues, is_tamias_at_work, usual_delay
 
 _FIRST = -(2**63)
 _QUEUES_AT_ONCE = 200
@@ -125,7 +126,7 @@ class Queues:
                 return None
             text, due, first_seen, metadata, tags, fetched = found[0]
             if fetched == url or self._same_url(fetched, url):
-                return UrlState(text, host, due, first_seen, metadata, tags)
+                return UrlState(text, shared_key(host), due, first_seen, metadata, tags)
         return None
 
     def urls(self, listing: Listing, spot: Spot, size: int) -> tuple[list[UrlState], Spot | None]:
@@ -150,9 +151,12 @@ class Queues:
             return figures.scheduled + figures.done
         return sum(self._matches(bucket, listing) for bucket in self._buckets_of(listing.host))
 
-    def delete(self, crawl: int, host: str | None = None) -> int:
-        """Removes a queue, or all queues of a crawl; returns how many URLs went."""
-        return self._each_some(crawl, host, self._delete_some)
+    def delete(self, crawl: int, host: str | None = None, *, politeness_of: NamedQueues | None = None) -> int:
+        """Removes a queue, or all queues of a crawl; returns how many URLs went.
+
+        The delays, blocks and windows of hosts that have no queue left are forgotten for a client.
+        """
+        return self._each_some(crawl, host, partial(self._delete_some, politeness_of))
 
     def purge(self, crawl: int, host: str | None, days: int) -> int:
         """Removes URLs that have been known for more than so many days; returns how many went."""
@@ -201,12 +205,19 @@ class Queues:
                 total += self._session.transact(partial(work, bucket, crawl, qids))
         return total
 
-    def _delete_some(self, bucket: int, crawl: int, qids: list[int], cursor: Cursor) -> int:
+    def _delete_some(
+        self, named: NamedQueues | None, bucket: int, crawl: int, qids: list[int], cursor: Cursor
+    ) -> int:
         queues = {"bucket": bucket, "crawl": crawl, "qid": qids}
         done_by(cursor, "lock_hosts", queues)
         urls = done_by(cursor, "delete_urls", queues)
         done_by(cursor, "delete_queues", queues)
         _forget_gone(cursor, queues)
+        if named is not None:
+            # Where Tamias asks hosts itself, what it owes them outlives a crawl by one delay at most.
+            shared = not named.own_politeness and is_tamias_at_work(cursor)
+            usual = {"delay_ms": usual_delay(cursor), "shared": shared, "now": self._session.now()}
+            done_by(cursor, "forget_politeness", {**queues, **usual})
         self._refresh(cursor, bucket, qids)
         return urls
 

@@ -14,6 +14,15 @@ SET delay_ms = %(delay_ms)b::int4, delay_set = true,
                       ELSE host.not_before END
 WHERE host.bucket = %(bucket)b::int2 AND host.qid = %(qid)b::int8
 
+-- name: forget_politeness
+-- Hosts that no queue is left of are as new. Those that Tamias asks too wait for one usual delay at most.
+UPDATE host
+SET delay_ms = %(delay_ms)b::int4, delay_set = false, blocked_until = 0,
+    not_before = CASE WHEN %(shared)b::bool
+                      THEN least(host.not_before, %(now)b::int8 + %(delay_ms)b::int4) ELSE 0 END
+WHERE host.bucket = %(bucket)b::int2 AND host.qid = ANY(%(qid)b::int8[]) AND host.token IS NULL
+  AND NOT EXISTS (SELECT FROM queue WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = host.qid)
+
 -- name: find_undelayed
 -- Hosts whose delay is the usual one, in the order in which they are locked.
 SELECT host.qid FROM host

@@ -2,7 +2,10 @@
 
 from functools import partial
 
+import msgspec
+
 from tamias.database.connect import Cursor, Session
+from tamias.frontier.keys import own_queue
 from tamias.frontier.queries import count_of, done_by, rows_of
 
 _ALIVE_MS = 60_000
@@ -42,20 +45,41 @@ def set_usual_delay(session: Session, delay_ms: int) -> None:
             after = qids[-1]
 
 
-def crawl_number(session: Session, name: str) -> int:
+class NamedQueues(msgspec.Struct, frozen=True):
+    """A crawl as clients name it."""
+
+    crawl: int
+    own_politeness: bool
+    """Whether delay, block and window belong to its queues, rather than to hosts that crawls share."""
+
+    def host(self, key: str) -> str:
+        """The host key of one of its queues."""
+        return own_queue(self.crawl, key) if self.own_politeness else key
+
+
+_DEFAULT = NamedQueues(1, own_politeness=False)
+
+
+def make_crawl(session: Session, name: str, *, own_politeness: bool = False) -> NamedQueues:
     """The crawl of a client's name, made where there is none."""
     if name.upper() == DEFAULT_CRAWL or not name:
-        return 1
-    session.transact(lambda cursor: done_by(cursor, "make_crawl", {"name": name}))
-    return session.transact(lambda cursor: count_of(cursor, "find_crawl", {"name": name}))
+        return _DEFAULT
+    new = {"name": name, "own": own_politeness}
+    session.transact(lambda cursor: done_by(cursor, "make_crawl", new))
+    return NamedQueues(*session.transact(lambda cursor: rows_of(cursor, "find_crawl", new))[0])
 
 
-def found_crawl(session: Session, name: str) -> int | None:
+def found_crawl(session: Session, name: str) -> NamedQueues | None:
     """The crawl of a client's name; None where there is none."""
     if name.upper() == DEFAULT_CRAWL or not name:
-        return 1
+        return _DEFAULT
     found = session.transact(lambda cursor: rows_of(cursor, "find_crawl", {"name": name}))
-    return found[0][0] if found else None
+    return NamedQueues(*found[0]) if found else None
+
+
+def is_tamias_at_work(cursor: Cursor) -> bool:
+    """Whether hosts may be asked by Tamias itself, and not by clients alone."""
+    return bool(rows_of(cursor, "is_tamias_at_work", {})[0][0])
 
 
 def crawl_names(session: Session) -> dict[int, str]:

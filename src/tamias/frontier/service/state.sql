@@ -8,6 +8,10 @@ SELECT meta.buckets FROM meta
 -- Whether URLs are given out, and the usual delay.
 SELECT service.active, service.delay_ms FROM service
 
+-- name: is_tamias_at_work
+-- Whether crawls or the archive of Tamias itself work on this frontier, or have done so.
+SELECT EXISTS (SELECT FROM crawl WHERE crawl.policy <> '{}') OR EXISTS (SELECT FROM resource)
+
 -- name: set_active
 -- Starts or stops giving out URLs.
 UPDATE service SET active = %(active)b::bool
@@ -18,13 +22,13 @@ UPDATE service SET delay_ms = %(delay_ms)b::int4
 
 -- name: make_crawl
 -- Makes a crawl known by name.
-INSERT INTO crawl (name) SELECT %(name)b::text
+INSERT INTO crawl (name, own_politeness) SELECT %(name)b::text, %(own)b::bool
 WHERE NOT EXISTS (SELECT FROM crawl WHERE crawl.name = %(name)b::text)
 ON CONFLICT DO NOTHING
 
 -- name: find_crawl
--- The number of a crawl.
-SELECT crawl.crawl FROM crawl WHERE crawl.name = %(name)b::text
+-- The number of a crawl, and whether its queues have a politeness of their own.
+SELECT crawl.crawl, crawl.own_politeness FROM crawl WHERE crawl.name = %(name)b::text
 
 -- name: list_crawls
 -- All crawls by number.

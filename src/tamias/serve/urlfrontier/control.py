@@ -67,16 +67,18 @@ class ControlCalls:
     def delete_crawl(self, db: FrontierSession, params: Any) -> Any:
         """Removes all queues of a crawl."""
         crawl = self._crawl(db, params.value)
-        return _LONG(value=0 if crawl is None else db.queues.delete(crawl))
+        return _LONG(value=0 if crawl is None else db.queues.delete(crawl.crawl, politeness_of=crawl))
 
     def list_queues(self, db: FrontierSession, params: Any) -> Any:
         """A page of the queues of a crawl."""
         crawl = self._crawl(db, params.crawlID)
         size = min(params.size or PAGE, MOST_QUEUES)
-        answer = _QUEUES(start=params.start, size=params.size or PAGE, crawlID=_name(params.crawlID))
+        answer = _QUEUES(start=params.start, crawlID=_name(params.crawlID))
         if crawl is not None:
-            keys, answer.total = db.queues.names(crawl, params.start, size, busy=not params.include_inactive)
+            busy = not params.include_inactive
+            keys, answer.total = db.queues.names(crawl.crawl, params.start, size, busy=busy)
             answer.values.extend(keys)
+        answer.size = len(answer.values)
         return answer
 
     def get_stats(self, db: FrontierSession, params: Any) -> Any:
@@ -84,7 +86,8 @@ class ControlCalls:
         crawl = self._crawl(db, params.crawlID)
         answer = _STATS(crawlID=_name(params.crawlID), counts={"completed": 0, "active_queues": 0})
         if crawl is not None:
-            figures = db.queues.figures(crawl, checked(params.key) or None)
+            host = crawl.host(checked(params.key)) if params.key else None
+            figures = db.queues.figures(crawl.crawl, host)
             answer.size, answer.inProcess = figures.scheduled, figures.held
             answer.counts["completed"], answer.counts["active_queues"] = figures.done, figures.busy_queues
             answer.numberOfQueues = figures.queues
@@ -94,12 +97,16 @@ class ControlCalls:
         """Removes a queue with its URLs."""
         crawl = self._crawl(db, params.crawlID)
         key = self._key(params, "DeleteQueue")
-        return _LONG(value=0 if crawl is None else db.queues.delete(crawl, key))
+        if crawl is None:
+            return _LONG(value=0)
+        return _LONG(value=db.queues.delete(crawl.crawl, crawl.host(key), politeness_of=crawl))
 
     def block_queue_until(self, db: FrontierSession, params: Any) -> Any:
         """The host is left alone until after this second; 0 ends that."""
         until = milliseconds(params.time) + 1 if params.time else 0
-        db.queues.pause(self._key(params, "BlockQueueUntil"), until)
+        key, crawl = self._key(params, "BlockQueueUntil"), self._crawl(db, params.crawlID)
+        if crawl is not None:
+            db.queues.pause(crawl.host(key), until)
         return _EMPTY()
 
     def set_active(self, db: FrontierSession, params: Any) -> Any:
@@ -116,7 +123,9 @@ class ControlCalls:
         told = params.delay_ms if params.HasField("delay_ms") else params.delay_requestable * 1000
         delay_ms = min(told, MOST_DELAY_MS)
         if params.key:
-            db.queues.set_delay(checked(params.key), delay_ms)
+            crawl = self._crawl(db, params.crawlID)
+            if crawl is not None:
+                db.queues.set_delay(crawl.host(checked(params.key)), delay_ms)
         else:
             service.set_usual_delay(db.session, delay_ms)
         return _EMPTY()
@@ -133,7 +142,7 @@ class ControlCalls:
         """A queue is served until so many of its URLs are done; 0 takes the limit away."""
         crawl = self._crawl(db, params.crawlID)
         key = self._key(params, "SetCrawlLimit")
-        if crawl is None or not db.queues.set_limit(key, crawl, params.limit or None):
+        if crawl is None or not db.queues.set_limit(crawl.host(key), crawl.crawl, params.limit or None):
             raise CallError(Code.NOT_FOUND, f"crawl {_name(params.crawlID)} has no queue {key!r}")
         return _EMPTY()
 
@@ -147,7 +156,9 @@ class ControlCalls:
         if not key:
             raise CallError(Code.INVALID_ARGUMENT, f"{url!r} has no host, and no key was given")
         crawl = self._crawl(db, params.crawlID)
-        state = None if crawl is None else db.queues.status(key, crawl, url, self._addresses.key(url))
+        state = None
+        if crawl is not None:
+            state = db.queues.status(crawl.host(key), crawl.crawl, url, self._addresses.key(url))
         if state is None:
             raise CallError(Code.NOT_FOUND, f"{url!r} is not known in queue {key!r}")
         return known_item(state, _name(params.crawlID))
@@ -160,11 +171,13 @@ class ControlCalls:
     def purge_urls(self, db: FrontierSession, params: Any) -> Any:
         """Removes URLs that have been known for more than so many days."""
         crawl = self._crawl(db, params.crawlID)
-        key = checked(params.key) or None
-        return _LONG(value=0 if crawl is None else db.queues.purge(crawl, key, params.days))
+        if crawl is None:
+            return _LONG(value=0)
+        host = crawl.host(checked(params.key)) if params.key else None
+        return _LONG(value=db.queues.purge(crawl.crawl, host, params.days))
 
     @staticmethod
-    def _crawl(db: FrontierSession, name: str) -> int | None:
+    def _crawl(db: FrontierSession, name: str) -> service.NamedQueues | None:
         return service.found_crawl(db.session, checked(name))
 
     @staticmethod

@@ -7,7 +7,7 @@ from typing import Any
 from tamias.crawl.remote.grpc.messages import message
 from tamias.frontier.service.held import Given, Handing, Wish
 from tamias.frontier.service.queues import Listing, Spot, UrlState
-from tamias.frontier.service.state import crawl_names, found_crawl
+from tamias.frontier.service.state import NamedQueues, crawl_names, found_crawl
 from tamias.serve.urlfrontier.grpc.calls import Call
 from tamias.serve.urlfrontier.puts import parsed
 from tamias.serve.urlfrontier.reading import checked, date_of, fill_metadata
@@ -63,11 +63,11 @@ class Gets:
             return
         listing, left = listing_of(params, crawl), params.size or PAGE
         spot: Spot | None = Spot(skip=params.start)
-        await self._know_names({crawl})
+        await self._know_names({crawl.crawl})
         while left > 0 and spot is not None:
             page, spot = await self._page(listing, spot, min(left, _URLS_AT_ONCE))
             left -= len(page)
-            await call.send([known_item(each, self._names[crawl]).SerializeToString() for each in page])
+            await call.send([known_item(each, self._names[crawl.crawl]).SerializeToString() for each in page])
 
     async def _next(self, handing: Handing) -> list[Given]:
         return await self._threads.run(lambda db: db.holds.next(handing))
@@ -95,17 +95,16 @@ def _wish(db: FrontierSession, params: Any) -> Wish | None:
         hosts=min(params.max_queues, _MOST) or None,
         per_host=min(params.max_urls_per_queue, _MOST) or None,
         hold_ms=1000 * (params.delay_requestable or HOLD_SECONDS),
-        crawl=crawl,
-        host=checked(params.key) or None,
+        crawl=crawl.crawl if crawl else None,
+        host=crawl.host(checked(params.key)) if crawl and params.key else None,
     )
 
 
-def listing_of(params: Any, crawl: int) -> Listing:
+def listing_of(params: Any, crawl: NamedQueues) -> Listing:
     """Which URLs ListURLs and CountURLs are asked about."""
     part = params.filter.replace("\0", "")
-    return Listing(
-        crawl=crawl, host=checked(params.key) or None, part=part or None, any_case=params.ignoreCase
-    )
+    host = crawl.host(checked(params.key)) if params.key else None
+    return Listing(crawl=crawl.crawl, host=host, part=part or None, any_case=params.ignoreCase)
 
 
 def known_item(state: UrlState, crawl: str) -> Any:

@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 
 from tamias.crawl.remote.grpc.messages import message
 from tamias.crawl.remote.grpc.status import CallError, Code
-from tamias.frontier.service.state import crawl_number
+from tamias.frontier.service.state import NamedQueues, make_crawl
 from tamias.model.item import Item
 from tamias.serve.urlfrontier.grpc.calls import Call
 from tamias.serve.urlfrontier.put_batcher import SKIPPED, PutBatcher
@@ -46,12 +46,16 @@ Begin = Callable[[Sequence[bytes]], Awaitable[Answer]]
 class Puts:
     """The calls PutURLs and PutDiscovered."""
 
-    def __init__(self, threads: FrontierThreads, addresses: Addresses) -> None:
+    def __init__(
+        self, threads: FrontierThreads, addresses: Addresses, *, shared_politeness: bool = False
+    ) -> None:
+        """`shared_politeness`: new crawls share that of a host with all others."""
+        self._own_politeness = not shared_politeness
         self._threads = threads
         self._addresses = addresses
         self._puts = PutBatcher(threads)
         self._parsing = asyncio.Semaphore(BATCHES_AT_ONCE)
-        self._crawls: dict[str, int] = {"": 1, "DEFAULT": 1}
+        self._crawls: dict[str, NamedQueues] = {}
 
     async def put_urls(self, call: Call) -> None:
         """Every item is answered, in order, as soon as it is in the database."""
@@ -115,14 +119,13 @@ class Puts:
         """Learns the numbers of crawls, except of names that cannot be one."""
         for name in names:
             if name not in self._crawls and is_name(name):
-                self._crawls[name] = await self._number(name)
+                self._crawls[name] = await self._crawl(name)
         if len(self._crawls) > _REMEMBERED_CRAWLS:
-            self._crawls = {
-                name: self._crawls[name] for name in {"", "DEFAULT", *names} & self._crawls.keys()
-            }
+            self._crawls = {name: self._crawls[name] for name in set(names) & self._crawls.keys()}
 
-    async def _number(self, name: str) -> int:
-        return await self._threads.run(lambda db: crawl_number(db.session, name))
+    async def _crawl(self, name: str) -> NamedQueues:
+        own = self._own_politeness
+        return await self._threads.run(lambda db: make_crawl(db.session, name, own_politeness=own))
 
     async def _judged(self, told: list[Item | None]) -> Verdicts:
         """Verdicts to come; what is not a URL is skipped, whatever becomes of the others."""

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from tamias.crawl.remote.grpc.status import CallError, Code
+from tamias.frontier.service.state import NamedQueues
 from tamias.frontier.tagging.tags import metadata_and_tags
 from tamias.model.errors import UrlError
 from tamias.model.item import NEVER, TAGS, Item
@@ -16,6 +17,7 @@ MAX_INFO = 256 << 10
 """Bytes of a URL with its metadata."""
 MAX_NAME = 255
 """Characters of a queue's key or a crawl's name."""
+_NOT_IN_NAMES = frozenset("\0\x1f")
 LAST_SECOND = 253_402_300_799
 """The end of the year 9999: a later date is taken for this one."""
 
@@ -37,14 +39,14 @@ def date_of(due: int) -> int:
 
 def is_name(text: str) -> bool:
     """Whether a text may name a queue or a crawl."""
-    return len(text) <= MAX_NAME and "\0" not in text
+    return len(text) <= MAX_NAME and not _NOT_IN_NAMES & set(text)
 
 
 def checked(name: str) -> str:
     """A name, or the reason why it cannot be one."""
     if not is_name(name):
         raise CallError(
-            Code.INVALID_ARGUMENT, f"a name has at most {MAX_NAME} characters and none of them is NUL"
+            Code.INVALID_ARGUMENT, f"a name has at most {MAX_NAME} characters, none of them U+0000 or U+001F"
         )
     return name
 
@@ -72,7 +74,9 @@ class Addresses:
         """Whether two texts are one URL."""
         return self.key(one) == self.key(other)
 
-    def told(self, info: Any, crawl: int, *, known: bool = False, due: int | None = None) -> Item | None:
+    def told(
+        self, info: Any, crawl: NamedQueues, *, known: bool = False, due: int | None = None
+    ) -> Item | None:
         """A client's URL as the frontier takes it; None for what is not a URL or fits no queue."""
         spelling = info.url
         if not spelling or len(spelling) > MAX_URL or "\0" in spelling:
@@ -93,8 +97,8 @@ class Addresses:
         return Item(
             url=url,
             key=key,
-            host=queue,
-            crawl=crawl,
+            host=crawl.host(queue),
+            crawl=crawl.crawl,
             due=due,
             spelling=None if spelling == url else spelling,
             metadata=written,

@@ -63,6 +63,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """What the crawl's own options make of the settings."""
     lease_filter: LeaseFilter = LeaseFilter()
     """Its section of the frontier, and its interest."""
+    shared_politeness: bool = False
+    """Whether crawls that clients make share the delays, blocks and windows of hosts with all others."""
 
 
 class FrontierServer:
@@ -162,7 +164,10 @@ class FrontierServer:
     def _routed(self) -> dict[str, Route]:
         workers = Workers(self._registry, self._threads)
         gets = Gets(self._threads, workers.lend)
-        puts, health = Puts(self._threads, self._addresses), self._health
+        puts, health = (
+            Puts(self._threads, self._addresses, shared_politeness=self._options.shared_politeness),
+            self._health,
+        )
         streams: dict[str, Route] = {
             f"/{messages.FRONTIER}/PutURLs": puts.put_urls,
             f"/{messages.FRONTIER}/PutDiscovered": puts.put_discovered,

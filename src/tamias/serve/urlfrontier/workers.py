@@ -43,6 +43,11 @@ Route = Callable[[Call], Awaitable[None]]
 Answer = Callable[[RemoteCommitter, Any], Awaitable[Any]]
 
 
+_CLIENTS_OWN = (
+    "the crawl is one of clients with a politeness of its own: workers of Tamias cannot work for it"
+)
+
+
 class Workers:
     """The calls of the service `Workers`, and GetURLs where a worker asks."""
 
@@ -111,10 +116,12 @@ class Workers:
     async def _crawl(self, call: Call) -> int:
         """The crawl that the worker works for: a header of each call says its name."""
         name = checked(unquote(call.metadata.get(CRAWL_HEADER, "")))
-        found = await self._threads.run(lambda db: found_crawl(db.session, name)) if name else CRAWL
-        if found is None:
-            raise CallError(Code.NOT_FOUND, f"there is no crawl {name!r}")
-        return found
+        if not name:
+            return CRAWL
+        found = await self._threads.run(lambda db: found_crawl(db.session, name))
+        if found is None or found.own_politeness:
+            raise CallError(Code.NOT_FOUND, f"there is no crawl {name!r}" if found is None else _CLIENTS_OWN)
+        return found.crawl
 
 
 def value_of(data: bytes, kind: Any) -> Any:
