@@ -1,5 +1,5 @@
 # Everything rests on `make setup`, which needs python3, python3-venv and make.
-.PHONY: setup browser screenshots demo test once-more check docs interop cluster-test audit fuzz mutations lock clean
+.PHONY: setup browser screenshots demo test once-more check docs interop cluster-test release audit fuzz mutations lock clean
 
 PYTHON ?= python3
 BIN = .venv/bin
@@ -45,6 +45,10 @@ docs: setup
 	$(BIN)/python tools/reference.py
 	$(BIN)/sphinx-build -q -W --keep-going docs build/site
 
+# The wheel, tried in a bare environment, with an SBOM and the notes of this version, in build/release.
+release: setup
+	$(BIN)/python tools/release.py
+
 # Known weaknesses of the pinned versions, as the public advisories list them; fails where those cannot be had.
 audit: setup
 	$(BIN)/pip install --quiet pip-audit
@@ -73,7 +77,7 @@ interop: setup
 	$(BIN)/pip install --quiet aiosmtpd==1.4.6
 	command -v promtool >/dev/null || apt-get -qq install --no-install-recommends prometheus
 	command -v rapper >/dev/null || apt-get -qq install --no-install-recommends raptor2-utils
-	TAMIAS_INTEROP=1 $(BIN)/pytest tests/interop tests/integration/strategy/test_escapes.py tests/integration/archive/test_repack.py
+	TAMIAS_INTEROP=1 $(BIN)/pytest tests/interop tests/integration/strategy/test_escapes.py tests/integration/archive/test_repack.py tests/integration/database/test_upgrades.py
 
 # A real Citus cluster (built once, for minutes, in the user's cache), PostgreSQL 15 to 18, and PgBouncer. The
 # packages are unpacked there, not installed.

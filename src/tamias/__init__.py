@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tamias.crawl.verbs.read import Reading, read
 
 __all__ = ["Archive", "Reading", "read"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __dir__() -> list[str]:
