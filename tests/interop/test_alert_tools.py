@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 import subprocess
 from email.message import EmailMessage
 from pathlib import Path
@@ -59,7 +60,9 @@ def test_aiosmtpd_takes_a_mail_after_starttls_and_login(tmp_path):
                 authenticator=check,
             )
 
-    controller = Tls(Mailbox(tmp_path / "mail"), hostname="127.0.0.1", port=0)
+    with socket.create_server(("127.0.0.1", 0)) as trial:
+        port = trial.getsockname()[1]
+    controller = Tls(Mailbox(tmp_path / "mail"), hostname="127.0.0.1", port=port)
     controller.start()
     try:
         message = EmailMessage()
@@ -69,7 +72,6 @@ def test_aiosmtpd_takes_a_mail_after_starttls_and_login(tmp_path):
             "b@example.org",
         )
         message.set_content("é is gone.")
-        port = controller.server.sockets[0].getsockname()[1]
         server = MailServer(host="localhost", port=port, user="archive", ca_file=str(tmp_path / "cert.pem"))
         send_mail(server, message, "let-me-in")
     finally:
