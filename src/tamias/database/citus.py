@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tamias.database.roles import ready_roles
 from tamias.database.sql import statements
 from tamias.model.errors import DatabaseError
 
@@ -34,7 +35,9 @@ class Distributed(msgspec.Struct, frozen=True):
 
 def distribute(session: "Session", shards: int) -> Distributed:
     """Places what is not placed yet, in one transaction. Raises `DatabaseError` without Citus."""
-    return session.transact(lambda cursor: _distribute(cursor, shards))
+    done = session.transact(lambda cursor: _distribute(cursor, shards))
+    session.transact(ready_roles)
+    return done
 
 
 def place_new_tables(cursor: "Cursor") -> None:
@@ -99,6 +102,9 @@ def _place(cursor: "Cursor", shards: int) -> tuple[tuple[str, ...], tuple[str, .
     for name in local:
         if name not in _placed(cursor):  # those that it refers to were listed together with it
             cursor.execute(_SQL["list_as_coordinators"].text, {"table": f"tamias.{name}"})
+    if new:
+        # Sequences of tables that are listed lose the rights that were given, so these are given again.
+        cursor.execute(_SQL["forget_rights"].text)
     return tuple(distributed), tuple(referenced), tuple(local)
 
 

@@ -48,6 +48,10 @@ SELECT create_distributed_table(%(table)b::text::regclass, 'bucket', colocate_wi
 -- A small table that is joined with the distributed ones.
 SELECT create_reference_table(%(table)b::text::regclass)
 
+-- name: forget_rights
+-- They are given again at the next opportunity.
+UPDATE meta SET rights = NULL
+
 -- name: list_as_coordinators
 -- A table that stays on the coordinator, for statements at other nodes; with those that it refers to.
 SELECT citus_add_local_table_to_metadata(%(table)b::text::regclass, cascade_via_foreign_keys => true)

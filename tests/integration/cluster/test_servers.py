@@ -26,8 +26,8 @@ def server_of(tmp_path_factory, run_or_skip):
 
         def start(major):
             if major not in made:
-                if major in (15, 17) and not FULL:
-                    pytest.skip(f"PostgreSQL {major} is run by `make cluster-test`")
+                if not FULL:
+                    pytest.skip(f"PostgreSQL {major} with TLS is run by `make cluster-test`")
                 folder = tmp_path_factory.mktemp(f"postgres-{major}")
                 programs = run_or_skip(f"PostgreSQL {major}", lambda: postgres.programs(major))
                 made[major] = run_or_skip(

