@@ -23,7 +23,8 @@ from tamias.settings import Settings
 
 START = 1_767_225_600_000
 HOUR = 3_600_000
-ERROR = b"error 17: please try again later"
+PACK_BYTES = 10_000
+ERROR = b"id,note\n1,the tables are back soon\n"
 LOST = "no file is there"
 
 
@@ -79,7 +80,7 @@ class Kept:
         session = filled.database.session()
         monkeypatch.setattr(session, "now", lambda: self.now)
         self.now = START
-        self.writer = BlobWriter(LocalPacks(filled.data / "blobs"), session)
+        self.writer = BlobWriter(LocalPacks(filled.data / "blobs"), session, pack_bytes=PACK_BYTES)
         policy = policy_from(Settings().schedule)
         self.archiver = Archiver(self.writer, session, policy, key=url_key, everything=False)
         self.numbers = itertools.count(1)
@@ -232,3 +233,31 @@ def test_the_same_commit_twice_is_one(keep):
             kept.commit([(result, capture)])
 
     assert keep(repeated) == keep(one_by_one)
+
+
+def test_only_what_waits_for_its_commit_is_remembered(filled, monkeypatch):
+    """Also while the captures never stop, so that there is no moment at which nothing waits."""
+    filled.clear()
+    with closing(Kept(filled, monkeypatch)) as kept:
+
+        async def visits():
+            waiting = []
+            for number in range(40):
+                keeping, capture = kept.attempt(f"/{number}", table(number % 30))
+                waiting.append((await keeping, capture))
+                if len(waiting) > 3:
+                    kept.commit([waiting.pop(0)])
+            await kept.attempt("/last", table(99))[0]
+            return waiting
+
+        waiting = asyncio.run(visits())
+        late = {result.prepared.sha256 for result, _ in waiting if result.prepared.blobs}
+        last = hashlib.sha256(table(99)).hexdigest()
+        assert set(kept.writer.table.pending) == {*late, last}
+        kept.commit(waiting)
+        states = dict(filled.rows("SELECT state, count(*) FROM pack GROUP BY state"))
+        assert states == {"open": 1, "sealed": 4}
+        reader = BlobReader(LocalPacks(filled.data / "blobs"), filled.session)
+        assert [len(reader.read(hashlib.sha256(table(n)).hexdigest())) for n in range(30)] == [
+            len(table(number)) for number in range(30)
+        ]

@@ -5,8 +5,10 @@
 
 import hashlib
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from uuid import UUID
 
 import msgspec
 
@@ -71,9 +73,10 @@ class Appender:
                 self._broken = True
                 raise
 
-    def settled(self) -> None:
-        """No rows will come for what was appended: full packs are let go."""
-        done, self._full = self._full, []
+    def settled(self, needed: Container[UUID] = ()) -> None:
+        """No rows will come for what was appended, but in packs that are needed: full ones are let go."""
+        done = [writer for writer in self._full if writer.pack not in needed]
+        self._full = [writer for writer in self._full if writer.pack in needed]
         self._let_go(done)
 
     def close(self) -> None:
@@ -132,6 +135,8 @@ class BlobWriter:
         self.appender = Appender(packs, self.table, pack_bytes)
         self._whole_bytes = whole_bytes
         self._unsettled: dict[str, Prepared] = {}
+        self._uses: Counter[str] = Counter()
+        """How often each of these was given out, and is to be settled."""
 
     def chains(self, bodies: Iterable[tuple[Body, str | None]]) -> dict[str, list[Blob]]:
         """What is known of bodies and of those that they may be like: looked up at once, for `prepare`."""
@@ -149,6 +154,7 @@ class BlobWriter:
         """
         # Written, but its row is not committed yet, so the table does not know it.
         if body.sha256 in self._unsettled:
+            self._uses[body.sha256] += 1
             return msgspec.structs.replace(self._unsettled[body.sha256], written=0)
         chains = self.chains([(body, previous)]) if chains is None else chains
         if body.sha256 in chains:
@@ -171,6 +177,14 @@ class BlobWriter:
         """The transactions of all that was prepared have ended, whichever way."""
         self._forget()
         self.appender.settled()
+
+    def settle(self, prepared: Iterable[Prepared]) -> None:
+        """The transactions of these have ended, whichever way, and those of others may be under way."""
+        for each in prepared:
+            self._end_use(each)
+        needed = [blob for each in self._unsettled.values() for blob in each.blobs]
+        self.table.pending = {blob.sha256: blob for blob in needed}
+        self.appender.settled({blob.place.pack for blob in needed})
 
     def abandon(self) -> None:
         """Gives up what was prepared and is not settled; its bytes are collected some day."""
@@ -257,22 +271,33 @@ class BlobWriter:
             written=sum(blob.place.length for blob in new),
         )
         self._unsettled[sha256] = prepared
+        self._uses[sha256] = 1
         self.table.pending |= {blob.sha256: blob for blob in new}
         return prepared
+
+    def _end_use(self, prepared: Prepared) -> None:
+        known = self._unsettled.get(prepared.sha256)
+        # The same body may have been abandoned, and prepared once more.
+        if known is None or known.blobs is not prepared.blobs:
+            return
+        self._uses[known.sha256] -= 1
+        if not self._uses[known.sha256]:
+            del self._uses[known.sha256], self._unsettled[known.sha256]
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """If the block is left by an exception, nothing that was prepared in it is known or on disk."""
-        prepared, pending = dict(self._unsettled), dict(self.table.pending)
+        prepared, pending, uses = dict(self._unsettled), dict(self.table.pending), Counter(self._uses)
         try:
             with self.appender.all_or_nothing():
                 yield
         except BaseException:
-            self._unsettled, self.table.pending = prepared, pending
+            self._unsettled, self.table.pending, self._uses = prepared, pending, uses
             raise
 
     def _forget(self) -> None:
         self._unsettled.clear()
+        self._uses.clear()
         self.table.pending.clear()
 
     def _prepare_chunks(self, body: Body, before: list[Blob]) -> Prepared:
@@ -286,6 +311,7 @@ class BlobWriter:
         blobs = [*new.values(), self._append_described(whole, b"")]
         needs = {sha256 for sha256, _ in parts} - new.keys() | {told.sha256}
         prepared = self._prepared(blobs, body.sha256, body.size, needs)
+        self._end_use(told)  # it is one of what was just prepared
         return msgspec.structs.replace(prepared, written=prepared.written + told.written)
 
     def _append_chunks(self, chunks: list[Chunk], new: dict[str, Blob]) -> dict[str, Blob]:

@@ -89,6 +89,8 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
     is_watched: bool
     """Whether the archive's own schedule visits it again; else whoever crawls it says when that is."""
     now: int
+    is_settled: bool = False
+    """Whether nobody waits for its commit any more."""
 
     @property
     def trusted(self) -> bool:
@@ -254,6 +256,7 @@ class Archiver:
         self._patience_ms = patience_ms
         self._thread = SessionThread(session, "archive")
         self._waiting: list[_Attempt] = []
+        self._settled: list[Prepared] = []
         self._unsettled = 0
         self._lock = threading.Lock()
         self._timetable = Timetable(session)
@@ -279,13 +282,11 @@ class Archiver:
         try:
             return await wait_uncancelled(asyncio.wrap_future(attempt.result))
         except BaseException:
-            self._count_down()
+            if attempt.result.done() and attempt.result.exception() is None:
+                self.settle(attempt.result.result())  # nobody will commit it
+            else:
+                self._end(None)
             raise
-
-    def _count_down(self) -> int:
-        with self._lock:
-            self._unsettled -= 1
-            return self._unsettled
 
     @property
     def is_elsewhere(self) -> bool:
@@ -303,10 +304,27 @@ class Archiver:
             self._thread.wait(self._writer.sync)
 
     def settle(self, kept: ArchiveResult) -> None:
-        """The transaction has ended, whichever way."""
-        # No body waits for its row any more, so its pack may be sealed.
-        if self._count_down() == 0 and kept.prepared is not None:
-            self._thread.submit(self._writer.settled)
+        """The transaction has ended, whichever way, or there will be none. May be told twice."""
+        if not kept.is_settled:
+            kept.is_settled = True
+            self._end(kept.prepared)
+
+    def _end(self, prepared: Prepared | None) -> None:
+        with self._lock:
+            self._unsettled -= 1
+            if prepared is not None:
+                self._settled.append(prepared)
+            # Else it is let go with the next captures.
+            is_last = not self._unsettled and bool(self._settled)
+        if is_last:
+            self._thread.submit(self._let_go)
+
+    def _let_go(self) -> None:
+        """No body of these waits for its row any more, so that its pack may be sealed."""
+        with self._lock:
+            settled, self._settled = self._settled, []
+        if settled:
+            self._writer.settle(settled)
 
     def close(self) -> None:
         """Lets go of the packs."""
@@ -320,6 +338,7 @@ class Archiver:
             if self._waiting:
                 self._thread.submit(self._keep_waiting)
         try:
+            self._let_go()
             self._keep(some)
         except BaseException as error:  # noqa: BLE001 (raised where it is waited for)
             for attempt in some:

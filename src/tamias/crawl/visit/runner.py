@@ -191,7 +191,11 @@ class VisitRunner:
         elif capture.body is not None and (
             archived.prepared is not None or task.reopened or task.status not in _READ
         ):
-            await self._read(visit)
+            try:
+                await self._read(visit)
+            except BaseException:
+                archiver.settle(archived)  # the visit is given up, or goes on without it
+                raise
             if visit.found.overblown:
                 archived.judgement = Judgement(AttemptMeaning.SUSPECT, visit.found.limit)
 

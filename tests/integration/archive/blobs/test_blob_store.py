@@ -72,6 +72,29 @@ def test_a_twin_in_the_same_batch_becomes_true_without_the_other(store):
     assert store.reader().read(twin.sha256) == content
 
 
+def test_what_is_settled_is_forgotten_and_what_others_need_is_not(make_store):
+    store = make_store(pack_bytes=1, whole_bytes=500_000)
+    old, new, large = *versions(2), random.Random(1).randbytes(2_000_000)
+    first = store.writer.prepare(body_of(old))
+    twin = store.writer.prepare(body_of(old))
+    after = store.writer.prepare(body_of(new), first.sha256)
+    chunked = store.writer.prepare(body_of(large))
+    pending = store.writer.table.pending
+    assert set(pending) == {blob.sha256 for each in (first, after, chunked) for blob in each.blobs}
+    store.writer.sync()
+    # The first commit fails; the twin, and what is coded with it, are still to come.
+    store.writer.settle([first])
+    assert store.writer.table.pending == pending
+    store.other.transact(lambda cursor: insert_blobs(cursor, [chunked]))
+    store.writer.settle([chunked])
+    assert set(store.writer.table.pending) == {first.sha256, after.sha256}
+    store.other.transact(lambda cursor: insert_blobs(cursor, [after]))
+    store.writer.settle([after, twin])
+    assert store.writer.table.pending == {}
+    assert [store.reader().read(each.sha256) for each in (after, chunked)] == [new, large]
+    assert store.rows("SELECT count(*) FROM pack WHERE state = 'open'") == [(1,)]
+
+
 def test_a_version_becomes_true_with_its_base_of_the_same_batch(store):
     old, new = versions(2)
     before = store.writer.prepare(body_of(old))
