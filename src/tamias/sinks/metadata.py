@@ -1,11 +1,12 @@
 """What the metadata graph says of an attempt: one prov:Activity, its hops, its result."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Final
 from urllib.parse import quote
 
 import msgspec
-from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, serialize
+from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Triple, serialize
 
 from tamias.model import vocabulary as v
 from tamias.model.capture import CaptureRecord, Hop, Outcome
@@ -36,6 +37,13 @@ def activity_quads(record: CaptureRecord, bases: Bases | None = None) -> list[Qu
         *own.renamed(record),
     )
     return [Quad(s, p, o, v.METADATA_GRAPH) for s, p, o in statements if o is not None]
+
+
+def activity_values(record: CaptureRecord, names: Collection[str]) -> list[Triple]:
+    """Of one attempt only the values of some terms, all among `VALUES`: much sooner made than all quads."""
+    activity = NamedNode(v.ACTIVITIES + record.id)
+    found = ((v.term(name), VALUES[name](record)) for name in names)
+    return [Triple(activity, term, value) for term, value in found if value is not None]
 
 
 def activity_triples(records: Iterable[CaptureRecord]) -> Iterator[bytes]:
@@ -70,26 +78,8 @@ class _MetadataTerms:
     def circumstances(self, record: CaptureRecord) -> Iterator[Statement]:
         """What was asked for and what came."""
         activity = self._activity(record)
-        values = {
-            "crawl": _text(record.crawl_name),
-            "userAgent": _text(record.agent),
-            "requestedUrl": _address(record.url),
-            "finalUrl": _address(record.final_url),
-            "outcome": _text(record.outcome.word),
-            "reason": _text(record.reason),
-            "depth": _number(record.depth),
-            "status": _number(record.status),
-            "address": _text(record.hops[-1].address if record.hops else None),
-            "toldType": _text(record.told_type),
-            "foundType": _text(record.found_type),
-            "byteSize": _number(record.bytes),
-            "sha256": _text(record.sha256),
-            "triples": _number(record.quads),
-            "links": _number(record.links),
-            "deferred": _TRUE if record.deferred else None,
-        }
-        for name, value in values.items():
-            yield activity, self._term(name), value
+        for name, value in VALUES.items():
+            yield activity, self._term(name), value(record)
         for problem in record.problems:
             yield activity, self._term("problem"), _text(problem)
         for signal in record.signals:
@@ -158,3 +148,24 @@ def _time(milliseconds: int) -> Literal:
 def _scalar_values(text: str) -> str:
     """The text without lone surrogates, which no RDF syntax can say."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+VALUES: Final[dict[str, Callable[[CaptureRecord], NamedNode | Literal | None]]] = {
+    "crawl": lambda record: _text(record.crawl_name),
+    "userAgent": lambda record: _text(record.agent),
+    "requestedUrl": lambda record: _address(record.url),
+    "finalUrl": lambda record: _address(record.final_url),
+    "outcome": lambda record: _text(record.outcome.word),
+    "reason": lambda record: _text(record.reason),
+    "depth": lambda record: _number(record.depth),
+    "status": lambda record: _number(record.status),
+    "address": lambda record: _text(record.hops[-1].address if record.hops else None),
+    "toldType": lambda record: _text(record.told_type),
+    "foundType": lambda record: _text(record.found_type),
+    "byteSize": lambda record: _number(record.bytes),
+    "sha256": lambda record: _text(record.sha256),
+    "triples": lambda record: _number(record.quads),
+    "links": lambda record: _number(record.links),
+    "deferred": lambda record: _TRUE if record.deferred else None,
+}
+"""What is said of every attempt itself, by the names of the terms."""

@@ -5,13 +5,14 @@ left out, and the query is answered from these statements. A query for which tha
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime
+from itertools import islice
 from typing import BinaryIO, Final
 
 import msgspec
-from pyoxigraph import RdfFormat, Store, serialize
+from pyoxigraph import RdfFormat, Store, Triple, serialize
 
 from tamias.archive.captures import CaptureFilter, asked_captures
 from tamias.crawl.catalogue.changes import count_buckets
@@ -23,10 +24,12 @@ from tamias.frontier.keys import host_hash
 from tamias.model import vocabulary as v
 from tamias.model.capture import CaptureRecord, Outcome
 from tamias.model.url import host
-from tamias.sinks.metadata import activity_quads
+from tamias.sinks.metadata import VALUES, activity_quads, activity_values
 
 MOST_FETCHES: Final = 200_000
 """That one query may be about."""
+_AT_ONCE: Final = 1000
+_ALSO_OF_HOPS: Final = ("status", "address")
 _GRAPH: Final = f"<{v.METADATA_GRAPH.value}>"
 _BEGINNING: Final = "urn:tamias:meta"
 """A prefix may end here, and the rest be a local name."""
@@ -101,26 +104,35 @@ def write_fetches(database: Database, asked: AskedFetches, file: BinaryIO, go_on
 
     `go_on` is called now and then, and may raise.
     """
-    count = 0
+    count, triples_of = 0, _triples_of(asked.predicates)
     with closing(database.session()) as session:
         buckets = count_buckets(session)
         for each in asked.filters:
-            for record in asked_captures(session, each, buckets, MOST_FETCHES + 1):
-                count += 1
+            found = asked_captures(session, each, buckets, MOST_FETCHES + 1)
+            while some := list(islice(found, _AT_ONCE)):
+                count += len(some)
                 if count > MOST_FETCHES:
                     raise _too_many()
-                if count % 1000 == 0:
-                    go_on()
-                file.write(b"".join(_lines(record, asked.predicates)))
+                go_on()
+                triples = [triple for record in some for triple in triples_of(record)]
+                file.write(serialize(triples, format=RdfFormat.N_TRIPLES) or b"")
     file.flush()
 
 
-def _lines(record: CaptureRecord, predicates: frozenset[str] | None) -> Iterator[bytes]:
-    quads = activity_quads(record)
-    wanted = [
-        quad.triple for quad in quads if predicates is None or f"<{quad.predicate.value}>" in predicates
-    ]
-    yield serialize(wanted, format=RdfFormat.N_TRIPLES) or b""
+def _triples_of(predicates: frozenset[str] | None) -> Callable[[CaptureRecord], list[Triple]]:
+    """What makes the statements that are needed of one attempt, as soon as may be."""
+    names = {f"<{v.term(name).value}>": name for name in VALUES if name not in _ALSO_OF_HOPS}
+    if predicates is not None and predicates <= names.keys():
+        wanted = [names[predicate] for predicate in predicates]
+        return lambda record: activity_values(record, wanted)
+
+    def chosen(record: CaptureRecord) -> list[Triple]:
+        quads = activity_quads(record)
+        return [
+            quad.triple for quad in quads if predicates is None or f"<{quad.predicate.value}>" in predicates
+        ]
+
+    return chosen
 
 
 def _too_many() -> QueryRefused:
