@@ -21,7 +21,11 @@ def to_stdout(write: Write) -> None:
 
 
 def to_file(write: Write, output: Path) -> None:
-    """Writes a result to a file."""
+    """Writes a result to a file. A device or a pipe is written to directly: it must not be replaced."""
+    if output.exists() and not output.is_file():
+        with _failures_told(str(output)), output.open("wb") as file:
+            write(file)
+        return
     partial = output.with_name(output.name + ".part")
     try:
         with _failures_told(str(output)):
