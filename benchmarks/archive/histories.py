@@ -184,13 +184,15 @@ def _git(folder: Path, files: Sequence[Path], row: HistoryFigures) -> None:
     def git(*arguments: str, given: bytes = b"") -> bytes:
         command = ["git", "-C", str(folder), *arguments]
         done = subprocess.run(
-            command, check=True, env=words, timeout=_SECONDS, input=given, capture_output=True
+            command, check=False, env=words, timeout=_SECONDS, input=given, capture_output=True
         )
+        if done.returncode:
+            raise SystemExit(f"git {arguments[0]}: {done.stderr.decode(errors='replace')[-500:]}")
         return done.stdout
 
     git("init", "-q")
     git("fast-import", "--quiet", given=b"".join(_commit(*each) for each in enumerate(files)))
-    git("gc", "-q", "--aggressive", "--prune=now")
+    git("gc", "-q", "--force", "--aggressive", "--prune=now")
     row.git = sum(path.stat().st_size for path in (folder / ".git/objects/pack").glob("*.pack"))
     for path in files:
         body = path.read_bytes()

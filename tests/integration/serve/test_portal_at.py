@@ -6,7 +6,7 @@ import io
 import pytest
 
 from tamias.archive.sources.catalogues import note_datasets, note_listed, note_whole
-from tamias.archive.versions.resources import VisitNote, note_visit
+from tamias.archive.versions.resources import VisitNote, note_visits
 from tamias.model.dataset import Dataset, Distribution
 from tamias.model.finding import Deleted
 
@@ -47,7 +47,7 @@ def harvested(filled):
 
     def visit(day, state):
         told = VisitNote(resource=name, state=state, now=START + day * DAY, next_visit=0, fails=0)
-        filled.session.transact(lambda cursor: note_visit(cursor, told))
+        filled.session.transact(lambda cursor: note_visits(cursor, [told]))
 
     for day in HARVESTS:
         harvest(day)
