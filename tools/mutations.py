@@ -241,7 +241,7 @@ MUTATIONS = (
     Mutation(
         "a strategy is made on a connection of its own",
         "database/connect.py",
-        "            self._apart = Session(self._connect, self._patience, prepares=False)",
+        "            self._apart = Session(self._connect_apart, self._patience, prepares=False)",
         "            return self",
         ("integration/strategy/test_escapes.py", "-k", "nothing_else_uses"),
     ),

@@ -32,4 +32,5 @@ def command(place: CommonOptions, who: str | None, since: str | None, limit: int
             say_json(each)
         else:
             more = f" and {each.count - len(each.targets)} more" if each.count > len(each.targets) else ""
-            say(f"{each.at}  {each.who:16} {each.outcome:8} {each.what}  {' '.join(each.targets)}{more}")
+            about = " ".join(each.targets) + more
+            say(f"{each.at}  {each.who:16} {each.what}  {about}{'  ' if about else ''}{each.outcome}")

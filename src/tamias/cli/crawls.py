@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tamias.cli.console.audited import audited
 from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.crawl.strategy.versions import forget_strategies
 from tamias.frontier import crawls
@@ -68,10 +69,12 @@ def command(
     ):
         if name is None:
             _list(place, session)
-        elif action == "reopen":
-            _tell(place, name, _reopen(session, crawls.named(session, name), which))
         else:
-            _tell(place, name, _act(session, action, crawls.named(session, name), max_urls))
+            with audited(session, place.data, f"crawls {action}", [name]):
+                number = crawls.named(session, name)
+                reopens = action == "reopen"
+                done = _reopen(session, number, which) if reopens else _act(session, action, number, max_urls)
+            _tell(place, name, done)
 
 
 def _act(session: "Session", action: str, crawl: int, max_urls: int | None) -> str:

@@ -6,6 +6,7 @@ from getpass import getuser
 import click
 
 from tamias.archive.moments import rfc3339
+from tamias.cli.console.audited import audited
 from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.model.errors import UsageError
 
@@ -37,13 +38,15 @@ def command(place: CommonOptions, target: str, changes: tuple[str, ...], crawl: 
         number = crawls.named(session, crawl)
         tagging = Tagging(session, same_url=same_url(names))
         if is_pattern(target) and change is not None:
-            changed = tagging.change_all(target, number, change, by or getuser())
+            with audited(session, place.data, "tag", [target]):
+                changed = tagging.change_all(target, number, change, by or getuser())
             _tell(place, {"pattern": target, "changed": changed}, f"{changed:,} URLs changed")
             return
         url = fetch_url(target)
         where = (queue_key(settings.frontier.queue)(url), number, url, url_key(url, names))
         if change is not None:
-            tagging.change(*where, change, by or getuser())
+            with audited(session, place.data, "tag", [url]):
+                tagging.change(*where, change, by or getuser())
         tags = tagging.tags(*where)
         setters = tagging.setters(*where)
     if tags is None:

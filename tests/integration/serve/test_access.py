@@ -271,6 +271,13 @@ def test_commands_make_and_withdraw_tokens_and_are_logged(filled, client):
     ours = [each for each in log if each["who"].startswith("command:") and each["targets"] == ["commanded"]]
     assert [each["what"] for each in ours] == ["token make", "token make", "token withdraw", "token withdraw"]
     assert [each["outcome"] == "ok" for each in ours] == [True, False, True, False]
+    for action in ("pause", "resume"):
+        assert tamias("crawls", action, "default").returncode == 0
+    last = tamias("audit", "--limit", "2").stdout.splitlines()
+    assert [line.split(maxsplit=2)[2] for line in last] == [
+        "crawls pause  default  ok",
+        "crawls resume  default  ok",
+    ]
 
 
 def test_reading_can_be_kept_for_those_who_may(starting, filled):
