@@ -233,3 +233,22 @@ BEGIN
     ORDER BY resource.resource
     ON CONFLICT (resource) DO UPDATE SET words = excluded.words WHERE findable.words <> excluded.words;
 END $$;
+
+CREATE OR REPLACE FUNCTION note_profiles_due() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    bodies bytea[];
+    names text[];
+    types text[];
+    times int8[];
+BEGIN
+    SELECT array_agg(each.sha256), array_agg(each.resource), array_agg(each.media_type), array_agg(each.captured_at)
+    INTO bodies, names, types, times
+    FROM (SELECT DISTINCT ON (added.sha256) added.sha256, added.resource, added.media_type, added.captured_at
+          FROM added ORDER BY added.sha256) AS each;
+    INSERT INTO tamias.profile_due (sha256, resource, media_type, captured_at)
+    SELECT each.sha256, each.resource, each.media_type, each.captured_at
+    FROM unnest(bodies, names, types, times) AS each (sha256, resource, media_type, captured_at)
+    ORDER BY each.sha256
+    ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END $$;
