@@ -19,7 +19,7 @@ from granian.server.embed import Server
 from starlette.types import ASGIApp
 
 from tamias.crawl.plan.policy import CRAWL
-from tamias.crawl.revisit.housekeeping import keep_house
+from tamias.crawl.revisit.housekeeping import keep_house, profile_some
 from tamias.crawl.worker.supervisor import CrawlSnapshot, Supervisor, Until
 from tamias.database.connect import Database
 from tamias.database.roles import Role
@@ -45,6 +45,8 @@ BACK_ROOM_THREADS = 2
 PATIENCE_SECONDS = 5.0
 """How long a request waits for a database that is away."""
 SCHEDULE_SECONDS = 600.0
+PROFILE_SECONDS = 5.0
+"""New versions wait for their profiles so long, and while others are profiled."""
 GRACE_SECONDS = 3.0
 """For answers that are under way when the service stops."""
 
@@ -210,7 +212,10 @@ async def _schedule(plan: ServicePlan, background: SessionPool) -> None:
     while True:
         with suppress(TamiasError):
             await background.run(lambda db: keep_house(db.session, db.reader, db.settings))
-        await asyncio.sleep(SCHEDULE_SECONDS)
+        for _ in range(round(SCHEDULE_SECONDS / PROFILE_SECONDS)):
+            await asyncio.sleep(PROFILE_SECONDS)
+            with suppress(TamiasError):
+                await background.run(lambda db: profile_some(db.session, db.reader))
         if plan.settings.archive.repack:
             await _repack(plan)
 

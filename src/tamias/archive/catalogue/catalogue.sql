@@ -8,7 +8,7 @@ FROM suspect WHERE suspect.resource = ANY(%(resource)b::text[]) ORDER BY suspect
 
 -- name: read_profiles
 -- What is in bodies.
-SELECT encode(profile.sha256, 'hex'), profile.profile FROM profile
+SELECT encode(profile.sha256, 'hex'), profile.profile, profile.packed FROM profile
 WHERE profile.kind = 'content' AND profile.sha256 = ANY(%(sha256)b::bytea[])
 
 -- name: portals

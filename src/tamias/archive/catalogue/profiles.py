@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
+from backports.zstd import compress, decompress
 from pyoxigraph import Literal, NamedNode, Quad
 
 from tamias.archive.catalogue.joins import JoinCandidate
@@ -24,6 +25,7 @@ from tamias.database.sql import statements
 from tamias.model import profile as p
 from tamias.model.profile import Profile
 
+_LEVEL: Final = 12
 MOST_TABLES: Final = 50
 MOST_COLUMNS: Final = 500
 """Of one table: what has more is no table that a query asks for by column."""
@@ -175,28 +177,54 @@ class Unprofiled(msgspec.Struct, frozen=True):
 
 
 def unprofiled(session: Session, limit: int) -> list[Unprofiled]:
-    """The newest bodies without a profile."""
+    """The newest bodies that wait for a profile."""
+    session.execute(_SQL["forget_profiled"])
     return [Unprofiled(*row) for row in session.fetch_all(_SQL["unprofiled"], {"limit": limit})]
 
 
 def keep_profile(session: Session, sha256: str, profile: Profile, now: int) -> None:
-    """Keeps what a body holds; its tables once more by themselves, for whoever asks only for those."""
-    told = {"content": _json(profile)}
+    """Keeps what a body holds: all but the sketches packed; those beside the names of columns, for queries."""
+    told: dict[str, tuple[str | None, bytes | None]] = {"content": (None, _packed(profile))}
     if profile.tables:
-        told["table"] = _json(profile.tables)
+        told["table"] = (_json([_searched(table) for table in profile.tables]), None)
     row = {
         "sha256": bytes.fromhex(sha256),
         "now": now,
         "kind": list(told),
-        "profile": list(told.values()),
+        "profile": [json for json, _ in told.values()],
+        "packed": [packed for _, packed in told.values()],
     }
     session.execute(_SQL["keep_profile"], row)
+
+
+def _searched(table: p.TableProfile) -> dict[str, list[dict[str, object]]]:
+    """What is looked up in a table's profile by itself: names of columns, and what joins are found by."""
+    names = ("name", "number", "distinct", "sketch")
+    return {"columns": [{name: getattr(column, name) for name in names} for column in table.columns]}
+
+
+def _packed(profile: Profile) -> bytes:
+    tables = tuple(
+        msgspec.structs.replace(
+            table,
+            columns=tuple(msgspec.structs.replace(column, sketch=b"") for column in table.columns),
+        )
+        for table in profile.tables
+    )
+    return compress(msgspec.msgpack.encode(msgspec.structs.replace(profile, tables=tables)), _LEVEL)
+
+
+def stored_profile(profile: object, packed: bytes | None) -> Profile:
+    """A profile as it is stored: packed, or as JSON by earlier versions of Tamias."""
+    if packed is None:
+        return msgspec.convert(profile, Profile)
+    return msgspec.msgpack.decode(decompress(packed), type=Profile)
 
 
 def read_profile(session: Session, sha256: str) -> Profile | None:
     """What a body holds, if somebody has looked into it."""
     row = session.fetch_one(_SQL["read_profile"], {"sha256": bytes.fromhex(sha256)})
-    return msgspec.convert(row[0], Profile) if row else None
+    return stored_profile(*row) if row else None
 
 
 def _json(value: object) -> str:

@@ -1,20 +1,24 @@
 -- What was found out about the content of versions.
 
+-- name: forget_profiled
+-- Bodies that came again wait for nothing.
+DELETE FROM profile_due USING profile WHERE profile.sha256 = profile_due.sha256 AND profile.kind = 'content'
+
 -- name: unprofiled
--- Bodies of current versions that nobody has looked into yet, the newest first.
-SELECT encode(resource.sha256, 'hex'), min(resource.media_type), min(resource.url)
-FROM resource
-WHERE resource.sha256 IS NOT NULL
-  AND NOT EXISTS (SELECT FROM profile WHERE profile.sha256 = resource.sha256 AND profile.kind = 'content')
-GROUP BY resource.sha256 ORDER BY max(resource.captured_at) DESC LIMIT %(limit)b::int4
+-- Bodies of versions that wait for their profile, the newest first.
+SELECT encode(profile_due.sha256, 'hex'), profile_due.media_type, coalesce(resource.url, '')
+FROM profile_due LEFT JOIN resource ON resource.resource = profile_due.resource
+ORDER BY profile_due.captured_at DESC LIMIT %(limit)b::int4
 
 -- name: keep_profile
--- What one body holds.
-INSERT INTO profile (sha256, kind, made_at, profile)
-SELECT %(sha256)b::bytea, told.kind, %(now)b::int8, told.profile
-FROM unnest(%(kind)b::text[], %(profile)b::jsonb[]) AS told (kind, profile)
-ON CONFLICT (sha256, kind) DO UPDATE SET made_at = excluded.made_at, profile = excluded.profile
+-- What one body holds; it waits no longer.
+WITH done AS (DELETE FROM profile_due WHERE profile_due.sha256 = %(sha256)b::bytea)
+INSERT INTO profile (sha256, kind, made_at, profile, packed)
+SELECT %(sha256)b::bytea, told.kind, %(now)b::int8, told.profile, told.packed
+FROM unnest(%(kind)b::text[], %(profile)b::jsonb[], %(packed)b::bytea[]) AS told (kind, profile, packed)
+ON CONFLICT (sha256, kind) DO UPDATE
+SET made_at = excluded.made_at, profile = excluded.profile, packed = excluded.packed
 
 -- name: read_profile
 -- The same, read back.
-SELECT profile.profile FROM profile WHERE profile.sha256 = %(sha256)b::bytea AND profile.kind = 'content'
+SELECT profile.profile, profile.packed FROM profile WHERE profile.sha256 = %(sha256)b::bytea AND profile.kind = 'content'

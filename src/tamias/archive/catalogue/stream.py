@@ -5,13 +5,13 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
-import msgspec
 from pyoxigraph import NamedNode, Quad
 
 from tamias.archive.catalogue.declared import declared_quads
 from tamias.archive.catalogue.joins import joins_of
 from tamias.archive.catalogue.listed import ListedTimes, describe_listings, read_listings
 from tamias.archive.catalogue.measures import describe_measures, metric_quads
+from tamias.archive.catalogue.profiles import stored_profile
 from tamias.archive.catalogue.resource import head_quads, resource_quads, version_quads
 from tamias.archive.catalogue.terms import (
     CatalogueBases,
@@ -173,7 +173,7 @@ def _read_suspects(session: Session, resources: Sequence[str]) -> dict[str, list
 
 def _read_profiles(session: Session, digests: set[str]) -> dict[str, Profile]:
     rows = session.fetch_all(_SQL["read_profiles"], {"sha256": [bytes.fromhex(digest) for digest in digests]})
-    return {digest: msgspec.convert(profile, Profile) for digest, profile in rows}
+    return {digest: stored_profile(profile, packed) for digest, profile, packed in rows}
 
 
 def _portals(session: Session, only: Collection[str] | None = None) -> Iterator[list[Quad]]:

@@ -32,10 +32,18 @@ WHERE resource.sha256 IS NOT NULL AND resource.captured_at IS NOT NULL
   AND NOT EXISTS (SELECT FROM profile WHERE profile.sha256 = resource.sha256 AND profile.kind = 'content');
 
 CREATE FUNCTION note_profiles_due() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    digests bytea[];
+    names text[];
+    types text[];
+    times int8[];
 BEGIN
+    SELECT array_agg(added.sha256), array_agg(added.resource), array_agg(added.media_type),
+           array_agg(added.captured_at) INTO digests, names, types, times FROM added;
     INSERT INTO tamias.profile_due (sha256, resource, media_type, captured_at)
-    SELECT DISTINCT ON (added.sha256) added.sha256, added.resource, added.media_type, added.captured_at
-    FROM added ORDER BY added.sha256
+    SELECT DISTINCT ON (each.sha256) each.sha256, each.resource, each.media_type, each.captured_at
+    FROM unnest(digests, names, types, times) AS each (sha256, resource, media_type, captured_at)
+    ORDER BY each.sha256
     ON CONFLICT DO NOTHING;
     RETURN NULL;
 END $$;

@@ -23,7 +23,7 @@ from tamias.model.resource import Resource, Source, resource_id
 from tamias.model.url import host, url_key
 
 TABLES = (
-    "resource, source, version, suspect, shared_body, profile, measure, figure, portal, described, offered, "
+    "resource, source, version, suspect, shared_body, profile, profile_due, measure, figure, portal, described, offered, "
     "blob, pack, capture, tally, tally_news, attempts"
 )
 PORTAL = "https://portal.example.org/"
