@@ -95,7 +95,8 @@ class Filled:
     def clear(self):
         """Takes all that was put."""
         self.writer.close()
-        tables = "resource, source, version, suspect, shared_body, profile, profile_due, blob, pack, capture, segment"
+        tables = "resource, source, version, suspect, shared_body, profile, profile_due, blob, pack, capture"
+        tables += ", segment"
         self.run(f"TRUNCATE {tables} CASCADE")
         self.run("SELECT recount()")
         for folder in ("blobs", "rdf", "warc"):

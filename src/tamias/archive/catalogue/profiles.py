@@ -183,7 +183,7 @@ def unprofiled(session: Session, limit: int) -> list[Unprofiled]:
 
 
 def keep_profile(session: Session, sha256: str, profile: Profile, now: int) -> None:
-    """Keeps what a body holds: all but the sketches packed; those beside the names of columns, for queries."""
+    """Keeps what a body holds: packed without its sketches; those with the names of columns, for queries."""
     told: dict[str, tuple[str | None, bytes | None]] = {"content": (None, _packed(profile))}
     if profile.tables:
         told["table"] = (_json([_searched(table) for table in profile.tables]), None)

@@ -179,7 +179,8 @@ FROM version WHERE version.resource = ANY(%(resource)b::text[]) ORDER BY version
 -- name: read_end_versions
 -- The first and the last version of resources, oldest first.
 SELECT version.resource, version.number, version.captured_at, encode(version.sha256, 'hex'), version.byte_size,
-       version.media_type, version.told_type, encode(version.fingerprint, 'hex'), version.noise, version.capture::text
+       version.media_type, version.told_type, encode(version.fingerprint, 'hex'), version.noise,
+       version.suspicious, version.capture::text
 FROM unnest(%(resource)b::text[]) AS named (resource)
 CROSS JOIN LATERAL (SELECT min(each.number) AS first, max(each.number) AS last FROM version AS each
                     WHERE each.resource = named.resource) AS ends
@@ -189,7 +190,8 @@ ORDER BY version.resource, version.number
 -- name: read_named_versions
 -- Versions by resource and number, and the number of the one before each.
 SELECT version.resource, version.number, version.captured_at, encode(version.sha256, 'hex'), version.byte_size,
-       version.media_type, version.told_type, encode(version.fingerprint, 'hex'), version.noise, version.capture::text,
+       version.media_type, version.told_type, encode(version.fingerprint, 'hex'), version.noise,
+       version.suspicious, version.capture::text,
        (SELECT max(before.number) FROM version AS before
         WHERE before.resource = version.resource AND before.number < version.number)
 FROM unnest(%(resource)b::text[], %(number)b::int4[]) AS named (resource, number)
