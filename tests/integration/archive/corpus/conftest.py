@@ -23,8 +23,8 @@ from tamias.model.resource import Resource, Source, resource_id
 from tamias.model.url import host, url_key
 
 TABLES = (
-    "resource, source, version, suspect, shared_body, profile, profile_due, measure, figure, portal, described, "
-    "offered, blob, pack, capture, tally, tally_news, attempts"
+    "resource, source, version, suspect, shared_body, profile, profile_due, measure, figure, portal, "
+    "described, offered, blob, pack, capture, tally, tally_news, attempts"
 )
 PORTAL = "https://portal.example.org/"
 
