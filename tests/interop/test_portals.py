@@ -5,6 +5,7 @@ They are started by `make interop` only.
 
 import json
 import os
+import re
 import subprocess
 import sys
 import urllib.request
@@ -195,4 +196,5 @@ def test_a_real_ckan_is_harvested_record_by_record(started, tmp_path, monkeypatc
         assert in_order(json.loads(kept.stdout)) == in_order(record)
     said = harvest_twice(tmp_path / "again", f"ckan:{url}", "--exclude", "files.example.org")
     assert "60 datasets of 60 counted" in said
-    assert "by metadata_modified, in 1 requests; nothing changed" in said
+    # All of them were made within the five minutes by which an index may lag: they are read again.
+    assert re.search(r"60 of 60 datasets read, those changed since [^;]* by metadata_modified, in \d", said)
