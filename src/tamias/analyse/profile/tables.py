@@ -35,6 +35,7 @@ class Tables:
 
     def __init__(self, folder: Path, limits: ProfileLimits, watch: Watch, problems: list[str]) -> None:
         self._folder = folder
+        self._narrow = folder / "narrow.csv"
         self._limits = limits
         self._watch = watch
         self._problems = problems
@@ -47,15 +48,32 @@ class Tables:
                 " not read as a table"
             )
             return None
-        head = _head(text.path)
-        marks = marks or self._marks(text.path, head)
-        # A quote that is never closed takes all the text for one cell.
-        dialect = found_dialect(head, marks) or found_dialect(head, Marks(marks.delimiter, "", ""))
-        if dialect is None:
-            return None
-        return self._read(text, name, dialect)
+        import duckdb
 
-    def _marks(self, path: Path, head: str) -> Marks:
+        dialect: Dialect | None = None
+        found: TableColumns | None = None
+        try:
+            with workbench([text.path, self._narrow], self._folder, self._limits, self._watch) as tables:
+                dialect = self._dialect(tables, text.path, marks)
+                if dialect is not None:
+                    path, narrow = self._within_columns(text.path, name, dialect)
+                    found = TableColumns(tables, narrow, self._limits)
+                    load(tables, path, narrow, self._limits.rows)
+                    self._tell_losses(tables, name, narrow)
+                    found.look()
+        except ProfileLimit as limit:
+            self._problems.append(f"{name}: {limit}")
+        except duckdb.Error as error:
+            self._problems.append(f"{name}: cannot be read as a table: {_first_line(error)}")
+        return None if dialect is None else _profile(text, name, dialect, found)
+
+    def _dialect(self, tables: "DuckDBPyConnection", path: Path, marks: Marks | None) -> Dialect | None:
+        head = _head(path)
+        marks = marks or self._marks(tables, path, head)
+        # A quote that is never closed takes all the text for one cell.
+        return found_dialect(head, marks) or found_dialect(head, Marks(marks.delimiter, "", ""))
+
+    def _marks(self, tables: "DuckDBPyConnection", path: Path, head: str) -> Marks:
         """The sniffer's word; where it sees only one column, the delimiter that makes rows of one length."""
         import duckdb
 
@@ -64,34 +82,19 @@ class Tables:
         if first > self._limits.columns:  # the sniffer's memory grows with the columns
             return counted
         try:
-            with workbench([path], self._folder, self._limits, self._watch) as tables:
-                marks, width = sniffed(tables, path, head)
-        except (duckdb.Error, ProfileLimit):
+            marks, width = sniffed(tables, path, head)
+        except duckdb.Error:
             return counted
         return marks if width > 1 or first < 2 else msgspec.structs.replace(counted, header=None)
 
-    def _read(self, text: Utf8Text, name: str, dialect: Dialect) -> TableProfile:
-        import duckdb
-
-        path, narrow = text.path, dialect
-        if dialect.width > self._limits.columns:
-            self._problems.append(
-                f"{name}: {dialect.width} columns, of which the first {self._limits.columns} are profiled"
-                " (limit profile.columns)"
-            )
-            path, narrow = self._narrowed(path, dialect)
-        found: TableColumns | None = None
-        try:
-            with workbench([path], self._folder, self._limits, self._watch) as tables:
-                found = TableColumns(tables, narrow, self._limits)
-                load(tables, path, narrow, self._limits.rows)
-                self._tell_losses(tables, name, narrow)
-                found.look()
-        except ProfileLimit as limit:
-            self._problems.append(f"{name}: {limit}")
-        except duckdb.Error as error:
-            self._problems.append(f"{name}: cannot be read as a table: {_first_line(error)}")
-        return _profile(text, name, dialect, found)
+    def _within_columns(self, path: Path, name: str, dialect: Dialect) -> tuple[Path, Dialect]:
+        if dialect.width <= self._limits.columns:
+            return path, dialect
+        self._problems.append(
+            f"{name}: {dialect.width} columns, of which the first {self._limits.columns} are profiled"
+            " (limit profile.columns)"
+        )
+        return self._narrowed(path, dialect)
 
     def _tell_losses(self, tables: "DuckDBPyConnection", name: str, dialect: Dialect) -> None:
         lost = _count(tables, "SELECT count(DISTINCT line) FROM reject_errors")
@@ -105,7 +108,7 @@ class Tables:
 
     def _narrowed(self, path: Path, dialect: Dialect) -> tuple[Path, Dialect]:
         """A copy with the first columns only."""
-        most, target = self._limits.columns, self._folder / "narrow.csv"
+        most, target = self._limits.columns, self._narrow
         with (
             path.open(encoding="utf-8", newline="") as source,
             target.open("w", encoding="utf-8", newline="") as copy,
