@@ -18,6 +18,7 @@ _WEB = ("http:", "https:", "ftp:")
 _SCHEME_AND_HOST = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://(?:[^/?#]*@)?([^/?#]*))?")
 _PORT = re.compile(r":[0-9]*$")
 _PASSWORD = re.compile(r"(?<=://)([^/?#:]*):[^/?#]*@")
+_INVALID_USER = re.compile(r":.*@", re.DOTALL)
 
 
 def fetch_url(address: str) -> str:
@@ -91,6 +92,18 @@ def without_password(url: str) -> str:
     'ftp://me@example.org/a:b@c'
     """
     return _PASSWORD.sub(r"\1@", url, count=1)
+
+
+def shown_target(text: str) -> str:
+    """A URL or name that somebody gave, valid or not, as it may be shown and logged.
+
+    >>> [shown_target(each) for each in ("http:me:pw@example.org", "http://me:pw@host:bad", "me@home")]
+    ['http://me@example.org/', 'http:…@host:bad', 'me@home']
+    """
+    try:
+        return without_password(fetch_url(text))
+    except UrlError:
+        return _INVALID_USER.sub(":…@", text)
 
 
 def _is_undisputed(href: str) -> bool:

@@ -114,17 +114,92 @@ def test_a_token_ends_when_its_time_is_over(client, make, filled):
         ("http://sub.example/new.csv", 403),
         ("http://other.example/new.csv", 403),
         ("http://bound.example.evil.example/new.csv", 403),
+        ("http://BOUND.example:80/upper.csv", 201),
+        ("HTTP://portal.example/upper.csv", 201),
+        ("http://data.example:80/x/../a.csv", 200),
+        ("http://bound.example@evil.example/new.csv", 403),
+        ("http://evil.example\\@bound.example/new.csv", 403),
+        ("http:evil.example/.sub.example", 403),
+        ("http:\\\\evil.example/\\.sub.example", 403),
+        ("sftp://evil.example%2F.sub.example/new.csv", 403),
+        ("http://paths.example/open/new.csv", 201),
+        ("http://paths.example/open/../new.csv", 403),
+        ("http://paths.example/open/%2e%2E/new.csv", 403),
+        ("http://paths.example/open/..;sid=1/new.csv", 403),
+        ("http://paths.example/open", 403),
     ],
 )
 def test_a_bound_token_adds_only_for_its_hosts_and_what_its_portals_list(client, make, url, status):
     """`data.example/a.csv` is listed by the portal; `other.example` is too, but not this address."""
-    _, token = make("add", bounds=["bound.example", "*.sub.example", PORTAL])
+    bounds = ["bound.example", "*.sub.example", PORTAL, "http://paths.example/open/"]
+    _, token = make("add", bounds=bounds)
     answer = client.post("/api/v1/post/resource", headers=bearer(token), json={"url": url})
     assert answer.status_code == status, answer.text
     if status == 403:
         many = [{"url": "http://bound.example/1.csv"}, {"url": url, "portal": PORTAL}]
         assert client.post("/api/v1/post/resources", headers=bearer(token), json=many).status_code == 403
+        remove = {"urls": ["http://bound.example/new.csv", url]}
+        assert client.post("/api/v1/post/remove", headers=bearer(token), json=remove).status_code == 403
         assert client.get(f"/api/v1/get/dataset/{url}").status_code == 404
+
+
+def test_a_bound_token_cannot_say_that_another_portal_lists_its_resource(client, make):
+    _, token = make("add", bounds=["listed.example", "http://paths.example/open/"])
+    new = {"url": "http://listed.example/1.csv"}
+    found = {
+        portal: client.post(
+            "/api/v1/post/resource", headers=bearer(token), json={**new, "portal": portal}
+        ).status_code
+        for portal in (PORTAL, "a portal", "http://paths.example/open/")
+    }
+    assert found == {PORTAL: 403, "a portal": 403, "http://paths.example/open/": 201}
+
+
+@pytest.mark.parametrize(
+    ("bounds", "allowed"),
+    [
+        (["queue.example"], False),
+        (["*.queue.example"], False),
+        (["queue.example", "*.queue.example"], True),
+    ],
+)
+def test_a_bound_token_blocks_a_queue_only_if_all_its_hosts_are_its_own(
+    client, writer, make, bounds, allowed
+):
+    """By default a queue has all subdomains of a domain."""
+    writer.post("/api/v1/post/resource", json={"url": "http://www.queue.example/1.csv"})
+    _, token = make("crawl", bounds=bounds)
+    for action in ("block", "unblock"):
+        path = f"/api/v1/frontier/{action}?host=queue.example"
+        answer = client.post(path, headers=bearer(token))
+        assert answer.status_code == (200 if allowed else 403), answer.text
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://me:hunter22@night.example/1.csv",
+        "http:me:hunter22@night.example/1.csv",
+        "http://me:hunter22@night.example:bad/",
+        "http:me:hunter22@night.example:bad/",
+        "http://me:" + "hunter22" * 40 + "@night.example/",
+        "http://night.example/\0?hunter",
+        "night\0.example",
+    ],
+)
+@pytest.mark.parametrize("path", ["/api/v1/post/resource", "/api/v1/tags"])
+def test_what_a_refused_call_was_about_is_logged_without_its_password(
+    client, writer, make, filled, url, path
+):
+    name, token = make("add", "crawl", bounds=["day.example"])
+    answer = client.post(path, headers=bearer(token), json={"url": url})
+    assert answer.status_code == 403, answer.text
+    assert "hunter22" not in answer.text
+    [entry] = writer.get("/api/v1/audit", params={"who": name}).json()["items"]
+    assert entry["outcome"].startswith(f"403 the token '{name}' is bound to day.example, not ")
+    assert "night" in entry["targets"][0]
+    assert "hunter22" not in json.dumps(entry)
+    assert "hunter22" not in (filled.data / "log" / "audit.jsonl").read_text()
 
 
 def test_a_bound_token_steers_only_its_own_hosts(client, make, filled):

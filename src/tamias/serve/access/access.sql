@@ -39,7 +39,7 @@ ORDER BY audit.entry DESC LIMIT %(limit)b::int4
 -- name: listed_by_portals
 -- Which of some addresses of watched resources one of these portals lists.
 SELECT resource.url FROM resource
-WHERE (resource.url = ANY(%(urls)b::text[]) OR resource.resource = ANY(%(urls)b::text[]))
+WHERE resource.url = ANY(%(urls)b::text[])
   AND EXISTS (SELECT FROM source WHERE source.resource = resource.resource
               AND source.portal = ANY(%(portals)b::text[]))
 

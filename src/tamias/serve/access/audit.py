@@ -12,11 +12,12 @@ from tamias.database.columns import storable
 from tamias.database.connect import Session
 from tamias.database.disk import private
 from tamias.database.sql import statements
-from tamias.model.url import without_password
+from tamias.model.url import shown_target
 
 NOTED_TARGETS = 20
 """Of a call that concerns more, the first so many are named, and all are counted."""
 _LONGEST = 500
+_LONGEST_OUTCOME = 200
 _LAST = 2**62
 _log = logging.getLogger(__name__)
 _SQL = statements("tamias.serve.access", "access.sql")
@@ -44,8 +45,9 @@ def record(
 ) -> None:
     """Notes a call that has just been answered."""
     now = session.now()
-    noted = [storable(without_password(each)[:_LONGEST]) for each in targets[:NOTED_TARGETS]]
-    row = {"at": now, "who": who, "what": what, "targets": noted, "count": len(targets), "outcome": outcome}
+    noted = [storable(shown_target(each)[:_LONGEST]) for each in targets[:NOTED_TARGETS]]
+    ended = storable(outcome[:_LONGEST_OUTCOME])
+    row = {"at": now, "who": who, "what": what, "targets": noted, "count": len(targets), "outcome": ended}
     _append(data, {**row, "at": rfc3339(now)})
     session.execute(_SQL["put_entry"], row)
 

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tamias.model.url import shown_target
 from tamias.serve.access.tokens import (
     OWNER,
     SECRET_NAME,
@@ -115,13 +116,21 @@ def check_caller(caller: Caller, scope: AccessScope, *, bounded: bool) -> None:
         raise HttpProblem(403, detail, UNREAD)
 
 
-async def check_targets(request: Request, pool: SessionPool, targets: Sequence[str]) -> None:
-    """Notes which URLs, hosts or names a call concerns; raises `HttpProblem` for those out of bounds."""
+async def check_targets(
+    request: Request, pool: SessionPool, targets: Sequence[str], also: Sequence[str] = ()
+) -> None:
+    """Notes which URLs, hosts or names a call concerns; raises `HttpProblem` for those out of bounds.
+
+    `also`: what must be within the bounds too, but is not what the call is about.
+    """
     note_targets(request, targets)
     caller = caller_of(request)
     if caller is None or not caller.bounds:
         return
-    outside = await pool.run(lambda db: uncovered(db.session, caller, list(targets)))
+    named = [*targets, *also]
+    outside = await pool.run(
+        lambda db: uncovered(db.session, caller, named, frozenset(db.settings.filters.session_names))
+    )
     if outside:
         raise HttpProblem(
             403, f"the token '{caller.name}' is bound to {_shown(caller.bounds)}, not {_shown(outside)}"
@@ -140,7 +149,7 @@ def targets_of(request: Request) -> list[str]:
 
 
 def _shown(names: Sequence[str]) -> str:
-    return ", ".join(each[:200] for each in names[:3]) + (", …" if len(names) > 3 else "")
+    return ", ".join(shown_target(each)[:200] for each in names[:3]) + (", …" if len(names) > 3 else "")
 
 
 def _names_somebody(scope: Scope) -> bool:

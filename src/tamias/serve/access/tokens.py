@@ -3,6 +3,7 @@
 import hmac
 import re
 import secrets
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, Literal, get_args
 
@@ -12,7 +13,7 @@ from tamias.archive.moments import rfc3339
 from tamias.database.connect import Session
 from tamias.database.sql import statements
 from tamias.model.errors import UsageError
-from tamias.model.url import fetch_url, host, is_address
+from tamias.model.url import DEFAULT_SESSION_NAMES, fetch_url, host, is_address, url_key
 
 AccessScope = Literal["read", "add", "crawl", "forget", "admin"]
 SCOPES: tuple[AccessScope, ...] = get_args(AccessScope)
@@ -39,19 +40,30 @@ class Caller(msgspec.Struct, frozen=True):
         """Whether they have the scope; `admin` has all of them."""
         return scope in self.scopes or "admin" in self.scopes
 
-    def covers(self, target: str) -> bool:
+    def covers(self, target: str, session_names: frozenset[str] = DEFAULT_SESSION_NAMES) -> bool:
         """Whether a host or a URL is within the bounds by its name alone; portals may list others.
+
+        A URL is within them as it is fetched and as it is identified (`url_key`), however it is written.
 
         >>> bound = Caller("a", frozenset(), ("data.example", "*.example.org", "https://p.example/x/"))
         >>> [bound.covers(each) for each in ("https://data.example/a", "www.example.org", "example.org")]
         [True, True, False]
         >>> [bound.covers(each) for each in ("https://p.example/x/1", "https://p.example/", "p.example")]
         [True, False, False]
+        >>> [bound.covers(each) for each in ("https://DATA.example", "https:a.example/.example.org")]
+        [True, False]
         """
         if not self.bounds:
             return True
-        name = host(target) if "://" in target else target.lower()
-        return any(_covers(bound, target, name) for bound in self.bounds)
+        if not is_address(target):
+            return self._covers(target, target.lower())
+        url = fetch_url(target)
+        return all(self._covers(each, host(each)) for each in (url, url_key(url, session_names)))
+
+    def _covers(self, target: str, name: str) -> bool:
+        return _HOST.fullmatch(name) is not None and any(
+            _covers(bound, target, name) for bound in self.bounds
+        )
 
     @property
     def portals(self) -> list[str]:
@@ -138,14 +150,17 @@ def caller_of_token(session: Session, token: str) -> Caller | None:
     return _caller(session, session.fetch_one(_SQL["find_token"], {"token": token}))
 
 
-def uncovered(session: Session, caller: Caller, targets: list[str]) -> list[str]:
-    """Those of some hosts, URLs or resources' ids that a caller's bounds do not cover."""
-    left = [each for each in targets if not caller.covers(each)]
-    if not left or not caller.portals:
+def uncovered(
+    session: Session, caller: Caller, targets: Sequence[str], session_names: frozenset[str]
+) -> list[str]:
+    """Those of some hosts or URLs that a caller's bounds do not cover."""
+    left = [each for each in targets if not caller.covers(each, session_names)]
+    urls = {each: fetch_url(each) for each in left if is_address(each)}
+    if not urls or not caller.portals:
         return left
-    rows = session.fetch_all(_SQL["listed_by_portals"], {"urls": left, "portals": caller.portals})
-    listed = {row[0] for row in rows}
-    return [each for each in left if each not in listed]
+    asked = {"urls": list(urls.values()), "portals": caller.portals}
+    listed = {row[0] for row in session.fetch_all(_SQL["listed_by_portals"], asked)}
+    return [each for each in left if urls.get(each) not in listed]
 
 
 def urls_of(session: Session, ids: list[str]) -> list[str]:

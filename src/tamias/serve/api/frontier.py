@@ -259,7 +259,9 @@ async def _steer_host(request: Request, service: Service, until: int) -> str:
     name = _text(request, "host")
     if name is None:
         raise HttpProblem(400, "name a host: ?host=NAME")
-    await check_targets(request, service.pool, [name])
+    # Unless queues are of hosts, one may have all subdomains.
+    also = [] if service.settings.frontier.queue == "host" else [f"*.{name}"]
+    await check_targets(request, service.pool, [name], also)
 
     def steer(db: ServiceSession) -> None:
         _host(db, name)

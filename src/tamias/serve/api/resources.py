@@ -133,7 +133,7 @@ async def listing(request: Request, service: Service) -> Response:
 async def add_one(request: Request, service: Service) -> Response:
     """Puts one under watch: 201 where it is new, 200 where it was known."""
     new = await json_body(request, NewResource, MOST_BYTES)
-    await check_targets(request, service.pool, [new.url])
+    await check_targets(request, service.pool, [new.url], _portals([new]))
     taken = await service.pool.run(partial(add_wanted, wanted=[new]))
     if taken.refused:
         raise HttpProblem(422, f"not taken: {taken.refused[0].reason}")
@@ -143,7 +143,7 @@ async def add_one(request: Request, service: Service) -> Response:
 async def add_many(request: Request, service: Service) -> Response:
     """Puts many under watch; those that are not taken are named with the reason."""
     new = await json_body(request, NewResources, MOST_BYTES_OF_MANY)
-    await check_targets(request, service.pool, [each.url for each in new])
+    await check_targets(request, service.pool, [each.url for each in new], _portals(new))
     return json_answer(request, await service.pool.run(partial(add_wanted, wanted=new)))
 
 
@@ -170,6 +170,10 @@ async def remove(request: Request, service: Service) -> Response:
     if len(unknown) == len(named.urls):
         raise HttpProblem(404, "none of these is watched")
     return json_answer(request, StoppedUrls(len(named.urls) - len(unknown), unknown))
+
+
+def _portals(new: list[NewResource]) -> list[str]:
+    return sorted({each.portal for each in new if each.portal})
 
 
 def _described(resource: WatchedResource, base: str) -> ResourceDescription:

@@ -13,7 +13,7 @@ from tamias.crawl.plan.admit import queue_key, same_url
 from tamias.frontier import crawls as side_by_side
 from tamias.frontier.tagging.tags import TagChange, Tagging, checked_tag
 from tamias.model.errors import UsageError
-from tamias.model.url import fetch_url, is_address, url_key
+from tamias.model.url import fetch_url, is_address, shown_target, url_key
 from tamias.serve.access.identify import check_targets
 from tamias.serve.api.frontier import rows_of
 from tamias.serve.http.endpoints import URL, Endpoint, Parameter, ResponseSpec
@@ -122,7 +122,7 @@ def _tagging(db: ServiceSession) -> Tagging:
 def _place(db: ServiceSession, url: str, crawl: str) -> tuple[str, int, str, str]:
     """The queue, the crawl, the form to fetch and the key of a URL."""
     if not is_address(url):
-        raise HttpProblem(400, f"{url[:200]!r} is not a valid URL")
+        raise HttpProblem(400, f"{shown_target(url)[:200]!r} is not a valid URL")
     fetched = fetch_url(url)
     try:
         number = side_by_side.named(db.session, crawl)
