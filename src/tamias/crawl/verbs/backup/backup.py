@@ -62,7 +62,7 @@ def take(database: Database, data: Path, folder: Path) -> Taken:
             except FileGone as gone:
                 # A pack was rewritten while we copied; the next snapshot knows where its bodies went.
                 if attempt == _TRIES - 1:
-                    raise TamiasError(f"{data}/{gone} vanished; 'tamias check' says more") from gone
+                    raise TamiasError(f"{data}/{gone} is gone or cut; 'tamias check' says more") from gone
     raise AssertionError
 
 

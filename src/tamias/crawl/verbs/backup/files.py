@@ -30,7 +30,11 @@ class Needed(msgspec.Struct, frozen=True):
 
 
 class FileGone(Exception):
-    """A file that the rows name is not there any more: what it held stands elsewhere by now."""
+    """A pack that the rows name is gone or was cut meanwhile: what it held stands elsewhere by now."""
+
+
+class _TooShort(Exception):
+    """A file ends before the bytes that are asked for."""
 
 
 def needed(cursor: Cursor, session: Session, data: Path) -> tuple[list[Needed], str | None]:
@@ -53,23 +57,33 @@ def needed(cursor: Cursor, session: Session, data: Path) -> tuple[list[Needed], 
 def save_file(place: BackupFolder, file: Needed, known: dict[str, SavedFile]) -> tuple[SavedFile, int]:
     """Adds what the copy lacks; returns what is saved and how many bytes were new.
 
-    A copy that is long enough already was written for an earlier snapshot of the same bytes.
+    The copy never becomes shorter: a repack moves bodies out of packs, and earlier snapshots need them there.
     """
     before = known.get(file.path)
     copy = place.file(file.path)
-    if before is not None and before.length == file.length and _size(copy) >= file.length:
-        return before, 0
+    start = min(_size(copy), before.length, file.length) if before is not None else 0
+    if before is not None and start == file.length:
+        return (before if before.length == start else _saved(file, copy)), 0
     copy.parent.mkdir(parents=True, exist_ok=True)
-    start = min(_size(copy), before.length) if before is not None else 0
     try:
-        _append(file.source, copy, start, file.length)
+        _write(file.source, copy, start, file.length)
     except FileNotFoundError:
         raise FileGone(file.path) from None
+    except _TooShort:
+        if file.path.startswith("blobs/"):
+            raise FileGone(file.path) from None
+        raise BackupDamaged(
+            f"{file.source} ends before byte {file.length}; 'tamias check' says more"
+        ) from None
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise DiskFull(f"no room for {copy}") from error
         raise
-    return SavedFile(file.path, file.length, digest(copy, file.length)), file.length - start
+    return _saved(file, copy), file.length - start
+
+
+def _saved(file: Needed, copy: Path) -> SavedFile:
+    return SavedFile(file.path, file.length, digest(copy, file.length))
 
 
 def restore_file(place: BackupFolder, data: Path, file: SavedFile) -> None:
@@ -78,7 +92,10 @@ def restore_file(place: BackupFolder, data: Path, file: SavedFile) -> None:
     if not copy.is_file():
         raise BackupDamaged(f"{copy} is missing")
     target.parent.mkdir(parents=True, exist_ok=True)
-    _append(copy, target, 0, file.length)
+    try:
+        _write(copy, target, 0, file.length)
+    except _TooShort:
+        raise BackupDamaged(f"{copy} is damaged: it ends before byte {file.length}") from None
     if digest(target, file.length) != file.sha256:
         raise BackupDamaged(f"{copy} is damaged: its first {file.length} bytes are not those that were saved")
 
@@ -92,14 +109,15 @@ def digest(path: Path, length: int) -> str:
     return found.hexdigest()
 
 
-def _append(source: Path, target: Path, start: int, end: int) -> None:
-    with source.open("rb") as given, target.open("r+b" if start else "wb") as written:
-        written.truncate(start)
+def _write(source: Path, target: Path, start: int, end: int) -> None:
+    """Writes this part of a file at its place in another; what that has beyond it stays."""
+    target.touch()
+    with source.open("rb") as given, target.open("r+b") as written:
         written.seek(start)
         for piece in _pieces(given.fileno(), start, end):
             written.write(piece)
         if written.tell() < end:
-            raise BackupDamaged(f"{source} ends before byte {end}; 'tamias check' says more")
+            raise _TooShort
         written.flush()
         os.fsync(written.fileno())
 

@@ -1,6 +1,6 @@
 """What a backup says of itself: `snapshots/TIME/snapshot.json` beside the rows, the bytes in `files/`.
 
-Files of the archive only grow, so one copy of each serves every snapshot; it says how much of it is its own.
+The bytes of a file never change, so one copy serves every snapshot, each of which says how much it needs.
 """
 
 import os
