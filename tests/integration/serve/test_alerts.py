@@ -7,13 +7,16 @@ import json
 import subprocess
 import threading
 import time
+from collections import namedtuple
 from contextlib import closing
 
+import httpx
 import pytest
 
+from tamias.archive.versions.resources import _SQL as RESOURCES
 from tamias.database.connect import Database
 from tamias.mail_client import MailServer, NotSent, send_mail
-from tamias.serve.alerts.attention import needing_attention
+from tamias.serve.alerts.attention import archive_alerts, disk_alerts
 from tamias.serve.alerts.messages import claim_messages, look, settle_message
 from tamias.serve.alerts.sender import mail_server
 from tamias.settings import AlertsSettings
@@ -81,6 +84,10 @@ def settings(**words):
     return AlertsSettings(**{"webhook": "http://hook.example/", "disk": 0.0, "digest": 0.0, **words})
 
 
+def needing(archive, given):
+    return [*disk_alerts(archive.data, given), *archive_alerts(archive.session, given)]
+
+
 def said(archive, **words):
     """What the messages say that a look makes; they count as sent."""
     look(archive.session, archive.data, settings(**words), pause_ms=0)
@@ -90,13 +97,35 @@ def said(archive, **words):
     return [[alert["text"].split()[0] for alert in json.loads(each.body)["alerts"]] for each in claimed]
 
 
+def suspect(archive, name, at):
+    """A visit that gave a suspicious response, as the archive notes it."""
+    archive.run(
+        "INSERT INTO tamias.suspect (resource, seen_at, sha256, byte_size, reason, capture)"
+        " SELECT resource, %s, '', 1, 'a login page', gen_random_uuid() FROM tamias.resource"
+        " WHERE url LIKE '%%/' || %s",
+        *(at, name),
+    )
+    archive.run("UPDATE tamias.resource SET suspicious_since = %s WHERE url LIKE '%%/' || %s", at, name)
+
+
+def many(archive, state, count):
+    """So many resources that have been in trouble for days, each tried at another time."""
+    archive.run(
+        "INSERT INTO tamias.resource (resource, url, host, state, trouble, added_at, tried_at)"
+        " SELECT made.state || n, 'http://many.example/' || made.state || n, 'many.example', made.state,"
+        "        'no answer', n, n"
+        " FROM (SELECT %s::text AS state) AS made, generate_series(1, %s::int) AS n",
+        *(state, count),
+    )
+
+
 def test_what_needs_attention_is_what_the_first_page_says_from_the_set_point_on(archive):
-    found = needing_attention(archive.session, archive.data, settings())
+    found = needing(archive, settings())
     assert {(each.kind, each.text.split()[0]) for each in found} == {
         ("gone", "http://alerts.example/gone"),
         ("failing", "http://alerts.example/failing"),
     }
-    sooner = needing_attention(archive.session, archive.data, settings(failing=0.01))
+    sooner = needing(archive, settings(failing=0.01))
     assert len(sooner) == 3
 
 
@@ -105,16 +134,9 @@ def test_disk_catalogue_and_suspicious_responses_are_reported(archive):
     archive.run(
         "INSERT INTO tamias.catalogue_news (kind, name, noted_at) VALUES ('resource', 'x', 'yesterday')"
     )
-    archive.run(
-        "INSERT INTO tamias.suspect (resource, seen_at, sha256, byte_size, reason, capture)"
-        " SELECT resource, %s, '', 1, 'a login page', gen_random_uuid() FROM tamias.resource"
-        " WHERE url LIKE '%%/fine'",
-        now,
-    )
-    found = {
-        each.kind: each.text for each in needing_attention(archive.session, archive.data, settings(disk=1e12))
-    }
-    assert "fewer than alerts.disk (1e+12)" in found["disk"]
+    suspect(archive, "fine", now)
+    found = {each.kind: each.text for each in needing(archive, settings(disk=1e12))}
+    assert "less than alerts.disk (1e+12)" in found["disk"]
     assert "The catalogue lacks 1 changes" in found["catalogue"]
     assert found["suspicious"].startswith("http://alerts.example/fine gave a suspicious response")
 
@@ -127,6 +149,81 @@ def test_each_thing_is_said_once_and_again_only_after_it_was_over(archive):
     assert said(archive) == []
     archive.run("UPDATE tamias.resource SET trouble = 'nothing' WHERE url LIKE '%%/failing'")
     assert said(archive) == [["http://alerts.example/failing"]]
+
+
+def test_more_in_trouble_than_a_message_has_are_not_said_again_after_every_visit(archive):
+    """Visits change when each was tried last, and with it the order of the first page."""
+    many(archive, "active", 700)
+    many(archive, "gone", 600)
+    ((*news,),) = said(archive)
+    assert len(news) == len(set(news)) == 1000, "500 of each kind"
+    for _ in range(2):
+        archive.run("UPDATE tamias.resource SET tried_at = (random() * 1e9)::int8, visited_at = visited_at")
+        assert said(archive) == []
+    archive.run("UPDATE tamias.resource SET trouble = NULL WHERE url = %s", news[0])
+    (more,) = said(archive)
+    assert len(more) == 1
+    assert more[0] not in news, "there is room for one more"
+    archive.run("UPDATE tamias.resource SET trouble = NULL WHERE url = %s", more[0])
+    ((third,),) = said(archive)
+    assert third not in {*news, *more}
+
+
+def test_metrics_count_all_that_needs_attention(archive, starting):
+    many(archive, "active", 700)
+    many(archive, "gone", 600)
+    text = httpx.get(f"{starting(archive.data, '--no-crawl').address}/metrics").text
+    assert 'tamias_attention{kind="failing"} 701.0' in text
+    assert 'tamias_attention{kind="gone"} 601.0' in text
+
+
+def test_a_suspicious_response_is_over_when_a_good_one_came_that_is_no_new_version(archive):
+    suspect(archive, "fine", archive.session.now())
+    kinds = {each.kind for each in needing(archive, settings())}
+    assert "suspicious" in kinds
+    visit = {
+        "resource": "",
+        "state": "active",
+        "now": archive.session.now() + 1,
+        "fails": 0,
+        "suspicious": False,
+    }
+    [(visit["resource"],)] = archive.rows("SELECT resource FROM tamias.resource WHERE url LIKE '%%/fine'")
+    words = ("next_visit", "history", "change_rate", "visited_at", "trouble")
+    row = {name: [value] for name, value in (dict.fromkeys(words) | visit).items()}
+    archive.session.execute(RESOURCES["note_visits"], row)
+    kinds = {each.kind for each in needing(archive, settings())}
+    assert "suspicious" not in kinds
+
+
+def test_each_machine_looks_at_its_own_disk(archive, monkeypatch):
+    """One machine is full, the other is not: it is said once, not whenever the other one looks."""
+    said(archive)
+    usage = namedtuple("usage", "free")
+
+    def look_at(name, free):
+        monkeypatch.setattr("platform.node", lambda: name)
+        monkeypatch.setattr("shutil.disk_usage", lambda _: usage(free * 1e6))
+        look(archive.session, archive.data, settings(disk=1000.0), pause_ms=0)
+        claimed = claim_messages(archive.session)
+        for each in claimed:
+            settle_message(archive.session, each, None)
+        return [alert["text"] for each in claimed for alert in json.loads(each.body)["alerts"]]
+
+    (text,) = look_at("left", 10)
+    assert text == f"10 MB are free on the disk of {archive.data} at left, less than alerts.disk (1000)."
+    for _ in range(2):
+        assert look_at("right", 5000) == []
+        assert look_at("left", 9) == []
+    (text,) = look_at("right", 20)
+    assert "at right" in text
+    assert look_at("right", 5000) == []
+    assert [
+        row[0].split(":")[0] for row in archive.rows("SELECT alert FROM tamias.alert WHERE kind = 'disk'")
+    ] == ["disk left"]
+    archive.run("UPDATE tamias.alert SET seen_at = seen_at - 2 * 86400000")
+    assert look_at("right", 5000) == []
+    assert archive.rows("SELECT alert FROM tamias.alert WHERE kind = 'disk'") == [], "the machine is no more"
 
 
 def test_a_digest_repeats_what_still_needs_attention(archive):

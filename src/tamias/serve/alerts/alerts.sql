@@ -6,22 +6,37 @@ INSERT INTO alert_round (kind, at) VALUES (%(kind)b::text, %(now)b::int8)
 ON CONFLICT (kind) DO UPDATE SET at = EXCLUDED.at WHERE alert_round.at <= EXCLUDED.at - %(pause)b::int8
 RETURNING alert_round.kind
 
--- name: in_trouble
--- Watched resources that need attention, as the first page has them; those without an answer for longest first.
-SELECT resource.resource, resource.url, resource.state, resource.trouble,
-       COALESCE(resource.visited_at, resource.added_at)
+-- name: gone
+-- Watched resources that are gone, those that were reported first, and how many there are in all.
+SELECT resource.resource, resource.url, count(*) OVER ()
 FROM resource
-WHERE resource.trouble IS NOT NULL AND resource.state <> 'stopped'
-  AND (resource.state = 'gone' OR COALESCE(resource.visited_at, resource.added_at) <= %(failing)b::int8)
-ORDER BY resource.tried_at DESC LIMIT %(limit)b::int4
+WHERE resource.trouble IS NOT NULL AND resource.state = 'gone'
+ORDER BY resource.resource = ANY(%(known)b::text[]) DESC,
+         COALESCE(resource.visited_at, resource.added_at), resource.resource
+LIMIT %(limit)b::int4
+
+-- name: failing
+-- Watched resources without a usable answer since some time, likewise.
+SELECT resource.resource, resource.url, resource.trouble, COALESCE(resource.visited_at, resource.added_at),
+       count(*) OVER ()
+FROM resource
+WHERE resource.trouble IS NOT NULL AND resource.state NOT IN ('stopped', 'gone')
+  AND COALESCE(resource.visited_at, resource.added_at) <= %(failing)b::int8
+ORDER BY resource.resource = ANY(%(known)b::text[]) DESC,
+         COALESCE(resource.visited_at, resource.added_at), resource.resource
+LIMIT %(limit)b::int4
 
 -- name: suspicious
--- Suspicious responses since some time that no good one has followed.
-SELECT DISTINCT ON (suspect.resource) suspect.resource, resource.url, suspect.reason, suspect.seen_at
-FROM suspect JOIN resource ON resource.resource = suspect.resource
-WHERE suspect.seen_at >= %(since)b::int8 AND resource.state <> 'stopped'
-  AND suspect.seen_at >= COALESCE(resource.captured_at, 0)
-ORDER BY suspect.resource, suspect.seen_at DESC LIMIT %(limit)b::int4
+-- Suspicious responses since some time that no good one has followed, likewise.
+SELECT latest.resource, latest.url, latest.reason, latest.seen_at, count(*) OVER ()
+FROM (
+    SELECT DISTINCT ON (suspect.resource) suspect.resource, resource.url, suspect.reason, suspect.seen_at
+    FROM suspect JOIN resource ON resource.resource = suspect.resource
+    WHERE suspect.seen_at >= %(since)b::int8 AND resource.state <> 'stopped'
+      AND resource.suspicious_since IS NOT NULL
+    ORDER BY suspect.resource, suspect.seen_at DESC) AS latest
+ORDER BY latest.resource = ANY(%(known)b::text[]) DESC, latest.seen_at, latest.resource
+LIMIT %(limit)b::int4
 
 -- name: catalogue_lag
 -- How many changes the catalogue does not have yet, and since when, in milliseconds.
@@ -38,12 +53,20 @@ VALUES (%(alert)b::text, %(kind)b::text, %(text)b::text, %(now)b::int8, %(now)b:
 ON CONFLICT (alert) DO UPDATE SET text = EXCLUDED.text, seen_at = EXCLUDED.seen_at
 
 -- name: forget_alerts
--- What no longer needs attention: when it does again, it is said again.
-DELETE FROM alert WHERE NOT (alert.alert = ANY(%(now_known)b::text[]))
+-- What no longer needs attention: when it does again, it is said again. Of the disks only the one that was looked
+-- at, and those that no machine has looked at for long.
+DELETE FROM alert
+WHERE NOT (alert.alert = ANY(%(now_known)b::text[]))
+  AND (alert.kind <> 'disk' AND %(shared)b::bool OR alert.alert = %(disk)b::text
+       OR alert.kind = 'disk' AND alert.seen_at < %(unseen)b::int8)
+
+-- name: forget_rounds
+-- Those of machines that are no more.
+DELETE FROM alert_round WHERE alert_round.kind LIKE 'disk %%' AND alert_round.at < %(unseen)b::int8
 
 -- name: standing
 -- All that needs attention, the longest first.
-SELECT alert.alert, alert.kind, alert.text, alert.since FROM alert ORDER BY alert.since, alert.alert LIMIT 1000
+SELECT alert.alert, alert.kind, alert.text, alert.since FROM alert ORDER BY alert.since, alert.alert LIMIT 2000
 
 -- name: put_message
 -- Something to be sent.

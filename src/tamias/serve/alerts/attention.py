@@ -1,8 +1,10 @@
 """What needs attention now: pure values from a few statements and the disk."""
 
+import platform
 import shutil
+from collections.abc import Collection
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -13,6 +15,7 @@ from tamias.settings import AlertsSettings
 
 SQL = statements("tamias.serve.alerts", "alerts.sql")
 MOST_ALERTS = 500
+"""Of one kind."""
 _DAY_MS = 86_400_000
 _SUSPICIOUS_MS = 7 * _DAY_MS
 
@@ -28,23 +31,57 @@ class Alert(msgspec.Struct, frozen=True):
     text: str
 
 
-def needing_attention(session: Session, data: Path, settings: AlertsSettings) -> list[Alert]:
-    """Everything that does now."""
+def archive_alerts(session: Session, settings: AlertsSettings, known: Collection[str] = ()) -> list[Alert]:
+    """Of each kind `MOST_ALERTS` at most; `known` keys come first, so that none is left out for a new one."""
     now = session.now()
     return [
-        *_disk(data, settings),
         *_catalogue(session, now, settings),
-        *_resources(session, now, settings),
-        *_suspicious(session, now),
+        *(
+            Alert(f"gone {name}", "gone", f"{url} is gone.")
+            for name, url, _ in _rows(session, now, settings, "gone", known)
+        ),
+        *(
+            Alert(f"failing {name}", "failing", f"{url} has had no usable answer since {rfc3339(at)}: {why}")
+            for name, url, why, at, _ in _rows(session, now, settings, "failing", known)
+        ),
+        *(
+            Alert(
+                f"suspicious {name}",
+                "suspicious",
+                f"{url} gave a suspicious response at {rfc3339(at)}: {why}",
+            )
+            for name, url, why, at, _ in _rows(session, now, settings, "suspicious", known)
+        ),
     ]
 
 
-def _disk(data: Path, settings: AlertsSettings) -> list[Alert]:
+def attention_counts(session: Session, data: Path, settings: AlertsSettings) -> dict[AlertKind, int]:
+    """How many things of each kind need attention, however many there are."""
+    now = session.now()
+    counts: dict[AlertKind, int] = {
+        "disk": len(disk_alerts(data, settings)),
+        "catalogue": len(_catalogue(session, now, settings)),
+    }
+    kinds: tuple[AlertKind, ...] = ("gone", "failing", "suspicious")
+    for kind in kinds:
+        rows = _rows(session, now, settings, kind, (), limit=1)
+        counts[kind] = rows[0][-1] if rows else 0
+    return counts
+
+
+def disk_key(data: Path) -> str:
+    """The same for all services of one machine with the same data directory."""
+    return f"disk {platform.node()}:{data.absolute()}"
+
+
+def disk_alerts(data: Path, settings: AlertsSettings) -> list[Alert]:
+    """Whether the disk of this machine is nearly full."""
     free = shutil.disk_usage(data).free / 1e6
     if free >= settings.disk:
         return []
-    text = f"{free:.0f} MB are free on the disk of {data}, fewer than alerts.disk ({settings.disk:g})."
-    return [Alert("disk", "disk", text)]
+    where = f"the disk of {data} at {platform.node()}"
+    text = f"{free:.0f} MB are free on {where}, less than alerts.disk ({settings.disk:g})."
+    return [Alert(disk_key(data), "disk", text)]
 
 
 def _catalogue(session: Session, now: int, settings: AlertsSettings) -> list[Alert]:
@@ -53,27 +90,23 @@ def _catalogue(session: Session, now: int, settings: AlertsSettings) -> list[Ale
     count, since = row
     if not count or now - since < settings.catalogue * 60_000:
         return []
-    text = f"The catalogue lacks {count} changes, the first of {rfc3339(since)}. Is a 'tamias serve' running?"
+    text = f"The catalogue lacks {count} changes, the first of {rfc3339(since)}."
     return [Alert("catalogue", "catalogue", text)]
 
 
-def _resources(session: Session, now: int, settings: AlertsSettings) -> list[Alert]:
-    asked = {"failing": now - int(settings.failing * _DAY_MS), "limit": MOST_ALERTS}
-    alerts = []
-    for name, url, state, trouble, answered in session.fetch_all(SQL["in_trouble"], asked):
-        if state == "gone":
-            alerts.append(Alert(f"gone {name}", "gone", f"{url} is gone."))
-        else:
-            text = f"{url} has had no usable answer since {rfc3339(answered)}: {trouble}"
-            alerts.append(Alert(f"failing {name}", "failing", text))
-    return alerts
-
-
-def _suspicious(session: Session, now: int) -> list[Alert]:
-    asked = {"since": now - _SUSPICIOUS_MS, "limit": MOST_ALERTS}
-    return [
-        Alert(
-            f"suspicious {name}", "suspicious", f"{url} gave a suspicious response at {rfc3339(seen)}: {why}"
-        )
-        for name, url, why, seen in session.fetch_all(SQL["suspicious"], asked)
-    ]
+def _rows(
+    session: Session,
+    now: int,
+    settings: AlertsSettings,
+    kind: AlertKind,
+    known: Collection[str],
+    limit: int = MOST_ALERTS,
+) -> list[tuple[Any, ...]]:
+    """Resources of a kind; each row ends with how many there are in all."""
+    asked = {
+        "known": [key.removeprefix(f"{kind} ") for key in known if key.startswith(f"{kind} ")],
+        "failing": now - int(settings.failing * _DAY_MS),
+        "since": now - _SUSPICIOUS_MS,
+        "limit": limit,
+    }
+    return session.fetch_all(SQL[kind], asked)

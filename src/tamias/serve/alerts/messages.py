@@ -9,7 +9,7 @@ import msgspec
 
 from tamias.archive.moments import rfc3339
 from tamias.database.connect import Cursor, Session
-from tamias.serve.alerts.attention import SQL, Alert, needing_attention
+from tamias.serve.alerts.attention import SQL, Alert, archive_alerts, disk_alerts, disk_key
 from tamias.settings import AlertsSettings
 
 LOOK_MS = 60_000
@@ -19,6 +19,8 @@ _CLAIM_MS = 120_000
 _FIRST_PAUSE_MS = 30_000
 _LONGEST_PAUSE_MS = 6 * 3_600_000
 _KEPT_MS = 30 * 86_400_000
+_UNSEEN_MS = 86_400_000
+"""A machine that has not looked at its disk for so long is no more."""
 MAIL, WEBHOOK = "mail", "webhook"
 
 
@@ -52,15 +54,27 @@ def is_quiet(settings: AlertsSettings, hour: int) -> bool:
 
 
 def look(session: Session, data: Path, settings: AlertsSettings, pause_ms: int = LOOK_MS) -> None:
-    """Puts what is new into messages, and a digest when it is time; not in quiet hours, and one process."""
+    """Puts what is new into messages, and a digest when it is time; not in quiet hours.
+
+    One process looks at the archive, and one on each machine at its disk.
+    """
     now = session.now()
-    if is_quiet(settings, now // 3_600_000 % 24) or not _begins(session, "look", now, pause_ms):
+    if is_quiet(settings, now // 3_600_000 % 24):
         return
-    alerts = needing_attention(session, data, settings)
-    session.transact(lambda cursor: _note(cursor, alerts, settings, now))
+    disk = disk_key(data) if _begins(session, disk_key(data), now, pause_ms) else None
+    alerts = disk_alerts(data, settings) if disk else []
+    shared = _begins(session, "look", now, pause_ms)
+    if shared:
+        known = [key for (key,) in session.fetch_all(SQL["known"])]
+        alerts += archive_alerts(session, settings, known)
+    if not shared and disk is None:
+        return
+    over = {"shared": shared, "disk": disk, "unseen": now - _UNSEEN_MS}
+    session.transact(lambda cursor: _note(cursor, alerts, over, settings, now))
     if settings.digest and _begins(session, "digest", now, int(settings.digest * 3_600_000)):
         session.transact(lambda cursor: _digest(cursor, settings, now))
     session.execute(SQL["forget_messages"], {"before": now - _KEPT_MS})
+    session.execute(SQL["forget_rounds"], {"unseen": now - _UNSEEN_MS})
 
 
 def claim_messages(session: Session) -> list[ClaimedMessage]:
@@ -91,12 +105,14 @@ def _begins(session: Session, kind: str, now: int, pause_ms: int) -> bool:
     )
 
 
-def _note(cursor: Cursor, alerts: Sequence[Alert], settings: AlertsSettings, now: int) -> None:
+def _note(
+    cursor: Cursor, alerts: Sequence[Alert], over: dict[str, Any], settings: AlertsSettings, now: int
+) -> None:
     known = {row[0] for row in cursor.execute(SQL["known"].text).fetchall()}
     for each in alerts:
         row = {"alert": each.key, "kind": each.kind, "text": each.text, "now": now}
         cursor.execute(SQL["put_alert"].text, row)
-    cursor.execute(SQL["forget_alerts"].text, {"now_known": [each.key for each in alerts]})
+    cursor.execute(SQL["forget_alerts"].text, {**over, "now_known": [each.key for each in alerts]})
     new = [each for each in alerts if each.key not in known]
     if new:
         subject = f"Tamias: {_summed_up([each.kind for each in new])}"

@@ -3,7 +3,6 @@
 import asyncio
 import shutil
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
@@ -16,7 +15,7 @@ from tamias import __version__
 from tamias.archive.figures import Basic, basic_figures
 from tamias.filters.blocked import Blocked, blocked_figures
 from tamias.model.lease import FrontierStats
-from tamias.serve.alerts.attention import Alert, AlertKind, needing_attention
+from tamias.serve.alerts.attention import AlertKind, attention_counts
 from tamias.serve.http.endpoints import Endpoint, ResponseSpec
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.responses import json_answer
@@ -54,14 +53,14 @@ async def healthz(request: Request, service: Service) -> Response:
 async def metrics(_: Request, service: Service) -> Response:
     """Figures in Prometheus' text format."""
     basic, frontier, blocked = await service.pool.run(_figures)
-    alerts = await service.pool.run(
-        lambda db: needing_attention(db.session, service.data, service.settings.alerts)
+    attention = await service.pool.run(
+        lambda db: attention_counts(db.session, service.data, service.settings.alerts)
     )
     lines = [
         *_archive(basic),
         *_frontier(frontier),
         *_blocked(blocked),
-        *_attention(alerts, service.data),
+        *_attention(attention, service.data),
         *_traffic(service.traffic),
         *_process(),
     ]
@@ -105,8 +104,7 @@ def _blocked(lists: list[Blocked]) -> Iterator[str]:
     yield from _many("tamias_blocked_total", "counter", "URLs that block lists kept out", counts)
 
 
-def _attention(alerts: list[Alert], data: Path) -> Iterator[str]:
-    counts = Counter(each.kind for each in alerts)
+def _attention(counts: Mapping[AlertKind, int], data: Path) -> Iterator[str]:
     by_kind = {f'{{kind="{kind}"}}': float(counts[kind]) for kind in get_args(AlertKind)}
     yield from _many("tamias_attention", "gauge", "What needs attention, as alerts say it", by_kind)
     free = shutil.disk_usage(data).free
