@@ -217,6 +217,20 @@ def test_batches_leave_the_rows_and_bytes_of_captures_one_by_one(keep, batches):
     assert all(hashlib.sha256(body).hexdigest() == sha256 for sha256, body in bodies.items())
 
 
+def test_a_resource_that_has_a_body_again_is_not_another_resource(filled, monkeypatch):
+    """One that flips between two bodies has each once, be they versions or suspicious."""
+    filled.clear()
+    with closing(Kept(filled, monkeypatch)) as kept:
+        flips = [("/flips", table(1)), ("/flips", table(2))] * 4
+        pages = [("/flips", b"<!DOCTYPE html><p>Please sign in"), ("/flips", b"<!DOCTYPE html><p>Soon")] * 4
+        for number, each in enumerate(flips + pages):
+            kept.now = START + number * HOUR
+            asyncio.run(one_by_one(kept, [each]))
+        assert filled.rows("SELECT count(*) FROM version") == [(8,)]
+        assert filled.rows("SELECT count(*) FROM suspect") == [(8,)]
+        assert filled.rows("SELECT resources FROM shared_body") == [(1,)] * 4
+
+
 def test_the_same_commit_twice_is_one(keep):
     async def repeated(kept, attempts):
         for path, came in attempts:

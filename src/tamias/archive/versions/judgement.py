@@ -77,7 +77,7 @@ class Judgement(msgspec.Struct, frozen=True):
     meaning: AttemptMeaning
     reason: str | None = None
     accepted: str | None = None
-    """Why it was suspicious, where it is taken for a version because it stayed."""
+    """Why it is suspicious, where it is a version all the same: it stayed, or is the first."""
 
 
 def judge(came: Came, known: KnownState, patience_ms: int | None = None) -> Judgement:
@@ -98,9 +98,10 @@ def judge(came: Came, known: KnownState, patience_ms: int | None = None) -> Judg
         since = known.suspicious_since
         if patience_ms is None or since is None or came.at - since < patience_ms:
             return Judgement(AttemptMeaning.SUSPECT, doubt)
+    accepted = doubt or _accepted_error(came, known)
     if known.fingerprint is not None and came.fingerprint == known.fingerprint:
-        return Judgement(AttemptMeaning.NOISE, accepted=doubt)
-    return Judgement(AttemptMeaning.CHANGED, accepted=doubt)
+        return Judgement(AttemptMeaning.NOISE, accepted=accepted)
+    return Judgement(AttemptMeaning.CHANGED, accepted=accepted)
 
 
 def _doubt(came: Came, known: KnownState) -> str | None:
@@ -111,13 +112,24 @@ def _doubt(came: Came, known: KnownState) -> str | None:
         return "empty, and was not before"
     if came.shared_by >= MOST_SHARED and came.size <= SHARED_BYTES:
         return f"the same body as {came.shared_by} other resources of the host"
-    # A resource that was accepted with such content may have more of it.
-    return _lost(came, known) if known.suspicious is None else None
+    # A resource that was accepted with such content may have more of it, and a first version may be anything.
+    if known.suspicious is not None or known.sha256 is None:
+        return None
+    return _error(came) or _lost(came, known)
+
+
+def _accepted_error(came: Came, known: KnownState) -> str | None:
+    """Why an error message is marked that is not doubted: for as long as they go on they are accepted."""
+    return (known.suspicious or _error(came)) if came.error is not None else None
+
+
+def _error(came: Came) -> str | None:
+    return f"an error message: {came.error}" if came.error is not None else None
 
 
 def _lost(came: Came, known: KnownState) -> str | None:
-    if came.error is not None:
-        return f"an error message: {came.error}"
+    if came.media_type != known.media_type:
+        return None
     if came.items is None or known.items is None or known.items < LOST_FROM:
         return None
     if came.items * LOST_SHARE > known.items:

@@ -50,7 +50,7 @@ JOIN shared_body ON shared_body.host = asked.host AND shared_body.sha256 = asked
 
 -- name: add_versions
 -- A version more of each resource, which is none that has it already; the resource as it is with it; and one
--- more resource of its host that has the body.
+-- more resource of its host that has the body, unless it had it before.
 WITH new AS (
     SELECT * FROM unnest(%(resource)b::text[], %(captured_at)b::int8[], %(sha256)b::bytea[], %(byte_size)b::int8[],
                          %(media_type)b::text[], %(told_type)b::text[], %(fingerprint)b::bytea[], %(noise)b::text[],
@@ -71,6 +71,10 @@ shared AS (
     INSERT INTO shared_body (host, sha256, resources)
     SELECT resource.host, added.sha256, count(*)
     FROM added JOIN resource ON resource.resource = added.resource
+    WHERE NOT EXISTS (SELECT FROM version
+                      WHERE version.resource = added.resource AND version.sha256 = added.sha256)
+      AND NOT EXISTS (SELECT FROM suspect
+                      WHERE suspect.resource = added.resource AND suspect.sha256 = added.sha256)
     GROUP BY resource.host, added.sha256 ORDER BY resource.host, added.sha256
     ON CONFLICT (host, sha256) DO UPDATE SET resources = shared_body.resources + excluded.resources)
 UPDATE resource
@@ -79,7 +83,7 @@ SET versions = added.number, sha256 = added.sha256, fingerprint = added.fingerpr
 FROM added JOIN new ON new.resource = added.resource WHERE resource.resource = added.resource
 
 -- name: add_suspects
--- Bodies that are not believed, and one more resource of its host that has each.
+-- Bodies that are not believed, and one more resource of its host that has each, unless it had it before.
 WITH added AS (
     INSERT INTO suspect (resource, seen_at, sha256, byte_size, media_type, reason, capture)
     SELECT new.* FROM unnest(%(resource)b::text[], %(captured_at)b::int8[], %(sha256)b::bytea[],
@@ -91,6 +95,10 @@ shared AS (
     INSERT INTO shared_body (host, sha256, resources)
     SELECT resource.host, added.sha256, count(*)
     FROM added JOIN resource ON resource.resource = added.resource
+    WHERE NOT EXISTS (SELECT FROM version
+                      WHERE version.resource = added.resource AND version.sha256 = added.sha256)
+      AND NOT EXISTS (SELECT FROM suspect
+                      WHERE suspect.resource = added.resource AND suspect.sha256 = added.sha256)
     GROUP BY resource.host, added.sha256 ORDER BY resource.host, added.sha256
     ON CONFLICT (host, sha256) DO UPDATE SET resources = shared_body.resources + excluded.resources)
 SELECT FROM added

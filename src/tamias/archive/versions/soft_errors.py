@@ -17,7 +17,8 @@ _SENTENCE = re.compile(
     r"""\W{0,4}
     (?: (?: fatal | internal | unexpected | unhandled | uncaught | server | database | db | sql | mysql | php
           | http | proxy | application )\  ){0,3}
-    (?: error | errors | exception | fatal | failure
+    (?: (?: error | errors | exception | fatal | failure ) (?: \ [45][0-9][0-9] )?
+        (?= \s*[:!.] | \s+-\s | \s*\Z | \s*\n\s* (?: [^\W\d]+\  ){2} )
       | access\ denied | permission\ denied | forbidden | unauthori[sz]ed
       | (?:page|file|resource|object|document)\ not\ found | not\ found | no\ such\ \w+
       | service\ (?:temporarily\ )?unavailable | temporarily\ unavailable | bad\ gateway | bad\ request
@@ -34,11 +35,12 @@ _XML = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<[?!][^>]*>\s*)*<(?:\w+:)?"
     rb"(Error|Exception|ExceptionReport|ServiceExceptionReport|Fault)\b"
 )
+_NUMBER = re.compile(r"[\s0-9.,±%+-]*(?:[eE][+-]?[0-9]+)?\s*")
 _ERRORS: Final = frozenset(
     {"error", "errors", "exception", "fault", "errormessage", "error_message", "errorcode", "error_code",
      "stacktrace", "stack_trace", "traceback"}
 )  # fmt: skip
-_STATUS: Final = frozenset({"status", "statuscode", "status_code", "code"})
+_STATUS: Final = frozenset({"status", "statuscode", "status_code"})
 _MESSAGES: Final = frozenset({"message", "detail", "title", "reason", "description"})
 _FAILED: Final = frozenset({"error", "fail", "failed", "failure"})
 _LEAST_STATUS: Final = 400
@@ -72,7 +74,11 @@ def _of_text(content: bytes) -> str | None:
 
 
 def _is_table(lines: list[str]) -> bool:
-    """Whether several lines have as many delimiters each."""
+    """Whether several lines have as many delimiters each, all of them or those below a title."""
+    return _are_rows(lines) or _are_rows(lines[1:])
+
+
+def _are_rows(lines: list[str]) -> bool:
     counts = [{line.count(sign) for line in lines} for sign in ",;\t|"]
     return len(lines) > 1 and any(len(each) == 1 and 0 not in each for each in counts)
 
@@ -89,11 +95,21 @@ def _is_error(value: dict[str, Any]) -> bool:
     told = {name.lower(): part for name, part in value.items()}
     if len(told) > _MOST_KEYS:
         return False
-    if told.keys() & _ERRORS:
-        others = [part for name, part in told.items() if name not in _ERRORS]
-        return any(told.get(name) for name in _ERRORS) and not any(map(_is_data, others))
-    failed = any(_says_failure(told.get(name)) for name in _STATUS) or told.get("success") is False
-    return failed and bool(told.keys() & _MESSAGES) and not any(map(_is_data, told.values()))
+    if any(_is_message(told.get(name)) for name in _ERRORS):
+        return not any(_is_data(part) for name, part in told.items() if name not in _ERRORS)
+    if any(map(_is_data, told.values())):
+        return False
+    if any(_says_failure(told.get(name)) for name in _STATUS) or told.get("success") is False:
+        return bool(told.keys() & _MESSAGES)
+    # Many things have a code, and measurements an error.
+    return "message" in told and (told.get("error") is True or _says_failure(told.get("code")))
+
+
+def _is_message(value: Any) -> bool:
+    """Whether it may say what went wrong, as no number does."""
+    return bool(value) and (
+        isinstance(value, list | dict) or (isinstance(value, str) and _NUMBER.fullmatch(value) is None)
+    )
 
 
 def _is_data(value: Any) -> bool:

@@ -32,8 +32,8 @@ class ContentDigest(msgspec.Struct, frozen=True):
 
     form: Form
     digest: bytes
-    items: int
-    """Rows, statements, items of JSON, files: how much it says."""
+    items: int | None
+    """How much it says: rows, statements, items of JSON, files; None where not read as its type says."""
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,12 +67,13 @@ def ways(media_type: str | None) -> list[Form]:
 def content_digest(stored: Stored) -> ContentDigest | None:
     """The digest in the first form in which the content can be read; None where only its bytes can."""
     media_type = type_to_compare(stored.source, stored.media_type)
-    for form in ways(media_type):
+    for form in (forms := ways(media_type)):
         try:
             content, items = _DIGESTS[form](msgspec.structs.replace(stored, media_type=media_type))
         except (Unreadable, RecursionError):
             continue
-        return ContentDigest(form, sha256(form.value.encode() + b"\0" + content).digest(), items)
+        digest = sha256(form.value.encode() + b"\0" + content).digest()
+        return ContentDigest(form, digest, items if form is forms[0] else None)
     return None
 
 
@@ -178,7 +179,7 @@ def _of_members(stored: Stored) -> tuple[bytes, int]:
     return _digest(repr(each).encode() for each in told), len(told)
 
 
-def _of_gzip(stored: Stored) -> tuple[bytes, int]:
+def _of_gzip(stored: Stored) -> tuple[bytes, int | None]:
     """What is packed, as what it looks like; else its bytes."""
     with tempfile.TemporaryDirectory(prefix="tamias-") as folder:
         unpacked = unpacked_in(stored, Path(folder) / "content")
@@ -229,7 +230,7 @@ def _file_digest(source: Source) -> bytes:
         return _digest(iter(lambda: file.read(CHUNK), b""))
 
 
-_DIGESTS: dict[Form, Callable[[Stored], tuple[bytes, int]]] = {
+_DIGESTS: dict[Form, Callable[[Stored], tuple[bytes, int | None]]] = {
     Form.ROWS: _of_rows,
     Form.STATEMENTS: _of_statements,
     Form.JSON: _of_json,
