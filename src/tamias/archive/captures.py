@@ -107,10 +107,8 @@ class CaptureFilter(msgspec.Struct, frozen=True, kw_only=True):
     since: int = 0
     until: int = _LATEST
     """By the times when they started, both included."""
-    url: str | None = None
-    """As it was requested, or an IRI that is written so."""
-    qid: int | None = None
-    """The number of its host; needed with `url`."""
+    iri: str | None = None
+    """Of the URL that was requested, as `address_iri` writes it."""
     outcome: Outcome | None = None
     crawl: str | None = None
 
@@ -125,10 +123,10 @@ def asked_captures(
         "last": last,
         "since": asked.since,
         "until": asked.until,
-        "url": asked.url,
-        "qid": asked.qid,
+        "iri": storable(asked.iri),
+        "beginning": storable(asked.iri.partition("%")[0]) if asked.iri and "%" in asked.iri else None,
         "outcome": asked.outcome,
-        "crawl": asked.crawl,
+        "crawl": storable(asked.crawl),
     }
     for bucket in range(buckets):
         rows = session.rows(_SQL["asked_captures"].text, {**words, "bucket": bucket, "limit": limit})
@@ -137,7 +135,7 @@ def asked_captures(
 
 def _ids_between(since: int, until: int) -> tuple[UUID, UUID]:
     """Ids of attempts that started then; an id may have been made somewhat earlier or later."""
-    low, high = max(0, since - _ID_SLACK), min(_LATEST, until + _ID_SLACK)
+    low, high = max(0, since - _ID_SLACK), max(0, min(_LATEST, until + _ID_SLACK))
     return UUID(int=low << 80), UUID(int=high << 80 | (1 << 80) - 1)
 
 

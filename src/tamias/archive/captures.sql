@@ -124,15 +124,15 @@ ORDER BY capture.started_at, capture.capture
 
 -- name: asked_captures
 -- Attempts of a bucket that fit all that is named; null fits all. Ids begin with the time of the attempt, so that those
--- of a time are found by the primary key. An address may be written otherwise where it has characters that no IRI has.
+-- of a time are found by the primary key. Where an IRI is encoded, its URL may begin with what stands before that and go
+-- on otherwise. The URL does not tell the queue, which an index has: that is a domain, a host, an address, or a crawl's.
 SELECT crawl.name, capture.url, {selected}
 FROM capture JOIN crawl ON crawl.crawl = capture.crawl
 WHERE capture.bucket = %(bucket)b::int2
   AND capture.capture >= %(first)b::uuid AND capture.capture <= %(last)b::uuid
   AND capture.started_at BETWEEN %(since)b::int8 AND %(until)b::int8
-  AND (%(qid)b::int8 IS NULL OR capture.qid = %(qid)b::int8)
-  AND (%(url)b::text IS NULL OR capture.url = %(url)b::text
-       OR capture.url ~ '[^]!#$%%&''()*+,./:;=?@~0-9A-Za-z_[-]|%%(?![0-9A-Fa-f]{2})|[][]')
+  AND (%(iri)b::text IS NULL OR capture.url = %(iri)b::text
+       OR starts_with(capture.url, %(beginning)b::text))
   AND (%(outcome)b::int2 IS NULL OR capture.outcome = %(outcome)b::int2)
   AND (%(crawl)b::text IS NULL OR crawl.name = %(crawl)b::text)
 LIMIT %(limit)b::int8

@@ -1,6 +1,7 @@
 """The graph of fetches: what is asked of it is answered from the database as from the whole graph."""
 
 import json
+from contextlib import suppress
 
 import pytest
 from pyoxigraph import Store
@@ -10,6 +11,7 @@ from tamias.archive.catalogue import PREFIXES
 from tamias.crawl.catalogue import provenance
 from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueOptions
 from tamias.crawl.catalogue.errors import QueryRefused
+from tamias.crawl.catalogue.patterns import NotUnderstood, query_patterns
 from tamias.frontier.keys import host_hash
 from tamias.model.capture import CaptureRecord, Extent, Hop, Outcome, new_capture_id
 from tamias.model.lease import Lease, Task
@@ -20,6 +22,9 @@ START = 1_767_225_600_000
 HOUR = 3_600_000
 PAGE = "http://a.example/page"
 ODD = "http://a.example/a?b[]={c}"
+DEEP = "http://www.data.example.co.uk/x"
+OTHER = {DEEP: "example.co.uk", "http://c.example/x": "192.0.2.1"}
+"""Queues that are not named by the host."""
 G = "GRAPH <urn:tamias:metadata>"
 LATE = '"2026-01-01T02:00:00Z"^^xsd:dateTime'
 
@@ -30,8 +35,8 @@ def fetched(corpus):
     hop = Hop(url=PAGE, status=301, address="192.0.2.1", location="http://a.example/new")
     last = Hop(url="http://a.example/new", status=200, address="192.0.2.2")
     urls = [PAGE, ODD, "http://b.example/", "http://c.example/x"]
-    for number in range(24):
-        url, outcome = urls[number % 4], list(Outcome)[1 + number % 6]
+    for number in range(30):
+        url, outcome = urls[number % 4] if number < 24 else DEEP, list(Outcome)[1 + number % 6]
         started = START + number * HOUR // 4
         record = CaptureRecord(
             id=str(new_capture_id(started)), crawl=1, url=url, started_at=started, ended_at=started + 7,
@@ -40,9 +45,8 @@ def fetched(corpus):
             sha256="ab" * 32 if outcome is Outcome.OK else None, worker=f"w{number % 2}", agent="Tamias",
             extent=Extent(1, 0, 0, 9) if outcome is Outcome.OK else None, quads=number,
         )  # fmt: skip
-        lease = Lease(
-            host=host(url), qid=host_hash(host(url)), bucket=0, token=1, ends_at=0, delay_ms=0, tasks=()
-        )
+        queue = OTHER.get(url, host(url))
+        lease = Lease(host=queue, qid=host_hash(queue), bucket=0, token=1, ends_at=0, delay_ms=0, tasks=())
         task = Task(uid=number, url=url, crawl=1, depth=0, score=0.0)
         corpus.session.transact(lambda cursor, it=(lease, task, record): insert_captures(cursor, [it]))
     return corpus
@@ -76,6 +80,8 @@ QUERIES = {
     "outcome": f'SELECT ?a ?u {{ {G} {{ ?a tamias:outcome "failed" ; tamias:requestedUrl ?u }} }}',
     "url": f"SELECT ?a ?o {{ {G} {{ ?a tamias:requestedUrl <{PAGE}> ; tamias:outcome ?o }} }}",
     "odd url": f"SELECT ?a {{ {G} {{ ?a tamias:requestedUrl <http://a.example/a?b%5B%5D=%7Bc%7D> }} }}",
+    "url of a queue by domain": f"SELECT ?a {{ {G} {{ ?a tamias:requestedUrl <{DEEP}> }} }}",
+    "url of a queue by IP": f"SELECT ?a {{ {G} {{ ?a tamias:requestedUrl <http://c.example/x> }} }}",
     "crawl": f'SELECT ?a {{ {G} {{ ?a tamias:crawl "default" ; tamias:outcome ?o }} }}',
     "no such crawl": f'SELECT ?a {{ {G} {{ ?a tamias:crawl "other" }} }}',
     "time inside": f"SELECT ?a {{ {G} {{ ?a prov:startedAtTime ?t FILTER(?t >= {LATE}) }} }}",
@@ -83,6 +89,14 @@ QUERIES = {
     '"2026-01-01T01:00:00+00:00"^^xsd:dateTime) }',
     "time turned round": f"SELECT ?a {{ {G} {{ ?a prov:startedAtTime ?t FILTER({LATE} <= ?t) }} }}",
     "time or not": f"SELECT ?a {{ {G} {{ ?a prov:startedAtTime ?t FILTER(?t < {LATE} || true) }} }}",
+    "time of a sum": f"SELECT ?a {{ {G} {{ ?a prov:startedAtTime ?t FILTER(?t >= "
+    '"2026-01-02T02:00:00Z"^^xsd:dateTime - "P1D"^^xsd:dayTimeDuration) } }',
+    "time in a function": f"SELECT ?a {{ {G} {{ ?a prov:startedAtTime ?t FILTER STR(?t >= {LATE}) "
+    f"FILTER IF(?t >= {LATE}, true, true) }} }}",
+    "time in a negation": f"SELECT ?a {{ {G} {{ ?a prov:startedAtTime ?t FILTER(!(?t >= {LATE})) }} }}",
+    "time before all": f"SELECT ?a {{ {G} {{ ?a prov:startedAtTime ?t FILTER(?t < "
+    '"1900-01-01T00:00:00Z"^^xsd:dateTime) } }',
+    "no such fetch": f"SELECT ?p {{ {G} {{ <urn:uuid:not-a-uuid> ?p ?o }} }}",
     "time of an optional": f"SELECT ?a ?t {{ {G} {{ ?a tamias:outcome ?o OPTIONAL "
     f"{{ ?a prov:startedAtTime ?t FILTER(?t < {LATE}) }} }} }}",
     "hops": f'SELECT ?l {{ {G} {{ ?a tamias:outcome "ok" ; tamias:hop ?h . ?h tamias:location ?l }} }}',
@@ -102,6 +116,7 @@ QUERIES = {
     "a query inside": f'SELECT ?a ?n {{ {G} {{ ?a tamias:outcome "ok" '
     "{ SELECT (COUNT(?a) AS ?n) { ?a tamias:outcome ?o } } } }",
     "prefixed": 'PREFIX m: <urn:tamias:meta> SELECT ?a { GRAPH m:data { ?a tamias:outcome "ok" } }',
+    "prefixed early": 'PREFIX m: <urn:tamias:m> SELECT ?a { GRAPH m:etadata { ?a tamias:outcome "ok" } }',
     "escaped": "SELECT ?a { GRAPH <\\u0075rn:tamias:metadata> { ?a tamias:depth 1 } }",
     "from": 'SELECT ?a FROM <urn:tamias:metadata> { ?a tamias:outcome "refused" }',
     "agents": f"SELECT ?l {{ {G} {{ ?a tamias:depth 1 ; prov:wasAssociatedWith ?w . ?w rdfs:label ?l }} }}",
@@ -142,11 +157,31 @@ def test_what_is_restricted_is_not_read_whole(asked, monkeypatch):
         "SELECT * { VALUES ?g { <urn:tamias:metadata> } GRAPH ?g { ?s ?p ?o } }",
         "DESCRIBE ?a { GRAPH <urn:tamias:metadata> { ?a tamias:depth 0 } }",
         f"SELECT * {{ {G} {{ ?a tamias:depth (1 2) }} }}",
+        "PREFIX m: <urn:tamias:> DESCRIBE ?a { GRAPH m:metadata { ?a tamias:depth 0 } }",
+        "PREFIX m: <urn:tamias:> SELECT * { GRAPH m:metadata { ?a tamias:depth (1 2) } }",
+        "PREFIX m: <urn:tamias:> SELECT * { GRAPH m:metadata { ?a tamias:reason 'a\\n' } }",
+        "PREFIX m: <urn:tamias:m> SELECT * { GRAPH m:etadata { ?a tamias:reason 'a\\n' } }",
+        "PREFIX m: <urn:> SELECT * { VALUES ?g { m:tamias:metadata } GRAPH ?g { ?s ?p ?o } }",
+        "BASE <urn:x> SELECT * { GRAPH <./tamias:metadata> { ?s ?p ?o } }",
+        "BASE <urn:tamias:metadata> SELECT * { GRAPH <> { ?s ?p ?o } }",
     ],
 )
 def test_what_cannot_be_answered_is_an_error(asked, query):
     with pytest.raises(QueryRefused, match="urn:tamias:metadata cannot be answered"):
         asked(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "DESCRIBE <http://a.example/metadata>",
+        "PREFIX m: <urn:tamias:> SELECT * { GRAPH m:metadata2 { ?s ?p 'a\\n' } }",
+        "SELECT * { GRAPH ?g { ?s ?p 'metadata\\n' } FILTER(?g != <urn:tamias:metadata>) }",
+    ],
+)
+def test_what_is_about_other_graphs_is_not_refused(fetched, catalogue, query):
+    with catalogue.ask(query, "*/*").content as content:
+        assert b"urn:uuid" not in content.read()
 
 
 def test_what_is_no_query_is_told_as_ever(asked):
@@ -163,9 +198,21 @@ def test_fetches_are_not_among_other_statements(fetched, refresher, client):
 def test_the_graph_is_answered_over_http(fetched, client):
     query = f'SELECT ?u {{ {G} {{ ?a tamias:outcome "gone" ; tamias:requestedUrl ?u }} }}'
     rows = client.get("/sparql", params={"query": query}).json()["results"]["bindings"]
-    assert {row["u"]["value"] for row in rows} == {"http://b.example/", PAGE}
+    assert {row["u"]["value"] for row in rows} == {"http://b.example/", PAGE, DEEP}
 
 
 def test_a_refusal_is_a_problem_document(fetched, client):
     answer = client.get("/sparql", params={"query": f"SELECT * {{ {G} {{ ?a ?p ?o }} ?s ?p ?o }}"})
     assert (answer.status_code, answer.headers["content-type"]) == (400, "application/problem+json")
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+def test_what_was_cut_off_is_read_or_not_understood(query):
+    for end in range(len(query)):
+        with suppress(NotUnderstood):
+            query_patterns(query[:end])
+
+
+def test_what_is_nested_without_end_is_not_understood():
+    with pytest.raises(NotUnderstood, match="nesting"):
+        query_patterns("SELECT * " + "{" * 100_000)

@@ -76,7 +76,36 @@ class QueryPatterns(msgspec.Struct, frozen=True):
 
 def query_patterns(query: str) -> QueryPatterns:
     """The patterns of a query, prefixes resolved. Raises `NotUnderstood`."""
-    return _Reader(query).read()
+    try:
+        return _Reader(query).read()
+    except RecursionError as error:
+        raise NotUnderstood("nesting of this depth") from error
+
+
+def may_choose(query: str, iri: str) -> bool:
+    """Whether a query, understood or not, names an IRI otherwise than to leave it out with `!=`.
+
+    >>> may_choose("PREFIX a: <urn:> DESCRIBE a:b", "urn:b")
+    True
+    >>> may_choose("PREFIX a: <urn:b> ASK { GRAPH ?g {} FILTER(?g != <urn:b>) }", "urn:b")
+    False
+    """
+    prefixes: dict[str, str] = {}
+    before = ["", ""]
+    for kind, value in _tokens(unescaped(query)):
+        if kind == "iri" and before[0].upper() == "PREFIX":
+            prefixes[before[1]] = value[1:-1]
+        elif before[1] != "!=" and iri == _named_iri(kind, value, prefixes):
+            return True
+        before = [before[1], value]
+    return False
+
+
+def _named_iri(kind: str, value: str, prefixes: dict[str, str]) -> str | None:
+    if kind == "iri":
+        return value[1:-1]
+    prefix, _, local = value.partition(":")
+    return prefixes.get(f"{prefix}:", "") + local if kind == "name" else None
 
 
 class _Reader:
@@ -170,7 +199,11 @@ class _Reader:
                 self._next()
 
     def _filter(self, block: int | None, *, certain: bool) -> None:
-        while self._value() not in ("(", "{"):  # NOT EXISTS, or the name of a function
+        while self._value() not in (
+            "(",
+            "{",
+        ):  # NOT EXISTS, or a function, which makes of a value what it likes
+            certain = False
             self._next()
         if self._value() == "{":
             self._group(block, certain=False)
@@ -215,10 +248,11 @@ class _Reader:
             left, right = right, left
             operator = operator.translate(str.maketrans("<>", "><"))
         if len(left) == 1 and left[0][0] == "variable" and right and right[0][0] == "text":
-            literal = _Piece(self, right).term()
-            self._found.comparisons.append(
-                VariableComparison(_variable(left[0][1]), operator, literal, block)
-            )
+            literal = _Piece(self, right).whole_term()
+            if literal is not None:
+                self._found.comparisons.append(
+                    VariableComparison(_variable(left[0][1]), operator, literal, block)
+                )
 
     def _values(self) -> None:
         self._next()
@@ -254,7 +288,7 @@ class _Reader:
 
     def _verb(self) -> tuple[frozenset[str] | None, bool]:
         """The IRIs of a predicate or a path, and whether it is a path."""
-        if self._tokens[self._at][0] == "variable":
+        if self._kind() == "variable":
             self._next()
             return None, False
         found: set[str] = set()
@@ -354,6 +388,10 @@ class _Reader:
         kind, value = self._tokens[self._at]
         return value if kind in ("sign", "word") else ""
 
+    def _kind(self) -> str:
+        self._value()
+        return self._tokens[self._at][0]
+
     def _word(self) -> str:
         if self._at >= len(self._tokens):
             return ""
@@ -377,8 +415,10 @@ class _Piece(_Reader):
     def __init__(self, whole: _Reader, tokens: list[tuple[str, str]]) -> None:
         self._tokens, self._at, self._prefixes = tokens, 0, whole._prefixes
 
-    def term(self) -> str:
-        return self._term()
+    def whole_term(self) -> str | None:
+        """The term that they are; None when they are more, such as a sum."""
+        term = self._term()
+        return term if self._at == len(self._tokens) else None
 
 
 def _variable(value: str) -> str:

@@ -4,12 +4,12 @@ The graph is not stored. What its patterns restrict is a condition in SQL, predi
 left out, and the query is answered from these statements. A query for which that does not do is refused.
 """
 
-import re
 from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime
 from itertools import islice
 from typing import BinaryIO, Final
+from uuid import UUID
 
 import msgspec
 from pyoxigraph import RdfFormat, Store, Triple, serialize
@@ -17,13 +17,17 @@ from pyoxigraph import RdfFormat, Store, Triple, serialize
 from tamias.archive.captures import CaptureFilter, asked_captures
 from tamias.crawl.catalogue.changes import count_buckets
 from tamias.crawl.catalogue.errors import QueryRefused
-from tamias.crawl.catalogue.patterns import NotUnderstood, QueryPatterns, TriplePattern, query_patterns
-from tamias.crawl.catalogue.query_text import unescaped
+from tamias.crawl.catalogue.patterns import (
+    NotUnderstood,
+    QueryPatterns,
+    TriplePattern,
+    may_choose,
+    query_patterns,
+)
+from tamias.crawl.catalogue.query_text import keywords, unescaped
 from tamias.database.connect import Database
-from tamias.frontier.keys import host_hash
 from tamias.model import vocabulary as v
 from tamias.model.capture import CaptureRecord, Outcome
-from tamias.model.url import host
 from tamias.sinks.metadata import VALUES, activity_quads, activity_values
 
 MOST_FETCHES: Final = 200_000
@@ -31,10 +35,8 @@ MOST_FETCHES: Final = 200_000
 _AT_ONCE: Final = 1000
 _ALSO_OF_HOPS: Final = ("status", "address")
 _GRAPH: Final = f"<{v.METADATA_GRAPH.value}>"
-_BEGINNING: Final = "urn:tamias:meta"
-"""A prefix may end here, and the rest be a local name."""
-_NAMED: Final = re.compile(_GRAPH)
-_LEFT_OUT: Final = re.compile(rf"!=\s*{_GRAPH}")
+_NAMES: Final = ("metadata", "tamias:m")
+"""One of them is in every query that names the graph: a prefix ends before the name, or inside of it."""
 _STARTED: Final = f"<{v.PROV_STARTED.value}>"
 _OUTCOMES: Final = {f'"{outcome.word}"': outcome for outcome in Outcome}
 _TIME: Final = f'"^^<{v.XSD_DATE_TIME.value}>'
@@ -63,7 +65,7 @@ def names_metadata(query: str, graphs: dict[str, list[str]]) -> bool:
     """Whether a query may be about the graph of fetches; `asked_fetches` says whether it is."""
     named = [iri for iris in graphs.values() for iri in iris]
     text = unescaped(query)
-    return v.METADATA_GRAPH.value in named or "metadata" in text or _BEGINNING in text
+    return v.METADATA_GRAPH.value in named or any(name in text for name in _NAMES)
 
 
 def asked_fetches(query: str, graphs: dict[str, list[str]]) -> AskedFetches | None:
@@ -72,12 +74,12 @@ def asked_fetches(query: str, graphs: dict[str, list[str]]) -> AskedFetches | No
     try:
         found = query_patterns(query)
     except NotUnderstood as error:
-        if _BEGINNING not in unescaped(query):
+        if not _may_choose(query):
             return None
         raise _refusal(f"{error} cannot be used in it") from error
     dataset = found.dataset + [f"<{iri}>" for iris in graphs.values() for iri in iris]
     if _GRAPH not in (*found.graphs, *dataset):
-        if _may_choose(unescaped(query)) and any(name.startswith("?") for name in found.graphs):
+        if _may_choose(query) and any(name.startswith("?") for name in found.graphs):
             raise _refusal("GRAPH has a variable in place of its name")
         return None
     if dataset and set(dataset) != {_GRAPH}:
@@ -88,8 +90,9 @@ def asked_fetches(query: str, graphs: dict[str, list[str]]) -> AskedFetches | No
 
 
 def _may_choose(query: str) -> bool:
-    """Whether the graph is named otherwise than to leave it out."""
-    return len(_NAMED.findall(query)) > len(_LEFT_OUT.findall(query))
+    """Whether the graph is named otherwise than to leave it out, or may be by what is resolved with BASE."""
+    has_base = "BASE" in keywords(query) and "urn:" in unescaped(query)
+    return has_base or may_choose(query, v.METADATA_GRAPH.value)
 
 
 def _needed(found: QueryPatterns) -> AskedFetches:
@@ -172,13 +175,11 @@ def _filter_of(found: QueryPatterns, block: int | None) -> CaptureFilter:
     values = {predicate: each.object for each in certain for predicate in each.predicates or ()}
     since, until = _times(found, block, values.get(_STARTED))
     url, crawl = values.get(_term("requestedUrl"), ""), values.get(_term("crawl"), "")
-    name = host(url[1:-1]) if url.startswith("<") else None
     return CaptureFilter(
         capture=_id(subject),
         since=since,
         until=until,
-        url=url[1:-1] if name else None,
-        qid=host_hash(name) if name else None,
+        iri=url[1:-1] if url.startswith("<") else None,
         outcome=_OUTCOMES.get(values.get(_term("outcome"), "")),
         crawl=crawl[1:-1] if crawl.startswith('"') and crawl.endswith('"') else None,
     )
@@ -201,7 +202,12 @@ def _attempt(patterns: list[TriplePattern]) -> str | None:
 
 def _id(subject: str) -> str | None:
     prefix = f"<{v.ACTIVITIES}"
-    return subject[len(prefix) : -1] if subject.startswith(prefix) and "#" not in subject else None
+    if not subject.startswith(prefix) or "#" in subject:
+        return None
+    try:
+        return str(UUID(subject[len(prefix) : -1]))
+    except ValueError:
+        return str(UUID(int=0))  # no attempt's
 
 
 def _times(found: QueryPatterns, block: int | None, variable: str | None) -> tuple[int, int]:
