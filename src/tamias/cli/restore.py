@@ -12,22 +12,30 @@ from tamias.cli.console.options import CommonOptions, common, say, say_json
 @click.option(
     "--snapshot", metavar="TIME", help="The snapshot, by the name that 'tamias backup' printed. [the newest]"
 )
+@click.option(
+    "--take-over",
+    is_flag=True,
+    help="The archive of this backup is lost: the S3 store of its bodies becomes this one's.",
+)
 @common
-def command(place: CommonOptions, folder: Path, snapshot: str | None) -> int:
+def command(place: CommonOptions, folder: Path, snapshot: str | None, take_over: bool) -> int:
     """Restores a snapshot into an empty --data (and --db); every byte is verified.
 
     Workers and leases are not restored; due visits stay due. `tamias serve` or `tamias query` rebuilds
-    the SPARQL store.
+    the SPARQL store. Bodies in an S3 store stay those of the archive that was backed up: the restored one
+    reads them and removes none, unless you say --take-over.
 
     Example: tamias restore /mnt/backup/tamias --data tamias-data
     """
     from tamias.crawl.verbs.backup.backup import restore
 
-    name, restored = restore(folder, snapshot, place.data.absolute(), place.db)
+    name, restored = restore(folder, snapshot, place.data.absolute(), place.db, take_over=take_over)
     rows = sum(table.rows for table in restored.tables)
     if place.json:
         say_json({"snapshot": name, "rows": rows, "files": len(restored.files), "bytes": restored.bytes})
     else:
         say(f"restored  {name}: {rows:,} rows, {len(restored.files):,} files, {restored.bytes:,} bytes")
         say(f"in        {place.data}; 'tamias check' verifies every byte")
+        if restored.blobs and not take_over:
+            say(f"borrowed  the bodies in {restored.blobs}: it only reads them; see --take-over")
     return 0

@@ -66,7 +66,7 @@ class BlobCheck:
     def _unknown_packs(self) -> Iterator[Damage]:
         known = {row[0] for row in self._table.execute("packs", {})}
         packs = self._reader.packs
-        for pack in packs.all():
+        for pack in () if packs.is_borrowed else packs.all():
             if pack.pack not in known and pack.length and not packs.is_held(pack.pack, math.inf):
                 problem = f"pack {pack.pack} is unknown to the database; a repair reads it in"
                 yield Damage(sha256=None, pack=pack.pack, problem=problem)

@@ -1,5 +1,6 @@
 """Frees what nobody needs: tails of packs whose writer died, blobs without a reference, packs half empty."""
 
+import logging
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from uuid import UUID
@@ -19,6 +20,7 @@ GRACE_SECONDS = 24 * 3600.0
 LEAST_USED = 0.5
 """Of a pack's bytes; one with fewer in use is rewritten."""
 _AT_ONCE = 10_000
+_log = logging.getLogger(__name__)
 
 
 class FreedSpace(msgspec.Struct, kw_only=True):
@@ -56,6 +58,9 @@ def free_packs(
 ) -> None:
     """Removes packs that no row names, and rewrites those of which too little is in use."""
     packs = writer.reader.packs
+    if packs.is_borrowed:
+        _log.warning("no packs are freed: the store is another archive's, of which this is a copy")
+        return
     for row in _pack_rows(session):
         found = packs.find(row.pack) if row.state == "sealed" else None
         if found is None:
@@ -76,6 +81,8 @@ def recover(packs: Packs, session: Session) -> FreedSpace:
     """
     done = FreedSpace()
     for row in _pack_rows(session):
+        if packs.is_borrowed and not row.used:
+            continue
         if row.state == "gone":
             done.packs_removed += _removed(packs, session, row.pack)
         elif row.state == "open" and not packs.is_held(row.pack, row.age):

@@ -21,6 +21,7 @@ class LocalPacks:
     """`FOLDER/PACK.pack`; the folder is made when the first pack is."""
 
     is_elsewhere: ClassVar[bool] = False
+    is_borrowed: bool = False
     waits_for: str | None = None
 
     def __init__(self, folder: Path) -> None:

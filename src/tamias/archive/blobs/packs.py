@@ -69,6 +69,11 @@ class Packs(Protocol):
     """Whether it is another machine's, which may have to be waited for."""
 
     @property
+    def is_borrowed(self) -> bool:
+        """Whether they are another archive's, of which this one is a copy: then none of them is removed."""
+        ...
+
+    @property
     def waits_for(self) -> str | None:
         """What is waited for, in a sentence, while it cannot be reached. For any thread."""
         ...

@@ -298,7 +298,15 @@ class S3Packs:
 
     is_elsewhere: ClassVar[bool] = True
 
-    def __init__(self, address: S3Address, spool: Path, patience: float = PATIENCE_SECONDS) -> None:
+    def __init__(
+        self,
+        address: S3Address,
+        spool: Path,
+        patience: float = PATIENCE_SECONDS,
+        *,
+        is_borrowed: bool = False,
+    ) -> None:
+        self.is_borrowed = is_borrowed
         self._address = address
         self._client = S3Client(address, patience)
         self._spool = spool
@@ -350,6 +358,8 @@ class S3Packs:
         """Objects cannot be cut; what is unused in them goes when they are rewritten."""
 
     def remove(self, pack: UUID) -> None:
+        if self.is_borrowed:
+            raise PackError(f"pack {_name(pack)} is another archive's, of which this is a copy; it stays")
         self._client.delete(_name(pack))
 
 

@@ -13,6 +13,8 @@ from tamias.database.connect import Session
 from tamias.model.errors import ConfigError
 
 _FIGURE = "blob_store"
+BORROWED = "store_borrowed"
+"""The figure of an archive that was restored beside the one that owns the store."""
 
 
 def packs_of(session: Session, data: Path, patience: float = 60.0) -> Packs:
@@ -22,7 +24,9 @@ def packs_of(session: Session, data: Path, patience: float = 60.0) -> Packs:
         return LocalPacks(data / "blobs")
     from tamias.archive.blobs.s3 import S3Packs, s3_address
 
-    return S3Packs(s3_address(place, os.environ), data / "spool" / "s3", patience)
+    borrowed = bool(read_figure(session, BORROWED))
+    address = s3_address(place, os.environ)
+    return S3Packs(address, data / "spool" / "s3", patience, is_borrowed=borrowed)
 
 
 def elsewhere(session: Session) -> str | None:

@@ -6,6 +6,7 @@ It can be killed at any moment: every body is there in its old form or its new o
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -20,7 +21,7 @@ from tamias.archive.references import ColdResource, cold_resources
 from tamias.archive.sources.revisits import read_figure, write_figure
 from tamias.database.connect import Database, Session
 from tamias.database.locks import opened, try_alone
-from tamias.model.errors import DataInUse
+from tamias.model.errors import DataInUse, UsageError
 
 AT_ONCE = 500
 """Resources that are looked at together; small files of one host are sought among them."""
@@ -67,6 +68,7 @@ def repack(
 
     Ends when all is done, or after so many `seconds` of CPU time. Raises `DataInUse` if another is at work.
     """
+    _refuse_borrowed(database, data)
     with opened(data / "repack.lock") as lock:
         if not try_alone(lock):
             raise DataInUse(f"another repack of {data} is running")
@@ -75,6 +77,15 @@ def repack(
             return repacker.run(after, seconds, again=again)
         finally:
             repacker.close()
+
+
+def _refuse_borrowed(database: Database, data: Path) -> None:
+    with closing(database.session()) as session:
+        if packs_of(session, data).is_borrowed:
+            raise UsageError(
+                "this archive is a copy, and its bodies are in the store of another: nothing is repacked; "
+                "if the other is lost, restore with --take-over"
+            )
 
 
 class _Repacker:

@@ -31,9 +31,9 @@ def loopback():
         yield server
 
 
-def at_loopback(server, tmp_path, credentials=s3_server.CREDENTIALS):
+def at_loopback(server, tmp_path, credentials=s3_server.CREDENTIALS, **options):
     address = S3Address(f"http://127.0.0.1:{server.server_port}", "bucket", "some/where/", credentials)
-    return S3Packs(address, tmp_path / "spool", patience=0.0)
+    return S3Packs(address, tmp_path / "spool", patience=0.0, **options)
 
 
 @pytest.fixture(scope="session")
@@ -267,6 +267,19 @@ class TestStores:
         store.rows("UPDATE pack SET made_at = now() - interval '2 hours' RETURNING 1")
         recover(store.packs, store.other)
         assert loopback.objects == {}
+
+    def test_a_copy_removes_nothing_from_a_store_that_is_borrowed(self, loopback, make_store, tmp_path):
+        store = make_store(at_loopback(loopback, tmp_path, is_borrowed=True))
+        kept, *_ = store.put(*(body_of(random.Random(seed).randbytes(20_000)) for seed in range(5)))
+        store.writer.prepare(body_of(b"body"))
+        store.writer.sync()
+        store.writer.close()
+        store.rows("UPDATE pack SET made_at = now() - interval '2 hours' RETURNING 1")
+        before = dict(loopback.objects)
+        assert len(before) == 2
+        assert collect(store.writer, store.other, [kept.sha256], 0.0).packs_removed == 0
+        assert collect(store.writer, store.other, [], 0.0).packs_removed == 0
+        assert loopback.objects == before
 
     def test_rows_that_come_after_that_are_refused(self, loopback, make_store, tmp_path):
         store = make_store(at_loopback(loopback, tmp_path))

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from tamias.archive.blobs.collect import recover as recover_packs
-from tamias.archive.blobs.store import packs_of
+from tamias.archive.blobs.store import BORROWED, packs_of
 from tamias.crawl.commit.recover import WARC_PREFIX
 from tamias.crawl.strategy.versions import build_anew
 from tamias.crawl.verbs.backup.files import FileGone, needed, restore_file, save_file
@@ -128,8 +128,13 @@ def _sync(path: Path) -> None:
         os.close(file)
 
 
-def restore(folder: Path, name: str | None, data: Path, db: str | None) -> tuple[str, Snapshot]:
-    """Brings a snapshot back into a data directory, and a database, that hold nothing."""
+def restore(
+    folder: Path, name: str | None, data: Path, db: str | None, *, take_over: bool = False
+) -> tuple[str, Snapshot]:
+    """Brings a snapshot back into a data directory, and a database, that hold nothing.
+
+    Bodies in a store elsewhere stay another archive's, and are never removed, unless we `take_over`.
+    """
     place = BackupFolder(folder)
     chosen, snapshot = place.read(name)
     if data.is_dir() and any(data.iterdir()):
@@ -139,15 +144,20 @@ def restore(folder: Path, name: str | None, data: Path, db: str | None) -> tuple
         restore_file(place, data, file)
     made = Database(data, db, buckets=snapshot.buckets, upto=snapshot.schema)
     with closing(made), closing(made.session()) as session:
-        session.transact(partial(_load, place=place, name=chosen, snapshot=snapshot, db=db))
+        session.transact(
+            partial(_load, place=place, name=chosen, snapshot=snapshot, db=db, take_over=take_over)
+        )
     with closing(Database(data, db)) as database, closing(database.session()) as session:
-        recover_packs(packs_of(session, data), session)
+        if take_over or not snapshot.blobs:
+            recover_packs(packs_of(session, data), session)
         build_anew(session, STRATEGY_SECONDS)
     mend_warcs(data / "warc", WARC_PREFIX)
     return chosen, snapshot
 
 
-def _load(cursor: Cursor, place: BackupFolder, name: str, snapshot: Snapshot, db: str | None) -> None:
+def _load(
+    cursor: Cursor, place: BackupFolder, name: str, snapshot: Snapshot, db: str | None, *, take_over: bool
+) -> None:
     one_table_after_another(cursor)
     if cursor.execute("SELECT FROM capture LIMIT 1").fetchone() or _has_urls(cursor, snapshot.buckets):
         raise UsageError(f"the database {'named by --db' if db else 'in --data'} holds data already")
@@ -155,9 +165,18 @@ def _load(cursor: Cursor, place: BackupFolder, name: str, snapshot: Snapshot, db
     cursor.execute("UPDATE meta SET buckets = %s", [snapshot.buckets])
     load_tables(cursor, place.snapshot(name) / "tables", snapshot.tables)
     load_sequences(cursor, snapshot.sequences)
+    if snapshot.blobs:
+        _settle_owner(cursor, take_over=take_over)
     cursor.execute(_SQL["seal_segments"].text)
     for bucket in range(snapshot.buckets):
         cursor.execute(_SQL["end_leases"].text, {"bucket": bucket})
+
+
+def _settle_owner(cursor: Cursor, *, take_over: bool) -> None:
+    """Of a store elsewhere: what rows do not name may have been filled since, by the archive that lives."""
+    used = [pack for pack, _ in cursor.execute(_SQL["packs"].text).fetchall()]
+    cursor.execute(_SQL["forget_packs"].text, {"used": used})
+    cursor.execute(_SQL["own_store" if take_over else "borrow_store"].text, {"name": BORROWED})
 
 
 def _has_urls(cursor: Cursor, buckets: int) -> bool:

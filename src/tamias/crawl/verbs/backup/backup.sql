@@ -38,6 +38,20 @@ SELECT setval(pg_get_serial_sequence(%(table)b::text, %(column)b::text), %(last)
 -- The packs that hold a body, with the length that is needed of each.
 SELECT blob.pack, max(blob.start + blob.length)::int8 FROM blob GROUP BY blob.pack ORDER BY blob.pack
 
+-- name: forget_packs
+-- All packs but these. The archive that owns their store may have filled them since.
+DELETE FROM pack WHERE NOT pack.pack = ANY(%(used)b::uuid[])
+
+-- name: borrow_store
+-- The bodies are another archive's.
+INSERT INTO figure (name, value, set_at)
+VALUES (%(name)b::text, 'true', (1000 * extract(epoch FROM now()))::int8)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value, set_at = excluded.set_at
+
+-- name: own_store
+-- The bodies are ours from now on.
+DELETE FROM figure WHERE figure.name = %(name)b::text
+
 -- name: segments
 -- The segments that hold something, with the length that is durable.
 SELECT segment.segment, segment.committed FROM segment WHERE segment.committed > 0 ORDER BY segment.segment
