@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import Meta
 
+from tamias.model.environment import CREDENTIAL_PREFIX
 from tamias.model.errors import ConfigError
 
 FORMER = {"schedule.walks": "schedule.harvests"}
@@ -507,14 +508,20 @@ def resolve(
     known = {setting.key: setting for setting in all_settings()}
     values: dict[str, Any] = {}
     origins = dict.fromkeys(known, "default")
+    from_file = _from_file(file, known) if file else {}
     layers = [
-        (f"file {file}", _from_file(file, known) if file else {}),
+        (f"file {file}", from_file),
         ("environment", _from_environment(os.environ if environment is None else environment, known)),
         ("flag", {key: value for key, value in (flags or {}).items() if value is not None}),
     ]
     for origin, layer in layers:
         values |= layer
         origins |= dict.fromkeys(layer, origin)
+    own = str(file.absolute()) if file else None
+    listed = from_file.get("fetch.credentials")
+    if isinstance(listed, list) and own in listed and own not in values["fetch.credentials"]:
+        # Its [[credentials]] are no value of a setting that another one replaces.
+        values["fetch.credentials"] = [*values["fetch.credentials"], own]
     preset = PRESETS.get(values.get("crawl.preset", "none"), {})
     origins |= {key: f"preset {values['crawl.preset']}" for key in preset if key not in values}
     values = {**preset, **values}
@@ -562,7 +569,9 @@ def _from_environment(environment: Mapping[str, str], known: dict[str, Setting])
     former = {_variable(*old.split(".")): known[key] for old, key in FORMER.items()}
     values: dict[str, Any] = {}
     for variable, text in environment.items():
-        if not (variable.startswith("TAMIAS_") and "__" in variable):
+        if not (variable.startswith("TAMIAS_") and "__" in variable) or variable.startswith(
+            CREDENTIAL_PREFIX
+        ):
             continue
         setting = former.get(variable) or by_variable.get(variable)
         if setting is None:

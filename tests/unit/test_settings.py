@@ -129,3 +129,18 @@ def test_a_file_of_the_first_version_sets_what_it_set_then_and_warns_of_each_for
         for old, now in FORMER.items()
         if old in former
     ]
+
+
+def test_credentials_in_the_configuration_are_read_beside_those_that_the_environment_names(tmp_path):
+    file = tmp_path / "tamias.toml"
+    file.write_text('[[credentials]]\nurl = "https://a.example/"\ntoken = "hush"\n')
+    named = {"TAMIAS_FETCH__CREDENTIALS": "one.toml,two.toml"}
+    assert resolve(file, named).settings.fetch.credentials == ("one.toml", "two.toml", str(file))
+    assert resolve(file, {}).settings.fetch.credentials == (str(file),)
+    assert resolve(file, {"TAMIAS_FETCH__CREDENTIALS": str(file)}).settings.fetch.credentials == (str(file),)
+    file.write_text("")
+    assert resolve(file, named).settings.fetch.credentials == ("one.toml", "two.toml")
+
+
+def test_variables_of_credentials_are_no_settings_whatever_their_names():
+    assert resolve(None, {"TAMIAS_CREDENTIAL_A__B": "hush"}).settings == resolve(None, {}).settings

@@ -11,7 +11,7 @@ import stat
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 import msgspec
 
@@ -27,6 +27,8 @@ _LEAST_REPEATED = 6
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\x20-\x7e\xa0-\xff]+")
 _COOKIE_VALUE = re.compile(r"[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*")
+_SCHEME = re.compile(r"^[A-Za-z][\w-]* +(?=\S)")
+_PART = re.compile(r"""[^\s;=,"]++(?!=[^\s;=,])""")
 _OURS = frozenset(
     {
         *("host", "connection", "content-length", "content-type", "transfer-encoding", "te", "upgrade"),
@@ -97,7 +99,8 @@ class SourceCredential:
         return tuple((name, WITHHELD if self._is_secret(name, value) else value) for name, value in headers)
 
     def _is_secret(self, name: str, value: str) -> bool:
-        return name.lower() in ("set-cookie", "set-cookie2") or any(form in value for form in self._repeated)
+        plain = value.lower()
+        return name.lower() in ("set-cookie", "set-cookie2") or any(form in plain for form in self._repeated)
 
 
 class SourceCredentials:
@@ -178,7 +181,7 @@ def _credential(file: str, table: CredentialTable, environment: Mapping[str, str
         if not _NAME.fullmatch(name) or name.lower() in _OURS:
             raise ConfigError(f"{file}: {name!r} for {url} is not a header that you can set")
         headers.append((name, value(f"the header {name}", told)))
-        secrets.append(headers[-1][1])
+        secrets += [headers[-1][1], *_secret_parts(name, headers[-1][1])]
     if table.token is not None:
         secrets.append(value("the token", table.token))
         headers.append(("Authorization", f"Bearer {secrets[-1]}"))
@@ -210,11 +213,13 @@ def _credential(file: str, table: CredentialTable, environment: Mapping[str, str
 def _prefix(file: str, told: str) -> str:
     try:
         url = fetch_url(told)
-    except UrlError as error:
-        raise ConfigError(f"{file}, [[credentials]]: {error}") from None
+    except UrlError:  # its text may be a password
+        url = ""
     if not url.startswith(("http://", "https://")) or "?" in told or "#" in told or "@" in told:
+        which = f"; that of '{host(url)}' is not" if url else ""
         raise ConfigError(
-            f"{file}, [[credentials]]: a url is http or https, with a path at most; '{host(url)}' has more"
+            f"{file}, [[credentials]]: a url must be http(s)://HOST[/PATH], without user, query or fragment"
+            f"{which}"
         )
     return url
 
@@ -230,8 +235,24 @@ def _variable(file: str, url: str, name: str, environment: Mapping[str, str]) ->
     return environment[name].strip()
 
 
-def _forms(secrets: Iterable[str]) -> Iterable[str]:
-    """How a response may repeat them."""
+def _secret_parts(name: str, value: str) -> list[str]:
+    """What a response may repeat of a header: not its scheme, as in `Bearer k-1234`, nor names before `=`."""
+    if name.lower() in ("authorization", "proxy-authorization"):
+        value = _SCHEME.sub("", value)
+    return _PART.findall(value)
+
+
+def _forms(secrets: Iterable[str]) -> set[str]:
+    """How a response may repeat them, in lower case: the digits of escapes are in either."""
+    forms = set()
     for each in secrets:
         if len(each) >= _LEAST_REPEATED:
-            yield from {each, quote(each, safe=""), quote(each), base64.b64encode(each.encode()).decode()}
+            forms |= {
+                each,
+                each.encode().decode("latin-1"),
+                base64.b64encode(each.encode()).decode().rstrip("="),
+            }
+            for code in ("utf-8", "latin-1"):
+                forms |= {quote(each, safe, code) for safe in ("", "/")}
+                forms |= {quote_plus(each, safe, code) for safe in ("", "/")}
+    return {form.lower() for form in forms}

@@ -4,8 +4,10 @@ import base64
 
 import pytest
 
+from tamias.crawl.plan.fetch_options import with_own_credentials
 from tamias.fetch.credentials import WITHHELD, load_credentials
 from tamias.model.errors import ConfigError
+from tamias.settings import FetchSettings, Settings
 
 SECRET = "hush-hush-42"
 WHOLE = f'[[credentials]]\nurl = "https://Data.example.org:443"\ntoken = "{SECRET}"\n'
@@ -77,6 +79,57 @@ def test_what_a_response_repeats_is_withheld(load):
     assert credential.redacted(told) == (("Set-Cookie", WITHHELD), ("Link", WITHHELD), ("ETag", '"a"'))
 
 
+@pytest.mark.parametrize(
+    "repeated",
+    [
+        "https://cdn.example/?key=k-1/345 ä78",
+        "https://cdn.example/?key=k-1%2F345",
+        "https://cdn.example/?key=k-1%2f345&b",
+        "https://cdn.example/k-1/345",
+        "k-1%2f345+%c3%a478",
+        "k-1/345+%E478",
+        base64.b64encode(b"k-1/345").decode(),
+        base64.b64encode(b"k-1/345").decode().rstrip("="),
+    ],
+)
+def test_the_secret_part_of_a_header_is_withheld_too_however_it_is_written(load, repeated):
+    text = WHOLE.replace(f'token = "{SECRET}"', 'headers = { Authorization = "Token k-1/345 ä78" }')
+    credential = load(text).covering("https://data.example.org/")
+    assert credential.redacted([("Location", repeated)]) == (("Location", WITHHELD),)
+
+
+@pytest.mark.parametrize(
+    ("value", "parts"),
+    [
+        ("Bearer abcdefgh", ["abcdefgh"]),
+        ("Basic YWJjZGVmZ2g=", ["YWJjZGVmZ2g"]),
+        ('Signature keyIdentifier="id-of-key", signature="c2lnbmF0dXJl=="', ["id-of-key", "c2lnbmF0dXJl"]),
+    ],
+)
+def test_the_public_words_of_a_header_are_no_secrets(load, value, parts):
+    text = WHOLE.replace(f'token = "{SECRET}"', f"headers = {{ Authorization = '{value}' }}")
+    credential = load(text).covering("https://data.example.org/")
+    public = ["Bearer realm", "Basic realm", "/signature/", "/keyIdentifier/", "short"]
+    told = [("Location", each) for each in (*public, *parts)]
+    assert [value for _, value in credential.redacted(told)] == [*public, *(WITHHELD for _ in parts)]
+
+
+def test_a_session_cookie_that_is_given_as_a_header_is_withheld_by_its_value(load):
+    text = WHOLE.replace(f'token = "{SECRET}"', 'headers = { Cookie = "session=abcdefgh; b=ijklmnop" }')
+    credential = load(text).covering("https://data.example.org/")
+    told = [("Location", "/session"), ("Location", "/?s=abcdefgh"), ("Location", "/ijklmnop")]
+    assert [value for _, value in credential.redacted(told)] == ["/session", WITHHELD, WITHHELD]
+
+
+def test_a_far_worker_with_a_credential_takes_no_addresses_from_the_service(load, tmp_path):
+    """Curl compares names without case, final dot and brackets, so no comparison of ours would do."""
+    load(WHOLE)
+    told = Settings(fetch=FetchSettings(resolve=("DATA.example.org:10.0.0.1", "data.example.org.:10.0.0.1")))
+    assert with_own_credentials(told, ()).fetch.resolve == told.fetch.resolve
+    own = with_own_credentials(told, (str(tmp_path / "credentials.toml"),))
+    assert own.fetch.resolve == ()
+
+
 def test_a_file_that_others_can_read_is_refused_unless_it_holds_no_value(load):
     with pytest.raises(ConfigError, match="chmod 600"):
         load(WHOLE, mode=0o640)
@@ -90,9 +143,11 @@ def test_a_file_that_others_can_read_is_refused_unless_it_holds_no_value(load):
         (f'token = "{SECRET}', "not TOML"),
         (f'secret = "{SECRET}"', r"has no \[\[credentials\]\]"),
         (WHOLE.replace("token", "tokn"), "unknown field `tokn`"),
-        (WHOLE.replace("https", "ftp"), "http or https"),
-        (WHOLE.replace("://", f"://mole:{SECRET}@"), "http or https"),
-        (WHOLE.replace(':443"', f'/?key={SECRET}"'), "http or https"),
+        (WHOLE.replace("https", "ftp"), r"must be http\(s\)://HOST\[/PATH\], without user"),
+        (WHOLE.replace("://", f"://mole:{SECRET}@"), "data.example.org"),
+        (WHOLE.replace("://", f"://mole:{SECRET}@").replace("443", "bad"), "without user"),
+        (WHOLE.replace("://", f":mole:{SECRET}@").replace("443", "bad"), "without user"),
+        (WHOLE.replace(':443"', f'/?key={SECRET}"'), "query or fragment"),
         (WHOLE.replace(SECRET, SECRET + "\\n"), "cannot be sent"),
         (WHOLE.replace("token", "password"), "belong together"),
         (WHOLE.replace(f'token = "{SECRET}"', ""), "has no user, token"),

@@ -44,11 +44,10 @@ def http_options(settings: Settings, spool: Path) -> HttpOptions:
 def with_own_credentials(settings: Settings, files: tuple[str, ...]) -> Settings:
     """The settings of another machine with credentials of this one.
 
-    Where the other machine says which address a host has, it could have the credential sent to itself: for
-    hosts that get one, only DNS says so.
+    Where the other machine says which address a host has, it could have the credential sent to itself: with
+    credentials, only DNS says so.
     """
-    hosts = load_credentials(files).hosts
-    resolve = tuple(pair for pair in settings.fetch.resolve if pair.partition(":")[0] not in hosts)
+    resolve = () if load_credentials(files).hosts else settings.fetch.resolve
     fetch = msgspec.structs.replace(settings.fetch, credentials=files, resolve=resolve)
     return msgspec.structs.replace(settings, fetch=fetch)
 
