@@ -35,7 +35,7 @@ class MailServer(msgspec.Struct, frozen=True, kw_only=True):
 
 def send_mail(server: MailServer, message: EmailMessage, password: str | None = None) -> None:
     """Sends it, over TLS unless the operator said otherwise. Raises `NotSent`, without any password."""
-    context = ssl.create_default_context(cafile=server.ca_file)
+    context = _context(server)
     try:
         with _connected(server, context) as client:
             if server.tls == "starttls":
@@ -49,6 +49,9 @@ def send_mail(server: MailServer, message: EmailMessage, password: str | None = 
         raise NotSent(f"{server.host}:{server.port} answered {error.smtp_code} {said}") from None
     except (smtplib.SMTPException, OSError) as error:
         raise NotSent(f"{server.host}:{server.port}: {type(error).__name__} {error}"[:300]) from None
+    except UnicodeError:  # its text has a part of what could not be encoded
+        what = "the user, the password or an address has characters other than ASCII"
+        raise NotSent(f"{server.host}:{server.port}: {what}, which cannot be sent") from None
 
 
 def smtp_password() -> str | None:
@@ -62,6 +65,14 @@ def smtp_password() -> str | None:
         return Path(place).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the file that {PASSWORD_VARIABLE}_FILE names cannot be read: {place}") from error
+
+
+def _context(server: MailServer) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=server.ca_file)
+    except OSError as error:
+        place = server.ca_file or "of the system"
+        raise NotSent(f"the file of certificates {place} cannot be used: {error}"[:300]) from None
 
 
 def _connected(server: MailServer, context: ssl.SSLContext) -> smtplib.SMTP:

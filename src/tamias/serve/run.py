@@ -2,6 +2,7 @@
 
 import asyncio
 import ipaddress
+import logging
 import os
 import resource
 import signal
@@ -34,6 +35,7 @@ from tamias.serve.service import Service
 from tamias.serve.sparql.routes import SparqlSide
 from tamias.settings import ServeSettings, Settings
 
+_log = logging.getLogger(__name__)
 HEAD_SECONDS = 10
 """A connection that has sent no whole request head by then is dropped."""
 LARGEST_HEAD = 64 * 1024
@@ -162,16 +164,26 @@ async def _run(
     sending = asyncio.create_task(sender.run())
     alerting = asyncio.create_task(alerts.run())
     await asyncio.wait([web, other], return_when="FIRST_COMPLETED")
-    for task in (sending, alerting, other):
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+    await _end(sending, alerting)
+    other.cancel()
+    with suppress(asyncio.CancelledError):
+        await other
     if web.done():
         web.result()
         raise TamiasError("the web server ended by itself")
     server.stop()  # type: ignore[no-untyped-call]
     await asyncio.wait([web], timeout=GRACE_SECONDS)
     web.cancel()
+
+
+async def _end(*tasks: asyncio.Task[None]) -> None:
+    """Ends what runs beside the service; an error of one is logged and keeps nothing else from ending."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    for task in tasks:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("a task of the service ended with %s", type(error).__name__, exc_info=error)
 
 
 async def _stopped() -> None:

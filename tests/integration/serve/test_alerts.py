@@ -1,5 +1,6 @@
 """Alerts: what needs attention is sent once, by mail and webhook, whatever number of services runs."""
 
+import asyncio
 import email
 import email.policy
 import http.server
@@ -18,8 +19,10 @@ from tamias.database.connect import Database
 from tamias.mail_client import MailServer, NotSent, send_mail
 from tamias.serve.alerts.attention import archive_alerts, disk_alerts
 from tamias.serve.alerts.messages import claim_messages, look, settle_message
-from tamias.serve.alerts.sender import mail_server
-from tamias.settings import AlertsSettings
+from tamias.serve.alerts.sender import AlertSender, mail_server
+from tamias.serve.queries.thread_pool import SessionPool
+from tamias.serve.run import _end
+from tamias.settings import AlertsSettings, Settings
 
 from .conftest import Filled
 from .smtp_server import MailReceiver
@@ -344,3 +347,74 @@ def test_a_mail_server_that_turns_mail_or_the_login_away_is_quoted(mailbox, cert
     assert "wrong-password-1" not in str(refused.value)
     send_mail(server, message, PASSWORD)
     assert len(busy.mails) == 1
+
+
+def test_what_cannot_be_encoded_is_trouble_like_any_other(archive, starting, mailbox, certificate):
+    """A password and an address that are not ASCII: both are noted, and the service ends well."""
+    mails = mailbox(login=("archive", PASSWORD))
+    running = starting(
+        archive.data,
+        "--no-crawl",
+        "-v",
+        TAMIAS_ALERTS__MAIL_TO="a@example.org",
+        TAMIAS_ALERTS__SMTP=mails.place,
+        TAMIAS_ALERTS__SMTP_USER="archive",
+        TAMIAS_ALERTS__SMTP_CA=str(certificate[0]),
+        TAMIAS_SMTP_PASSWORD="pässwörd-77",
+        TAMIAS_ALERTS__WEBHOOK="http://127.0.0.1:1/hök",
+        TAMIAS_ALERTS__DIGEST="0",
+        TAMIAS_PERMIT__ALLOW_PRIVATE="true",
+    )
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        troubles = dict(archive.rows("SELECT target, trouble FROM tamias.alert_message"))
+        if len(troubles) == 2 and all(troubles.values()):
+            break
+        time.sleep(0.2)
+    code, _, logged = running.stop()
+    assert "characters other than ASCII" in troubles["mail"]
+    assert "percent-encoded" in troubles["webhook"]
+    assert (code, "Traceback" in logged, "rd-77" in logged) == (0, False, False), logged
+    assert logged.count("an alert could not be sent") == 2
+
+
+def test_a_missing_file_of_certificates_is_named(mailbox):
+    message = email.message_from_string("Subject: x\nFrom: a@b\nTo: c@d\n\nx", policy=email.policy.default)
+    given = AlertsSettings(smtp=mailbox().place, smtp_ca="/nowhere/ca.pem")
+    with pytest.raises(NotSent, match=r"/nowhere/ca\.pem"):
+        send_mail(mail_server(given), message)
+
+
+def test_no_fault_of_sending_leaves_a_message_unsettled_or_ends_the_task(archive, monkeypatch, caplog):
+    """Whatever it is: here one that nobody has thought of."""
+    monkeypatch.setattr("tamias.serve.alerts.sender.post", lambda *_: {}["no such key"])
+    monkeypatch.setattr("tamias.serve.alerts.sender._ROUND_SECONDS", 0.05)
+
+    async def run():
+        with closing(SessionPool(archive.database, archive.data, Settings(), 1)) as pool:
+            task = asyncio.create_task(AlertSender(pool, archive.data, settings(), allow_private=True).run())
+            while "could not be sent" not in caplog.text and not task.done():  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+            await asyncio.sleep(0.3)
+            ended = task.done()
+            task.cancel()
+            await asyncio.wait([task])
+            return ended
+
+    assert not asyncio.run(asyncio.wait_for(run(), 30))
+    [(trouble,)] = archive.rows("SELECT trouble FROM tamias.alert_message")
+    assert trouble == "KeyError"
+
+
+def test_a_task_that_failed_keeps_nothing_else_from_ending(caplog):
+    async def fail():
+        raise ValueError("no such thing")
+
+    async def run():
+        tasks = [asyncio.create_task(fail()), asyncio.create_task(asyncio.sleep(60))]
+        await asyncio.sleep(0)
+        await _end(*tasks)
+        return [task.done() for task in tasks]
+
+    assert asyncio.run(run()) == [True, True]
+    assert "a task of the service ended with ValueError" in caplog.text

@@ -50,15 +50,23 @@ class AlertSender:
                 await self._round()
             except (HttpProblem, TamiasError, OSError) as error:
                 _log.warning("alerts wait: %s", error)
+            except Exception:  # noqa: BLE001 (without this task nothing is ever reported again)
+                _log.error("alerts wait for an error that was not expected", exc_info=True)
             await asyncio.sleep(_ROUND_SECONDS)
 
     async def _round(self) -> None:
         await self._pool.run(lambda db: look(db.session, self._data, self._settings))
         for claimed in await self._pool.run(lambda db: claim_messages(db.session)):
-            trouble = await asyncio.to_thread(self._send, claimed)
+            trouble = await asyncio.to_thread(self._attempt, claimed)
             if trouble is not None:
                 _log.warning("an alert could not be sent (%s): %s", claimed.target, trouble)
             await self._pool.run(partial(_settle, claimed, trouble))
+
+    def _attempt(self, claimed: ClaimedMessage) -> str | None:
+        try:
+            return self._send(claimed)
+        except Exception as error:  # noqa: BLE001 (a message that is not settled is tried for ever)
+            return type(error).__name__  # its text may have a secret
 
     def _send(self, claimed: ClaimedMessage) -> str | None:
         """Why it could not be sent, if so."""

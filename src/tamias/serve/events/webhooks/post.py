@@ -50,6 +50,8 @@ def post(url: str, body: bytes, headers: Mapping[str, str], forbidden: Forbidden
             response = client.send("POST", url, headers=told, body=body, seconds=SECONDS, most=_MOST_ANSWER)
         except NoResponse as error:
             return Posted(None, str(error)[:300])
+        except UnicodeEncodeError:
+            return Posted(None, "the URL has characters that must be percent-encoded")
     posted = Posted(response.status)
     return posted if posted.is_taken else Posted(response.status, f"the receiver answered {response.status}")
 
