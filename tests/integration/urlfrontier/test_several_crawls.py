@@ -6,6 +6,8 @@ import time
 import pytest
 from frontier_client import Client, Instance
 
+from tamias.frontier.service.queues import Queues
+
 CRAWLS = ("DEFAULT", "one", "two")
 HOUR = 3600
 PAIRS = list(itertools.permutations(CRAWLS, 2))
@@ -100,6 +102,16 @@ def test_the_size_of_a_list_is_what_was_sent(client):
         assert (answer.size, len(answer.values), answer.total) == (size, size, 2)
 
 
+def test_the_operator_blocks_a_key_for_all_crawls(client, frontier_session):
+    fill(client, *CRAWLS)
+    queues = Queues(frontier_session, same_url=str.__eq__)
+    assert queues.pause_for_all("a.example", 1000 * (int(time.time()) + HOUR))
+    assert [get(client, crawl) for crawl in CRAWLS] == [0, 0, 0]
+    assert queues.pause_for_all("a.example", 0)
+    assert [get(client, crawl) for crawl in CRAWLS] == [1, 1, 1]
+    assert not queues.pause_for_all("unknown.example", 0)
+
+
 @pytest.fixture
 def tamias_crawl(tamias, site):
     """A crawl of Tamias's own that knows a host and has asked nothing of it yet."""
@@ -124,6 +136,50 @@ def test_a_host_that_tamias_asks_too_is_asked_at_its_delay_whoever_asks(tamias, 
         client.call("SetDelay", key=tamias_crawl, delay_requestable=0)
         time.sleep(1.1)  # the delay of the crawl's own queue
         assert get(client, second, key=tamias_crawl) == 1
+    finally:
+        client.close()
+        service.stop()
+
+
+def test_a_host_that_tamias_asks_too_is_given_out_once_in_an_answer_for_any_crawl(tamias, tamias_crawl):
+    service = Instance(tamias.data)
+    client = Client(service.address)
+    try:
+        fill(client, "one", "two", key=tamias_crawl)
+        given = client.call("GetURLs", max_urls_per_queue=1)
+        assert [each.key for each in given] == [tamias_crawl]
+    finally:
+        client.close()
+        service.stop()
+
+
+def test_clients_get_their_turn_although_a_crawl_works_on_the_host(tamias, site):
+    site.pages |= {f"/{number}": b'<> <#says> "a" .' for number in range(60)}
+    service = Instance(tamias.data)
+    client = Client(service.address)
+    try:
+        words = ("--allow-private", "--delay", "0.3", "--workers", "1")
+        crawl = tamias.start("crawl", *words, *(site.url(f"/{number}") for number in range(60)))
+        tamias.wait_until(lambda: len(site.log) > 2)
+        fill(client, "one", key="127.0.0.1")
+        client.call("SetDelay", key="127.0.0.1", crawlID="one", delay_requestable=3600)
+        tamias.wait_until(lambda: get(client, "one", key="127.0.0.1") == 1)
+        assert crawl.poll() is None
+        assert len(site.log) < 55
+        crawl.kill()
+    finally:
+        client.close()
+        service.stop()
+
+
+def test_what_the_operator_blocked_stays_blocked_whoever_deletes_queues(tamias, tamias_crawl):
+    service = Instance(tamias.data)
+    client = Client(service.address)
+    try:
+        client.call("BlockQueueUntil", key=tamias_crawl, time=int(time.time()) + HOUR)
+        client.call("DeleteCrawl", value="DEFAULT")
+        fill(client, "DEFAULT", key=tamias_crawl)
+        assert get(client, "DEFAULT", key=tamias_crawl) == 0
     finally:
         client.close()
         service.stop()

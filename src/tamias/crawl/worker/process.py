@@ -79,7 +79,10 @@ def _spare_the_collector() -> None:
 
 
 def _at_end_of_stdin(stop: Callable[[], object]) -> None:
-    if not os.read(sys.stdin.fileno(), 4096):
+    told = b""
+    with suppress(ConnectionResetError):  # the supervisor was killed, and had not read all that it was told
+        told = os.read(sys.stdin.fileno(), 4096)
+    if not told:
         asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
         stop()
 

@@ -193,11 +193,20 @@ def _shared(cursor: Cursor, chosen: dict[int, str], where: dict[str, Any]) -> _S
         return _SharedHosts()
     asked = {row[0] for row in rows_of(cursor, "asked_by_tamias", {**where, "shared": list(hosts.values())})}
     hosts = {qid: host for qid, host in hosts.items() if host in asked}
-    free = {row[0] for row in rows_of(cursor, "lock_free", {**where, "shared": list(hosts.values())})}
-    return _SharedHosts(
-        free={qid: host for qid, host in hosts.items() if host in free},
-        late=frozenset(qid for qid, host in hosts.items() if host not in free),
-    )
+    # A host whose own row was chosen too is given out by that.
+    others = [host for host in hosts.values() if host not in chosen]
+    unserved = {row[0] for row in rows_of(cursor, "lock_free", {**where, "shared": others})}
+    free: dict[int, int] = {}
+    for qid, host in hosts.items():
+        if host in unserved:
+            unserved.remove(host)
+            free[qid] = host
+    late = {qid: host for qid, host in hosts.items() if qid not in free}
+    if waiting := [
+        row[0] for row in rows_of(cursor, "lock_waiting", {**where, "shared": list(late.values())})
+    ]:
+        done_by(cursor, "leave_gap", {**where, "shared": waiting})
+    return _SharedHosts(free=free, late=frozenset(late))
 
 
 def _counted(found: list[rows.Row]) -> dict[int, int]:

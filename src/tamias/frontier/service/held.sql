@@ -82,9 +82,21 @@ SET not_before = greatest(host.not_before, %(now)b::int8 + host.delay_ms),
     ready_at = greatest(host.ready_at, %(now)b::int8 + host.delay_ms)
 WHERE host.bucket = %(bucket)b::int2 AND host.qid = ANY(%(shared)b::int8[])
 
+-- name: lock_waiting
+-- Locks those that nobody has leased, and that wait for the end of their delay only.
+SELECT host.qid FROM host
+WHERE host.bucket = %(bucket)b::int2 AND host.qid = ANY(%(shared)b::int8[]) AND host.token IS NULL
+  AND host.not_before > %(now)b::int8 AND host.blocked_until <= %(now)b::int8
+FOR NO KEY UPDATE SKIP LOCKED
+
+-- name: leave_gap
+-- Leaves them to clients for a moment when their delay is over: workers would be faster every time.
+UPDATE host SET ready_at = greatest(host.ready_at, host.not_before + 1500)
+WHERE host.bucket = %(bucket)b::int2 AND host.qid = ANY(%(shared)b::int8[])
+
 -- name: put_off_hosts
--- Hosts that cannot be asked now although their own window is open are looked at again after a delay.
-UPDATE host SET ready_at = greatest(host.ready_at, %(now)b::int8 + greatest(host.delay_ms, 100))
+-- Hosts that cannot be asked now although their own window is open are looked at again after a second.
+UPDATE host SET ready_at = greatest(host.ready_at, %(now)b::int8 + 1000)
 WHERE host.bucket = %(bucket)b::int2 AND host.qid = ANY(%(qid)b::int8[])
 
 -- name: hold_urls

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from tamias.database.connect import Cursor, Session
-from tamias.frontier.keys import bucket_of, hash64, host_hash, salted, shared_key
+from tamias.frontier.keys import bucket_of, hash64, host_hash, own_queue, salted, shared_key
 from tamias.frontier.queries import count_of, done_by, rows_of
 from tamias.frontier.service.state import NamedQueues, is_tamias_at_work, usual_delay
 
@@ -68,9 +68,14 @@ class Queues:
         self._same_url = same_url
         self._buckets: int = session.transact(lambda cursor: count_of(cursor, "read_buckets", {}))
 
-    def pause(self, host: str, until: int) -> None:
-        """The host is left alone until then, whatever the crawl; 0 ends it. Unknown hosts are passed over."""
-        self._steer(host, "set_pause", until=until)
+    def pause(self, host: str, until: int) -> bool:
+        """The host is left alone until then; 0 ends it. Whether it is known."""
+        return self._steer(host, "set_pause", until=until)
+
+    def pause_for_all(self, key: str, until: int) -> bool:
+        """The same whatever the crawl, also for those with a politeness of their own."""
+        own = [own_queue(crawl, key) for (crawl,) in self._ask("crawls_with_own_politeness")]
+        return sum(self.pause(host, until) for host in (key, *own)) > 0
 
     def set_delay(self, host: str, delay_ms: int) -> None:
         """The delay of a host from now on. Unknown hosts are passed over."""
@@ -174,15 +179,16 @@ class Queues:
         self._refresh(cursor, bucket, qids)
         return changed
 
-    def _steer(self, host: str, name: str, **values: Any) -> None:
+    def _steer(self, host: str, name: str, **values: Any) -> bool:
         place = self._place(host)
 
-        def work(cursor: Cursor) -> None:
+        def work(cursor: Cursor) -> bool:
             done_by(cursor, "lock_hosts", {**place, "qid": [place["qid"]]})
-            done_by(cursor, name, {**place, **values, "now": self._session.now()})
+            changed = done_by(cursor, name, {**place, **values, "now": self._session.now()})
             self._refresh(cursor, place["bucket"], [place["qid"]])
+            return changed > 0
 
-        self._session.transact(work)
+        return self._session.transact(work)
 
     def _refresh(self, cursor: Cursor, bucket: int, qids: list[int]) -> None:
         hosts = {"bucket": bucket, "qid": qids, "now": self._session.now()}

@@ -15,9 +15,11 @@ SET delay_ms = %(delay_ms)b::int4, delay_set = true,
 WHERE host.bucket = %(bucket)b::int2 AND host.qid = %(qid)b::int8
 
 -- name: forget_politeness
--- Hosts that no queue is left of are as new. Those that Tamias asks too wait for one usual delay at most.
+-- Hosts that no queue is left of are as new. Those that Tamias asks too wait for one usual delay at most, and stay
+-- blocked: that may be the operator's word.
 UPDATE host
-SET delay_ms = %(delay_ms)b::int4, delay_set = false, blocked_until = 0,
+SET delay_ms = %(delay_ms)b::int4, delay_set = false,
+    blocked_until = CASE WHEN %(shared)b::bool THEN host.blocked_until ELSE 0 END,
     not_before = CASE WHEN %(shared)b::bool
                       THEN least(host.not_before, %(now)b::int8 + %(delay_ms)b::int4) ELSE 0 END
 WHERE host.bucket = %(bucket)b::int2 AND host.qid = ANY(%(qid)b::int8[]) AND host.token IS NULL

@@ -30,6 +30,10 @@ ON CONFLICT DO NOTHING
 -- The number of a crawl, and whether its queues have a politeness of their own.
 SELECT crawl.crawl, crawl.own_politeness FROM crawl WHERE crawl.name = %(name)b::text
 
+-- name: crawls_with_own_politeness
+-- The crawls whose queues share no host's row with other crawls.
+SELECT crawl.crawl FROM crawl WHERE crawl.own_politeness
+
 -- name: list_crawls
 -- All crawls by number.
 SELECT crawl.crawl, crawl.name FROM crawl ORDER BY crawl.crawl

@@ -264,8 +264,8 @@ async def _steer_host(request: Request, service: Service, until: int) -> str:
     await check_targets(request, service.pool, [name], also)
 
     def steer(db: ServiceSession) -> None:
-        _host(db, name)
-        Queues(db.session, same_url=str.__eq__).pause(name, until)
+        if not Queues(db.session, same_url=str.__eq__).pause_for_all(_checked(name), until):
+            _host(db, name)  # says that it is not known
 
     await service.pool.run(steer)
     return name
