@@ -33,8 +33,11 @@ class MailServer(msgspec.Struct, frozen=True, kw_only=True):
     """The certificates to trust instead of the system's."""
 
 
-def send_mail(server: MailServer, message: EmailMessage, password: str | None = None) -> None:
-    """Sends it, over TLS unless the operator said otherwise. Raises `NotSent`, without any password."""
+def send_mail(server: MailServer, message: EmailMessage, password: str | None = None) -> dict[str, str]:
+    """Sends it, over TLS unless the operator said otherwise. Raises `NotSent`, without any password.
+
+    Returns the recipients that the server refused, where it took the mail for others, and its answers.
+    """
     context = _context(server)
     try:
         with _connected(server, context) as client:
@@ -42,16 +45,16 @@ def send_mail(server: MailServer, message: EmailMessage, password: str | None = 
                 client.starttls(context=context)
             if server.user:
                 client.login(server.user, password or "")
-            client.send_message(message)
+            refused = client.send_message(message)
     except smtplib.SMTPResponseException as error:
-        told = error.smtp_error
-        said = (told if isinstance(told, str) else told.decode("utf-8", "replace"))[:200]
-        raise NotSent(f"{server.host}:{server.port} answered {error.smtp_code} {said}") from None
+        answer = _answer(error.smtp_code, error.smtp_error)
+        raise NotSent(f"{server.host}:{server.port} answered {answer}") from None
     except (smtplib.SMTPException, OSError) as error:
         raise NotSent(f"{server.host}:{server.port}: {type(error).__name__} {error}"[:300]) from None
     except UnicodeError:  # its text has a part of what could not be encoded
         what = "the user, the password or an address has characters other than ASCII"
         raise NotSent(f"{server.host}:{server.port}: {what}, which cannot be sent") from None
+    return {address: _answer(*answer) for address, answer in refused.items()}
 
 
 def smtp_password() -> str | None:
@@ -65,6 +68,10 @@ def smtp_password() -> str | None:
         return Path(place).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the file that {PASSWORD_VARIABLE}_FILE names cannot be read: {place}") from error
+
+
+def _answer(code: int, text: str | bytes) -> str:
+    return f"{code} {text if isinstance(text, str) else text.decode('utf-8', 'replace')}"[:200]
 
 
 def _context(server: MailServer) -> ssl.SSLContext:

@@ -608,4 +608,16 @@ def _converted(values: dict[str, Any], origins: dict[str, str]) -> Settings:
         raise ConfigError(f"{key} ({origins.get(key, 'unknown')}): {what}") from error
     if settings.frontier.buckets & (settings.frontier.buckets - 1):
         raise ConfigError(f"frontier.buckets ({origins['frontier.buckets']}): must be a power of two")
+    _check_alerts(settings.alerts, origins)
     return settings
+
+
+def _check_alerts(alerts: AlertsSettings, origins: dict[str, str]) -> None:
+    if alerts.mail_to and not alerts.smtp:
+        wanted = "needs alerts.smtp, HOST:PORT of the mail server"
+        raise ConfigError(f"alerts.mail_to ({origins['alerts.mail_to']}): {wanted}")
+    if alerts.quiet:
+        begin, end = (int(each) for each in alerts.quiet.split("-"))
+        if max(begin, end) > 24 or begin % 24 == end % 24:
+            wanted = "must be two different hours from 0 to 24, such as 22-7, and leave some of the day"
+            raise ConfigError(f"alerts.quiet ({origins['alerts.quiet']}): {wanted}, not '{alerts.quiet}'")

@@ -144,3 +144,21 @@ def test_credentials_in_the_configuration_are_read_beside_those_that_the_environ
 
 def test_variables_of_credentials_are_no_settings_whatever_their_names():
     assert resolve(None, {"TAMIAS_CREDENTIAL_A__B": "hush"}).settings == resolve(None, {}).settings
+
+
+def test_mail_without_a_mail_server_is_refused():
+    with pytest.raises(ConfigError, match=r"alerts\.mail_to \(environment\): needs alerts\.smtp"):
+        resolve(environment={"TAMIAS_ALERTS__MAIL_TO": "a@example.org"})
+    given = {"TAMIAS_ALERTS__MAIL_TO": "a@example.org", "TAMIAS_ALERTS__SMTP": "mail.example.org:587"}
+    assert resolve(environment=given).settings.alerts.mail_to == ("a@example.org",)
+
+
+@pytest.mark.parametrize("quiet", ["0-24", "24-0", "7-7", "22-31"])
+def test_quiet_hours_that_are_none_or_all_of_the_day_are_refused(quiet):
+    with pytest.raises(ConfigError, match=r"alerts\.quiet \(environment\): must be two different hours"):
+        resolve(environment={"TAMIAS_ALERTS__QUIET": quiet})
+
+
+@pytest.mark.parametrize("quiet", ["", "22-7", "0-23", "20-24"])
+def test_quiet_hours_that_leave_some_of_the_day_are_taken(quiet):
+    assert resolve(environment={"TAMIAS_ALERTS__QUIET": quiet}).settings.alerts.quiet == quiet

@@ -8,11 +8,11 @@ import threading
 
 
 class MailReceiver(socketserver.ThreadingTCPServer):
-    """Keeps what it is sent in `mails`. `refusals`: how many mails it turns away first."""
+    """Keeps what it is sent in `mails`. `refusals`: how many it turns away first; `refused`: a recipient."""
 
     allow_reuse_address = daemon_threads = True
 
-    def __init__(self, certificate=None, *, login=None, refusals=0):
+    def __init__(self, certificate=None, *, login=None, refusals=0, refused=None):
         super().__init__(("127.0.0.1", 0), _Conversation)
         self.context = None
         if certificate is not None:
@@ -20,6 +20,7 @@ class MailReceiver(socketserver.ThreadingTCPServer):
             self.context.load_cert_chain(*certificate)
         self.login = login
         self.refusals = refusals
+        self.refused = refused
         self.mails, self.logins, self.in_clear = [], [], []
         threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
 
@@ -68,6 +69,10 @@ class _Conversation(socketserver.StreamRequestHandler):
         _, user, password = base64.b64decode(rest.split()[1]).decode().split("\0")
         self.server.logins.append((user, password))
         self.say("235 welcome" if (user, password) == self.server.login else "535 who are you")
+
+    def do_rcpt(self, rest):
+        refused = self.server.refused is not None and self.server.refused in rest
+        self.say("550 no such user" if refused else "250 fine")
 
     def do_data(self, _):
         self.say("354 go on")

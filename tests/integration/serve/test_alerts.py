@@ -18,7 +18,7 @@ from tamias.archive.versions.resources import _SQL as RESOURCES
 from tamias.database.connect import Database
 from tamias.mail_client import MailServer, NotSent, send_mail
 from tamias.serve.alerts.attention import archive_alerts, disk_alerts
-from tamias.serve.alerts.messages import claim_messages, look, settle_message
+from tamias.serve.alerts.messages import MOST_ATTEMPTS, claim_message, look, settle_message
 from tamias.serve.alerts.sender import AlertSender, mail_server
 from tamias.serve.queries.thread_pool import SessionPool
 from tamias.serve.run import _end
@@ -87,6 +87,11 @@ def settings(**words):
     return AlertsSettings(**{"webhook": "http://hook.example/", "disk": 0.0, "digest": 0.0, **words})
 
 
+def claim(session, **words):
+    """All that is due, one after another."""
+    return list(iter(lambda: claim_message(session, settings(**words)), None))
+
+
 def needing(archive, given):
     return [*disk_alerts(archive.data, given), *archive_alerts(archive.session, given)]
 
@@ -94,7 +99,7 @@ def needing(archive, given):
 def said(archive, **words):
     """What the messages say that a look makes; they count as sent."""
     look(archive.session, archive.data, settings(**words), pause_ms=0)
-    claimed = claim_messages(archive.session)
+    claimed = claim(archive.session)
     for each in claimed:
         settle_message(archive.session, each, None)
     return [[alert["text"].split()[0] for alert in json.loads(each.body)["alerts"]] for each in claimed]
@@ -208,7 +213,7 @@ def test_each_machine_looks_at_its_own_disk(archive, monkeypatch):
         monkeypatch.setattr("platform.node", lambda: name)
         monkeypatch.setattr("shutil.disk_usage", lambda _: usage(free * 1e6))
         look(archive.session, archive.data, settings(disk=1000.0), pause_ms=0)
-        claimed = claim_messages(archive.session)
+        claimed = claim(archive.session)
         for each in claimed:
             settle_message(archive.session, each, None)
         return [alert["text"] for each in claimed for alert in json.loads(each.body)["alerts"]]
@@ -230,8 +235,14 @@ def test_each_machine_looks_at_its_own_disk(archive, monkeypatch):
 
 
 def test_a_digest_repeats_what_still_needs_attention(archive):
-    assert len(said(archive, digest=24.0)) == 2, "the news, and the first digest"
+    assert len(said(archive, digest=24.0)) == 1, "the news; the first digest comes a day later"
     assert said(archive, digest=24.0) == []
+    archive.run("UPDATE tamias.alert_round SET at = at - 25 * 3600000 WHERE kind = 'digest'")
+    mail = {"mail_to": ("a@example.org",), "smtp": "mail.example:25", "webhook": ""}
+    look(archive.session, archive.data, settings(**mail, digest=24.0), pause_ms=0)
+    (mailed,) = claim(archive.session)
+    assert "reported once" not in mailed.body
+    assert "still needs attention" in mailed.body
     archive.run("UPDATE tamias.alert_round SET at = at - 25 * 3600000 WHERE kind = 'digest'")
     (digest,) = said(archive, digest=24.0)
     assert sorted(digest) == ["http://alerts.example/failing", "http://alerts.example/gone"]
@@ -243,6 +254,30 @@ def test_in_quiet_hours_nothing_is_said_and_later_all_of_it(archive):
     assert len(said(archive, quiet=f"{(hour + 2) % 24}-{(hour + 3) % 24}")) == 1
 
 
+def test_what_could_not_be_sent_waits_for_the_end_of_quiet_hours(archive):
+    look(archive.session, archive.data, settings(), pause_ms=0)
+    (first,) = claim(archive.session)
+    settle_message(archive.session, first, "the receiver answered 500")
+    archive.run("UPDATE tamias.alert_message SET due = 0")
+    hour = archive.session.now() // 3_600_000 % 24
+    assert claim(archive.session, quiet=f"{hour}-{(hour + 2) % 24}") == []
+    (again,) = claim(archive.session, quiet=f"{(hour + 2) % 24}-{(hour + 3) % 24}")
+    assert (again.message, again.attempts) == (first.message, 2)
+
+
+def test_messages_are_claimed_one_at_a_time(archive):
+    """Each for longer than a slow mail server takes: nobody else sends it meanwhile."""
+    for _ in range(3):
+        archive.run("TRUNCATE tamias.alert")
+        look(archive.session, archive.data, settings(), pause_ms=0)
+    begun = archive.session.now()
+    first = claim_message(archive.session, settings())
+    [(message, due)] = archive.rows("SELECT message, due FROM tamias.alert_message WHERE attempts > 0")
+    assert message == first.message
+    assert due >= begun + 600_000
+    assert len({first.message, *(each.message for each in claim(archive.session))}) == 3
+
+
 def test_many_processes_say_it_once(archive):
     """Each with a session of its own, all at the same moment."""
     found, begin = [], threading.Barrier(8)
@@ -251,7 +286,7 @@ def test_many_processes_say_it_once(archive):
         with closing(Database(archive.data)) as database, closing(database.session()) as session:
             begin.wait()
             look(session, archive.data, settings())
-            found.extend(claim_messages(session))
+            found.extend(claim(session))
 
     threads = [threading.Thread(target=one) for _ in range(8)]
     for each in threads:
@@ -261,15 +296,20 @@ def test_many_processes_say_it_once(archive):
     assert len(found) == 1
 
 
-def test_what_cannot_be_sent_is_tried_again_later_and_at_last_given_up(archive):
+def test_what_cannot_be_sent_is_tried_again_for_about_a_day_and_at_last_given_up(archive):
     look(archive.session, archive.data, settings(), pause_ms=0)
-    for attempt in range(1, 13):
-        (claimed,) = claim_messages(archive.session)
+    waited = 0
+    for attempt in range(1, MOST_ATTEMPTS + 1):
+        (claimed,) = claim(archive.session)
         assert claimed.attempts == attempt
+        begun = archive.session.now()
         settle_message(archive.session, claimed, "the receiver answered 500")
-        assert claim_messages(archive.session) == []
+        assert claim(archive.session) == []
+        [(due,)] = archive.rows("SELECT due FROM tamias.alert_message")
+        waited += due - begun if attempt < MOST_ATTEMPTS else 0
         archive.run("UPDATE tamias.alert_message SET due = 0")
-    assert claim_messages(archive.session) == []
+    assert DAY <= waited < 1.2 * DAY
+    assert claim(archive.session) == []
     [(trouble,)] = archive.rows("SELECT trouble FROM tamias.alert_message")
     assert trouble == "the receiver answered 500"
 
@@ -418,3 +458,16 @@ def test_a_task_that_failed_keeps_nothing_else_from_ending(caplog):
 
     assert asyncio.run(run()) == [True, True]
     assert "a task of the service ended with ValueError" in caplog.text
+
+
+def test_recipients_that_the_mail_server_refuses_are_logged(archive, mailbox, certificate, caplog):
+    mails = mailbox(refused="b@example.org")
+    given = settings(
+        mail_to=("a@example.org", "b@example.org"), smtp=mails.place, smtp_ca=str(certificate[0]), webhook=""
+    )
+    look(archive.session, archive.data, given, pause_ms=0)
+    (claimed,) = claim(archive.session)
+    sender = AlertSender(None, archive.data, given, allow_private=True)
+    assert sender._attempt(claimed) is None
+    assert len(mails.mails) == 1
+    assert "the mail server refuses b@example.org: 550 no such user" in caplog.text

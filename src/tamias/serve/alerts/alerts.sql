@@ -42,6 +42,10 @@ LIMIT %(limit)b::int4
 -- How many changes the catalogue does not have yet, and since when, in milliseconds.
 SELECT count(*)::int8, (extract(epoch FROM min(catalogue_news.noted_at)) * 1000)::int8 FROM catalogue_news
 
+-- name: start_clock
+-- The first round of a kind is due a whole pause after now.
+INSERT INTO alert_round (kind, at) VALUES (%(kind)b::text, %(now)b::int8) ON CONFLICT (kind) DO NOTHING
+
 -- name: known
 -- What has been said.
 SELECT alert.alert FROM alert
@@ -73,13 +77,13 @@ SELECT alert.alert, alert.kind, alert.text, alert.since FROM alert ORDER BY aler
 INSERT INTO alert_message (message, target, subject, body, made_at, due)
 VALUES (%(message)b::text, %(target)b::text, %(subject)b::text, %(body)b::text, %(now)b::int8, %(now)b::int8)
 
--- name: claim_messages
--- Takes messages that are due: nobody else tries them before the claim ends.
+-- name: claim_message
+-- Takes a message that is due: nobody else tries it before the claim ends.
 UPDATE alert_message SET attempts = alert_message.attempts + 1, due = %(until)b::int8
 WHERE alert_message.message = ANY(ARRAY(
     SELECT ready.message FROM alert_message AS ready
     WHERE ready.sent_at IS NULL AND ready.due <= %(now)b::int8
-    ORDER BY ready.due LIMIT 10 FOR UPDATE SKIP LOCKED))
+    ORDER BY ready.due LIMIT 1 FOR UPDATE SKIP LOCKED))
 RETURNING alert_message.message, alert_message.target, alert_message.subject, alert_message.body,
           alert_message.attempts
 

@@ -13,9 +13,10 @@ from tamias.serve.alerts.attention import SQL, Alert, archive_alerts, disk_alert
 from tamias.settings import AlertsSettings
 
 LOOK_MS = 60_000
-MOST_ATTEMPTS = 12
-"""With pauses that double up to six hours: about two days."""
-_CLAIM_MS = 120_000
+MOST_ATTEMPTS = 14
+"""With pauses that double up to six hours: about a day."""
+_CLAIM_MS = 900_000
+"""For one message; longer than a slow mail server takes with all its steps."""
 _FIRST_PAUSE_MS = 30_000
 _LONGEST_PAUSE_MS = 6 * 3_600_000
 _KEPT_MS = 30 * 86_400_000
@@ -71,17 +72,22 @@ def look(session: Session, data: Path, settings: AlertsSettings, pause_ms: int =
         return
     over = {"shared": shared, "disk": disk, "unseen": now - _UNSEEN_MS}
     session.transact(lambda cursor: _note(cursor, alerts, over, settings, now))
-    if settings.digest and _begins(session, "digest", now, int(settings.digest * 3_600_000)):
-        session.transact(lambda cursor: _digest(cursor, settings, now))
+    if settings.digest:
+        session.execute(SQL["start_clock"], {"kind": "digest", "now": now})
+        if _begins(session, "digest", now, int(settings.digest * 3_600_000)):
+            session.transact(lambda cursor: _digest(cursor, settings, now))
     session.execute(SQL["forget_messages"], {"before": now - _KEPT_MS})
     session.execute(SQL["forget_rounds"], {"unseen": now - _UNSEEN_MS})
 
 
-def claim_messages(session: Session) -> list[ClaimedMessage]:
-    """Messages that are due, ours for a while."""
+def claim_message(session: Session, settings: AlertsSettings) -> ClaimedMessage | None:
+    """A message that is due, ours for a while; none in quiet hours."""
     now = session.now()
-    rows = session.fetch_all(SQL["claim_messages"], {"now": now, "until": now + _CLAIM_MS})
-    return [ClaimedMessage(*row) for row in rows]
+    if is_quiet(settings, now // 3_600_000 % 24):
+        return None
+    asked = {"now": now, "until": now + _CLAIM_MS}
+    row = session.fetch_one(SQL["claim_message"], asked)
+    return None if row is None else ClaimedMessage(*row)
 
 
 def settle_message(session: Session, claimed: ClaimedMessage, trouble: str | None) -> None:
@@ -116,21 +122,28 @@ def _note(
     new = [each for each in alerts if each.key not in known]
     if new:
         subject = f"Tamias: {_summed_up([each.kind for each in new])}"
-        _put(cursor, settings, now, subject, [(each.kind, each.text, now) for each in new])
+        footer = "Each is reported once, and again only if it was over in between."
+        _put(cursor, settings, now, subject, [(each.kind, each.text, now) for each in new], footer)
 
 
 def _digest(cursor: Cursor, settings: AlertsSettings, now: int) -> None:
     rows = cursor.execute(SQL["standing"].text).fetchall()
     if rows:
         subject = f"Tamias digest: {_summed_up([row[1] for row in rows])}"
-        _put(cursor, settings, now, subject, [(kind, text, since) for _, kind, text, since in rows])
+        footer = "All of this was reported before and still needs attention."
+        _put(cursor, settings, now, subject, [(kind, text, since) for _, kind, text, since in rows], footer)
 
 
 def _put(
-    cursor: Cursor, settings: AlertsSettings, now: int, subject: str, said: Sequence[tuple[str, str, int]]
+    cursor: Cursor,
+    settings: AlertsSettings,
+    now: int,
+    subject: str,
+    said: Sequence[tuple[str, str, int]],
+    footer: str,
 ) -> None:
     for target in targets_of(settings):
-        body = _as_json(subject, said) if target == WEBHOOK else _as_text(said)
+        body = _as_json(subject, said) if target == WEBHOOK else _as_text(said, footer)
         row: dict[str, Any] = {"message": uuid4().hex, "target": target, "subject": subject, "body": body}
         cursor.execute(SQL["put_message"].text, {**row, "now": now})
 
@@ -144,9 +157,9 @@ def _summed_up(kinds: Sequence[str]) -> str:
     return ", ".join(f"{kind} {kinds.count(kind)}" for kind in sorted(set(kinds)))
 
 
-def _as_text(said: Sequence[tuple[str, str, int]]) -> str:
+def _as_text(said: Sequence[tuple[str, str, int]], footer: str) -> str:
     lines = [f"[{kind}, since {rfc3339(since)}] {text}" for kind, text, since in said]
-    return "\n".join(lines) + "\n\nEach is reported once, and again only if it was over in between.\n"
+    return "\n".join([*lines, "", footer, ""])
 
 
 def _as_json(subject: str, said: Sequence[tuple[str, str, int]]) -> str:

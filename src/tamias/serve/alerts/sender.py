@@ -14,14 +14,14 @@ from tamias.permit.addresses import forbidden
 from tamias.serve.alerts.messages import (
     MAIL,
     ClaimedMessage,
-    claim_messages,
+    claim_message,
     look,
     settle_message,
     targets_of,
 )
 from tamias.serve.events.webhooks.post import post
 from tamias.serve.http.problems import HttpProblem
-from tamias.serve.queries.thread_pool import SessionPool
+from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
 from tamias.settings import AlertsSettings
 
 _ROUND_SECONDS = 5.0
@@ -56,11 +56,14 @@ class AlertSender:
 
     async def _round(self) -> None:
         await self._pool.run(lambda db: look(db.session, self._data, self._settings))
-        for claimed in await self._pool.run(lambda db: claim_messages(db.session)):
+        while (claimed := await self._pool.run(self._claim)) is not None:
             trouble = await asyncio.to_thread(self._attempt, claimed)
             if trouble is not None:
                 _log.warning("an alert could not be sent (%s): %s", claimed.target, trouble)
             await self._pool.run(partial(_settle, claimed, trouble))
+
+    def _claim(self, db: ServiceSession) -> ClaimedMessage | None:
+        return claim_message(db.session, self._settings)
 
     def _attempt(self, claimed: ClaimedMessage) -> str | None:
         try:
@@ -80,9 +83,11 @@ class AlertSender:
         if self._server is None:
             return "alerts.smtp is not set"
         try:
-            send_mail(self._server, _message(claimed, self._settings), smtp_password())
+            refused = send_mail(self._server, _message(claimed, self._settings), smtp_password())
         except (NotSent, ConfigError) as error:
             return str(error)
+        for address, answer in refused.items():
+            _log.warning("the mail server refuses %s: %s", address, answer)
         return None
 
 
