@@ -49,6 +49,8 @@ PATIENCE_SECONDS = 5.0
 SCHEDULE_SECONDS = 600.0
 PROFILE_SECONDS = 5.0
 """New versions wait for their profiles so long, and while others are profiled."""
+REPACK_SLOWNESS = 20
+"""Seconds that may pass for each that a repack may work; it ends by itself after half as many."""
 GRACE_SECONDS = 3.0
 """For answers that are under way when the service stops."""
 
@@ -204,7 +206,7 @@ async def _crawled(
         latest = now
 
     service.crawl = lambda: latest
-    schedule = asyncio.create_task(_schedule(plan, background))
+    tasks = [asyncio.create_task(_schedule(background)), asyncio.create_task(_repack_often(plan, background))]
     running = [asyncio.create_task(each.run(show if each is crawls[0] else _show_nothing)) for each in crawls]
     try:
         await asyncio.wait(running, return_when="FIRST_COMPLETED")
@@ -212,15 +214,16 @@ async def _crawled(
             each.stop()
         await asyncio.gather(*running)
     finally:
-        schedule.cancel()
+        for task in tasks:
+            task.cancel()
 
 
 def _show_nothing(_now: CrawlSnapshot) -> None:
     """Of crawls beside the first: the pages read their figures from the database."""
 
 
-async def _schedule(plan: ServicePlan, background: SessionPool) -> None:
-    """Shares out the visits, looks into new versions, measures and repacks, again and again."""
+async def _schedule(background: SessionPool) -> None:
+    """Shares out the visits, looks into new versions and measures, again and again."""
     while True:
         with suppress(TamiasError):
             await background.run(lambda db: keep_house(db.session, db.reader, db.settings))
@@ -228,8 +231,15 @@ async def _schedule(plan: ServicePlan, background: SessionPool) -> None:
             await asyncio.sleep(PROFILE_SECONDS)
             with suppress(TamiasError):
                 await background.run(lambda db: profile_some(db.session, db.reader))
-        if plan.settings.archive.repack:
-            await _repack(plan)
+
+
+async def _repack_often(plan: ServicePlan, background: SessionPool) -> None:
+    """Beside the schedule, which goes on however long it takes; not in the store of another archive."""
+    while plan.settings.archive.repack:
+        await asyncio.sleep(SCHEDULE_SECONDS)
+        with suppress(TamiasError, OSError):
+            if not await background.run(lambda db: db.reader.packs.is_borrowed):
+                await _repack(plan)
 
 
 async def _repack(plan: ServicePlan) -> None:
@@ -242,6 +252,9 @@ async def _repack(plan: ServicePlan) -> None:
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     try:
+        await asyncio.wait_for(process.wait(), REPACK_SLOWNESS * archive.repack_seconds)
+    except TimeoutError:
+        process.kill()
         await process.wait()
     finally:
         if process.returncode is None:

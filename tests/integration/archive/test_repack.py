@@ -12,8 +12,10 @@ import time
 import pytest
 
 from tamias.archive.blobs import BlobReader, LocalPacks
+from tamias.archive.blobs.packs import StoreUnavailable
 from tamias.archive.blobs.recode import recode_versions, recode_without
 from tamias.archive.reader.library import ArchiveReader
+from tamias.crawl.verbs import repacking
 
 from .independent_pack_reader import read_packs
 
@@ -190,6 +192,58 @@ def test_nothing_needs_a_body_once_the_others_are_coded_without_it(kept, place, 
             assert reader.read(sha256) == body
     kept.writer.close()
     assert damages(kept) == []
+
+
+def repacked_here(kept, **options):
+    return repacking.repack(kept.database, kept.data, after=0, **options)
+
+
+@pytest.mark.parametrize("sound_reads", [0, 1, 20, 45])
+def test_a_store_that_goes_away_ends_the_run_and_nothing_is_passed_over(kept, monkeypatch, sound_reads):
+    kept.run("DELETE FROM figure")
+    reads, left = LocalPacks.read, iter(range(sound_reads))
+
+    def read(packs, *place):
+        if next(left, None) is None:
+            raise StoreUnavailable("the store cannot be reached")
+        return reads(packs, *place)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalPacks, "read", read)
+        with pytest.raises(StoreUnavailable):
+            repacked_here(kept)
+    assert kept.rows("SELECT FROM figure WHERE name = 'repacked_until'") == []
+    assert repacked_here(kept).complete
+    assert repacked_here(kept, again=True).versions == 0
+    assert read_all(kept) == HISTORIES
+    [(used,)] = kept.rows("SELECT sum(length)::int8 FROM blob")
+    assert on_disk(kept) == used
+
+
+def test_a_run_that_waits_for_longer_than_it_may_work_ends(kept, monkeypatch):
+    kept.run("DELETE FROM figure")
+    reads = LocalPacks.read
+
+    def slow(packs, *place):
+        time.sleep(0.02)
+        return reads(packs, *place)
+
+    monkeypatch.setattr(LocalPacks, "read", slow)
+    monkeypatch.setattr(repacking.time, "process_time", lambda: 0.0)
+    assert not repacked_here(kept, seconds=0.001).complete
+
+
+def test_packs_of_a_store_are_looked_at_once_and_only_after_something_was_moved(kept, monkeypatch):
+    looked = []
+    find = LocalPacks.find
+    monkeypatch.setattr(LocalPacks, "find", lambda packs, pack: looked.append(pack) or find(packs, pack))
+    monkeypatch.setattr(LocalPacks, "is_elsewhere", True)
+    monkeypatch.setattr(repacking, "AT_ONCE", 2)
+    assert repacked_here(kept, again=True).versions > 0
+    assert len(looked) == len(set(looked)) > 0
+    looked.clear()
+    assert repacked_here(kept, again=True).complete
+    assert looked == []
 
 
 FAULTS = (

@@ -14,7 +14,7 @@ import msgspec
 from tamias.archive.blobs import BlobDamaged, BlobLost, BlobMissing, BlobWriter
 from tamias.archive.blobs.blob import Blob, Codec
 from tamias.archive.blobs.collect import FreedSpace, free_packs, recover
-from tamias.archive.blobs.packs import PackError
+from tamias.archive.blobs.packs import PackError, StoreUnavailable
 from tamias.archive.blobs.recode import Recoded, can_recode, read_blobs, recode_alike, recode_versions
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.references import ColdResource, cold_resources
@@ -35,7 +35,11 @@ LEAST_ALIKE = 4
 LEAST_USED = 0.8
 """Of a pack's bytes; one with fewer in use is rewritten."""
 CACHE_BYTES = 64 * 1024 * 1024
+SLOWNESS = 10
+"""Seconds that may pass for each of CPU time: a run that waits for a slow store ends as well."""
 _FIGURE = "repacked_until"
+_TO_FREE = "packs_to_free"
+"""Whether a run has moved bodies, and the packs that this emptied are not freed yet."""
 _log = logging.getLogger(__name__)
 _Recode = Callable[[BlobWriter, Session, Sequence[str]], Recoded]
 
@@ -66,7 +70,8 @@ def repack(
 ) -> Repacked:
     """Repacks what has not changed for `after` seconds, from where the last run ended, or `again` all.
 
-    Ends when all is done, or after so many `seconds` of CPU time. Raises `DataInUse` if another is at work.
+    Ends when all is done, or after so many `seconds` of CPU time. Raises `DataInUse` if another is at work,
+    and `StoreUnavailable`: the next run goes on with the resource that could not be read then.
     """
     _refuse_borrowed(database, data)
     with opened(data / "repack.lock") as lock:
@@ -94,6 +99,7 @@ class _Repacker:
         self._session = database.session()
         self._rows = database.session()
         self._writer = BlobWriter(packs_of(self._session, data), self._session, cache_bytes=CACHE_BYTES)
+        self._to_free = bool(read_figure(self._rows, _TO_FREE))
         self._done = Repacked()
 
     def close(self) -> None:
@@ -103,22 +109,27 @@ class _Repacker:
 
     def run(self, after: float, seconds: float | None, *, again: bool) -> Repacked:
         recover(self._writer.reader.packs, self._rows)
-        ends = None if seconds is None else time.process_time() + seconds
         before = self._session.now() - int(1000 * after)
         captured_at, resource = (None if again else read_figure(self._rows, _FIGURE)) or (0, "")
-        place = (int(captured_at), str(resource))
+        self._done.complete = self._repack_all(
+            before, (int(captured_at), str(resource)), _time_is_up(seconds)
+        )
+        self._free()
+        return self._done
+
+    def _repack_all(self, before: int, place: tuple[int, str], is_over: Callable[[], bool]) -> bool:
+        """Page after page from a place on; whether it came to the end."""
         while page := cold_resources(self._rows, before, place, AT_ONCE):
             for each in self._repack_page(page):
                 place = (each.captured_at, each.resource)
-                if ends is not None and time.process_time() > ends:
+                if is_over():
                     break
             write_figure(self._rows, _FIGURE, list(place), self._session.now())
-            self._free()
+            if not self._writer.reader.packs.is_elsewhere:  # there each pack costs a request
+                self._free()
             if place != (page[-1].captured_at, page[-1].resource):
-                return self._done
-        self._free()
-        self._done.complete = True
-        return self._done
+                return False
+        return True
 
     def _repack_page(self, page: Sequence[ColdResource]) -> Iterator[ColdResource]:
         """Gives each resource that is done."""
@@ -136,20 +147,43 @@ class _Repacker:
             yield each
 
     def _recode(self, recode: _Recode, blobs: Sequence[Blob], *, resources: int) -> None:
+        before = self._to_free
+        self._note_to_free(True)  # first, so that a run that is killed is known to have left something
         try:
-            self._done.add(recode(self._writer, self._rows, [blob.sha256 for blob in blobs]), resources)
+            done = recode(self._writer, self._rows, [blob.sha256 for blob in blobs])
+        except StoreUnavailable:
+            raise
         except (BlobDamaged, BlobMissing, BlobLost, PackError) as error:
             # All is as before. A damage is the business of check.
             _log.warning("not repacked: %s", error)
             self._writer.abandon()
+            done = Recoded()
+        if not done.blobs:
+            self._note_to_free(before)
+        self._done.add(done, resources)
+
+    def _note_to_free(self, to_free: bool) -> None:
+        if to_free != self._to_free:
+            write_figure(self._rows, _TO_FREE, to_free, self._session.now())
+            self._to_free = to_free
 
     def _free(self) -> None:
-        """Removes what is not used any more; not while a backup copies packs."""
+        """Removes what is not used any more, if something was moved; not while a backup copies packs."""
+        if not self._to_free:
+            return
         self._writer.close()
         with opened(self._data / "packs.lock") as lock:
             if try_alone(lock):
                 free_packs(self._writer, self._rows, self._done.freed, LEAST_USED)
+                self._note_to_free(False)
         self._writer.close()
+
+
+def _time_is_up(seconds: float | None) -> Callable[[], bool]:
+    if seconds is None:
+        return lambda: False
+    worked, passed = time.process_time() + seconds, time.monotonic() + SLOWNESS * seconds
+    return lambda: time.process_time() > worked or time.monotonic() > passed
 
 
 def _alike(page: Sequence[ColdResource], bodies: dict[str, list[Blob]]) -> Iterator[list[Blob]]:
