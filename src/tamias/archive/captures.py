@@ -114,9 +114,9 @@ class CaptureFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def asked_captures(
-    session: Session, asked: CaptureFilter, buckets: int, limit: int
+    session: Session, asked: CaptureFilter, buckets: int, limit: int, seconds_left: Callable[[], float]
 ) -> Iterator[CaptureRecord]:
-    """The attempts that fit, so many at most, in no order."""
+    """The attempts that fit, so many of a bucket at most, in no order. Raises `TimeoutError`."""
     first, last = (UUID(asked.capture),) * 2 if asked.capture else _ids_between(asked.since, asked.until)
     words = {
         "first": first,
@@ -129,7 +129,8 @@ def asked_captures(
         "crawl": storable(asked.crawl),
     }
     for bucket in range(buckets):
-        rows = session.rows(_SQL["asked_captures"].text, {**words, "bucket": bucket, "limit": limit})
+        words |= {"bucket": bucket, "limit": limit}
+        rows = session.rows(_SQL["asked_captures"].text, words, seconds=seconds_left())
         yield from map(_record, rows)
 
 

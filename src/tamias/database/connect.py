@@ -35,6 +35,7 @@ T = TypeVar("T")
 _SEARCH_PATH = "tamias,public"
 _OPTIONS = f"-c search_path={_SEARCH_PATH} -c jit=off -c client_min_messages=warning"
 _USUAL: dict[str, Any] = {"connect_timeout": 10, "application_name": "tamias"}
+_TIME_LIMIT = "SELECT pg_catalog.set_config('statement_timeout', %s, true)"
 _CLOCK = "SELECT extract(epoch FROM clock_timestamp())::float8 * 1000"
 _CLOCK_SECONDS = 60.0
 _CLOCK_TRIES = 3
@@ -191,16 +192,27 @@ class Session:
         return max(self._latest, int(self._offset + time.monotonic() * 1000))
 
     def rows(
-        self, statement: bytes, parameters: dict[str, Any] | None = None, at_once: int = 5000
+        self,
+        statement: bytes,
+        parameters: dict[str, Any] | None = None,
+        at_once: int = 5000,
+        seconds: float = 0.0,
     ) -> Iterator[tuple[Any, ...]]:
-        """A long answer, row by row, without holding it all. Not repeated when the server is lost."""
+        """A long answer, row by row, without holding it all. Not repeated when the server is lost.
+
+        Raises `TimeoutError` when the server works longer than `seconds` for the next rows, if any are given.
+        """
         connection = self._open()
         try:
             with connection.transaction(), connection.cursor("rows", binary=True) as cursor:
+                if seconds:
+                    connection.execute(_TIME_LIMIT, [str(max(1, int(seconds * 1000)))])
                 cursor.itersize = at_once
                 yield from cursor.execute(statement, parameters)
         except psycopg.Error as error:
             self.close()
+            if seconds and isinstance(error, pg.QueryCanceled):
+                raise TimeoutError(f"the database took longer than {seconds:.1f} s") from error
             raise DatabaseUnavailable(f"the database was lost while reading: {_sentence(error)}") from error
 
     def fetch_all(self, statement: Statement, parameters: Parameters = None) -> list[Row]:

@@ -1,7 +1,8 @@
 """The graph of fetches: what is asked of it is answered from the database as from the whole graph."""
 
 import json
-from contextlib import suppress
+from contextlib import closing, suppress
+from threading import Event, Thread
 
 import pytest
 from pyoxigraph import Store
@@ -10,7 +11,8 @@ from tamias.archive.captures import all_captures, insert_captures
 from tamias.archive.catalogue import PREFIXES
 from tamias.crawl.catalogue import provenance
 from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueOptions
-from tamias.crawl.catalogue.errors import QueryRefused
+from tamias.crawl.catalogue.errors import QueryRefused, QueryTooLong, StoreAway
+from tamias.crawl.catalogue.kept import KeptStore
 from tamias.crawl.catalogue.patterns import NotUnderstood, query_patterns
 from tamias.frontier.keys import host_hash
 from tamias.model.capture import CaptureRecord, Extent, Hop, Outcome, new_capture_id
@@ -187,6 +189,59 @@ def test_what_is_about_other_graphs_is_not_refused(fetched, catalogue, query):
 def test_what_is_no_query_is_told_as_ever(asked):
     with pytest.raises(QueryRefused, match="error at"):
         asked(f"SELECT * {{ {G} {{ ?a }}")
+
+
+NUMBERS = "{ " + " ".join(map(str, range(1500))) + " }"
+
+
+@pytest.mark.parametrize(("form", "error"), [("ASK", QueryTooLong), ("DESCRIBE ?x", QueryRefused)])
+def test_a_query_is_evaluated_within_its_limits_only(fetched, catalogue, form, error):
+    """One that tries 3,375,000,000 combinations, which nobody's service is to do."""
+    values = " ".join(f"VALUES ?{name} {NUMBERS}" for name in "abc")
+    query = f"{form} {{ {{ {G} {{ ?x tamias:depth 7 }} }} UNION {{ {values} FILTER(?a + ?b + ?c < 0) }} }}"
+    with pytest.raises(error):
+        catalogue.ask(query, "*/*")
+
+
+def test_reading_the_fetches_counts_as_time_of_the_query(fetched, catalogue):
+    """Somebody alters the table meanwhile."""
+    with closing(fetched.database.session()) as other:
+
+        def alter(cursor):
+            cursor.execute("LOCK TABLE capture IN ACCESS EXCLUSIVE MODE")
+            locked.set()
+            released.wait(30)
+
+        locked, released = Event(), Event()
+        altering = Thread(target=other.transact, args=(alter,))
+        altering.start()
+        assert locked.wait(30)
+        try:
+            with pytest.raises(QueryTooLong):
+                catalogue.ask(QUERIES["count"], "*/*")
+            assert altering.is_alive()
+        finally:
+            released.set()
+            altering.join()
+    with catalogue.ask(QUERIES["outcome"], "text/csv").content as content:
+        assert content.read().count(b"urn:uuid") == 5
+
+
+def test_a_query_whose_process_is_lost_has_the_same_fetches_when_it_is_asked_again(asked, monkeypatch):
+    ask, lost = KeptStore._ask, []
+
+    def lose_the_first(*words):
+        answer = ask(*words)
+        if not lost:
+            lost.append(answer)
+            answer.content.close()
+            raise StoreAway("the process that answers the query was lost")
+        return answer
+
+    monkeypatch.setattr(KeptStore, "_ask", lose_the_first)
+    ours, whole = asked(QUERIES["count"])
+    assert lost
+    assert ours == whole
 
 
 def test_fetches_are_not_among_other_statements(fetched, refresher, client):

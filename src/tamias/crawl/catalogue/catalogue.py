@@ -6,7 +6,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import chain
 from math import inf
 from pathlib import Path
@@ -19,7 +19,7 @@ from pyoxigraph import Quad
 from tamias.archive.catalogue import PREFIXES, CatalogueBases, catalogue_quads
 from tamias.crawl.catalogue.dialect import as_asked
 from tamias.crawl.catalogue.documents import replace_all
-from tamias.crawl.catalogue.errors import QueryRefused, StoreAway, StoreError
+from tamias.crawl.catalogue.errors import AnswerTooLarge, QueryRefused, QueryTooLong, StoreAway, StoreError
 from tamias.crawl.catalogue.exchange import ANSWER_BYTES, Answer, Limits, SparqlClient, too_long
 from tamias.crawl.catalogue.kept import QUERY_SECONDS, Asking, KeptGraphs, KeptStore
 from tamias.crawl.catalogue.messages import QueryOrder
@@ -159,7 +159,11 @@ class Catalogue:
             return self._client.ask(text, accept, limits, graphs)
         order = QueryOrder(text, accept, graphs or {}, limits.bytes)
         if names_metadata(query, order.graphs):
-            fetches = asked_fetches(text, order.graphs)
+            try:
+                fetches = asked_fetches(text, order.graphs)
+            except QueryRefused:
+                self._check_syntax(order, limits, asking)
+                raise
             if fetches is not None:
                 return self._ask_of(fetches, order, limits, asking)
         return self._kept.ask(order, limits, asking)
@@ -172,16 +176,27 @@ class Catalogue:
             raise QueryRefused("there is no database to read the fetches from")
         deadline = time.monotonic() + limits.seconds
 
-        def go_on() -> None:
-            if time.monotonic() > deadline:
-                raise too_long(limits)
+        def seconds_left() -> float:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
             if asking is not None:
                 asking.check()
+            return left
 
         with TemporaryFile() as file:
-            write_fetches(self._database, fetches, cast("BinaryIO", file), go_on)
-            file.seek(0)
+            try:
+                write_fetches(self._database, fetches, cast("BinaryIO", file), seconds_left)
+            except TimeoutError as error:
+                raise too_long(limits) from error
             return self._kept.ask(order, limits, asking, file.fileno())
+
+    def _check_syntax(self, order: QueryOrder, limits: Limits, asking: Asking | None) -> None:
+        """Raises `QueryRefused` for what is no query: asked of an empty graph, by a process with limits."""
+        assert self._kept is not None
+        order = msgspec.structs.replace(order, accept="*/*")
+        with TemporaryFile() as empty, suppress(QueryTooLong, AnswerTooLarge):
+            self._kept.ask(order, limits, asking, empty.fileno()).content.close()
 
     def refresher(
         self,

@@ -113,13 +113,12 @@ class KeptStore(ServerUse):
         `fetches` is an open file of N-Triples: then the query is about the graph of fetches, and this is it.
         """
         deadline = time.monotonic() + limits.seconds
-        files = () if fetches is None else (fetches,)
         try:
-            return self._ask(order, limits, asking or Asking(), files)
+            return self._ask(order, limits, asking or Asking(), fetches)
         except StoreAway:
             if time.monotonic() >= deadline:
                 raise
-            return self._ask(order, limits, asking or Asking(), files)
+            return self._ask(order, limits, asking or Asking(), fetches)
 
     def line_to_writer(self) -> socket.socket:
         """A line over which graphs can be written. Raises `StoreAway`."""
@@ -142,7 +141,10 @@ class KeptStore(ServerUse):
             if is_free(self.folder / "keeper.lock"):
                 shutil.rmtree(self.folder / "store", ignore_errors=True)
 
-    def _ask(self, order: QueryOrder, limits: Limits, asking: Asking, files: tuple[int, ...]) -> Answer:
+    def _ask(self, order: QueryOrder, limits: Limits, asking: Asking, fetches: int | None) -> Answer:
+        files = () if fetches is None else (fetches,)
+        if fetches is not None:
+            os.lseek(fetches, 0, os.SEEK_SET)  # the process that was asked before has read it
         spool = tempfile.TemporaryFile()  # noqa: SIM115 - closed below, or by whoever asked
         try:
             with self._connect(QUERY, spool.fileno(), *files) as line:

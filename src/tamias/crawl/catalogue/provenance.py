@@ -12,7 +12,7 @@ from typing import BinaryIO, Final
 from uuid import UUID
 
 import msgspec
-from pyoxigraph import RdfFormat, Store, Triple, serialize
+from pyoxigraph import RdfFormat, Triple, serialize
 
 from tamias.archive.captures import CaptureFilter, asked_captures
 from tamias.crawl.catalogue.changes import count_buckets
@@ -70,7 +70,6 @@ def names_metadata(query: str, graphs: dict[str, list[str]]) -> bool:
 
 def asked_fetches(query: str, graphs: dict[str, list[str]]) -> AskedFetches | None:
     """What a query needs of the graph; None when it is not about it. Raises `QueryRefused`."""
-    _check_syntax(query)
     try:
         found = query_patterns(query)
     except NotUnderstood as error:
@@ -102,21 +101,23 @@ def _needed(found: QueryPatterns) -> AskedFetches:
     return AskedFetches([_filter_of(found, block) for block in blocks], predicates)
 
 
-def write_fetches(database: Database, asked: AskedFetches, file: BinaryIO, go_on: Callable[[], None]) -> None:
+def write_fetches(
+    database: Database, asked: AskedFetches, file: BinaryIO, seconds_left: Callable[[], float]
+) -> None:
     """Writes the statements that a query needs, as N-Triples. Raises `QueryRefused` when they are too many.
 
-    `go_on` is called now and then, and may raise.
+    `seconds_left` is called now and then, and may raise. `TimeoutError`: the database takes longer than that.
     """
     count, triples_of = 0, _triples_of(asked.predicates)
     with closing(database.session()) as session:
         buckets = count_buckets(session)
         for each in asked.filters:
-            found = asked_captures(session, each, buckets, MOST_FETCHES + 1)
+            found = asked_captures(session, each, buckets, MOST_FETCHES + 1, seconds_left)
             while some := list(islice(found, _AT_ONCE)):
                 count += len(some)
                 if count > MOST_FETCHES:
                     raise _too_many()
-                go_on()
+                seconds_left()
                 triples = [triple for record in some for triple in triples_of(record)]
                 file.write(serialize(triples, format=RdfFormat.N_TRIPLES) or b"")
     file.flush()
@@ -145,13 +146,6 @@ def _too_many() -> QueryRefused:
         "'tamias export --graph metadata' writes all fetches.",
         422,
     )
-
-
-def _check_syntax(query: str) -> None:
-    try:
-        Store().query(query)
-    except (SyntaxError, ValueError) as error:
-        raise QueryRefused(str(error)) from error
 
 
 def _refusal(why: str) -> QueryRefused:
