@@ -188,7 +188,7 @@ class _Pair(msgspec.Struct, frozen=True):
                 continue
             if not found.is_empty:
                 return _noted(found, notes)
-            notes.append(f"no difference as {_KINDS[form]}: it is in how they are written")
+            notes.append(f"no difference as {_KINDS[form]}: it is in the order, or in how they are written")
         return _noted(bytes_diff(*self._files), notes)
 
     def _in(self, form: Form) -> Diff:

@@ -14,9 +14,11 @@ from tamias.archive.diffs.alignment import gaps
 from tamias.archive.diffs.values import Change, Diff, DiffKind, DiffLimits, What, told_text
 from tamias.content.canonical import Unreadable
 from tamias.content.canonical.canonical_json import (
+    IN_ORDER,
     Raws,
     by_key,
     canonical_pieces,
+    is_identifier,
     key_paths,
     parts_of_array,
     parts_of_object,
@@ -80,7 +82,9 @@ class _Comparison:
             truncated=sum(self._counts.values()) > len(self._changes),
         )
 
-    def values(self, path: str, old: msgspec.Raw, new: msgspec.Raw, depth: int) -> None:
+    def values(
+        self, path: str, old: msgspec.Raw, new: msgspec.Raw, depth: int, *, in_order: bool = False
+    ) -> None:
         was, now = memoryview(old), memoryview(new)
         if was == now:
             return
@@ -89,30 +93,34 @@ class _Comparison:
             if not _equal(old, new):
                 self._tell(What.CHANGED, path, old, new)
         elif opening == b"{":
-            self._objects(path, parts_of_object(old), parts_of_object(new), depth + 1)
+            self._objects(path, parts_of_object(old), parts_of_object(new), depth + 1, in_order)
         else:
-            self.arrays(path, parts_of_array(old), parts_of_array(new), depth + 1)
+            self.arrays(path, parts_of_array(old), parts_of_array(new), depth + 1, in_order)
 
     def _objects(
-        self, path: str, old: dict[str, msgspec.Raw], new: dict[str, msgspec.Raw], depth: int
+        self, path: str, old: dict[str, msgspec.Raw], new: dict[str, msgspec.Raw], depth: int, in_order: bool
     ) -> None:
         for name, value in old.items():
             if name in new:
-                self.values(_child(path, name), value, new[name], depth)
+                is_below = in_order or name in IN_ORDER
+                self.values(_child(path, name), value, new[name], depth, in_order=is_below)
             else:
                 self._tell(What.REMOVED, _child(path, name), value, None)
         for name, value in new.items():
             if name not in old:
                 self._tell(What.ADDED, _child(path, name), None, value)
 
-    def arrays(self, path: str, old: Raws, new: Raws, depth: int) -> None:
+    def arrays(self, path: str, old: Raws, new: Raws, depth: int, in_order: bool = False) -> None:
         """Objects are matched by an identifier where all have one, other values by their order."""
         for names in key_paths(old) if new else ():
             was, now = by_key(old, names), by_key(new, names)
-            if was is not None and now is not None:
-                self._keyed(path, names, was, now, depth)
-                return
-        self._ordered(path, old, new, depth)
+            if was is None or now is None:
+                continue
+            if (in_order or not is_identifier(names)) and _is_moved(was, now):
+                continue
+            self._keyed(path, names, was, now, depth, in_order)
+            return
+        self._ordered(path, old, new, depth, in_order)
 
     def _keyed(
         self,
@@ -121,24 +129,26 @@ class _Comparison:
         old: dict[bytes, msgspec.Raw],
         new: dict[bytes, msgspec.Raw],
         depth: int,
+        in_order: bool,
     ) -> None:
         query = "".join(_child("", name) for name in names)
         for key, value in old.items():
             where = f"{path}[?@{query}=={key.decode()}]"
             if key in new:
-                self.values(where, value, new[key], depth)
+                self.values(where, value, new[key], depth, in_order=in_order)
             else:
                 self._tell(What.REMOVED, where, value, None)
         for key, value in new.items():
             if key not in old:
                 self._tell(What.ADDED, f"{path}[?@{query}=={key.decode()}]", None, value)
 
-    def _ordered(self, path: str, old: Raws, new: Raws, depth: int) -> None:
-        for gap in gaps(_digests(old), _digests(new)):
+    def _ordered(self, path: str, old: Raws, new: Raws, depth: int, in_order: bool) -> None:
+        for gap in gaps(_digests(old, in_order), _digests(new, in_order)):
             was, now = old[gap.old], new[gap.new]
             both = min(len(was), len(now))
             for place in range(both):
-                self.values(f"{path}[{gap.new.start + place}]", was[place], now[place], depth)
+                where = f"{path}[{gap.new.start + place}]"
+                self.values(where, was[place], now[place], depth, in_order=in_order)
             for place in range(both, len(was)):
                 self._tell(What.REMOVED, f"{path}[{gap.old.start + place}]", was[place], None)
             for place in range(both, len(now)):
@@ -155,8 +165,13 @@ def _equal(old: msgspec.Raw, new: msgspec.Raw) -> bool:
     return b"".join(canonical_pieces(old)) == b"".join(canonical_pieces(new))
 
 
-def _digests(values: Raws) -> list[int]:
-    return [hash(b"".join(canonical_pieces(value))) for value in values]
+def _is_moved(old: dict[bytes, msgspec.Raw], new: dict[bytes, msgspec.Raw]) -> bool:
+    """Whether items that both have are in another order."""
+    return [key for key in old if key in new] != [key for key in new if key in old]
+
+
+def _digests(values: Raws, in_order: bool) -> list[int]:
+    return [hash(b"".join(canonical_pieces(value, in_order=in_order))) for value in values]
 
 
 def _child(path: str, name: str) -> str:

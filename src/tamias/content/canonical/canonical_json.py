@@ -1,7 +1,8 @@
 """One text for all JSON texts that say the same: keys in order, numbers in one spelling, no space.
 
-An array of objects that all have an identifier is a set: its items are put in order too. A large value is
-gone through part by part, so that little more than its text is held in memory.
+An array of objects that all have an identifier is a set: its items are put in order too, unless it describes
+columns, whose order is that of the cells. A large value is gone through part by part, so that little more
+than its text is held in memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,6 +33,10 @@ _KEYS = (
     "OBJECTID",
     "name",
 )
+_NO_IDENTIFIERS = frozenset({"name"})
+"""Enough to find an item again, and too little to say that the order of the items means nothing."""
+IN_ORDER = frozenset({"fields", "columns", "headers", "dimensions"})
+"""Names of members in which nothing is a set."""
 
 Raws = Sequence[msgspec.Raw]
 
@@ -69,7 +74,7 @@ def canonical(value: Any) -> bytes:
 
 def _with_sets(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _with_sets(part) for name, part in value.items()}
+        return {name: part if name in IN_ORDER else _with_sets(part) for name, part in value.items()}
     if not isinstance(value, list):
         return value
     parts = [_with_sets(part) for part in value]
@@ -118,7 +123,13 @@ def _key(value: msgspec.Raw, names: Sequence[str]) -> bytes | None:
 
 
 def _is_set(values: Raws) -> bool:
-    return any(by_key(values, names) is not None for names in key_paths(values))
+    paths = (names for names in key_paths(values) if is_identifier(names))
+    return any(by_key(values, names) is not None for names in paths)
+
+
+def is_identifier(names: Sequence[str]) -> bool:
+    """Whether what stands there identifies an item, whatever its place."""
+    return names[-1] not in _NO_IDENTIFIERS
 
 
 def parts_of_object(text: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:
@@ -147,34 +158,37 @@ def item_count(text: bytes | msgspec.Raw, levels: int = _ITEM_LEVELS) -> int:
     return max((item_count(part, levels - 1) for part in parts_of_object(text).values()), default=1)
 
 
-def canonical_pieces(text: bytes | msgspec.Raw, levels: int = _LARGE_LEVELS) -> Iterator[bytes]:
-    """The canonical text of a JSON text, in pieces. Raises `Unreadable`."""
+def canonical_pieces(
+    text: bytes | msgspec.Raw, levels: int = _LARGE_LEVELS, *, in_order: bool = False
+) -> Iterator[bytes]:
+    """The canonical text of a JSON text, in pieces; `in_order` without sets. Raises `Unreadable`."""
     view = memoryview(text)
     opening = bytes(view[:1])
     if len(view) <= SMALL or levels == 0 or opening not in {b"[", b"{"}:
-        yield canonical(value_of(text))
+        yield _canonical.encode(value_of(text)) if in_order else canonical(value_of(text))
     elif opening == b"[":
-        yield from _list_pieces(text, levels - 1)
+        yield from _list_pieces(text, levels - 1, in_order)
     else:
-        yield from _object_pieces(text, levels - 1)
+        yield from _object_pieces(text, levels - 1, in_order)
 
 
-def _list_pieces(text: bytes | msgspec.Raw, levels: int) -> Iterator[bytes]:
+def _list_pieces(text: bytes | msgspec.Raw, levels: int, in_order: bool) -> Iterator[bytes]:
     sign = b"["
     parts = parts_of_array(text)
-    pieces = ([b"".join(canonical_pieces(part, levels))] for part in parts)
-    for each in sorted(pieces) if _is_set(parts) else (canonical_pieces(part, levels) for part in parts):
+    is_set = not in_order and _is_set(parts)
+    pieces = (canonical_pieces(part, levels, in_order=in_order) for part in parts)
+    for each in sorted([b"".join(piece)] for piece in pieces) if is_set else pieces:
         yield sign
         yield from each
         sign = b","
     yield b"]" if sign == b"," else b"[]"
 
 
-def _object_pieces(text: bytes | msgspec.Raw, levels: int) -> Iterator[bytes]:
+def _object_pieces(text: bytes | msgspec.Raw, levels: int, in_order: bool) -> Iterator[bytes]:
     sign = b"{"
     for name, part in sorted(parts_of_object(text).items(), key=itemgetter(0)):
         yield sign + canonical(name) + b":"
-        yield from canonical_pieces(part, levels)
+        yield from canonical_pieces(part, levels, in_order=in_order or name in IN_ORDER)
         sign = b","
     yield b"}" if sign == b"," else b"{}"
 

@@ -107,11 +107,37 @@ def _of_rows(stored: Stored) -> tuple[bytes, int]:
     return found.digest(), max(0, found.count - table.rows_above)
 
 
-def _rows_of(table: FileTable) -> _Multiset:
-    """All rows, also the header: a list without one is the same in any order."""
-    found = _Multiset()
-    for row in table.all_rows():
-        found.add(_packed(_trimmed(row)))
+class _Rows:
+    """Rows in any order, or in theirs where one takes its meaning from those before it."""
+
+    def __init__(self, any_order: bool) -> None:
+        self._any_order = any_order
+        self._set = _Multiset()
+        self._list = sha256()
+
+    def add(self, row: Row, *, in_table: bool) -> None:
+        text = _packed(row)
+        self._set.add(text)
+        self._list.update(text)
+        if in_table and (len(row) < 2 or not row[0]):
+            self._any_order = False
+
+    @property
+    def count(self) -> int:
+        return self._set.count
+
+    def digest(self) -> bytes:
+        return self._set.digest() if self._any_order else b"in order " + self._list.digest()
+
+
+def _rows_of(table: FileTable) -> _Rows:
+    """All rows, also the header: a table without one is the same in any order.
+
+    Not so a list of one column, nor rows whose first cell is left empty because the row before says it.
+    """
+    found = _Rows(any_order=table.width > 1)
+    for place, row in enumerate(table.all_rows()):
+        found.add(_trimmed(row), in_table=place >= table.rows_above)
     return found
 
 
@@ -163,8 +189,12 @@ def _json_lines(stored: Stored) -> Iterator[bytes]:
 
 
 def _of_statements(stored: Stored) -> tuple[bytes, int]:
+    """Of JSON also the value: keys that its context does not know make no statement."""
     lines = _statements(stored)
-    return _digest(line + b"\n" for line in canonical_lines(lines)), len(lines)
+    digest = _digest(line + b"\n" for line in canonical_lines(lines))
+    if bare_type(stored.media_type).endswith("json"):
+        digest += _of_json(stored)[0]
+    return digest, len(lines)
 
 
 def _statements(stored: Stored) -> set[bytes]:

@@ -92,12 +92,20 @@ def real_tables(folder):
             yield path, rows
 
 
+def stand_alone(rows):
+    """Whether each row below the header has a first cell and another, so that their order means nothing."""
+    below = rows[found_table(written(rows), 2 * MOST).rows_above :]
+    return all(row[0] and any(row[1:]) for row in below)
+
+
 @pytest.mark.parametrize("edit", [*SAME_TABLE, *OTHER_TABLE])
 def test_real_tables_that_are_edited_are_noise_just_when_their_diff_is_empty(suites, judged, edit):
     tables = 0
     for path, rows in real_tables(suites("real-csv-samples")):
         old = written(rows)
-        if edit in SAME_TABLE:
+        if edit == "order" and not stand_alone(rows):
+            assert judged(old, written(shuffled(rows)), CSV)[0] is None, path.name
+        elif edit in SAME_TABLE:
             make, why = SAME_TABLE[edit]
             reason, found = judged(old, make(rows), CSV)
             assert reason is not None or make(rows) == old, (path.name, found)
@@ -105,8 +113,9 @@ def test_real_tables_that_are_edited_are_noise_just_when_their_diff_is_empty(sui
         else:
             new = OTHER_TABLE[edit](rows)
             reason, found = judged(old, new, CSV)
-            is_same_row = sorted(csv.reader(io.StringIO(new.decode()))) == sorted(rows)
-            assert (reason is not None) is is_same_row, (path.name, reason, found)
+            is_same = list(csv.reader(io.StringIO(new.decode()))) == rows
+            is_shuffled = sorted(csv.reader(io.StringIO(new.decode()))) == sorted(rows) and stand_alone(rows)
+            assert (reason is not None) is (is_same or is_shuffled), (path.name, reason, found)
         tables += 1
     assert tables > 15
 
@@ -239,6 +248,71 @@ def test_a_large_array_is_a_set_like_a_small_one(judged):
     features = [{"id": n, "text": "x" * 100} for n in range(4000)]
     reason, _ = judged(json.dumps(features).encode(), json.dumps(features[::-1], indent=1).encode(), JSON)
     assert reason == "items in another order"
+
+
+@pytest.mark.parametrize("name", ["fields", "columns", "headers", "dimensions"])
+@pytest.mark.parametrize("filler", [1, 300_000], ids=["small", "large"])
+def test_columns_in_another_order_are_a_change(judged, name, filler):
+    columns = [{"id": "a", "type": "x" * filler}, {"id": "b", "type": "int"}]
+    for wrapped in (lambda value: value, lambda value: {"all": [value]}):
+        old, new = ({"data": {name: wrapped(each)}} for each in (columns, columns[::-1]))
+        reason, found = judged(json.dumps(old).encode(), json.dumps(new).encode(), JSON)
+        assert (reason, found.kind) == (None, DiffKind.JSON)
+
+
+def test_items_that_have_no_more_than_a_name_are_in_order(judged):
+    steps = [{"name": "first", "n": 1}, {"name": "second", "n": 2}, {"name": "third", "n": 3}]
+    reason, found = judged(json.dumps(steps).encode(), json.dumps(steps[::-1]).encode(), JSON)
+    assert (reason, found.kind) == (None, DiffKind.JSON)
+    steps[1]["n"] = 5
+    old = json.dumps([*steps[:1], {"name": "second", "n": 2}, steps[2]]).encode()
+    reason, found = judged(old, json.dumps(steps).encode(), JSON)
+    assert [each.where for each in found.changes] == ['$[?@.name=="second"].n']
+
+
+LD = "application/ld+json"
+GOOD = {
+    "@context": {"label": "http://x.example/label"}, "@id": "http://x.example/1", "label": "a", "price": 10,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("other", "kind"),
+    [
+        ({"price": 99}, DiffKind.JSON),
+        ({"more": 1}, DiffKind.JSON),
+        ({"@context": {}}, DiffKind.TRIPLES),
+        ({"label": "b"}, DiffKind.TRIPLES),
+    ],
+)
+def test_json_ld_is_compared_by_its_statements_and_by_what_makes_none(judged, other, kind):
+    old = json.dumps(GOOD).encode()
+    reason, found = judged(old, json.dumps({**GOOD, **other}).encode(), LD)
+    assert (reason, found.kind) == (None, kind)
+    assert judged(old, json.dumps(reversed_keys(GOOD), indent=1).encode(), LD)[0] is not None
+
+
+def test_a_context_without_terms_is_not_equal_to_anything(judged):
+    assert judged(b'{"@context": {}, "a": 1}', b'{"@context": {}, "b": [2, 3]}', LD)[0] is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "Berlin,2020,5\n,2021,6\nHamburg,2020,7\n,2021,8\n",
+            "Berlin,2020,5\n,2021,8\nHamburg,2020,7\n,2021,6\n",
+        ),
+        ("city,n\nNorth,\na,1\nSouth,\nb,2\n", "city,n\nNorth,\nb,2\nSouth,\na,1\n"),
+        ("line\nfirst\nthen\nlast\n", "line\nfirst\nlast\nthen\n"),
+    ],
+    ids=["left empty", "titles between", "list"],
+)
+def test_rows_that_take_their_meaning_from_those_before_them_are_in_order(judged, old, new):
+    assert judged(old.encode(), new.encode(), CSV)[0] is None
+    assert judged(old.encode(), old.replace("\n", "\r\n").encode(), CSV)[0] == "other line ends"
+    sheets = [xlsx({"a": [line.split(",") for line in text.splitlines()]}) for text in (old, new)]
+    assert judged(*sheets, XLSX)[0] is None
 
 
 def test_json_lines_in_another_order_are_noise(judged):

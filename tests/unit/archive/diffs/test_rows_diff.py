@@ -84,7 +84,11 @@ def test_counts_by_a_given_key_are_exact_for_any_tables(counts, old, new, seed):
         sum(old[key] != new[key] for key in old.keys() & new.keys()),
     )
     kind, *found = counts(was, csv_text([header, *rows], quoting=csv.QUOTE_ALL), CSV, key="identifier")
-    if old.keys() & new.keys():
+    if not any(expected) and kind is DiffKind.LINES:
+        # A row that has no more than its first cell may be a title of those below it.
+        assert not all(map(any, new.values()))
+        assert list(old) != [row[0] for row in rows]
+    elif old.keys() & new.keys():
         assert (kind, tuple(found)) == (DiffKind.ROWS, expected)
     else:
         assert (found[0], found[1]) == (len(new), len(old))
