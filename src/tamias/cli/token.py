@@ -108,4 +108,4 @@ def withdraw(place: CommonOptions, name: str) -> None:
         audited(session, place.data, "token withdraw", [name]),
     ):
         if not withdraw_token(session, name, command_caller()):
-            raise UsageError(f"no token '{name}' is in use; 'tamias token list' lists them")
+            raise UsageError(f"there is no active token '{name}'; 'tamias token list' lists them")

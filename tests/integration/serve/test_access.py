@@ -309,6 +309,48 @@ def test_a_scripted_day_is_in_the_log_call_by_call(client, writer, make, filled)
     assert "nobody.example" not in file.read_text()
 
 
+def test_what_pages_send_is_logged_with_the_reason_of_a_refusal(served, writer, make):
+    name, token = make("add", bounds=["pages.example"])
+    with httpx.Client(base_url=served.address, headers=BROWSER, timeout=30) as user:
+        user.post("/sign-in", data={"secret": token})
+        form = {"token": re.search(r'name="token" value="([0-9a-f]+)"', user.get("/add").text)[1]}
+        sent = {
+            "/add": [{"url": "http://else.example/b.csv"}, {"url": "http://pages.example/" + "b" * 4096}],
+            f"/dataset/{24 * '0'}/watching": [{"do": "stop"}],
+        }
+        found = [
+            user.post(to, data={**form, **each}).status_code for to, forms in sent.items() for each in forms
+        ]
+    assert found == [403, 400, 404]
+    entries = writer.get("/api/v1/audit", params={"who": name}).json()["items"][::-1]
+    told = [(each["what"], each["outcome"]) for each in entries if each["what"] != "POST /sign-in"]
+    assert told == [
+        (
+            "POST /add",
+            f"403 Nothing was added: the token '{name}' is bound to pages.example, not http://else.example/b.csv.",
+        ),
+        ("POST /add", "400 The address must have 1 to 4096 characters. Nothing was added."),
+        ("POST /dataset/{id}/watching", told[2][1]),
+    ]
+    assert told[2][1].startswith("404 ")
+
+
+def test_a_call_is_answered_as_it_ended_also_where_the_log_cannot_be_written(starting, filled):
+    """The service says so in its own log, and the line is in the file."""
+    running = starting(filled.data, "--no-crawl", TAMIAS_SECRET=SECRET)
+    filled.run("ALTER TABLE tamias.audit RENAME TO audit_away")
+    try:
+        with httpx.Client(base_url=running.address, headers=bearer(SECRET), timeout=30) as client:
+            sent = ("http://unlogged.example/1.csv", "mailto:nobody")
+            found = [client.post("/api/v1/post/resource", json={"url": url}).status_code for url in sent]
+            found.append(client.post("/add", data={"secret": SECRET, "url": sent[0]}).status_code)
+    finally:
+        filled.run("ALTER TABLE tamias.audit_away RENAME TO audit")
+    assert found == [201, 422, 200]
+    assert "unlogged.example" in (filled.data / "log" / "audit.jsonl").read_text()
+    assert running.stop()[2].count("cannot write the audit log") == 3
+
+
 def test_the_log_of_a_token_being_made_says_who_made_it(writer, make):
     name, _ = make("read")
     latest = writer.get("/api/v1/audit", params={"limit": 1}).json()["items"][0]
@@ -370,3 +412,13 @@ def test_reading_can_be_kept_for_those_who_may(starting, filled):
         assert allowed == {200}
         assert client.post("/sign-in", data={"secret": made.json()["token"]}).status_code == 303
         assert client.get("/").status_code == 200
+        version = f"/api/v1/get/file/id/{filled.put('http://cached.example/a.csv', b'a')}_1"
+        stored = [
+            client.get(path, headers=bearer(SECRET)).headers["cache-control"]
+            for path in (version, "/", "/api/v1/resources", "/api/v1/tokens")
+        ]
+        assert stored == ["private, no-cache"] * 4
+        secret = client.post("/api/v1/tokens", headers=bearer(SECRET), json={**words, "name": "uncached"})
+        assert secret.headers["cache-control"] == "no-store"
+        style = re.search(r"/static/[^\"']+", client.get("/sign-in").text)[0]
+        assert "private" not in client.get(style).headers["cache-control"]

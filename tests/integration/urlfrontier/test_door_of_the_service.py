@@ -93,12 +93,43 @@ def test_named_tokens_open_the_calls_of_their_scopes(guarded, folder):
         withdraw_token(session, "of-read", "test")
         with closing(Client(instance.address, token=tokens["read"], credentials=credentials)) as client:
             assert not is_answered(calls["read"], client, grpc.StatusCode.UNAUTHENTICATED)
-        noted = [(each.who, each.what, each.outcome) for each in list_entries(session)]
-    assert noted == [
-        ("of-admin", "gRPC DeleteQueue", "ok"),
-        ("of-admin", "gRPC SetDelay", "ok"),
-        ("of-crawl", "gRPC SetDelay", "ok"),
+        noted = [
+            (each.who, each.what, each.targets, each.outcome.partition(" ")[0])
+            for each in list_entries(session)
+        ][::-1]
+    changing = {"add": ("PutURLs", []), "crawl": ("SetDelay", ["scoped.example"])}
+    changing["admin"] = ("DeleteQueue", ["scoped.example"])
+    denied = [
+        (who, f"gRPC {call}", [], "PERMISSION_DENIED")
+        for who in ("of-read", "of-add", "of-crawl", "bound")
+        for scope, (call, _) in changing.items()
+        if who not in (f"of-{scope}", "of-admin")
     ]
+    assert [each for each in noted if each[3] != "ok"] == denied
+    assert [each for each in noted if each[3] == "ok"] == [
+        ("of-crawl", "gRPC SetDelay", ["scoped.example"], "ok"),
+        ("of-admin", "gRPC SetDelay", ["scoped.example"], "ok"),
+        ("of-admin", "gRPC DeleteQueue", ["scoped.example"], "ok"),
+    ]
+
+
+def test_a_call_that_fails_is_in_the_log_too(guarded, folder):
+    instance, credentials = guarded
+    with (
+        closing(Database(folder / "data")) as database,
+        closing(database.session()) as session,
+        closing(Client(instance.address, token="open sesame", credentials=credentials)) as client,
+    ):
+        session.transact(lambda cursor: cursor.execute("ALTER TABLE tamias.crawl RENAME TO crawl_away"))
+        try:
+            with pytest.raises(grpc.RpcError) as error:
+                client.call("DeleteCrawl", value="some-crawl")
+        finally:
+            session.transact(lambda cursor: cursor.execute("ALTER TABLE tamias.crawl_away RENAME TO crawl"))
+        [entry] = list_entries(session, limit=1)
+    assert error.value.code() == grpc.StatusCode.INTERNAL
+    assert (entry.what, entry.targets) == ("gRPC DeleteCrawl", ["some-crawl"])
+    assert entry.outcome.startswith("INTERNAL ")
 
 
 def is_answered(call, client, refusal=grpc.StatusCode.PERMISSION_DENIED):

@@ -12,7 +12,7 @@ from tamias.database.columns import storable
 from tamias.database.connect import Session
 from tamias.database.disk import private
 from tamias.database.sql import statements
-from tamias.model.url import shown_target
+from tamias.model.url import shown_target, without_password
 
 NOTED_TARGETS = 20
 """Of a call that concerns more, the first so many are named, and all are counted."""
@@ -46,7 +46,7 @@ def record(
     """Notes a call that has just been answered."""
     now = session.now()
     noted = [storable(shown_target(each)[:_LONGEST]) for each in targets[:NOTED_TARGETS]]
-    ended = storable(outcome[:_LONGEST_OUTCOME])
+    ended = storable(without_password(outcome)[:_LONGEST_OUTCOME])
     row = {"at": now, "who": who, "what": what, "targets": noted, "count": len(targets), "outcome": ended}
     _append(data, {**row, "at": rfc3339(now)})
     session.execute(_SQL["put_entry"], row)

@@ -6,9 +6,10 @@ Where reading is not public, it also keeps out those who may not read.
 from collections.abc import Sequence
 from urllib.parse import quote
 
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tamias.model.url import shown_target
 from tamias.serve.access.tokens import (
@@ -27,7 +28,9 @@ from tamias.serve.queries.thread_pool import SessionPool
 
 _BY_COOKIE = "tamias.by_cookie"
 _TARGETS = "tamias.targets"
-_OPEN = ("/healthz", "/sign-in", "/static/", "/robots.txt")
+_REASON = "tamias.reason"
+_STATIC = "/static/"
+_OPEN = ("/healthz", "/sign-in", _STATIC, "/robots.txt")
 """What everybody may ask for, also where reading is not public."""
 
 
@@ -41,6 +44,8 @@ class Identify:
         self._public = public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not self._public and not scope["path"].startswith(_STATIC):
+            send = _kept_private(send)
         if scope["type"] == "http" and (not self._public or _names_somebody(scope)):
             request = Request(scope)
             try:
@@ -93,12 +98,15 @@ def check_scope(request: Request, scope: AccessScope, *, bounded: bool) -> Calle
     `bounded`: whether the route checks what it concerns itself (`check_targets`).
     """
     if not told_secret(request):
-        detail = "writing needs the secret: send 'Authorization: Bearer SECRET' or ?secret=SECRET"
+        detail = (
+            "writing needs the secret or a token with the scope"
+            f" '{scope}': send 'Authorization: Bearer SECRET' or ?secret=SECRET"
+        )
         raise HttpProblem(401, detail, {**UNREAD, "WWW-Authenticate": 'Bearer realm="tamias"'})
     caller = caller_of(request)
     if caller is None:
         challenge = {**UNREAD, "WWW-Authenticate": 'Bearer realm="tamias", error="invalid_token"'}
-        raise HttpProblem(401, "this is not the secret of this service, nor a token in use", challenge)
+        raise HttpProblem(401, "this is not the secret of this service, nor an active token", challenge)
     check_caller(caller, scope, bounded=bounded)
     return caller
 
@@ -148,8 +156,32 @@ def targets_of(request: Request) -> list[str]:
     return noted
 
 
+def note_reason(request: Request, reason: str) -> None:
+    """Why a form was refused that is shown again, for the audit log."""
+    request.scope[_REASON] = reason
+
+
+def reason_of(request: Request) -> str:
+    """What was noted."""
+    noted: str = request.scope.get(_REASON, "")
+    return noted
+
+
 def _shown(names: Sequence[str]) -> str:
     return ", ".join(shown_target(each)[:200] for each in names[:3]) + (", …" if len(names) > 3 else "")
+
+
+def _kept_private(send: Send) -> Send:
+    """No cache between here and the reader may give to others what only some may read."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            if "no-store" not in headers.get("cache-control", ""):
+                headers["Cache-Control"] = "private, no-cache"
+        await send(message)
+
+    return sending
 
 
 def _names_somebody(scope: Scope) -> bool:

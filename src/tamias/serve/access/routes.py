@@ -46,7 +46,7 @@ async def withdraw(request: Request, service: Service) -> Response:
     name, by = str(request.path_params["name"]), caller_name(request)
     note_targets(request, [name[:100]])
     if not await service.pool.run(lambda db: withdraw_token(db.session, name, by)):
-        raise HttpProblem(404, f"no token '{name[:100]}' is in use")
+        raise HttpProblem(404, f"there is no active token '{name[:100]}'")
     return Response(status_code=204)
 
 

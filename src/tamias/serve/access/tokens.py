@@ -136,7 +136,7 @@ def is_token(text: str) -> bool:
 
 
 def caller_with(session: Session, text: str) -> Caller | None:
-    """Who has this token; None if it is unknown, over or withdrawn. The time it takes says nothing of it."""
+    """Who has this token; None if it is unknown, expired or withdrawn. The time taken says nothing of it."""
     form = _TOKEN.fullmatch(text)
     if form is None:
         return None
@@ -146,7 +146,7 @@ def caller_with(session: Session, text: str) -> Caller | None:
 
 
 def caller_of_token(session: Session, token: str) -> Caller | None:
-    """Who has the token of an id that we have signed ourselves; None if it is over or withdrawn."""
+    """Who has the token of an id that we have signed ourselves; None if it is expired or withdrawn."""
     return _caller(session, session.fetch_one(_SQL["find_token"], {"token": token}))
 
 

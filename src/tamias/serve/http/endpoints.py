@@ -1,5 +1,6 @@
 """An endpoint: what it does and what a client must know of it. Routes and their description come from it."""
 
+import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Literal
 
@@ -14,6 +15,8 @@ from tamias.serve.access.identify import caller_of, check_scope, targets_of
 from tamias.serve.access.tokens import AccessScope
 from tamias.serve.http.problems import HttpProblem, problem_of
 from tamias.serve.service import Service
+
+_log = logging.getLogger(__name__)
 
 Handle = Callable[[Request, Service], Awaitable[Response]]
 Schema = dict[str, Any]
@@ -179,23 +182,31 @@ async def _call(endpoint: Endpoint, request: Request, service: Service) -> Respo
     try:
         check_scope(request, endpoint.scope, bounded=endpoint.bounded)
         given = await endpoint.handle(request, service)
-    except Exception as error:
-        await note_call(request, service, what, _outcome(error))
-        raise
+    except Exception as error:  # noqa: BLE001 - every error is noted
+        raise await note_failure(request, service, what, error) from None
     await note_call(request, service, what)
     return given
 
 
+async def note_failure(request: Request, service: Service, what: str, error: Exception) -> HttpProblem:
+    """Writes a call that failed into the audit log; returns what its caller is told."""
+    problem = problem_of(error)
+    await note_call(request, service, what, f"{problem.status} {problem.detail}")
+    return problem
+
+
 async def note_call(request: Request, service: Service, what: str, outcome: str = "ok") -> None:
-    """Writes a call into the audit log; those of nobody are only counted, as all requests are."""
+    """Writes a call into the audit log; those of nobody are only counted, as all requests are.
+
+    The call is over: where the log cannot be written, its caller is told nevertheless how it ended.
+    """
     caller = caller_of(request)
-    if caller is not None:
-        targets = targets_of(request)
+    if caller is None:
+        return
+    targets = targets_of(request)
+    try:
         await service.pool.run(
             lambda db: record(db.session, service.data, caller.name, what, targets, outcome)
         )
-
-
-def _outcome(error: Exception) -> str:
-    problem = problem_of(error) if isinstance(error, HttpProblem) else None
-    return f"{problem.status} {problem.detail}"[:200] if problem else type(error).__name__
+    except Exception as error:  # noqa: BLE001 - whatever it is, the call was answered
+        _log.error("cannot write the audit log: %s by '%s': %s", what, caller.name, error)

@@ -6,7 +6,7 @@ from starlette.responses import RedirectResponse, Response
 
 from tamias.model.errors import UsageError
 from tamias.serve.access.audit import AuditEntry, list_entries
-from tamias.serve.access.identify import caller_of
+from tamias.serve.access.identify import caller_of, note_reason
 from tamias.serve.access.tokens import (
     SCOPES,
     NewToken,
@@ -64,7 +64,7 @@ def changing(service: Service) -> Answered:
         await check_form(request, service, "admin", [name[:100]])
         if fields.get("do") == "withdraw":
             if not await service.pool.run(lambda db: withdraw_token(db.session, name, caller.name)):
-                raise HttpProblem(404, f"no token '{name[:100]}' is in use")
+                raise HttpProblem(404, f"there is no active token '{name[:100]}'")
             return RedirectResponse(PAGE.path, 303)
         try:
             new = msgspec.convert(
@@ -78,6 +78,7 @@ def changing(service: Service) -> Answered:
             )
             made = await service.pool.run(lambda db: make_token(db.session, new, caller.name))
         except (UsageError, msgspec.ValidationError, ValueError) as error:
+            note_reason(request, str(error))
             return _page(request, service, await _view(service, error=str(error)), 422)
         return _page(request, service, await _view(service, made=made), 201)
 

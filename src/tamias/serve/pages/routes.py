@@ -6,8 +6,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tamias.serve.http.endpoints import Endpoint, note_call
-from tamias.serve.http.problems import HttpProblem
+from tamias.serve.access.identify import reason_of
+from tamias.serve.http.endpoints import Endpoint, note_call, note_failure
 from tamias.serve.pages import access, overview, portal, portal_at, query, search, sign_in
 from tamias.serve.pages.crawl import add, crawl, documents, frontier, graph, host, hosts
 from tamias.serve.pages.datasets import dataset, difference, preview, version, watching
@@ -67,10 +67,9 @@ def _form(path: str, answered: Answered, service: Service) -> Route:
     async def noted(request: Request) -> Response:
         try:
             answer = await answered(request)
-        except HttpProblem as refusal:
-            await note_call(request, service, f"POST {path}", f"{refusal.status} {refusal.detail}"[:200])
-            raise
-        outcome = "ok" if answer.status_code < 400 else str(answer.status_code)
+        except Exception as error:  # noqa: BLE001 - every error is noted
+            raise await note_failure(request, service, f"POST {path}", error) from None
+        outcome = "ok" if answer.status_code < 400 else f"{answer.status_code} {reason_of(request)}".strip()
         await note_call(request, service, f"POST {path}", outcome)
         return answer
 

@@ -21,7 +21,10 @@ from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
 
 MOST_KEPT: Final = 20_000
 SEARCH: Final = ("noindex",)
-_HOW: Final = "the owner of the archive gets it with the secret: 'Authorization: Bearer SECRET'"
+_HOW: Final = (
+    "the owner of the archive gets it with the secret or a token with the scope 'read':"
+    " 'Authorization: Bearer SECRET'"
+)
 _SQL = statements("tamias.serve.replay", "usage.sql")
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from tamias.crawl.remote.grpc import messages
-from tamias.crawl.remote.grpc.status import CallError, Code
+from tamias.crawl.remote.grpc.status import CallError, Code, refusal
 from tamias.crawl.remote.registry import Configure, WorkerRegistry
 from tamias.database.connect import Database
 from tamias.frontier.lease_filter import LeaseFilter
@@ -41,6 +41,9 @@ _ANNOUNCE_SECONDS = 20.0
 _STOP_SECONDS = 3.0
 _SWEEP_SECONDS = 2.0
 _HANDSHAKE_SECONDS = 10.0
+
+_NAMES = ("key", "crawlID", "value", "package")
+"""Fields of calls that name what they concern: a queue, a crawl, a logger."""
 
 Route = Callable[[Call], Awaitable[None]]
 
@@ -128,23 +131,32 @@ class FrontierServer:
         if route is None:
             raise CallError(Code.UNIMPLEMENTED, f"there is no call {call.path[:200]}")
         if scope is None or (scope != EVERYBODY and (caller.bounds or not caller.may(scope))):
-            raise CallError(
+            denial = CallError(
                 Code.PERMISSION_DENIED,
                 f"the token '{caller.name}' needs the scope '{scope}', and no bounds, for {call.path}",
             )
+            if scope != "read":
+                await self._note(caller, call, _outcome(denial))
+            raise denial
         if call.path not in NOTED_CALLS:
             await route(call)
             return
         try:
             await route(call)
-        except CallError as error:
-            await self._note(caller, call, f"{error.code.name} {error}"[:200])
+        except (Exception, asyncio.CancelledError) as error:  # a client that left may have changed something
+            await self._note(caller, call, _outcome(error))
             raise
         await self._note(caller, call, "ok")
 
     async def _note(self, caller: Caller, call: Call, outcome: str) -> None:
+        """Writes a call into the audit log. It is over: where that fails, its caller is told how it ended."""
         data, what = self._options.data, f"gRPC {call.path.rpartition('/')[2]}"
-        await self._threads.run(lambda db: record(db.session, data, caller.name, what, (), outcome))
+        try:
+            await self._threads.run(
+                lambda db: record(db.session, data, caller.name, what, call.targets, outcome)
+            )
+        except Exception as error:  # noqa: BLE001 - whatever it is, the call was answered
+            _log.error("cannot write the audit log: %s by '%s': %s", what, caller.name, error)
 
     async def _caller(self, call: Call) -> Caller:
         """Who calls: whoever has the service's own token, a named one, or anybody if it has none."""
@@ -189,6 +201,7 @@ class FrontierServer:
     def _single(self, kind: Any, answerer: Answerer) -> Route:
         async def route(call: Call) -> None:
             params = parsed(kind, await call.one())
+            call.targets = [name for field in _NAMES if (name := getattr(params, field, ""))]
             answer = await self._threads.run(lambda db: answerer(db, params))
             await call.send([answer.SerializeToString()])
 
@@ -217,6 +230,12 @@ class FrontierServer:
             await asyncio.wait(tasks, timeout=_STOP_SECONDS)
         for connection in list(self._connections):
             connection.close()
+
+
+def _outcome(error: BaseException) -> str:
+    if isinstance(error, TamiasError):
+        error = refusal(error)
+    return f"{error.code.name} {error}" if isinstance(error, CallError) else type(error).__name__
 
 
 def serve(database: Database, options: Options, ready: Callable[[str], None]) -> None:

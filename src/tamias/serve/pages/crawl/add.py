@@ -6,6 +6,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tamias.serve.access.identify import note_reason
 from tamias.serve.api import resources
 from tamias.serve.api.resources import NewResource
 from tamias.serve.http.params import parameter
@@ -45,6 +46,7 @@ def adding(service: Service) -> Answered:
     async def answer(request: Request) -> Response:
         told = await form_fields(request)
         status, view = await _added(request, told, service)
+        note_reason(request, view.error or "")
         session = session_of(request, service.secret)
         values = {
             "view": view,

@@ -43,6 +43,8 @@ class Call:
         self._buffer = bytearray()
         self._credit = 0
         self._refused: CallError | None = None
+        self.targets: list[str] = []
+        """Names of what it concerns, for the audit log."""
         self.held = 0
         """Bytes that were received and are not worked off."""
         self.incomplete_since: float | None = None
