@@ -326,8 +326,9 @@ class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True):
         float,
         _about(
             "seconds that a worker waits for a store that cannot be reached, and leases nothing;"
-            " then it gives its hosts back, and the crawl waits for up to crawl.max_wait",
+            " then it gives its hosts back, and the crawl waits for up to crawl.max_wait; at most 1800",
             ge=0,
+            le=1800,  # a pack that waits for an hour is taken for that of a dead worker
         ),
     ] = 60.0
     suspicious_days: Annotated[

@@ -162,3 +162,8 @@ def test_quiet_hours_that_are_none_or_all_of_the_day_are_refused(quiet):
 @pytest.mark.parametrize("quiet", ["", "22-7", "0-23", "20-24"])
 def test_quiet_hours_that_leave_some_of_the_day_are_taken(quiet):
     assert resolve(environment={"TAMIAS_ALERTS__QUIET": quiet}).settings.alerts.quiet == quiet
+
+
+def test_a_worker_does_not_wait_for_a_store_until_its_packs_are_taken_for_those_of_a_dead_one():
+    with pytest.raises(ConfigError, match="1800"):
+        resolve(None, {"TAMIAS_ARCHIVE__PATIENCE": "3601"})

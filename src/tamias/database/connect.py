@@ -122,7 +122,7 @@ class Database:
             options += f" -c role={self._role}"
         try:
             if self._pooled:
-                return self._pooled_connection(options)
+                return self._pooled_connection(options, instead)
             return psycopg.connect(autocommit=True, **{**_USUAL, **place, "options": options})
         except psycopg.OperationalError as error:
             if refuses_options(error) and not self._pooled:
@@ -132,8 +132,8 @@ class Database:
         except psycopg.Error as error:
             raise DatabaseError(f"cannot use {_place(place)}: {_sentence(error)}") from error
 
-    def _pooled_connection(self, options: str) -> Connection:
-        connection = self._bare_connection()
+    def _pooled_connection(self, options: str, instead: Mapping[str, Any]) -> Connection:
+        connection = self._bare_connection(instead)
         try:
             set_up(connection, options)
         except BaseException:
@@ -141,10 +141,10 @@ class Database:
             raise
         return connection
 
-    def _bare_connection(self) -> Connection:
+    def _bare_connection(self, instead: Mapping[str, Any] = MappingProxyType({})) -> Connection:
         """Without settings of ours."""
         place = {name: value for name, value in self._named.items() if name != "options"}
-        return psycopg.connect(autocommit=True, **{**_USUAL, **place})
+        return psycopg.connect(autocommit=True, **{**_USUAL, **place, **instead})
 
 
 class Session:

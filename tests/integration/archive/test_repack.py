@@ -13,7 +13,7 @@ import pytest
 
 from tamias.archive.blobs import BlobReader, LocalPacks
 from tamias.archive.blobs.packs import StoreUnavailable
-from tamias.archive.blobs.recode import recode_versions, recode_without
+from tamias.archive.blobs.recode import Recoded, recode_versions, recode_without
 from tamias.archive.reader.library import ArchiveReader
 from tamias.crawl.verbs import repacking
 
@@ -173,6 +173,10 @@ def test_a_body_that_moved_meanwhile_is_left_as_it_is(kept):
         recode_versions(kept.writer, kept.session, digests)
     kept.run("UPDATE blob SET start = start - 1 WHERE sha256 = %b", moved)
     assert kept.rows("SELECT * FROM blob ORDER BY sha256") == rows
+
+
+def test_bodies_that_are_gone_are_not_coded_anew(kept):
+    assert recode_versions(kept.writer, kept.session, ["00" * 32]) == Recoded()
 
 
 @pytest.mark.parametrize("place", [0, 1, 15, 29])

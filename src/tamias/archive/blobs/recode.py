@@ -113,6 +113,8 @@ def _recode(
     known = read_blobs(session, sha256s)
     forced = least_gain == -math.inf
     old = [blob for sha256 in dict.fromkeys(sha256s) if can_recode(blob := known.get(sha256), forced=forced)]
+    if not old:
+        return Recoded()
     parents = read_blobs(session, list({blob.base or "" for blob in old if blob.codec is Codec.PART}))
     before = sum(blob.place.length for blob in old) + _share(old, parents)
     try:

@@ -320,6 +320,11 @@ class S3Packs:
         client = S3Client(self._address, 0.0)
         try:
             client.size(_PROBE)
+        except StoreUnavailable:
+            raise
+        except PackError as error:
+            # Without the right to list, Amazon refuses what is not there. A write will tell what else is.
+            _log.info("%s", error)
         finally:
             client.close()
 

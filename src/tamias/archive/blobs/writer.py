@@ -43,7 +43,7 @@ class Appender:
         self._pack_bytes = pack_bytes
         self._writer: PackWriter | None = None
         self._full: list[PackWriter] = []
-        self._broken = False
+        self._broken: TamiasError | None = None
 
     def append(self, record: list[bytes]) -> BlobPlace:
         """Adds a record, given in parts. Not durable yet; after `DiskFull` all is as before."""
@@ -63,14 +63,22 @@ class Appender:
             raise
 
     def sync(self) -> None:
-        """Makes all durable. After a failure only `close` helps: nobody knows what was kept."""
-        if self._broken:
-            raise PackError("a pack could not be made durable; what was appended to it must come again")
+        """Makes all durable. After a failure only `close` helps: nobody knows what was kept.
+
+        Until then the failure is raised again: whoever comes next must know if trying again can help.
+        """
+        if self._broken is not None:
+            raise self._broken
         if self._writer is not None and self._writer.is_open:
             try:
                 self._writer.sync()
+            except TamiasError as error:
+                self._broken = error
+                raise
             except BaseException:
-                self._broken = True
+                self._broken = PackError(
+                    "a pack could not be made durable; what was appended must come again"
+                )
                 raise
 
     def settled(self, needed: Container[UUID] = ()) -> None:
@@ -82,7 +90,7 @@ class Appender:
     def close(self) -> None:
         """Lets go of all packs."""
         done = self._writers()
-        self._full, self._writer, self._broken = [], None, False
+        self._full, self._writer, self._broken = [], None, None
         self._let_go(done)
 
     def _writers(self) -> list[PackWriter]:

@@ -137,7 +137,7 @@ class Worker:
         try:
             await self._visitor.work(held)
         except Exception as error:  # noqa: BLE001 (told by whoever waits for the worker)
-            self._trouble = error
+            self._trouble = self._trouble or error  # the first is the cause of what follows
 
     def _is_full(self) -> bool:
         return self._room() <= self._least_room

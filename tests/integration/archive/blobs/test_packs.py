@@ -15,7 +15,7 @@ import pytest
 from tamias.archive.blobs import LocalPacks, insert_blobs
 from tamias.archive.blobs.check import BlobCheck, rebuild_rows
 from tamias.archive.blobs.collect import collect, recover
-from tamias.archive.blobs.packs import Pack, PackError, PackMissing
+from tamias.archive.blobs.packs import Pack, PackError, PackMissing, StoreUnavailable
 from tamias.archive.blobs.s3 import S3Address, S3Credentials, S3Packs
 from tamias.model.errors import DiskFull
 
@@ -257,6 +257,29 @@ class TestStores:
             store.writer.sync()
         (prepared,) = store.put(body_of(b"body"))
         assert store.reader().read(prepared.sha256) == b"body"
+
+    def test_a_store_that_hides_what_is_missing_can_be_reached(self, loopback, tmp_path):
+        """Without the right to list a bucket, Amazon answers 403 for an object that is not there."""
+        loopback.answers = [403]
+        at_loopback(loopback, tmp_path).probe()
+        loopback.answers = [503] * 4
+        with pytest.raises(StoreUnavailable):
+            at_loopback(loopback, tmp_path).probe()
+
+    def test_a_full_pack_that_cannot_be_sent_says_why_to_all_that_follow(
+        self, loopback, make_store, tmp_path
+    ):
+        store = make_store(at_loopback(loopback, tmp_path), pack_bytes=1000)
+        bodies = [body_of(random.Random(seed).randbytes(2000)) for seed in range(3)]
+        store.writer.prepare(bodies[0])
+        loopback.answers = [503] * 4
+        for body in bodies[1:]:
+            with pytest.raises(StoreUnavailable):
+                store.writer.prepare(body)
+        with pytest.raises(StoreUnavailable):
+            store.writer.sync()
+        for prepared, seed in zip(store.put(*bodies), range(3), strict=True):
+            assert store.reader().read(prepared.sha256) == random.Random(seed).randbytes(2000)
 
     def test_an_object_whose_rows_never_came_is_removed_when_it_is_old(self, loopback, make_store, tmp_path):
         store = make_store(at_loopback(loopback, tmp_path))
