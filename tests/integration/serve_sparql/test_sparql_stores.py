@@ -1,16 +1,23 @@
 """Stores other than the usual one: deleted, damaged, unguarded, and a server that somebody else keeps."""
 
+import os
+import resource
 import shutil
 import socket
 import subprocess
 import sysconfig
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
+from pyoxigraph import Literal, NamedNode, Quad
 
 from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueOptions, options_of, rebuild
 from tamias.crawl.catalogue.errors import StoreAway, StoreError
+from tamias.crawl.catalogue.snapshots import make_store, open_newest
 from tamias.database.locks import is_free
 from tamias.model.errors import ConfigError
 from tamias.settings import ServeSettings
@@ -94,6 +101,74 @@ def test_a_store_that_is_damaged_is_made_anew_on_request(corpus, place):
     damage(place)
     assert rebuild(corpus.database, place) == 1
     assert filled(corpus.database, place) == {"1"}
+
+
+def test_queries_are_answered_while_a_new_store_is_adopted(corpus, place):
+    """They have what was there before or what is there now, and never nothing."""
+    name = corpus.put("http://data.example/a.csv", b"a\n")
+    query = f"SELECT ?n {{ GRAPH <urn:tamias:catalogue:{name}:1> {{ ?v dcat:version ?n }} }}"
+    filled(corpus.database, place)
+    wait_for_the_end(place)
+    with (
+        Catalogue(place) as catalogue,
+        closing(corpus.database.session()) as session,
+        closing(catalogue.refresher(session)) as refresher,
+    ):
+        ended, seen = Event(), []
+
+        def ask():
+            while not ended.is_set():
+                with catalogue.ask(query, "text/csv").content as content:
+                    seen.append(content.read())
+
+        asking = Thread(target=ask)
+        asking.start()
+        refresher.rebuild()
+        ended.set()
+        asking.join()
+        assert set(seen) == {b"n\r\n1\r\n"}
+        assert not (place / "catalogue" / "store.gone").exists()
+
+
+def test_a_store_that_is_being_replaced_is_waited_for(tmp_path):
+    quad = Quad(NamedNode("urn:s"), NamedNode("urn:p"), Literal("1"), NamedNode("urn:g"))
+    (tmp_path / "store.new").mkdir()
+    make_store(tmp_path / "store.new", [quad])
+    with ThreadPoolExecutor(1) as threads:
+        opening = threads.submit(open_newest, tmp_path / "store")
+        assert not wait([opening], timeout=0.5).done
+        (tmp_path / "store.new").rename(tmp_path / "store")
+        with closing(opening.result(30)) as snapshot:
+            assert list(snapshot.store) == [quad]
+
+
+def test_a_keeper_that_was_killed_between_two_stores_goes_on_with_the_new_one(corpus, place):
+    filled(corpus.database, place)
+    wait_for_the_end(place)
+    folder = place / "catalogue"
+    shutil.copytree(folder / "store", folder / "store.new")
+    (folder / "store").rename(folder / "store.gone")
+    with Catalogue(place) as catalogue:
+        assert objects(catalogue) == {"1"}
+    assert not (folder / "store.gone").exists()
+    assert not (folder / "store.new").exists()
+
+
+def test_a_keeper_that_cannot_have_another_process_has_one_later(corpus, place):
+    filled(corpus.database, place)
+    wait_for_the_end(place)
+    with Catalogue(place) as catalogue, ThreadPoolExecutor(1) as threads:
+        pid = catalogue.kept.running().keeper_pid
+        limit = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        # The user's line and file still fit in, but not the two ends of a line to a new process.
+        held = set(map(int, os.listdir(f"/proc/{pid}/fd")))
+        free = [number for number in range(len(held) + 4) if number not in held]
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (free[3], limit[1]))
+        answer = threads.submit(objects, catalogue)
+        assert not wait([answer], timeout=1.5).done
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, limit)
+        assert answer.result(30) == {"1"}
+        assert catalogue.kept.running().keeper_pid == pid
 
 
 def test_a_server_without_a_guard_does_the_same(corpus, place):

@@ -1,6 +1,7 @@
 """A store that has grown by updates is written anew, and has what was written meanwhile."""
 
 import os
+import shutil
 import time
 from contextlib import closing
 
@@ -62,6 +63,27 @@ def test_what_is_written_meanwhile_is_not_lost(writer, tmp_path):
         f"{line[:-2]} <{graph}>" for graph, told in expected.items() for line in told.decode().splitlines()
     ]
     assert content(tmp_path) == sorted(lines)
+
+
+def test_one_that_failed_is_begun_again(writer, tmp_path):
+    """What it had written does not stand in the way of the next."""
+    writer.replace_all({"urn:g": triples(1, "old", 1)})
+    writer.publish()
+    snapshots = tmp_path / "snapshots"
+    whole = snapshots.rename(tmp_path / "elsewhere")
+    snapshots.mkdir()
+    (snapshots / "1").mkdir()  # no store
+    (tmp_path / "next").mkdir()
+    compaction = writer._compaction
+    writer.tend()
+    assert compaction._process is not None
+    assert compaction._process.wait(60) != 0
+    writer.tend()
+    assert not (tmp_path / "next").exists()
+    shutil.rmtree(snapshots)
+    whole.rename(snapshots)
+    until_compacted(writer, tmp_path)
+    assert content(tmp_path) == ['<urn:s0> <urn:p> "1 0 old" <urn:g>']
 
 
 def test_what_is_written_afterwards_is_found(writer, tmp_path):

@@ -40,7 +40,7 @@ class Compaction:
         self._slack = slack
         self._process: subprocess.Popen[bytes] | None = None
         self._looked_at = self._written_at = self._done_at = time.monotonic()
-        shutil.rmtree(folder / NEXT, ignore_errors=True)
+        self._clear()
         self._more = 0
         self.touched: set[str] = set()
         """Graphs that the new store has not as they are now."""
@@ -61,22 +61,30 @@ class Compaction:
         is_time = now - self._written_at > self._quiet_seconds or now - self._done_at > LONGEST_SECONDS
         if is_time and self._is_large():
             self.touched = set()
+            self._clear()
             self._process = subprocess.Popen([sys.executable, "-P", "-m", __spec__.name, str(self._folder)])
 
     def is_done(self) -> bool:
-        """Whether the new store is there. One that failed is forgotten."""
+        """Whether the new store is there. One that failed is forgotten, and begun again when it is time."""
         if self._process is None or self._process.poll() is None:
             return False
         ended, self._process = self._process.returncode, None
         self._done_at = time.monotonic()
+        if ended != 0:
+            self._clear()
+            return False
         self._more = 0
-        return ended == 0
+        return True
 
     def end(self) -> None:
         """Ends one that is under way."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+
+    def _clear(self) -> None:
+        """Takes away what one has left that did not come to its end."""
+        shutil.rmtree(self._folder / NEXT, ignore_errors=True)
 
     def _is_large(self) -> bool:
         loaded = read_loaded(self._folder)

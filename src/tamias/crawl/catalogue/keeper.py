@@ -88,9 +88,15 @@ class _Child:
     """A process of the keeper, and the line to it."""
 
     def __init__(self, work: Callable[[socket.socket], NoReturn]) -> None:
+        """Raises `OSError` where there can be no more processes."""
         self.line, theirs = socket.socketpair()
         keeper = os.getpid()
-        self.pid = os.fork()
+        try:
+            self.pid = os.fork()
+        except OSError:
+            self.line.close()
+            theirs.close()
+            raise
         if self.pid == 0:
             _be_a_child(keeper, theirs, work)
         theirs.close()
@@ -204,10 +210,11 @@ class _QueryProcesses:
             user, files = self._waiting.popleft()
             try:
                 (idle or self._another()).take(user, files, self._seconds)
-            except OSError:  # it has just ended: it is heard of next
-                assert idle is not None
+            except OSError:
                 self._waiting.appendleft((user, files))
-                self._end(idle)
+                if idle is None:  # there can be no other now: it is tried again soon
+                    return
+                self._end(idle)  # it has just ended
 
     def _another(self) -> _QueryProcess:
         process = _QueryProcess(lambda keeper: answer_queries(keeper, self._folder))
@@ -272,10 +279,13 @@ class StoreKeeper:
 
     def _open(self) -> None:
         """Takes the new store if there is a complete one; one of an earlier version is not of use."""
-        new = self._folder / "store.new"
+        new, gone = self._folder / "store.new", self._folder / "store.gone"
+        shutil.rmtree(gone, ignore_errors=True)
         if new.exists():
-            shutil.rmtree(self._store, ignore_errors=True)
+            with suppress(FileNotFoundError):
+                self._store.rename(gone)  # queries wait for the next one: to remove it takes longer
             new.rename(self._store)
+            shutil.rmtree(gone, ignore_errors=True)
         elif self._store.exists() and not is_of_this_format(self._store):
             shutil.rmtree(self._store)
         self._store.mkdir(mode=0o700, exist_ok=True)
@@ -336,7 +346,8 @@ class StoreKeeper:
             self._writer.line.close()
             self._writer = None
             if is_dirty(self._store) and time.monotonic() - self._writer_started > _STOP_SECONDS:
-                self._start_writer()
+                with suppress(OSError):  # then whoever writes next has one started
+                    self._start_writer()
 
     def _stop_writer(self) -> None:
         if self._writer is not None:

@@ -8,6 +8,7 @@ A reader holds the lock beside the snapshot; the writer removes old ones that no
 import gc
 import os
 import shutil
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Final
@@ -25,6 +26,8 @@ _SNAPSHOTS: Final = "snapshots"
 _FORMAT: Final = "format"
 _THIS_FORMAT: Final = "2"
 _DIRTY: Final = "dirty"
+_REPLACED_SECONDS: Final = 5.0
+"""After which a folder that is not there is taken for an empty store."""
 
 
 def make_store(folder: Path, quads: Iterable[Quad]) -> None:
@@ -156,21 +159,51 @@ def newest_mark(folder: Path) -> tuple[int, int]:
 
 def open_newest(folder: Path) -> OpenSnapshot:
     """The newest snapshot; an empty one when there is none. Raises `OSError`."""
-    while number := newest(folder):
-        path = folder / _SNAPSHOTS / str(number)
+    deadline = time.monotonic() + _REPLACED_SECONDS
+    while True:
+        before = _inode(folder)
+        error: Exception | None = None
         try:
-            lock = shared(path.with_suffix(".lock"))
-        except FileNotFoundError:
-            continue  # the whole store has just been replaced
-        if path.exists():  # else it was removed before we held it
-            try:
-                mark = number, path.stat().st_ino
-                return OpenSnapshot(Store.read_only(str(path)), lock, mark)
-            except BaseException:
-                lock.close()
-                raise
+            found = _try_newest(folder)
+        except (OSError, RuntimeError) as raised:
+            found, error = None, raised
+        is_same = before is not None and before == _inode(folder)
+        if is_same or time.monotonic() > deadline:
+            if error is not None:
+                raise error
+            if found is not None:
+                return found
+        elif found is not None:
+            found.close()  # the whole store has just been replaced
+        time.sleep(0.001)
+
+
+def _try_newest(folder: Path) -> OpenSnapshot | None:
+    """None when it was removed before it was held."""
+    number = newest(folder)
+    if number == 0:
+        return OpenSnapshot(Store(), None, (0, 0))
+    path = folder / _SNAPSHOTS / str(number)
+    try:
+        lock = shared(path.with_suffix(".lock"))
+    except FileNotFoundError:
+        return None
+    try:
+        if path.exists():
+            mark = number, path.stat().st_ino
+            return OpenSnapshot(Store.read_only(str(path)), lock, mark)
+    except BaseException:
         lock.close()
-    return OpenSnapshot(Store(), None, (0, 0))
+        raise
+    lock.close()
+    return None
+
+
+def _inode(folder: Path) -> int | None:
+    try:
+        return folder.stat().st_ino
+    except FileNotFoundError:
+        return None
 
 
 def _take_snapshot(store: Store, folder: Path, number: int) -> None:
