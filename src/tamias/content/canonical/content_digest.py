@@ -19,6 +19,7 @@ from tamias.content.canonical.text import CHUNK, Source, found_text, marked_chun
 from tamias.content.canonical.workbooks import opened_workbook
 from tamias.content.containers.directory import members
 from tamias.content.containers.packed import looked_at, unpack
+from tamias.content.containers.workbook_parts import beside_cells
 from tamias.content.formats import TSV, Form, bare_type, form_of
 
 MOST_BYTES = 64 << 20
@@ -157,7 +158,9 @@ def _of_sheets(stored: Stored) -> tuple[bytes, int]:
         found = {name: _rows_of(table) for name, table in sheets.items()}
         above = sum(table.rows_above for table in sheets.values())
     told = sorted((name, rows.digest()) for name, rows in found.items())
-    return _packed(told), max(0, sum(rows.count for rows in found.values()) - above)
+    return _packed([told, beside_cells(stored.source)]), max(
+        0, sum(rows.count for rows in found.values()) - above
+    )
 
 
 def _of_json(stored: Stored) -> tuple[bytes, int]:

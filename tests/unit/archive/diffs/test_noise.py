@@ -357,6 +357,53 @@ def test_a_workbook_is_compared_sheet_by_sheet(judged, make, media_type):
     )
 
 
+def with_members(book, members):
+    with zipfile.ZipFile(io.BytesIO(book)) as archive:
+        return zipped({**{name: archive.read(name) for name in archive.namelist()}, **members})
+
+
+def links(*targets):
+    """The relations of a sheet: links to the outside, and a part that is numbered anew with each saving."""
+    outside = "".join(f'<Relationship TargetMode="External" Id="r{n}" Target="{target}"/>'
+                      for n, target in enumerate(targets))  # fmt: skip
+    inside = f'<Relationship Id="p" Target="../printer{len(outside)}.bin"/>'
+    return f"<Relationships>{outside}{inside}</Relationships>"
+
+
+RELATIONS = "xl/worksheets/_rels/sheet1.xml.rels"
+
+
+@pytest.mark.parametrize(
+    ("member", "old", "new"),
+    [
+        ("xl/media/image1.png", "one", "two"),
+        ("xl/comments1.xml", "one", "two"),
+        ("xl/embeddings/oleObject1.bin", "one", "two"),
+        ("xl/vbaProject.bin", "one", "two"),
+        (RELATIONS, links("http://a.example/"), links("http://b.example/")),
+    ],
+)
+def test_what_a_workbook_has_beside_its_cells_is_content(judged, member, old, new):
+    plain = xlsx({"Prices": PRICES})
+    was, now = with_members(plain, {member: old}), with_members(plain, {member: new})
+    reason, found = judged(was, now, XLSX)
+    assert (reason, found.kind) == (None, DiffKind.MEMBERS)
+
+
+def test_parts_of_a_workbook_that_are_only_numbered_anew_are_noise(judged):
+    plain, targets = xlsx({"Prices": PRICES}), ["http://a/", "http://b/?c&amp;d"]
+    was = with_members(plain, {RELATIONS: links(*targets), "xl/media/image1.png": "a"})
+    now = with_members(plain, {RELATIONS: links(*targets[::-1]), "xl/media/image2.png": "a"})
+    assert judged(was, now, XLSX)[0] == "workbook saved again"
+
+
+def test_more_relations_than_are_read_are_compared_by_their_checksums(judged):
+    plain = xlsx({"Prices": PRICES})
+    many = [f"http://{'x' * 1000}.example/{n}" for n in range(5000)]
+    was, now = (with_members(plain, {RELATIONS: links(*many, last)}) for last in ("http://a/", "http://b/"))
+    assert judged(was, now, XLSX)[0] is None
+
+
 def test_a_sheet_without_rows_is_a_difference_too(judged):
     reason, found = judged(xlsx({"a": PRICES}), xlsx({"a": PRICES, "b": []}), XLSX)
     assert (reason, [(each.sheet, each.what) for each in found.sheets]) == (None, [("b", "added")])
