@@ -125,7 +125,7 @@ class _Repacker:
                 if is_over():
                     break
             write_figure(self._rows, _FIGURE, list(place), self._session.now())
-            if not self._writer.reader.packs.is_elsewhere:  # there each pack costs a request
+            if not self._writer.reader.packs.is_elsewhere:
                 self._free()
             if place != (page[-1].captured_at, page[-1].resource):
                 return False
@@ -168,9 +168,9 @@ class _Repacker:
             self._to_free = to_free
 
     def _free(self) -> None:
-        """Removes what is not used any more, if something was moved; not while a backup copies packs."""
-        if not self._to_free:
-            return
+        """Removes what is not used any more; not while a backup copies packs."""
+        if self._writer.reader.packs.is_elsewhere and not self._to_free:
+            return  # each pack would cost a request
         self._writer.close()
         with opened(self._data / "packs.lock") as lock:
             if try_alone(lock):
