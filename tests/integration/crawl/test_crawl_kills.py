@@ -73,6 +73,17 @@ def test_workers_end_by_themselves_when_their_supervisor_is_killed(tamias, web, 
     tamias.wait_until(lambda: not tamias.in_use(), seconds=10)
 
 
+def test_workers_end_although_nobody_has_read_what_they_told(tamias, site, kill):
+    site.pages |= {f"/{number}": b'<> <#says> "page" .' for number in range(200)}
+    supervisor = tamias.start("crawl", "--allow-private", "--delay", "0.05", *map(site.url, site.pages))
+    tamias.wait_until(lambda: tamias.workers() and len(site.log) > 3)
+    supervisor.send_signal(signal.SIGSTOP)
+    seen = len(site.log)
+    tamias.wait_until(lambda: len(site.log) > seen + 40)  # and the progress of these
+    kill(supervisor.pid)
+    tamias.wait_until(lambda: not tamias.workers(), seconds=30)
+
+
 def fork_server_of(crawl):
     """The process of which the workers of a crawl are forks."""
     children = Path(f"/proc/{crawl.pid}/task/{crawl.pid}/children").read_text().split()

@@ -36,16 +36,16 @@ def wait_for_forks(server, count):
 async def end_of(process):
     """Its exit code."""
     code = await process.wait()
-    process.writer.close()
-    await process.writer.wait_closed()
+    process.close()
+    await asyncio.sleep(0)
     return code
 
 
 def test_a_worker_that_is_told_nothing_ends_in_order(server):
     async def run():
         process = await server.fork()
-        process.writer.write_eof()
-        assert await process.reader.read() == b""
+        process.stdin.close()
+        assert await process.stdout.read() == b""
         return await end_of(process)
 
     assert asyncio.run(run()) == 0
@@ -55,8 +55,8 @@ def test_a_worker_that_cannot_work_says_so_and_ends_with_its_exit_code(server, t
     async def run():
         process = await server.fork()
         plan = {"data": str(tmp_path), "db": "postgresql://nobody@127.0.0.1:1/none", "settings": {}}
-        process.writer.write(json.dumps(plan).encode() + b"\n")
-        told = json.loads((await process.reader.read()).splitlines()[-1])
+        process.stdin.write(json.dumps(plan).encode() + b"\n")
+        told = json.loads((await process.stdout.read()).splitlines()[-1])
         return told, await end_of(process)
 
     told, code = asyncio.run(run())
@@ -86,7 +86,7 @@ def test_the_death_of_the_server_is_that_of_its_workers_and_the_next_one_starts_
         with pytest.raises(ChildProcessError):
             await asked
         second = await server.fork()
-        second.writer.write_eof()
+        second.stdin.close()
         return await end_of(second)
 
     assert asyncio.run(run()) == 0

@@ -1,8 +1,8 @@
 """Worker processes are forks of one process that has imported all they need.
 
 Imports are most of what it takes to start a worker: they are done once for all workers of a program, and
-while its database starts. The server is `python -m MODULE` with a socket as its stdin; each fork gets one of
-its own as stdin and stdout.
+while its database starts. The server is `python -m MODULE` with a socket as its stdin; each fork gets pipes
+of its own as stdin and stdout.
 """
 
 import asyncio
@@ -40,19 +40,33 @@ class _ForkMessage(msgspec.Struct, omit_defaults=True):
 
 
 class WorkerProcess:
-    """A fork: what is written to it is its stdin, what is read its stdout."""
+    """A fork, by its stdin and stdout.
 
-    def __init__(
-        self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ended: asyncio.Future[int]
-    ) -> None:
+    Pipes, not one socket: that would be reset, not ended, when this process is killed with lines unread, and
+    the worker's event loop (uvloop) tells its reader nothing of a reset.
+    """
+
+    def __init__(self, pid: int, ended: asyncio.Future[int]) -> None:
         self._pid = pid
         self._ended = ended
-        self.reader = reader
-        self.writer = writer
+        self.stdin: asyncio.WriteTransport
+        self.stdout = asyncio.StreamReader()
+
+    async def connect(self, stdin: int, stdout: int) -> None:
+        """Takes over our ends of its pipes."""
+        loop = asyncio.get_running_loop()
+        self.stdin, _ = await loop.connect_write_pipe(asyncio.Protocol, os.fdopen(stdin, "wb", 0))
+        reading = asyncio.StreamReaderProtocol(self.stdout)
+        self._reading, _ = await loop.connect_read_pipe(lambda: reading, os.fdopen(stdout, "rb", 0))
 
     async def wait(self) -> int:
         """Its exit code; negative is the signal that ended it."""
         return await asyncio.shield(self._ended)
+
+    def close(self) -> None:
+        """Lets go of its pipes: it learns by that that it is to end."""
+        self.stdin.close()
+        self._reading.close()
 
     def kill(self) -> None:
         """Ends it at once."""
@@ -89,23 +103,29 @@ class ForkServer:
         assert self._socket is not None
         loop = asyncio.get_running_loop()
         loop.add_reader(self._socket, self._hear)
-        ours, theirs = socket.socketpair()
         asked: asyncio.Future[_Forked] = loop.create_future()
-        with theirs:
-            try:
-                socket.send_fds(self._socket, [b"fork"], [theirs.fileno()])
-            except OSError:  # it has just died: heard of as any death
-                ours.close()
-                self._hear()
-                raise ChildProcessError(self._module) from None
-        self._asked.append(asked)
+        (its_stdin, stdin), (stdout, its_stdout) = os.pipe(), os.pipe()
         try:
-            pid, ended = await asked  # it may have ended by now
+            self._ask_for([its_stdin, its_stdout])
+            self._asked.append(asked)
+            process = WorkerProcess(*await asked)  # it may have ended by now
         except BaseException:
-            ours.close()
+            os.close(stdin)
+            os.close(stdout)
             raise
-        reader, writer = await asyncio.open_connection(sock=ours)  # noqa: TID251 (a pair of sockets)
-        return WorkerProcess(pid, reader, writer, ended)
+        await process.connect(stdin, stdout)
+        return process
+
+    def _ask_for(self, pipes: list[int]) -> None:
+        assert self._socket is not None
+        try:
+            socket.send_fds(self._socket, [b"fork"], pipes)
+        except OSError:  # it has just died: heard of as any death
+            self._hear()
+            raise ChildProcessError(self._module) from None
+        finally:
+            for pipe in pipes:
+                os.close(pipe)
 
     def close(self) -> None:
         """Ends it if it has no worker left. It can be started again."""
@@ -179,10 +199,11 @@ def is_fork() -> bool:
                 elif (its := _asked_for(asking)) is None:
                     selector.unregister(asking)
                 elif (pid := _fork()) == 0:
-                    _become_worker(its)
+                    _become_worker(*its)
                     return True
                 else:
-                    os.close(its)
+                    for pipe in its:
+                        os.close(pipe)
                     if pid:
                         selector.register(os.pidfd_open(pid), selectors.EVENT_READ, pid)
                     _say(asking, _ForkMessage(pid or 0))
@@ -194,11 +215,11 @@ def _ended(handle: int, pid: int) -> _ForkMessage:
     return _ForkMessage(pid, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 
-def _asked_for(asking: socket.socket) -> int | None:
-    """The socket of the next fork; none when there will be no more."""
+def _asked_for(asking: socket.socket) -> list[int] | None:
+    """The pipes of the next fork; none when there will be no more."""
     with suppress(ConnectionError):
-        _, descriptors, _, _ = socket.recv_fds(asking, _MESSAGE_BYTES, 1)
-        return descriptors[0] if descriptors else None
+        _, descriptors, _, _ = socket.recv_fds(asking, _MESSAGE_BYTES, 2)
+        return descriptors or None
     return None
 
 
@@ -210,11 +231,11 @@ def _fork() -> int | None:
         return None
 
 
-def _become_worker(its: int) -> None:
+def _become_worker(stdin: int, stdout: int) -> None:
     os.setsid()
-    os.dup2(its, 0)
-    os.dup2(its, 1)
-    os.close(its)
+    for pipe, place in ((stdin, 0), (stdout, 1)):
+        os.dup2(pipe, place)
+        os.close(pipe)
 
 
 def _say(asking: socket.socket, message: _ForkMessage) -> None:

@@ -79,16 +79,13 @@ def _spare_the_collector() -> None:
 
 
 def _at_end_of_stdin(stop: Callable[[], object]) -> None:
-    told = b""
-    with suppress(ConnectionResetError):  # the supervisor was killed, and had not read all that it was told
-        told = os.read(sys.stdin.fileno(), 4096)
-    if not told:
+    if not os.read(sys.stdin.fileno(), 4096):
         asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
         stop()
 
 
 def _tell(progress: Progress) -> None:
-    with suppress(BrokenPipeError, ConnectionResetError):
+    with suppress(BrokenPipeError):
         os.write(sys.stdout.fileno(), msgspec.json.encode(progress) + b"\n")
 
 

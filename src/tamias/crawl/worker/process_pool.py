@@ -128,23 +128,21 @@ class ProcessPool:
             process = await self._server.fork()
         except ChildProcessError:
             return 1
-        process.writer.write(msgspec.json.encode(self._plan(share)) + b"\n")
-        reading = asyncio.create_task(self._read(index, process.reader))
+        process.stdin.write(msgspec.json.encode(self._plan(share)) + b"\n")
+        reading = asyncio.create_task(self._read(index, process.stdout))
         await asyncio.wait([reading, stopping], return_when="FIRST_COMPLETED")
         # How a worker learns that it is to end, also when this process is killed.
-        with suppress(OSError):
-            process.writer.write_eof()
+        process.stdin.close()
         try:
             code = await asyncio.wait_for(process.wait(), None if reading.done() else STOP_SECONDS)
         except TimeoutError:
             process.kill()
             code = await process.wait()
         await reading
-        process.writer.close()
+        process.close()
         return code
 
     async def _read(self, index: int, lines: asyncio.StreamReader) -> None:
-        with suppress(ConnectionError):  # it was killed
-            while line := await lines.readline():
-                with suppress(msgspec.DecodeError):
-                    self._progress[index] = msgspec.json.decode(line, type=Progress)
+        while line := await lines.readline():
+            with suppress(msgspec.DecodeError):
+                self._progress[index] = msgspec.json.decode(line, type=Progress)
