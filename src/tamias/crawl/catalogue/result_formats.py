@@ -4,29 +4,30 @@ from typing import Final
 
 from pyoxigraph import QueryResultsFormat, QueryTriples, RdfFormat
 
+from tamias.content.formats import (
+    CSV,
+    JSON,
+    JSON_LD,
+    N3,
+    NQUADS,
+    NTRIPLES,
+    PLAIN,
+    RDF_XML,
+    TRIG,
+    TSV,
+    TURTLE,
+    XML,
+)
+
 _RESULTS: Final = [
     "application/sparql-results+json",
     "application/sparql-results+xml",
-    "text/csv",
-    "text/tab-separated-values",
-    "application/json",
-    "application/xml",
+    *(CSV, TSV, JSON, XML),
     "text/json",
     "text/xml",
-    "text/plain",
+    PLAIN,
 ]
-_STATEMENTS: Final = [
-    "application/n-triples",
-    "text/turtle",
-    "application/n-quads",
-    "application/trig",
-    "application/rdf+xml",
-    "application/ld+json",
-    "application/json",
-    "application/xml",
-    "text/plain",
-    "text/n3",
-]
+_STATEMENTS: Final = [NTRIPLES, TURTLE, NQUADS, TRIG, RDF_XML, JSON_LD, JSON, XML, PLAIN, N3]
 
 
 def result_format(answer: object, accept: str) -> QueryResultsFormat | RdfFormat | None:
@@ -35,7 +36,7 @@ def result_format(answer: object, accept: str) -> QueryResultsFormat | RdfFormat
         kind = preferred(accept, _STATEMENTS)
         return RdfFormat.from_media_type(kind) if kind else None
     kind = preferred(accept, _RESULTS)
-    if kind == "text/plain":
+    if kind == PLAIN:
         return QueryResultsFormat.TSV
     return QueryResultsFormat.from_media_type(kind) if kind else None
 
