@@ -221,15 +221,17 @@ def kills(place: CommonOptions, kills: int, urls: int, seed: int) -> int:
 )
 @click.option("--links", type=int, default=40, show_default=True, help="Links on each page.")
 @click.option("--workers", type=int, help="Worker processes. [one for each core]")
-@click.option("--peer", "peers", multiple=True, help="Only these peers: scrapy, wget. [all]")
-@click.option("--install-peers", is_flag=True, help="First install Scrapy into a cache folder of its own.")
+@click.option(
+    "--peer", "peers", multiple=True, help="Only these peers: scrapy, wget, wget2, httrack, heritrix. [all]"
+)
+@click.option("--install-peers", is_flag=True, help="First install Scrapy and Heritrix into a cache folder.")
 @click.option("--site", type=click.Path(path_type=Path), help="Keep the site here for the next run.")
 @common
 def crawl(  # noqa: PLR0917 (click passes them by name)
     place: CommonOptions, pages: int, hosts: int, links: int, workers: int | None, peers: tuple[str, ...],
     install_peers: bool, site: Path | None,
 ) -> int:  # fmt: skip
-    """Crawls a static site behind nginx, beside Scrapy and wget.
+    """Crawls a static site behind nginx, beside Scrapy, wget, wget2, HTTrack and Heritrix.
 
     Example: python -m benchmarks crawl --pages 2000 --hosts 50
     """
@@ -242,6 +244,38 @@ def crawl(  # noqa: PLR0917 (click passes them by name)
         place,
         run(pages, hosts, links, workers, peers=peers or tuple(known.PEERS), data=site, out=_out(place)),
     )
+
+
+@command.command()
+@click.option("--runs", type=int, default=3, show_default=True, help="Runs of each comparison.")
+@click.option("--pages", type=int, multiple=True, help="Sizes of the static site. [3,000 and 20,000]")
+@click.option("--nodes", type=int, default=40, show_default=True, help="Hosts of the web of small documents.")
+@click.option(
+    "--histories",
+    type=click.Path(path_type=Path, exists=True),
+    help="Real histories, as for 'archive'. [made]",
+)
+@click.option("--install-peers", is_flag=True, help="First install them into a cache folder of their own.")
+@click.option("-o", "--output", "page", type=click.Path(path_type=Path), help="Write the page to this file.")
+@common
+def report(
+    place: CommonOptions, runs: int, pages: tuple[int, ...], nodes: int, histories: Path | None,
+    install_peers: bool, page: Path | None,
+) -> int:  # fmt: skip
+    """Every peer in one run, as ratios with their spread, on one page: docs/benchmarks/report.md.
+
+    Example: python -m benchmarks report --runs 1 --pages 500 --nodes 5
+    """
+    from benchmarks.report import ReportOptions, run
+
+    options = ReportOptions(
+        runs=runs,
+        nodes=nodes,
+        histories=histories,
+        install=install_peers,
+        **({"pages": pages} if pages else {}),
+    )
+    return _print_report(place, run(options, page, _repeated(sys.argv[1:]), _out(place)))
 
 
 @command.command()

@@ -1,11 +1,11 @@
-"""Real histories through the archive and a repack, beside git, borg, zstd file by file and zstd over all."""
+"""Real histories through the archive and a repack, beside git, borg, restic and zstd."""
 
 import os
 import shutil
 import subprocess
 import tarfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from hashlib import sha1, sha256
@@ -60,7 +60,10 @@ def run_histories(place: Path | None, out: Out = print) -> dict[str, Any]:
     missing = skipped_program("git", "git")
     if missing:
         raise SystemExit(f"git: {missing.reason}")
-    no_borg = skipped_program("borg", "borgbackup")
+    absent = [
+        each for each in (skipped_program("borg", "borgbackup"), skipped_program("restic", "restic")) if each
+    ]
+    backups = {name: run for name, run in _BACKUPS.items() if name not in {each.name for each in absent}}
     with TemporaryDirectory(prefix="tamias-bench-") as name:
         folder = Path(name)
         histories = _histories(place, folder / "histories")
@@ -78,9 +81,9 @@ def run_histories(place: Path | None, out: Out = print) -> dict[str, Any]:
                     "git ms",
                 )
             )
-            rows = [_measured(each, session, folder, no_borg is None, out) for each in histories]
-    if no_borg:
-        out(f"borg: skipped, {no_borg.reason}")
+            rows = [_measured(each, session, folder, backups, out) for each in histories]
+    for each in absent:
+        out(f"{each.name}: skipped, {each.reason}")
     return {"histories": msgspec.to_builtins(rows), **report_targets(_targets(rows, out), out)}
 
 
@@ -107,15 +110,17 @@ def _versions(folder: Path) -> list[Path]:
     return list({sha256(path.read_bytes()).digest(): path for path in reversed(files)}.values())[::-1]
 
 
-def _measured(history: History, session: Session, folder: Path, has_borg: bool, out: Out) -> HistoryFigures:
+def _measured(
+    history: History, session: Session, folder: Path, backups: "Mapping[str, Backup]", out: Out
+) -> HistoryFigures:
     name, files = history
     row = _archived(session, folder / "blobs", name, files)
     _git(folder / "git", files, row)
     row.others["zstd -3, file by file"] = per_file(files, folder / "peer").stored
     shutil.rmtree(folder / "peer")
-    if has_borg:
-        row.others["borg"] = _borg(folder / "borg", files)
-        shutil.rmtree(folder / "borg")
+    for backup, commands in backups.items():
+        row.others[backup] = _backed_up(commands, folder / backup, files)
+        shutil.rmtree(folder / backup)
     row.others["zstd -19 --long over all"] = _solid(files)
     shutil.rmtree(folder / "blobs")
     shutil.rmtree(folder / "git")
@@ -209,14 +214,26 @@ def _commit(number: int, path: Path) -> bytes:
     return who + b"data 0\n\nM 100644 inline file\ndata %d\n%s\n" % (len(body), body)
 
 
-def _borg(folder: Path, files: Sequence[Path]) -> int:
-    """All versions in one archive, which shares chunks among them."""
-    store = folder / "store"
+def _borg(store: str, files: list[str]) -> list[list[str]]:
+    """Making a store, then one archive of all versions, which share chunks."""
+    keep = ["borg", "create", f"--compression=zstd,{LEVEL}", f"{store}::all", *files]
+    return [["borg", "init", "--encryption=none", store], keep]
+
+
+def _restic(store: str, files: list[str]) -> list[list[str]]:
+    keep = ["restic", "backup", "--quiet", "--compression", "max", "--repo", store, *files]
+    return [["restic", "init", "--repository-version", "2", "--repo", store], keep]
+
+
+Backup = Callable[[str, list[str]], list[list[str]]]
+_BACKUPS: dict[str, Backup] = {"borg": _borg, "restic": _restic}
+
+
+def _backed_up(commands: Backup, folder: Path, files: Sequence[Path]) -> int:
     folder.mkdir()
-    words = {**os.environ, "HOME": str(folder)}
-    make = ["borg", "init", "--encryption=none", str(store)]
-    keep = ["borg", "create", f"--compression=zstd,{LEVEL}", f"{store}::all", *map(str, files)]
-    for command in (make, keep):
+    store, cache = folder / "store", {"HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+    words = {**os.environ, **cache, "RESTIC_PASSWORD": "bench"}
+    for command in commands(str(store), list(map(str, files))):
         subprocess.run(command, check=True, env=words, timeout=_SECONDS, capture_output=True)
     return sum(path.stat().st_size for path in store.rglob("*") if path.is_file())
 

@@ -1,6 +1,7 @@
 """The other crawlers: where they are, how they are called, or why they are left out.
 
-Scrapy is an extra. It is used from this environment or from one of its own that `install_peers` makes.
+Scrapy is an extra. It is used from this environment or from one of its own that `install_peers` makes; so is
+Heritrix, which comes from Maven.
 """
 
 import os
@@ -8,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import venv
+import zipfile
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,13 +17,15 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.measuring.measure import last_line
-from benchmarks.measuring.peers import Skipped
+from benchmarks.measuring.peers import Skipped, skipped_program
+from benchmarks.measuring.ports import free_ports
 from tamias.model.errors import TamiasError
 
 SPIDER = Path(__file__).with_name("spider.pyw")
 SCRAPY_LOOP = ("-s", "ASYNCIO_EVENT_LOOP=uvloop.Loop")
 """Scrapy starts the event loop before it reads the spider, so the spider cannot choose it."""
 SCRAPY_NEEDS = ("scrapy>=2.13", "uvloop>=0.21", "selectolax>=1.0")
+HERITRIX = "3.5.0"
 VERSION_SECONDS = 60
 INSTALL_SECONDS = 900
 
@@ -54,6 +58,7 @@ def install_peers(cache: Path | None = None) -> Path:
         )
     if done.returncode != 0:
         raise TamiasError(f"Scrapy could not be installed in {folder}: {last_line(log)}")
+    _install_heritrix(folder)
     return folder
 
 
@@ -96,6 +101,97 @@ def wget(seed: str, folder: Path) -> Contender | Skipped:
     )
 
 
+def wget2(seed: str, folder: Path) -> Contender | Skipped:
+    """The successor of wget, several at once."""
+    if absent := skipped_program("wget2", "wget2"):
+        return absent
+    options = ["--quiet", "--recursive", "--level=0", "--span-hosts", "--no-config", "--tries=2"]
+    return Contender(
+        name="wget2",
+        version=first_line(["wget2", "--version"]),
+        command=["wget2", *options, "--max-threads=16", f"--directory-prefix={folder / 'files'}", seed],
+        terms="16 at once; robots on; writes files",
+    )
+
+
+def httrack(seed: str, folder: Path) -> Contender | Skipped:
+    """HTTrack, which rewrites links so that the copy can be browsed."""
+    if absent := skipped_program("httrack", "httrack"):
+        return absent
+    limits = ["--disable-security-limits", "--max-rate=0", "--connection-per-second=0", "--sockets=16"]
+    return Contender(
+        name="httrack",
+        version=first_line(["httrack", "--version"]),
+        command=["httrack", seed, "-O", str(folder / "files"), "--quiet", "--go-everywhere", *limits],
+        terms="16 at once; robots on; writes files, with links rewritten",
+    )
+
+
+def heritrix(seed: str, folder: Path, cache: Path | None = None) -> Contender | Skipped:
+    """Heritrix with its own profile, without delay and on every host."""
+    home = (cache or cache_folder()) / f"heritrix-{HERITRIX}"
+    if shutil.which("java") is None or not home.is_dir():
+        return Skipped("heritrix", "it is not installed; --install-peers gets it with Maven; it needs Java")
+    job = folder / "jobs" / "bench"
+    job.mkdir(parents=True)
+    (job / "crawler-beans.cxml").write_text(_heritrix_job(home, seed), encoding="utf-8")
+    java = [
+        "java",
+        "-Xmx1g",
+        f"-Dheritrix.home={home}",
+        "-cp",
+        f"{home}/lib/*",
+        "org.archive.crawler.Heritrix",
+    ]
+    interface = ["--web-admin", "bench:bench", "--web-port", str(free_ports(1)[0])]
+    return Contender(
+        name="heritrix",
+        version=f"Heritrix {HERITRIX}",
+        command=[*java, *interface, "--jobs-dir", str(folder / "jobs"), "--run-job", "bench"],
+        terms="100 threads, no delay, one at a time to each host; robots on; writes WARC",
+    )
+
+
+def _heritrix_job(home: Path, seed: str) -> str:
+    """The profile that it comes with, with our seed, any host in scope, and no delay."""
+    with zipfile.ZipFile(home / "lib" / f"heritrix-engine-{HERITRIX}.jar") as engine:
+        profile = engine.read("org/archive/crawler/restlet/profile-crawler-beans.cxml").decode()
+    changed = (
+        ("http://example.example/example", seed),
+        ("deciderules.RejectDecideRule", "deciderules.AcceptDecideRule"),
+        ("metadata.jobName=basic", "metadata.jobName=bench\n" + "\n".join(_HERITRIX_OVERRIDES)),
+        ("ENTER_AN_URL_WITH_YOUR_CONTACT_INFO_HERE_FOR_WEBMASTERS_AFFECTED_BY_YOUR_CRAWL", seed),
+    )
+    for old, new in changed:
+        profile = profile.replace(old, new, 1)
+    return profile
+
+
+_HERITRIX_OVERRIDES = (
+    "crawlController.maxToeThreads=100",
+    "disposition.delayFactor=0.0",
+    "disposition.minDelayMs=0",
+    "disposition.maxDelayMs=0",
+    "extractorHtml.extractJavascript=false",
+)
+
+
+def _install_heritrix(cache: Path) -> None:
+    """From Maven, where there is one; the crawler is left out where there is none."""
+    maven = shutil.which("mvn")
+    if maven is None:
+        return
+    named = f"org.archive.heritrix:heritrix:{HERITRIX}:zip:dist"
+    into = [f"-Dartifact={named}", f"-DoutputDirectory={cache}", "-Dmdep.useBaseVersion=true"]
+    command = [maven, "--quiet", "--batch-mode", "dependency:copy", *into]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, timeout=INSTALL_SECONDS, check=False)
+    packed = cache / f"heritrix-{HERITRIX}-dist.zip"
+    if done.returncode == 0 and packed.exists():
+        with zipfile.ZipFile(packed) as archive:
+            archive.extractall(cache)
+        packed.unlink()
+
+
 def first_line(command: list[str]) -> str:
     """What a program says of its version."""
     done = subprocess.run(
@@ -104,4 +200,10 @@ def first_line(command: list[str]) -> str:
     return (done.stdout.decode(errors="replace").strip().splitlines() or ["version unknown"])[0]
 
 
-PEERS: dict[str, Callable[[str, Path], Contender | Skipped]] = {"scrapy": scrapy, "wget": wget}
+PEERS: dict[str, Callable[[str, Path], Contender | Skipped]] = {
+    "scrapy": scrapy,
+    "wget": wget,
+    "wget2": wget2,
+    "httrack": httrack,
+    "heritrix": heritrix,
+}

@@ -281,7 +281,7 @@ def test_a_peer_that_is_absent_is_skipped_with_a_reason(monkeypatch, tmp_path):
 
 def test_an_unknown_peer_is_wrong_usage():
     with pytest.raises(UsageError, match="heritrix"):
-        run(peers=["heritrix"])
+        run(peers=["netcrawler"])
 
 
 def ask(authority, path):
