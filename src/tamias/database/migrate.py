@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tamias.database.embedded.binaries import OLDEST_MAJOR
+from tamias.database.sql import commands
 from tamias.model.errors import DatabaseError, DataMissing, SchemaTooNew
 
 if TYPE_CHECKING:  # the keeper has no other need of it, and it takes long to load
@@ -63,7 +64,9 @@ def migrate(
         for step in steps:
             if step.number <= version:
                 continue
-            connection.execute(step.text.encode())
+            # One after another: Citus tells its nodes the whole text that it was sent.
+            for command in commands(step.text):
+                connection.execute(command.encode())
         connection.execute("UPDATE meta SET schema_version = %s", [steps[-1].number])
         if not chosen:
             connection.execute("UPDATE meta SET buckets = %s, made_at = now()", [buckets])

@@ -1,12 +1,15 @@
 """SQL lives in `.sql` files: one named block for each statement, with a line that says what it is for."""
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 
 import msgspec
 
 _HEADING = re.compile(r"^-- name: (\w+)\n((?:-- .*\n)+)", re.MULTILINE)
+
+_PIECE = re.compile(r"--[^\n]*|'[^']*'|\"[^\"]*\"|(\$\w*\$).*?\1|[^-'\"$;]+|;|.", re.DOTALL)
 
 
 class SqlStatement(msgspec.Struct, frozen=True):
@@ -32,6 +35,22 @@ def statements(package: str, filename: str) -> dict[str, SqlStatement]:
         )
         for heading, end in zip(headings, ends, strict=True)
     }
+
+
+def commands(text: str) -> Iterator[str]:
+    """The statements of a text, each by itself, without the comments between them.
+
+    >>> list(commands("CREATE TABLE a (b text DEFAULT ';'); -- one; two\\nDO $$ BEGIN; END $$;"))
+    ["CREATE TABLE a (b text DEFAULT ';')", 'DO $$ BEGIN; END $$']
+    """
+    found = ""
+    for piece in (match[0] for match in _PIECE.finditer(text + ";")):
+        if piece == ";":
+            if found.strip():
+                yield found.strip()
+            found = ""
+        elif not piece.startswith("--"):
+            found += piece
 
 
 def _purpose(comments: str) -> str:

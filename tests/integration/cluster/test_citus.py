@@ -4,9 +4,15 @@ import json
 import os
 import urllib.request
 from contextlib import closing
+from pathlib import Path
 
 import psycopg
 import pytest
+
+from tamias.database.citus import distribute
+from tamias.database.connect import Database
+from tamias.database.migrate import migrate
+from tamias.database.months import divide_months
 
 HOSTS = 6
 PAGES = 5
@@ -17,6 +23,18 @@ CREATE FUNCTION score_url(u known_url) RETURNS float8 LANGUAGE sql AS $$ SELECT 
 READING = """
 CREATE FUNCTION score_url(u known_url) RETURNS float8 LANGUAGE plpgsql AS $$
 BEGIN RETURN (SELECT count(*) FROM frontier_urls WHERE frontier_urls.host = (u).host) / 100.0; END $$;
+"""
+_CAPTURE = """
+INSERT INTO capture (bucket, capture, qid, crawl, uid, started_at, ended_at, outcome, depth, url, reason,
+                     worker, agent)
+SELECT mod(n, 16), ({id} || lpad(to_hex(n), 20, '0'))::uuid, n, 1, n, n, n, 1, 0, 'http://a.example/' || n,
+       '', 'w', 'a'
+FROM generate_series(1, {count}) AS n"""
+OLD_CAPTURES = _CAPTURE.format(id="'019400000000'", count=1000)
+LATER_CAPTURES = _CAPTURE.format(id="lpad(to_hex(%s::int8), 12, '0')", count=64)
+SHARD_FILES = b"""
+SELECT shardid, result FROM run_command_on_shards('tamias.%s', 'SELECT pg_relation_filenode(''%%s'')')
+ORDER BY shardid
 """
 ROWS = {
     "url": "SELECT url, crawl, status, depth, fails, due = 9223372036854775807 FROM url",
@@ -284,3 +302,31 @@ def answer(url):
         return error.code, error.read()
     except OSError:
         return 0, b""
+
+
+def test_captures_of_an_older_cluster_are_divided_by_month_where_they_are(citus, at, database_of, table):
+    """The table of every shard becomes its first part; the last part is divided on every node."""
+    url = database_of("older")
+    with closing(psycopg.connect(url, autocommit=True)) as connection:
+        migrate(connection, create=True, buckets=int(BUCKETS), upto=43)
+        connection.execute("SET search_path = tamias, public")
+    with closing(Database(Path(), url, upto=43)) as old, closing(old.session()) as session:
+        distribute(session, 8)
+        session.transact(lambda cursor: cursor.execute(OLD_CAPTURES))
+        before = session.fetch_all(b"SELECT bucket, capture, url FROM capture ORDER BY 1, 2")
+        files = session.fetch_all(SHARD_FILES % b"capture")
+    months = at("older", url)
+    done(months.run("stats"))
+    with closing(Database(Path(), url)) as new, closing(new.session()) as session:
+        assert session.fetch_all(b"SELECT bucket, capture, url FROM capture ORDER BY 1, 2") == before
+        assert session.fetch_all(SHARD_FILES % b"capture_first") == files
+        start = session.now() + 40 * 86_400_000
+        session.now = lambda: start
+        assert divide_months(session) is not None
+        session.transact(lambda cursor: cursor.execute(LATER_CAPTURES, [start]))
+        parts = session.fetch_all(
+            b"SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'tamias.capture'::regclass"
+        )
+        spread = {part: session.fetch_all(f"SELECT count(*) FROM {part}".encode())[0][0] for (part,) in parts}
+    assert sorted(spread.values()) == [0, 64, len(before)]
+    table.append(f"{'Citus: captures by month':<28}{len(before)} rows kept in {len(files)} shards: {spread}")

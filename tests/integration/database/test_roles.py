@@ -126,7 +126,7 @@ def tables(ask, session):
     found = ask(
         session,
         "SELECT relname::text FROM pg_class"
-        " WHERE relnamespace = 'tamias'::regnamespace AND relkind IN ('r', 'p', 'v')",
+        " WHERE relnamespace = 'tamias'::regnamespace AND relkind IN ('r', 'p', 'v') AND NOT relispartition",
     )
     return {name for (name,) in found}
 

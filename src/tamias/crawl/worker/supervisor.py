@@ -29,6 +29,7 @@ from tamias.crawl.worker.process_pool import ProcessPool
 from tamias.crawl.worker.wiring import WorkerPlan
 from tamias.crawl.worker.worker import Progress
 from tamias.database.connect import Database
+from tamias.database.months import divide_months
 from tamias.database.threads import SessionThread
 from tamias.frontier.due.unreachable import deferred
 from tamias.frontier.service.state import WATCH
@@ -160,6 +161,7 @@ class Supervisor:
         """Makes the seeds known, and puts right what an earlier run left. Returns how many were new."""
         items = self._seeds = seed_items(self._settings, seeds, self._crawl)
         recover(self._database, self._session, self._frontier, self._data)
+        divide_months(self._session)
         self._frontier.resume_deferred()
         if self._continuing is not None:
             self._continuing.open()

@@ -6,7 +6,8 @@
 -- mean nothing in another database: such columns take their default there.
 WITH RECURSIVE depth (relation, steps) AS (
     SELECT pg_class.oid, 0 FROM pg_class
-    WHERE pg_class.relnamespace = 'tamias'::regnamespace AND pg_class.relkind = 'r'
+    WHERE pg_class.relnamespace = 'tamias'::regnamespace AND pg_class.relkind IN ('r', 'p')
+      AND NOT pg_class.relispartition
     UNION ALL
     SELECT pg_constraint.conrelid, depth.steps + 1 FROM depth
     JOIN pg_constraint ON pg_constraint.confrelid = depth.relation AND pg_constraint.contype = 'f'

@@ -37,7 +37,7 @@ def _save(cursor: Cursor, folder: Path, name: str, columns: tuple[str, ...]) -> 
     with (
         path.open("wb") as file,
         zstandard.ZstdCompressor(level=_LEVEL).stream_writer(file) as packed,
-        cursor.copy(_statement("COPY {} ({}) TO STDOUT", name, columns)) as copy,
+        cursor.copy(_statement("COPY (SELECT {1} FROM {0}) TO STDOUT", name, columns)) as copy,
     ):
         for piece in copy:
             rows += bytes(piece).count(b"\n")

@@ -1,0 +1,139 @@
+"""Captures by month: a table that was there becomes the first part as it is; the last is divided in time."""
+
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from tamias.database.connect import Database
+from tamias.database.migrate import migrate
+from tamias.database.months import divide_months, first_id, next_month
+
+BEFORE = 43
+"""The schema that had one table of captures."""
+PUT = """
+INSERT INTO capture (bucket, capture, qid, crawl, uid, started_at, ended_at, outcome, depth, url, reason,
+                     worker, agent)
+SELECT %(bucket)s, id, 1, 1, row_number() OVER (), 1, 2, 1, 0, 'http://a.example/' || id, '', 'w', 'a'
+FROM unnest(%(ids)s::uuid[]) AS id"""
+FILES = "SELECT relname, relfilenode FROM pg_class WHERE relname = ANY(%s)"
+PARTS = """
+SELECT part.relname::text FROM pg_inherits JOIN pg_class AS part ON part.oid = inhrelid
+WHERE inhparent = 'tamias.capture'::regclass ORDER BY 1"""
+
+
+@pytest.fixture
+def empty(administrator):
+    """A connection to an empty database."""
+    name = "months"
+    with psycopg.connect(**administrator, autocommit=True) as boss:
+        boss.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        place = {**administrator, "dbname": name, "options": "-c search_path=tamias,public"}
+        with psycopg.connect(**place, autocommit=True) as connection:
+            yield connection
+        boss.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture
+def database(empty, administrator):
+    """A new database as Tamias opens it."""
+    where = f"host={administrator['host']}&port={administrator['port']}"
+    with closing(
+        Database(Path(), f"postgresql://{administrator['user']}@/{empty.info.dbname}?{where}")
+    ) as made:
+        yield made
+
+
+def ids(moment, count=3):
+    return [UUID(int=first_id(moment).int + number) for number in range(count)]
+
+
+def put(connection, moment, count=3):
+    made = ids(moment, count)
+    connection.execute(PUT, {"bucket": 0, "ids": made})
+    return made
+
+
+def placed(connection):
+    """Which ids are in which part."""
+    found = {}
+    for part, name in connection.execute(
+        "SELECT tableoid::regclass::text, capture FROM capture ORDER BY capture"
+    ):
+        found.setdefault(part, []).append(name)
+    return found
+
+
+def test_the_table_of_an_old_database_becomes_the_first_part_without_being_written_anew(empty):
+    migrate(empty, create=True, buckets=1, upto=BEFORE)
+    made = put(empty, datetime(2024, 5, 1, tzinfo=UTC), 2000) + put(empty, datetime.now(UTC), 2000)
+    rows = empty.execute("SELECT * FROM capture ORDER BY capture").fetchall()
+    before = dict(
+        empty.execute(FILES, [["capture", "capture_pkey", "capture_url", "capture_trouble"]]).fetchall()
+    )
+    migrate(empty, create=False, buckets=1)
+    names = ["capture_first", "capture_first_pkey", "capture_first_url", "capture_first_trouble"]
+    after = dict(empty.execute(FILES, [names]).fetchall())
+    assert {name.replace("_first", ""): file for name, file in after.items()} == before
+    assert empty.execute("SELECT * FROM capture ORDER BY capture").fetchall() == rows
+    assert placed(empty) == {"capture_first": made}
+    # The indexes that were there are those of the part: no second ones were made.
+    count = "SELECT count(*) FROM pg_index WHERE indrelid = 'capture_first'::regclass"
+    assert empty.execute(count).fetchone() == (3,)
+
+
+def test_captures_of_a_month_to_come_go_to_a_part_of_their_own(database, monkeypatch):
+    now = datetime.now(UTC)
+    months = [next_month(now + timedelta(days=7))]
+    for _ in range(3):
+        months.append(next_month(months[-1]))
+    with closing(database.session()) as session:
+        made = session.transact(lambda cursor: put(cursor, now) + put(cursor, months[0]))
+        assert divide_months(session) is None, "there is time"
+        monkeypatch.setattr(session, "now", lambda: round(months[0].timestamp() * 1000) + 86_400_000)
+        assert divide_months(session) == f"capture_{months[1]:%Y_%m}"
+        assert divide_months(session) is None, "it is done"
+        # Nobody divided for some months: the rows of all of them are in one part, and none was refused.
+        late = session.transact(lambda cursor: [put(cursor, month) for month in months[1:]])
+        monkeypatch.setattr(session, "now", lambda: round(months[3].timestamp() * 1000))
+        following = next_month(months[3])
+        assert divide_months(session) == f"capture_{following:%Y_%m}"
+        last = session.transact(lambda cursor: put(cursor, following))
+        found = session.transact(placed)
+    assert found == {
+        "capture_first": made[:3],
+        f"capture_{months[0]:%Y_%m}": made[3:],
+        f"capture_{months[1]:%Y_%m}": [name for each in late for name in each],
+        f"capture_{following:%Y_%m}": last,
+    }
+
+
+def test_a_time_is_looked_for_in_its_own_month_alone(database, monkeypatch):
+    start = next_month(datetime.now(UTC) + timedelta(days=7))
+    with closing(database.session()) as session:
+        monkeypatch.setattr(session, "now", lambda: round(start.timestamp() * 1000))
+        divide_months(session)
+        asked = {"first": first_id(start), "last": first_id(start + timedelta(days=1))}
+        plan = session.fetch_all(
+            b"EXPLAIN SELECT FROM capture WHERE bucket = 0 AND capture >= %(first)s AND capture < %(last)s",
+            asked,
+        )
+    read = " ".join(line for (line,) in plan)
+    assert f"capture_{start:%Y_%m}" in read
+    assert "capture_first" not in read
+
+
+def test_who_reads_all_captures_is_not_disturbed_and_the_division_waits(database, monkeypatch):
+    start = next_month(datetime.now(UTC) + timedelta(days=7))
+    with closing(database.session()) as session, closing(database.session()) as reader:
+        monkeypatch.setattr(session, "now", lambda: round(start.timestamp() * 1000))
+        session.transact(lambda cursor: put(cursor, start))
+        reading = reader.rows(b"SELECT capture FROM capture ORDER BY capture", at_once=1)
+        first = next(reading)
+        assert divide_months(session) is None
+        assert [first, *reading] == [(name,) for name in ids(start)]
+        assert divide_months(session) is not None
