@@ -111,15 +111,15 @@ FROM (SELECT queue.crawl, count(*)::int8 AS queues, sum(queue.known)::int8 AS kn
 JOIN crawl ON crawl.crawl = sums.crawl ORDER BY crawl.name
 
 -- name: queues
--- The queues with most to do.
-SELECT host.hkey, crawl.name, queue.known, queue.open, queue.active, queue.next_due, host.ready_at, host.blocked_until,
+-- The queues with most to do. They are chosen before anything is joined.
+SELECT host.hkey, crawl.name, most.known, most.open, most.active, most.next_due, host.ready_at, host.blocked_until,
        host.delay_ms, host.token IS NOT NULL AND host.lease_end > %(now)b::int8, lane.tags
-FROM queue
-JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = queue.qid
-JOIN crawl ON crawl.crawl = queue.crawl
-JOIN lane ON lane.lane = queue.lane
-WHERE queue.bucket = %(bucket)b::int2
-ORDER BY queue.open DESC, host.hkey, crawl.name LIMIT %(limit)b::int4
+FROM (SELECT queue.* FROM queue WHERE queue.bucket = %(bucket)b::int2
+      ORDER BY queue.open DESC, queue.qid, queue.crawl, queue.lane LIMIT %(limit)b::int4) AS most
+JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = most.qid
+JOIN crawl ON crawl.crawl = most.crawl
+JOIN lane ON lane.lane = most.lane
+ORDER BY most.open DESC, host.hkey, crawl.name
 
 -- name: blocks
 -- Hosts that are left in peace for now.
@@ -128,11 +128,11 @@ WHERE host.bucket = %(bucket)b::int2 AND host.blocked_until > %(now)b::int8
 ORDER BY host.blocked_until DESC, host.hkey LIMIT %(limit)b::int4
 
 -- name: tags
--- Tags of URLs, of so many URLs at most.
-SELECT tagged.tag, count(*)::int8
-FROM (SELECT unnest(few.tags) AS tag
-      FROM (SELECT url.tags FROM url WHERE url.bucket = %(bucket)b::int2 AND url.tags IS NOT NULL
-            LIMIT %(most)b::int4) AS few) AS tagged
+-- Tags of URLs: all URLs of a queue have those of its lane.
+SELECT tagged.tag, sum(queue.known)::int8
+FROM queue JOIN lane ON lane.lane = queue.lane
+CROSS JOIN LATERAL unnest(lane.tags) AS tagged (tag)
+WHERE queue.bucket = %(bucket)b::int2 AND queue.lane <> 0
 GROUP BY tagged.tag ORDER BY 2 DESC, 1 LIMIT 50
 
 -- name: portals

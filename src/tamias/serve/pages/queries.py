@@ -1,5 +1,6 @@
 """How pages ask the database; and what is asked for so often that an answer may be some seconds old."""
 
+import asyncio
 import re
 import time
 from collections.abc import Callable
@@ -16,8 +17,10 @@ from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
 T = TypeVar("T")
+PART = 5
+"""Figures are remembered so many times as long as they took."""
 SQL = statements("tamias.serve.pages", "pages.sql")
-_kept: WeakKeyDictionary[Service, dict[str, tuple[float, Any]]] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[Service, dict[str, tuple[float, asyncio.Future[Any]]]] = WeakKeyDictionary()
 
 
 def rows(db: ServiceSession, name: str, **asked: Any) -> list[tuple[Any, ...]]:
@@ -41,14 +44,26 @@ def place_of_host(db: ServiceSession, name: str) -> dict[str, int] | None:
 
 
 async def lately(service: Service, name: str, seconds: float, work: Callable[[ServiceSession], T]) -> T:
-    """What the work gave at most so many seconds ago, or gives now."""
+    """What the work gave at most so many seconds ago, or gives now; all who ask meanwhile wait for the same.
+
+    Work that takes long is remembered longer, so that it never takes more than a small part of the database.
+    """
     kept = _kept.setdefault(service, {})
-    until, value = kept.get(name, (0.0, None))
-    if until < time.monotonic():
-        value = await service.pool.run(work)
-        kept[name] = time.monotonic() + seconds, value
-    found: T = value
-    return found
+    until, found = kept.get(name, (0.0, None))
+    if found is None or (found.done() and (until < time.monotonic() or _failed(found))):
+        began = time.monotonic()
+        found = asyncio.ensure_future(service.pool.run(work))
+        kept[name] = began + seconds, found
+        value: T = await asyncio.shield(found)
+        spent = time.monotonic() - began
+        kept[name] = began + spent + max(seconds, PART * spent), found
+        return value
+    shared: T = await asyncio.shield(found)
+    return shared
+
+
+def _failed(found: asyncio.Future[Any]) -> bool:
+    return found.cancelled() or found.exception() is not None
 
 
 _ID = re.compile(r"[0-9a-f]{24}")

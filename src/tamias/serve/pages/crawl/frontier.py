@@ -16,7 +16,6 @@ from tamias.serve.service import Service
 
 MOST_QUEUES = 100
 MOST_BLOCKS = 100
-MOST_TAGGED = 20_000
 _SECONDS = 3.0
 _LATEST_TOLD = 253_402_300_799_000
 """The year 9999: what is due later is due never."""
@@ -82,7 +81,6 @@ class FrontierView(msgspec.Struct, frozen=True, kw_only=True):
     blocks: list[Block]
     lists: list[BlockListCount]
     tags: list[Tag]
-    """Of so many URLs at most."""
     troubles: list[HostTrouble]
 
 
@@ -153,7 +151,7 @@ def _state(*, leased: bool, active: bool, blocked: bool, waiting: int, due: bool
 
 def _tags(db: ServiceSession) -> list[Tag]:
     counts: dict[str, int] = {}
-    for tag, n in rows_of_buckets(db, "tags", most=MOST_TAGGED):
+    for tag, n in rows_of_buckets(db, "tags"):
         counts[tag] = counts.get(tag, 0) + n
     return [Tag(*each) for each in sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:50]]
 
