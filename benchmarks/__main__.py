@@ -113,6 +113,21 @@ def frontier(
 
 
 @command.command()
+@click.option("--size", type=int, default=1_000_000, show_default=True, help="URLs in the table.")
+@click.option("--finished", type=int, default=300_000, show_default=True, help="URLs that are finished.")
+@click.option("--hosts", type=int, default=10_000, show_default=True, help="Hosts that they are on.")
+@common
+def finishing(place: CommonOptions, size: int, finished: int, hosts: int) -> int:
+    """What a finished URL costs the table of URLs, in the shapes that the table could have.
+
+    Example: python -m benchmarks finishing --size 100000 --finished 20000 --hosts 1000
+    """
+    from benchmarks.frontier.shapes import run
+
+    return _print_report(place, run(size, finished, hosts, _out(place)))
+
+
+@command.command()
 @click.option("--size", type=int, default=200_000, show_default=True, help="URLs on the measured server.")
 @click.option("--shards", type=int, multiple=True, help="Sizes of cluster to simulate. [1, 2, 4, ... 64]")
 @click.option("--workers", type=int, default=8, show_default=True, help="Workers for each shard.")

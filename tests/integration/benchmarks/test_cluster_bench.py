@@ -1,6 +1,7 @@
-"""`python -m benchmarks cluster` in small."""
+"""`python -m benchmarks cluster` and `finishing` in small."""
 
 from benchmarks.frontier.cluster import run
+from benchmarks.frontier.shapes import run as run_shapes
 
 
 def test_costs_are_measured_and_every_way_is_simulated():
@@ -10,3 +11,12 @@ def test_costs_are_measured_and_every_way_is_simulated():
     assert report["bytes_per_url"]["url"] > 100
     assert [row["plan"]["shards"] for row in report["rows"]] == [1, 2] * len(report["bends_at"])
     assert all(row["figures"]["urls"] > 0 for row in report["rows"])
+
+
+def test_each_shape_of_the_table_of_urls_is_measured():
+    lines = []
+    report = run_shapes(2000, 200, 20, lines.append)
+    hot = {each["name"]: each["hot"] for each in report["figures"]}
+    assert hot["one table, fillfactor 90"] == hot["one table, fillfactor 70"] == 0
+    assert hot["due times apart, fillfactor 90"] > 0.5
+    assert len(lines) == 1 + len(hot)
