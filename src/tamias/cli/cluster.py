@@ -54,9 +54,10 @@ def init(place: CommonOptions, shards: int) -> None:
 @click.option("--buckets", type=click.IntRange(1, 32_768), required=True, help="A power of two.")
 @common
 def rebucket(place: CommonOptions, target: str, buckets: int) -> None:
-    """Copies the data into a new database with another number of buckets, all or nothing.
+    """Copies the data into a new database with another number of buckets, piece by piece.
 
-    Stop all crawls first. The data folder stays the same: use it with the new --db.
+    Stop all crawls first. If it is cut off, run it again: it goes on where it was. The data folder stays the
+    same: use it with the new --db.
 
     Example: tamias cluster rebucket --to postgresql://coordinator/tamias --buckets 64
     """

@@ -18,7 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 from tamias.database.citus import coordinator_elsewhere, place_new_tables
 from tamias.database.disk import make_data_folder
 from tamias.database.embedded.embedded import Embedded
-from tamias.database.migrate import migrate
+from tamias.database.migrate import migrate, refuse_unfinished
 from tamias.database.pooler import refuse_shared, refuses_options, set_up
 from tamias.database.roles import Role, ready_roles
 from tamias.database.sql import SqlStatement
@@ -59,8 +59,11 @@ class Database:
         patience: float = 60.0,
         upto: int | None = None,
         role: Role | None = None,
+        unfinished: bool = False,
     ) -> None:
         """The schema is brought up to date, or only `upto` a version, for rows that were written then.
+
+        An `unfinished` copy of other data is refused, unless it is to be finished.
 
         Sessions act as the `role`; where it cannot be had, as the user: `tamias doctor` tells of that.
         """
@@ -75,6 +78,8 @@ class Database:
         self._role: Role | None = None
 
         def make(cursor: Cursor) -> list[Role]:
+            if url and not unfinished:
+                refuse_unfinished(cursor.connection)
             if migrate(cursor.connection, create=create, buckets=buckets, upto=upto):
                 place_new_tables(cursor)
             return ready_roles(cursor).lacking if upto is None else list(Role)

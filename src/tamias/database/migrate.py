@@ -14,6 +14,8 @@ if TYPE_CHECKING:  # the keeper has no other need of it, and it takes long to lo
     import psycopg
 
 ADVISORY_LOCK = 0x7A31A5
+UNFINISHED = "unfinished_copy"
+"""The table that a database has until all data of another is copied to it (`tamias.database.rebucket`)."""
 
 
 class Migration(msgspec.Struct, frozen=True, order=True):
@@ -77,6 +79,15 @@ def _refuse_newer(version: int, ours: int) -> None:
     if version > ours:
         raise SchemaTooNew(
             f"the data was written by a newer Tamias (schema {version}, this one knows {ours}); upgrade it"
+        )
+
+
+def refuse_unfinished(connection: "psycopg.Connection[tuple[Any, ...]]") -> None:
+    """Raises `DatabaseError` where only a part of the data is there."""
+    made = "SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'tamias' AND tablename = %s"
+    if connection.execute(made, [UNFINISHED]).fetchone() is not None:
+        raise DatabaseError(
+            "'tamias cluster rebucket' has not copied everything to this database yet: run it again to go on"
         )
 
 

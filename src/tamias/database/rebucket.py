@@ -1,9 +1,11 @@
-"""Copies all data into a new database with another number of buckets: in one transaction, counted afterwards.
+"""Copies all data into a new database with another number of buckets: piece by piece, counted afterwards.
 
-Tables are taken as they are found, so one that a migration adds is copied too.
+Tables are taken as they are found, so one that a migration adds is copied too. A piece is a table, or a
+part of the rows of a bucket. It is noted in the transaction that copies it: a copy that was cut off goes on
+with the next. Until the end the table of these notes is there, and nothing else opens the database.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, LiteralString
@@ -12,12 +14,16 @@ import msgspec
 from psycopg import sql
 
 from tamias.database.citus import one_table_after_another
-from tamias.database.connect import Cursor, Database
+from tamias.database.connect import Cursor, Database, Session
+from tamias.database.migrate import UNFINISHED
 from tamias.database.triggers import without_triggers
 from tamias.model.errors import DatabaseError, UsageError
 
+PIECES = 16
+"""Into so many at least a large table is divided."""
 COUNTED_ANEW = ("attempts",)
 """Made from captures, bucket by bucket."""
+LEFT_OUT = ("meta", UNFINISHED, *COUNTED_ANEW)
 BEGUN_ANEW = ("rescoring",)
 """Holds a place in the order of buckets."""
 
@@ -34,6 +40,22 @@ SELECT owner.relname::text, needed.relname::text
 FROM pg_constraint AS rule JOIN pg_class AS owner ON owner.oid = rule.conrelid
 JOIN pg_class AS needed ON needed.oid = rule.confrelid
 WHERE rule.contype = 'f' AND rule.connamespace = 'tamias'::regnamespace AND owner.oid <> needed.oid
+"""
+_PARTED = """
+SELECT constrained.relname::text
+FROM pg_constraint AS rule JOIN pg_class AS constrained ON constrained.oid = rule.conrelid
+JOIN pg_attribute AS part ON part.attrelid = rule.conrelid AND part.attnum = rule.conkey[2]
+WHERE rule.contype = 'p' AND rule.connamespace = 'tamias'::regnamespace AND part.attname = 'qid'
+"""
+_BEGUN = b"SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'tamias' AND tablename = 'unfinished_copy'"
+_NOTES = "CREATE TABLE tamias.unfinished_copy (piece text PRIMARY KEY, written int8, buckets int4)"
+_FIRST_NOTE = "SELECT written, buckets FROM tamias.unfinished_copy WHERE piece = ''"
+_NOTED = "SELECT FROM tamias.unfinished_copy WHERE piece = %s"
+_NOTE = "INSERT INTO tamias.unfinished_copy VALUES (%s, %s, %s)"
+# What was written to the tables since the server counts: as long as it is the same, so are they.
+_WRITTEN = """
+SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::int8 FROM pg_stat_user_tables
+WHERE schemaname = 'tamias'
 """
 _HELD = "SELECT count(*) FROM host WHERE token IS NOT NULL AND lease_end >= extract(epoch FROM now()) * 1000"
 _IN_USE = (
@@ -56,44 +78,124 @@ class Copied(msgspec.Struct, frozen=True):
     rows: int
 
 
+class Piece(msgspec.Struct, frozen=True):
+    """A table, or the rows of one of its buckets whose `qid` is in one of so many equal ranges."""
+
+    table: TableShape
+    bucket: int | None = None
+    part: int = 0
+    parts: int = 1
+
+    @property
+    def name(self) -> str:
+        """Under which it is noted."""
+        return self.table.name if self.bucket is None else f"{self.table.name} {self.bucket} {self.part}"
+
+    def condition(self) -> sql.Composable:
+        """Which rows of the table are in it."""
+        if self.bucket is None:
+            return sql.SQL("")
+        first = -(1 << 63) + self.part * ((1 << 64) // self.parts)
+        last = -(1 << 63) + (self.part + 1) * ((1 << 64) // self.parts) - 1
+        within = (
+            sql.SQL(" AND old.qid BETWEEN {} AND {}").format(first, last) if self.parts > 1 else sql.SQL("")
+        )
+        return sql.SQL(" WHERE old.bucket = {}{}").format(self.bucket, within)
+
+
 def rebucket(source: Database, target: str, buckets: int, tell: Callable[[str], Any]) -> list[Copied]:
     """Copies everything. Raises `UsageError` when the target is not empty or somebody crawls.
 
-    If it fails the target holds nothing, and it may be tried again.
+    If it fails it may be tried again, and goes on where it was. Nothing else opens the target before its end.
     """
     if buckets & (buckets - 1):
         raise UsageError(f"--buckets {buckets} is not a power of two; use 1, 2, 4, 8, ...")
     with (
-        closing(Database(Path(), target, buckets=buckets)) as new,
-        closing(source.session()) as reading,
-        closing(new.session()) as writing,
+        closing(Database(Path(), target, buckets=buckets, unfinished=True)) as new,
+        closing(source.session()) as there,
+        closing(new.session()) as here,
     ):
-        return reading.transact(
-            lambda there: writing.transact(lambda here: _copy(there, here, buckets, tell))
-        )
+        there.transact(lambda old: here.transact(lambda cursor: _begin(old, cursor, buckets)))
+        tables = [table for table in here.transact(_tables) if table.name not in LEFT_OUT]
+        for piece in there.transact(lambda old: list(_pieces(old, tables))):
+            _copy_once(there, here, piece, buckets, tell)
+        counted = [_count(there, here, table, buckets) for table in tables if table.name not in BEGUN_ANEW]
+        there.transact(lambda old: here.transact(lambda cursor: _end(old, cursor)))
+        return counted
 
 
-def _copy(there: Cursor, here: Cursor, buckets: int, tell: Callable[[str], Any]) -> list[Copied]:
-    there.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-    one_table_after_another(here)
+def _begin(there: Cursor, here: Cursor, buckets: int) -> None:
+    """Makes the table of pieces, or finds that of an earlier run with the same words."""
+    written = _one(there, _WRITTEN)
+    if here.execute(_BEGUN).fetchone() is not None:
+        before = here.execute(_FIRST_NOTE).fetchone()
+        if before != (written, buckets):
+            raise UsageError(
+                "an unfinished copy in the new database is of other data, of other buckets, or of data that "
+                "was changed since: run DROP SCHEMA tamias CASCADE there, then begin again"
+            )
+        _check_idle(there)
+        return
     _check(there, here)
     here.execute("UPDATE meta SET buckets = %s", [buckets])
-    copied = []
-    for table in _tables(here):
-        if table.name == "meta" or table.name in COUNTED_ANEW:
-            continue
-        tell(table.name)
-        if table.name in BEGUN_ANEW:
-            _begin_anew(there, here, table.name)
-            continue
-        copied.append(_copy_table(there, here, table, buckets))
-    return copied
+    here.execute(_NOTES)
+    here.execute(_NOTE, ["", written, buckets])
 
 
-def _check(there: Cursor, here: Cursor) -> None:
+def _pieces(there: Cursor, tables: Sequence[TableShape]) -> Iterator[Piece]:
+    """What stands for a document comes from all buckets at once, since several may have one."""
+    buckets = int(_one(there, "SELECT buckets FROM meta"))
+    parted = {name for (name,) in there.execute(_PARTED).fetchall()}
+    for table in tables:
+        if not {"bucket", "qid"} <= set(table.columns) or "document_key" in table.columns:
+            yield Piece(table)
+            continue
+        parts = max(1, PIECES // buckets) if table.name in parted else 1
+        yield from (Piece(table, bucket, part, parts) for bucket in range(buckets) for part in range(parts))
+
+
+def _copy_once(there: Session, here: Session, piece: Piece, buckets: int, tell: Callable[[str], Any]) -> None:
+    def copy(old: Cursor, cursor: Cursor) -> None:
+        if cursor.execute(_NOTED, [piece.name]).fetchone() is not None:
+            return
+        tell(piece.name)
+        one_table_after_another(cursor)
+        if piece.table.name in BEGUN_ANEW:
+            _begin_anew(old, cursor, piece.table.name)
+        else:
+            _copy_rows(old, cursor, piece, buckets)
+        cursor.execute(_NOTE, [piece.name, None, None])
+
+    there.transact(lambda old: here.transact(lambda cursor: copy(old, cursor)))
+
+
+def _count(there: Session, here: Session, table: TableShape, buckets: int) -> Copied:
+    def count(old: Cursor, cursor: Cursor) -> Copied:
+        for column in table.identity:
+            _advance(cursor, table.name, column)
+        return Copied(table.name, _counted(old, cursor, table, buckets))
+
+    return there.transact(lambda old: here.transact(lambda cursor: count(old, cursor)))
+
+
+def _end(there: Cursor, here: Cursor) -> None:
+    """From now on the new database can be opened."""
+    if _one(there, _WRITTEN) != _one(here, _FIRST_NOTE):
+        raise UsageError(
+            "the data was changed while it was copied: stop whatever uses it, run DROP SCHEMA tamias CASCADE "
+            "in the new database, then begin again"
+        )
+    here.execute("DROP TABLE tamias.unfinished_copy")
+
+
+def _check_idle(there: Cursor) -> None:
     held = _one(there, _HELD)
     if held:
         raise UsageError(f"workers hold {held} hosts of this data: stop the crawl, then copy")
+
+
+def _check(there: Cursor, here: Cursor) -> None:
+    _check_idle(there)
     if _one(here, _IN_USE):
         raise UsageError("the new database holds Tamias data already; name an empty one")
     if _one(there, "SELECT schema_version FROM meta") != _one(here, "SELECT schema_version FROM meta"):
@@ -120,20 +222,19 @@ def _tables(cursor: Cursor) -> list[TableShape]:
     return ordered
 
 
-def _copy_table(there: Cursor, here: Cursor, table: TableShape, buckets: int) -> Copied:
+def _copy_rows(there: Cursor, here: Cursor, piece: Piece, buckets: int) -> None:
+    table = piece.table
     name = sql.Identifier("tamias", table.name)
     columns = sql.SQL(", ").join(map(sql.Identifier, table.columns))
     # What migrations put there comes with the copy; counts kept by triggers are copied, not counted twice.
     into = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT BINARY)").format(name, columns)
-    out = sql.SQL("COPY ({}) TO STDOUT (FORMAT BINARY)").format(_rows(table, buckets))
+    out = sql.SQL("COPY ({}{}) TO STDOUT (FORMAT BINARY)").format(_rows(table, buckets), piece.condition())
     with without_triggers(here, [table.name]):
-        here.execute(sql.SQL("DELETE FROM {}").format(name))
+        if piece.bucket is None:
+            here.execute(sql.SQL("DELETE FROM {}").format(name))
         with there.copy(out) as reading, here.copy(into) as writing:
             for block in reading:
                 writing.write(block)
-    for column in table.identity:
-        _advance(here, table.name, column)
-    return Copied(table.name, _counted(there, here, table, buckets))
 
 
 def _rows(table: TableShape, buckets: int) -> sql.Composed:
@@ -173,11 +274,15 @@ def _counted(there: Cursor, here: Cursor, table: TableShape, buckets: int) -> in
     before = _one(there, sql.SQL("SELECT count(*) FROM ({}) AS wanted").format(_rows(table, buckets)))
     after = _one(here, sql.SQL("SELECT count(*) FROM {}").format(name))
     if before != after:
-        raise DatabaseError(f"{table.name} has {before} rows, its copy {after}; nothing was kept")
+        raise DatabaseError(
+            f"{table.name} has {before} rows, its copy {after}; drop the schema tamias there and begin again"
+        )
     if {"bucket", "qid"} <= set(table.columns):
         strays = sql.SQL("SELECT count(*) FROM {} WHERE bucket <> qid & {}").format(name, buckets - 1)
         if _one(here, strays):
-            raise DatabaseError(f"{table.name} has rows outside their bucket; nothing was kept")
+            raise DatabaseError(
+                f"{table.name} has rows outside their bucket; drop the schema tamias there and begin again"
+            )
     return int(after)
 
 

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from tamias.cli.main import cli
+from tamias.database import rebucket as rebucketing
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture import Outcome
@@ -18,6 +19,7 @@ from tamias.model.errors import DatabaseError, UsageError
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return
 
+COPY_ROWS = rebucketing._copy_rows
 CAPTURE = UUID("01890000-0000-7000-8000-000000000001")
 
 
@@ -169,3 +171,59 @@ def test_what_waits_for_a_sink_goes_where_its_capture_goes(source, copied):
         "SELECT capture.bucket, outbox.bucket FROM capture JOIN outbox ON outbox.capture = capture.capture"
     )
     assert copied(4).transact(lambda cursor: cursor.execute(buckets).fetchall()) == [(3, 3)]
+
+
+def test_a_copy_that_is_cut_off_goes_on_with_the_next_piece(source, target, tmp_path, monkeypatch, caplog):
+    lending = frontier(source[1])
+    lending.put([item(number) for number in range(300)])
+    visited = visit_some(lending)
+    pieces = cut_off_at(monkeypatch, "url 0 7")
+    with pytest.raises(ConnectionAbortedError):
+        cluster("rebucket", "--db", source[0], "--to", target, "--buckets", 8)
+    with pytest.raises(DatabaseError, match="has not copied everything"):
+        Database(tmp_path, target)
+    with pytest.raises(UsageError, match="of other buckets"):
+        cluster("rebucket", "--db", source[0], "--to", target, "--buckets", 4)
+    again = cut_off_at(monkeypatch, None)
+    cluster("rebucket", "--db", source[0], "--to", target, "--buckets", 8)
+    assert again[0] == pieces[-1] == "url 0 7", "what was cut off is copied again, and nothing before it"
+    assert not set(again) & set(pieces[:-1])
+    with closing(Database(tmp_path, target)) as database, closing(database.session()) as session:
+        assert rows_of(session) == rows_of(source[1])
+        assert sorted(drain(frontier(session))) == sorted({item(n).url for n in range(300)} - visited)
+
+
+def test_data_that_changes_while_it_is_copied_is_told_of(source, target, monkeypatch):
+    lending = frontier(source[1])
+    lending.put([item(number) for number in range(30)])
+    cut_off_at(monkeypatch, "url 0 7")
+    with pytest.raises(ConnectionAbortedError):
+        cluster("rebucket", "--db", source[0], "--to", target, "--buckets", 8)
+    lending.put([item(number) for number in range(30, 60)])
+    source[1].execute(b"SELECT pg_stat_force_next_flush()")
+    cut_off_at(monkeypatch, None)
+    with pytest.raises(UsageError, match="changed since"):
+        cluster("rebucket", "--db", source[0], "--to", target, "--buckets", 8)
+
+
+def cut_off_at(monkeypatch, last):
+    """The process is lost after it copied the rows of a piece, before the end of the transaction."""
+    begun = []
+
+    def copy(there, here, piece, buckets):
+        begun.append(piece.name)
+        COPY_ROWS(there, here, piece, buckets)
+        if piece.name == last:
+            raise ConnectionAbortedError
+
+    monkeypatch.setattr(rebucketing, "_copy_rows", copy)
+    return begun
+
+
+def rows_of(session):
+    asked = {
+        "url": b"SELECT qid, crawl, uid, due, score, status, url, tags FROM url ORDER BY qid, uid",
+        "host": b"SELECT qid, hkey, ready_at, visits FROM host ORDER BY qid",
+        "queue": b"SELECT qid, crawl, lane, known, open FROM queue ORDER BY qid, crawl, lane",
+    }
+    return {name: session.fetch_all(text) for name, text in asked.items()}
