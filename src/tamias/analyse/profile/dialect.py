@@ -48,6 +48,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     header_lines: int
     width: int
     """Columns of a row."""
+    sure: bool = True
+    """Whether the rows alone say if there is a header; else the sniffer's word counts."""
 
 
 def counted_marks(text: str) -> Marks:
@@ -88,13 +90,19 @@ def row_reader(file: TextIO, marks: Marks) -> "_csv.Reader":
 
 def found_dialect(text: str, marks: Marks) -> Dialect | None:
     """The dialect of a text whose beginning this is; None where there is no row at all."""
-    rows = sample_rows(text, marks)
+    return dialect_of(sample_rows(text, marks), marks)
+
+
+def dialect_of(rows: Sequence[tuple[Row, int]], marks: Marks) -> Dialect | None:
+    """The same, of the first rows as `sample_rows` gives them."""
     if not any(any(row) for row, _ in rows) or (len(rows) == 1 and rows[0][1] > _LONGEST_ROW):
         return None
     first = _title_rows([row for row, _ in rows])
     table = [row for row, _ in rows[first:]]
     width = _width(table)
-    header = _is_header(table, width, marks.header if first == 0 else None)
+    header = voted = _is_header(table, width)
+    if header is None:
+        header = all(table[0]) if marks.header is None or first else marks.header
     before = rows[first - 1][1] if first else 0
     return Dialect(
         marks=marks,
@@ -102,6 +110,7 @@ def found_dialect(text: str, marks: Marks) -> Dialect | None:
         header=tuple(table[0]) if header else None,
         header_lines=rows[first][1] - before if header else 0,
         width=max(width, _named(table[0]) if header else 0),
+        sure=voted is not None or first > 0,
     )
 
 
@@ -132,8 +141,8 @@ def _named(header: Row) -> int:
     return max((place for place, cell in enumerate(header, 1) if cell), default=0)
 
 
-def _is_header(rows: Sequence[Row], width: int, sniffed: bool | None) -> bool:
-    """Votes of the columns: a header is unlike what stands below it."""
+def _is_header(rows: Sequence[Row], width: int) -> bool | None:
+    """Votes of the columns: a header is unlike what stands below it. None where they are at odds."""
     candidate, body = rows[0], [row for row in rows[1:] if any(row)]
     names = [cell for cell in candidate if cell]
     kinds = [kind_of(name) for name in names]
@@ -145,9 +154,7 @@ def _is_header(rows: Sequence[Row], width: int, sniffed: bool | None) -> bool:
                 for place, name in enumerate(candidate) if name)  # fmt: skip
     if len(set(names)) < len(names):
         votes -= 1
-    if votes:
-        return votes > 0
-    return sniffed if sniffed is not None else len(names) == len(candidate)
+    return votes > 0 if votes else None
 
 
 def _vote(name: str, below: Sequence[str]) -> int:

@@ -5,6 +5,7 @@ An index from hashes to columns gives the pairs worth a look; nobody compares al
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from hashlib import md5
 
 import msgspec
 import numpy as np
@@ -14,6 +15,12 @@ SIZE = 512
 
 HASH_SQL = "md5_number_lower(lower({v}))"
 """64 bits, in DuckDB's words."""
+
+
+def hash_of(value: str) -> int:
+    """The same in Python's."""
+    digest = md5(value.lower().encode(), usedforsecurity=False).digest()
+    return int.from_bytes(digest[8:], "little")
 
 
 def packed(hashes: Iterable[int]) -> bytes:

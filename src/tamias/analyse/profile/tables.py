@@ -1,4 +1,7 @@
-"""Text into a table profile: the dialect is found, DuckDB reads the rows, each column is looked at."""
+"""Text into a table profile: the dialect is found, the rows are read, each column is looked at.
+
+DuckDB reads them, unless they are few and beyond doubt.
+"""
 
 import csv
 from contextlib import suppress
@@ -18,7 +21,10 @@ from tamias.analyse.profile.dialect import (
 )
 from tamias.analyse.profile.encoding import Utf8Text
 from tamias.analyse.profile.limits import KIB, MIB, ProfileLimit, ProfileLimits, Watch
+from tamias.analyse.profile.loaded import LoadedValues
 from tamias.analyse.profile.scratch import workbench
+from tamias.analyse.profile.small import small_table
+from tamias.analyse.profile.values.form import Uncertain
 from tamias.model.profile import TableProfile
 
 if TYPE_CHECKING:
@@ -48,6 +54,12 @@ class Tables:
                 " not read as a table"
             )
             return None
+        try:
+            return _profile(text, name, *small_table(text, marks, self._limits))
+        except Uncertain:
+            return self._loaded_table(text, name, marks)
+
+    def _loaded_table(self, text: Utf8Text, name: str, marks: Marks | None) -> TableProfile | None:
         import duckdb
 
         dialect: Dialect | None = None
@@ -57,7 +69,7 @@ class Tables:
                 dialect = self._dialect(tables, text.path, marks)
                 if dialect is not None:
                     path, narrow = self._within_columns(text.path, name, dialect)
-                    found = TableColumns(tables, narrow, self._limits)
+                    found = TableColumns(LoadedValues(tables, self._limits), narrow, self._limits)
                     load(tables, path, narrow, self._limits.rows)
                     self._tell_losses(tables, name, narrow)
                     found.look()

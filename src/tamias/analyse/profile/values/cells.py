@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import groupby
 
 from tamias.analyse.profile.values.form import TEXT, TYPED_NULLS, ColumnForm
 from tamias.analyse.profile.values.number_forms import number_form
@@ -40,6 +39,7 @@ def _truth(values: Sequence[str]) -> ColumnForm | None:
         format=f"{yes}|{no}",
         sql=f"CASE lower({{v}}) WHEN '{yes}' THEN true WHEN '{no}' THEN false END",
         told="CAST({x} AS VARCHAR)",
+        read=lambda text: {yes: "true", no: "false"}.get(text.lower()),
     )
 
 
@@ -67,17 +67,30 @@ def kind_of(cell: str) -> str:
     return next((kind for kind, pattern in _KINDS if pattern.fullmatch(cell)), "text")
 
 
+class _Signs(dict[int, str]):
+    """What stands for each character in a shape."""
+
+    def __missing__(self, code: int) -> str:
+        sign = chr(code)
+        shown = "9" if sign.isdigit() else "A" if sign.isupper() else "a" if sign.isalpha() else sign
+        if code < _REMEMBERED:
+            self[code] = shown
+        return shown
+
+
+_REMEMBERED = 0x2100
+_SIGNS = _Signs()
+_RUN = re.compile(r"(.)\1+", re.DOTALL)
+_LETTERS = re.compile(r"([Aa9])(?:\{\d+\})?")
+
+
 def shape_of(cell: str) -> str:
     """Letters as `A` or `a`, digits as `9`, repeated ones counted, all else as it is.
 
     >>> shape_of("AT-12345"), shape_of("Wien")
     ('A{2}-9{5}', 'Aa{3}')
     """
-    signs = "".join(
-        "9" if sign.isdigit() else "A" if sign.isupper() else "a" if sign.isalpha() else sign for sign in cell
-    )
-    runs = ((sign, len(list(run))) for sign, run in groupby(signs))
-    return "".join(f"{sign}{{{count}}}" if count > 1 else sign for sign, count in runs)
+    return _RUN.sub(lambda run: f"{run[1]}{{{len(run[0])}}}", cell.translate(_SIGNS))
 
 
 def usual_shape(values: Sequence[str]) -> str | None:
@@ -93,4 +106,4 @@ def usual_shape(values: Sequence[str]) -> str | None:
 
 
 def _loose(shape: str) -> str:
-    return re.sub(r"([Aa9])(?:\{\d+\})?", r"\1+", shape)
+    return _LETTERS.sub(lambda found: found[1] + "+", shape)

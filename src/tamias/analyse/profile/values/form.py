@@ -1,4 +1,6 @@
-"""The form in which a column writes values of a datatype, and the SQL that reads it."""
+"""The form in which a column writes values of a datatype, and what reads it: SQL, or Python."""
+
+from collections.abc import Callable
 
 import msgspec
 
@@ -28,6 +30,10 @@ TYPED_NULLS = (
 """Nor these, among numbers, times and truth values."""
 
 
+class Uncertain(Exception):
+    """DuckDB may read this otherwise than plain Python would: it has to be asked."""
+
+
 class ColumnForm(msgspec.Struct, frozen=True, kw_only=True):
     """How one column is written."""
 
@@ -37,6 +43,11 @@ class ColumnForm(msgspec.Struct, frozen=True, kw_only=True):
     """What makes a value of it; NULL where it is none. `{v}` stands for the trimmed text."""
     told: str = "{x}"
     """What makes text of such a value, `{x}`, in the form of XML Schema."""
+    read: Callable[[str], object] | None = None
+    """The same as `sql` in Python: a value whose `str` is what `told` gives, or None where it is none.
+
+    Raises `Uncertain` for a text that it cannot read exactly as DuckDB does; there is none for some forms.
+    """
     unit: str | None = None
     """`%` or the sign of a currency that stands with the numbers."""
     odd: bool = False
@@ -48,4 +59,4 @@ class ColumnForm(msgspec.Struct, frozen=True, kw_only=True):
         return self.datatype in ("integer", "decimal", "double")
 
 
-TEXT = ColumnForm(datatype="string")
+TEXT = ColumnForm(datatype="string", read=str)

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 import msgspec
@@ -17,6 +17,9 @@ _SPLIT = re.compile(r"[\W_]+|(?<=\D)(?=\d)|(?<=\d)(?=\D)")
 _END, _BEGINNING = 6, 7
 """A word of so many letters also counts at the end or the beginning of a longer one: Gemeindenummer."""
 
+_LONGEST_NAME = 100
+"""That is remembered: the next version has the same columns."""
+
 
 def says(name: str, meaning: str) -> bool:
     """Whether the name of a column has a word for a meaning.
@@ -24,6 +27,11 @@ def says(name: str, meaning: str) -> bool:
     >>> says("REF_YEAR", "year"), says("Gemeindename", "place"), says("real estate", "place")
     (True, True, False)
     """
+    return _says(name, meaning) if len(name) <= _LONGEST_NAME else _says.__wrapped__(name, meaning)
+
+
+@lru_cache(maxsize=8192)
+def _says(name: str, meaning: str) -> bool:
     words = _words().get(meaning, frozenset())
     whole = folded(_CAMEL.sub("_", name.strip())).replace(" ", "_").replace("-", "_")
     if whole in words or whole.replace("_", "") in words:
@@ -80,6 +88,9 @@ def folded(text: str) -> str:
 def _lines() -> list[str]:
     return files(__package__).joinpath("countries.txt").read_text("utf-8").splitlines()
 
+
+_FITTING = 0.7
+"""The share of the values that must fit a rule."""
 
 LEAST = 0.5
 """A guess that is less sure is not told."""
@@ -216,8 +227,18 @@ def _by_rule(rule: _Rule, column: ColumnSample) -> tuple[str, float]:
     worth = rule.named if says(column.name, rule.type) else rule.alone
     if not worth or column.form.datatype not in rule.datatypes:
         return rule.type, 0.0
-    share = sum(map(rule.fits, column.values)) / len(column.values)
-    return rule.type, worth * share if share >= 0.7 else 0.0
+    return rule.type, worth * _share(rule.fits, column.values)
+
+
+def _share(fits: Callable[[str], bool], values: Sequence[str]) -> float:
+    """The share of the values that fit; 0 as soon as too few can."""
+    fitting = len(values)
+    for value in values:
+        if not fits(value):
+            fitting -= 1
+            if fitting / len(values) < _FITTING:
+                return 0.0
+    return fitting / len(values)
 
 
 def _by_form(column: ColumnSample) -> list[tuple[str, float]]:

@@ -1,9 +1,9 @@
 """Numbers as people write them: decimal commas, groups of thousands, percent signs, currencies."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from tamias.analyse.profile.values.form import ColumnForm
+from tamias.analyse.profile.values.form import ColumnForm, Uncertain
 
 FITTING = 0.95
 """The share of a sample that must be of a form."""
@@ -27,6 +27,14 @@ def _pattern(decimal: str, group: str) -> re.Pattern[str]:
 
 
 _PATTERNS = {style: _pattern(*style) for style in _STYLES}
+
+
+_WHOLE = re.compile("-?[0-9]{1,18}")
+_DECIMALS = {
+    sign: re.compile(rf"-?[0-9]{{1,15}}(?:[{sign}][0-9]{{1,30}})?(?:[eE][-+]?[0-9]{{1,2}})?") for sign in ".,"
+}
+_NO_NUMBER = re.compile(r"[^\dnN]*")
+"""What no way of reading makes a number of, not even `inf` or `nan`."""
 
 
 def decimal_sign(columns: Sequence[Sequence[str]]) -> str | None:
@@ -100,6 +108,7 @@ def _form(style: tuple[str, str], bare: list[str], unit: str | None, *, odd: boo
         format=None if whole and not group else _shown(decimal, group, whole=whole),
         sql="{v}" if big else _sql(decimal, group, "HUGEINT" if whole else "DOUBLE"),
         told="{x}" if big else "CAST({x} AS VARCHAR)",
+        read=None if big else _read_whole if whole else _decimal_reader(decimal),
         unit=unit,
         odd=odd and any(decimal in value or (group and group in value) for value in bare),
     )
@@ -119,6 +128,34 @@ def _sql(decimal: str, group: str, kind: str) -> str:
     if decimal == ",":
         text = f"replace({text}, ',', '.')"
     return f"TRY_CAST({text} AS {kind})"
+
+
+def _read_whole(text: str) -> int | None:
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    _check_no_number(text)
+    return None
+
+
+def _decimal_reader(decimal: str) -> Callable[[str], float | None]:
+    """Numbers that are written in the plainest way; but which of 0 and -0 is the less, nobody knows."""
+    plain = _DECIMALS[decimal]
+
+    def read(text: str) -> float | None:
+        if not plain.fullmatch(text):
+            _check_no_number(text)
+            return None
+        number = float(text.replace(decimal, "."))
+        if not number and text[0] == "-":
+            raise Uncertain(text)
+        return number
+
+    return read
+
+
+def _check_no_number(text: str) -> None:
+    if not _NO_NUMBER.fullmatch(text):
+        raise Uncertain(text)
 
 
 def _unit_of(values: Sequence[str]) -> str | None:

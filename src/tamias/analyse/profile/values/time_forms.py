@@ -1,11 +1,12 @@
 """Dates and times as people write them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import date
 
 import msgspec
 
-from tamias.analyse.profile.values.form import ColumnForm
+from tamias.analyse.profile.values.form import ColumnForm, Uncertain
 from tamias.analyse.profile.values.number_forms import FITTING
 
 _CLOCK = re.compile(
@@ -30,6 +31,8 @@ def _day(pattern: str, duckdb: str, shown: str) -> _Day:
 _YEAR, _MONTH, _DAY = r"(?:1[0-9]|20|21)\d{2}", r"(?:0?[1-9]|1[0-2])", r"(?:0?[1-9]|[12]\d|3[01])"
 _NAME = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
 _YEAR_MONTH = re.compile(rf"{_YEAR}-(?:0[1-9]|1[0-2])")
+_PLAIN_MONTH = re.compile(r"[0-9]{4}-[0-9]{2}")
+_HAS_DIGIT = re.compile(r"\d")
 _DAYS = (
     _day(rf"{_YEAR}-{_MONTH}-{_DAY}", "%Y-%m-%d", "yyyy-MM-dd"),
     _day(rf"{_YEAR}/{_MONTH}/{_DAY}", "%Y/%m/%d", "yyyy/MM/dd"),
@@ -60,7 +63,11 @@ def time_form(values: Sequence[str]) -> ColumnForm | None:
     if sum(_YEAR_MONTH.fullmatch(value) is not None for value in values) >= least:
         if all(_is_season(value) for value in values):
             return None
-        return ColumnForm(datatype="gYearMonth", sql="nullif(regexp_extract({v}, '^\\d{{4}}-\\d{{2}}$'), '')")
+        return ColumnForm(
+            datatype="gYearMonth",
+            sql="nullif(regexp_extract({v}, '^\\d{{4}}-\\d{{2}}$'), '')",
+            read=lambda text: text if _PLAIN_MONTH.fullmatch(text) else None,
+        )
     clocks = [found for value in values if (found := _CLOCK.fullmatch(value))]
     if len(clocks) < least:
         return _date(values, least)
@@ -81,8 +88,30 @@ def _date(values: Sequence[str], least: float) -> ColumnForm | None:
         format=best[0].shown,
         sql=f"TRY_CAST(try_strptime({{v}}, '{best[0].duckdb}') AS DATE)",
         told="CAST({x} AS VARCHAR)",
+        read=_day_reader(best[0].duckdb),
         odd=len(best) > 1 and "." not in best[0].shown,
     )
+
+
+def _day_reader(code: str) -> Callable[[str], object] | None:
+    """Days of plain digits; None for those with names of months or short years."""
+    if "%b" in code or "%y" in code:
+        return None
+    digits = "[0-9]{2}" if code == "%Y%m%d" else "[0-9]{1,2}"
+    fields = {"%Y": "(?P<year>[12][0-9]{3})", "%m": f"(?P<month>{digits})", "%d": f"(?P<day>{digits})"}
+    written = re.compile(re.sub("%[Ymd]", lambda field: fields[field[0]], re.escape(code)))
+
+    def read(text: str) -> date | None:
+        if found := written.fullmatch(text):
+            try:
+                return date(int(found["year"]), int(found["month"]), int(found["day"]))
+            except ValueError:
+                return None
+        if _HAS_DIGIT.search(text):
+            raise Uncertain(text)
+        return None
+
+    return read
 
 
 def _is_season(value: str) -> bool:
