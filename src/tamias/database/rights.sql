@@ -19,7 +19,8 @@ GRANT SELECT, UPDATE (state) ON crawl TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT ON capture, version, suspect, source_record, site_claim, likeness, absence, resource_absence TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT, UPDATE
     ON segment, robots, outbox, current_document, walk, context, site, portal, described, offered, site_dataset,
-       blob, resource, source, shared_body, figure, hint_trust, link, blocked, findable, revisit, visit_budget, tagged
+       blob, resource, source, shared_body, figure, hint_trust, link, host_link, blocked, findable, revisit, visit_budget,
+       tagged
     TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT, UPDATE, DELETE ON pack, unreachable TO tamias_worker, tamias_frontier;
 -- A strategy that fails in use is taken out by whoever notices; its text is not theirs to change.
@@ -40,8 +41,8 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON node TO tamias_frontier;
 GRANT SELECT
     ON meta, crawl, host, queue, url, lane, capture, segment, current_document, robots, unreachable, blob, pack,
        resource, source, version, suspect, profile, measure, figure, join_candidate, portal, described, offered,
-       source_record, tally, tally_news, attempts, blocked, link, findable, catalogue, catalogue_news, event,
-       event_news, delivery, tagged, absence, resource_absence, profile_due
+       source_record, tally, tally_news, attempts, blocked, link, host_link, findable, catalogue, catalogue_news,
+       event, event_news, delivery, tagged, absence, resource_absence, profile_due
     TO tamias_service;
 GRANT INSERT, UPDATE ON host, queue, url, resource, source, findable, tagged TO tamias_service;
 GRANT DELETE ON tagged TO tamias_service;

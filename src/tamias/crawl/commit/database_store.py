@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from tamias.archive.sources.harvests import read_contexts
+from tamias.archive.sources.host_links import add_host_links
 from tamias.archive.sources.sites import Covered, open_site, site_is_open
 from tamias.crawl.commit.bulk_copies import Coverage
 from tamias.crawl.commit.committer import Committer
@@ -187,6 +188,7 @@ class DatabaseStore:
                 each.parked_until = until
 
     def _count(self) -> None:
-        """What block lists kept out, and what links between hosts have earned, since the last time."""
+        """What block lists kept out, which hosts led to which and what it earned them, since the last time."""
         count_blocked(self.thread.session, self.context.admission.blocked_counts())
+        add_host_links(self.thread.session, self.context.admission.host_links.take())
         self.context.frontier.credit(self._committer.links.invitations.take())

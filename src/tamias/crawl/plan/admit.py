@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from tamias.analyse.tags.content import TagRules
+from tamias.archive.sources.host_links import HostLinks, site_of
 from tamias.database.connect import Session
 from tamias.fetch.resolving import address_of
 from tamias.filters.blocklists.filter import BlocklistFilter
@@ -122,6 +123,7 @@ class Admission:
         self._tag_rules = TagRules(settings.tags.rules)
         self._most_known = settings.frontier.known_links
         self._known: dict[int, KnownLinks] = {}
+        self.host_links = HostLinks(host_key if settings.frontier.queue == "domain" else host)
 
     def items(self, found: Reference) -> list[Item]:
         """The items of references that are not known to be known so near."""
@@ -134,11 +136,15 @@ class Admission:
         fresh: dict[str, Item] = {}
         known, followed, cut = self._known_in(found.crawl), False, 0
         base, depth, kind = found.base, found.depth, found.kind
+        here = site_of(base)
+        away: list[str] = []
         for reference in found.references:
             try:
                 url = resolve(reference, base)
             except UrlError:
                 continue
+            if not url.startswith(here):
+                away.append(url)
             near = known.within(url if kind is None else kind_key(url, kind), depth)
             # Most links are known as they stand: only the others are searched for session parameters.
             if not near and (plain := without_session(url, self._session_names)) != url:
@@ -151,6 +157,8 @@ class Admission:
                 fresh[url] = self._found_item(url, found)
             else:
                 cut |= refused_by[1]
+        if away:
+            self.host_links.count(here, away)
         if self._max_depth is not None and (fresh or followed):
             cut |= BELOW
         return list(fresh.values()), cut

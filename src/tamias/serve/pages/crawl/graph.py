@@ -1,6 +1,7 @@
 """The crawl as a graph of hosts: how much each has, and which led to which."""
 
 from collections import Counter
+from collections.abc import Callable
 from functools import lru_cache
 from urllib.parse import urlsplit
 
@@ -29,7 +30,7 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
     urls: list[int]
     """Known of each to the frontier."""
     links: list[tuple[int, int, int]]
-    """From, to, and how often: a catalogue names a file, a redirect leads there, or a link that was kept."""
+    """From, to, and how often: a catalogue names a file, a redirect or a link of a page leads there."""
     left_out: int
     """Hosts that are too many to show."""
 
@@ -61,27 +62,31 @@ def arranged(datasets: dict[str, int], urls: dict[str, int], links: Counter[tupl
 
 def _graph(db: ServiceSession) -> Graph:
     datasets = dict(rows(db, "graph_datasets", most=_MOST_READ))
-    urls = dict(rows_of_buckets(db, "graph_hosts", most=_MOST_READ))
-    return arranged(datasets, _by_host(db, urls, datasets), _links(db))
+    shown_as = _shown_as(db, datasets)
+    urls = {shown_as(key): known for key, known in rows_of_buckets(db, "graph_hosts", most=_MOST_READ)}
+    return arranged(datasets, urls, _links(db, shown_as))
 
 
-def _by_host(db: ServiceSession, urls: dict[str, int], datasets: dict[str, int]) -> dict[str, int]:
-    """Known URLs by host: what is known of a queue that hosts share is told of its largest host."""
-    by = db.settings.frontier.queue
-    if by != "domain":
-        return urls
+def _shown_as(db: ServiceSession, datasets: dict[str, int]) -> Callable[[str], str]:
+    """What is known of a queue that hosts share is told of its largest host."""
+    if db.settings.frontier.queue != "domain":
+        return lambda key: key
     largest: dict[str, str] = {}
     for name in datasets:  # the largest come first
         largest.setdefault(host_key(f"http://{name}/"), name)
-    return {largest.get(queue, queue): known for queue, known in urls.items()}
+    return lambda key: largest.get(key, key)
 
 
-def _links(db: ServiceSession) -> Counter[tuple[str, str]]:
+def _links(db: ServiceSession, shown_as: Callable[[str], str]) -> Counter[tuple[str, str]]:
     found: Counter[tuple[str, str]] = Counter()
     for source, to, n in rows(db, "graph_sources", most=_MOST_READ, links=MOST_LINKS):
         found[_host(source), to] += n
     pairs = rows_of_buckets(db, "graph_redirects", most=_MOST_READ // 10)
-    pairs += rows_of_buckets(db, "graph_links", most=_MOST_READ)
+    counted = rows(db, "graph_links", most=_MOST_READ, links=MOST_LINKS)
+    for source, to, n in counted:
+        found[shown_as(source), shown_as(to)] += n
+    if not counted:
+        pairs += rows_of_buckets(db, "graph_kept_links", most=_MOST_READ)
     found.update((_host(one), _host(other)) for one, other in pairs)
     return Counter({pair: n for pair, n in found.items() if pair[0] and pair[1] and pair[0] != pair[1]})
 

@@ -1,0 +1,81 @@
+"""How many links lead from one host to another: counted in memory, and added to the database in batches.
+
+A page costs no statement. What was counted since the last batch is lost with its process.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+
+from tamias.database.columns import storable
+from tamias.database.connect import Session
+from tamias.database.sql import statements
+from tamias.model.url import host
+
+_SQL = statements("tamias.archive.sources", "host_links.sql")
+
+MOST_OF_A_HOST = 100
+"""Hosts that are counted for one that leads to them."""
+MOST_PAIRS = 20_000
+"""Pairs in memory; once there are so many, pages are not counted until the next batch."""
+_WEB = ("http://", "https://")
+_AFTER_SCHEME = 8
+
+Pairs = Counter[tuple[str, str]]
+
+
+def site_of(url: str) -> str:
+    """A URL up to the slash after its host; nothing useful of one that has no host.
+
+    >>> site_of("https://a.example:8443/b/c"), site_of("http://b/")
+    ('https://a.example:8443/', 'http://b/')
+    """
+    return url[: url.find("/", _AFTER_SCHEME) + 1]
+
+
+class HostLinks:
+    """Counts links by the hosts that they lead from and to; which hosts share a key is asked at the end."""
+
+    def __init__(self, key: Callable[[str], str] = host) -> None:
+        self._key = key
+        self._sites: dict[str, Counter[str]] = {}
+        self._pairs = 0
+
+    def count(self, site: str, urls: Iterable[str]) -> None:
+        """The links of a page of a site that lead away from it. Called for every page: it only cuts and counts."""
+        if self._pairs >= MOST_PAIRS:
+            return
+        led_to = self._sites.get(site)
+        if led_to is None:
+            led_to = self._sites[site] = Counter()
+        before = len(led_to)
+        led_to.update([url[: url.find("/", _AFTER_SCHEME) + 1] for url in urls])
+        self._pairs += len(led_to) - before
+
+    def take(self) -> Pairs:
+        """What was counted since this was last called, by the keys of hosts."""
+        sites, self._sites, self._pairs = self._sites, {}, 0
+        pairs: Pairs = Counter()
+        hosts: Counter[str] = Counter()
+        for site, led_to in sites.items():
+            source = self._key(site)
+            for to, links in led_to.most_common():
+                pair = source, self._key(to) if to.startswith(_WEB) else source
+                if pair in pairs:
+                    pairs[pair] += links
+                elif pair[1] != source and hosts[source] < MOST_OF_A_HOST:
+                    pairs[pair] = links
+                    hosts[source] += 1
+        return pairs
+
+
+def add_host_links(session: Session, pairs: Mapping[tuple[str, str], int]) -> None:
+    """Adds to the counts, in one statement."""
+    if not pairs:
+        return
+    added = {
+        "from_host": [storable(source) for source, _ in pairs],
+        "to_host": [storable(to) for _, to in pairs],
+        "links": list(pairs.values()),
+        "most": MOST_OF_A_HOST,
+    }
+    session.transact(lambda cursor: cursor.execute(_SQL["count_host_links"].text, added))
