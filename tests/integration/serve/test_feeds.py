@@ -16,6 +16,8 @@ from tamias.model.resource import resource_id
 from tamias.model.url import url_key
 from tamias.permit.delay import retry_after_ms
 
+from .conftest import DAY, START
+
 NUMBERS = resource_id(url_key("http://data.example/a.csv"))
 ATOM = "{http://www.w3.org/2005/Atom}"
 
@@ -165,3 +167,39 @@ def test_our_own_reader_of_catalogues_harvests_all_pages_of_ours(client, served,
     assert steps[-1].end.complete
     assert wanted <= names
     assert count > 200
+
+
+def test_feeds_say_when_a_dataset_went_and_came_back(filled, client):
+    name = filled.put("http://leaving.example/a.csv", b"a\n1\n", b"a\n2\n")
+    went, back = START + DAY // 2, START + 2 * DAY
+    state = "UPDATE tamias.resource SET state = %s, gone_at = %s, tried_at = %s WHERE resource = %s"
+    filled.run(state, "gone", went, went, name)
+    told = client.get(f"/api/v1/changes.feed.json?dataset={name}").json()["items"]
+    assert [each["title"].rpartition(": ")[2] for each in told] == ["version 2", "gone", "version 1"]
+    filled.run(state, "active", None, back, name)
+    wanted = ["back again", "version 2", "gone", "version 1"]
+    url, seen = f"/api/v1/changes.feed.json?dataset={name}&limit=1", []
+    while url is not None:
+        page = client.get(url).json()
+        seen += page["items"]
+        url = page.get("next_url")
+    assert [each["title"].rpartition(": ")[2] for each in seen] == wanted
+    assert len({each["id"] for each in seen}) == 4
+    feed = etree.fromstring(client.get(f"/api/v1/changes.atom?dataset={name}").content)
+    entries = feed.findall(f"{ATOM}entry")
+    assert [each.find(f"{ATOM}title").text.rpartition(": ")[2] for each in entries] == wanted
+    # A file belongs to a version, not to a dataset that went.
+    assert [each.find(f"{ATOM}link[@rel='enclosure']") is None for each in entries] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+    assert [each["number"] for each in client.get(f"/api/v1/changes?dataset={name}").json()["items"]] == [
+        2,
+        1,
+    ]
+    assert items(client, "host=leaving.example") == [each["id"] for each in seen]
+    query = "SELECT ?d { BIND(<http://leaving.example/a.csv> AS ?d) }"
+    by_query = client.get("/feed", params={"sparql": query, "format": "json"}).json()["items"]
+    assert [each["id"] for each in by_query] == [each["id"] for each in seen]

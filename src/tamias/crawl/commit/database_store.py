@@ -188,7 +188,7 @@ class DatabaseStore:
                 each.parked_until = until
 
     def _count(self) -> None:
-        """What block lists kept out, which hosts led to which and what it earned them, since the last time."""
+        """What block lists kept out, and which hosts led to which, since the last time."""
         count_blocked(self.thread.session, self.context.admission.blocked_counts())
         add_host_links(self.thread.session, self.context.admission.host_links.take())
         self.context.frontier.credit(self._committer.links.invitations.take())

@@ -26,7 +26,7 @@ from tamias.serve.service import Service
 _FRESH = {"Cache-Control": "no-cache"}
 _ABOUT = ("dataset", "host", "portal", "q")
 Row = tuple[Any, ...]
-_CURSOR = re.compile(r"([0-9]{1,18})-([0-9a-f]{24})-([0-9]{1,9})")
+_CURSOR = re.compile(r"([0-9]{1,18})-([0-9a-f]{24})-(-1|[0-9]{1,9})")
 
 
 class VersionChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +48,20 @@ class VersionChange(msgspec.Struct, frozen=True, kw_only=True):
     download: str
 
 
+class StateChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A resource that went, or came back: its server said so. Only feeds tell of it."""
+
+    kind: Literal["gone", "back"]
+    url: str
+    title: str | None
+    dataset: str
+    id: str
+    at: str
+
+
+Change = VersionChange | StateChange
+
+
 async def as_json(request: Request, service: Service) -> Response:
     """A page of changes; as a feed where the client would rather have that."""
     accept = request.headers.get("accept", "")
@@ -55,8 +69,10 @@ async def as_json(request: Request, service: Service) -> Response:
         return await as_atom(request, service)
     if JSON_FEED in accept:
         return await as_json_feed(request, service)
-    changes, after = await _changes(request, service)
-    return page_answer(request, changes, after)
+    rows, hidden, most = await _changes(request, service)
+    base = base_of(request)
+    changes = [_version(row, base) for row in rows if row[0] not in hidden]
+    return page_answer(request, changes, _after(rows, most))
 
 
 async def as_atom(request: Request, service: Service) -> Response:
@@ -72,14 +88,15 @@ async def as_json_feed(request: Request, service: Service) -> Response:
 
 
 async def _feed(request: Request, service: Service, path: str) -> Feed:
-    changes, after = await _changes(request, service)
+    rows, hidden, most = await _changes(request, service, states=True)
+    changes, after = page_of(rows, most, hidden, base_of(request))
     asked = request.query_params
     about = ", ".join(f"{name} {asked[name]}" for name in _ABOUT if asked.get(name))
     said = await said_of(service, changes)
     return feed_of(request, path, changes, after, about, said)
 
 
-async def said_of(service: Service, changes: list[VersionChange]) -> dict[str, str]:
+async def said_of(service: Service, changes: Sequence[Change]) -> dict[str, str]:
     """What changed in each, in a sentence, where that can be said soon."""
     return await sentences(service, [each.id for each in changes if each.kind == "changed"])
 
@@ -87,7 +104,7 @@ async def said_of(service: Service, changes: list[VersionChange]) -> dict[str, s
 def feed_of(
     request: Request,
     path: str,
-    changes: list[VersionChange],
+    changes: Sequence[Change],
     after: str | None,
     about: str,
     said: Mapping[str, str],
@@ -120,15 +137,32 @@ def span(request: Request) -> dict[str, Any]:
 
 def page_of(
     rows: Sequence[Row], most: int, hidden: Container[str], base: str
-) -> tuple[list[VersionChange], str | None]:
+) -> tuple[list[Change], str | None]:
     """Changes without those of hidden resources, and where the next page begins."""
+    told: list[Change] = [
+        _version(row, base) if row[1] > 0 else _state(row, base) for row in rows if row[0] not in hidden
+    ]
+    return told, _after(rows, most)
+
+
+def with_states(db: ServiceSession, versions: list[Row], asked: Mapping[str, Any]) -> list[Row]:
+    """Rows of versions, and between them when the same resources went and came back."""
+    unset = {"datasets": None, "addresses": None, "host": None, "portal": None, "words": None}
+    states: list[Row] = db.rows("absences_of", {**unset, **asked})
+    in_order = sorted([*versions, *states], key=lambda row: (row[2], row[0], row[1]), reverse=True)
+    return in_order[: asked["limit"]]
+
+
+def _after(rows: Sequence[Row], most: int) -> str | None:
     last = rows[-1] if len(rows) == most else None
-    told = [_change(row, base) for row in rows if row[0] not in hidden]
-    return told, f"{last[2]}-{last[0]}-{last[1]}" if last else None
+    return f"{last[2]}-{last[0]}-{last[1]}" if last else None
 
 
-async def _changes(request: Request, service: Service) -> tuple[list[VersionChange], str | None]:
-    base, named = base_of(request), parameter(request, "dataset")
+async def _changes(
+    request: Request, service: Service, *, states: bool = False
+) -> tuple[list[Row], frozenset[str], int]:
+    """A page of rows, the resources that are left out of it, and how many rows a page has."""
+    named = parameter(request, "dataset")
     asked = {
         **span(request),
         "dataset": (await service.histories.find(named)).resource.id if named else None,
@@ -139,22 +173,36 @@ async def _changes(request: Request, service: Service) -> tuple[list[VersionChan
     if words is not None and len(words) > LONGEST_SEARCH:
         raise HttpProblem(400, f"'q' may have {LONGEST_SEARCH} characters at most")
     withheld = feed_words(request, search=words is not None)
-    rows, hidden = await service.pool.run(partial(_found, asked=asked, words=words, withheld=withheld))
-    return page_of(rows, asked["limit"], hidden, base)
+    found = partial(_found, asked=asked, words=words, withheld=withheld, states=states)
+    rows, hidden = await service.pool.run(found)
+    return rows, hidden, asked["limit"]
 
 
 def _found(
-    db: ServiceSession, asked: dict[str, Any], words: str | None, withheld: tuple[str, ...]
+    db: ServiceSession, asked: dict[str, Any], words: str | None, withheld: tuple[str, ...], *, states: bool
 ) -> tuple[list[Row], frozenset[str]]:
     """The changes, or those that a search for words finds; and resources that are left out of them."""
     parts = None if words is None else page_rows(db, "words", text=words)[0][0]
     if words is not None and not parts:
         return [], frozenset()
-    rows = db.rows("changes_of", {**asked, "words": query(parts, " & ") if parts else None})
+    asked = {**asked, "words": query(parts, " & ") if parts else None}
+    rows = db.rows("changes_of", asked)
+    if states:
+        rows = with_states(db, rows, {**asked, "datasets": asked["dataset"] and [asked["dataset"]]})
     return rows, unlisted(db, (row[0] for row in rows), withheld)
 
 
-def _change(row: Row, base: str) -> VersionChange:
+def _state(row: Row, base: str) -> StateChange:
+    resource, number, at, url, title = row
+    kind: Literal["gone", "back"] = "back" if number else "gone"
+    dataset = f"{base}/api/v1/get/dataset/{resource}"
+    moment = rfc3339(at)
+    return StateChange(
+        kind=kind, url=url, title=title, dataset=dataset, id=f"{resource}:{kind}:{moment}", at=moment
+    )
+
+
+def _version(row: Row, base: str) -> VersionChange:
     resource, number, captured_at, digest, size, media_type, noise, url, title = row
     return VersionChange(
         kind="new" if number == 1 else "noise" if noise else "changed",
@@ -172,7 +220,9 @@ def _change(row: Row, base: str) -> VersionChange:
     )
 
 
-def _entry(change: VersionChange, base: str, sentence: str | None) -> FeedEntry:
+def _entry(change: Change, base: str, sentence: str | None) -> FeedEntry:
+    if isinstance(change, StateChange):
+        return _state_entry(change, base)
     noise = f"the same content ({change.noise})"
     kinds = {"new": "first seen", "changed": "changed", "noise": noise}
     what = noise if change.noise else sentence or kinds[change.kind]
@@ -186,6 +236,22 @@ def _entry(change: VersionChange, base: str, sentence: str | None) -> FeedEntry:
         media_type=change.media_type,
         byte_size=change.byte_size,
         summary=f"{change.url}: {what}, {change.byte_size} bytes, sha256 {change.sha256}",
+    )
+
+
+def _state_entry(change: StateChange, base: str) -> FeedEntry:
+    said = {
+        "gone": ("gone", "its server says that it is gone; the archived versions stay"),
+        "back": ("back again", "its server has it again"),
+    }
+    word, sentence = said[change.kind]
+    return FeedEntry(
+        id=f"urn:tamias:state:{change.id}",
+        title=f"{change.title or change.url}: {word}",
+        updated=change.at,
+        page=f"{base}/dataset/{change.dataset.rpartition('/')[2]}",
+        data=change.dataset,
+        summary=f"{change.url}: {sentence}",
     )
 
 

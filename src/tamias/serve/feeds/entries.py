@@ -18,10 +18,11 @@ class FeedEntry(msgspec.Struct, frozen=True, kw_only=True):
     """For people."""
     data: str
     """The same for programs."""
-    download: str
-    media_type: str | None
-    byte_size: int
     summary: str
+    download: str | None = None
+    """The file, where the news is one."""
+    media_type: str | None = None
+    byte_size: int = 0
 
 
 class Feed(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,8 +68,9 @@ def _entry(entry: FeedEntry) -> Iterator[str]:
     yield _element("updated", entry.updated)
     yield _link("alternate", entry.page, "text/html")
     yield _link("related", entry.data, "application/json")
-    kind = entry.media_type or "application/octet-stream"
-    yield _link("enclosure", entry.download, kind, f' length="{entry.byte_size}"')
+    if entry.download is not None:
+        kind = entry.media_type or "application/octet-stream"
+        yield _link("enclosure", entry.download, kind, f' length="{entry.byte_size}"')
     yield _element("summary", entry.summary)
     yield "</entry>"
 
@@ -101,16 +103,18 @@ def json_feed(feed: Feed) -> bytes:
 
 
 def _item(entry: FeedEntry) -> dict[str, Any]:
-    file = {
-        "url": entry.download,
-        "mime_type": entry.media_type or "application/octet-stream",
-        "size_in_bytes": entry.byte_size,
-    }
-    return {
+    told: dict[str, Any] = {
         "id": entry.id,
         "url": entry.page,
         "title": entry.title,
         "content_text": entry.summary,
         "date_published": entry.updated,
-        "attachments": [file],
     }
+    if entry.download is None:
+        return told
+    file = {
+        "url": entry.download,
+        "mime_type": entry.media_type or "application/octet-stream",
+        "size_in_bytes": entry.byte_size,
+    }
+    return {**told, "attachments": [file]}

@@ -132,6 +132,27 @@ WHERE (version.captured_at, version.resource, version.number)
   AND version.captured_at >= %(since)b::int8
 ORDER BY version.captured_at DESC, version.resource DESC, version.number DESC LIMIT %(limit)b::int4
 
+-- name: absences_of
+-- When resources went (0) and came back (-1), in the same order and of the same, or of resources by id or address.
+SELECT state.resource, state.number, state.at, resource.url, resource.title
+FROM (SELECT gone.resource, 0 AS number, gone.gone_at AS at FROM resource AS gone WHERE gone.gone_at IS NOT NULL
+      UNION ALL
+      SELECT over.resource, 0, over.gone_at FROM resource_absence AS over
+      UNION ALL
+      SELECT over.resource, -1, over.back_at FROM resource_absence AS over) AS state
+JOIN resource ON resource.resource = state.resource
+WHERE (state.at, state.resource, state.number)
+      < (%(at)b::int8, %(resource)b::text COLLATE "C", %(number)b::int4)
+  AND state.at >= %(since)b::int8
+  AND (%(datasets)b::text[] IS NULL OR state.resource = ANY(%(datasets)b::text[])
+       OR resource.url = ANY(%(addresses)b::text[]))
+  AND (%(host)b::text IS NULL OR resource.host = %(host)b::text)
+  AND (%(portal)b::text IS NULL OR EXISTS (SELECT FROM source WHERE source.resource = resource.resource
+                                                               AND source.portal = %(portal)b::text))
+  AND (%(words)b::text IS NULL OR EXISTS (SELECT FROM findable WHERE findable.resource = resource.resource
+                                                               AND findable.words @@ %(words)b::text::tsquery))
+ORDER BY state.at DESC, state.resource DESC, state.number DESC LIMIT %(limit)b::int4
+
 -- name: news
 -- Resources that transactions since a given one have noted as changed; from which one on notes are still to come,
 -- and whether notes are left at all.

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from tamias.crawl.catalogue.exchange import Answer
 from tamias.crawl.catalogue.result_formats import preferred
-from tamias.serve.api.changes import Row, feed_of, page_of, said_of, span
+from tamias.serve.api.changes import Row, feed_of, page_of, said_of, span, with_states
 from tamias.serve.feeds.entries import ATOM, JSON_FEED, Feed, atom, json_feed
 from tamias.serve.http.params import base_of
 from tamias.serve.http.problems import HttpProblem
@@ -114,6 +114,7 @@ def _found(
     db: ServiceSession, asked: dict[str, object], withheld: tuple[str, ...]
 ) -> tuple[list[Row], frozenset[str]]:
     rows = db.rows("changes_named", asked)
+    rows = with_states(db, rows, {**asked, "datasets": asked["dataset"], "addresses": asked["address"]})
     return rows, unlisted(db, (row[0] for row in rows), withheld)
 
 
