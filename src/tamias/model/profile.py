@@ -56,6 +56,9 @@ class ColumnProfile(msgspec.Struct, frozen=True, kw_only=True):
     min: str | None = None
     max: str | None = None
     mean: float | None = None
+    histogram: tuple[int, ...] = ()
+    """Of a column of numbers: how many are in each of some equally wide parts from `min` to `max`; of a large
+    column, how many of 1,000 values."""
     top: tuple[TopValue, ...] = ()
     pattern: str | None = None
     """The shape that most values have: `9{5}`, `A{2}-9{3}`; None where they have no shape in common."""

@@ -23,6 +23,11 @@ CUT = 300
 _INVALID = 0.05
 """A column of which more is not of its datatype is text after all."""
 
+BINS = 12
+"""Parts of a histogram."""
+_FEW = 4
+"""Different values that are better told one by one."""
+
 _JOINED = frozenset({"identifier", "postcode", "isbn", "region", "country"})
 
 
@@ -57,6 +62,9 @@ class ColumnValues(Protocol):
     def figures(self, place: int, form: ColumnForm) -> ColumnFigures | None:
         """Of the values as that form reads them; None where they are too great to be added up."""
 
+    def numbers(self, form: ColumnForm, texts: list[str]) -> list[float]:
+        """Those of the texts that a form of numbers reads as finite."""
+
     def top(self, place: int) -> tuple[TopValue, ...]:
         """The most frequent values, of those as frequent the first in order."""
 
@@ -88,8 +96,8 @@ class TableColumns:
             self.profiles[place] = self._profile(place, sample, sign)
         self._drop_empty()
 
-    def _profile(self, place: int, sample: list[str], sign: str | None) -> ColumnProfile:
-        name, sample = self._names[place], list(dict.fromkeys(sample))[:_DIFFERENT]
+    def _profile(self, place: int, values: list[str], sign: str | None) -> ColumnProfile:
+        name, sample = self._names[place], list(dict.fromkeys(values))[:_DIFFERENT]
         form = form_of(sample, sign, self._dialect.marks.delimiter)
         form, figures = self._checked(place, form)
         exact = self.rows <= self._limits.exact_rows
@@ -117,6 +125,7 @@ class TableColumns:
             min=figures.least,
             max=figures.most,
             mean=figures.mean,
+            histogram=self._histogram(form, figures, values),
             top=() if unique else self._values.top(place),
             pattern=pattern,
             meaning=meaning,
@@ -132,6 +141,19 @@ class TableColumns:
             form, figures = TEXT, self._values.figures(place, TEXT)
         assert figures is not None
         return form, figures
+
+    def _histogram(self, form: ColumnForm, figures: ColumnFigures, sample: list[str]) -> tuple[int, ...]:
+        """Of the sample: to read a large column once more would take a third of the time of a profile."""
+        if not form.is_number or figures.distinct <= _FEW:
+            return ()
+        least, most = float(figures.least or "nan"), float(figures.most or "nan")
+        if not least < most or not isfinite(most - least):
+            return ()
+        counts = [0] * BINS
+        step = (most - least) / BINS
+        for number in self._values.numbers(form, sample):
+            counts[max(0, min(BINS - 1, int((number - least) / step)))] += 1
+        return tuple(counts)
 
     def _drop_empty(self) -> None:
         """Columns at the end without a name and without a value are only trailing delimiters."""

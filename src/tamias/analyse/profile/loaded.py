@@ -54,6 +54,14 @@ class LoadedValues:
             return None
         return ColumnFigures(*row)
 
+    def numbers(self, form: ColumnForm, texts: list[str]) -> list[float]:
+        rows = self._tables.execute(
+            f"SELECT x FROM (SELECT ({form.sql.format(v='v')})::DOUBLE AS x FROM (SELECT unnest(?) AS v))"  # noqa: S608
+            " WHERE isfinite(x)",
+            [texts],
+        ).fetchall()
+        return [row[0] for row in rows]
+
     def top(self, place: int) -> tuple[TopValue, ...]:
         rows = self._tables.execute(
             f"SELECT left(v, {self._limits.value}) AS told, count(*) AS n FROM ({_known(place)})"  # noqa: S608

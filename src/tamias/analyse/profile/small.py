@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import reduce
+from math import isfinite
 from operator import add
 from typing import Any
 
@@ -60,6 +61,11 @@ class SmallValues:
             # One after the other, as DuckDB does: `sum` makes up for what is lost by rounding.
             mean=reduce(add, values) / len(values) if values and form.is_number else None,
         )
+
+    def numbers(self, form: ColumnForm, texts: list[str]) -> list[float]:
+        assert form.read is not None
+        read: list[Any] = [value for text in texts if (value := form.read(text)) is not None]
+        return [number for number in map(float, read) if isfinite(number)]
 
     def top(self, place: int) -> tuple[TopValue, ...]:
         counts = Counter(text[: self._limits.value] for text in self._known(place))

@@ -41,7 +41,7 @@ class HostLinks:
         self._pairs = 0
 
     def count(self, site: str, urls: Iterable[str]) -> None:
-        """The links of a page that lead away from its site. Called for every page: it only cuts and counts."""
+        """The links of a page that lead away from its site. Called for each page, it only cuts and counts."""
         if self._pairs >= MOST_PAIRS:
             return
         led_to = self._sites.get(site)

@@ -19,6 +19,51 @@ CROSS JOIN LATERAL (
       AND array_to_tsvector(search_words(col.value ->> 'name')) @@ %(any)b::text::tsquery) AS named
 ORDER BY hit.captured_at DESC NULLS LAST, hit.resource
 
+-- name: datasets
+-- Watched resources with a version, those that changed last first: all, or of a state, a host, a type, a portal.
+SELECT resource.resource, resource.url, resource.host, resource.title, resource.state, resource.media_type,
+       resource.versions, resource.captured_at, resource.trouble
+FROM resource
+WHERE (resource.captured_at, resource.resource) < (%(at)b::int8, %(resource)b::text COLLATE "C")
+  AND (%(state)b::text IS NULL OR (resource.state = CASE %(state)b::text WHEN 'failing' THEN 'active' ELSE %(state)b::text END
+                                   AND (%(state)b::text <> 'failing' OR resource.trouble IS NOT NULL)))
+  AND (%(host)b::text IS NULL OR resource.host = %(host)b::text)
+  AND (%(type)b::text IS NULL OR resource.media_type = %(type)b::text)
+  AND (%(portal)b::text IS NULL OR EXISTS (SELECT FROM source WHERE source.resource = resource.resource
+                                                               AND source.portal = %(portal)b::text))
+ORDER BY resource.captured_at DESC, resource.resource DESC LIMIT %(limit)b::int4
+
+-- name: datasets_without_version
+-- The same of those without any version, in the order of their names.
+SELECT resource.resource, resource.url, resource.host, resource.title, resource.state, resource.media_type,
+       resource.versions, resource.captured_at, resource.trouble
+FROM resource
+WHERE resource.captured_at IS NULL AND resource.resource > %(resource)b::text COLLATE "C"
+  AND (%(state)b::text IS NULL OR (resource.state = CASE %(state)b::text WHEN 'failing' THEN 'active' ELSE %(state)b::text END
+                                   AND (%(state)b::text <> 'failing' OR resource.trouble IS NOT NULL)))
+  AND (%(host)b::text IS NULL OR resource.host = %(host)b::text)
+  AND (%(type)b::text IS NULL OR resource.media_type = %(type)b::text)
+  AND (%(portal)b::text IS NULL OR EXISTS (SELECT FROM source WHERE source.resource = resource.resource
+                                                               AND source.portal = %(portal)b::text))
+ORDER BY resource.resource LIMIT %(limit)b::int4
+
+-- name: datasets_weeks
+-- New versions of some resources by week, of their newest versions.
+SELECT version.resource, ((version.captured_at - %(first)b::int8) / %(week)b::int8)::int4, count(*)::int8
+FROM resource
+JOIN version ON version.resource = resource.resource AND version.number > resource.versions - %(most)b::int4
+WHERE resource.resource = ANY(%(resource)b::text[]) AND version.captured_at >= %(first)b::int8
+  AND version.noise IS NULL
+GROUP BY 1, 2
+
+-- name: types
+-- Media types of datasets, the most frequent first.
+SELECT counted.key
+FROM (SELECT tally.key, tally.n FROM tally WHERE tally.what = 'type'
+      UNION ALL
+      SELECT news.key, news.n FROM tally_news AS news WHERE news.what = 'type') AS counted
+WHERE counted.key <> '' GROUP BY counted.key HAVING sum(counted.n) > 0 ORDER BY sum(counted.n) DESC, counted.key LIMIT 30
+
 -- name: words
 -- A search as the words that are looked for.
 SELECT search_words(%(text)b::text)

@@ -10,7 +10,7 @@ from tamias.serve.access.identify import reason_of
 from tamias.serve.http.endpoints import Endpoint, note_call, note_failure
 from tamias.serve.pages import access, overview, portal, portal_at, query, search, sign_in
 from tamias.serve.pages.crawl import add, crawl, documents, frontier, graph, host, hosts
-from tamias.serve.pages.datasets import dataset, difference, preview, version, watching
+from tamias.serve.pages.datasets import dataset, difference, listing, preview, version, watching
 from tamias.serve.pages.html.page import Answered, guarded, page_routes
 from tamias.serve.pages.html.static import static_route
 from tamias.serve.pages.reference import reference_page
@@ -19,6 +19,7 @@ from tamias.serve.service import Service
 _PAGES = (
     overview.PAGE,
     search.PAGE,
+    listing.PAGE,
     difference.PAGE,
     preview.PAGE,
     version.PAGE,

@@ -1,7 +1,8 @@
 """The page of one resource: its versions, what is in the current one, and when it is visited next."""
 
+from collections import Counter
 from collections.abc import Container
-from datetime import datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import msgspec
@@ -101,6 +102,9 @@ class DatasetView(msgspec.Struct, frozen=True, kw_only=True):
     usage: UsageTerms
     suspects: list[NotBelieved]
     measures: list[Measured]
+    changes_by_day: dict[date, int]
+    """Versions with other content."""
+    today: date
     json_ld: dict[str, Any] | None
     """For search engines; None where they are not wanted."""
 
@@ -162,6 +166,8 @@ def _dataset(db: ServiceSession, resource: Resource, *, owner: bool) -> DatasetV
         usage=about,
         suspects=_suspects(db, resource.id),
         measures=measured(db, resource.id),
+        changes_by_day=Counter(_day(each.captured_at) for each in versions if not each.noise),
+        today=datetime.now(UTC).date(),
         json_ld=None if about.noindex else dataset_jsonld(resource, versions, profile, bases),
     )
 
@@ -208,6 +214,10 @@ def _schedule(db: ServiceSession, resource: str) -> Schedule:
 def _suspects(db: ServiceSession, resource: str) -> list[NotBelieved]:
     found = sorted(read_suspects(db.session, resource), key=lambda each: -each.seen_at)
     return [NotBelieved(rfc3339(each.seen_at), each.byte_size, each.reason) for each in found[:MOST_SUSPECTS]]
+
+
+def _day(at: int) -> date:
+    return datetime.fromtimestamp(at / 1000, UTC).date()
 
 
 def _moment(at: int | None) -> str | None:

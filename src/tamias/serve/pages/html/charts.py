@@ -3,12 +3,14 @@
 Colours come from the style sheet by class. What a chart says is also said in words beside it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 from itertools import repeat
 
 from markupsafe import Markup
 
 _HEIGHT = 100.0
+_WEEKS = 53
 _TICK = 0.6
 """Width of a version's mark on a timeline, in per cent of it."""
 
@@ -31,6 +33,39 @@ def columns(
     axis = Markup('<div class="axis" aria-hidden="true"><span>{}</span><span>0</span></div>')
     chart = _svg(f"0 0 {max(1, len(stacks))} 100", drawn, label)
     return Markup('<div class="plot">') + axis.format(f"{tallest:,.10g}") + chart + Markup("</div>")
+
+
+def spark(values: Sequence[float], label: str, hovers: Sequence[str] = ()) -> Markup:
+    """A row of small columns without an axis, for a cell of a table.
+
+    >>> str(spark([1, 0, 2], "three")).count("<rect")
+    2
+    """
+    tallest = max(values, default=0) or 1.0
+    drawn = Markup().join(
+        _pointed_at(place, hover, _column(place, [value], ["accent"], tallest))
+        for place, (value, hover) in enumerate(zip(values, hovers or repeat(""), strict=False))
+    )
+    return _svg(f"0 0 {max(1, len(values))} 100", drawn, label, "spark plot")
+
+
+def calendar(days: Mapping[date, int], last: date, label: str) -> Markup:
+    """A year of days, a column for each week, Monday on top: how much happened on each.
+
+    >>> str(calendar({date(2026, 5, 1): 2}, date(2026, 5, 3), "May")).count('class="busy"')
+    1
+    """
+    first = last - timedelta(days=last.weekday(), weeks=_WEEKS - 1)
+    drawn = Markup()
+    for place in range((last - first).days + 1):
+        day = first + timedelta(days=place)
+        count = days.get(day, 0)
+        css = "none" if not count else "some" if count == 1 else "busy"
+        cell = Markup('<rect class="{}" x="{}" y="{}" width="8" height="8">{}</rect>')
+        said = Markup("<title>{}</title>").format(f"{day}: {count}") if count else ""
+        drawn += cell.format(css, place // 7 * 10, place % 7 * 10, said)
+    start = Markup('<svg class="calendar" viewBox="0 0 {} 70" role="img" aria-label="{}">')
+    return start.format(_WEEKS * 10, label) + drawn + Markup("</svg>")
 
 
 def bar(value: float, most: float, css: str = "accent") -> Markup:
@@ -71,6 +106,6 @@ def _column(place: int, stack: Sequence[float], classes: Sequence[str], tallest:
     return "".join(drawn)
 
 
-def _svg(box: str, drawn: str, label: str) -> Markup:
-    start = Markup('<svg class="chart" viewBox="{}" preserveAspectRatio="none" role="img" aria-label="{}">')
-    return start.format(box, label) + Markup(drawn) + Markup("</svg>")  # noqa: S704 - only numbers and our own classes
+def _svg(box: str, drawn: str, label: str, css: str = "chart") -> Markup:
+    start = Markup('<svg class="{}" viewBox="{}" preserveAspectRatio="none" role="img" aria-label="{}">')
+    return start.format(css, box, label) + Markup(drawn) + Markup("</svg>")  # noqa: S704 - only numbers and our own classes

@@ -9,6 +9,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 import jinja2
+import msgspec
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -128,6 +129,8 @@ def _templates() -> jinja2.Environment:
         distance=distance,
         duration=duration,
         quoted=lambda text: quote(text, safe=""),
+        fields=msgspec.structs.asdict,
+        combined=lambda one, other: {**one, **other},
         stack=stack,
         hover=hover,
         embedded=lambda told: Markup(embedded(told)),  # noqa: S704 - without any < in it

@@ -1,0 +1,130 @@
+"""The list of watched datasets: by state, host, portal or type, those that changed last first."""
+
+import re
+import time
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import Request
+
+from tamias.serve.http.params import LATEST, cursor, parameter
+from tamias.serve.http.params import media_type as media_type_of
+from tamias.serve.http.problems import HttpProblem
+from tamias.serve.http.secret import may_read_all
+from tamias.serve.pages.html.page import HtmlPage
+from tamias.serve.pages.html.tables import CsvTable, table_of
+from tamias.serve.pages.queries import lately, rows
+from tamias.serve.pages.search import COLUMNS, Hit, hit
+from tamias.serve.queries.thread_pool import ServiceSession
+from tamias.serve.replay.usage import unlisted
+from tamias.serve.service import Service
+
+MOST_LISTED: Final = 50
+WEEKS: Final = 26
+MOST_DRAWN: Final = 200
+"""Versions of one dataset that its sparkline is made of, the newest."""
+STATES: Final = ("active", "failing", "gone", "stopped")
+_WEEK: Final = 7 * 86_400_000
+_SECONDS: Final = 60.0
+_CURSOR: Final = re.compile(r"([0-9]{1,18})-([0-9a-f]{24})")
+
+
+class ListedDataset(Hit, frozen=True, kw_only=True):
+    """A dataset of the list."""
+
+    trouble: str | None
+    """Why the latest visit brought nothing, if so."""
+    weeks: list[int]
+    """New versions in each of the last weeks, the oldest first."""
+
+    @property
+    def shown_state(self) -> str:
+        """A dataset whose visits fail is not just active."""
+        return "failing" if self.trouble and self.state == "active" else self.state
+
+
+class DatasetFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which datasets are listed."""
+
+    state: str | None
+    host: str | None
+    portal: str | None
+    type: str | None
+
+
+class DatasetList(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page shows."""
+
+    filter: DatasetFilter
+    datasets: list[ListedDataset]
+    types: list[str]
+    """Media types to choose from, the most frequent first."""
+    next: str | None
+
+
+async def datasets(request: Request, service: Service) -> DatasetList:
+    """A page of the list."""
+    state, told = parameter(request, "state"), parameter(request, "type")
+    if state not in (None, *STATES):
+        raise HttpProblem(400, f"'state' must be one of {', '.join(STATES)}")
+    wanted = DatasetFilter(
+        state=state,
+        host=parameter(request, "host"),
+        portal=parameter(request, "portal"),
+        type=media_type_of(told) if told else None,
+    )
+    after = cursor(request, _CURSOR)
+    place = (int(after[1]), after[2]) if after else (LATEST, "")
+    owner = may_read_all(request)
+    found, following = await service.pool.run(lambda db: _listed(db, wanted, place, owner=owner))
+    types = await lately(service, "types", _SECONDS, lambda db: [name for (name,) in rows(db, "types")])
+    return DatasetList(filter=wanted, datasets=found, types=types, next=following)
+
+
+def _listed(
+    db: ServiceSession, wanted: DatasetFilter, after: tuple[int, str], *, owner: bool
+) -> tuple[list[ListedDataset], str | None]:
+    asked = msgspec.structs.asdict(wanted)
+    found = _rows(db, asked, after)
+    hidden = frozenset() if owner else unlisted(db, (row[0] for row in found))
+    listed = [row for row in found if row[0] not in hidden]
+    weeks = _weeks(db, [row[0] for row in listed])
+    last = found[-1] if len(found) == MOST_LISTED else None
+    return [_dataset(row, weeks) for row in listed], f"{last[7] or 0}-{last[0]}" if last else None
+
+
+def _rows(db: ServiceSession, asked: dict[str, Any], after: tuple[int, str]) -> list[tuple[Any, ...]]:
+    """Those with a version, the newest first; then those without one, which have no time to be sorted by."""
+    at, resource = after
+    found = []
+    if at:
+        found = rows(db, "datasets", **asked, at=at, resource=resource, limit=MOST_LISTED)
+        resource = ""
+    if len(found) < MOST_LISTED:
+        left = MOST_LISTED - len(found)
+        found += rows(db, "datasets_without_version", **asked, resource=resource, limit=left)
+    return found
+
+
+def _weeks(db: ServiceSession, resources: list[str]) -> dict[str, list[int]]:
+    first = int(time.time() * 1000) - WEEKS * _WEEK
+    found = {each: [0] * WEEKS for each in resources}
+    asked = {"resource": resources, "first": first, "week": _WEEK, "most": MOST_DRAWN}
+    for resource, week, count in rows(db, "datasets_weeks", **asked):
+        found[resource][min(week, WEEKS - 1)] += count
+    return found
+
+
+def _dataset(row: tuple[Any, ...], weeks: dict[str, list[int]]) -> ListedDataset:
+    known = hit(row[:8])
+    told = {name: getattr(known, name) for name in Hit.__struct_fields__}
+    return ListedDataset(**told, trouble=row[8], weeks=weeks[row[0]])
+
+
+def _table(view: DatasetList) -> CsvTable:
+    return table_of(view.datasets, *COLUMNS, "trouble")
+
+
+PAGE = HtmlPage(
+    path="/datasets", template="datasets/listing.html", view=datasets, data="/datasets.json", table=_table
+)

@@ -1,0 +1,99 @@
+"""The list of datasets: its filters, its pages, and what each row says."""
+
+import re
+import time
+
+import pytest
+
+from .conftest import DAY, PORTAL
+
+HTML = {"Accept": "text/html"}
+HOST = "listed.example"
+
+
+@pytest.fixture(scope="module")
+def listed(filled):
+    """Sixty datasets of one host, one of each trouble."""
+    names = [
+        filled.put(f"http://{HOST}/{n}.csv", b"a\n%d\n" % n, start=1_700_000_000_000 + n) for n in range(60)
+    ]
+    recent = int(time.time() * 1000) - 10 * DAY
+    names.append(
+        filled.put(f"http://{HOST}/busy.csv", b"a\n1\n", b"a\n2\n", b"a\n3\n", start=recent, title="Busy")
+    )
+    names.append(filled.put(f"http://{HOST}/new.csv"))
+    trouble = "UPDATE tamias.resource SET trouble = %s, state = %s WHERE resource = %s"
+    filled.run(trouble, "500 <b>out of order</b>", "active", names[3])
+    filled.run(trouble, "410 Gone", "gone", names[4])
+    filled.run(trouble, None, "stopped", names[5])
+    return names
+
+
+def found(client, **asked):
+    url, names = "/datasets.json", []
+    while True:
+        view = client.get(url, params={"host": HOST, **asked}).json()
+        names += [each["id"] for each in view["datasets"]]
+        if view["next"] is None:
+            return names
+        asked["cursor"] = view["next"]
+
+
+def test_all_are_listed_once_the_last_changed_first_and_those_without_a_version_last(client, listed):
+    assert found(client) == [listed[60], *reversed(listed[:60]), listed[61]]
+
+
+@pytest.mark.parametrize(("state", "place"), [("failing", 3), ("gone", 4), ("stopped", 5)])
+def test_a_state_is_a_filter(client, listed, state, place):
+    assert found(client, state=state) == [listed[place]]
+
+
+def test_type_and_portal_are_filters(client, listed):
+    assert len(found(client, type="csv")) == 61
+    assert len(found(client, portal=PORTAL)) == 62
+    assert found(client, type="text/turtle") == found(client, portal="http://none.example/") == []
+
+
+def test_an_unknown_state_is_a_problem(client):
+    assert client.get("/datasets", params={"state": "sleeping"}).status_code == 400
+
+
+def test_new_versions_are_counted_by_week(client, listed):
+    busy = client.get("/datasets.json", params={"host": HOST}).json()["datasets"][0]
+    assert (sum(busy["weeks"]), len(busy["weeks"]), busy["title"]) == (3, 26, "Busy")
+    assert sum(busy["weeks"][-3:]) == 3
+
+
+def test_the_page_shows_trouble_in_words_and_keeps_the_filter_on_the_next_page(client, listed):
+    page = client.get("/datasets", params={"host": HOST}, headers=HTML).text
+    following = re.search(r'rel="next" href="([^"]+)"', page)[1].replace("&amp;", "&")
+    second = client.get(following, headers=HTML).text
+    assert f"host={HOST}" in following
+    assert "500 &lt;b&gt;out of order" in second
+    assert 'class="state failing"' in second
+    assert f"/api/v1/changes.atom?host={HOST}" in page
+
+
+@pytest.mark.parametrize(
+    "path", ["/dataset/{}", "/host/listed.example", "/search?q=listed", f"/portal?url={PORTAL}"]
+)
+def test_a_feed_is_offered_where_something_can_be_followed(client, listed, path):
+    page = client.get(path.format(listed[0]), headers=HTML).text
+    feeds = set(re.findall(r'href="(/api/v1/changes.atom\?[^"]+)"', page))
+    assert len(feeds) == 1
+    feed = client.get(feeds.pop().replace("&amp;", "&"))
+    assert (feed.status_code, feed.headers["content-type"].partition(";")[0]) == (200, "application/atom+xml")
+    assert "<entry>" in feed.text
+
+
+def test_a_dataset_has_a_calendar_of_its_changes(client, listed):
+    page = client.get(f"/dataset/{listed[60]}", headers=HTML).text
+    view = client.get(f"/dataset/{listed[60]}.json").json()
+    assert list(view["changes_by_day"].values()) == [1, 1, 1]
+    assert page.count('<rect class="some"') == 3
+
+
+def test_versions_of_one_day_have_their_minutes(client, filled):
+    name = filled.put("http://listed.example/minutes.csv", b"a\n1\n", b"a\n2\n", step=600_000)
+    page = client.get(f"/dataset/{name}", headers=HTML).text
+    assert re.findall(r'class="soft small nowrap">([^<]+)<', page) == ["2026-01-01 00:10", "2026-01-01 00:00"]
