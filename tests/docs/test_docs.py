@@ -130,3 +130,18 @@ def test_every_exit_code_is_on_the_page_of_exit_codes():
     raised = {each.exit_code for each in vars(errors).values() if isinstance(each, type)}
     by_crawl = {0, 3, 130}
     assert documented == raised | by_crawl
+
+
+def test_every_variable_that_the_code_reads_is_on_the_page_of_the_environment():
+    page = (DOCS / "environment.md").read_text()
+    source = "".join(each.read_text() for each in (DOCS.parent / "src").rglob("*.py"))
+    read = set(re.findall(r'"((?:TAMIAS|AWS)_[A-Z_]+)"', source)) - {"TAMIAS_"}
+    assert {name for name in read if "__" not in name and f"`{name.rstrip('_')}" not in page} == set()
+
+
+def test_every_metric_is_on_the_page_of_metrics():
+    page = (DOCS / "metrics.md").read_text()
+    source = (DOCS.parent / "src/tamias/serve/http/health.py").read_text()
+    told = set(re.findall(r'_(?:one|many)\(\s*"([a-z_]+)"', source))
+    assert len(told) > 20
+    assert told == set(re.findall(r"^\| `([a-z_]+)` \|", page, re.MULTILINE))

@@ -324,10 +324,13 @@ def _tell_end(place: CommonOptions, end: "CrawlSnapshot") -> None:
 
 
 def _tell_unfetched(seeds: list["SeedOutcome"]) -> None:
+    from tamias.model.url import without_password
+
     if seeds:
         click.echo("tamias: no seed could be fetched:", err=True)
         for seed in seeds:
-            click.echo(f"  {seed.url}: {seed.outcome.word}: {printable(seed.reason)}", err=True)
+            told = f"{without_password(seed.url)}: {seed.outcome.word}: {seed.reason}"
+            click.echo(f"  {printable(told)}", err=True)
 
 
 def _visit_now(database: "Database", settings: Settings, seeds: list[Seed]) -> None:

@@ -1,15 +1,14 @@
 """What every verb has: where the data is, how to talk, and how to write JSON."""
 
 import functools
-import logging
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
+from tamias.model.log_lines import configure
 from tamias.settings import Resolved, resolve
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def common(function: Function) -> Function:
         verbose: int,
         **words: Any,
     ) -> Any:
-        _logging(verbose - quiet, as_json=log == "json")
+        configure(verbose - quiet, as_json=log == "json")
         place = CommonOptions(data, db or None, config or _usual_config(), as_json, verbose - quiet)
         return function(place=place, **words)
 
@@ -90,27 +89,6 @@ def printable(text: str) -> str:
 def _usual_config() -> Path | None:
     usual = Path("tamias.toml")
     return usual if usual.exists() else None
-
-
-class JsonLines(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, and the traceback if there is one."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The line."""
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        told = {"time": at.replace("+00:00", "Z"), "level": record.levelname.lower(), "logger": record.name}
-        told["message"] = record.getMessage()
-        if record.exc_info:
-            told["traceback"] = self.formatException(record.exc_info)
-        return msgspec.json.encode(told).decode()
-
-
-def _logging(verbosity: int, *, as_json: bool) -> None:
-    levels = {-1: logging.ERROR, 0: logging.WARNING, 1: logging.INFO, 2: logging.DEBUG}
-    level = levels[max(-1, min(2, verbosity))]
-    handler = logging.StreamHandler()
-    handler.setFormatter(JsonLines() if as_json else logging.Formatter("%(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=level, handlers=[handler], force=True)
 
 
 def archive_at(place: CommonOptions) -> "ArchiveReader":

@@ -34,9 +34,11 @@ from tamias.model.faults import reached
 from tamias.model.item import NEVER
 from tamias.model.kind import AUXILIARY, kind_of
 from tamias.model.lease import Done, Return
+from tamias.model.log_lines import log_fields, loggable
 from tamias.sinks.outbox import enqueue, enqueue_metadata
 
 _log = logging.getLogger(__name__)
+_visits = logging.getLogger("tamias.visits")
 
 # Visits that end within it share one sync and one transaction.
 GATHER_SECONDS = 0.05
@@ -129,6 +131,9 @@ class Committer:
             committed = await self._thread.run(self._commit_all, held, given_back, parked)
         for each in committed:
             count_visit(self.tally, each)
+        if _visits.isEnabledFor(logging.INFO):
+            for each in committed:
+                _log_visit(each)
         # By identity: where a visit could not be written, another one is committed that says so.
         there = set(map(id, committed))
         for each in visits:
@@ -257,6 +262,34 @@ class Committer:
                 cursor, {each.archived.watched.id: each.settled.due for each in planned if each.archived}
             )
         reached("before-commit")
+
+
+def _log_visit(visit: Visit) -> None:
+    """One line for each visit that was committed."""
+    record = visit.record
+    if record is None:
+        return
+    url, outcome = loggable(record.url), record.outcome.word
+    told: dict[str, object] = {"url": url, "outcome": outcome, "status": record.status}
+    told |= {
+        "milliseconds": record.ended_at - record.started_at,
+        "bytes": record.bytes,
+        "quads": record.quads,
+    }
+    why = loggable(record.reason) if record.reason else None
+    log_fields(
+        _visits,
+        "%s %s %s, %d ms, %d bytes, %d quads%s",
+        outcome,
+        record.status or "-",
+        url,
+        told["milliseconds"],
+        record.bytes or 0,
+        record.quads,
+        f": {why}" if why else "",
+        **told,
+        reason=why,
+    )
 
 
 def _add_plan(visit: Visit, planned: PlannedVisit) -> None:

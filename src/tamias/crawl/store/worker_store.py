@@ -19,6 +19,7 @@ from tamias.crawl.store.visit import Visit
 from tamias.model.capture import Outcome
 from tamias.model.item import Item
 from tamias.model.lease import Lease, Task
+from tamias.model.url import without_password
 from tamias.permit.robots import Rules
 from tamias.permit.store import KnownRobots
 from tamias.protocols import DocumentSink
@@ -49,7 +50,7 @@ class Tally(msgspec.Struct):
         self.visited += 1
         self.outcomes[outcome.word] = self.outcomes.get(outcome.word, 0) + 1
         if outcome in _UNFETCHED:
-            self.reasons.add(outcome.word, reason, url)
+            self.reasons.add(outcome.word, reason, without_password(url))
 
 
 class Sinks(msgspec.Struct, frozen=True):

@@ -17,6 +17,7 @@ from tamias.archive.blobs.packs import StoreUnavailable
 from tamias.crawl.worker.fork_server import is_fork
 from tamias.crawl.worker.worker import Progress, Replaced, Worker
 from tamias.model.errors import DiskFull, TamiasError
+from tamias.model.log_lines import configure_as_told
 
 _ANEW = 75
 """The exit code that lets a supervisor start another worker."""
@@ -32,6 +33,7 @@ def run_process(assemble: Assemble) -> None:
     """Serves forks; each runs a worker on the fastest event loop there is, and ends with its exit code."""
     if not is_fork():
         sys.exit(0)
+    configure_as_told()
     try:
         import uvloop
 

@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tamias.model.log_lines import log_fields, loggable
+
 _LOG = logging.getLogger("tamias.serve.access")
 _SAFE_HEADERS = [
     (b"x-content-type-options", b"nosniff"),
@@ -61,8 +63,14 @@ class TrafficCounter:
         method = scope["method"] if scope["method"] in _METHODS else "other"
         self._traffic.note(method, scope.get("tamias.route", "none"), status, seconds)
         if _LOG.isEnabledFor(logging.INFO):
-            path = ascii(scope["path"][:300])[1:-1]
-            _LOG.info("%s %s %d %.1f ms", method, path, status, 1000 * seconds)
+            path = loggable(scope["path"])[:300]
+            told = {
+                "method": method,
+                "path": path,
+                "status": status,
+                "milliseconds": round(1000 * seconds, 1),
+            }
+            log_fields(_LOG, "%s %s %d %.1f ms", *told.values(), **told)
 
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
