@@ -58,6 +58,15 @@ def _since_epoch(moment: datetime) -> int:
     return (known - _EPOCH) // timedelta(milliseconds=1)
 
 
+def as_datetime(moment: int) -> datetime:
+    """Milliseconds as a datetime in UTC.
+
+    >>> as_datetime(1700000000123).isoformat()
+    '2023-11-14T22:13:20.123000+00:00'
+    """
+    return _EPOCH + timedelta(milliseconds=moment)
+
+
 def rfc3339(moment: int) -> str:
     """Milliseconds as text.
 

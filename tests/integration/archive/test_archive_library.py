@@ -1,6 +1,9 @@
 """`tamias.Archive`: what was put into the archive comes out of it, in every way it can be asked for."""
 
 import hashlib
+import multiprocessing
+import pickle
+from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 
 import duckdb
@@ -204,3 +207,36 @@ def test_a_query_asks_the_catalogue(archive):
 def test_a_query_that_cannot_be_read_is_told(archive):
     with pytest.raises(UsageError, match="the query cannot be answered"):
         archive.query("SELECT")
+
+
+def test_times_are_datetimes_in_utc(archive):
+    first, second = archive.versions(URL)[:2]
+    resource = archive.resource(URL)
+    assert first.captured_at.utcoffset() == timedelta(0)
+    assert first.captured_at < second.captured_at
+    assert archive.get(URL, at=first.captured_at).version == first
+    assert archive.get(URL, at=second.captured_at - timedelta(milliseconds=1)).version == first
+    assert resource.added_at.tzinfo is UTC
+    assert archive.get(first.id).resource == resource
+
+
+def test_a_closed_archive_says_so_and_may_be_closed_again(archive):
+    archive.close()
+    archive.close()
+    with pytest.raises(UsageError, match="is closed"):
+        archive.versions(URL)
+
+
+def test_a_pickled_archive_is_opened_by_whoever_unpickles_it(archive, monkeypatch, tmp_path):
+    pickled = pickle.dumps(archive)
+    wanted = [each.sha256 for each in archive.versions(URL)]
+    monkeypatch.chdir(tmp_path)
+    with pickle.loads(pickled) as other:
+        assert [each.sha256 for each in other.versions(URL)] == wanted
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool, pickle.loads(pickled) as other:
+        assert pool.submit(_digests, other).result() == wanted
+
+
+def _digests(archive):
+    with archive:
+        return [each.sha256 for each in archive.versions(URL)]

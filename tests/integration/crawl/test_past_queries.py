@@ -75,7 +75,7 @@ def test_a_version_is_a_graph_by_each_of_its_names(tamias, site, visited):
     with library.Archive(tamias.data) as archive:
         name = archive.resource(site.url("/a.ttl")).id
         first = archive.versions(site.url("/a.ttl"))[0]
-    stamp = datetime.fromtimestamp(first.captured_at // 1000, UTC).strftime("%Y%m%d%H%M%S")
+    stamp = first.captured_at.strftime("%Y%m%d%H%M%S")
     service = "http://127.0.0.1:8080"
     names = [
         f"{service}/dataset/{name}/1",
