@@ -176,10 +176,10 @@ def faults(  # noqa: PLR0917 (click passes them by name)
     from benchmarks.faults.run import FULL, QUICK, USUAL, run
 
     share = FULL if full else QUICK if quick else USUAL
-    report = run(
+    found = run(
         names, share=share, seed=seed, hostile=hostile, soak=soak, scorecard=scorecard, out=_out(place)
     )
-    return _print_report(place, report)
+    return _print_report(place, found)
 
 
 @command.command()
@@ -208,8 +208,8 @@ def hostile(
 
     if crowd:
         return _print_report(place, run_crowd(_out(place), workers=workers, alone=not no_control))
-    report = run(_out(place), sites=sites, pages=pages, workers=workers, alone=not no_control, only=only)
-    return _print_report(place, report)
+    found = run(_out(place), sites=sites, pages=pages, workers=workers, alone=not no_control, only=only)
+    return _print_report(place, found)
 
 
 @command.command()
