@@ -123,7 +123,7 @@ def administrator(tmp_path_factory):
 def empty_tables(cursor):
     """Leaves the schema, takes the rows."""
     cursor.execute(
-        "TRUNCATE host, queue, url, capture, segment, robots, unreachable, sink, outbox, placed, "
+        "TRUNCATE host, queue, url, capture, stored_file, robots, unreachable, sink, outbox, placed, "
         "current_document"
     )
     cursor.execute("DELETE FROM crawl WHERE crawl > 2")

@@ -34,7 +34,10 @@ def stored(
     extractor: Extractor, captures: Sequence[tuple[Capture, Body]], take_links: TakeLinks
 ) -> list[Extraction]:
     """Analyses bodies one after the other into one segment, which is durable in the end."""
-    with TemporaryDirectory(prefix="tamias-bench-") as folder, SegmentWriter(Path(folder), 1) as writer:
+    with (
+        TemporaryDirectory(prefix="tamias-bench-") as folder,
+        SegmentWriter(Path(folder, "1.nq.zst"), 1) as writer,
+    ):
         found = [extractor.extract(capture, body, writer.document, take_links) for capture, body in captures]
         writer.sync()
         return found

@@ -173,8 +173,8 @@ class Harvester(Protocol):
 class Sink(Protocol):
     """Writes one new segment: takes the N-Quads of documents, one document at a time.
 
-    Made with a folder and the segment's number; the setting `sinks.segments` names the part. Others read the
-    segment as docs/formats.md describes it: zstd frames in the file `sinks.segments.segment_path`.
+    Made with the path of its file and the segment's number; the setting `sinks.segments` names the part.
+    Others read the segment as docs/formats.md describes it: zstd frames in that file.
     """
 
     segment: int

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tamias.archive.captures import all_captures
+from tamias.archive.file_store import segments_of
 from tamias.crawl.analysing.extractor import Extraction
 from tamias.crawl.commit.database_store import DatabaseStore, worker_number
 from tamias.crawl.plan.admit import Admission, Reference
@@ -249,7 +250,7 @@ def test_a_visit_becomes_true_with_its_quads_its_links_and_its_record(working, s
 
     token, next_urls, tally = working(work)
     (record,) = all_captures(session)
-    with SegmentReader(data / "rdf") as reader:
+    with SegmentReader(segments_of(session, data)) as reader:
         assert b"".join(reader.read(record.extent)) == SAYS
     assert (record.outcome, record.reason, record.quads, record.links) == (Outcome.OK, "200 OK", 1, 1)
     assert (record.url, record.final_url, record.found_type, record.bytes) == (

@@ -1,4 +1,4 @@
-"""Attempts as rows, written with the finish that they belong to; segments: how much of each is durable."""
+"""Attempts as rows, written with the finish that they belong to."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from tamias.archive.stored_files import segment_figures
 from tamias.database.columns import Bools, Longs, Texts, Uuids, storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.row_schema import RowSchema
@@ -146,9 +147,7 @@ def corpus_figures(session: Session) -> CorpusFigures:
     def read(cursor: Cursor) -> CorpusFigures:
         rows = cursor.execute(_SQL["corpus_figures"].text).fetchall()
         outcomes = [OutcomeFigures(Outcome(row[0]).word, row[1], row[2] or 0, row[3] or 0) for row in rows]
-        segments = cursor.execute(_SQL["segment_figures"].text).fetchone()
-        assert segments is not None
-        return CorpusFigures(tuple(outcomes), *segments)
+        return CorpusFigures(tuple(outcomes), *segment_figures(cursor))
 
     return session.transact(read)
 
@@ -184,37 +183,3 @@ def _columns(bucket: int, attempts: list[Attempt]) -> dict[str, Any]:
 def _record(row: tuple[Any, ...]) -> CaptureRecord:
     crawl_name, url, *columns = row
     return _ROWS.decode(columns, crawl_name=crawl_name, final_url=url)
-
-
-class Durable(msgspec.Struct, frozen=True):
-    """A segment and its durable length; sealed when nothing will be added."""
-
-    segment: int
-    committed: int
-    sealed: bool = False
-
-
-def new_segment(session: Session, worker: int) -> int:
-    """The number of a fresh segment for a worker."""
-    row = session.fetch_one(_SQL["new_segment"], {"worker": worker})
-    assert row is not None
-    return int(row[0])
-
-
-def commit_segments(cursor: Cursor, news: Sequence[Durable]) -> None:
-    """Writes durable lengths, inside the transaction of what relies on them."""
-    if news:
-        cursor.execute(
-            _SQL["commit_segments"].text,
-            {
-                "segment": Longs([each.segment for each in news]),
-                "committed": Longs([each.committed for each in news]),
-                "sealed": Bools([each.sealed for each in news]),
-            },
-        )
-
-
-def open_segments(session: Session, workers: Sequence[int]) -> list[Durable]:
-    """What these workers left unsealed."""
-    rows = session.fetch_all(_SQL["open_segments"], {"workers": list(workers)})
-    return [Durable(segment, committed) for segment, committed in rows]

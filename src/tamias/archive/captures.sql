@@ -40,24 +40,6 @@ WHERE known.bucket = %(bucket)b::int2 AND known.document_key = ended.document_ke
   AND (ended.started_at, ended.capture) > (known.started_at, known.capture)
 RETURNING known.capture
 
--- name: new_segment
--- A file for one worker to write to.
-INSERT INTO segment (worker) VALUES (%(worker)b::int8) RETURNING segment
-
--- name: commit_segments
--- What is durable in segments; never shortened, so the same news twice is harmless, and old news with new ones.
-UPDATE segment SET committed = greatest(segment.committed, news.committed), sealed = segment.sealed OR news.sealed
-FROM (SELECT told.segment, max(told.committed) AS committed, bool_or(told.sealed) AS sealed
-      FROM unnest(%(segment)b::int8[], %(committed)b::int8[], %(sealed)b::bool[])
-           AS told (segment, committed, sealed)
-      GROUP BY told.segment) AS news
-WHERE segment.segment = news.segment
-
--- name: open_segments
--- Segments that workers left unsealed.
-SELECT segment.segment, segment.committed FROM segment
-WHERE NOT segment.sealed AND segment.worker = ANY(%(workers)b::int8[])
-
 -- name: current_extents
 -- Where the quads that documents hold now stand, in the order of the files. A document may have come by way of
 -- hosts in several buckets: the latest whole reading stands for it. Of these, what was read since a time.
@@ -141,7 +123,3 @@ LIMIT %(limit)b::int8
 -- Attempts by outcome, and what they brought.
 SELECT capture.outcome, count(*), sum(capture.quads)::int8, sum(capture.bytes)::int8 FROM capture
 GROUP BY capture.outcome ORDER BY capture.outcome
-
--- name: segment_figures
--- The files of quads: how many, how large.
-SELECT count(*), coalesce(sum(segment.committed), 0)::int8 FROM segment

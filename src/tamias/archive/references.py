@@ -88,11 +88,21 @@ def cold_resources(session: Session, before: int, after: tuple[int, str], limit:
     return [msgspec.structs.replace(each, bodies=tuple(bodies[each.resource])) for each in found]
 
 
-def segments(session: Session) -> Iterator[tuple[int, int, list[Extent]]]:
-    """Every segment: its number, its committed length, and where the documents in it stand."""
+class SegmentExtents(msgspec.Struct, frozen=True):
+    """A file of quads, and where the documents in it stand."""
+
+    segment: int
+    name: str
+    committed: int
+    extents: list[Extent]
+
+
+def segments(session: Session) -> Iterator[SegmentExtents]:
+    """Every file of quads."""
     rows = session.rows(_SQL["segments"].text)
-    for (segment, committed), group in groupby(rows, key=lambda row: (row[0], row[1])):
-        yield segment, committed, [Extent(segment, *row[2:]) for row in group if row[2] is not None]
+    for (segment, name, committed), group in groupby(rows, key=lambda row: row[:3]):
+        extents = [Extent(segment, *row[3:]) for row in group if row[3] is not None]
+        yield SegmentExtents(segment, name, committed, extents)
 
 
 def committed_lengths(session: Session) -> dict[int, int]:

@@ -60,18 +60,19 @@ ORDER BY 1, 2
 
 -- name: committed
 -- How long each segment is at least.
-SELECT segment.segment, segment.committed FROM segment
+SELECT stored_file.segment, stored_file.committed FROM stored_file WHERE stored_file.kind = 'rdf'
 
 -- name: segments
 -- Every segment with the extents of its documents, as of one moment, in the order of the files.
-SELECT segment.segment, segment.committed, place.frame, place.start, place.length
-FROM segment
+SELECT stored_file.segment, stored_file.name, stored_file.committed, place.frame, place.start, place.length
+FROM stored_file
      LEFT JOIN (SELECT capture.segment, capture.frame, capture.start, capture.length FROM capture
                 WHERE capture.segment IS NOT NULL
                 UNION
                 SELECT known.segment, known.frame, known.start, known.length FROM current_document AS known) AS place
-     ON place.segment = segment.segment
-ORDER BY segment.segment, place.frame, place.start
+     ON place.segment = stored_file.segment
+WHERE stored_file.kind = 'rdf'
+ORDER BY stored_file.segment, place.frame, place.start
 
 -- name: cold
 -- Resources whose last version came before a time, from a place in their order on.

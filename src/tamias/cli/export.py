@@ -271,6 +271,7 @@ def _exchanges(
 ) -> None:
     """The WARC files of crawls, and versions as such; of chosen resources only the versions."""
     from tamias.crawl.verbs.export.version_warcs import version_warcs
+    from tamias.crawl.verbs.warc_cache import bring_warcs
     from tamias.sinks.warc.wacz import export_wacz
     from tamias.sinks.warc.warc_files import export_warc, sifted_parts
 
@@ -280,6 +281,7 @@ def _exchanges(
         more: Iterator[WarcPart] = iter(())
         if urls or place.db or (place.data / "pg").is_dir():
             archive = stack.enter_context(archive_at(place))
+            crawled = crawled if urls else bring_warcs(archive.session, place.data)
             gate = stack.enter_context(_gate(archive.session, withheld))
             more = version_warcs(archive, urls, gate, scratch, crawled)
             if not gate.is_open:

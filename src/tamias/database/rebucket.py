@@ -58,9 +58,9 @@ SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::int8 FROM pg_stat_us
 WHERE schemaname = 'tamias'
 """
 _HELD = "SELECT count(*) FROM host WHERE token IS NOT NULL AND lease_end >= extract(epoch FROM now()) * 1000"
-_IN_USE = (
-    "SELECT (SELECT count(*) FROM host) + (SELECT count(*) FROM resource) + (SELECT count(*) FROM segment)"
-)
+_IN_USE = """
+SELECT (SELECT count(*) FROM host) + (SELECT count(*) FROM resource) + (SELECT count(*) FROM stored_file)
+"""
 
 
 class TableShape(msgspec.Struct, frozen=True):

@@ -18,7 +18,7 @@ GRANT SELECT, INSERT ON lane TO tamias_worker, tamias_frontier;
 GRANT SELECT, UPDATE (state) ON crawl TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT ON capture, version, suspect, source_record, site_claim, likeness, absence, resource_absence TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT, UPDATE
-    ON segment, robots, outbox, current_document, walk, context, site, portal, described, offered, site_dataset,
+    ON stored_file, robots, outbox, current_document, walk, context, site, portal, described, offered, site_dataset,
        blob, resource, source, shared_body, figure, hint_trust, link, host_link, blocked, findable, revisit, visit_budget,
        tagged
     TO tamias_worker, tamias_frontier;
@@ -39,7 +39,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON node TO tamias_frontier;
 -- The web service: all that it shows, and what requests with the secret change. The keys of webhooks are written,
 -- never read: deliveries are signed by the owner.
 GRANT SELECT
-    ON meta, crawl, host, queue, url, lane, capture, segment, current_document, robots, unreachable, blob, pack,
+    ON meta, crawl, host, queue, url, lane, capture, stored_file, current_document, robots, unreachable, blob, pack,
        resource, source, version, suspect, profile, measure, figure, join_candidate, portal, described, offered,
        source_record, tally, tally_news, attempts, blocked, link, host_link, findable, catalogue, catalogue_news,
        event, event_news, delivery, tagged, absence, resource_absence, profile_due

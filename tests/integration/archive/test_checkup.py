@@ -3,10 +3,12 @@
 import hashlib
 import json
 
+import msgspec
 import pytest
 
 from tamias.archive.blobs.recode import recode_versions
-from tamias.archive.captures import Durable, commit_segments, insert_captures, new_segment
+from tamias.archive.captures import insert_captures
+from tamias.archive.stored_files import commit_files, new_segment
 from tamias.crawl.verbs.checking import Checkup
 from tamias.model.capture import Body, Capture, CaptureRecord, Hop, Outcome
 from tamias.sinks.segments import segment_files as segments
@@ -38,17 +40,17 @@ def put_documents(filled, contents):
     """A segment with these documents."""
     folder = filled.data / "rdf"
     folder.mkdir(exist_ok=True)
-    number = new_segment(filled.session, 1)
-    with SegmentWriter(folder, number) as writer:
+    stored = new_segment(filled.session, 1)
+    with SegmentWriter(filled.data / stored.key, stored.segment) as writer:
         extents = []
         for content in contents:
             with writer.document() as document:
                 document.write(content)
             extents.append(document.extent)
-        committed = writer.sync()
-    filled.session.transact(lambda cursor: commit_segments(cursor, [Durable(number, committed, True)]))
+        durable = msgspec.structs.replace(stored, committed=writer.sync(), sealed=True)
+    filled.session.transact(lambda cursor: commit_files(cursor, [durable]))
     filled.session.transact(lambda cursor: insert_captures(cursor, [capture_of(each) for each in extents]))
-    return folder / f"{number}.nq.zst", extents
+    return filled.data / stored.key, extents
 
 
 def capture_of(extent):

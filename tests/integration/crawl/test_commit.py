@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from tamias.archive.captures import all_captures
+from tamias.archive.file_store import FileStore
 from tamias.crawl.commit.bulk_copies import Coverage
 from tamias.crawl.commit.committer import Committer
 from tamias.crawl.commit.link_put import CommitContext
@@ -65,8 +66,8 @@ class Bench:
             frontier=self.frontier,
             admission=admission,
             settings=settings,
-            segments=SegmentPool(folder, 1, thread),
-            coverage=Coverage(thread, folder),
+            segments=SegmentPool(FileStore(folder), 1, thread),
+            coverage=Coverage(thread, FileStore(folder)),
         )
         self.committer = Committer(context)
 

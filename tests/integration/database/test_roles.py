@@ -189,7 +189,7 @@ def test_a_worker_deletes_nothing_of_what_was_found(sessions, ask, table):
 
 @pytest.mark.parametrize(
     ("table", "column"),
-    [("capture", "url"), ("version", "number"), ("blob", "size"), ("segment", "worker"), ("event", "at")],
+    [("capture", "url"), ("version", "number"), ("blob", "size"), ("stored_file", "worker"), ("event", "at")],
 )
 def test_the_service_changes_nothing_of_what_was_found(sessions, ask, table, column):
     refused(ask, sessions[Role.SERVICE], f"DELETE FROM {table}")

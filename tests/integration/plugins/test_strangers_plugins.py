@@ -6,8 +6,6 @@ from textwrap import dedent
 import pytest
 from pyoxigraph import RdfFormat, parse
 
-from tamias.sinks.segments.segment_files import segment_path
-
 PARTS = {
     "tamias.seeds": "acorns = stranger:AcornSeeds",
     "tamias.filters": "secret = stranger:SecretFilter",
@@ -89,7 +87,7 @@ class DiarySegments(SegmentWriter):
     def sync(self):
         committed = super().sync()
         with open(os.environ["DIARY"], "a") as diary:
-            diary.write(f"{self.segment} {committed}\\n")
+            diary.write(f"{self.path.name} {committed}\\n")
         return committed
 
 
@@ -184,9 +182,7 @@ def test_a_part_of_every_group_is_asked(tamias, oak, install, tmp_path):
         oak.url("/pantry#2"): "hazel nuts",
     }
     committed = dict(line.split() for line in diary.read_text().splitlines())
-    sizes = {
-        number: str(segment_path(tamias.data / "rdf", int(number)).stat().st_size) for number in committed
-    }
+    sizes = {name: str((tamias.data / "rdf" / name).stat().st_size) for name in committed}
     assert committed == sizes
     assert {f"{oak.url('/nut')} 1", f"{oak.url('/pantry#pantry')} 2"} <= set(names.read_text().splitlines())
     assert "size=small" in tamias.run("tag", oak.url("/open"), "--json").stdout

@@ -5,11 +5,13 @@ import hashlib
 import shutil
 from contextlib import closing, contextmanager
 
+import msgspec
 import pytest
 from httpx import ASGITransport, AsyncClient
 
 from tamias.archive.blobs import BlobWriter, LocalPacks, insert_blobs
-from tamias.archive.captures import Durable, commit_segments, insert_captures, new_segment
+from tamias.archive.captures import insert_captures
+from tamias.archive.stored_files import commit_files, new_segment
 from tamias.archive.versions.resources import NewVersion, add_versions, put_resources
 from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueOptions
 from tamias.database.connect import Database
@@ -32,8 +34,8 @@ SECONDS = 3.0
 TASK = Task(uid=1, url="", crawl=1, depth=0, score=0.0)
 LEASE = Lease(host="", qid=1, bucket=0, token=1, ends_at=0, delay_ms=0, tasks=())
 TABLES = (
-    "resource, source, version, suspect, shared_body, blob, pack, capture, segment, sink, outbox, placed, "
-    "current_document, catalogue, catalogue_news, portal"
+    "resource, source, version, suspect, shared_body, blob, pack, capture, stored_file, sink, outbox, "
+    "placed, current_document, catalogue, catalogue_news, portal"
 )
 
 
@@ -77,12 +79,12 @@ class Corpus:
         """A document; without quads it holds none."""
         now = self.session.now() - ago
         segment = new_segment(self.session, 1)
-        extent, durable = None, Durable(segment, 0, True)
+        extent, durable = None, msgspec.structs.replace(segment, sealed=True)
         if nquads:
-            with SegmentWriter(self.data / "rdf", segment) as writer:
+            with SegmentWriter(self.data / segment.key, segment.segment) as writer:
                 with writer.document() as document:
                     document.write(nquads)
-                durable = Durable(segment, writer.sync(), True)
+                durable = msgspec.structs.replace(durable, committed=writer.sync())
                 extent = document.extent
         record = CaptureRecord(
             id=str(new_capture_id(now)), crawl=1, url=url, started_at=now, ended_at=now + 1, outcome=outcome,
@@ -92,7 +94,7 @@ class Corpus:
 
         def commit(cursor):
             insert_captures(cursor, [(LEASE, TASK, record)])
-            commit_segments(cursor, [durable])
+            commit_files(cursor, [durable])
 
         self.session.transact(commit)
 

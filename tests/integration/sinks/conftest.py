@@ -137,8 +137,8 @@ class Corpus:
     def __init__(self, folder):
         folder.mkdir()
         self._folder = folder
-        self._writer = SegmentWriter(folder, 1)
-        self._reader = SegmentReader(folder)
+        self._writer = SegmentWriter(folder / "1.nq.zst", 1)
+        self._reader = SegmentReader(lambda segment: (folder / f"{segment}.nq.zst").open("rb"))
         self._count = 0
         self.current = {}
 

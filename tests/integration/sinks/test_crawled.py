@@ -12,6 +12,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from pyoxigraph import RdfFormat, parse, serialize
 
+from tamias.archive.file_store import segments_of
 from tamias.database.connect import Database
 from tamias.model.vocabulary import address_iri
 from tamias.sinks.delivery import Deliverer
@@ -89,7 +90,7 @@ def deliver(crawl):
     data, _ = crawl
     database = Database(data, create=False)
     session = database.session()
-    reader = SegmentReader(data / "rdf")
+    reader = SegmentReader(segments_of(session, data))
 
     def deliver(name, make):
         number = add_sink(session, name, 1)

@@ -345,7 +345,7 @@ from tamias.sinks.segments.segment_files import SegmentReader
 from tamias.sinks.sparql.sparql_sink import SparqlStore
 data, sink, rdf, url = sys.argv[1:]
 session = Database(Path(data)).session()
-read = SegmentReader(Path(rdf)).read
+read = SegmentReader(lambda segment: (Path(rdf) / f"{segment}.nq.zst").open("rb")).read
 store = SparqlStore(url + "/store")
 deliverer = Deliverer(
     Outbox(session, int(sink), worker=9), Placement(store, PostgresLedger(session, int(sink)), read), read

@@ -15,8 +15,15 @@ from tamias.sinks.segments.segment_files import (
     SegmentReader,
     SegmentWriter,
     cut_tail,
-    segment_path,
 )
+
+
+def segment_path(folder, segment):
+    return folder / f"{segment}.nq.zst"
+
+
+def opener(folder):
+    return lambda segment: segment_path(folder, segment).open("rb")
 
 
 def lines(document, count):
@@ -37,7 +44,7 @@ def fail_in(writer, text):
 
 
 def frames(folder, extent):
-    with SegmentReader(folder) as reader:
+    with SegmentReader(opener(folder)) as reader:
         yield from reader.read(extent)
 
 
@@ -52,7 +59,7 @@ def whole(path):
 
 @pytest.fixture
 def writer(tmp_path):
-    with SegmentWriter(tmp_path, 7) as writer:
+    with SegmentWriter(segment_path(tmp_path, 7), 7) as writer:
         yield writer
 
 
@@ -93,23 +100,23 @@ class TestReadingBack:
         extents = {number: written(writer, lines(number, 3_000)) for number in range(40)}
         writer.sync()
         order = random.Random(1).sample(sorted(extents), k=40)
-        with SegmentReader(tmp_path) as reader:
+        with SegmentReader(opener(tmp_path)) as reader:
             got = {number: b"".join(reader.read(extents[number])) for number in order}
         assert got == {number: lines(number, 3_000) for number in extents}
 
     def test_documents_of_several_segments_are_read_by_one_reader(self, tmp_path):
         extents = []
         for segment in (1, 2):
-            with SegmentWriter(tmp_path, segment) as writer:
+            with SegmentWriter(segment_path(tmp_path, segment), segment) as writer:
                 extents.append(written(writer, lines(segment, 5)))
                 writer.sync()
-        with SegmentReader(tmp_path) as reader:
+        with SegmentReader(opener(tmp_path)) as reader:
             assert [b"".join(reader.read(extent)) for extent in extents] == [lines(1, 5), lines(2, 5)]
 
     def test_two_readings_at_once_do_not_disturb_each_other(self, writer, tmp_path):
         extents = [written(writer, lines(number, 100_000)) for number in (1, 2)]
         writer.sync()
-        with SegmentReader(tmp_path) as reader:
+        with SegmentReader(opener(tmp_path)) as reader:
             one, two = zip(*zip(*map(reader.read, extents), strict=False), strict=True)
         assert lines(1, 100_000).startswith(b"".join(one))
         assert lines(2, 100_000).startswith(b"".join(two))
@@ -171,7 +178,7 @@ class TestCommitting:
             "os.kill(os.getpid(), signal.SIGKILL)\n"
         )
         process = subprocess.run(
-            [sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE, check=False
+            [sys.executable, "-c", program, segment_path(tmp_path, 1)], stdout=subprocess.PIPE, check=False
         )
         committed, length = map(int, process.stdout.split())
         assert cut_tail(segment_path(tmp_path, 1), committed) > 0
@@ -181,7 +188,7 @@ class TestCommitting:
 
     @pytest.mark.parametrize("torn", [1, 100, 3_000])
     def test_every_committed_document_is_read_after_a_torn_tail_is_cut(self, tmp_path, torn, incompressible):
-        writer = SegmentWriter(tmp_path, 1)
+        writer = SegmentWriter(segment_path(tmp_path, 1), 1)
         extents = [written(writer, lines(number, 1_000)) for number in range(5)]
         committed = writer.sync()
         writer.close()
@@ -237,7 +244,7 @@ class TestDamage:
 class TestFailingDisks:
     def test_a_segment_is_never_written_over(self, writer, tmp_path):
         with pytest.raises(TamiasError, match=r"7\.nq\.zst: File exists"):
-            SegmentWriter(tmp_path, 7)
+            SegmentWriter(segment_path(tmp_path, 7), 7)
 
     def test_a_full_disk_is_told_and_takes_nothing_along(self, writer, incompressible, monkeypatch):
         with (

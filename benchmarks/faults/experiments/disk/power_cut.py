@@ -62,10 +62,10 @@ def _after_a_cut(data: Path, log: Path, left: Path, session: Session) -> tuple[l
     check = BlobCheck(LocalPacks(left), session)
     wrong = [damage.problem for damage in check.damages() if damage.sha256 is not None]
     sizes = {Path(path).name: size for path, size in synced.items()}
-    for number, committed, _ in segments(session):
-        size = sizes.get(f"{number}.nq.zst", 0)
-        if committed > size:
-            wrong.append(f"segment {number} has {committed} bytes committed and {size} synced")
+    for segment in segments(session):
+        size = sizes.get(segment.name, 0)
+        if segment.committed > size:
+            wrong.append(f"segment {segment.name} has {segment.committed} bytes committed and {size} synced")
     return wrong[:1], check.blobs
 
 

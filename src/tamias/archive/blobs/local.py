@@ -21,11 +21,11 @@ class LocalPacks:
     """`FOLDER/PACK.pack`; the folder is made when the first pack is."""
 
     is_elsewhere: ClassVar[bool] = False
-    is_borrowed: bool = False
     waits_for: str | None = None
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_borrowed: bool = False) -> None:
         self.folder = folder
+        self.is_borrowed = is_borrowed
 
     def probe(self) -> None:
         """A folder is always there."""
@@ -82,6 +82,10 @@ class LocalPacks:
                 os.close(file)
 
     def remove(self, pack: UUID) -> None:
+        if self.is_borrowed:
+            raise PackError(
+                f"pack {self._path(pack)} is another archive's, of which this is a copy; it stays"
+            )
         with failures_told(self._path(pack)):
             self._path(pack).unlink(missing_ok=True)
             if self.folder.is_dir():

@@ -1,6 +1,6 @@
-"""Where an archive keeps its bodies: a folder of its data directory, or an S3-compatible store.
+"""Where an archive keeps its bytes: its data directory, another folder, or an S3-compatible store.
 
-Said once, when the first body is kept, and known to the database ever after: so that every process finds it.
+Said once, before the first bytes are kept, and known to the database ever after: every process finds it.
 """
 
 import os
@@ -10,6 +10,7 @@ from tamias.archive.blobs.local import LocalPacks
 from tamias.archive.blobs.packs import Packs
 from tamias.archive.sources.revisits import read_figure, write_figure
 from tamias.database.connect import Session
+from tamias.database.disk import make_data_folder
 from tamias.model.errors import ConfigError
 
 _FIGURE = "blob_store"
@@ -22,30 +23,46 @@ def packs_of(session: Session, data: Path, patience: float = 60.0) -> Packs:
     place = elsewhere(session)
     if place is None:
         return LocalPacks(data / "blobs")
+    if (folder := folder_of(place)) is not None:
+        return LocalPacks(folder / "blobs", is_borrowed=is_borrowed(session))
     from tamias.archive.blobs.s3 import S3Packs, s3_address
 
-    borrowed = bool(read_figure(session, BORROWED))
     address = s3_address(place, os.environ)
-    return S3Packs(address, data / "spool" / "s3", patience, is_borrowed=borrowed)
+    return S3Packs(address, data / "spool" / "s3", patience, is_borrowed=is_borrowed(session))
 
 
 def elsewhere(session: Session) -> str | None:
-    """The store that bodies are kept in, if it is not the folder of the data directory."""
+    """The store that bytes are kept in, if it is not the data directory."""
     place = read_figure(session, _FIGURE)
     return None if place is None else str(place)
 
 
+def folder_of(place: str) -> Path | None:
+    """The folder that a store is, if it is one."""
+    return None if place.startswith("s3://") else Path(place)
+
+
+def is_borrowed(session: Session) -> bool:
+    """Whether the store is another archive's, of which this one is a copy."""
+    return bool(read_figure(session, BORROWED))
+
+
 def choose_store(session: Session, place: str | None) -> None:
-    """Settles where bodies are kept. Raises `ConfigError` when the archive is somewhere else already."""
+    """Settles where bytes are kept. Raises `ConfigError` when the archive is somewhere else already."""
     if place is None:
         return
+    if "://" not in place:
+        place = str(Path(place).absolute())
     known = read_figure(session, _FIGURE)
     if known == place:
         return
     if known is not None or session.fetch_one(b"SELECT FROM pack LIMIT 1") is not None:
         there = known or "the folder blobs of the data directory"
         raise ConfigError(f"archive.store is {place}, but this archive keeps its bodies in {there}")
-    from tamias.archive.blobs.s3 import s3_address
+    if "://" in place:
+        from tamias.archive.blobs.s3 import s3_address
 
-    s3_address(place, os.environ)
+        s3_address(place, os.environ)
+    else:
+        make_data_folder(Path(place))
     write_figure(session, _FIGURE, place, session.now())

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
+from tamias.archive.file_store import segments_of
 from tamias.crawl.catalogue.kept import KeptGraphs
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
@@ -42,7 +43,7 @@ class Documents:
         self._sink = sink
         self._graphs = graphs
         self._buckets = buckets
-        self._reader = SegmentReader(data / "rdf")
+        self._reader = SegmentReader(segments_of(session, data))
         self._ledger = PostgresLedger(session, sink)
         self._placement = Placement(graphs, self._ledger, self._reader.read)
         self._outbox = Outbox(session, sink, buckets=buckets)

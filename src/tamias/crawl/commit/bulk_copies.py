@@ -10,12 +10,12 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import msgspec
 
+from tamias.archive.file_store import FileStore
 from tamias.archive.sources.access_plan import Access, access_plan
 from tamias.archive.sources.claim import authoritative, claims, hosts_to_ask
 from tamias.archive.sources.sites import (
@@ -37,6 +37,7 @@ from tamias.archive.sources.sites import (
     waiting_claims,
     waiting_for,
 )
+from tamias.archive.stored_files import find_segment, segment_opener
 from tamias.crawl.analysing.extractor import PAGES, Extraction
 from tamias.crawl.commit.copy_comparison import described, statements_about
 from tamias.crawl.plan.admit import Admission, Reference, first
@@ -69,9 +70,10 @@ Also = Callable[[Cursor], None]
 class Coverage:
     """What need not be asked for one by one, as the database last said."""
 
-    def __init__(self, thread: SessionThread, segments: Path) -> None:
+    def __init__(self, thread: SessionThread, files: FileStore) -> None:
         self._thread = thread
-        self._segments = segments
+        find = partial(find_segment, thread.session)
+        self._open_segment = segment_opener(lambda segment: thread.wait(partial(find, segment)), files.open)
         self._covered: list[Covered] = []
         self._probes: dict[tuple[int, bytes], dict[str, int]] = {}
 
@@ -135,7 +137,7 @@ class Coverage:
     def _compared(
         self, copies: Sequence[Extent], uris: Sequence[str], documents: dict[str, Extent]
     ) -> Comparison:
-        with SegmentReader(self._segments) as reader:
+        with SegmentReader(self._open_segment) as reader:
 
             def copy() -> Iterator[bytes]:
                 for extent in copies:

@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from tamias.archive.blobs import insert_blobs
-from tamias.archive.captures import Durable, commit_segments, insert_captures
+from tamias.archive.captures import insert_captures
+from tamias.archive.stored_files import StoredFile, commit_files
 from tamias.archive.versions.resources import promise_visits
 from tamias.crawl.commit.continuing import ContinuousSchedule, write_planned
 from tamias.crawl.commit.link_put import CommitContext, LinkPut
@@ -121,14 +122,14 @@ class Committer:
         if self._schedule is not None and visits:
             await self._thread.run(self._plan, self._schedule, visits)
         # A parked visit has no lease to lose: `finish_apart` sees whether its URL is still put off for it.
-        await self._sync_elsewhere(visits)
+        sent = await self._sync_elsewhere(visits)
         ours = _newest([*(each.held for each in visits if each.parked_until is None), *released])
         committed: list[Visit] = []
         parked = [each for each in visits if each.parked_until is not None]
         if ours or parked:
             held = [each for each in visits if each.parked_until is None and each.held in ours]
             given_back = [each for each in released if each in ours]
-            committed = await self._thread.run(self._commit_all, held, given_back, parked)
+            committed = await self._thread.run(self._commit_all, held, given_back, parked, sent)
         for each in committed:
             count_visit(self.tally, each)
         if _visits.isEnabledFor(logging.INFO):
@@ -144,17 +145,24 @@ class Committer:
         async with self._room:
             self._room.notify_all()
 
-    async def _sync_elsewhere(self, visits: list[Visit]) -> None:
-        """Sends bodies to a store. It may have to be waited for, and leases must be renewed meanwhile."""
+    async def _sync_elsewhere(self, visits: list[Visit]) -> list[StoredFile]:
+        """Sends bodies and files to a store; returns what is there of the files.
+
+        The store may have to be waited for, and leases must be renewed meanwhile.
+        """
         archiver = self._sinks.archiver
         if archiver is not None and archiver.is_elsewhere and any(each.archived for each in visits):
             await asyncio.to_thread(archiver.sync)
+        return await asyncio.to_thread(self._segments.sync) if self._segments.store.is_elsewhere else []
 
-    def _commit_all(self, visits: list[Visit], released: list[HeldLease], parked: list[Visit]) -> list[Visit]:
+    def _commit_all(
+        self, visits: list[Visit], released: list[HeldLease], parked: list[Visit], sent: list[StoredFile]
+    ) -> list[Visit]:
         """Returns what became true. A visit that cannot be committed must not stop the others."""
         # Bytes first: a row that is committed must not refer to any that a crash can take away.
         with step("sync"):
-            durable = self._segments.sync()
+            self._segments.reserve()
+            durable = sent if self._segments.store.is_elsewhere else self._segments.sync()
             reached("segments-synced")
             if self._sinks.archiver is not None and not self._sinks.archiver.is_elsewhere:
                 self._sinks.archiver.sync()
@@ -169,7 +177,7 @@ class Committer:
             committed += self._commit([], released, durable)
         return committed + [each for each in parked if self._commit_parked(each, durable)]
 
-    def _commit_parked(self, visit: Visit, durable: list[Durable]) -> bool:
+    def _commit_parked(self, visit: Visit, durable: list[StoredFile]) -> bool:
         """Whether a visit became true whose host was given back before."""
         try:
             return self._finish_parked(visit, durable)
@@ -181,7 +189,7 @@ class Committer:
                 raise
             return self._finish_parked(_faulty(visit, error), durable)
 
-    def _finish_parked(self, visit: Visit, durable: list[Durable]) -> bool:
+    def _finish_parked(self, visit: Visit, durable: list[StoredFile]) -> bool:
         assert visit.parked_until is not None
         links = [(each, visit) for each in visit.references]
         _note_cuts(visit, self.links.put_found(links, visit.items))
@@ -193,7 +201,7 @@ class Committer:
         with step("finish"):
             return self._frontier.finish_apart(visit.held.lease, visit.settled, visit.parked_until, record)
 
-    def _commit_alone(self, visit: Visit, durable: list[Durable]) -> list[Visit]:
+    def _commit_alone(self, visit: Visit, durable: list[StoredFile]) -> list[Visit]:
         try:
             return self._commit([visit], [], durable)
         except _NOBODYS_FAULT:
@@ -201,7 +209,9 @@ class Committer:
         except Exception as error:  # noqa: BLE001 (told in the record)
             return self._commit([_faulty(visit, error)] if visit.record else [], [], durable)
 
-    def _commit(self, visits: list[Visit], released: list[HeldLease], durable: list[Durable]) -> list[Visit]:
+    def _commit(
+        self, visits: list[Visit], released: list[HeldLease], durable: list[StoredFile]
+    ) -> list[Visit]:
         """Returns the visits to hosts that were still ours; what was done on others is dropped."""
         # Links first: putting them twice does no harm, but if we died after recording the visit they would
         # be lost.
@@ -241,13 +251,13 @@ class Committer:
                 bucket = bucket_of(qid, self._frontier.buckets)
                 make_due_known(self._thread.session, self._frontier, bucket, [(qid, item.crawl, uid)])
 
-    def _record(self, cursor: Any, kept: list[Visit], durable: Sequence[Durable]) -> None:
+    def _record(self, cursor: Any, kept: list[Visit], durable: Sequence[StoredFile]) -> None:
         """What visits brought, in the transaction that makes it true."""
         tried = [(each.held.lease, each.task, each.record) for each in kept if each.record]
         changed = insert_captures(cursor, tried)
         enqueue(cursor, [(lease.bucket, record) for lease, _, record in changed], self._sinks.outside)
         enqueue_metadata(cursor, [(lease.bucket, record) for lease, _, record in tried], self._sinks.outside)
-        commit_segments(cursor, durable)
+        commit_files(cursor, durable)
         reached("captures-inserted")
         archived = [(each.archived, each.record.id) for each in kept if each.archived and each.record]
         # Versions refer to the rows of blobs.

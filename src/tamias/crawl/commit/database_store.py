@@ -1,20 +1,23 @@
 """A worker's store on a database: one session, the thread it belongs to, and all that is committed there."""
 
+import asyncio
 import secrets
 import time
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
+from tamias.archive.file_store import file_store
 from tamias.archive.sources.harvests import read_contexts
 from tamias.archive.sources.host_links import add_host_links
 from tamias.archive.sources.sites import Covered, open_site, site_is_open
+from tamias.archive.stored_files import files_in_parts, note_merged
 from tamias.crawl.commit.bulk_copies import Coverage
 from tamias.crawl.commit.committer import Committer
 from tamias.crawl.commit.continuing import CrawlHints
 from tamias.crawl.commit.link_put import CommitContext
 from tamias.crawl.commit.recover import recover
-from tamias.crawl.commit.segment_pool import SegmentPool
+from tamias.crawl.commit.segment_pool import SEALED_AFTER_MS, SegmentPool
 from tamias.crawl.commit.settling import Settler
 from tamias.crawl.plan.admit import Admission, Reference, open_frontier
 from tamias.crawl.revisit.change_hints import ChangeHints, dump_hints, said_by_sitemap
@@ -28,6 +31,7 @@ from tamias.database.threads import SessionThread
 from tamias.filters.blocked import count_blocked
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.service.state import WATCH
+from tamias.model.faults import reached
 from tamias.model.item import Item
 from tamias.model.kind import DUMP
 from tamias.model.lease import Lease, Task
@@ -36,6 +40,9 @@ from tamias.permit.robots import Rules
 from tamias.permit.store import KnownRobots, RobotsStore
 
 RECOVER_SECONDS = 60.0
+LEFT_AFTER_MS = 2 * SEALED_AFTER_MS
+"""A file that is still in parts after so long is a dead worker's."""
+MERGED_AT_ONCE = 20
 
 
 def worker_number(database: Database) -> int:
@@ -61,18 +68,21 @@ class DatabaseStore:
         self.number = number
         self.data = data
         thread = SessionThread(database.session())
-        segments = SegmentPool(data / "rdf", number, thread, sinks.warc, settings.sinks.segments)
+        files = file_store(thread.session, data, settings.archive.patience)
+        segments = SegmentPool(files, number, thread, sinks.warc, settings.sinks.segments)
         self.context = context = CommitContext(
             thread=thread,
             frontier=open_frontier(thread.session, settings, number, lease_filter),
             admission=admission,
             settings=settings,
             segments=segments,
-            coverage=Coverage(thread, data / "rdf"),
+            coverage=Coverage(thread, files),
             sinks=sinks,
         )
         self.thread = thread
         self.quads = segments
+        # With a connection of its own: a commit is not to wait until a large file is sent.
+        self._merging = file_store(thread.session, data, settings.archive.patience)
         self.sinks = sinks
         self.now = context.now
         self.hints = ChangeHints(thread.session, context.frontier, admission)
@@ -94,7 +104,8 @@ class DatabaseStore:
 
     @property
     def waits_for(self) -> str | None:
-        return self.sinks.archiver.waits_for if self.sinks.archiver is not None else None
+        archiver = self.sinks.archiver
+        return self.quads.store.waits_for or (archiver.waits_for if archiver is not None else None)
 
     async def lease(self, hosts: int, per_host: int, seconds: float) -> list[Lease]:
         if self.waits_for is not None:
@@ -158,6 +169,7 @@ class DatabaseStore:
             frontier = self.context.frontier
             await self.thread.run(partial(recover, self._database, self.thread.session, frontier, self.data))
             await self.thread.run(frontier.sweep)
+            await self._merge_files()
 
     def stop(self) -> None:
         pass
@@ -165,13 +177,29 @@ class DatabaseStore:
     async def close(self) -> None:
         try:
             await self.thread.run(self._count)
+            await self.thread.run(self.quads.close)
+            await self._merge_files()
         finally:
             self.thread.close()
             if self.sinks.archiver is not None:
                 self.sinks.archiver.close()
-            if self.sinks.warc is not None:
-                self.sinks.warc.close()
+            self._merging.close()
+            self.quads.store.close()
             write_steps(self.tally.visited)
+
+    async def _merge_files(self) -> None:
+        """Makes one object of each file of ours that is sealed, and of what dead workers left."""
+        if not self._merging.is_elsewhere:
+            return
+        session, long_ago = self.thread.session, self.now() - LEFT_AFTER_MS
+        for stored in await self.thread.run(files_in_parts, session, self.number, long_ago, MERGED_AT_ONCE):
+            sha256 = await asyncio.to_thread(self._merging.merge, stored)
+            if sha256 is None:
+                continue
+            if await self.thread.run(note_merged, session, stored, sha256):
+                reached("parts-unnamed")
+                await asyncio.to_thread(self._merging.forget_parts, stored.key, stored.parts)
+                self._merging.forget_local(stored)
 
     def _lease(self, hosts: int, per_host: int, seconds: float) -> list[Lease]:
         self._space.check()

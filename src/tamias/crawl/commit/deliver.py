@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from tamias.archive.captures import some_captures
+from tamias.archive.file_store import segments_of
 from tamias.database.connect import Database, Session
 from tamias.model.errors import ConfigError, TamiasError
 from tamias.plugins import load
@@ -76,23 +77,27 @@ class Deliveries:
                 thread.join()
 
     def _deliver(self, sink: OutsideSink) -> None:
-        with closing(self._database.session()) as session, SegmentReader(self._data / "rdf") as reader:
+        with closing(self._database.session()) as session:
             try:
-                around = Surroundings(
-                    data=self._data,
-                    session=session,
-                    sink=sink.number,
-                    read=reader.read,
-                    compress=self._compress,
-                )
-                name, target = split_sink(sink.text)
-                open_sink: OpenSink = load("tamias.graph_sinks", name)
-                with closing(open_sink(target, around)) as place:
-                    outbox = Outbox(session, sink.number, buckets=self._buckets)
-                    describe = partial(some_captures, session)
-                    Deliverer(outbox, place, reader.read, describe=describe).run(self._ending)
+                with SegmentReader(segments_of(session, self._data)) as reader:
+                    self._deliver_from(reader, session, sink)
             except TamiasError as error:
                 self.trouble = error
+
+    def _deliver_from(self, reader: SegmentReader, session: Session, sink: OutsideSink) -> None:
+        around = Surroundings(
+            data=self._data,
+            session=session,
+            sink=sink.number,
+            read=reader.read,
+            compress=self._compress,
+        )
+        name, target = split_sink(sink.text)
+        open_sink: OpenSink = load("tamias.graph_sinks", name)
+        with closing(open_sink(target, around)) as place:
+            outbox = Outbox(session, sink.number, buckets=self._buckets)
+            describe = partial(some_captures, session)
+            Deliverer(outbox, place, reader.read, describe=describe).run(self._ending)
 
 
 def checked(texts: Sequence[str]) -> tuple[str, ...]:

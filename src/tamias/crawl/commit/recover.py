@@ -5,16 +5,15 @@ import logging
 import shutil
 from pathlib import Path
 
-import msgspec
-
 from tamias.archive.blobs.collect import recover as recover_packs
 from tamias.archive.blobs.store import packs_of
-from tamias.archive.captures import commit_segments, open_segments
+from tamias.archive.file_store import file_store
+from tamias.archive.stored_files import left_open, seal_file
 from tamias.crawl.analysing.marker import left_by
 from tamias.database.connect import Database, Session
 from tamias.database.locks import opened
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.sinks.segments.segment_files import SegmentError, cut_tail, segment_path
+from tamias.sinks.segments.segment_files import SegmentError, cut_tail
 from tamias.sinks.warc.warc_files import mend_warcs
 
 WARC_PREFIX = "tamias"
@@ -43,16 +42,22 @@ def recover_worker(session: Session, frontier: PostgresFrontier, data: Path, wor
     for place in left_by(data / "analysing", worker):
         frontier.count_death(*place)
     frontier.give_back([worker])
-    left = open_segments(session, [worker])
-    for segment in left:
-        try:
-            cut_tail(segment_path(data / "rdf", segment.segment), segment.committed)
-        except SegmentError as error:  # no reason to crawl no more: what can be read of it is read
-            _log.warning("%s; 'tamias check --repair' makes due again what is lost", error)
-    sealed = [msgspec.structs.replace(segment, sealed=True) for segment in left]
-    session.transact(lambda cursor: commit_segments(cursor, sealed))
-    mend_warcs(data / "warc", warc_prefix(worker))
+    store = file_store(session, data)
+    for stored in left_open(session, [worker]):
+        if stored.in_store and store.is_elsewhere:
+            store.forget_local(stored)  # the store has what was committed of it
+        elif stored.kind == "rdf":
+            _cut(store.path(stored), stored.committed)
+        seal_file(session, stored)
+    mend_warcs(store.folder("warc"), warc_prefix(worker))
     shutil.rmtree(data / "spool" / str(worker), ignore_errors=True)
+
+
+def _cut(path: Path, committed: int) -> None:
+    try:
+        cut_tail(path, committed)
+    except SegmentError as error:  # no reason to crawl no more: what can be read of it is read
+        _log.warning("%s; 'tamias check --repair' makes due again what is lost", error)
 
 
 def warc_prefix(worker: int) -> str:

@@ -7,13 +7,39 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from tamias.archive.captures import Durable, new_segment
+import msgspec
+
+from tamias.archive.file_store import FileStore, FileUpload
+from tamias.archive.stored_files import StoredFile, commit_files, new_segment, seal_file, warc_file
 from tamias.database.threads import SessionThread
 from tamias.plugins import load
 from tamias.protocols import DocumentSink, Sink
-from tamias.sinks.warc.warc_writer import WarcWriter
+from tamias.sinks.warc.warc_writer import SyncedWarc, WarcWriter
 
 SEGMENT_BYTES = 256_000_000
+SEALED_AFTER_MS = 3_600_000
+"""A file in parts is written to for so long: one that was begun long before is a dead worker's."""
+
+
+class _OpenFile(msgspec.Struct):
+    """A file that is being written, and what of it is in the store."""
+
+    stored: StoredFile
+    upload: FileUpload
+
+    def send(self, path: Path, committed: int, *, sealed: bool) -> StoredFile:
+        """Brings the store up to a length; returns what is to be committed."""
+        self.upload.send(path, committed)
+        self.stored = msgspec.structs.replace(
+            self.stored, committed=committed, sealed=sealed, parts=self.upload.parts
+        )
+        return self.stored
+
+
+class _OpenSegment(_OpenFile):
+    """A segment, and who writes it."""
+
+    writer: Sink
 
 
 class SegmentPool:
@@ -21,30 +47,33 @@ class SegmentPool:
 
     def __init__(
         self,
-        folder: Path,
+        store: FileStore,
         worker: int,
         thread: SessionThread,
         warc: WarcWriter | None = None,
         sink: str = "nquads",
     ) -> None:
         """`warc` is synced along; `sink` names the part of `tamias.sinks` that writes the segments."""
-        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
-        self._folder = folder
+        self.store = store
+        self._folder = store.folder("rdf")
+        self._worker = worker
         self._thread = thread
-        self._new_segment = partial(new_segment, thread.session, worker)
+        self._new_segment = partial(new_segment, thread.session, worker, in_store=store.in_store)
         self._writer: Callable[[Path, int], Sink] = load("tamias.sinks", sink)
         self._warc = warc
-        self._reserved: int | None = None
-        self._small: Sink | None = None
-        self._large: list[Sink] = []
+        self._warcs: dict[str, _OpenFile] = {}
+        self._reserved: StoredFile | None = None
+        self._small: _OpenSegment | None = None
+        self._large: list[_OpenSegment] = []
         """Those that nobody writes to now."""
         self._lock = threading.Lock()
         self.one_large_at_a_time = asyncio.Lock()
         """To be held, in the event loop, by whoever writes a large document."""
-        self._news: list[Durable] = []
+        self._flushed: list[tuple[_OpenSegment, int, bool]] = []
+        """What is on this machine's disk up to a length, and whether that is its end."""
 
     def reserve(self) -> None:
-        """Has a number ready for the next segment of small documents; for the database's thread.
+        """Has a row ready for the next segment of small documents; for the database's thread.
 
         Who writes a small document holds the lock that `sync` waits for, so must not wait for the database.
         """
@@ -57,45 +86,83 @@ class SegmentPool:
         with self._lock:
             if self._small is None:
                 assert self._reserved is not None
-                self._small = self._writer(self._folder, self._reserved)
+                self._small = self._opened(self._reserved)
                 self._reserved = None
-            with self._small.document() as document:
+            with self._small.writer.document() as document:
                 yield document
 
     @contextmanager
     def large_document(self) -> Iterator[DocumentSink]:
-        """For a thread that can wait; durable at the end. Each that is open has a segment of its own."""
+        """For a thread that can wait; on the disk at the end. Each that is open has a segment of its own."""
         with self._lock:
-            writer = self._large.pop() if self._large else None
-        writer = writer or self._writer(self._folder, self._thread.wait(self._new_segment))
-        still: Sink | None = writer
+            segment = self._large.pop() if self._large else None
+        segment = segment or self._opened(self._thread.wait(self._new_segment))
+        is_open = True
         try:
-            with writer.document() as document:
+            with segment.writer.document() as document:
                 yield document
-            durable, still = _synced(writer)
-            with self._lock:
-                self._news.append(durable)
+            is_open = self._flush(segment)
         finally:
-            if still is not None:
+            if is_open:
                 with self._lock:
-                    self._large.append(still)
+                    self._large.append(segment)
 
-    def sync(self) -> list[Durable]:
-        """Makes all that was written durable, and tells what is; for the database's thread."""
-        self.reserve()
-        if self._warc is not None:
-            self._warc.sync()
+    def sync(self) -> list[StoredFile]:
+        """Makes all that was written durable, and tells what is.
+
+        For the database's thread; where files have to be sent, for one that can wait.
+        """
+        news = self._sync_warcs()
         with self._lock:
-            if self._small is not None:
-                durable, self._small = _synced(self._small)
-                self._news.append(durable)
-            news, self._news = self._news, []
-        return news
+            if self._small is not None and not self._flush(self._small):
+                self._small = None
+            flushed, self._flushed = self._flushed, []
+        # Without the lock: whoever writes a small document does not wait for a store.
+        return news + [
+            each.send(self._path(each.stored), length, sealed=end) for each, length, end in flushed
+        ]
 
+    def close(self) -> None:
+        """Ends all files; for the database's thread, when nobody writes any more."""
+        session = self._thread.session
+        if self._warc is not None:
+            self._warc.close()
+            news = self._sync_warcs()
+            session.transact(lambda cursor: commit_files(cursor, news))
+        if self.store.is_elsewhere:
+            for segment in (*self._large, *([self._small] if self._small else [])):
+                segment.writer.close()
+                seal_file(session, segment.stored)
 
-def _synced(writer: Sink) -> tuple[Durable, Sink | None]:
-    committed = writer.sync()
-    full = committed >= SEGMENT_BYTES
-    if full:
-        writer.close()
-    return Durable(writer.segment, committed, full), None if full else writer
+    def _opened(self, stored: StoredFile) -> _OpenSegment:
+        assert stored.segment is not None
+        writer = self._writer(self._path(stored), stored.segment)
+        return _OpenSegment(stored, FileUpload(self.store, stored.key), writer)
+
+    def _path(self, stored: StoredFile) -> Path:
+        return self._folder / stored.name
+
+    def _flush(self, segment: _OpenSegment) -> bool:
+        """Brings what was written to the disk; whether more may be written."""
+        length = segment.writer.sync()
+        full = length >= SEGMENT_BYTES or self._is_old(segment)
+        if full:
+            segment.writer.close()
+        self._flushed.append((segment, length, full))
+        return not full
+
+    def _is_old(self, segment: _OpenSegment) -> bool:
+        age = self._thread.session.time() - (segment.stored.file.int >> 80)
+        return self.store.is_elsewhere and (segment.upload.is_full or age > SEALED_AFTER_MS)
+
+    def _sync_warcs(self) -> list[StoredFile]:
+        return [self._sent_warc(each) for each in self._warc.sync()] if self._warc is not None else []
+
+    def _sent_warc(self, synced: SyncedWarc) -> StoredFile:
+        known = self._warcs.get(synced.name)
+        if known is None:
+            stored = warc_file(synced.name, self._worker, in_store=self.store.in_store)
+            known = self._warcs[synced.name] = _OpenFile(stored, FileUpload(self.store, stored.key))
+        if synced.complete:
+            del self._warcs[synced.name]
+        return known.send(synced.path, synced.length, sealed=synced.complete)

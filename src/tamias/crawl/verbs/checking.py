@@ -12,9 +12,11 @@ from tamias.archive.blobs import BlobReader, BlobWriter
 from tamias.archive.blobs.check import BlobCheck, Damage, parts_of, repair
 from tamias.archive.blobs.collect import FreedSpace, collect
 from tamias.archive.blobs.store import packs_of
+from tamias.archive.file_store import segments_of
 from tamias.archive.references import (
     Holder,
     LostDocument,
+    SegmentExtents,
     agree,
     disagreeing,
     holders,
@@ -24,10 +26,10 @@ from tamias.archive.references import (
     segments,
 )
 from tamias.archive.sources.source_records import damaged_records
+from tamias.crawl.verbs.warc_cache import bring_warcs
 from tamias.database.connect import Database
 from tamias.frontier.due.make_due import make_due_unread
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.model.capture import Extent
 from tamias.sinks.segments.segment_check import SegmentCheck
 from tamias.sinks.segments.segment_files import SegmentReader
 from tamias.sinks.warc.warc_files import WarcPart, records, warc_parts
@@ -100,6 +102,7 @@ class Checkup:
         self._data = data
         self._session = database.session()
         self._packs = packs_of(self._session, data)
+        self._open_segment = segments_of(self._session, data)
         self._rows = database.session()
         self.looked = Looked()
         self._damages: dict[str, Damage] = {}
@@ -123,7 +126,7 @@ class Checkup:
         yield from self._segments()
         for iri, problem in damaged_records(self._rows):
             yield CheckFault(kind="record", name=iri, problem=problem)
-        for part in warc_parts(self._data / "warc"):
+        for part in warc_parts(bring_warcs(self._session, self._data)):
             yield from self._warc(part)
 
     def repaired(self, faults: Sequence[CheckFault], copies: Path | None = None) -> Iterator[CheckFault]:
@@ -185,11 +188,11 @@ class Checkup:
             )
 
     def _segments(self) -> Iterator[CheckFault]:
-        check = SegmentCheck(self._data / "rdf")
-        for segment, committed, extents in segments(self._rows):
-            name = f"rdf/{segment}.nq.zst"
-            problems = list(check.faults(segment, committed, extents))
-            documents = self._lost_in(name, segment, committed, extents) if problems else ()
+        check = SegmentCheck(self._open_segment)
+        for each in segments(self._rows):
+            name = f"rdf/{each.name}"
+            problems = list(check.faults(each.segment, each.committed, each.extents))
+            documents = self._lost_in(name, each) if problems else ()
             for problem in problems:
                 last = problem is problems[-1]
                 yield CheckFault(
@@ -197,9 +200,9 @@ class Checkup:
                 )
         self.looked.segments, self.looked.segment_bytes = check.segments, check.bytes
 
-    def _lost_in(self, name: str, segment: int, committed: int, extents: Sequence[Extent]) -> tuple[str, ...]:
-        with SegmentReader(self._data / "rdf", {segment: committed}) as reader:
-            lost = [extent for extent in extents if not reader.holds(extent)]
+    def _lost_in(self, name: str, segment: SegmentExtents) -> tuple[str, ...]:
+        with SegmentReader(self._open_segment, {segment.segment: segment.committed}) as reader:
+            lost = [extent for extent in segment.extents if not reader.holds(extent)]
         self._lost[name] = lost_documents(self._session, lost)
         return tuple(each.document for each in self._lost[name])
 

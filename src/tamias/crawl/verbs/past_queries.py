@@ -16,6 +16,7 @@ from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 
 from tamias.archive.captures import extents_at
 from tamias.archive.catalogue import CatalogueBases, catalogue_quads
+from tamias.archive.file_store import segments_of
 from tamias.archive.moments import Moment, milliseconds
 from tamias.archive.reader.library import ArchiveReader, NotArchived
 from tamias.archive.references import committed_lengths
@@ -78,7 +79,7 @@ class PastQueries:
 
     def _graphs_at(self, moment: int) -> Iterator[Quad]:
         session = self._archive.session
-        with SegmentReader(self._archive.data / "rdf", committed_lengths(session)) as reader:
+        with SegmentReader(segments_of(session, self._archive.data), committed_lengths(session)) as reader:
             for extent in extents_at(session, moment):
                 yield from parse(b"".join(reader.read(extent)), format=RdfFormat.N_QUADS, lenient=True)
         for batch in catalogue_quads(session, self._bases):

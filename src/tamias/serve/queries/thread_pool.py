@@ -13,6 +13,7 @@ import psycopg
 from tamias.archive.blobs import BlobReader
 from tamias.archive.blobs.reader import BodyCache
 from tamias.archive.blobs.store import packs_of
+from tamias.archive.file_store import segments_of
 from tamias.crawl.plan.admit import Admission, same_url
 from tamias.crawl.revisit.watching import Watcher
 from tamias.database.connect import Connection, Database
@@ -38,6 +39,7 @@ class ServiceSession:
     def __init__(self, database: Database, data: Path, settings: Settings) -> None:
         self.session = database.session()
         self.reader = BlobReader(packs_of(self.session, data, STORE_SECONDS), self.session, CACHE_BYTES)
+        self.open_segment = segments_of(self.session, data, STORE_SECONDS)
         self.settings = settings
         self.data = data
         self._connection: Connection | None = None

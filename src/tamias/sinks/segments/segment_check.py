@@ -1,14 +1,13 @@
 """Reads segments from start to end: is every frame sound, does every document stand where it should."""
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO
 
 import msgspec
 import zstandard
 
 from tamias.model.capture import Extent
-from tamias.sinks.segments.segment_files import segment_path, unpacked_frame
+from tamias.sinks.segments.segment_files import unpacked_frame
 
 
 class _Run(msgspec.Struct):
@@ -21,8 +20,8 @@ class _Run(msgspec.Struct):
 class SegmentCheck:
     """One walk through segments."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, open_segment: Callable[[int], BinaryIO]) -> None:
+        self._open_segment = open_segment
         self.segments = 0
         self.bytes = 0
 
@@ -33,7 +32,7 @@ class SegmentCheck:
         self.segments += 1
         runs = [_Run()]
         try:
-            with segment_path(self._folder, segment).open("rb") as file:
+            with self._open_segment(segment) as file:
                 yield from self._walk(file, committed, sorted({extent.frame for extent in extents}), runs)
         except OSError as error:
             yield f"it cannot be read: {error.strerror}"

@@ -5,7 +5,7 @@ Small documents share a frame; a large one has frames of its own. `zstd -d` read
 
 import errno
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Self
@@ -30,17 +30,12 @@ class SegmentError(TamiasError):
     """A segment does not hold what was written to it."""
 
 
-def segment_path(folder: Path, segment: int) -> Path:
-    """Where a segment stands."""
-    return folder / f"{segment}.nq.zst"
-
-
 class SegmentWriter:
     """Writes one new segment, one document at a time. Nothing is durable before `sync` returns."""
 
-    def __init__(self, folder: Path, segment: int, level: int = 3) -> None:
+    def __init__(self, path: Path, segment: int, level: int = 3) -> None:
         self.segment = segment
-        self.path = segment_path(folder, segment)
+        self.path = path
         self._compressor = zstandard.ZstdCompressor(level=level, write_checksum=True)
         self._open_frame = bytearray()
         self._length = 0
@@ -49,7 +44,7 @@ class SegmentWriter:
         with self._failures_told():
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
             # Else the file itself may be gone after a power failure, however well it was synced.
-            sync_folder(folder)
+            sync_folder(path.parent)
 
     @property
     def length(self) -> int:
@@ -168,12 +163,18 @@ class DocumentWriter:
 class SegmentReader:
     """Reads documents back. Fast when they are asked for in the order in which they were written."""
 
-    def __init__(self, folder: Path, committed: Mapping[int, int] | None = None) -> None:
-        """With the `committed` lengths it also finds what stands behind a place where bytes are missing."""
-        self._folder = folder
+    def __init__(
+        self, open_segment: Callable[[int], BinaryIO], committed: Mapping[int, int] | None = None
+    ) -> None:
+        """`open_segment` raises `OSError` for a segment that is not there.
+
+        With the `committed` lengths it also finds what stands behind a place where bytes are missing.
+        """
+        self._open_segment = open_segment
         self._committed = committed or {}
         self._segment: int | None = None
         self._file: BinaryIO | None = None
+        self._size = 0
         self._place = -1
         self._frame = b""
         self._next = -1
@@ -216,7 +217,7 @@ class SegmentReader:
         file = self._opened(segment)
         if place != self._place:
             self._place = -1
-            missing = max(0, self._committed.get(segment, 0) - os.fstat(file.fileno()).st_size)
+            missing = max(0, self._committed.get(segment, 0) - self._size)
             try:
                 self._frame, self._next = _frame_in(file, place, missing)
             except (OSError, EOFError, ValueError, zstandard.ZstdError) as error:
@@ -228,14 +229,19 @@ class SegmentReader:
         if segment != self._segment or self._file is None:
             self.close()
             try:
-                self._file = segment_path(self._folder, segment).open("rb")
+                self._file = self._open_segment(segment)
+                self._size = self._file.seek(0, os.SEEK_END)
             except OSError as error:
-                raise self._damage(segment, f"cannot be read ({error.strerror})") from error
+                raise _damage(error.filename or segment, f"cannot be read ({error.strerror})") from error
             self._segment = segment
         return self._file
 
     def _damage(self, segment: int, what: str) -> SegmentError:
-        return SegmentError(f"segment {segment_path(self._folder, segment)} is damaged: {what}")
+        return _damage(self._file.name if self._file else segment, what)
+
+
+def _damage(name: object, what: str) -> SegmentError:
+    return SegmentError(f"segment {name} is damaged: {what}")
 
 
 def _frame_in(file: BinaryIO, place: int, missing: int) -> tuple[bytes, int]:

@@ -141,6 +141,12 @@ def records(path: Path, start: int = 0) -> Iterator[WarcRecord]:
             start += record.length
 
 
+def index_warc(path: Path, name: str) -> None:
+    """Makes the index of a file that has another name when it is complete."""
+    found = (indexed(record, name) for record in records(path))
+    _write_index(index_path(path, name), [line(entry[1], entry[0]) for entry in found if entry is not None])
+
+
 def index_path(path: Path, name: str) -> Path:
     """Where the index of a file stands."""
     return path.with_name(name + ".cdxj")

@@ -20,7 +20,7 @@ import msgspec
 
 from tamias.content.formats import accept_for
 from tamias.database.disk import sync_folder, write_all
-from tamias.model.capture import Body, Capture, Hop, Request
+from tamias.model.capture import Body, Capture, Hop, Request, new_capture_id
 from tamias.model.errors import DiskFull, TamiasError
 from tamias.sinks.warc.cdxj import CdxjFields, line, timestamp
 from tamias.sinks.warc.warc_records import (
@@ -67,6 +67,16 @@ class WarcExtent(msgspec.Struct, frozen=True):
     length: int
 
 
+class SyncedWarc(msgspec.Struct, frozen=True):
+    """A file, as far as it is durable."""
+
+    name: str
+    """The name that it has when it is complete."""
+    path: Path
+    length: int
+    complete: bool
+
+
 class Earlier(msgspec.Struct, frozen=True):
     """The record that holds a payload."""
 
@@ -102,8 +112,8 @@ class WarcWriter:
             ("description", _ABOUT),
         ]
         self._max_bytes = max_bytes
-        self._serial = 0
         self._file: _WarcFile | None = None
+        self._completed: list[SyncedWarc] = []
         self._payloads: OrderedDict[str, Earlier] = OrderedDict()
         self._lock = threading.Lock()
         with _failures_told(folder):
@@ -132,8 +142,8 @@ class WarcWriter:
                 self._payloads.clear()  # one of them may have been in what was taken back
                 raise
 
-    def sync(self) -> None:
-        """Makes all that was written durable, and indexes it.
+    def sync(self) -> list[SyncedWarc]:
+        """Makes all that was written durable, and indexes it; tells of each file how far it is.
 
         When the disk fails to, nobody knows what it kept: the file is left to `mend_warcs`.
         """
@@ -146,6 +156,8 @@ class WarcWriter:
                     self._payloads.clear()
                     raise
                 self._file = file
+            news, self._completed = self._completed, []
+            return news + ([SyncedWarc(file.name, file.path, file.length, False)] if file else [])
 
     def close(self) -> None:
         """Completes the open file. May be called twice."""
@@ -180,8 +192,7 @@ class WarcWriter:
         if self._file is not None and self._file.length >= self._max_bytes:
             self._complete()
         if self._file is None:
-            self._serial += 1
-            name = f"{self._prefix}-{timestamp(warc_date(now))}-{self._serial:05d}.warc.gz"
+            name = f"{self._prefix}-{new_capture_id(now)}.warc.gz"
             file = _WarcFile(self._folder, name)
             fields = [("WARC-Type", "warcinfo"), *_identity(now), ("WARC-Filename", name)]
             file.add([*fields, ("Content-Type", FIELDS)], warc_fields(self._about))
@@ -191,7 +202,7 @@ class WarcWriter:
     def _complete(self) -> None:
         file, self._file = self._file, None
         if file is not None:
-            file.complete()
+            self._completed.append(SyncedWarc(file.name, file.complete(), file.length, True))
 
     def _write_hops(
         self, file: "_WarcFile", capture: Capture, asked: Iterator[_Asked | None], told: Fields
@@ -248,12 +259,12 @@ class _WarcFile:
     def __init__(self, folder: Path, name: str) -> None:
         self.name = name
         self.length = 0
-        self._path = folder / (name + OPEN)
+        self.path = folder / (name + OPEN)
         self._index_path = folder / (name + ".cdxj")
         self._unindexed: list[bytes] = []
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
         mode = folder.stat().st_mode & 0o666  # in a folder for nobody else, neither are its files
-        self._file = os.open(self._path, flags, mode)
+        self._file = os.open(self.path, flags, mode)
         self._index = os.open(self._index_path, flags, mode)
         sync_folder(folder)
 
@@ -316,12 +327,13 @@ class _WarcFile:
             raise
         self._unindexed.clear()
 
-    def complete(self) -> None:
+    def complete(self) -> Path:
         """Gives the file its final name."""
         self.sync()
         self._close()
-        self._path.rename(self._path.with_name(self.name))
-        sync_folder(self._path.parent)
+        path = self.path.rename(self.path.with_name(self.name))
+        sync_folder(path.parent)
+        return path
 
     def _close(self) -> None:
         os.close(self._file)

@@ -150,6 +150,7 @@ def restore(
     with closing(Database(data, db)) as database, closing(database.session()) as session:
         if take_over or not snapshot.blobs:
             recover_packs(packs_of(session, data), session)
+        session.execute(_SQL["seal_files"])
         build_anew(session, STRATEGY_SECONDS)
     mend_warcs(data / "warc", WARC_PREFIX)
     return chosen, snapshot
@@ -167,7 +168,6 @@ def _load(
     load_sequences(cursor, snapshot.sequences)
     if snapshot.blobs:
         _settle_owner(cursor, take_over=take_over)
-    cursor.execute(_SQL["seal_segments"].text)
     for bucket in range(snapshot.buckets):
         cursor.execute(_SQL["end_leases"].text, {"bucket": bucket})
 

@@ -54,12 +54,17 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value, set_at = excluded.set_a
 DELETE FROM figure WHERE figure.name = %(name)b::text
 
 -- name: segments
--- The segments that hold something, with the length that is durable.
-SELECT segment.segment, segment.committed FROM segment WHERE segment.committed > 0 ORDER BY segment.segment
+-- The files of quads that hold something and are in no store, with the length that is durable.
+SELECT stored_file.name, stored_file.committed FROM stored_file
+WHERE stored_file.kind = 'rdf' AND NOT stored_file.in_store AND stored_file.committed > 0 ORDER BY stored_file.file
 
--- name: seal_segments
--- Nobody writes to the segments of another life.
-UPDATE segment SET sealed = true WHERE NOT segment.sealed
+-- name: stored_warcs
+-- The names of WARC files in a store.
+SELECT stored_file.name FROM stored_file WHERE stored_file.kind = 'warc' AND stored_file.in_store
+
+-- name: seal_files
+-- Nobody writes to the files of another life.
+UPDATE stored_file SET sealed = true WHERE NOT stored_file.sealed
 
 -- name: end_leases
 -- Nor does anybody hold its hosts.

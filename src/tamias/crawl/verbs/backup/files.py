@@ -13,7 +13,6 @@ from tamias.crawl.verbs.backup.snapshot import BackupDamaged, BackupFolder, Save
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.model.errors import DiskFull
-from tamias.sinks.segments.segment_files import segment_path
 from tamias.sinks.warc.warc_files import warc_parts
 from tamias.sinks.warc.warc_writer import OPEN
 
@@ -40,11 +39,11 @@ class _TooShort(Exception):
 def needed(cursor: Cursor, session: Session, data: Path) -> tuple[list[Needed], str | None]:
     """What must be copied, and where the bodies are if not in the data directory."""
     wanted = []
-    for segment, length in cursor.execute(_SQL["segments"].text).fetchall():
-        path = segment_path(data / "rdf", segment)
-        wanted.append(Needed(f"rdf/{path.name}", length, path))
+    for name, length in cursor.execute(_SQL["segments"].text).fetchall():
+        wanted.append(Needed(f"rdf/{name}", length, data / "rdf" / name))
     # As if they were being written still: a restore completes them, and makes their indexes anew.
-    parts = warc_parts(data / "warc")
+    stored = {name for (name,) in cursor.execute(_SQL["stored_warcs"].text).fetchall()}
+    parts = [part for part in warc_parts(data / "warc") if part.name not in stored]
     wanted += [Needed(f"warc/{part.name}{OPEN}", part.length, part.path) for part in parts]
     store = elsewhere(session)
     if store is None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from pyoxigraph import RdfFormat, serialize
 
 from tamias.archive.captures import all_captures, all_extents, current_extents
+from tamias.archive.file_store import segments_of
 from tamias.archive.references import committed_lengths
 from tamias.archive.usage_gate import UsageGate
 from tamias.database.connect import Session
@@ -31,7 +32,7 @@ def data_quads(
     What the gate withholds is left out. Documents that cannot be read to their end are left out and noted in
     `lost`. Raises `SegmentError` where there is no such list.
     """
-    with SegmentReader(data / "rdf", committed_lengths(session)) as reader:
+    with SegmentReader(segments_of(session, data), committed_lengths(session)) as reader:
         chosen = all_extents if history else current_extents
         for extent in chosen(session, since, gate.passes) if gate else chosen(session, since):
             if lost is None or reader.holds(extent):

@@ -219,7 +219,7 @@ def _statements(db: ServiceSession, reading: _CurrentDocument | None) -> tuple[l
         return [], "it holds no statements any more"
     extent = Extent(reading.segment, reading.frame, reading.start, reading.length)
     try:
-        with SegmentReader(db.data / "rdf") as reader:
+        with SegmentReader(db.open_segment) as reader:
             return list(islice(_quads(reader, extent), MOST_STATEMENTS + 1)), None
     except (SegmentError, OSError) as error:
         return [], f"its statements cannot be read: {error}"

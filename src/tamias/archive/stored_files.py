@@ -1,0 +1,175 @@
+"""Files of quads and WARC files as rows: how much of each is durable, and where it is.
+
+To read such a file wherever it is, find its row and let the store open it:
+
+    store = file_store(session, data)                    # tamias.archive.file_store
+    stored = find_segment(session, extent.segment)       # or one of files_of(session, "warc"), by its name
+    with store.open(stored) as file:
+        file.seek(offset)
+        record = file.read(length)
+
+A WARC file has a row since it was first committed; those of earlier versions have none and stand in
+`DATA/warc`. What a row names up to `committed` can be read for ever, also while the worker goes on writing.
+Rows that refer to a file name it by `file`, or by `name`, which never changes.
+"""
+
+import errno
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, BinaryIO, Literal
+from uuid import UUID
+
+import msgspec
+
+from tamias.database.columns import Bools, Longs, Texts, Uuids
+from tamias.database.connect import Cursor, Session
+from tamias.database.sql import statements
+from tamias.model.capture import new_capture_id
+
+_SQL = statements("tamias.archive", "stored_files.sql")
+_MOST_KNOWN = 10_000
+
+FileKind = Literal["rdf", "warc"]
+
+
+class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file, and what of it is durable."""
+
+    file: UUID
+    """Its id, of version 7: names sort by the time when files were begun."""
+    kind: FileKind
+    name: str
+    segment: int | None = None
+    """What captures call it, if it holds quads."""
+    worker: int = 0
+    committed: int = 0
+    sealed: bool = False
+    in_store: bool = False
+    parts: tuple[int, ...] = ()
+    """Where each object of it starts, while it is not one object."""
+
+    @property
+    def key(self) -> str:
+        """Its place in a data directory or a store."""
+        return f"{self.kind}/{self.name}"
+
+
+_COLUMNS = ", ".join(f"stored_file.{each}" for each in StoredFile.__struct_fields__).encode()
+
+
+def new_segment(session: Session, worker: int, *, in_store: bool = False) -> StoredFile:
+    """A fresh file of quads for a worker to write to."""
+    now = session.time()
+    file = new_capture_id(now)
+    # Milliseconds and 21 random bits, from the worker itself: in rows of captures half as long as the id.
+    segment = now << 21 | int.from_bytes(os.urandom(3), "big") >> 3
+    made = StoredFile(
+        file=file, kind="rdf", name=f"{file}.nq.zst", segment=segment, worker=worker, in_store=in_store
+    )
+    told = {name: getattr(made, name) for name in ("file", "kind", "name", "segment", "worker", "in_store")}
+    session.execute(_SQL["new_file"], told)
+    return made
+
+
+def warc_file(name: str, worker: int, *, in_store: bool = False) -> StoredFile:
+    """A WARC file that is being written; its row is written with the first commit that relies on it."""
+    file = UUID(name.removesuffix(".warc.gz")[-36:])
+    return StoredFile(file=file, kind="warc", name=name, worker=worker, in_store=in_store)
+
+
+def commit_files(cursor: Cursor, news: Sequence[StoredFile]) -> None:
+    """Writes durable lengths, inside the transaction of what relies on them."""
+    latest: dict[UUID, StoredFile] = {}
+    for each in news:
+        known = latest.get(each.file)
+        if known is None or (each.committed, each.sealed) >= (known.committed, known.sealed):
+            latest[each.file] = each
+    if not latest:
+        return
+    files = list(latest.values())
+    cursor.execute(
+        _SQL["commit_files"].text,
+        {
+            "file": Uuids([each.file for each in files]),
+            "kind": Texts([each.kind for each in files]),
+            "name": Texts([each.name for each in files]),
+            "segment": Longs([each.segment for each in files]),
+            "worker": Longs([each.worker for each in files]),
+            "committed": Longs([each.committed for each in files]),
+            "sealed": Bools([each.sealed for each in files]),
+            "in_store": Bools([each.in_store for each in files]),
+            "parts": Texts([",".join(map(str, each.parts)) for each in files]),
+        },
+    )
+
+
+def find_segment(session: Session, segment: int) -> StoredFile | None:
+    """The file that captures call by a number."""
+    return next(iter(_found(session, "by_segment", segment=segment)), None)
+
+
+def files_of(session: Session, kind: FileKind) -> list[StoredFile]:
+    """All files of a kind that hold something, in the order of their names."""
+    return _found(session, "of_kind", kind=kind)
+
+
+def left_open(session: Session, workers: Sequence[int]) -> list[StoredFile]:
+    """What these workers left unsealed."""
+    return _found(session, "left_open", workers=list(workers))
+
+
+def seal_file(session: Session, stored: StoredFile) -> None:
+    """Nothing will be added to a file."""
+    session.execute(_SQL["seal_file"], {"file": stored.file})
+
+
+def files_in_parts(session: Session, worker: int, begun_before: int, limit: int) -> list[StoredFile]:
+    """Files to be merged: those that a worker has sealed, and those that were begun before a time."""
+    before = UUID(int=max(0, begun_before) << 80)
+    return _found(session, "in_parts", worker=worker, before=before, limit=limit)
+
+
+def note_merged(session: Session, stored: StoredFile, sha256: str) -> bool:
+    """A file is one object from now on; False if it has grown since, or is one already."""
+    told = {"file": stored.file, "committed": stored.committed, "sha256": bytes.fromhex(sha256)}
+    return session.execute(_SQL["note_merged"], told) > 0
+
+
+def segment_figures(cursor: Cursor) -> tuple[int, int]:
+    """The files of quads: how many, how large."""
+    row = cursor.execute(_SQL["segment_figures"].text).fetchone()
+    assert row is not None
+    return int(row[0]), int(row[1])
+
+
+def segment_opener(
+    find: Callable[[int], StoredFile | None], open_file: Callable[[StoredFile], BinaryIO]
+) -> Callable[[int], BinaryIO]:
+    """Opens files of quads by the numbers that captures have; `OSError` if there is none.
+
+    `find` is `find_segment` of a session, `open_file` that of the archive's store. Rows that cannot change
+    are asked for once.
+    """
+    known: dict[int, StoredFile] = {}
+
+    def open_segment(segment: int) -> BinaryIO:
+        stored = known.get(segment) or find(segment)
+        if stored is None:
+            raise FileNotFoundError(errno.ENOENT, "no row names it")
+        if stored.sealed or not stored.in_store:
+            if len(known) >= _MOST_KNOWN:
+                known.clear()
+            known[segment] = stored
+        return open_file(stored)
+
+    return open_segment
+
+
+def _found(session: Session, statement: str, **asked: Any) -> list[StoredFile]:
+    rows = session.fetch_all(_SQL[statement].text.replace(b"{columns}", _COLUMNS), asked)
+    names = StoredFile.__struct_fields__
+    return [_stored(dict(zip(names, row, strict=True))) for row in rows]
+
+
+def _stored(columns: dict[str, Any]) -> StoredFile:
+    return StoredFile(**columns | {"parts": tuple(columns["parts"])})
