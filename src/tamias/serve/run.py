@@ -29,7 +29,7 @@ from tamias.model.faults import refuse_faults
 from tamias.serve.alerts.sender import AlertSender
 from tamias.serve.app import application
 from tamias.serve.events.webhooks.sender import Sender
-from tamias.serve.http.secret import VARIABLE, Secret
+from tamias.serve.http.secret import VARIABLE, Secret, register_secret
 from tamias.serve.queries.thread_pool import SessionPool
 from tamias.serve.service import Service
 from tamias.serve.sparql.routes import SparqlSide
@@ -114,6 +114,8 @@ def run(plan: ServicePlan, secret: Secret, ready: Callable[[], None]) -> None:
     with ExitStack() as stack:
         settings = msgspec.structs.replace(plan.settings, serve=_addressed(plan))
         owner = stack.enter_context(closing(_database(plan)))
+        registered = stack.enter_context(closing(owner.session()))
+        register_secret(registered, secret)
         background = stack.enter_context(closing(SessionPool(owner, plan.data, settings, BACK_ROOM_THREADS)))
         sparql = stack.enter_context(closing(SparqlSide(plan.data, owner, settings.serve)))
         database = stack.enter_context(closing(_database(plan, Role.SERVICE)))

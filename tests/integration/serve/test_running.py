@@ -10,10 +10,15 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlencode
 
 import httpx
 import pytest
+from psycopg.conninfo import conninfo_to_dict
+
+from tamias.database.connect import Database
 
 SAMPLE = re.compile(r'[a-z_]+(\{([a-z]+="[^"]*",?)*\})? [0-9.e+-]+')
 
@@ -40,6 +45,18 @@ def test_the_first_start_makes_a_secret_that_only_its_owner_can_read(starting, e
     told = {"secret": secret.read_text().strip()}
     assert httpx.post(f"{running.address}/api/v1/crawl?domain=x.example", params=told).status_code == 400
     assert str(secret) in running.stop()[2]
+
+
+def test_a_secret_made_at_the_start_is_refused_beside_a_service_with_another(starting, empty, tmp_path):
+    starting(empty, "--no-crawl")
+    with closing(Database(empty, create=False)) as database:
+        address = "postgresql:///?" + urlencode(conninfo_to_dict(database.embedded.address()))
+        ended = refused(tmp_path / "other", "--db", address, "--port", "18998")
+        assert ended.returncode == 4
+        assert "give all of them the same one (TAMIAS_SECRET or --secret-file FILE)" in ended.stderr
+        same = ("--secret-file", str(empty / "secret"))
+        other = starting(tmp_path / "other", "--no-crawl", "--db", address, *same)
+        assert httpx.get(f"{other.address}/healthz").json()["status"] == "ok"
 
 
 def test_others_are_not_listened_to_without_a_chosen_secret(empty):

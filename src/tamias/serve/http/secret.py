@@ -3,7 +3,9 @@
 Whoever signs in on the pages gets a cookie that the secret signs: nothing is stored, a new secret ends it.
 """
 
+import hashlib
 import hmac
+import logging
 import os
 import secrets
 import time
@@ -12,16 +14,21 @@ from pathlib import Path
 import msgspec
 from starlette.requests import Request
 
+from tamias.database.connect import Session
 from tamias.database.disk import make_data_folder
+from tamias.database.sql import statements
 from tamias.model.errors import ConfigError
 from tamias.serve.access.tokens import SECRET_NAME, Caller
 
+_log = logging.getLogger(__name__)
 VARIABLE = "TAMIAS_SECRET"
 COOKIE = "tamias_session"
 CALLER = "tamias.caller"
 """Where the scope of a request has whom it comes from (`tamias.serve.access.identify`)."""
 SESSION_SECONDS = 12 * 3600
 _LONGEST = 1024
+_LOCK_CLASS = 0x7A31A5
+_SQL = statements("tamias.serve.queries", "queries.sql")
 
 
 class Secret(msgspec.Struct, frozen=True):
@@ -52,6 +59,24 @@ def find_secret(data: Path, file: Path | None) -> Secret:
     if told:
         return Secret(told, VARIABLE, chosen=True)
     return Secret(_kept(data / "secret"), str(data / "secret"), chosen=False)
+
+
+def register_secret(session: Session, secret: Secret) -> None:
+    """Tells the other services of the database that this one uses the secret, as long as the session lasts.
+
+    Raises `ConfigError` for one that was made on the spot where another service uses another: what one signs
+    the other would refuse.
+    """
+    number = int.from_bytes(hashlib.sha256(secret.value.encode()).digest()[:4], "big", signed=True)
+    told = {"class": _LOCK_CLASS, "number": number}
+    if session.fetch_one(_SQL["other_secrets"], told) is not None:
+        if not secret.chosen:
+            raise ConfigError(
+                f"another service on this database uses another secret than {secret.place}, which was made "
+                f"here; give all of them the same one ({VARIABLE} or --secret-file FILE)"
+            )
+        _log.warning("another service on this database uses another secret: what one signs the other refuses")
+    session.execute(_SQL["register_secret"], told)
 
 
 def may_read_all(request: Request) -> bool:

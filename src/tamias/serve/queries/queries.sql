@@ -161,3 +161,15 @@ SELECT EXISTS (SELECT FROM catalogue), pg_snapshot_xmin(now_seen.snapshot)::text
        ARRAY(SELECT news.name FROM catalogue_news AS news
              WHERE news.xid >= %(since)b::text::xid8 AND news.kind = 'resource' LIMIT %(most)b::int4)
 FROM (SELECT pg_current_snapshot() AS snapshot) AS now_seen
+
+-- name: other_secrets
+-- Whether a service that is connected to the database uses another secret than this.
+SELECT FROM pg_locks
+WHERE pg_locks.locktype = 'advisory' AND pg_locks.classid = %(class)b::int8::oid AND pg_locks.objsubid = 2
+  AND pg_locks.objid <> (%(number)b::int4::int8 & 4294967295)::oid
+  AND pg_locks.database = (SELECT pg_database.oid FROM pg_database WHERE pg_database.datname = current_database())
+LIMIT 1
+
+-- name: register_secret
+-- Tells others which secret is used, as long as the connection lasts.
+SELECT pg_advisory_lock_shared(%(class)b::int4, %(number)b::int4)
