@@ -305,11 +305,14 @@ class SinksSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where versions are stored, and what becomes one."""
+    """Where bytes are stored, and what becomes a version."""
 
     store: Annotated[
         str | None,
-        _about("s3://BUCKET/PREFIX; default: in the data directory; fixed by the first version"),
+        _about(
+            "a folder or s3://BUCKET/PREFIX for bodies, quads and WARC files;"
+            " default: the data directory; fixed by the first version"
+        ),
     ] = None
     repack: Annotated[
         bool,

@@ -10,11 +10,13 @@ import sys
 import threading
 import time
 import warnings
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import pairwise
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 from pyoxigraph import Quad, RdfFormat, Store, serialize
 
 from tamias.database.connect import Database
@@ -260,6 +262,36 @@ def fresh(tamias_at, made_once):
         return tamias
 
     return make
+
+
+@pytest.fixture
+def object_store():
+    """An S3-compatible store; `objects` is what it holds."""
+    from .archive.blobs import s3_server
+
+    with s3_server.serving() as server:
+        yield server
+
+
+@pytest.fixture
+def machine(fresh, tamias_at, object_store):
+    """`machine(name)`: a data folder of its own, on the database and the store of all."""
+    from .archive.blobs import s3_server
+
+    with closing(Database(fresh("server").data)) as database:
+        address = "postgresql:///?" + urlencode(conninfo_to_dict(database.embedded.address()))
+
+        def make(name):
+            made = tamias_at(name)
+            made.env |= {
+                "TAMIAS_DB": address,
+                "AWS_ENDPOINT_URL": f"http://127.0.0.1:{object_store.server_port}",
+                "AWS_ACCESS_KEY_ID": s3_server.CREDENTIALS.key,
+                "AWS_SECRET_ACCESS_KEY": s3_server.CREDENTIALS.secret,
+            }
+            return made
+
+        yield make
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from tamias.model.capture import new_capture_id
 _SQL = statements("tamias.archive", "stored_files.sql")
 _MOST_KNOWN = 10_000
 
-FileKind = Literal["rdf", "warc"]
+FileKind = Literal["rdf", "warc", "harvests"]
 
 
 class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ _COLUMNS = ", ".join(f"stored_file.{each}" for each in StoredFile.__struct_field
 
 def new_segment(session: Session, worker: int, *, in_store: bool = False) -> StoredFile:
     """A fresh file of quads for a worker to write to."""
-    now = session.time()
+    now = session.now()
     file = new_capture_id(now)
     # Milliseconds and 21 random bits, from the worker itself: in rows of captures half as long as the id.
     segment = now << 21 | int.from_bytes(os.urandom(3), "big") >> 3

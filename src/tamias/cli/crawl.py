@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamias.cli.console.options import CommonOptions, common, printable, say_json
+from tamias.cli.console.options import CommonOptions, common, printable, say_json, store_option
 from tamias.cli.console.progress import Display, summary
 from tamias.cli.console.run_policy import run_policy
 from tamias.cli.importing import Import, take_imports, told_apart
@@ -41,6 +41,7 @@ FLAGS = {
     "fetch": ("delay", "concurrency", "contact", "resolve"),
     "frontier": ("require", "forbid"),
     "permit": ("allow_private",),
+    "archive": ("store",),
 }
 
 
@@ -108,6 +109,7 @@ FLAGS = {
     type=click.FloatRange(0, 1),
     help="With --budget: share of the visits for URLs never visited before. [0.3]",
 )
+@store_option
 @click.option("--strict", is_flag=True, help="Exit with 3 if some URLs failed permanently.")
 @click.option("--dry-run", is_flag=True, help="Show what would be fetched, and why the rest is skipped.")
 @common

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamias.cli.console.options import CommonOptions, common, say_json
+from tamias.cli.console.options import CommonOptions, common, say_json, store_option
 
 if TYPE_CHECKING:
     from tamias.crawl.plan.policy import CrawlPolicy
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 @click.option(
     "--contact", help="How site owners can reach you: a URL or e-mail address, sent with every request."
 )
+@store_option
 @common
 def command(
     place: CommonOptions,
@@ -47,6 +48,7 @@ def command(
     allow_private: bool,
     workers: int | None,
     contact: str | None,
+    store: str | None,
 ) -> int:
     """Serves the archive: REST API, Memento, metrics. Scheduler and workers visit watched resources.
 
@@ -63,6 +65,7 @@ def command(
         "permit__robots": False if no_robots else None,
         "permit__allow_private": allow_private or None,
         "crawl__workers": workers,
+        "archive__store": store,
     }
     given = {key: value for key, value in flags.items() if value is not None}
     place.settings(**given)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.console.options import CommonOptions, common, say_json
+from tamias.cli.console.options import CommonOptions, common, say_json, store_option
 from tamias.cli.console.progress import Display
 from tamias.model.errors import ConfigError, UsageError
 
@@ -36,20 +36,22 @@ if TYPE_CHECKING:
 @click.option("--allow-private", is_flag=True, help="With --frontier: allow requests to private addresses.")
 @click.option("--tls", is_flag=True, help="With --frontier: connect with TLS.")
 @click.option("--tls-ca", type=click.Path(path_type=Path), help="With --tls: certificates to trust, in PEM.")
+@store_option
 @common
 def command(  # noqa: PLR0917 (click passes them by name)
     place: CommonOptions, frontier: str | None, workers: int | None, concurrency: int | None,
     crawl_name: str | None,
     scratch: Path | None, token_file: Path | None, allow_private: bool, tls: bool, tls_ca: Path | None,
+    store: str | None,
 ) -> int:  # fmt: skip
     """Runs workers until you stop them. Their policy comes from the crawl.
 
-    Example: tamias worker --db postgresql://tamias@db.example/tamias --data /shared/tamias
+    Example: tamias worker --db postgresql://tamias@db.example/tamias --store s3://bucket/tamias
 
     Example: tamias worker --frontier frontier.example:7071 --token-file token
     """
     if frontier is None:
-        return _at_database(place, crawl_name, workers, concurrency)
+        return _at_database(place, crawl_name, workers, concurrency, store)
     from tamias.crawl.remote.grpc.reconnecting import ServiceTarget
 
     _check_address(frontier)
@@ -68,14 +70,18 @@ def command(  # noqa: PLR0917 (click passes them by name)
 
 
 def _at_database(
-    place: CommonOptions, crawl: str | None, workers: int | None, concurrency: int | None
+    place: CommonOptions,
+    crawl: str | None,
+    workers: int | None,
+    concurrency: int | None,
+    store: str | None,
 ) -> int:
     from tamias.crawl.plan.policy import CRAWL, read_policy
     from tamias.crawl.worker.supervisor import Supervisor, Until
     from tamias.database.connect import Database
     from tamias.frontier.crawls import named
 
-    given = {"crawl__workers": workers, "fetch__concurrency": concurrency}
+    given = {"crawl__workers": workers, "fetch__concurrency": concurrency, "archive__store": store}
     buckets = place.settings(**given).settings.frontier.buckets
     with (
         closing(Database(place.data, place.db, create=False, buckets=buckets)) as database,

@@ -1,6 +1,7 @@
 """A web with every kind of harvester, crawled from one seed: all is found, and nothing asked for twice."""
 
 import json
+import shutil
 import threading
 import warnings
 from collections import Counter
@@ -197,6 +198,31 @@ def test_a_copy_killed_in_the_middle_goes_on_after_the_last_page_that_was_kept(
     assert len(repeated) <= 3  # the windows before and at the break, and the one that showed the order
     (attempt,) = tamias.attempts()[proxy.url]
     assert "copied whole" in attempt["reason"]
+
+
+def test_a_copy_goes_on_at_another_machine_that_has_only_the_store(
+    machine, object_store, proxy, sparql_server, kill
+):
+    sparql_server.load("".join(fact("copy", number) for number in range(1000)))
+    proxy.cap = 10
+    words = ("--allow-private", "--delay", "0", "--workers", "1", "--store", "s3://bucket/archive")
+    one, two = machine("one"), machine("two")
+    for each in (one, two):
+        each.env["TAMIAS_FRONTIER__LEASE"] = "2"
+    crawl = one.start("crawl", *words, f"sparql:{proxy.url}", "--depth", "0")
+    one.wait_until(lambda: len(pages(proxy)) > 40)
+    for pid in (crawl.pid, *one.workers()):
+        kill(pid)
+    crawl.wait()
+    one.end()
+    shutil.rmtree(one.data)
+    assert any("harvests/" in name for name in object_store.objects)
+    done = two.run("crawl", *words)
+    assert done.returncode == 0, done.stderr
+    assert facts(two) == {"copy": 1000}
+    repeated = [query for query, times in Counter(pages(proxy)).items() if times > 1]
+    assert len(repeated) <= 3
+    assert not any("harvests/" in name for name in object_store.objects)
 
 
 def test_an_endpoints_own_address_is_requested_once(tamias, proxy, sparql_server, site_at, reply):

@@ -22,6 +22,10 @@ class HarvestProgress(msgspec.Struct, kw_only=True):
     state: bytes | None = None
     kept: int = 0
     """Bytes of the file of its quads that count."""
+    spool: str = ""
+    """The name of that file in a store."""
+    parts: tuple[int, ...] = ()
+    """Where each object of it starts there."""
     steps: int = 0
     quads: int = 0
     links: int = 0

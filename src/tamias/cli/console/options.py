@@ -71,6 +71,18 @@ def common(function: Function) -> Function:
     return wrapped  # fmt: skip
 
 
+def store_option(function: Function) -> Function:
+    """Adds `--store`, for verbs that have workers."""
+    return click.option(
+        "--store",
+        metavar="URL",
+        callback=lambda _context, _option, url: (
+            url and str(Path(url).absolute() if "://" not in url else url)
+        ),
+        help="Where bodies, quads and WARC files are stored: a folder or s3://BUCKET/PREFIX. [--data]",
+    )(function)
+
+
 def say(line: str = "") -> None:
     """A result, to stdout; text from outside cannot steer the terminal."""
     click.echo(printable(line))

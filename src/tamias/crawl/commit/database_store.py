@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
+from tamias.archive.blobs.store import choose_store
 from tamias.archive.file_store import file_store
 from tamias.archive.sources.harvests import read_contexts
 from tamias.archive.sources.host_links import add_host_links
@@ -68,6 +69,7 @@ class DatabaseStore:
         self.number = number
         self.data = data
         thread = SessionThread(database.session())
+        choose_store(thread.session, settings.archive.store)
         files = file_store(thread.session, data, settings.archive.patience)
         segments = SegmentPool(files, number, thread, sinks.warc, settings.sinks.segments)
         self.context = context = CommitContext(

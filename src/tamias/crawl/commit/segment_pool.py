@@ -133,6 +133,8 @@ class SegmentPool:
             for segment in (*self._large, *([self._small] if self._small else [])):
                 segment.writer.close()
                 seal_file(session, segment.stored)
+                if not segment.stored.parts:
+                    self.store.forget_local(segment.stored)  # nothing of it was committed
 
     def _opened(self, stored: StoredFile) -> _OpenSegment:
         assert stored.segment is not None

@@ -1,21 +1,25 @@
 """Runs harvesters: many polite requests for one address, saved step by step, committed as one document.
 
-The quads of the steps wait in a file; how far the harvest came is in the database. Whoever takes the
-task over after a death goes on after the last step that was saved.
+The quads of the steps wait in a file, and in the archive's store if it has one; how far the harvest came is
+in the database. Whoever takes the task over after a death, on any machine, goes on after the last step that
+was saved.
 """
 
 import asyncio
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import zstandard
 from pyoxigraph import BlankNode, Quad
 
+from tamias.archive.file_store import MOST_PARTS, FileUpload, pieces
 from tamias.archive.sources.catalogues import (
     count_present,
     note_harvested,
@@ -33,6 +37,7 @@ from tamias.archive.sources.harvests import (
     save_harvest,
 )
 from tamias.archive.sources.source_records import keep_records, present_records
+from tamias.archive.stored_files import StoredFile
 from tamias.crawl.analysing.extractor import Extraction, Extractor
 from tamias.crawl.commit.database_store import DatabaseStore
 from tamias.crawl.plan.admit import Reference
@@ -44,7 +49,7 @@ from tamias.crawl.visit.harvest_client import HarvestClient
 from tamias.database.connect import Cursor
 from tamias.database.threads import run_uncancelled
 from tamias.frontier.service.state import WATCH
-from tamias.model.capture import Capture, Extent, Hop, Outcome
+from tamias.model.capture import Capture, Extent, Hop, Outcome, new_capture_id
 from tamias.model.cut import TRAP
 from tamias.model.finding import (
     Datasets,
@@ -65,6 +70,7 @@ from tamias.model.url import is_address
 from tamias.plugins import load_all
 from tamias.protocols import Harvester
 
+_log = logging.getLogger(__name__)
 MOST_PROBLEMS = 20
 MOST_RENAMED = 1000
 DATA = frozenset({"sparql", "ldes"})
@@ -85,8 +91,10 @@ class HarvestRunner:
         extractor: Extractor,
         store: DatabaseStore,
     ) -> None:
-        self._folder = store.data / "harvests"
-        self._folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+        self._files = store.quads.store
+        self._folder = self._files.folder("harvests")
+        self._own: set[str] = set()
+        """Names of files in the store to which nobody else writes."""
         self._extractor = extractor
         self._store = store
         self._session = store.thread.session
@@ -105,7 +113,7 @@ class HarvestRunner:
         memory: HarvestMemory = await self._store.thread.run(read_harvest, self._session, place)
         # A bookmark of records is worth nothing without the document that was made of them.
         bookmark = memory.bookmark if kind in DATA or memory.document_at is not None else None
-        progress = await asyncio.to_thread(_sound, path, memory.progress) or HarvestProgress(
+        progress = await asyncio.to_thread(self._sound, path, memory.progress) or HarvestProgress(
             started_at=self._store.now()
         )
         trusted = TRUSTED in task.tags
@@ -142,7 +150,7 @@ class HarvestRunner:
             visit.also.append(
                 partial(_end, place=place, url=task.url, progress=progress, unchanged=unchanged)
             )
-            visit.afterwards = partial(_clear, path)
+            visit.afterwards = partial(self._clear, path, progress)
         return visit
 
     def _held(self, url: str) -> int:
@@ -198,15 +206,30 @@ class HarvestRunner:
     ) -> None:
         """Makes a step durable: links, rows and quads first, then how far it is. For a thread."""
         lines = b"".join(self._taken_in(step, progress, task, kind))
+        before, kept = (progress.spool, progress.parts), progress.kept
         if lines:
             _append(path, progress.kept, zstandard.ZstdCompressor(level=3).compress(lines))
             progress.kept = path.stat().st_size
+        if self._files.is_elsewhere and progress.kept > kept:
+            self._send(path, progress, kept)
         progress.state = step.state
         progress.steps += 1
         progress.end = step.end
         # An end that is to be retried is not saved, or the next try would find the harvest ended.
         if step.end is None or not step.end.retry:
             self._store.thread.wait(partial(save_harvest, self._session, place, progress))
+            if before[0] != progress.spool:
+                self._files.forget_parts(_stored(*before).key, before[1])
+
+    def _send(self, path: Path, progress: HarvestProgress, sent: int) -> None:
+        """Brings the store up to the file. What another worker began is sent anew: it may go on still."""
+        goes_on = progress.spool in self._own and len(progress.parts) < MOST_PARTS
+        spool = progress.spool if goes_on else f"{new_capture_id(self._store.now())}.nq.zst"
+        self._own.add(spool)
+        parts, sent = (progress.parts, sent) if goes_on else ((), 0)
+        upload = FileUpload(self._files, _stored(spool).key, parts, sent)
+        upload.send(path, progress.kept)
+        progress.spool, progress.parts = spool, upload.parts
 
     def _taken_in(
         self, step: HarvestStep, progress: HarvestProgress, task: Task, kind: str
@@ -280,6 +303,42 @@ class HarvestRunner:
                 found.extent = await run_uncancelled(partial(self._shelve, path))
         return found
 
+    def _sound(self, path: Path, progress: HarvestProgress | None) -> HarvestProgress | None:
+        """The progress, if its file holds what it should; cut to what counts. Else it begins anew.
+
+        For a thread: the file may have to be brought from the store.
+        """
+        if progress is None:
+            return None
+        size = path.stat().st_size if path.exists() else 0
+        # A file that this process did not write may be that of an attempt before the other machine's.
+        if progress.parts and (size < progress.kept or progress.spool not in self._own):
+            size = self._bring(path, progress)
+        if size < progress.kept:
+            return None
+        if size > progress.kept:
+            os.truncate(path, progress.kept)
+        return progress
+
+    def _bring(self, path: Path, progress: HarvestProgress) -> int:
+        """Copies the file of a harvest from the store; returns its size."""
+        stored = _stored(progress.spool, progress.parts, progress.kept)
+        try:
+            with self._files.open(stored) as source, path.open("wb") as file:
+                file.writelines(pieces(source, progress.kept))
+        except OSError as error:
+            _log.warning("%s begins again: %s", stored.key, error)
+            return 0
+        return progress.kept
+
+    def _clear(self, path: Path, progress: HarvestProgress, committed: bool) -> None:
+        """After it: the file is not needed any more."""
+        if committed:
+            path.unlink(missing_ok=True)
+            if progress.parts:
+                key = _stored(progress.spool).key
+                self._loop.run_in_executor(None, self._files.forget_parts, key, progress.parts)
+
     def _shelve(self, path: Path) -> Extent:
         with self._store.quads.large_document() as document, path.open("rb") as file:
             for chunk in _plain(file):
@@ -298,12 +357,6 @@ def _end(cursor: Cursor, place: HarvestKey, url: str, progress: HarvestProgress,
     of_records = end.changes_only or end.bookmark is not None
     document_at = started_at if of_records else None
     end_harvest(cursor, place, end.bookmark, url=url, document_at=document_at, unchanged=unchanged)
-
-
-def _clear(path: Path, committed: bool) -> None:
-    """After it: the file is not needed any more."""
-    if committed:
-        path.unlink(missing_ok=True)
 
 
 def is_harvested(kind: str) -> bool:
@@ -329,16 +382,10 @@ def _labelled(quad: Quad) -> Quad:
     return Quad(subject, quad.predicate, found, quad.graph_name)  # type: ignore[arg-type]
 
 
-def _sound(path: Path, progress: HarvestProgress | None) -> HarvestProgress | None:
-    """The progress, if its file is here and holds what it should; cut to what counts. Else it begins anew."""
-    if progress is None:
-        return None
-    size = path.stat().st_size if path.exists() else 0
-    if size < progress.kept:
-        return None
-    if size > progress.kept:
-        os.truncate(path, progress.kept)
-    return progress
+def _stored(spool: str, parts: tuple[int, ...] = (), kept: int = 0) -> StoredFile:
+    """The file of a harvest as one of the store."""
+    file = UUID(spool[:36]) if spool else UUID(int=0)
+    return StoredFile(file=file, kind="harvests", name=spool, committed=kept, in_store=True, parts=parts)
 
 
 def _append(path: Path, kept: int, data: bytes) -> None:
