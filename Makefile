@@ -69,7 +69,9 @@ mutations: setup
 interop: setup
 	$(BIN)/pip install --quiet wheel "setuptools<81" pybind11
 	$(BIN)/pip install --quiet --no-build-isolation --no-deps hdt==2.3
-	$(BIN)/pip install --quiet wacz==0.6.0 bagit==1.9.0
+	$(BIN)/pip install --quiet wacz==0.6.0 bagit==1.9.0 datacite==1.4.1
+	$(PYTHON) -m venv .venv/crates
+	.venv/crates/bin/pip install --quiet rocrate==0.16.0
 	$(PYTHON) -m venv .venv/croissant
 	.venv/croissant/bin/pip install --quiet mlcroissant==1.1.1
 	$(BIN)/python -m benchmarks.faults.postgres_17
@@ -77,7 +79,7 @@ interop: setup
 	$(BIN)/pip install --quiet aiosmtpd==1.4.6
 	command -v promtool >/dev/null || apt-get -qq install --no-install-recommends prometheus
 	command -v rapper >/dev/null || apt-get -qq install --no-install-recommends raptor2-utils
-	TAMIAS_INTEROP=1 $(BIN)/pytest tests/interop tests/integration/strategy/test_escapes.py tests/integration/archive/test_repack.py tests/integration/database/test_upgrades.py
+	TAMIAS_INTEROP=1 $(BIN)/pytest tests/interop tests/integration/strategy/test_escapes.py tests/integration/archive/test_repack.py tests/integration/crawl/test_snapshots.py tests/integration/database/test_upgrades.py
 
 # A real Citus cluster (built once, for minutes, in the user's cache), PostgreSQL 15 to 18, and PgBouncer. The
 # packages are unpacked there, not installed.

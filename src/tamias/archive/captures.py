@@ -83,10 +83,19 @@ def all_extents(session: Session, since: int = 0, passes: Passes = _anything) ->
     return _extents(session, "all_extents", since, passes)
 
 
-def extents_at(session: Session, moment: int) -> list[Extent]:
-    """Where the quads stand that documents held at a time."""
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["extents_at"].text, {"at": moment}).fetchall())
-    return [Extent(*row) for row in rows]
+class HeldDocument(msgspec.Struct, frozen=True):
+    """A document, and where the quads stand that it held at a time."""
+
+    extent: Extent
+    document: str
+    read_at: int
+    capture: str
+
+
+def documents_at(session: Session, moment: int) -> Iterator[HeldDocument]:
+    """The documents that held quads at a time, in the order of the segments, without holding them all."""
+    for *extent, document, read_at, capture in session.rows(_SQL["documents_at"].text, {"at": moment}):
+        yield HeldDocument(Extent(*extent), document, read_at, capture)
 
 
 def all_captures(session: Session, since: int = 0) -> Iterator[CaptureRecord]:
@@ -99,6 +108,11 @@ def some_captures(session: Session, bucket: int, ids: Sequence[UUID]) -> list[Ca
     asked = {"bucket": bucket, "ids": Uuids(ids)}
     rows = session.transact(lambda cursor: cursor.execute(_SQL["some_captures"].text, asked).fetchall())
     return [_record(row) for row in rows]
+
+
+def named_captures(session: Session, ids: Sequence[str]) -> list[CaptureRecord]:
+    """Attempts by their ids, in no order; those that are known."""
+    return [_record(row) for row in session.fetch_all(_SQL["named_captures"], {"ids": Uuids(ids)})]
 
 
 class CaptureFilter(msgspec.Struct, frozen=True, kw_only=True):

@@ -49,8 +49,8 @@ FROM (SELECT DISTINCT ON (known.document_key) known.* FROM current_document AS k
 WHERE latest.segment IS NOT NULL AND latest.started_at >= %(since)b::int8
 ORDER BY latest.segment, latest.frame, latest.start
 
--- name: extents_at
--- Where the quads stood that documents held at a time. Of each document the last reading with quads; it ended when
+-- name: documents_at
+-- Where the quads stand that documents held at a time. Of each document the last reading with quads; it ended when
 -- the document was gone, or was read without quads. An answer with the same body was not read again, and a redirect
 -- elsewhere is no reading. Of readings that a limit cut the last counts, where no whole one does.
 WITH read_once AS (
@@ -80,7 +80,9 @@ latest AS (
     WHERE telling.whole_since = CASE WHEN telling.cut THEN 0 ELSE 1 END
     ORDER BY telling.document, telling.cut OR telling.segment IS NULL OR telling.outcome = 3, telling.cut DESC,
              telling.started_at DESC, telling.capture DESC)
-SELECT latest.segment, latest.frame, latest.start, latest.length FROM latest
+SELECT latest.segment, latest.frame, latest.start, latest.length, latest.document, latest.started_at,
+       latest.capture::text
+FROM latest
 WHERE latest.segment IS NOT NULL AND latest.outcome <> 3
 ORDER BY latest.segment, latest.frame, latest.start
 
@@ -103,6 +105,13 @@ SELECT crawl.name, capture.url, {selected}
 FROM capture JOIN crawl ON crawl.crawl = capture.crawl
 WHERE capture.bucket = %(bucket)b::int2 AND capture.capture = ANY(%(ids)b::uuid[])
 ORDER BY capture.started_at, capture.capture
+
+-- name: named_captures
+-- Attempts by their ids. The buckets are named, for the key of the table begins with them.
+SELECT crawl.name, capture.url, {selected}
+FROM meta CROSS JOIN generate_series(0, meta.buckets - 1) AS part (bucket)
+     JOIN capture ON capture.bucket = part.bucket AND capture.capture = ANY(%(ids)b::uuid[])
+     JOIN crawl ON crawl.crawl = capture.crawl
 
 -- name: asked_captures
 -- Attempts of a bucket that fit all that is named; null fits all. Ids begin with the time of the attempt, so that those

@@ -63,7 +63,7 @@ def holders(session: Session, sha256s: Sequence[str]) -> list[Holder]:
 
 
 def referenced(session: Session) -> list[str]:
-    """Every body that a version or a suspect needs."""
+    """Every body that a version, a suspect or a snapshot needs."""
     return [row[0] for row in session.fetch_all(_SQL["referenced"])]
 
 

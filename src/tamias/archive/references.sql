@@ -39,8 +39,10 @@ WHERE version.sha256 = ANY(%(sha256)b::bytea[])
 ORDER BY version.resource, version.number LIMIT %(most)b::int4
 
 -- name: referenced
--- Every body that a version or a suspect needs.
+-- Every body that a version or a suspect needs, and what snapshots list.
 SELECT encode(version.sha256, 'hex') FROM version UNION SELECT encode(suspect.sha256, 'hex') FROM suspect
+UNION SELECT encode(snapshot.manifest, 'hex') FROM snapshot
+UNION SELECT encode(snapshot.provenance, 'hex') FROM snapshot
 
 -- name: lost_documents
 -- The documents whose quads stand at these places now, and the URLs by which they came.

@@ -27,6 +27,7 @@ VERBS = {
     "frontier": "serve the frontier over gRPC, for any crawler",
     "worker": "run workers for a crawl, through its database or its frontier",
     "export": "write what was crawled to a file",
+    "snapshot": "freeze the corpus at a time, to cite it and export it again",
     "read": "read one file or URL as the crawler would",
     "status": "show what the crawler is doing now",
     "stats": "show statistics of the archive",

@@ -42,7 +42,7 @@ GRANT SELECT
     ON meta, crawl, host, queue, url, lane, capture, stored_file, current_document, robots, unreachable, blob, pack,
        resource, source, version, suspect, profile, measure, figure, join_candidate, portal, described, offered,
        source_record, tally, tally_news, attempts, blocked, link, host_link, findable, catalogue, catalogue_news,
-       event, event_news, delivery, tagged, absence, resource_absence, profile_due
+       event, event_news, delivery, tagged, absence, resource_absence, profile_due, snapshot
     TO tamias_service;
 GRANT INSERT, UPDATE ON host, queue, url, resource, source, findable, tagged TO tamias_service;
 GRANT DELETE ON tagged TO tamias_service;

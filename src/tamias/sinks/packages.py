@@ -51,13 +51,19 @@ class FolderPackage:
 class ZipPackage:
     """Files in a zip, all below one folder if a name for it is given."""
 
-    def __init__(self, zipped: zipfile.ZipFile, folder: str = "") -> None:
+    def __init__(self, zipped: zipfile.ZipFile, folder: str = "", at: datetime | None = None) -> None:
+        """With a time `at`, all files are of that time and not compressed: so that the same files always give
+        the same bytes, for no two versions of zlib need to compress alike.
+        """
         self._zip = zipped
         self._folder = f"{folder}/" if folder else ""
+        self._at = at
 
     def add(self, path: str, content: Iterable[bytes]) -> Packed:
-        entry = zipfile.ZipInfo(f"{self._folder}{_checked(path)}", datetime.now(UTC).timetuple()[:6])
-        entry.compress_type = zipfile.ZIP_DEFLATED
+        when = self._at or datetime.now(UTC)
+        entry = zipfile.ZipInfo(f"{self._folder}{_checked(path)}", when.timetuple()[:6])
+        entry.create_system = 3  # Unix, on every system
+        entry.compress_type = zipfile.ZIP_STORED if self._at else zipfile.ZIP_DEFLATED
         entry.external_attr = 0o644 << 16
         with self._zip.open(entry, "w", force_zip64=True) as file:
             return _written(path, content, file)
@@ -101,12 +107,15 @@ class Bag:
         self._payload.append(packed)
         return packed
 
-    def complete(self, info: Sequence[tuple[str, str]]) -> None:
-        """Writes the tag files; `info` are elements of `bag-info.txt` beside those that are counted."""
+    def complete(self, info: Sequence[tuple[str, str]], at: datetime | None = None) -> None:
+        """Writes the tag files; `info` are elements of `bag-info.txt` beside those that are counted.
+
+        The bag is of the day `at`, or of today.
+        """
         size = sum(packed.size for packed in self._payload)
         told = [
             *info,
-            ("Bagging-Date", datetime.now(UTC).date().isoformat()),
+            ("Bagging-Date", (at or datetime.now(UTC)).date().isoformat()),
             ("Payload-Oxum", f"{size}.{len(self._payload)}"),
         ]
         tags = [
@@ -169,9 +178,20 @@ class Crate:
         known = {word: value for word, value in told.items() if value is not None and value != []}
         self._entities.append({"@id": identifier, "@type": kind, **known})
 
-    def complete(self, *, name: str, description: str, licence: Mapping[str, str]) -> None:
-        """Writes the metadata. `licence` has `@id`, `name` and `description`."""
-        now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    def complete(
+        self,
+        *,
+        name: str,
+        description: str,
+        licence: Mapping[str, str],
+        at: datetime | None = None,
+        **told: Any,
+    ) -> None:
+        """Writes the metadata. `licence` has `@id`, `name` and `description`.
+
+        The crate is of the time `at`, or of now; `told` is more of the crate as a whole.
+        """
+        now = (at or datetime.now(UTC)).isoformat(timespec="seconds").replace("+00:00", "Z")
         root = {
             "@id": "./",
             "@type": "Dataset",
@@ -180,6 +200,7 @@ class Crate:
             "datePublished": now,
             "license": {"@id": licence["@id"]},
             "hasPart": references(self._parts),
+            **{word: value for word, value in told.items() if value is not None},
         }
         descriptor = {
             "@id": METADATA,

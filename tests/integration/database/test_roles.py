@@ -23,6 +23,7 @@ OWNERS_ALONE = {
     "links",
     "pages",
     *("alert", "alert_message", "alert_round"),  # alerts are sent beside the requests
+    "snapshot_capture",  # snapshots are made and read by commands
 }
 """Tables and views that neither workers nor services have any use for."""
 _FRONTIER = ("frontier/frontier", "frontier/due/make_due", "frontier/tagging/tag_sets", "frontier/addresses")

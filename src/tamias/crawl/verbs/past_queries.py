@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 
-from tamias.archive.captures import extents_at
+from tamias.archive.captures import documents_at
 from tamias.archive.catalogue import CatalogueBases, catalogue_quads
 from tamias.archive.file_store import segments_of
 from tamias.archive.moments import Moment, milliseconds
@@ -80,8 +80,8 @@ class PastQueries:
     def _graphs_at(self, moment: int) -> Iterator[Quad]:
         session = self._archive.session
         with SegmentReader(segments_of(session, self._archive.data), committed_lengths(session)) as reader:
-            for extent in extents_at(session, moment):
-                yield from parse(b"".join(reader.read(extent)), format=RdfFormat.N_QUADS, lenient=True)
+            for held in documents_at(session, moment):
+                yield from parse(b"".join(reader.read(held.extent)), format=RdfFormat.N_QUADS, lenient=True)
         for batch in catalogue_quads(session, self._bases):
             yield from self._issued_until(moment, batch)
 

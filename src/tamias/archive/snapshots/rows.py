@@ -1,0 +1,114 @@
+"""Snapshots as rows, and the one place that knows whether what they name is still there."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from tamias.archive.snapshots.entries import (
+    GraphEntry,
+    ManifestEntry,
+    SnapshotAbout,
+    SnapshotGap,
+    VersionEntry,
+)
+from tamias.database.columns import Digests, Ints, Texts, Uuids
+from tamias.database.connect import Cursor, Session
+from tamias.database.sql import statements
+from tamias.model.capture import Extent
+from tamias.model.errors import UsageError
+
+_SQL = statements("tamias.archive.snapshots", "snapshots.sql")
+_REMOVED = SnapshotGap("removed from the archive")
+
+
+class CorpusSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """A snapshot with what is exported beside its content."""
+
+    about: SnapshotAbout
+    made_at: int
+    datacite: str
+    licences: str
+
+
+def add_snapshot(cursor: Cursor, snapshot: CorpusSnapshot, at: int) -> None:
+    """Adds a snapshot, in the transaction of its blobs. Raises `UsageError` if there is one of its name."""
+    about = snapshot.about
+    row = {
+        "name": about.name,
+        "at": at,
+        "made_at": snapshot.made_at,
+        "about": msgspec.json.encode(about).decode(),
+        "datacite": snapshot.datacite,
+        "licences": snapshot.licences,
+        "manifest": bytes.fromhex(about.manifest),
+        "provenance": bytes.fromhex(about.provenance),
+    }
+    if not cursor.execute(_SQL["add_snapshot"].text, row).fetchall():
+        raise UsageError(f"there is a snapshot '{about.name}' already; snapshots never change: name another")
+
+
+def pin_captures(cursor: Cursor, name: str, captures: Iterable[str]) -> None:
+    """Rules that free old content leave these alone."""
+    cursor.execute(_SQL["pin_captures"].text, {"name": name, "capture": Uuids(captures)})
+
+
+def list_snapshots(session: Session) -> list[CorpusSnapshot]:
+    """All of them, the oldest state first."""
+    return [_snapshot(*row) for row in session.fetch_all(_SQL["list_snapshots"], {"name": None})]
+
+
+def find_snapshot(session: Session, name: str) -> CorpusSnapshot:
+    """A snapshot by its name. Raises `UsageError`."""
+    rows = session.fetch_all(_SQL["list_snapshots"], {"name": name})
+    if not rows:
+        raise UsageError(f"there is no snapshot '{name}'; 'tamias snapshot list' lists them")
+    return _snapshot(*rows[0])
+
+
+def remove_snapshot(session: Session, name: str) -> None:
+    """Forgets a snapshot; what only it held is freed later. Raises `UsageError`."""
+    if not session.fetch_all(_SQL["remove_snapshot"], {"name": name}):
+        raise UsageError(f"there is no snapshot '{name}'; 'tamias snapshot list' lists them")
+
+
+def find_gaps(session: Session, entries: Sequence[ManifestEntry]) -> list[SnapshotGap | None]:
+    """For each of these, why it is no longer there; None where it is.
+
+    A version is there as long as its row is: it is never without its body. A graph is there as long as its
+    capture says where it stands.
+    """
+    versions = [entry for entry in entries if isinstance(entry, VersionEntry)]
+    names = [entry.id.rpartition("_") for entry in versions]
+    asked = {
+        "resource": Texts(name for name, _, _ in names),
+        "number": Ints(int(number) for _, _, number in names),
+        "sha256": Digests(entry.sha256 for entry in versions),
+    }
+    found = {name for (name,) in session.fetch_all(_SQL["present_versions"], asked)} if versions else set()
+    found |= extents(session, [entry.capture for entry in entries if isinstance(entry, GraphEntry)]).keys()
+    return [None if _name(entry) in found else _REMOVED for entry in entries]
+
+
+def _name(entry: ManifestEntry) -> str:
+    return entry.id if isinstance(entry, VersionEntry) else entry.capture
+
+
+def extents(session: Session, captures: Sequence[str]) -> dict[str, Extent]:
+    """Where the quads of captures stand now; of those that have any."""
+    rows = session.fetch_all(_SQL["extents"], {"capture": Uuids(captures)}) if captures else []
+    return {capture: Extent(*place) for capture, *place in rows}
+
+
+def declared_licences(session: Session, urls: Sequence[str]) -> list[tuple[str, str, str | None]]:
+    """What portals declare of files that they list: URL of the file, portal, licence."""
+    rows = session.fetch_all(_SQL["licences"], {"url": list(urls)})
+    return [(url, portal, licence) for url, portal, licence in rows]
+
+
+def _snapshot(about: str, made_at: int, datacite: str, licences: str) -> CorpusSnapshot:
+    return CorpusSnapshot(
+        about=msgspec.json.decode(about, type=SnapshotAbout),
+        made_at=made_at,
+        datacite=datacite,
+        licences=licences,
+    )

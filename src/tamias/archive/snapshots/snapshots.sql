@@ -1,0 +1,50 @@
+-- Snapshots of the corpus.
+
+-- name: add_snapshot
+-- One more; nothing where there is another of its name. The same one twice is one.
+INSERT INTO snapshot AS known (name, at, made_at, about, datacite, licences, manifest, provenance)
+VALUES (%(name)b::text, %(at)b::int8, %(made_at)b::int8, %(about)b::text, %(datacite)b::text, %(licences)b::text,
+        %(manifest)b::bytea, %(provenance)b::bytea)
+ON CONFLICT (name) DO UPDATE SET name = excluded.name
+WHERE (known.at, known.made_at, known.about) = (excluded.at, excluded.made_at, excluded.about)
+RETURNING name
+
+-- name: pin_captures
+-- Captures that a snapshot needs.
+INSERT INTO snapshot_capture (capture, snapshot)
+SELECT DISTINCT named.capture, %(name)b::text FROM unnest(%(capture)b::uuid[]) AS named (capture)
+ON CONFLICT DO NOTHING
+
+-- name: list_snapshots
+-- All snapshots, or the one of a name, by the time they are of.
+SELECT snapshot.about, snapshot.made_at, snapshot.datacite, snapshot.licences FROM snapshot
+WHERE %(name)b::text IS NULL OR snapshot.name = %(name)b::text
+ORDER BY snapshot.at, snapshot.name
+
+-- name: remove_snapshot
+-- With its pins.
+DELETE FROM snapshot WHERE snapshot.name = %(name)b::text RETURNING snapshot.name
+
+-- name: present_versions
+-- Which of these versions are there, with the bytes that they had.
+SELECT version.resource || '_' || version.number
+FROM unnest(%(resource)b::text[], %(number)b::int4[], %(sha256)b::bytea[]) AS named (resource, number, sha256)
+     JOIN version ON version.resource = named.resource AND version.number = named.number
+                 AND version.sha256 = named.sha256
+
+-- name: extents
+-- Where the quads of captures stand. The buckets are named, for the key of the table begins with them.
+SELECT capture.capture::text, capture.segment, capture.frame, capture.start, capture.length
+FROM meta CROSS JOIN generate_series(0, meta.buckets - 1) AS part (bucket)
+     JOIN capture ON capture.bucket = part.bucket AND capture.capture = ANY(%(capture)b::uuid[])
+WHERE capture.segment IS NOT NULL
+
+-- name: licences
+-- What portals say of files: the licence of the file, which is that of its dataset where it has none of its own.
+SELECT DISTINCT offered.url, portal.url, form.value ->> 'licence'
+FROM offered
+     JOIN portal ON portal.portal = offered.portal
+     JOIN described ON described.portal = offered.portal AND described.record = offered.record
+     CROSS JOIN LATERAL jsonb_array_elements(described.told -> 'forms') AS form (value)
+WHERE offered.url = ANY(%(url)b::text[]) AND form.value ->> 'url' = offered.url
+ORDER BY 1, 2, 3
