@@ -42,7 +42,7 @@ def hostile(filled):
 @pytest.mark.parametrize(
     "path", ["/", "/search", "/search?q=numbers", "/dataset/{id}", "/dataset/{id}/diff", "/host/data.example",
              "/hosts", "/portals", "/portal?url=http://portal.example/", "/frontier", "/crawl/default",
-             "/documents", "/graph", "/add",
+             "/documents", "/graph", "/add", "/snapshots",
              "/api"],
 )  # fmt: skip
 def test_every_page_is_html_with_a_strict_policy(client, numbers, path):
@@ -72,6 +72,7 @@ def test_every_page_is_html_with_a_strict_policy(client, numbers, path):
         ("/crawl/default", "/crawl/default.json"),
         ("/documents", "/documents.json"),
         ("/graph", "/graph.json"),
+        ("/snapshots", "/snapshots.json"),
         ("/dataset/{id}/preview?version=2", "/dataset/{id}/preview.json?version=2"),
         ("/dataset/{id}/2", "/dataset/{id}/2.json"),
         ("/api", "/openapi.json"),

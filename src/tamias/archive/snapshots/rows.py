@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from tamias.archive.reader.library import NotArchived
 from tamias.archive.snapshots.entries import (
     GraphEntry,
     ManifestEntry,
@@ -58,17 +59,17 @@ def list_snapshots(session: Session) -> list[CorpusSnapshot]:
 
 
 def find_snapshot(session: Session, name: str) -> CorpusSnapshot:
-    """A snapshot by its name. Raises `UsageError`."""
+    """A snapshot by its name. Raises `NotArchived`."""
     rows = session.fetch_all(_SQL["list_snapshots"], {"name": name})
     if not rows:
-        raise UsageError(f"there is no snapshot '{name}'; 'tamias snapshot list' lists them")
+        raise NotArchived(f"there is no snapshot '{name}'; 'tamias snapshot list' lists them")
     return _snapshot(*rows[0])
 
 
 def remove_snapshot(session: Session, name: str) -> None:
-    """Forgets a snapshot; what only it held is freed later. Raises `UsageError`."""
+    """Forgets a snapshot; what only it held is freed later. Raises `NotArchived`."""
     if not session.fetch_all(_SQL["remove_snapshot"], {"name": name}):
-        raise UsageError(f"there is no snapshot '{name}'; 'tamias snapshot list' lists them")
+        raise NotArchived(f"there is no snapshot '{name}'; 'tamias snapshot list' lists them")
 
 
 def find_gaps(session: Session, entries: Sequence[ManifestEntry]) -> list[SnapshotGap | None]:

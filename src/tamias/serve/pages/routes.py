@@ -8,7 +8,7 @@ from starlette.routing import Route
 
 from tamias.serve.access.identify import reason_of
 from tamias.serve.http.endpoints import Endpoint, note_call, note_failure
-from tamias.serve.pages import access, overview, portal, portal_at, query, search, sign_in
+from tamias.serve.pages import access, overview, portal, portal_at, query, search, sign_in, snapshots
 from tamias.serve.pages.crawl import add, crawl, documents, frontier, graph, host, hosts
 from tamias.serve.pages.datasets import dataset, difference, listing, preview, version, watching
 from tamias.serve.pages.html.page import Answered, guarded, page_routes
@@ -29,6 +29,8 @@ _PAGES = (
     portal.LIST,
     portal.PAGE,
     portal_at.PAGE,
+    snapshots.LIST,
+    snapshots.PAGE,
     frontier.PAGE,
     crawl.PAGE,
     documents.LIST,
