@@ -11,12 +11,18 @@ if TYPE_CHECKING:
     from tamias.archive.catalogue.joins import TableColumn
     from tamias.archive.figures import Basic
 
+SHARED_SECONDS = 20.0
+"""How long the database may look for content that several resources have."""
+
 
 @click.command()
 @click.option(
     "--joins", is_flag=True, help="Show join candidates: columns whose values are contained in another table."
 )
-@click.option("--url", help="With --joins: only this resource.")
+@click.option(
+    "--alike", is_flag=True, help="Show tables that have most of their columns and values in common."
+)
+@click.option("--url", help="With --joins and --alike: only this resource.")
 @click.option(
     "--mapping",
     "portal",
@@ -24,19 +30,21 @@ if TYPE_CHECKING:
     help="Show what became of each field of this portal's records: DCAT, an extra, or dropped.",
 )
 @common
-def command(place: CommonOptions, joins: bool, url: str | None, portal: str | None) -> None:
+def command(place: CommonOptions, joins: bool, alike: bool, url: str | None, portal: str | None) -> None:
     """Shows statistics: URLs, hosts, visits by outcome, quads, bytes, resources and their versions.
 
     Example: tamias stats --json
     """
-    if url is not None and not joins:
-        raise UsageError("--url selects join candidates: use it with --joins")
-    if joins and portal is not None:
-        raise UsageError("--joins and --mapping are two different tables: name one of them")
+    if url is not None and not joins and not alike:
+        raise UsageError("--url selects tables: use it with --joins or --alike")
+    if joins + alike + (portal is not None) > 1:
+        raise UsageError("--joins, --alike and --mapping are different tables: name one of them")
     if portal is not None:
         _tell_mapping(place, portal)
     elif joins:
         _tell_joins(place, url)
+    elif alike:
+        _tell_alike(place, url)
     else:
         _tell_figures(place)
 
@@ -54,6 +62,27 @@ def _tell_joins(place: CommonOptions, url: str | None) -> None:
         say(f"{join.containment:4.0%}  {_column(join.of)}  in  {_column(join.within)}")
     if not found:
         click.echo("tamias: no join candidates; 'tamias crawl --recrawl' looks for them", err=True)
+
+
+def _tell_alike(place: CommonOptions, url: str | None) -> None:
+    from tamias.archive.catalogue.joins import read_alike
+
+    with archive_at(place) as archive:
+        resource = archive.resource(url).id if url else None
+        found = read_alike(archive.session, resource)
+    if place.json:
+        say_json(found)
+        return
+    for each in found:
+        columns = f"{each.columns} of {each.most_columns} columns, {each.values:4.0%} of their values"
+        one, other = each.url + _sheet(each.table), each.other_url + _sheet(each.other_table)
+        say(f"{each.alike:4.0%}  {one}  {other}  ({columns})")
+    if not found:
+        click.echo("tamias: no tables are alike; 'tamias crawl --recrawl' compares them", err=True)
+
+
+def _sheet(table: int) -> str:
+    return f"#{table}" if table > 1 else ""
 
 
 def _tell_mapping(place: CommonOptions, portal: str) -> None:
@@ -94,14 +123,14 @@ def _tell_mapping(place: CommonOptions, portal: str) -> None:
 
 
 def _column(column: "TableColumn") -> str:
-    table = f"#{column.table}" if column.table > 1 else ""
-    return f"{column.name} ({column.distinct:,}) of {column.url}{table}"
+    return f"{column.name} ({column.distinct:,}) of {column.url}{_sheet(column.table)}"
 
 
 def _tell_figures(place: CommonOptions) -> None:
     from tamias.archive.captures import corpus_figures
     from tamias.archive.figures import read_figures
     from tamias.archive.sources.source_records import record_stats
+    from tamias.archive.versions.same_content import shared_content
     from tamias.database.connect import Database
     from tamias.filters.blocked import blocked_figures
     from tamias.frontier.postgres import PostgresFrontier
@@ -114,6 +143,7 @@ def _tell_figures(place: CommonOptions) -> None:
         figures = read_figures(session)
         archive = figures.basic
         records = record_stats(session)
+        shared = shared_content(session, SHARED_SECONDS)
         blocked = blocked_figures(session)
     finally:
         session.close()
@@ -124,6 +154,7 @@ def _tell_figures(place: CommonOptions) -> None:
                 "frontier": frontier,
                 "corpus": corpus,
                 "archive": archive,
+                "shared": shared,
                 "records": records,
                 "blocked": blocked,
                 "seconds": {"response": figures.seconds, "saving": figures.saving_seconds},
@@ -143,6 +174,11 @@ def _tell_figures(place: CommonOptions) -> None:
     say(f"segments     {corpus.segments:,} of {corpus.segment_bytes:,} bytes")
     if archive.datasets:
         _tell_archive(archive)
+    if shared is not None and shared.bytes_saved:
+        say(
+            f"shared       {shared.versions:,} versions have the content of another resource,"
+            f" {shared.same_bytes:,} of them its bytes; {shared.bytes_saved:,} bytes not stored again"
+        )
     if records.records:
         say(
             f"records      {records.records:,} of {records.catalogues:,} catalogues, "

@@ -19,11 +19,13 @@ def command(place: CommonOptions, url: str, *, suspicious: bool) -> None:
     from tamias.archive.moments import rfc3339
     from tamias.archive.reader.descriptions import describe_suspect, describe_version
     from tamias.archive.versions.resources import SuspectOf, read_suspects
+    from tamias.archive.versions.same_content import same_content
 
     with archive_at(place) as archive:
         resource = archive.resource(url)
         versions = archive.versions(resource.id)
         suspects = read_suspects(archive.session, resource.id) if suspicious else []
+        same = {} if suspicious else same_content(archive.session, versions)
     if suspicious:
         found = [describe_suspect(SuspectOf(resource.id, resource.url, each)) for each in suspects]
         if place.json:
@@ -34,7 +36,7 @@ def command(place: CommonOptions, url: str, *, suspicious: bool) -> None:
             say(f"{each.captured_at}  {each.byte_size:>14,}  {each.media_type or '?'}  {each.suspicious}")
         return
     if place.json:
-        say_json([describe_version(version) for version in versions])
+        say_json([describe_version(version, same_as=same.get(version.id, ())) for version in versions])
         return
     say(f"{resource.url} ({resource.state})")
     for version in versions:
@@ -46,5 +48,8 @@ def command(place: CommonOptions, url: str, *, suspicious: bool) -> None:
             say(f"       the same content: {version.noise}")
         if version.suspicious is not None:
             say(f"       suspicious, accepted because it stayed: {version.suspicious}")
+        for other in same.get(version.id, ()):
+            what = "the same bytes as" if other.same_bytes else "the same content as"
+            say(f"       {what} version {other.number} of {other.url}")
     if not versions:
         say("no version yet")

@@ -69,3 +69,26 @@ def test_the_catalogue_leads_from_column_to_column(joined):
     assert found.subject.value == bases.file_of(join.of.resource, 1).value + "#2"
     assert found.object.value == bases.file_of(join.within.resource, 1).value + "#1"
     assert found.subject in {quad.object for quad in quads if quad.predicate.value.endswith("csvw#column")}
+
+
+def test_tables_with_most_columns_and_values_in_common_are_alike(filled, tamias):
+    filled.run("DELETE FROM figure")
+    rows = [(f"Ort {n}", n * 17.5, f"D-{n:05}") for n in range(200)]
+    later = [*rows[10:], *((f"Stadt {n}", n * 3.3, f"X-{n:05}") for n in range(10))]
+    other = "http://other.example/orte.csv"
+    wider = "http://wide.example/towns.csv"
+    filled.put(TOWNS, table("town,people,code", rows))
+    filled.put(other, table("code,town,people", [(code, town, people) for town, people, code in later]))
+    filled.put(wider, table("town,a,b", [(town, f"a{people}", f"b{code}") for town, people, code in rows]))
+    filled.put(BIRDS, table("bird,weight", [(f"Vogel {n}", n * 1.5) for n in range(60)]))
+    blobs = BlobReader(LocalPacks(filled.data / "blobs"), filled.session)
+    assert profile_some(filled.session, blobs) == 4
+    find_joins(filled.session)
+    (found,) = json.loads(tamias("stats", "--alike", "--json").stdout)
+    assert {found["url"], found["other_url"]} == {TOWNS, other}
+    assert (found["columns"], found["most_columns"]) == (2, 2)  # numbers that are measures have no sketch
+    assert 0.9 < found["alike"] == found["values"] < 1
+    (mine,) = json.loads(tamias("stats", "--alike", "--url", other, "--json").stdout)
+    assert (mine["url"], mine["other_url"]) == (other, TOWNS)
+    assert tamias("stats", "--alike").stdout.startswith(" 95%  http://")
+    assert tamias("stats", "--alike", "--joins").returncode == 2

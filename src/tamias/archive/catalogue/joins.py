@@ -15,6 +15,9 @@ _SQL = statements("tamias.archive.catalogue", "joins.sql")
 MOST_COLUMNS = 50_000
 """That are compared, those of the newest tables: the work is done in memory."""
 
+LEAST_ALIKE = 0.5
+MOST_ALIKE = 1000
+
 
 class TableColumn(msgspec.Struct, frozen=True, kw_only=True):
     """A column of the current version of a resource."""
@@ -83,6 +86,41 @@ def read_joins(
     """The surest first; with a resource, those that have it on either side."""
     rows = session.fetch_all(_SQL["read_joins"], {"resource": resource, "skip": skip, "limit": limit})
     return [_candidate(row) for row in rows]
+
+
+class AlikeTables(msgspec.Struct, frozen=True, kw_only=True):
+    """Two tables of different resources with most columns and values in common, by an estimate."""
+
+    resource: str
+    url: str
+    table: int
+    """Which table of it, from 1."""
+    other: str
+    other_url: str
+    other_table: int
+    columns: int
+    """Columns of one name whose values are the same to four fifths or more."""
+    most_columns: int
+    """Of the wider table; columns of few different values are not counted."""
+    values: float
+    """The share of the values of those columns that both have."""
+    alike: float
+    """Of all: columns and values together."""
+
+
+def read_alike(
+    session: Session, resource: str | None = None, *, least: float = LEAST_ALIKE, limit: int = MOST_ALIKE
+) -> list[AlikeTables]:
+    """Tables that are alike, the most alike first; with a resource, its tables first in each pair.
+
+    Of tables with equal bytes one is looked at, as for joins.
+    """
+    named = session.fetch_all(_SQL["near"], {"resource": resource}) if resource is not None else None
+    near = None if named is None else [name for (name,) in named]
+    asked = {"resource": resource, "near": near, "least": least, "limit": limit}
+    rows = session.fetch_all(_SQL["alike"], asked)
+    names = AlikeTables.__struct_fields__
+    return [AlikeTables(**dict(zip(names, row, strict=True))) for row in rows]
 
 
 def joins_of(session: Session, resources: Sequence[str]) -> dict[str, list[JoinCandidate]]:

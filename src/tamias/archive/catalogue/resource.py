@@ -27,6 +27,7 @@ from tamias.archive.catalogue.terms import (
 )
 from tamias.archive.quality import Measure
 from tamias.archive.versions.resources import Suspect
+from tamias.archive.versions.same_content import SameContent
 from tamias.model.profile import Profile
 from tamias.model.resource import Resource, Version
 
@@ -77,6 +78,7 @@ def frequency(changes_a_day: float | None) -> str | None:
 
 _LONGEST_TITLE: Final = 1000
 _NO_PROFILES: Final[Mapping[str, Profile]] = {}
+_NOTHING_SAME: Final[Mapping[str, SameContent]] = {}
 
 
 def resource_quads(
@@ -87,16 +89,18 @@ def resource_quads(
     suspects: Sequence[Suspect] = (),
     measures: Sequence[Measure] = (),
     profiles: Mapping[str, Profile] = _NO_PROFILES,
+    same: Mapping[str, SameContent] = _NOTHING_SAME,
     joins: Sequence[JoinCandidate] = (),
 ) -> list[Quad]:
     """All that the catalogue says of a resource: its head, and the graphs of its versions.
 
-    Versions are given oldest first, profiles by the SHA-256 of the versions.
+    Versions are given oldest first, profiles by the SHA-256 of the versions, `same` by their ids.
     """
     told = head_quads(resource, versions, bases=bases, suspects=suspects, measures=measures, joins=joins)
     for before, version in zip([None, *versions], versions, strict=False):
         number = before.number if before else None
-        told += version_quads(resource, version, number, bases=bases, profile=profiles.get(version.sha256))
+        profile, other = profiles.get(version.sha256), same.get(version.id)
+        told += version_quads(resource, version, number, bases=bases, profile=profile, same=other)
     return told
 
 
@@ -129,13 +133,17 @@ def version_quads(
     *,
     bases: CatalogueBases,
     profile: Profile | None = None,
+    same: SameContent | None = None,
 ) -> list[Quad]:
     """What is said of one version, once and for all, in the graph `urn:tamias:catalogue:ID:NUMBER`.
 
-    `before` is the number of the version before it.
+    `before` is the number of the version before it, `same` the first of another resource with its content.
     """
     told = GraphBuilder(catalogue_graph(resource.id, str(version.number)))
     _describe_version(told, resource, version, before, _title(resource), bases)
+    if same is not None:
+        node = bases.version(resource.id, version.number)
+        told.add(node, "arc:sameContentAs", bases.version(same.id.rpartition("_")[0], same.number))
     _describe_distribution(told, resource, version, bases)
     if profile is not None:
         describe_profile(told, bases.file(version), profile)

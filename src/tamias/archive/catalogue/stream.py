@@ -30,6 +30,7 @@ from tamias.archive.versions.resources import (
     read_resources,
     read_versions,
 )
+from tamias.archive.versions.same_content import earlier_content
 from tamias.database.connect import Session
 from tamias.database.sql import statements
 from tamias.model.profile import Profile
@@ -107,6 +108,7 @@ def quads_of_versions(
         each.id: each for each in read_resources(session, [version.resource for version, _ in known])
     }
     profiles = _read_profiles(session, {version.sha256 for version, _ in known})
+    same = earlier_content(session, [version for version, _ in known])
     found = {
         version.id: version_quads(
             resources[version.resource],
@@ -114,6 +116,7 @@ def quads_of_versions(
             before,
             bases=bases,
             profile=profiles.get(version.sha256),
+            same=same.get(version.id),
         )
         for version, before in known
         if version.resource in resources
@@ -150,6 +153,7 @@ def _graphs(session: Session, resources: Sequence[Resource], bases: CatalogueBas
     measures = read_measures(session, names)
     joins = joins_of(session, names)
     profiles = _read_profiles(session, {each.sha256 for listed in versions.values() for each in listed})
+    same = earlier_content(session, [each for listed in versions.values() for each in listed])
     return {
         resource.id: resource_quads(
             resource,
@@ -158,6 +162,7 @@ def _graphs(session: Session, resources: Sequence[Resource], bases: CatalogueBas
             suspects=suspects[resource.id],
             measures=measures[resource.id],
             profiles=profiles,
+            same=same,
             joins=joins[resource.id],
         )
         for resource in resources

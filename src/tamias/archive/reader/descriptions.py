@@ -6,6 +6,7 @@ import msgspec
 
 from tamias.archive.moments import rfc3339
 from tamias.archive.versions.resources import SuspectOf
+from tamias.archive.versions.same_content import SameContent
 from tamias.model.resource import LastError, Resource, Source, State, Version
 
 SERVED_AT = "http://127.0.0.1:8080"
@@ -28,6 +29,8 @@ class VersionDescription(msgspec.Struct, frozen=True, kw_only=True):
     """Why it was suspicious before it was accepted because it stayed; null where it never was."""
     download: str
     """Where the service gives it out."""
+    same_as: tuple[SameContent, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Versions of other resources with the same content, where they were asked for."""
 
 
 class ListedVersion(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +46,8 @@ class ListedVersion(msgspec.Struct, frozen=True, kw_only=True):
     noise: str | None = None
     suspicious: str | None
     download: str | None = None
+    same_as: tuple[SameContent, ...] | msgspec.UnsetType = msgspec.UNSET
+    """With `same_as=1`: versions of other resources with the same content."""
     dataset: str | None = None
     """The id of the resource."""
     url: str | None = None
@@ -75,7 +80,11 @@ class DatasetDescription(msgspec.Struct, frozen=True, kw_only=True):
     versions: tuple[VersionDescription, ...]
 
 
-def describe_version(version: Version, served_at: str = SERVED_AT) -> VersionDescription:
+def describe_version(
+    version: Version,
+    served_at: str = SERVED_AT,
+    same_as: tuple[SameContent, ...] | msgspec.UnsetType = msgspec.UNSET,
+) -> VersionDescription:
     """A version as JSON tells it."""
     return VersionDescription(
         id=version.id,
@@ -88,6 +97,7 @@ def describe_version(version: Version, served_at: str = SERVED_AT) -> VersionDes
         noise=version.noise,
         suspicious=version.suspicious,
         download=f"{served_at}/api/v1/get/file/id/{version.id}",
+        same_as=same_as,
     )
 
 

@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from tamias.archive.reader.descriptions import ListedVersion, describe_suspect, describe_version
 from tamias.archive.versions.resources import page_of_suspects
+from tamias.archive.versions.same_content import same_content
 from tamias.model.item import NEVER
 from tamias.serve.http.endpoints import ID, PAGED, URL, Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.params import base_of, cursor, limit, parameter
@@ -30,8 +31,19 @@ async def listing(request: Request, service: Service) -> Response:
     most, after, base = limit(request), cursor(request, _NUMBER), base_of(request)
     found = await service.histories.find(named)
     seen = int(after[0]) if after else 0
+    if parameter(request, "same_as") not in {None, "0"}:
+        return await _with_same(request, service, found, seen)
     form = found.form(("versions", base, seen, most), lambda: _page(found, seen, most, base))
     return send_page(request, form)
+
+
+async def _with_same(request: Request, service: Service, found: ResourceHistory, seen: int) -> Response:
+    """The same, with the versions of others that have the same content: these change without a visit here."""
+    most, base = limit(request), base_of(request)
+    later = [version for version in found.versions if version.number > seen]
+    same = await service.pool.run(lambda db: same_content(db.session, later[:most]))
+    items = [describe_version(version, base, same.get(version.id, ())) for version in later[:most]]
+    return page_answer(request, items, str(items[-1].number) if len(later) > most else None)
 
 
 async def _suspicious(request: Request, service: Service, named: str | None) -> Response:
@@ -64,6 +76,7 @@ ENDPOINTS = [
                 "suspicious",
                 "1: responses that are stored but are not versions, of all resources unless one is named",
             ),
+            Parameter("same_as", "1: each version with those of other resources that have the same content"),
             *PAGED,
         ),
         answers={200: ResponseSpec("Versions", ListPage[ListedVersion])},

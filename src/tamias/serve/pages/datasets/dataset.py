@@ -8,10 +8,12 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
+from tamias.archive.catalogue.joins import AlikeTables, read_alike
 from tamias.archive.catalogue.profiles import read_profile
 from tamias.archive.moments import rfc3339
 from tamias.archive.quality import METRICS, Metric, read_measures
 from tamias.archive.versions.resources import read_suspects, read_versions
+from tamias.archive.versions.same_content import SameContent, same_content
 from tamias.crawl.catalogue.catalogue import bases_of
 from tamias.model.profile import Profile
 from tamias.model.resource import Resource, Source, State, Version
@@ -31,6 +33,8 @@ from tamias.serve.service import Service
 
 MOST_VERSIONS = 200
 MOST_SUSPECTS = 20
+MOST_SAME = 3
+MOST_ALIKE = 20
 _LEAST_MARK = 0.08
 """How tall the mark of the smallest version is."""
 
@@ -49,6 +53,8 @@ class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
     memento: str
     withheld: bool
     """Whether whoever asked is not given its body, because its server asks for that."""
+    same_as: tuple[SameContent, ...]
+    """Some versions of other resources with the same content."""
 
 
 class NotBelieved(msgspec.Struct, frozen=True):
@@ -100,6 +106,8 @@ class DatasetView(msgspec.Struct, frozen=True, kw_only=True):
     preview: Preview | None
     """Of the newest version, where it is small; None where it is not, or must not be shown."""
     usage: UsageTerms
+    alike: list[AlikeTables]
+    """Tables of other resources that have most of their columns and values in common with its own."""
     suspects: list[NotBelieved]
     measures: list[Measured]
     changes_by_day: dict[date, int]
@@ -160,10 +168,11 @@ def _dataset(db: ServiceSession, resource: Resource, *, owner: bool) -> DatasetV
         every=None if schedule.every is None else span_of(schedule.every / 1000),
         priority=schedule.priority,
         version_count=len(versions),
-        versions=_rows(resource, versions, withheld),
+        versions=_rows(resource, versions, withheld, _same(db, versions)),
         profile=profile,
         preview=_preview(db, resource, newest, withheld),
         usage=about,
+        alike=read_alike(db.session, resource.id, limit=MOST_ALIKE),
         suspects=_suspects(db, resource.id),
         measures=measured(db, resource.id),
         changes_by_day=Counter(_day(each.captured_at) for each in versions if not each.noise),
@@ -186,13 +195,22 @@ def _preview(
     return preview(db, resource, newest)
 
 
-def _rows(resource: Resource, versions: list[Version], withheld: Container[str]) -> list[VersionRow]:
+_Same = dict[str, tuple[SameContent, ...]]
+
+
+def _same(db: ServiceSession, versions: list[Version]) -> _Same:
+    return same_content(db.session, versions[-MOST_VERSIONS:], MOST_SAME)
+
+
+def _rows(
+    resource: Resource, versions: list[Version], withheld: Container[str], same: _Same
+) -> list[VersionRow]:
     travels = Travels(resource, versions, "")
     pairs = list(zip(travels.stamps(), versions, strict=True))[: -MOST_VERSIONS - 1 : -1]
-    return [_row(version, travels.address(stamp), withheld) for stamp, version in pairs]
+    return [_row(version, travels.address(stamp), withheld, same) for stamp, version in pairs]
 
 
-def _row(version: Version, memento: str, withheld: Container[str]) -> VersionRow:
+def _row(version: Version, memento: str, withheld: Container[str], same: _Same) -> VersionRow:
     return VersionRow(
         number=version.number,
         captured_at=rfc3339(version.captured_at),
@@ -203,6 +221,7 @@ def _row(version: Version, memento: str, withheld: Container[str]) -> VersionRow
         download=f"/api/v1/get/file/id/{version.id}",
         memento=memento,
         withheld=version.capture in withheld,
+        same_as=same.get(version.id, ()),
     )
 
 
