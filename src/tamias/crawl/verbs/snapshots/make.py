@@ -41,6 +41,7 @@ from tamias.model.errors import UsageError
 from tamias.model.resource import Resource, Version
 from tamias.model.url import fetch_url, host
 from tamias.model.usage import BULK
+from tamias.model.vocabulary import term
 from tamias.sinks.files.graphs import whole_lines
 from tamias.sinks.line_sorter import LineSorter
 from tamias.sinks.metadata import activity_quads
@@ -50,6 +51,8 @@ NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 AT_ONCE: Final = 500
 """Resources, or entries of a manifest, that are looked up together."""
 PINS_AT_ONCE: Final = 10_000
+_FROM_INSIDE: Final = frozenset(map(term, ("problem", "renamedGraph", "originalName")))
+"""Words of documents themselves: not in the provenance, which stays when a document is taken down."""
 
 
 class SnapshotPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -235,8 +238,8 @@ class _Making:
         quads = LineSorter(self._folder / "provenance-runs")
         for some in entries_in(_lines(manifest), AT_ONCE):
             for record in named_captures(self._session, list({entry.capture for entry in some})):
-                told = serialize(activity_quads(record), format=RdfFormat.N_QUADS) or b""
-                quads.add(split_lines([told]))
+                told = [quad for quad in activity_quads(record) if quad.predicate not in _FROM_INSIDE]
+                quads.add(split_lines([serialize(told, format=RdfFormat.N_QUADS) or b""]))
         return quads
 
     def _spooled(self, name: str, pieces: Iterable[bytes]) -> Body:
