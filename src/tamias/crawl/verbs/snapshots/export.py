@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
+from tamias.archive.file_store import segments_of
 from tamias.archive.reader.library import ArchiveReader
 from tamias.archive.references import committed_lengths
 from tamias.archive.snapshots import CorpusSnapshot, GraphEntry, ManifestEntry, SnapshotGap, VersionEntry
@@ -63,7 +64,10 @@ class SnapshotExport:
         """Finds out what is there, and sorts the graphs if they are wanted. Before anything is written."""
         with (
             self._manifest.open("wb") as file,
-            SegmentReader(self._archive.data / "rdf", committed_lengths(self._archive.session)) as reader,
+            SegmentReader(
+                segments_of(self._archive.session, self._archive.data),
+                committed_lengths(self._archive.session),
+            ) as reader,
         ):
             for some in entries_in(self._stored(self._about.manifest), AT_ONCE):
                 missing = find_gaps(self._archive.session, some)

@@ -15,6 +15,7 @@ from pyoxigraph import RdfFormat, serialize
 from tamias import __version__
 from tamias.archive.blobs import BlobWriter, Prepared, insert_blobs
 from tamias.archive.captures import HeldDocument, documents_at, named_captures
+from tamias.archive.file_store import segments_of
 from tamias.archive.moments import rfc3339
 from tamias.archive.reader.library import ArchiveReader, NotArchived
 from tamias.archive.references import committed_lengths
@@ -204,7 +205,9 @@ class _Making:
                     yield resource
 
     def _graphs(self) -> Iterator[GraphEntry]:
-        with SegmentReader(self._archive.data / "rdf", committed_lengths(self._session)) as reader:
+        with SegmentReader(
+            segments_of(self._session, self._archive.data), committed_lengths(self._session)
+        ) as reader:
             for held in documents_at(self._second, self._plan.at):
                 if not self._has(held) or not self._gate.passes(held.capture):
                     continue
