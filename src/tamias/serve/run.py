@@ -19,6 +19,7 @@ from granian.http import HTTP1Settings
 from granian.server.embed import Server
 from starlette.types import ASGIApp
 
+from tamias.archive.blobs.store import choose_store
 from tamias.crawl.plan.policy import CRAWL
 from tamias.crawl.revisit.housekeeping import keep_house, profile_some
 from tamias.crawl.worker.supervisor import CrawlSnapshot, Supervisor, Until
@@ -116,6 +117,8 @@ def run(plan: ServicePlan, secret: Secret, ready: Callable[[], None]) -> None:
         owner = stack.enter_context(closing(_database(plan)))
         registered = stack.enter_context(closing(owner.session()))
         register_secret(registered, secret)
+        # Before anything is read: the first body may be stored by another process, later.
+        choose_store(registered, settings.archive.store)
         background = stack.enter_context(closing(SessionPool(owner, plan.data, settings, BACK_ROOM_THREADS)))
         sparql = stack.enter_context(closing(SparqlSide(plan.data, owner, settings.serve)))
         database = stack.enter_context(closing(_database(plan, Role.SERVICE)))

@@ -129,3 +129,11 @@ def forget_deliveries(session: Session, name: str, buckets: int) -> None:
 def forget_store(session: Session, name: str) -> None:
     """A store that is no more."""
     session.transact(lambda cursor: cursor.execute(_SQL["forget_store"].text, {"name": name}))
+
+
+def forget_stale_stores(session: Session, sink: int, buckets: int) -> None:
+    """What was noted for stores of services that are no more. One that comes back is filled again."""
+    asked = {"sink": sink}
+    for (name,) in session.fetch_all(_SQL["stale_stores"], asked):
+        forget_deliveries(session, name, buckets)
+        forget_store(session, name)

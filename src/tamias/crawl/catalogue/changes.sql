@@ -29,6 +29,11 @@ UPDATE catalogue SET seen = %(seen)b::text::xid8, refreshed_at = now() WHERE cat
 -- Notes that nobody will ask for any more.
 DELETE FROM catalogue_news WHERE catalogue_news.noted_at < now() - interval '7 days'
 
+-- name: stale_stores
+-- Other stores that have slept for so long that they would have to be filled again.
+SELECT sink.name FROM catalogue JOIN sink ON sink.sink = catalogue.sink
+WHERE catalogue.refreshed_at <= now() - interval '6 days' AND catalogue.sink <> %(sink)b::int4
+
 -- name: forget_store
 -- A store that is no more, with all that was noted for it.
 WITH gone AS (DELETE FROM sink WHERE sink.name = %(name)b::text RETURNING sink.sink)

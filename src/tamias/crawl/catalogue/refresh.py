@@ -23,6 +23,7 @@ from tamias.crawl.catalogue.changes import (
     Followed,
     count_buckets,
     forget_deliveries,
+    forget_stale_stores,
     forget_store,
     numbered,
 )
@@ -106,6 +107,7 @@ class Refresher:
             self._close_documents()
             buckets = count_buckets(self._session)
             sink = numbered(self._session, name)
+            forget_stale_stores(self._session, sink, buckets)
             documents = Documents(self._session, self._data, sink, self._store.graphs, buckets)
             self._opened = name, Changes(self._session, sink), documents
             self._has_archive = False
