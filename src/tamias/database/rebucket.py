@@ -78,7 +78,7 @@ class Copied(msgspec.Struct, frozen=True):
     rows: int
 
 
-class Piece(msgspec.Struct, frozen=True):
+class CopyPiece(msgspec.Struct, frozen=True):
     """A table, or the rows of one of its buckets whose `qid` is in one of so many equal ranges."""
 
     table: TableShape
@@ -142,19 +142,23 @@ def _begin(there: Cursor, here: Cursor, buckets: int) -> None:
     here.execute(_NOTE, ["", written, buckets])
 
 
-def _pieces(there: Cursor, tables: Sequence[TableShape]) -> Iterator[Piece]:
+def _pieces(there: Cursor, tables: Sequence[TableShape]) -> Iterator[CopyPiece]:
     """What stands for a document comes from all buckets at once, since several may have one."""
     buckets = int(_one(there, "SELECT buckets FROM meta"))
     parted = {name for (name,) in there.execute(_PARTED).fetchall()}
     for table in tables:
         if not {"bucket", "qid"} <= set(table.columns) or "document_key" in table.columns:
-            yield Piece(table)
+            yield CopyPiece(table)
             continue
         parts = max(1, PIECES // buckets) if table.name in parted else 1
-        yield from (Piece(table, bucket, part, parts) for bucket in range(buckets) for part in range(parts))
+        yield from (
+            CopyPiece(table, bucket, part, parts) for bucket in range(buckets) for part in range(parts)
+        )
 
 
-def _copy_once(there: Session, here: Session, piece: Piece, buckets: int, tell: Callable[[str], Any]) -> None:
+def _copy_once(
+    there: Session, here: Session, piece: CopyPiece, buckets: int, tell: Callable[[str], Any]
+) -> None:
     def copy(old: Cursor, cursor: Cursor) -> None:
         if cursor.execute(_NOTED, [piece.name]).fetchone() is not None:
             return
@@ -222,7 +226,7 @@ def _tables(cursor: Cursor) -> list[TableShape]:
     return ordered
 
 
-def _copy_rows(there: Cursor, here: Cursor, piece: Piece, buckets: int) -> None:
+def _copy_rows(there: Cursor, here: Cursor, piece: CopyPiece, buckets: int) -> None:
     table = piece.table
     name = sql.Identifier("tamias", table.name)
     columns = sql.SQL(", ").join(map(sql.Identifier, table.columns))

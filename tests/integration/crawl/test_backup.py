@@ -8,7 +8,10 @@ from contextlib import closing
 
 import pytest
 
+from tamias.crawl.verbs.backup import backup as taking
+from tamias.crawl.verbs.backup import files as backup_files
 from tamias.crawl.verbs.backup.snapshot import BackupFolder
+from tamias.database.connect import Database
 from tests.integration.conftest import Site, Tamias
 
 RESOURCES = 30
@@ -167,6 +170,35 @@ def test_a_backup_that_is_killed_leaves_the_earlier_one(archive, restored, kill,
     names = BackupFolder(tmp_path / "backup").names()
     assert names[0] == first["name"]
     assert restored("--snapshot", first["name"]).run("check").returncode == 0
+
+
+def test_a_backup_that_was_cut_off_goes_on_with_the_next_file(archive, restored, tmp_path, monkeypatch):
+    saved, idle = [], []
+
+    def save(place, file, known):
+        if len(saved) == 2:
+            raise ConnectionAbortedError
+        saved.append(backup_files.save_file(place, file, known))
+        # No transaction is open while files are copied: it would hold up the database's cleaning.
+        idle.append(
+            session.fetch_one(b"SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in tr%'")
+        )
+        return saved[-1]
+
+    folder = tmp_path / "backup"
+    with closing(Database(archive.data)) as database, closing(database.session()) as session:
+        with monkeypatch.context() as patch:
+            patch.setattr(taking, "save_file", save)
+            with pytest.raises(ConnectionAbortedError):
+                taking.take(database, archive.data, folder)
+        taken = taking.take(database, archive.data, folder)
+    assert idle == [(0,), (0,)]
+    copied = sum(new for _, new in saved)
+    assert copied > 0
+    assert taken.new_bytes == taken.bytes - copied
+    assert not list(folder.rglob("*.jsonl"))
+    archive.end()
+    assert restored().run("check").returncode == 0
 
 
 def test_a_place_that_holds_something_is_not_written_to(archive, tmp_path):

@@ -18,8 +18,8 @@ from tamias.archive.blobs.collect import recover as recover_packs
 from tamias.archive.blobs.store import BORROWED, packs_of
 from tamias.crawl.commit.recover import WARC_PREFIX
 from tamias.crawl.strategy.versions import build_anew
-from tamias.crawl.verbs.backup.files import FileGone, needed, restore_file, save_file
-from tamias.crawl.verbs.backup.snapshot import FORMAT, BackupFolder, SavedFile, Snapshot
+from tamias.crawl.verbs.backup.files import FileGone, Needed, needed, restore_file, save_file
+from tamias.crawl.verbs.backup.snapshot import FORMAT, BackupFolder, Snapshot
 from tamias.crawl.verbs.backup.tables import begin, load_sequences, load_tables, save_tables, sequences
 from tamias.database.citus import one_table_after_another
 from tamias.database.connect import Cursor, Database, Session
@@ -58,7 +58,8 @@ def take(database: Database, data: Path, folder: Path) -> Taken:
     ):
         for attempt in range(_TRIES):
             try:
-                return session.transact(partial(_take, session=other, data=data, place=place))
+                rows = session.transact(partial(_save_rows, session=other, data=data, place=place))
+                return _save_files(rows, place)
             except FileGone as gone:
                 # A pack was rewritten while we copied; the next snapshot knows where its bodies went.
                 if attempt == _TRIES - 1:
@@ -77,38 +78,48 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def _take(cursor: Cursor, session: Session, data: Path, place: BackupFolder) -> Taken:
+class SavedRows(msgspec.Struct, frozen=True):
+    """The rows of a snapshot, which are in its folder, and the files that they need."""
+
+    snapshot: Snapshot
+    wanted: list[Needed]
+
+
+def _save_rows(cursor: Cursor, session: Session, data: Path, place: BackupFolder) -> SavedRows:
+    """In one transaction: a page that is finished and a link that it led to may be in different buckets."""
     schema, buckets = begin(cursor)
-    name = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    part = place.folder / "snapshots" / "part"
-    shutil.rmtree(part, ignore_errors=True)
-    (part / "tables").mkdir(parents=True)
-    tables = save_tables(cursor, part / "tables")
+    shutil.rmtree(place.part, ignore_errors=True)
+    (place.part / "tables").mkdir(parents=True)
+    tables = save_tables(cursor, place.part / "tables")
     wanted, elsewhere = needed(cursor, session, data)
-    known = _known(place)
-    saved = [save_file(place, each, known) for each in wanted]
     snapshot = Snapshot(
         format=FORMAT,
-        taken_at=name,
+        taken_at=datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ"),
         schema=schema,
         buckets=buckets,
         blobs=elsewhere,
         tables=tuple(tables),
         sequences=tuple(sequences(cursor)),
-        files=tuple(file for file, _ in saved),
+        files=(),
     )
-    (part / "snapshot.json").write_bytes(msgspec.json.format(msgspec.json.encode(snapshot)))
-    _put_in_place(part, place.snapshot(name))
-    rows = sum(table.rows for table in tables)
-    return Taken(name, rows, len(saved), snapshot.bytes, sum(new for _, new in saved), elsewhere)
+    return SavedRows(snapshot, wanted)
 
 
-def _known(place: BackupFolder) -> dict[str, SavedFile]:
-    """What the newest snapshot says of the files."""
-    if not place.names():
-        return {}
-    _, newest = place.read()
-    return {file.path: file for file in newest.files}
+def _save_files(rows: SavedRows, place: BackupFolder) -> Taken:
+    """After the transaction, which would keep the database from cleaning up for as long as this takes."""
+    known = place.known_files()
+    saved = []
+    for each in rows.wanted:
+        saved.append(save_file(place, each, known))
+        if saved[-1][1]:
+            place.note_file(saved[-1][0])
+    snapshot = msgspec.structs.replace(rows.snapshot, files=tuple(file for file, _ in saved))
+    (place.part / "snapshot.json").write_bytes(msgspec.json.format(msgspec.json.encode(snapshot)))
+    _put_in_place(place.part, place.snapshot(snapshot.taken_at))
+    place.forget_notes()
+    number = sum(table.rows for table in snapshot.tables)
+    new = sum(new for _, new in saved)
+    return Taken(snapshot.taken_at, number, len(saved), snapshot.bytes, new, snapshot.blobs)
 
 
 def _put_in_place(part: Path, final: Path) -> None:

@@ -45,6 +45,9 @@ class SavedFile(msgspec.Struct, frozen=True):
     sha256: str
 
 
+_SAVED = msgspec.json.Decoder(SavedFile)
+
+
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """One moment of an archive."""
 
@@ -85,6 +88,35 @@ class BackupFolder:
     def table(self, name: str, table: str) -> Path:
         """The rows of a table in a snapshot."""
         return self.snapshot(name) / "tables" / f"{table}.copy.zst"
+
+    @property
+    def part(self) -> Path:
+        """The folder of a snapshot that is not complete."""
+        return self.folder / "snapshots" / "part"
+
+    @property
+    def _notes(self) -> Path:
+        return self.folder / "snapshots" / "copied.jsonl"
+
+    def note_file(self, file: SavedFile) -> None:
+        """A file was copied: should this backup be cut off, the next one need not copy it again."""
+        with self._notes.open("ab") as notes:
+            notes.write(msgspec.json.encode(file) + b"\n")
+            notes.flush()
+            os.fsync(notes.fileno())
+
+    def forget_notes(self) -> None:
+        """The snapshot is complete, and says itself what is saved."""
+        self._notes.unlink(missing_ok=True)
+
+    def known_files(self) -> dict[str, SavedFile]:
+        """What the newest snapshot says of the files, and what a backup that was cut off has copied since."""
+        known = {file.path: file for file in self.read()[1].files} if self.names() else {}
+        if self._notes.is_file():
+            with self._notes.open("rb") as notes:
+                whole = [line for line in notes if line.endswith(b"\n")]
+            known |= {file.path: file for file in map(_SAVED.decode, whole)}
+        return known
 
     def names(self) -> list[str]:
         """The complete snapshots, oldest first."""
