@@ -1,6 +1,7 @@
 """What stands in deploy/ fits the program: verbs, options, ports, volumes and metrics exist."""
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -14,6 +15,7 @@ import yaml
 from tamias.cli.main import cli
 from tamias.serve.alerts.attention import AlertKind
 from tamias.serve.http import health
+from tamias.settings import all_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -61,7 +63,7 @@ def test_a_unit_runs_a_verb_with_options_that_exist(unit):
 def test_volumes_and_secrets_of_a_service_are_declared(name):
     service = COMPOSE["services"][name]
     assert {volume.split(":")[0] for volume in service.get("volumes", [])} <= set(COMPOSE["volumes"])
-    assert set(service.get("secrets", [])) <= set(COMPOSE["secrets"])
+    assert {secret["source"] for secret in service.get("secrets", [])} <= set(COMPOSE["secrets"])
     assert set(service.get("depends_on", [])) <= set(COMPOSE["services"])
 
 
@@ -106,16 +108,96 @@ def test_workers_ask_the_frontier_by_the_name_of_its_service():
     assert [each["port"] for each in service["spec"]["ports"]] == [int(port)]
 
 
-def test_the_manifests_are_taken_by_kustomize():
+def built(folder):
+    """What `kubectl apply -k` would send."""
     if shutil.which("kubectl") is None:
         pytest.skip("kubectl is not installed")
+    done = subprocess.run(["kubectl", "kustomize", folder], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return list(yaml.safe_load_all(done.stdout))
+
+
+def test_the_manifests_are_taken_by_kustomize():
+    found = built(DEPLOY / "kubernetes")
+    assert {each["metadata"]["namespace"] for each in found} == {"tamias"}
+    assert len(found) == len(OBJECTS)
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"), [("citus", "TAMIAS_FRONTIER__BUCKETS"), ("minio", "AWS_ENDPOINT_URL")]
+)
+def test_an_overlay_adds_its_servers_and_tells_the_services_of_them(name, variable):
+    found = built(DEPLOY / "overlays" / name)
+    assert len(found) > len(OBJECTS)
+    told = {
+        each["metadata"]["name"]: {part["name"] for part in container["env"]}
+        for each in found
+        if each["kind"] == "Deployment"
+        for container in each["spec"]["template"]["spec"]["containers"]
+    }
+    assert {each for each, names in told.items() if variable in names} == {"tamias-serve", "tamias-frontier"}
+    settings = {part for names in told.values() for part in names if part.startswith("TAMIAS_")}
+    assert settings <= {each.variable for each in all_settings()} | {"TAMIAS_DB"}
+
+
+def test_a_job_of_an_overlay_runs_a_verb_that_exists():
+    (job,) = [each for each in built(DEPLOY / "overlays" / "citus") if each["kind"] == "Job"]
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    verb, *words = container["args"]
+    cli.get_command(None, verb).get_command(None, words[0]).make_context(words[0], words[1:])
+
+
+def test_frontier_and_workers_speak_tls_with_one_authority():
+    named = {each["name"]: each["args"] for each in containers()}
+    assert {"--tls-cert", "--tls-key"} <= set(named["frontier"])
+    assert {"--tls", "--tls-ca"} <= set(named["worker"])
+    volumes = [volume for each in DEPLOYMENTS for volume in each["spec"]["template"]["spec"]["volumes"]]
+    tls = [volume["secret"] for volume in volumes if volume["name"] == "tls"]
+    assert {each["secretName"] for each in tls} == {"tamias-tls"}
+    # The key stays with the frontier.
+    assert [{"key": "ca.crt", "path": "ca.crt"}] in [each.get("items") for each in tls]
+
+
+@pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=lambda each: each["metadata"]["name"])
+def test_a_deployment_has_a_budget_for_disruptions_and_what_listens_has_probes(deployment):
+    labels = deployment["spec"]["selector"]["matchLabels"]
+    budgets = [each["spec"] for each in OBJECTS if each["kind"] == "PodDisruptionBudget"]
+    assert [each for each in budgets if each["selector"]["matchLabels"] == labels]
+    for container in deployment["spec"]["template"]["spec"]["containers"]:
+        if "ports" in container:
+            assert {"startupProbe", "readinessProbe", "livenessProbe"} <= set(container)
+
+
+def test_the_file_of_compose_is_taken_by_compose():
+    asked = ["docker", "compose"]
+    there = shutil.which("docker") and subprocess.run([*asked, "version"], capture_output=True, check=False)
+    if not there or there.returncode:
+        pytest.skip("docker compose is not installed")
+    words = ["POSTGRES_PASSWORD", "TAMIAS_CONTACT", "TAMIAS_SECRET", "TAMIAS_TOKEN"]
     done = subprocess.run(
-        ["kubectl", "kustomize", DEPLOY / "kubernetes"], check=False, capture_output=True, text=True
+        [*asked, "-f", DEPLOY / "compose.yaml", "config", "--format", "json"],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **dict.fromkeys(words, "x")},
     )
     assert done.returncode == 0, done.stderr
-    built = list(yaml.safe_load_all(done.stdout))
-    assert {each["metadata"]["namespace"] for each in built} == {"tamias"}
-    assert len(built) == len(OBJECTS)
+    services = json.loads(done.stdout)["services"].values()
+    secrets = [each for service in services for each in service.get("secrets", [])]
+    assert secrets
+    # As the account of the image is.
+    assert {(each["uid"], each["gid"]) for each in secrets} == {("10001", "10001")}
+
+
+def test_the_account_of_the_units_is_made_by_sysusers(tmp_path):
+    if shutil.which("systemd-sysusers") is None:
+        pytest.skip("systemd-sysusers is not installed")
+    (tmp_path / "etc").mkdir()
+    words = ["systemd-sysusers", f"--root={tmp_path}", DEPLOY / "systemd" / "tamias.sysusers.conf"]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    made = (tmp_path / "etc" / "passwd").read_text()
+    assert re.search(r"^tamias:.*:/var/lib/tamias:\S*nologin$", made, re.MULTILINE), made
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda each: each.name)
