@@ -24,6 +24,7 @@ from tamias.crawl.plan.policy import CRAWL
 from tamias.crawl.revisit.housekeeping import keep_house, profile_some
 from tamias.crawl.worker.supervisor import CrawlSnapshot, Supervisor, Until
 from tamias.database.connect import Database
+from tamias.database.months import divide_months
 from tamias.database.roles import Role
 from tamias.model.errors import TamiasError, UsageError
 from tamias.model.faults import refuse_faults
@@ -170,8 +171,9 @@ async def _run(
     )
     sending = asyncio.create_task(sender.run())
     alerting = asyncio.create_task(alerts.run())
+    dividing = asyncio.create_task(_divide_months(background))
     await asyncio.wait([web, other], return_when="FIRST_COMPLETED")
-    await _end(sending, alerting)
+    await _end(sending, alerting, dividing)
     other.cancel()
     with suppress(asyncio.CancelledError):
         await other
@@ -236,6 +238,14 @@ async def _schedule(background: SessionPool) -> None:
             await asyncio.sleep(PROFILE_SECONDS)
             with suppress(TamiasError):
                 await background.run(lambda db: profile_some(db.session, db.reader))
+
+
+async def _divide_months(background: SessionPool) -> None:
+    """Also where the workers are elsewhere: they may not."""
+    while True:
+        with suppress(TamiasError):
+            await background.run(lambda db: divide_months(db.session))
+        await asyncio.sleep(SCHEDULE_SECONDS)
 
 
 async def _repack_often(plan: ServicePlan, background: SessionPool) -> None:

@@ -12,6 +12,8 @@ from psycopg import sql
 from tamias.database.connect import Database
 from tamias.database.migrate import migrate
 from tamias.database.months import divide_months, first_id, next_month
+from tests.integration.serve.conftest import Running
+from tests.integration.serve.test_webhooks import wait_until
 
 BEFORE = 43
 """The schema that had one table of captures."""
@@ -39,12 +41,16 @@ def empty(administrator):
 
 
 @pytest.fixture
-def database(empty, administrator):
-    """A new database as Tamias opens it."""
+def place_of(empty, administrator):
+    """The URL of that database."""
     where = f"host={administrator['host']}&port={administrator['port']}"
-    with closing(
-        Database(Path(), f"postgresql://{administrator['user']}@/{empty.info.dbname}?{where}")
-    ) as made:
+    return f"postgresql://{administrator['user']}@/{empty.info.dbname}?{where}"
+
+
+@pytest.fixture
+def database(place_of):
+    """The database as Tamias opens it."""
+    with closing(Database(Path(), place_of)) as made:
         yield made
 
 
@@ -137,3 +143,24 @@ def test_who_reads_all_captures_is_not_disturbed_and_the_division_waits(database
         assert divide_months(session) is None
         assert [first, *reading] == [(name,) for name in ids(start)]
         assert divide_months(session) is not None
+
+
+def test_a_service_divides_the_last_part_where_the_workers_are_elsewhere(empty, database, tmp_path, place_of):
+    """As it is when the data was made three months ago, and nobody but workers used it since."""
+    past = (datetime.now(UTC) - timedelta(days=90)).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    [last] = [name for (name,) in empty.execute(PARTS) if name != "capture_first"]
+    begin, bound = f"capture_{past:%Y_%m}", sql.Literal(str(first_id(past)))
+    empty.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(last)))
+    empty.execute("ALTER TABLE capture DETACH PARTITION capture_first")
+    attach = "ALTER TABLE capture ATTACH PARTITION capture_first FOR VALUES FROM (MINVALUE) TO ({})"
+    empty.execute(sql.SQL(attach).format(bound))
+    make = "CREATE TABLE {} PARTITION OF capture FOR VALUES FROM ({}) TO (MAXVALUE)"
+    empty.execute(sql.SQL(make).format(sql.Identifier(begin), bound))
+    made = put(empty, past, 3) + put(empty, datetime.now(UTC), 3)
+    coming = next_month(datetime.now(UTC) + timedelta(days=7))
+    service = Running(tmp_path / "data", "--no-crawl", "--db", place_of)
+    try:
+        wait_until(lambda: (f"capture_{coming:%Y_%m}",) in empty.execute(PARTS).fetchall())
+    finally:
+        service.stop()
+    assert placed(empty) == {begin: made}

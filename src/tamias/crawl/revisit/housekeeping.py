@@ -19,7 +19,6 @@ from tamias.archive.quality import measure_portals, measure_resources
 from tamias.archive.sources.revisits import read_figure, write_figure
 from tamias.crawl.revisit.timetable import set_thresholds
 from tamias.database.connect import Session
-from tamias.database.months import divide_months
 from tamias.settings import Settings
 
 _FIGURE = "joins_of_tables_until"
@@ -61,7 +60,6 @@ PROFILES_AT_ONCE = 100
 
 def keep_house(session: Session, blobs: BlobReader, settings: Settings) -> None:
     """All of it, once. Each part may be repeated, and is harmless when two do it at the same time."""
-    divide_months(session)
     measure_resources(session)
     set_thresholds(session, settings.schedule)
     while profile_some(session, blobs):
