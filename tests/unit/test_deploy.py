@@ -128,7 +128,7 @@ def test_the_manifests_are_taken_by_kustomize():
 )
 def test_an_overlay_adds_its_servers_and_tells_the_services_of_them(name, variable):
     found = built(DEPLOY / "overlays" / name)
-    assert len(found) > len(OBJECTS)
+    assert {"Job", "Deployment", "PodDisruptionBudget"} < {each["kind"] for each in found}
     told = {
         each["metadata"]["name"]: {part["name"] for part in container["env"]}
         for each in found
@@ -138,6 +138,16 @@ def test_an_overlay_adds_its_servers_and_tells_the_services_of_them(name, variab
     assert {each for each, names in told.items() if variable in names} == {"tamias-serve", "tamias-frontier"}
     settings = {part for names in told.values() for part in names if part.startswith("TAMIAS_")}
     assert settings <= {each.variable for each in all_settings()} | {"TAMIAS_DB"}
+
+
+def test_with_a_store_no_folder_is_shared():
+    found = built(DEPLOY / "overlays" / "minio")
+    assert "ReadWriteMany" not in json.dumps(found)
+    pods = {each["metadata"]["name"]: each["spec"] for each in found if each["kind"] == "Deployment"}
+    for name in ("tamias-serve", "tamias-frontier"):
+        volumes = pods[name]["template"]["spec"]["volumes"]
+        assert [each for each in volumes if each["name"] == "data"] == [{"name": "data", "emptyDir": {}}]
+        assert pods[name]["replicas"] == 2
 
 
 def test_a_job_of_an_overlay_runs_a_verb_that_exists():

@@ -88,13 +88,14 @@ class SavedRows(msgspec.Struct, frozen=True):
 def _save_rows(cursor: Cursor, session: Session, data: Path, place: BackupFolder) -> SavedRows:
     """In one transaction: a page that is finished and a link that it led to may be in different buckets."""
     schema, buckets = begin(cursor)
+    name = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     shutil.rmtree(place.part, ignore_errors=True)
     (place.part / "tables").mkdir(parents=True)
     tables = save_tables(cursor, place.part / "tables")
     wanted, elsewhere = needed(cursor, session, data)
     snapshot = Snapshot(
         format=FORMAT,
-        taken_at=datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ"),
+        taken_at=name,
         schema=schema,
         buckets=buckets,
         blobs=elsewhere,
