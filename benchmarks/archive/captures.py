@@ -42,7 +42,7 @@ class CaptureCost(msgspec.Struct, kw_only=True):
     seconds: float
     """By the clock, until the last one was committed."""
     cpu_ms: dict[str, float]
-    """For each capture, by program, until all had come to rest."""
+    """For each capture, by program, until all was profiled and had come to rest."""
 
     @property
     def total_ms(self) -> float:
@@ -128,8 +128,9 @@ def _measured(
                 if version:
                     _visit_all(port, web.hosts)
                 on_loop(web.let_through())
-                _wait_for(session, (version + 1) * resources)
+                _wait_for(session, b"SELECT count(*) >= %d FROM version" % ((version + 1) * resources))
                 seconds = time.monotonic() - started
+                _wait_for(session, b"SELECT count(*) = 0 FROM profile_due")
                 _rest(pid)
                 cost = _cost(version + 1, resources, seconds, before, _spent(pid))
                 _tell(cost, out)
@@ -172,14 +173,14 @@ def _visit_all(port: int, hosts: list[str]) -> None:
                 raise TamiasError(f"the service did not take {host}: {answer.status}")
 
 
-def _wait_for(session: Session, versions: int) -> None:
+def _wait_for(session: Session, query: bytes) -> None:
     deadline = time.monotonic() + _STEP_SECONDS
     while time.monotonic() < deadline:
-        row = session.fetch_one(b"SELECT count(*) FROM version")
-        if row is not None and row[0] >= versions:
+        row = session.fetch_one(query)
+        if row is not None and row[0]:
             return
         time.sleep(0.5)
-    raise TamiasError(f"fewer than {versions} versions within {_STEP_SECONDS:.0f} s")
+    raise TamiasError(f"not within {_STEP_SECONDS:.0f} s: {query.decode()}")
 
 
 def _spent(pid: int) -> Mapping[str, float]:

@@ -237,7 +237,8 @@ async def _schedule(background: SessionPool) -> None:
         for _ in range(round(SCHEDULE_SECONDS / PROFILE_SECONDS)):
             await asyncio.sleep(PROFILE_SECONDS)
             with suppress(TamiasError):
-                await background.run(lambda db: profile_some(db.session, db.reader))
+                while await background.run(lambda db: profile_some(db.session, db.reader)):
+                    pass
 
 
 async def _divide_months(background: SessionPool) -> None:

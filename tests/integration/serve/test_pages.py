@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tamias.analyse.profile.body import profile
-from tamias.archive.catalogue.profiles import keep_profile
+from tamias.archive.catalogue.profiles import keep_profiles
 from tamias.archive.quality import measure_resources
 from tamias.archive.versions.resources import NewVersion, add_suspects
 from tamias.frontier.keys import bucket_of, host_hash
@@ -141,7 +141,7 @@ def known(filled, tmp_path_factory):
     Path(folder, "full.csv").write_bytes(content)
     found = profile(folder / "full.csv", media_type="text/csv", told_type=None, name=url, scratch=folder)
     [(digest,)] = filled.rows("SELECT sha256 FROM version WHERE resource = %b", name)
-    keep_profile(filled.session, digest.hex(), found, 0)
+    keep_profiles(filled.session, {digest.hex(): found}, 0)
     lie = NewVersion(
         resource=name, captured_at=1, sha256=digest.hex(), byte_size=7, media_type="text/html",
         told_type=None, fingerprint=None, noise=None, capture=str(new_capture_id(1)),

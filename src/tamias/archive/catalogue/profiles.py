@@ -3,7 +3,7 @@
 All of it is named by fragments of the file's IRI; the same profile always gives the same statements.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -182,19 +182,18 @@ def unprofiled(session: Session, limit: int) -> list[Unprofiled]:
     return [Unprofiled(*row) for row in session.fetch_all(_SQL["unprofiled"], {"limit": limit})]
 
 
-def keep_profile(session: Session, sha256: str, profile: Profile, now: int) -> None:
-    """Keeps what a body holds: packed without its sketches; those with the names of columns, for queries."""
-    told: dict[str, tuple[str | None, bytes | None]] = {"content": (None, _packed(profile))}
-    if profile.tables:
-        told["table"] = (_json([_searched(table) for table in profile.tables]), None)
-    row = {
-        "sha256": bytes.fromhex(sha256),
-        "now": now,
-        "kind": list(told),
-        "profile": [json for json, _ in told.values()],
-        "packed": [packed for _, packed in told.values()],
-    }
-    session.execute(_SQL["keep_profile"], row)
+def keep_profiles(session: Session, profiles: Mapping[str, Profile], now: int) -> None:
+    """Keeps what bodies hold: packed without its sketches; those with the names of columns, for queries."""
+    rows: list[tuple[bytes, str, str | None, bytes | None]] = []
+    for sha256, profile in profiles.items():
+        digest = bytes.fromhex(sha256)
+        rows.append((digest, "content", None, _packed(profile)))
+        if profile.tables:
+            rows.append((digest, "table", _json([_searched(table) for table in profile.tables]), None))
+    if rows:
+        names = ("sha256", "kind", "profile", "packed")
+        columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+        session.execute(_SQL["keep_profiles"], {**columns, "now": now})
 
 
 def _searched(table: p.TableProfile) -> dict[str, list[dict[str, object]]]:

@@ -10,12 +10,14 @@ SELECT encode(profile_due.sha256, 'hex'), profile_due.media_type, coalesce(resou
 FROM profile_due LEFT JOIN resource ON resource.resource = profile_due.resource
 ORDER BY profile_due.captured_at DESC LIMIT %(limit)b::int4
 
--- name: keep_profile
--- What one body holds; it waits no longer.
-WITH done AS (DELETE FROM profile_due WHERE profile_due.sha256 = %(sha256)b::bytea)
+-- name: keep_profiles
+-- What some bodies hold; they wait no longer.
+WITH done AS (DELETE FROM profile_due WHERE profile_due.sha256 = ANY(%(sha256)b::bytea[]))
 INSERT INTO profile (sha256, kind, made_at, profile, packed)
-SELECT %(sha256)b::bytea, told.kind, %(now)b::int8, told.profile, told.packed
-FROM unnest(%(kind)b::text[], %(profile)b::jsonb[], %(packed)b::bytea[]) AS told (kind, profile, packed)
+SELECT told.sha256, told.kind, %(now)b::int8, told.profile, told.packed
+FROM unnest(%(sha256)b::bytea[], %(kind)b::text[], %(profile)b::jsonb[], %(packed)b::bytea[])
+     AS told (sha256, kind, profile, packed)
+ORDER BY told.sha256, told.kind
 ON CONFLICT (sha256, kind) DO UPDATE
 SET made_at = excluded.made_at, profile = excluded.profile, packed = excluded.packed
 

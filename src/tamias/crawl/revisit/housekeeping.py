@@ -2,6 +2,7 @@
 
 import logging
 import tempfile
+import time
 from pathlib import Path
 
 from tamias.analyse.profile import profile
@@ -14,11 +15,12 @@ from tamias.archive.catalogue.joins import (
     newest_table,
     sketched_columns,
 )
-from tamias.archive.catalogue.profiles import Unprofiled, keep_profile, unprofiled
+from tamias.archive.catalogue.profiles import Unprofiled, keep_profiles, unprofiled
 from tamias.archive.quality import measure_portals, measure_resources
 from tamias.archive.sources.revisits import read_figure, write_figure
 from tamias.crawl.revisit.timetable import set_thresholds
 from tamias.database.connect import Session
+from tamias.model.profile import Profile
 from tamias.settings import Settings
 
 _FIGURE = "joins_of_tables_until"
@@ -56,6 +58,8 @@ def _kept(join: Join, columns: dict[tuple[str, str], TableColumn]) -> JoinCandid
 _log = logging.getLogger(__name__)
 
 PROFILES_AT_ONCE = 100
+_KEPT_SECONDS = 1.0
+"""So long at most profiles that are made wait for others, to be kept with them."""
 
 
 def keep_house(session: Session, blobs: BlobReader, settings: Settings) -> None:
@@ -71,19 +75,28 @@ def keep_house(session: Session, blobs: BlobReader, settings: Settings) -> None:
 def profile_some(session: Session, blobs: BlobReader) -> int:
     """Looks into new bodies; returns into how many."""
     waiting = unprofiled(session, PROFILES_AT_ONCE)
-    for each in waiting:
-        _profile(session, blobs, each)
+    if not waiting:
+        return 0
+    made: dict[str, Profile] = {}
+    kept_at = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="tamias-") as folder:
+        try:
+            for each in waiting:
+                made[each.sha256] = _profile(blobs, each, Path(folder))
+                if time.monotonic() - kept_at > _KEPT_SECONDS:
+                    keep_profiles(session, made, session.now())
+                    made, kept_at = {}, time.monotonic()
+        finally:
+            keep_profiles(session, made, session.now())
     return len(waiting)
 
 
-def _profile(session: Session, blobs: BlobReader, each: Unprofiled) -> None:
-    with tempfile.TemporaryDirectory(prefix="tamias-") as folder:
-        path = Path(folder) / "body"
-        try:
-            with path.open("wb") as file:
-                file.writelines(blobs.pieces(each.sha256))
-        except (BlobDamaged, BlobMissing) as error:
-            _log.warning("%s", error)
-            path.write_bytes(b"")
-        found = profile(path, media_type=each.media_type, told_type=None, name=each.url, scratch=Path(folder))
-    keep_profile(session, each.sha256, found, session.now())
+def _profile(blobs: BlobReader, each: Unprofiled, folder: Path) -> Profile:
+    path = folder / "body"
+    try:
+        with path.open("wb") as file:
+            file.writelines(blobs.pieces(each.sha256))
+    except (BlobDamaged, BlobMissing) as error:
+        _log.warning("%s", error)
+        path.write_bytes(b"")
+    return profile(path, media_type=each.media_type, told_type=None, name=each.url, scratch=folder)
