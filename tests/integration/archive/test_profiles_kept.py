@@ -1,11 +1,13 @@
 """Every version is profiled, once for equal bytes, and stored in little space."""
 
 import msgspec
+import pytest
 
 from tamias.analyse.profile import profile
 from tamias.archive.blobs import BlobReader, LocalPacks
 from tamias.archive.catalogue.profiles import read_profile
 from tamias.archive.versions.resources import read_versions
+from tamias.crawl.revisit import housekeeping
 from tamias.crawl.revisit.housekeeping import profile_some
 
 URL = "http://data.example/long.csv"
@@ -58,3 +60,39 @@ def test_a_profile_of_an_earlier_version_of_tamias_is_read(filled, tmp_path):
         )
     )
     assert read_profile(filled.session, version.sha256) == found
+
+
+def test_profiles_of_a_lot_that_breaks_off_are_kept_and_the_rest_waits(filled, monkeypatch):
+    names = [filled.put(f"http://data.example/{number}.csv", table(number)) for number in range(4)]
+    blobs = BlobReader(LocalPacks(filled.data / "blobs"), filled.session)
+    left = iter((True, True, False))
+
+    def until_full(*words, **more):
+        if not next(left):
+            raise OSError("no space left on device")
+        return profile(*words, **more)
+
+    monkeypatch.setattr(housekeeping, "profile", until_full)
+    with pytest.raises(OSError, match="no space"):
+        profile_some(filled.session, blobs)
+    [kept, due] = (
+        {digest.hex() for (digest,) in filled.rows(statement)}
+        for statement in ("SELECT DISTINCT sha256 FROM profile", "SELECT sha256 FROM profile_due")
+    )
+    every = {read_versions(filled.session, [name])[name][0].sha256 for name in names}
+    assert (len(kept & every), len(due & every), kept & due) == (2, 2, set())
+    monkeypatch.undo()
+    assert profile_some(filled.session, blobs) == 2
+
+
+def test_a_body_that_is_lost_has_an_empty_profile_and_keeps_no_other_from_its_own(filled):
+    name, lost = filled.put(URL, table(7)), filled.put("http://data.example/lost.csv", table(8))
+    [gone] = read_versions(filled.session, [lost])[lost]
+    filled.session.transact(
+        lambda cursor: cursor.execute("DELETE FROM blob WHERE sha256 = %s", (bytes.fromhex(gone.sha256),))
+    )
+    blobs = BlobReader(LocalPacks(filled.data / "blobs"), filled.session)
+    assert profile_some(filled.session, blobs) == 2
+    [version] = read_versions(filled.session, [name])[name]
+    assert read_profile(filled.session, gone.sha256).size == 0
+    assert read_profile(filled.session, version.sha256).tables[0].rows == 1000

@@ -15,6 +15,7 @@ from tamias.analyse.profile.files.sheets import sheet_tables
 from tamias.analyse.profile.files.xml_paths import XmlReader
 from tamias.analyse.profile.kinds import types
 from tamias.analyse.profile.limits import ProfileLimit, ProfileLimits, Watch
+from tamias.analyse.profile.scratch import ScratchFolder
 from tamias.analyse.profile.tables import Tables
 from tamias.analyse.profile.void import StatementReader
 from tamias.content.formats import PARQUET, XHTML, is_rdf
@@ -40,8 +41,8 @@ def profile(
     folder that goes away again, in `scratch` or where temporary files are. Raises `OSError` when the file
     cannot be read or the disk is full.
     """
-    with tempfile.TemporaryDirectory(prefix="profile-", dir=scratch) as folder:
-        return _Profiler(path, name, Path(folder), limits).profile(media_type, told_type)
+    with ScratchFolder(scratch) as folder:
+        return _Profiler(path, name, folder, limits).profile(media_type, told_type)
 
 
 def document_profile(document: Document) -> Profile:
@@ -61,7 +62,7 @@ def document_profile(document: Document) -> Profile:
 class _Profiler:
     """Makes one profile."""
 
-    def __init__(self, path: Path, name: str, folder: Path, limits: ProfileLimits) -> None:
+    def __init__(self, path: Path, name: str, folder: ScratchFolder, limits: ProfileLimits) -> None:
         self._path = path
         self._name = name
         self._folder = folder
@@ -113,7 +114,7 @@ class _Profiler:
         return self._path, self._limits, self._watch, self._problems
 
     def _of_table(self, bare: Profile, told_type: str | None) -> Profile:
-        text = as_utf8(self._path, self._folder / "text", told_type, self._limits, self._watch)
+        text = as_utf8(self._path, self._folder, "text", told_type, self._limits, self._watch)
         self._tell_limits(text.complete, text.encoding.faults)
         tables = Tables(self._folder, self._limits, self._watch, self._problems)
         table = tables.table(text, self._name)
@@ -125,7 +126,7 @@ class _Profiler:
         )
 
     def _of_text(self, bare: Profile, told_type: str | None) -> Profile:
-        text = as_utf8(self._path, self._folder / "text", told_type, self._limits, self._watch)
+        text = as_utf8(self._path, self._folder, "text", told_type, self._limits, self._watch)
         self._tell_limits(text.complete, text.encoding.faults)
         return msgspec.structs.replace(bare, encoding=text.encoding.name, lines=text.lines)
 
@@ -142,7 +143,7 @@ class _Profiler:
         import duckdb
 
         try:
-            table = parquet_table(self._path, self._name, self._folder, self._limits, self._watch)
+            table = parquet_table(self._path, self._name, self._folder.path, self._limits, self._watch)
         except duckdb.Error as error:
             self._problems.append(f"no Parquet that can be read: {str(error).partition(chr(10))[0][:300]}")
             return ()

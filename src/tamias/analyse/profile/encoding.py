@@ -1,13 +1,15 @@
 """How text is encoded, by a ladder: byte order mark, valid UTF-8, the server's word, an older code page."""
 
 import codecs
+import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
-from tamias.analyse.profile.limits import MIB, ProfileLimits, Watch
+from tamias.analyse.profile.limits import KIB, MIB, ProfileLimits, Watch
+from tamias.analyse.profile.scratch import ScratchFolder
 from tamias.content.charsets import declared_charset, marked_encoding
 
 WESTERN = "cp1252"
@@ -67,6 +69,8 @@ def _odd(sample: bytes, name: str) -> int:
 
 
 CHUNK = MIB
+SMALL = 64 * KIB
+"""Bytes of a file whose text stays in memory."""
 _SAMPLE = 256 * 1024
 _SILENT = frozenset({"utf-8", "ascii", "iso8859-1", "cp1252"})
 """What servers say of everything; the bytes know better."""
@@ -83,15 +87,26 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Utf8Text(msgspec.Struct, frozen=True, kw_only=True):
-    """A file brought to UTF-8."""
+    """A file brought to UTF-8. A small one stays in memory until somebody asks for the file."""
 
-    path: Path
+    folder: ScratchFolder
+    name: str
+    """Of the file in the folder."""
+    content: bytes | None
+    """All of it, if it is small."""
     encoding: Encoding
     lines: int
     longest: int
     """Bytes of the longest line."""
     complete: bool
     """False where the file is longer than the limit; the last line is then left out."""
+
+    def file(self) -> Path:
+        """Where it stands; a small one is written there now."""
+        path = self.folder.path / self.name
+        if self.content is not None:
+            path.write_bytes(self.content)
+        return path
 
 
 def found_encoding(path: Path, told_type: str | None, most: int) -> Encoding:
@@ -103,6 +118,8 @@ def found_encoding(path: Path, told_type: str | None, most: int) -> Encoding:
         return Encoding(name=marked, mark=length)
     if wide := _without_mark(head):
         return Encoding(name=wide)
+    if len(head) < _SAMPLE and head.isascii():
+        return Encoding(name="utf-8")
     faults, sequences, first = _utf8_faults(path, most)
     if faults * 10 <= sequences:
         return Encoding(name="utf-8", faults=faults > 0)
@@ -110,11 +127,16 @@ def found_encoding(path: Path, told_type: str | None, most: int) -> Encoding:
     return Encoding(name=_told(told_type, sample) or code_page(sample))
 
 
-def as_utf8(path: Path, target: Path, told_type: str | None, limits: ProfileLimits, watch: Watch) -> Utf8Text:
-    """Copies a file as UTF-8 without mark or NULs, with plain line ends; may raise `LimitReached`."""
+def as_utf8(
+    path: Path, folder: ScratchFolder, name: str, told_type: str | None, limits: ProfileLimits, watch: Watch
+) -> Utf8Text:
+    """Copies a file as UTF-8 without mark or NULs, with plain line ends; may raise `ProfileLimit`."""
     encoding = found_encoding(path, told_type, limits.bytes)
+    size = path.stat().st_size
+    complete = size <= limits.bytes
+    held = io.BytesIO() if complete and size <= SMALL else None
     lines, longest, run, last = 0, 0, 0, b""
-    with target.open("wb") as copy:
+    with held or (folder.path / name).open("wb") as copy:
         for chunk in _decoded(path, encoding, limits.bytes):
             watch.check()
             copy.write(chunk)
@@ -123,12 +145,18 @@ def as_utf8(path: Path, target: Path, told_type: str | None, limits: ProfileLimi
             run = len(pieces[-1]) + (run if len(pieces) == 1 else 0)
             lines += len(pieces) - 1
             last = chunk or last
-    complete = path.stat().st_size <= limits.bytes
+        content = None if held is None else held.getvalue()
     if not complete:
-        _drop_last_line(target, run)
+        _drop_last_line(folder.path / name, run)
     unended = complete and bool(last) and not last.endswith(b"\n")
     return Utf8Text(
-        path=target, encoding=encoding, lines=lines + unended, longest=max(longest, run), complete=complete
+        folder=folder,
+        name=name,
+        content=content,
+        encoding=encoding,
+        lines=lines + unended,
+        longest=max(longest, run),
+        complete=complete,
     )
 
 

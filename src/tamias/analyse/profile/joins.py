@@ -3,6 +3,7 @@
 An index from hashes to columns gives the pairs worth a look; nobody compares all with all.
 """
 
+import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from hashlib import md5
@@ -25,7 +26,8 @@ def hash_of(value: str) -> int:
 
 def packed(hashes: Iterable[int]) -> bytes:
     """The smallest hashes, ascending, 8 bytes each."""
-    return np.sort(np.unique(np.fromiter(hashes, np.uint64)))[:SIZE].astype("<u8").tobytes()
+    kept = sorted(set(hashes))[:SIZE]
+    return struct.pack(f"<{len(kept)}Q", *kept)
 
 
 def unpacked(sketch: bytes) -> "np.ndarray[tuple[int], np.dtype[np.uint64]]":

@@ -1,17 +1,33 @@
-"""The database in which a table is read: small, alone, and without any way out."""
+"""Where a body is worked on: a folder that goes away, and a database without any way out."""
 
 import errno
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tamias.analyse.profile.limits import ProfileLimit, ProfileLimits, Watch
 
 if TYPE_CHECKING:
     import duckdb
+
+
+class ScratchFolder(ExitStack):
+    """A folder for copies that is made when it is asked for, and goes away in the end."""
+
+    def __init__(self, parent: Path | None) -> None:
+        """Within `parent`, or where temporary files are."""
+        super().__init__()
+        self._parent = parent
+
+    @cached_property
+    def path(self) -> Path:
+        """The folder; may raise `OSError`."""
+        return Path(self.enter_context(TemporaryDirectory(prefix="profile-", dir=self._parent)))
 
 
 @contextmanager

@@ -16,11 +16,10 @@ from tamias.analyse.profile.columns import CUT, ColumnFigures, TableColumns
 from tamias.analyse.profile.dialect import SAMPLE_ROWS, Dialect, Marks, Row, dialect_of, sample_rows
 from tamias.analyse.profile.encoding import Utf8Text
 from tamias.analyse.profile.joins import hash_of, packed
-from tamias.analyse.profile.limits import KIB, ProfileLimits
+from tamias.analyse.profile.limits import ProfileLimits
 from tamias.analyse.profile.values.form import NULLS, TEXT, TYPED_NULLS, ColumnForm, Uncertain
 from tamias.model.profile import TopValue
 
-MOST_BYTES = 64 * KIB
 _SNIFFED = ",;\t|"
 """The delimiters that DuckDB's sniffer tries."""
 
@@ -81,9 +80,9 @@ class SmallValues:
 
 def small_table(text: Utf8Text, marks: Marks | None, limits: ProfileLimits) -> tuple[Dialect, TableColumns]:
     """A table that is small and beyond doubt; raises `Uncertain` for any other."""
-    if text.lines > min(SAMPLE_ROWS, limits.exact_rows, limits.rows) or text.path.stat().st_size > MOST_BYTES:
+    if text.content is None or text.lines > min(SAMPLE_ROWS, limits.exact_rows, limits.rows):
         raise Uncertain("size")
-    content = text.path.read_text("utf-8")
+    content = text.content.decode()
     if not PLAIN.fullmatch(content):
         raise Uncertain("characters")
     found = marks or Marks(_delimiter(content))

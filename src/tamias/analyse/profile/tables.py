@@ -22,7 +22,7 @@ from tamias.analyse.profile.dialect import (
 from tamias.analyse.profile.encoding import Utf8Text
 from tamias.analyse.profile.limits import KIB, MIB, ProfileLimit, ProfileLimits, Watch
 from tamias.analyse.profile.loaded import LoadedValues
-from tamias.analyse.profile.scratch import workbench
+from tamias.analyse.profile.scratch import ScratchFolder, workbench
 from tamias.analyse.profile.small import small_table
 from tamias.analyse.profile.values.form import Uncertain
 from tamias.model.profile import TableProfile
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 HEAD = 256 * KIB
+_NARROW = "narrow.csv"
 MOST_REJECTED = 10_000
 BUFFER = 8 * MIB
 """Of DuckDB's reader, which would take four times as much."""
@@ -39,9 +40,10 @@ BUFFER = 8 * MIB
 class Tables:
     """Profiles tables of one body. What goes wrong is added to `problems`."""
 
-    def __init__(self, folder: Path, limits: ProfileLimits, watch: Watch, problems: list[str]) -> None:
+    def __init__(
+        self, folder: ScratchFolder, limits: ProfileLimits, watch: Watch, problems: list[str]
+    ) -> None:
         self._folder = folder
-        self._narrow = folder / "narrow.csv"
         self._limits = limits
         self._watch = watch
         self._problems = problems
@@ -64,11 +66,12 @@ class Tables:
 
         dialect: Dialect | None = None
         found: TableColumns | None = None
+        file, folder = text.file(), self._folder.path
         try:
-            with workbench([text.path, self._narrow], self._folder, self._limits, self._watch) as tables:
-                dialect = self._dialect(tables, text.path, marks)
+            with workbench([file, folder / _NARROW], folder, self._limits, self._watch) as tables:
+                dialect = self._dialect(tables, file, marks)
                 if dialect is not None:
-                    path, narrow = self._within_columns(text.path, name, dialect)
+                    path, narrow = self._within_columns(file, name, dialect)
                     found = TableColumns(LoadedValues(tables, self._limits), narrow, self._limits)
                     load(tables, path, narrow, self._limits.rows)
                     self._tell_losses(tables, name, narrow)
@@ -120,7 +123,7 @@ class Tables:
 
     def _narrowed(self, path: Path, dialect: Dialect) -> tuple[Path, Dialect]:
         """A copy with the first columns only."""
-        most, target = self._limits.columns, self._narrow
+        most, target = self._limits.columns, self._folder.path / _NARROW
         with (
             path.open(encoding="utf-8", newline="") as source,
             target.open("w", encoding="utf-8", newline="") as copy,

@@ -69,7 +69,10 @@ class BlobReader:
 
         If a body in chunks is damaged, that may show only when some of it has been given.
         """
-        chain = self._chain(sha256)
+        yield from self.pieces_of(self._chain(sha256))
+
+    def pieces_of(self, chain: list[Blob]) -> Iterator[bytes]:
+        """The same of a body whose chain is known."""
         if chain[0].codec is Codec.CHUNKS:
             yield from self._chunks(chain[0])
             return

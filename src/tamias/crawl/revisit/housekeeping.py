@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tamias.analyse.profile import profile
 from tamias.analyse.profile.joins import ColumnSketch, Join, candidates
-from tamias.archive.blobs import BlobDamaged, BlobMissing, BlobReader
+from tamias.archive.blobs import Blob, BlobDamaged, BlobMissing, BlobReader
 from tamias.archive.catalogue.joins import (
     JoinCandidate,
     TableColumn,
@@ -58,7 +58,7 @@ def _kept(join: Join, columns: dict[tuple[str, str], TableColumn]) -> JoinCandid
 _log = logging.getLogger(__name__)
 
 PROFILES_AT_ONCE = 100
-_KEPT_SECONDS = 1.0
+_KEPT_SECONDS = 3.0
 """So long at most profiles that are made wait for others, to be kept with them."""
 
 
@@ -77,12 +77,13 @@ def profile_some(session: Session, blobs: BlobReader) -> int:
     waiting = unprofiled(session, PROFILES_AT_ONCE)
     if not waiting:
         return 0
+    chains = blobs.table.chains([each.sha256 for each in waiting])
     made: dict[str, Profile] = {}
     kept_at = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tamias-") as folder:
         try:
             for each in waiting:
-                made[each.sha256] = _profile(blobs, each, Path(folder))
+                made[each.sha256] = _profile(blobs, each, chains.get(each.sha256), Path(folder))
                 if time.monotonic() - kept_at > _KEPT_SECONDS:
                     keep_profiles(session, made, session.now())
                     made, kept_at = {}, time.monotonic()
@@ -91,11 +92,11 @@ def profile_some(session: Session, blobs: BlobReader) -> int:
     return len(waiting)
 
 
-def _profile(blobs: BlobReader, each: Unprofiled, folder: Path) -> Profile:
+def _profile(blobs: BlobReader, each: Unprofiled, chain: list[Blob] | None, folder: Path) -> Profile:
     path = folder / "body"
     try:
         with path.open("wb") as file:
-            file.writelines(blobs.pieces(each.sha256))
+            file.writelines(blobs.pieces_of(chain) if chain else blobs.pieces(each.sha256))
     except (BlobDamaged, BlobMissing) as error:
         _log.warning("%s", error)
         path.write_bytes(b"")

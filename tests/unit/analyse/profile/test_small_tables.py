@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamias.analyse.profile import profile, small
+from tamias.analyse.profile import encoding, profile, small
 from tamias.analyse.profile.joins import HASH_SQL, hash_of, packed
 
 PIECES = ((0, 9), (0, 100), (0, 300), (5, 20), (40, 60), (100, 150), (200, 30))
@@ -24,7 +24,7 @@ def both_ways(tmp_path_factory):
 
     def made(limit):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(small, "MOST_BYTES", limit)
+            patch.setattr(encoding, "SMALL", limit)
             return profile(path, media_type="text/csv", told_type=None, name="t.csv", scratch=folder)
 
     def without_duckdb():
@@ -33,7 +33,7 @@ def both_ways(tmp_path_factory):
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(duckdb, "connect", refuse)
-            found = made(small.MOST_BYTES)
+            found = made(encoding.SMALL)
         return None if any("DuckDB was asked" in problem for problem in found.problems) else found
 
     def make(data):
@@ -53,7 +53,7 @@ def pieces(path):
 
 def test_pieces_of_real_tables_have_the_same_profile_both_ways(suites, both_ways, capsys):
     samples = [path for path in sorted(suites("real-csv-samples").rglob("*.*sv")) if path.is_file()]
-    every = [piece for path in samples for piece in pieces(path) if len(piece) <= small.MOST_BYTES]
+    every = [piece for path in samples for piece in pieces(path) if len(piece) <= encoding.SMALL]
     quick = 0
     for piece in every:
         expected, found = both_ways(piece)

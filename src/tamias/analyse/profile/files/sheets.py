@@ -8,6 +8,7 @@ import msgspec
 from tamias.analyse.profile.dialect import Marks
 from tamias.analyse.profile.encoding import as_utf8
 from tamias.analyse.profile.limits import ProfileLimits, Watch
+from tamias.analyse.profile.scratch import ScratchFolder
 from tamias.analyse.profile.tables import Tables
 from tamias.content.canonical.sheet_rows import Order, Report, Sheet
 from tamias.content.canonical.workbooks import ENCRYPTED, MEMORY, is_encrypted, read_sheets
@@ -15,18 +16,18 @@ from tamias.model.profile import TableProfile
 
 
 def sheet_tables(
-    path: Path, folder: Path, limits: ProfileLimits, watch: Watch, problems: list[str]
+    path: Path, folder: ScratchFolder, limits: ProfileLimits, watch: Watch, problems: list[str]
 ) -> Iterator[TableProfile]:
     """A table for each sheet that has rows."""
     if is_encrypted(path):
         problems.append(ENCRYPTED)
         return
-    report = _sheets(path, folder, limits, watch)
+    report = _sheets(path, folder.path, limits, watch)
     problems.extend(report.problems)
     tables = Tables(folder, limits, watch, problems)
     for sheet in report.sheets:
-        copy = folder / sheet.file
-        text = as_utf8(copy, folder / "sheet.txt", None, limits, watch)
+        copy = folder.path / sheet.file
+        text = as_utf8(copy, folder, "sheet.txt", None, limits, watch)
         copy.unlink()
         table = tables.table(text, sheet.name, Marks(","))
         if table is not None:

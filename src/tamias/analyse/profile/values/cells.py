@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tamias.analyse.profile.values.form import TEXT, TYPED_NULLS, ColumnForm
 from tamias.analyse.profile.values.number_forms import number_form
@@ -97,12 +97,20 @@ def usual_shape(values: Sequence[str]) -> str | None:
     """The shape of most values: exactly, else without counts; None where there is none."""
     if not values or max(map(len, values)) > 10 * _LONGEST_SHAPE:
         return None
-    shapes = [shape_of(value) for value in values]
-    for candidates in (shapes, [_loose(shape) for shape in shapes]):
-        shape, count = Counter(candidates).most_common(1)[0]
-        if count >= _USUAL * len(values) and len(shape) <= _LONGEST_SHAPE:
-            return shape
-    return None
+    return _usual(map(shape_of, values), len(values)) or _usual(
+        (_loose(shape_of(value)) for value in values), len(values)
+    )
+
+
+def _usual(shapes: Iterable[str], total: int) -> str | None:
+    """The shape of most; given up as soon as there are too many different ones."""
+    counts: Counter[str] = Counter()
+    for shape in shapes:
+        counts[shape] += 1
+        if total - len(counts) + 1 < _USUAL * total:
+            return None
+    shape, count = counts.most_common(1)[0]
+    return shape if count >= _USUAL * total and len(shape) <= _LONGEST_SHAPE else None
 
 
 def _loose(shape: str) -> str:

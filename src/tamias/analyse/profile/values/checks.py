@@ -42,11 +42,13 @@ def is_phone(text: str) -> bool:
 
 def is_ip(text: str) -> bool:
     """An IP address of either version."""
+    if "." not in text and ":" not in text:
+        return False
     try:
         ip_address(text)
     except ValueError:
         return False
-    return "." in text or ":" in text
+    return True
 
 
 def is_isbn(text: str) -> bool:
@@ -55,6 +57,8 @@ def is_isbn(text: str) -> bool:
     >>> is_isbn("978-3-16-148410-0"), is_isbn("0-306-40615-2"), is_isbn("978-3-16-148410-1")
     (True, True, False)
     """
+    if len(text) < 10:
+        return False
     digits = re.sub(r"[\s-]", "", text.upper().removeprefix("ISBN").lstrip(": "))
     if re.fullmatch(r"97[89]\d{10}", digits):
         return sum(int(digit) * (3 if place % 2 else 1) for place, digit in enumerate(digits)) % 10 == 0

@@ -81,6 +81,8 @@ def folded(text: str) -> str:
     >>> folded("Côte d'Ivoire")
     "cote d'ivoire"
     """
+    if text.isascii():
+        return text.casefold()
     parts = unicodedata.normalize("NFKD", text.casefold())
     return "".join(sign for sign in parts if not unicodedata.combining(sign))
 

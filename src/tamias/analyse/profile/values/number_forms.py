@@ -50,6 +50,17 @@ def decimal_sign(columns: Sequence[Sequence[str]]) -> str | None:
     return None
 
 
+def do_fit(pattern: re.Pattern[str], values: Sequence[str], least: float) -> bool:
+    """Whether so many of the values fit; those after too many others are not looked at."""
+    fitting = len(values)
+    for value in values:
+        if not pattern.fullmatch(value):
+            fitting -= 1
+            if fitting < least:
+                return False
+    return fitting >= least
+
+
 def number_form(values: Sequence[str], sign: str | None, delimiter: str | None) -> ColumnForm | None:
     """The form of a column of numbers; None if it is none.
 
@@ -57,12 +68,12 @@ def number_form(values: Sequence[str], sign: str | None, delimiter: str | None) 
     """
     bare = [_bare(value) for value in values]
     least = FITTING * len(bare)
-    if sum(_MAYBE.fullmatch(value) is not None for value in bare) < least or any(
-        map(_PADDED.fullmatch, bare)
-    ):
+    if not do_fit(_MAYBE, bare, least) or any(map(_PADDED.fullmatch, bare)):
         return None
+    signed = [value for value in bare if not value.isdecimal()]
+    plain = len(bare) - len(signed)
     fits = {
-        style: sum(pattern.fullmatch(value) is not None for value in bare)
+        style: plain + sum(pattern.fullmatch(value) is not None for value in signed)
         for style, pattern in _PATTERNS.items()
     }
     best = max(fits.values())

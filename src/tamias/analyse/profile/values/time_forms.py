@@ -7,7 +7,7 @@ from datetime import date
 import msgspec
 
 from tamias.analyse.profile.values.form import ColumnForm, Uncertain
-from tamias.analyse.profile.values.number_forms import FITTING
+from tamias.analyse.profile.values.number_forms import FITTING, do_fit
 
 _CLOCK = re.compile(
     r"(?P<date>.*?\d)(?P<gap>[T ])\d{1,2}:\d{2}(?P<second>:\d{2}(?:[.,]\d{1,9})?)?"
@@ -58,9 +58,9 @@ _DAYS = (
 def time_form(values: Sequence[str]) -> ColumnForm | None:
     """The form of a column of dates, times, or both; None if it is none of them."""
     least = FITTING * len(values)
-    if sum(_TIME.fullmatch(value) is not None for value in values) >= least:
+    if do_fit(_TIME, values, least):
         return _of_day(values)
-    if sum(_YEAR_MONTH.fullmatch(value) is not None for value in values) >= least:
+    if do_fit(_YEAR_MONTH, values, least):
         if all(_is_season(value) for value in values):
             return None
         return ColumnForm(
@@ -68,16 +68,17 @@ def time_form(values: Sequence[str]) -> ColumnForm | None:
             sql="nullif(regexp_extract({v}, '^\\d{{4}}-\\d{{2}}$'), '')",
             read=lambda text: text if _PLAIN_MONTH.fullmatch(text) else None,
         )
-    clocks = [found for value in values if (found := _CLOCK.fullmatch(value))]
-    if len(clocks) < least:
+    if not do_fit(_CLOCK, values, least):
         return _date(values, least)
+    clocks = [found for value in values if (found := _CLOCK.fullmatch(value))]
     days = [found["date"] for found in clocks]
     form = _date(days, least)
     return None if form is None or form.format is None else _with_clock(form.format, clocks, odd=form.odd)
 
 
 def _date(values: Sequence[str], least: float) -> ColumnForm | None:
-    likely = [day for day in _DAYS if any(map(day.pattern.fullmatch, values[:5]))]
+    first = [value for value in values[:5] if value[:1].isdecimal()]
+    likely = [day for day in _DAYS if any(map(day.pattern.fullmatch, first))]
     fits = [(sum(day.pattern.fullmatch(value) is not None for value in values), day) for day in likely]
     most = max((count for count, _ in fits), default=0)
     if most < least or not fits:
