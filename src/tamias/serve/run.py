@@ -49,8 +49,10 @@ BACK_ROOM_THREADS = 2
 PATIENCE_SECONDS = 5.0
 """How long a request waits for a database that is away."""
 SCHEDULE_SECONDS = 600.0
-PROFILE_SECONDS = 5.0
+PROFILE_SECONDS = 1.0
 """New versions wait for their profiles so long, and while others are profiled."""
+CATALOGUE_PATIENCE_SECONDS = 3.0
+"""So long new versions wait at most to be written to the catalogue together with their profiles."""
 REPACK_SLOWNESS = 20
 """Seconds that may pass for each that a repack may work; it ends by itself after half as many."""
 GRACE_SECONDS = 3.0
@@ -115,13 +117,14 @@ def run(plan: ServicePlan, secret: Secret, ready: Callable[[], None]) -> None:
     """Serves until a signal comes; `ready` is called when requests are answered."""
     with ExitStack() as stack:
         settings = msgspec.structs.replace(plan.settings, serve=_addressed(plan))
+        patience = CATALOGUE_PATIENCE_SECONDS if plan.crawl else 0.0
         owner = stack.enter_context(closing(_database(plan)))
         registered = stack.enter_context(closing(owner.session()))
         register_secret(registered, secret)
         # Before anything is read: the first body may be stored by another process, later.
         choose_store(registered, settings.archive.store)
         background = stack.enter_context(closing(SessionPool(owner, plan.data, settings, BACK_ROOM_THREADS)))
-        sparql = stack.enter_context(closing(SparqlSide(plan.data, owner, settings.serve)))
+        sparql = stack.enter_context(closing(SparqlSide(plan.data, owner, settings.serve, patience)))
         database = stack.enter_context(closing(_database(plan, Role.SERVICE)))
         pool = stack.enter_context(closing(SessionPool(database, plan.data, settings)))
         crawls = [stack.enter_context(closing(each)) for each in _supervisors(plan)] if plan.crawl else []

@@ -1,10 +1,14 @@
 """The store follows what is committed: resources, documents, what is gone; and is made anew."""
 
+import hashlib
 import time
+from contextlib import closing
 
 import pytest
 
+from tamias.analyse.profile import profile
 from tamias.archive.catalogue import CatalogueBases
+from tamias.archive.catalogue.profiles import keep_profiles
 from tamias.archive.versions.resources import stop_resources
 from tamias.crawl.catalogue.catalogue import CatalogueFollower, rebuild
 from tamias.crawl.catalogue.kept import KeptGraphs
@@ -126,6 +130,74 @@ def test_a_version_more_leaves_the_graphs_of_others_as_they_are(corpus, catalogu
     refresher.round()
     graphs = {graph for graph in sent if graph.startswith(f"urn:tamias:catalogue:{name}")}
     assert graphs == {f"urn:tamias:catalogue:{name}", f"urn:tamias:catalogue:{name}:21"}
+
+
+TABLE = b"id,name\n1,a\n2,b\n"
+NEW = b"id,name\n1,a\n2,b\n3,c\n"
+
+
+@pytest.fixture
+def profile_content(corpus, tmp_path):
+    """Makes the profile of a body and keeps it."""
+
+    def keep(content):
+        path = tmp_path / "body"
+        path.write_bytes(content)
+        found = profile(path, media_type="text/csv", told_type=None, name=URL)
+        keep_profiles(corpus.session, {hashlib.sha256(content).hexdigest(): found}, START)
+
+    return keep
+
+
+def test_a_version_is_written_once_with_its_profile_by_who_has_patience(
+    corpus, catalogue, refresher, profile_content, monkeypatch
+):
+    name = corpus.put(URL, TABLE)
+    profile_content(TABLE)
+    refresher.round()
+    sent = []
+    plain = KeptGraphs.replace_all
+    monkeypatch.setattr(
+        KeptGraphs, "replace_all", lambda it, graphs: (sent.extend(graphs), plain(it, graphs))[1]
+    )
+    corpus.put(URL, NEW, start=START + DAY)
+    refresher.round(patience=600)
+    assert sent == []
+    profile_content(NEW)
+    refresher.round(patience=600)
+    refresher.round(patience=600)
+    own = sorted(graph for graph in sent if graph.startswith(f"urn:tamias:catalogue:{name}"))
+    assert own == [f"urn:tamias:catalogue:{name}", f"urn:tamias:catalogue:{name}:2"]
+    found = [line for line in everything(catalogue) if name in line]
+    assert any(f"{name}:2" in line and "csvw#Column" in line for line in found)
+    rebuild(corpus.database, corpus.data)
+    assert found == [line for line in everything(catalogue) if name in line]
+
+
+def test_what_waits_for_a_profile_is_not_lost_with_who_waits(
+    corpus, catalogue, refresher, profile_content, ask
+):
+    corpus.put(URL, TABLE)
+    profile_content(TABLE)
+    refresher.round()
+    corpus.put(URL, NEW, start=START + DAY)
+    refresher.round(patience=600)
+    with closing(corpus.database.session()) as session, closing(catalogue.refresher(session)) as another:
+        assert numbers(ask) == ["1"]
+        another.round(patience=600)
+        assert numbers(ask) == ["1"]
+        another.round()
+        assert numbers(ask) == ["1", "2"]
+
+
+def test_patience_ends_though_nobody_makes_profiles(corpus, refresher, ask):
+    corpus.put(URL, TABLE)
+    refresher.round()
+    corpus.put(URL, NEW, start=START + DAY)
+    refresher.round(patience=1)
+    time.sleep(1.2)
+    refresher.round(patience=1)
+    assert numbers(ask) == ["1", "2"]
 
 
 def test_an_empty_archive_has_no_statements(catalogue, refresher):

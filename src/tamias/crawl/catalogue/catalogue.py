@@ -248,8 +248,11 @@ class CatalogueFollower:
         database: Database,
         bases: CatalogueBases | None = None,
         seconds: float = 1.0,
+        patience: float = 0.0,
     ) -> None:
+        """Of `patience` see `Refresher.round`."""
         self._catalogue = catalogue
+        self._patience = patience
         self._database = database
         self._bases = bases
         self._seconds = self._pause = seconds
@@ -287,7 +290,7 @@ class CatalogueFollower:
             closing(self._catalogue.refresher(session, bases, self._ending.is_set)) as refresher,
         ):
             while not self._ending.is_set() and time.monotonic() < end:
-                refresher.round()
+                refresher.round(self._patience)
                 self._pause = self._seconds
                 self._ending.wait(self._pause)
 

@@ -65,12 +65,18 @@ class Changes:
 
         self._session.transact(work)
 
-    def news(self, since: str) -> CatalogueChanges:
-        """What was changed since, without what was told already."""
+    def news(self, since: str, patience: float = 0.0) -> CatalogueChanges:
+        """What was changed since, without what was told already.
+
+        What is about to change again, as the profile of a new version is made, is told with that, or after
+        so many seconds.
+        """
         seen = self._oldest_running()
-        rows = {(xid, kind, name) for xid, kind, name in self._rows("news", seen=since)}
+        found = self._rows("news", seen=since, patience=patience)
+        rows = {(xid, kind, name) for xid, kind, name, waits in found if not waits}
         fresh = rows - self._told
         self._told = rows
+        seen = min([seen, *(xid for xid, _, _, waits in found if waits)], key=int)
         return CatalogueChanges(
             sorted({name for _, kind, name in fresh if kind == "resource"}),
             sorted({name for _, kind, name in fresh if kind == "version"}),

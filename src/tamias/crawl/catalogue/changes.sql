@@ -17,8 +17,13 @@ RETURNING seen::text
 SELECT pg_snapshot_xmin(pg_current_snapshot())::text
 
 -- name: news
--- What was changed by transactions since; some of it may have been told before.
-SELECT DISTINCT news.xid::text, news.kind, news.name FROM catalogue_news AS news
+-- What was changed by transactions since, some of which may have been told before; and whether it is worth waiting
+-- for: noted a moment ago, of a resource with a version that is about to be profiled.
+SELECT DISTINCT news.xid::text, news.kind, news.name,
+       news.noted_at > now() - %(patience)b::float8 * interval '1 second' AND news.kind IN ('resource', 'version')
+       AND split_part(news.name, '_', 1) IN (SELECT profile_due.resource FROM profile_due
+                                             ORDER BY profile_due.captured_at DESC LIMIT 10000)
+FROM catalogue_news AS news
 WHERE news.xid >= %(seen)b::text::xid8
 
 -- name: follow

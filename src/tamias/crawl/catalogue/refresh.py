@@ -72,15 +72,18 @@ class Refresher:
         self._opened: tuple[str, Changes, Documents] | None = None
         self._has_archive = False
 
-    def round(self) -> int:
-        """Brings all that was committed before; returns how many graphs and documents were written."""
+    def round(self, patience: float = 0.0) -> int:
+        """Brings all that was committed before; returns how many graphs and documents were written.
+
+        A version that waits for its profile is written with it, if that is made within so many seconds.
+        """
         self._lock.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
         with alone(self._lock, _TURN_SECONDS):
             changes, documents = self._open()
             followed = changes.followed()
             if followed is None or (self._bases is not None and followed.service != self._bases.service):
                 return self._fill()
-            written = self._bring(changes, followed) + documents.deliver()
+            written = self._bring(changes, followed, patience) + documents.deliver()
             self._store.publish()
             return written
 
@@ -127,8 +130,8 @@ class Refresher:
         self._store.publish()
         return delivered
 
-    def _bring(self, changes: Changes, followed: Followed) -> int:
-        news = changes.news(followed.seen)
+    def _bring(self, changes: Changes, followed: Followed, patience: float) -> int:
+        news = changes.news(followed.seen, patience)
         bases = self._bases or CatalogueBases(service=followed.service)
         try:
             written = self._write_resources(news, bases) + self._write_portals(news)

@@ -129,12 +129,17 @@ async def _found(pool: SessionPool, ids: list[str]) -> AsyncIterator[Found]:
 class SparqlSide:
     """From now until `close`. The server itself starts when it is first needed."""
 
-    def __init__(self, data: Path, database: Database, settings: ServeSettings) -> None:
+    def __init__(
+        self, data: Path, database: Database, settings: ServeSettings, patience: float = 0.0
+    ) -> None:
+        """`patience`: so many seconds new versions wait for their profiles, if somebody makes them."""
         self.catalogue = Catalogue(data, options_of(settings), database)
         self._endpoint = SparqlEndpoint(self.catalogue)
         self._following: CatalogueFollower | None = None
         if self.catalogue.is_filled_by_us:
-            self._following = CatalogueFollower(self.catalogue, database, bases_of(settings))
+            self._following = CatalogueFollower(
+                self.catalogue, database, bases_of(settings), patience=patience
+            )
             self._following.start()
 
     @property
