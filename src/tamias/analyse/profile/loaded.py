@@ -1,17 +1,23 @@
-"""The values of a table that DuckDB has loaded: of any size, one statement for each question."""
+"""The values of a table that DuckDB has loaded: of any size, one statement for each question.
 
+Of few rows all values are fetched, and DuckDB is asked only what plain Python cannot say for certain.
+"""
+
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tamias.analyse.profile.columns import CUT, SAMPLE, ColumnFigures
+from tamias.analyse.profile.columns import CUT, SAMPLE, ColumnFigures, ColumnValues
 from tamias.analyse.profile.joins import HASH_SQL, SIZE, packed
 from tamias.analyse.profile.limits import ProfileLimits
-from tamias.analyse.profile.values.form import NULLS, TEXT, TYPED_NULLS, ColumnForm
+from tamias.analyse.profile.small import SmallValues, is_plain
+from tamias.analyse.profile.values.form import NULLS, TEXT, TYPED_NULLS, ColumnForm, Uncertain
 from tamias.model.profile import TopValue
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+FEW_ROWS = 500
 _TEXT_NULLS = ", ".join(f"'{null}'" for null in ("", *NULLS))
 _ANY_NULLS = ", ".join(f"'{null}'" for null in ("", *TYPED_NULLS))
 
@@ -62,6 +68,16 @@ class LoadedValues:
         ).fetchall()
         return [row[0] for row in rows]
 
+    def fetched(self, width: int) -> ColumnValues:
+        """The same with all values in memory, where they are few enough and beyond doubt."""
+        if self.rows > min(FEW_ROWS, self._limits.exact_rows):
+            return self
+        cells = ", ".join(f"coalesce(trim(c{place}), '')" for place in range(width))
+        rows = self._tables.execute(f"SELECT {cells} FROM t").fetchall()  # noqa: S608
+        if not all(is_plain(cell) for row in rows for cell in row):
+            return self
+        return FetchedValues(rows, width, self._limits, self)
+
     def top(self, place: int) -> tuple[TopValue, ...]:
         rows = self._tables.execute(
             f"SELECT left(v, {self._limits.value}) AS told, count(*) AS n FROM ({_known(place)})"  # noqa: S608
@@ -80,6 +96,28 @@ class LoadedValues:
         row = self._tables.execute(query).fetchone()
         assert row is not None
         return row
+
+
+class FetchedValues(SmallValues):
+    """The columns of few rows, and the loaded table for what is in doubt."""
+
+    def __init__(
+        self, rows: Sequence[Sequence[str]], width: int, limits: ProfileLimits, loaded: LoadedValues
+    ) -> None:
+        super().__init__(rows, width, limits)
+        self._loaded = loaded
+
+    def figures(self, place: int, form: ColumnForm) -> ColumnFigures | None:
+        try:
+            return super().figures(place, form)
+        except Uncertain:
+            return self._loaded.figures(place, form)
+
+    def numbers(self, form: ColumnForm, texts: list[str]) -> list[float]:
+        try:
+            return super().numbers(form, texts)
+        except Uncertain:
+            return self._loaded.numbers(form, texts)
 
 
 def _known(place: int, nulls: str = _TEXT_NULLS) -> str:

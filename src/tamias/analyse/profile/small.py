@@ -36,7 +36,7 @@ _ANY_NULLS = frozenset(("", *TYPED_NULLS))
 class SmallValues:
     """The columns of some rows whose cells are trimmed."""
 
-    def __init__(self, rows: Sequence[Row], width: int, limits: ProfileLimits) -> None:
+    def __init__(self, rows: Sequence[Sequence[str]], width: int, limits: ProfileLimits) -> None:
         self.rows = len(rows)
         self._columns = list(zip(*rows, strict=True)) or [()] * width
         self._limits = limits
@@ -44,7 +44,7 @@ class SmallValues:
     def sample(self, place: int) -> list[str]:
         return [value[:CUT] for value in self._known(place)]
 
-    def figures(self, place: int, form: ColumnForm) -> ColumnFigures:
+    def figures(self, place: int, form: ColumnForm) -> ColumnFigures | None:
         if form.read is None:
             raise Uncertain(form.datatype)
         known = self._known(place, _TEXT_NULLS if form is TEXT else _ANY_NULLS)
@@ -62,8 +62,10 @@ class SmallValues:
         )
 
     def numbers(self, form: ColumnForm, texts: list[str]) -> list[float]:
-        assert form.read is not None
-        read: list[Any] = [value for text in texts if (value := form.read(text)) is not None]
+        if form.read is None:
+            raise Uncertain(form.datatype)
+        known = [text for text in texts if text.lower() not in _ANY_NULLS]
+        read: list[Any] = [value for text in known if (value := form.read(text)) is not None]
         return [number for number in map(float, read) if isfinite(number)]
 
     def top(self, place: int) -> tuple[TopValue, ...]:
@@ -76,6 +78,11 @@ class SmallValues:
 
     def _known(self, place: int, nulls: frozenset[str] = _TEXT_NULLS) -> list[str]:
         return [text for text in self._columns[place] if text.lower() not in nulls]
+
+
+def is_plain(value: str) -> bool:
+    """Whether DuckDB and Python compare it alike, whatever the case of its letters."""
+    return PLAIN.fullmatch(value.replace("\\", "")) is not None
 
 
 def small_table(text: Utf8Text, marks: Marks | None, limits: ProfileLimits) -> tuple[Dialect, TableColumns]:

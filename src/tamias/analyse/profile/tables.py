@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 HEAD = 256 * KIB
 _NARROW = "narrow.csv"
+_FETCHED = MIB
+"""Bytes of a table whose values may be held in memory."""
 MOST_REJECTED = 10_000
 BUFFER = 8 * MIB
 """Of DuckDB's reader, which would take four times as much."""
@@ -72,9 +74,12 @@ class Tables:
                 dialect = self._dialect(tables, file, marks)
                 if dialect is not None:
                     path, narrow = self._within_columns(file, name, dialect)
-                    found = TableColumns(LoadedValues(tables, self._limits), narrow, self._limits)
+                    loaded = LoadedValues(tables, self._limits)
+                    found = TableColumns(loaded, narrow, self._limits)
                     load(tables, path, narrow, self._limits.rows)
                     self._tell_losses(tables, name, narrow)
+                    if path.stat().st_size <= _FETCHED:
+                        found = TableColumns(loaded.fetched(narrow.width), narrow, self._limits)
                     found.look()
         except ProfileLimit as limit:
             self._problems.append(f"{name}: {limit}")

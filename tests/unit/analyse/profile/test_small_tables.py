@@ -7,24 +7,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamias.analyse.profile import encoding, profile, small
+from tamias.analyse.profile import encoding, loaded, profile, small
 from tamias.analyse.profile.joins import HASH_SQL, hash_of, packed
 
-PIECES = ((0, 9), (0, 100), (0, 300), (5, 20), (40, 60), (100, 150), (200, 30))
+PIECES = ((0, 9), (0, 300), (5, 20), (40, 60), (100, 150))
 """Of a file: rows from, and how many, below its first line."""
-QUICK = 200
+QUICK = 150
 """So many of the pieces that are compared are beyond doubt."""
 
 
 @pytest.fixture(scope="module")
 def both_ways(tmp_path_factory):
-    """`both_ways(data)` gives the profile by DuckDB, and the quick one; None where there is a doubt."""
+    """`both_ways(data)` gives the profile by DuckDB, and the quick one; None where there is a doubt.
+
+    Between the two is a third: DuckDB reads the rows, and Python looks at them. It must agree always.
+    """
     folder = tmp_path_factory.mktemp("both")
     path = folder / "body"
 
-    def made(limit):
+    def made(small_bytes, few_rows=loaded.FEW_ROWS):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(encoding, "SMALL", limit)
+            patch.setattr(encoding, "SMALL", small_bytes)
+            patch.setattr(loaded, "FEW_ROWS", few_rows)
             return profile(path, media_type="text/csv", told_type=None, name="t.csv", scratch=folder)
 
     def without_duckdb():
@@ -38,8 +42,9 @@ def both_ways(tmp_path_factory):
 
     def make(data):
         path.write_bytes(data)
-        quick = without_duckdb()
-        return (made(-1), quick) if quick is not None else (None, None)
+        expected = made(-1, few_rows=-1)
+        assert made(-1) == expected
+        return expected, without_duckdb()
 
     return make
 
@@ -57,7 +62,7 @@ def test_pieces_of_real_tables_have_the_same_profile_both_ways(suites, both_ways
     quick = 0
     for piece in every:
         expected, found = both_ways(piece)
-        assert found == expected, piece[:2000]
+        assert found in (None, expected), piece[:2000]
         quick += found is not None
     with capsys.disabled():
         sys.stdout.write(f" [{quick} of {len(every)} pieces without DuckDB] ")
@@ -70,7 +75,7 @@ def test_versions_of_real_files_have_the_same_profile_both_ways(suites, both_way
     ]
     newest = [max(folder.iterdir()) for folder in histories]
     found = [both_ways(piece) for path in newest for piece in pieces(path)]
-    assert [quick for _, quick in found] == [expected for expected, _ in found]
+    assert all(quick in (None, expected) for expected, quick in found)
     assert sum(quick is not None for _, quick in found) >= len(histories)
 
 
@@ -121,7 +126,7 @@ def test_any_table_has_the_same_profile_both_ways(both_ways):
     @settings(max_examples=60)
     def compare(data):
         expected, found = both_ways(data)
-        assert found == expected
+        assert found in (None, expected)
         quick.append(found is not None)
 
     compare()
@@ -146,7 +151,7 @@ def test_any_table_has_the_same_profile_both_ways(both_ways):
     ],
 )
 def test_what_is_in_doubt_is_left_to_duckdb(both_ways, text):
-    assert both_ways(text.encode()) == (None, None)
+    assert both_ways(text.encode())[1] is None
 
 
 def test_limits_hold_without_duckdb(profiled):
