@@ -140,6 +140,9 @@ class Web:
         self.server.server_close()
 
 
+SNAPSHOT = "nutwood-2026"
+
+
 class Made:
     """What the archive was made of, and where its things are."""
 
@@ -208,6 +211,15 @@ def made(tmp_path_factory):
             run("crawl", data, "--recrawl", *usual, *resolved)
             time.sleep(1.1 if web.round < ROUNDS else 0)
         age(session)
+    run(
+        "snapshot",
+        data,
+        SNAPSHOT,
+        "--creator",
+        "Society for the Study of Squirrels",
+        "--doi",
+        "10.5072/nutwood",
+    )
     yield Made(data, web)
     web.close()
 

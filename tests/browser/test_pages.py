@@ -36,6 +36,8 @@ def places(made):
         "broken host": f"/host/{made.hosts[3]}",
         "portals": "/portals",
         "portal": f"/portal?url={quote(made.portal, safe='')}",
+        "snapshots": "/snapshots",
+        "snapshot": "/snapshot/nutwood-2026",
         "frontier": "/frontier",
         "crawl": "/crawl/default",
         "documents": "/documents",
@@ -52,7 +54,7 @@ def places(made):
 NAMES = ["overview", "search", "nothing found", "dataset", "graph dataset", "hostile dataset",
          "hidden dataset", "difference", "difference of graphs", "preview", "version",
          "version of a graph", "hidden version", "hosts", "host", "broken host",
-         "portals", "portal",
+         "portals", "portal", "snapshots", "snapshot",
          "frontier", "crawl", "documents", "graph", "query", "add", "sign in", "account", "api",
          "missing"]  # fmt: skip
 _SENT = """() => ["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))

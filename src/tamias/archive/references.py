@@ -46,6 +46,11 @@ def lost_versions(session: Session) -> list[Lost]:
     return [Lost(*row) for row in session.fetch_all(_SQL["lost"])]
 
 
+def lost_snapshots(session: Session) -> list[tuple[str, str]]:
+    """Snapshots whose manifest or provenance is not there: names and digests."""
+    return [(name, sha256) for name, sha256 in session.fetch_all(_SQL["lost_snapshots"])]
+
+
 def disagreeing(session: Session) -> list[tuple[str, str]]:
     """Resources that do not tell of their last version: ids and addresses."""
     return [(resource, url) for resource, url in session.fetch_all(_SQL["disagreeing"])]

@@ -11,6 +11,14 @@ FROM (SELECT version.resource, version.number::text, version.sha256, version.byt
 WHERE blob.sha256 IS NULL OR blob.size <> kept.byte_size
 ORDER BY kept.resource, kept.number
 
+-- name: lost_snapshots
+-- Snapshots whose manifest or provenance is not there.
+SELECT snapshot.name, encode(needed.sha256, 'hex')
+FROM snapshot
+     CROSS JOIN LATERAL (VALUES (snapshot.manifest), (snapshot.provenance)) AS needed (sha256)
+WHERE NOT EXISTS (SELECT FROM blob WHERE blob.sha256 = needed.sha256)
+ORDER BY snapshot.name, needed.sha256
+
 -- name: disagreeing
 -- Resources that do not tell of their last version, or whose versions are not numbered 1, 2, 3.
 SELECT resource.resource, resource.url

@@ -12,7 +12,7 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA tamias TO tamias_worker, tamias_frontier,
 
 -- Workers: the frontier, and what they find. Captures and versions are added, never changed; nothing
 -- is deleted but the rows of packs whose bytes are gone.
-GRANT SELECT ON meta, sink, catalogue, profile TO tamias_worker, tamias_frontier;
+GRANT SELECT ON meta, sink, catalogue, profile, snapshot TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT, UPDATE ON host, queue, url TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT ON lane TO tamias_worker, tamias_frontier;
 GRANT SELECT, UPDATE (state) ON crawl TO tamias_worker, tamias_frontier;

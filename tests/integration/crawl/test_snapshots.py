@@ -15,6 +15,10 @@ from pyoxigraph import RdfFormat, parse
 from rdflib import Graph
 from rdflib.compare import isomorphic
 
+from tamias.archive.blobs import BlobWriter
+from tamias.archive.blobs.collect import collect
+from tamias.archive.blobs.store import packs_of
+from tamias.archive.references import referenced
 from tamias.database.connect import Database
 
 GRAPHS = [
@@ -64,8 +68,20 @@ def later(crawled, site, reply):
         assert crawled.run("repack", "--after", "0").returncode == 0
         done = crawled.run("check", "--repair")
         assert done.returncode == 0, done.stdout + done.stderr
+        free_at_once(crawled)
 
     return happen
+
+
+def free_at_once(tamias):
+    """What a repair does with blobs that nothing has used for a day."""
+    with (
+        closing(Database(tamias.data)) as database,
+        closing(database.session()) as session,
+        closing(database.session()) as second,
+        closing(BlobWriter(packs_of(session, tamias.data), second)) as writer,
+    ):
+        collect(writer, session, referenced(session), grace=0)
 
 
 def made(tamias, name="one", *words):
@@ -217,6 +233,20 @@ def test_what_was_taken_down_is_a_gap_and_nothing_else_differs(crawled, site):
     assert f"graph of {site.url('/b.ttl')}: removed from the archive" in done.stderr
 
 
+def test_a_check_misses_the_manifest_and_a_repair_finds_it(crawled):
+    about = made(crawled)
+    first = exported(crawled, forms=["bagit"])
+    with closing(Database(crawled.data)) as database, closing(database.session()) as session:
+        session.execute(
+            b"DELETE FROM blob WHERE sha256 = %(sha256)b::bytea", {"sha256": bytes.fromhex(about["manifest"])}
+        )
+    told = crawled.run("check")
+    assert told.returncode == 1
+    assert f"what it lists is not there: blob {about['manifest']}" in told.stdout
+    assert crawled.run("check", "--repair").returncode == 0
+    assert exported(crawled, forms=["bagit"]) == first
+
+
 def test_a_damaged_graph_is_told_and_the_rest_is_there(crawled, site):
     made(crawled)
     old = files(exported(crawled, forms=["bagit"])["bagit"])
@@ -253,6 +283,7 @@ def test_what_cannot_be_is_said(crawled):
         (("one",), "there is a snapshot 'one' already"),
         (("a/b",), "no name"),
         (("none", "--at", "2001-01-01"), "would be empty"),
+        (("none", "--at", "2101-01-01"), "still to come"),
         (("show", "none"), "there is no snapshot 'none'"),
         (("make", "list"), "is an action"),
     ):

@@ -21,6 +21,7 @@ from tamias.archive.references import (
     disagreeing,
     holders,
     lost_documents,
+    lost_snapshots,
     lost_versions,
     referenced,
     segments,
@@ -34,7 +35,7 @@ from tamias.sinks.segments.segment_check import SegmentCheck
 from tamias.sinks.segments.segment_files import SegmentReader
 from tamias.sinks.warc.warc_files import WarcPart, records, warc_parts
 
-Kind = Literal["blob", "pack", "version", "resource", "segment", "record", "warc"]
+Kind = Literal["blob", "pack", "version", "snapshot", "resource", "segment", "record", "warc"]
 
 
 class Need(msgspec.Struct, frozen=True):
@@ -135,8 +136,9 @@ class Checkup:
         agree(self._session, [fault.name for fault in faults if fault.kind == "resource"])
         left = {lost.version for lost in lost_versions(self._session)}
         left |= {resource for resource, _ in disagreeing(self._session)}
+        left |= {name for name, _ in lost_snapshots(self._session)}
         for fault in faults:
-            rows = fault.kind in ("version", "resource")
+            rows = fault.kind in ("version", "snapshot", "resource")
             mended = fault.name not in left if rows else done.get(fault.name, False)
             due = self._make_due(self._lost[fault.name]) if fault.documents else 0
             needs = () if mended else self._needs(fault)
@@ -182,6 +184,10 @@ class Checkup:
             self._damages.setdefault(lost.sha256, missing)
             holder = Holder(lost.version, lost.url)
             yield CheckFault(kind="version", name=lost.version, problem=problem, versions=(holder,))
+        for name, sha256 in lost_snapshots(self._session):
+            problem = f"what it lists is not there: blob {sha256}"
+            self._damages.setdefault(sha256, Damage(sha256=sha256, pack=None, problem=problem))
+            yield CheckFault(kind="snapshot", name=name, problem=problem)
         for resource, url in disagreeing(self._session):
             yield CheckFault(
                 kind="resource", name=resource, problem=f"{url} does not tell of its last version as it is"

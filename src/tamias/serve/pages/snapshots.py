@@ -78,9 +78,17 @@ def _table(view: SnapshotList) -> CsvTable:
     return table_of(view.snapshots, *names)
 
 
+def _licences(view: SnapshotPage) -> CsvTable:
+    return table_of(view.licences, "source", "declared_by", "licence", "versions", "graphs")
+
+
 LIST = HtmlPage(
     path="/snapshots", template="snapshots.html", view=snapshots, data="/snapshots.json", table=_table
 )
 PAGE = HtmlPage(
-    path="/snapshot/{name}", template="snapshot.html", view=snapshot, data="/snapshot/{name}.json"
+    path="/snapshot/{name}",
+    template="snapshot.html",
+    view=snapshot,
+    data="/snapshot/{name}.json",
+    table=_licences,
 )

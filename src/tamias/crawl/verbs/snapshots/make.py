@@ -87,6 +87,8 @@ def make_snapshot(archive: ArchiveReader, plan: SnapshotPlan) -> CorpusSnapshot:
     """
     if NAME.fullmatch(plan.name) is None:
         raise UsageError(f"{plan.name!r} is no name: letters, digits, '.', '_' and '-', at most 100 of them")
+    if plan.at > archive.session.now():
+        raise UsageError(f"{rfc3339(plan.at)} is still to come: a snapshot is of a time that is over")
     if any(each.about.name == plan.name for each in list_snapshots(archive.session)):
         raise UsageError(f"there is a snapshot '{plan.name}' already; snapshots never change: name another")
     with (
@@ -197,7 +199,7 @@ class _Making:
         for found in (
             *(_named(archive, url) for url in plan.urls),
             *(archive.resources(host=each) for each in plan.hosts),
-            *(archive.resources(portal=each) for each in plan.portals),
+            *(archive.resources(portal=each.rstrip("/") + end) for each in plan.portals for end in ("", "/")),
         ):
             for resource in found:
                 if resource.id not in seen:
