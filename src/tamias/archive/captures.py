@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from tamias.archive.stored_files import segment_figures
-from tamias.database.columns import Bools, Longs, Texts, Uuids, storable
+from tamias.database.columns import Bools, Ints, Longs, Shorts, Texts, Uuids, storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.row_schema import RowSchema
 from tamias.model.capture import CaptureRecord, Extent, Outcome
@@ -55,6 +55,19 @@ def insert_captures(cursor: Cursor, attempts: Sequence[Attempt]) -> list[Attempt
         cursor.execute(_SQL["insert_captures"].text, _columns(bucket, listed))
         changed += _replace_current(cursor, bucket, listed)
     return changed
+
+
+def known_captures(session: Session, attempts: Sequence[Attempt], crawls: Sequence[int]) -> set[int]:
+    """The places of those that are there already: the same address, time and body in one of some crawls."""
+    asked = {
+        "place": Ints(range(len(attempts))),
+        "bucket": Shorts([lease.bucket for lease, _, _ in attempts]),
+        "qid": Longs([lease.qid for lease, _, _ in attempts]),
+        "uid": Longs([task.uid for _, task, _ in attempts]),
+        "crawl": list(crawls),
+        **_ROWS.parameters([record for _, _, record in attempts], "started_at", "sha256"),
+    }
+    return {place for (place,) in session.fetch_all(_SQL["known_captures"], asked)}
 
 
 def _replace_current(cursor: Cursor, bucket: int, attempts: list[Attempt]) -> list[Attempt]:

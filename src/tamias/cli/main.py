@@ -26,6 +26,7 @@ VERBS = {
     "tag": "add tags to known URLs, or remove them",
     "frontier": "serve the frontier over gRPC, for any crawler",
     "worker": "run workers for a crawl, through its database or its frontier",
+    "import": "take captures from WARC, WACZ and CDX files, without a request",
     "export": "write what was crawled to a file",
     "snapshot": "freeze the corpus at a time, to cite it and export it again",
     "read": "read one file or URL as the crawler would",
@@ -55,7 +56,9 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        command = importlib.import_module(f"tamias.cli.{cmd_name}").command
+        # A verb that Python has a meaning for is in a module of another name.
+        module = "import_files" if cmd_name == "import" else cmd_name
+        command = importlib.import_module(f"tamias.cli.{module}").command
         assert isinstance(command, click.Command)
         return command
 

@@ -217,6 +217,11 @@ def new_capture_id(milliseconds: int) -> UUID:
     >>> new_capture_id(0x0123456789AB).hex[:13]
     '0123456789ab7'
     """
-    random = int.from_bytes(os.urandom(10), "big")
+    return capture_id_of(milliseconds, os.urandom(10))
+
+
+def capture_id_of(milliseconds: int, key: bytes) -> UUID:
+    """An id that sorts by time and is otherwise made from the first bytes of a key: the same for the same."""
+    random = int.from_bytes(key[:10], "big")
     number = (milliseconds & (1 << 48) - 1) << 80 | 7 << 76 | (random >> 68 & 0xFFF) << 64
     return UUID(int=number | 0b10 << 62 | random & (1 << 62) - 1)

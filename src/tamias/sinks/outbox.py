@@ -125,6 +125,11 @@ def add_sink(session: Session, name: str, buckets: int) -> int:
     return session.transact(work)
 
 
+def all_sinks(session: Session) -> list[int]:
+    """The numbers of all sinks that were ever named."""
+    return [sink for (sink,) in session.fetch_all(_SQL["all_sinks"])]
+
+
 def give_back(session: Session, workers: Sequence[int], buckets: int) -> None:
     """What dead workers held is due again."""
 

@@ -5,6 +5,10 @@
 -- A sink's number; the same name twice is one sink.
 INSERT INTO sink (name) VALUES (%(name)b::text) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING sink
 
+-- name: all_sinks
+-- The sinks outside that crawls deliver to.
+SELECT sink.sink FROM sink ORDER BY sink.sink
+
 -- name: enqueue
 -- The latest capture of each document is to be delivered; an older one than is known changes nothing.
 -- A row that is held or put off stays so: it is given back, or its time comes.

@@ -247,6 +247,12 @@ def read_versions(session: Session, resources: Sequence[str]) -> dict[str, list[
     return found
 
 
+def versions_within(cursor: Cursor, resource: str) -> list[Version]:
+    """The versions of a resource, oldest first, in a transaction that is under way."""
+    rows = cursor.execute(_SQL["read_versions"].text, {"resource": [resource]}).fetchall()
+    return [_version(row) for row in rows]
+
+
 def read_end_versions(session: Session, resources: Sequence[str]) -> dict[str, list[Version]]:
     """The first and the last version of resources; one, or none, where there are no more."""
     rows = session.fetch_all(_SQL["read_end_versions"], {"resource": list(resources)})

@@ -31,7 +31,7 @@ from tamias.crawl.remote.wire import (
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.visit import Visit
 from tamias.crawl.store.worker_store import Sinks
-from tamias.database.connect import Cursor, Database, Session
+from tamias.database.connect import Database
 from tamias.database.sql import statements
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.model.capture import Capture, Extent, Outcome
@@ -41,6 +41,7 @@ from tamias.model.kind import kind_of
 from tamias.model.lease import Lease, Task
 from tamias.permit.store import KnownRobots
 from tamias.permit.traps import unpacked_alike
+from tamias.sinks.outbox import all_sinks
 
 _SQL = statements("tamias.crawl.remote", "committer.sql")
 MAINTAIN_SECONDS = 5.0
@@ -119,7 +120,7 @@ class RemoteCommitter:
     async def lend(self, worker: int, hosts: int, per_host: int, seconds: float) -> list[Lent]:
         """Hosts with due URLs, without what only a worker with a database can visit."""
         thread, lent = self._store.thread, list[Lent]()
-        self._outside[:] = await thread.run(_sinks, thread.session)
+        self._outside[:] = await thread.run(all_sinks, thread.session)
         for lease in await thread.run(self._lender.lease, worker, hosts, per_host, seconds):
             without_tasks = bare(lease)
             wanted = [task for task in lease.tasks if not await self._settled(without_tasks, task)]
@@ -308,10 +309,3 @@ def _fail(coming: "asyncio.Future[bool]", error: Exception) -> None:
     if not coming.done():
         coming.set_exception(error)
         coming.exception()  # result, also where nobody waits for it any more
-
-
-def _sinks(session: Session) -> list[int]:
-    def read(cursor: Cursor) -> list[int]:
-        return [row[0] for row in cursor.execute(_SQL["all_sinks"].text).fetchall()]
-
-    return session.transact(read)

@@ -4,7 +4,3 @@
 -- Which of these captures are committed already.
 SELECT capture.capture FROM capture
 WHERE capture.bucket = %(bucket)b::int2 AND capture.capture = ANY(%(captures)b::uuid[])
-
--- name: all_sinks
--- The sinks outside that crawls deliver to.
-SELECT sink.sink FROM sink ORDER BY sink.sink
