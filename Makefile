@@ -74,6 +74,8 @@ interop: setup
 	.venv/crates/bin/pip install --quiet rocrate==0.16.0
 	$(PYTHON) -m venv .venv/croissant
 	.venv/croissant/bin/pip install --quiet mlcroissant==1.1.1
+	$(PYTHON) -m venv .venv/pywb
+	.venv/pywb/bin/pip install --quiet pywb==2.9.1 "setuptools<81"
 	$(BIN)/python -m benchmarks.faults.postgres_17
 	test -d /usr/lib/postgresql/15 || apt-get -qq install --no-install-recommends postgresql-15
 	$(BIN)/pip install --quiet aiosmtpd==1.4.6

@@ -10,26 +10,24 @@ Moment = datetime | str
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_MS = 86_400_000
-_DIGITS = re.compile(r"[0-9]{14}")
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_DIGITS = re.compile(r"[0-9]{4}(?:[0-9]{2}){0,5}")
+_SINCE_YEAR = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
+_UNITS = ("days", "hours", "minutes", "seconds")
 
 
 def milliseconds(moment: Moment) -> int:
-    """The last millisecond of a moment: of its day or its second where it says no more. UTC unless it says.
+    """The last millisecond of a moment: of its year, day or second where it says no more. UTC unless it says.
 
-    Takes a datetime, RFC 3339 or YYYYMMDDhhmmss. Raises `UsageError`.
+    Takes a datetime, RFC 3339 or YYYYMMDDhhmmss, each as precise as it may be. Raises `UsageError`.
 
     >>> milliseconds("2023-11-14T22:13:20.123Z"), milliseconds("20231114221320"), milliseconds("2023-11-14")
     (1700000000123, 1700000000999, 1700006399999)
+    >>> milliseconds("2023") - milliseconds("202311"), milliseconds("2023-02") == milliseconds("20230228")
+    (2678400000, True)
     """
     if isinstance(moment, datetime):
         return _since_epoch(moment)
-    try:
-        return _read(moment.strip())
-    except (ValueError, OverflowError):
-        raise UsageError(
-            f"{moment[:100]!r} is not a time; write 2026-11-15T12:00:00Z, 2026-11-15 or 20261115120000"
-        ) from None
+    return _span(moment)[1]
 
 
 def first_millisecond(moment: str) -> int:
@@ -38,19 +36,40 @@ def first_millisecond(moment: str) -> int:
     >>> first_millisecond("2023-11-14T22:13:20.123Z"), first_millisecond("2023-11-14")
     (1700000000123, 1699920000000)
     """
-    last, text = milliseconds(moment), moment.strip()
-    if _DATE.fullmatch(text):
-        return last - _DAY_MS + 1
-    return last if "." in text else last - 999
+    return _span(moment)[0]
 
 
-def _read(text: str) -> int:
+def _span(moment: str) -> tuple[int, int]:
+    """Its first and its last millisecond."""
+    try:
+        return _read(moment.strip())
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"{moment[:100]!r} is not a time; write 2026-11-15T12:00:00Z, 2026-11-15 or 20261115120000"
+        ) from None
+
+
+def _read(text: str) -> tuple[int, int]:
     if _DIGITS.fullmatch(text):
-        return _since_epoch(datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC)) + 999
-    if _DATE.fullmatch(text):
-        return _since_epoch(datetime.fromisoformat(text) + timedelta(days=1)) - 1
-    found = _since_epoch(datetime.fromisoformat(text))
-    return found if "." in text else found + 999
+        return _spanned([text[:4], *(text[at : at + 2] for at in range(4, len(text), 2))])
+    if found := _SINCE_YEAR.fullmatch(text):
+        return _spanned([part for part in found.groups() if part])
+    first = _since_epoch(datetime.fromisoformat(text))
+    return first, first if "." in text else first + 999
+
+
+def _spanned(parts: list[str]) -> tuple[int, int]:
+    """Year, month, day, hour, minute and second, as many as there are."""
+    told = [int(part) for part in parts]
+    year, month, day, hour, minute, second = [*told, *(1, 1, 1, 0, 0, 0)[len(told) :]]
+    begin = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+    if len(parts) == 1:
+        end = begin.replace(year=year + 1)
+    elif len(parts) == 2:
+        end = begin.replace(year=year + month // 12, month=month % 12 + 1)
+    else:
+        end = begin + timedelta(**{_UNITS[len(parts) - 3]: 1})
+    return _since_epoch(begin), _since_epoch(end) - 1
 
 
 def _since_epoch(moment: datetime) -> int:
@@ -83,3 +102,12 @@ def rfc3339(moment: int) -> str:
 def _day(days: int) -> str:
     """Made once for all moments of a day: a history has many moments."""
     return (_EPOCH + timedelta(days=days)).date().isoformat()
+
+
+def digits(moment: int) -> str:
+    """Milliseconds as the 14 digits of web archives.
+
+    >>> digits(1700000000123)
+    '20231114221320'
+    """
+    return datetime.fromtimestamp(moment // 1000, UTC).strftime("%Y%m%d%H%M%S")

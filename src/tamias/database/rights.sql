@@ -16,7 +16,9 @@ GRANT SELECT ON meta, sink, catalogue, profile, snapshot TO tamias_worker, tamia
 GRANT SELECT, INSERT, UPDATE ON host, queue, url TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT ON lane TO tamias_worker, tamias_frontier;
 GRANT SELECT, UPDATE (state) ON crawl TO tamias_worker, tamias_frontier;
-GRANT SELECT, INSERT ON capture, version, suspect, source_record, site_claim, likeness, absence, resource_absence TO tamias_worker, tamias_frontier;
+GRANT SELECT, INSERT
+    ON capture, version, suspect, source_record, site_claim, likeness, absence, resource_absence, warc_record
+    TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT, UPDATE
     ON stored_file, robots, outbox, current_document, walk, context, site, portal, described, offered, site_dataset,
        blob, resource, source, shared_body, figure, hint_trust, link, host_link, blocked, findable, revisit, visit_budget,
@@ -42,7 +44,8 @@ GRANT SELECT
     ON meta, crawl, host, queue, url, lane, capture, stored_file, current_document, robots, unreachable, blob, pack,
        resource, source, version, suspect, profile, measure, figure, join_candidate, portal, described, offered,
        source_record, tally, tally_news, attempts, blocked, link, host_link, findable, catalogue, catalogue_news,
-       event, event_news, delivery, tagged, absence, resource_absence, profile_due, snapshot
+       event, event_news, delivery, tagged, absence, resource_absence, profile_due, snapshot,
+       warc_record, index_line
     TO tamias_service;
 GRANT INSERT, UPDATE ON host, queue, url, resource, source, findable, tagged TO tamias_service;
 GRANT DELETE ON tagged TO tamias_service;

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from http import HTTPStatus
 
+import msgspec
 import pycurl
 
 from tamias.content.formats import accept_for
@@ -42,6 +43,8 @@ class _HttpAttempt(Attempt, kw_only=True):
     """What the next hop sends; None once a redirect has turned the POST into a GET."""
     as_coded: bool = False
     """The next answer comes in a coding that curl does not know, and is decoded by us."""
+    is_whole: bool = False
+    """Whether the last answer came to its end."""
 
     @property
     def conditional(self) -> bool:
@@ -105,11 +108,13 @@ class HttpFetcher:
             verdict = await self._walk(attempt, transfer, follow)
             complete = verdict.outcome is Outcome.OK and 200 <= transfer.status < 300
             body = transfer.body() if complete else None
+            error_body = transfer.body() if not complete and _has_error_body(attempt, transfer) else None
         finally:
             self._give_back(transfer)
         ended_at = self._now()
         pause = self._pause(attempt, ended_at)
-        return attempt.captured(verdict, body, ended_at, url=request.url, pause=pause)
+        capture = attempt.captured(verdict, body, ended_at, url=request.url, pause=pause)
+        return capture if error_body is None else msgspec.structs.replace(capture, error_body=error_body)
 
     async def close(self) -> None:
         """Gives up what is under way and closes all connections."""
@@ -142,10 +147,12 @@ class HttpFetcher:
         """One hop. None when another is to follow."""
         transfer.as_coded = attempt.as_coded
         transfer.is_query = attempt.request.is_query
+        transfer.keeps_errors = attempt.request.keeps_errors
         credential = self._options.credentials.covering(url)
         headers = _headers(attempt, credential)
         asking = transfer.ask(self._multi, url, headers, attempt.body, attempt.seconds_left)
         code, message = await attempt.timed(asking)
+        attempt.is_whole = code == pycurl.E_OK and transfer.cut is None
         attempt.wire_bytes += transfer.wire_bytes
         # Shows that DNS works, should other names not resolve.
         if transfer.opened and host(url) not in self._options.resolve:
@@ -256,6 +263,10 @@ def _stopped(last: Hop, stop: Stop) -> Verdict:
             f"content coding {last.header('content-encoding')} needs a second request: {stop.reason}"
         )
     return Verdict(stop.outcome, stop.reason, cut=stop.cut)
+
+
+def _has_error_body(attempt: _HttpAttempt, transfer: HttpTransfer) -> bool:
+    return attempt.request.keeps_errors and attempt.is_whole and 300 <= transfer.status != 304
 
 
 def _leads_on(hop: Hop) -> bool:

@@ -28,6 +28,8 @@ class HttpTransfer(Transfer):
 
     as_coded = False
     """Whether the body is decoded by us, from zstd; set before `ask`."""
+    keeps_errors = False
+    """Whether the body of an error or a redirect is kept; set before `ask`."""
 
     def __init__(self, options: HttpOptions, forbidden: Callable[[str], str | None]) -> None:
         super().__init__(http_handle(options), options, forbidden)
@@ -103,7 +105,7 @@ class HttpTransfer(Transfer):
             self._lines.clear()
             return None
         self.answered = True
-        if self.status >= 300:
+        if self.status >= 300 and not self.keeps_errors:
             return None
         if self._told_length() > self._options.max_bytes:
             return self._cut_too_large()

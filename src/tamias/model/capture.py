@@ -54,6 +54,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """With a body it is a POST, sent again at a redirect only where the method is kept (307, 308)."""
     content_type: str | None = None
     """Of the body."""
+    keeps_errors: bool = False
+    """Whether what comes with an error or a redirect is kept, too."""
     is_query: bool = False
     """Whether the answer is computed before its first byte, which may take longer then."""
 
@@ -112,6 +114,8 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
     """In words; names the limit that was hit or the rule that refused."""
     hops: tuple[Hop, ...] = ()
     body: Body | None = None
+    error_body: Body | None = None
+    """What came with an error or a redirect, where somebody keeps that: it is no document."""
     retry: bool = False
     """Whether trying again later can help."""
     retry_after_ms: int | None = None

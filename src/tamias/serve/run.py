@@ -20,6 +20,7 @@ from granian.server.embed import Server
 from starlette.types import ASGIApp
 
 from tamias.archive.blobs.store import choose_store
+from tamias.crawl.commit.warc_indexing import index_warcs
 from tamias.crawl.plan.policy import CRAWL
 from tamias.crawl.revisit.housekeeping import keep_house, profile_some
 from tamias.crawl.worker.supervisor import CrawlSnapshot, Supervisor, Until
@@ -216,7 +217,10 @@ async def _crawled(
         latest = now
 
     service.crawl = lambda: latest
-    tasks = [asyncio.create_task(_schedule(background)), asyncio.create_task(_repack_often(plan, background))]
+    tasks = [
+        asyncio.create_task(_schedule(plan, background)),
+        asyncio.create_task(_repack_often(plan, background)),
+    ]
     running = [asyncio.create_task(each.run(show if each is crawls[0] else _show_nothing)) for each in crawls]
     try:
         await asyncio.wait(running, return_when="FIRST_COMPLETED")
@@ -232,8 +236,10 @@ def _show_nothing(_now: CrawlSnapshot) -> None:
     """Of crawls beside the first: the pages read their figures from the database."""
 
 
-async def _schedule(background: SessionPool) -> None:
+async def _schedule(plan: ServicePlan, background: SessionPool) -> None:
     """Shares out the visits, looks into new versions and measures, again and again."""
+    with suppress(TamiasError, OSError):
+        await background.run(lambda db: index_warcs(db.session, plan.data / "warc"))
     while True:
         with suppress(TamiasError):
             await background.run(lambda db: keep_house(db.session, db.reader, db.settings))

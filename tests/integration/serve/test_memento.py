@@ -191,6 +191,19 @@ def test_the_index_has_a_line_for_each_version(client):
         ({"from": "2026-01-02"}, ["20260102000000", "20260103000000"]),
         ({"to": "20260102000000"}, ["20260101000000", "20260102000000"]),
         ({"limit": "1"}, ["20260101000000"]),
+        ({"from": "2026", "to": "202601"}, ["20260101000000", "20260102000000", "20260103000000"]),
+        ({"from": "2026010200", "to": "2026-01-02"}, ["20260102000000"]),
+        ({"to": "2025"}, []),
+        ({"from": "2027"}, []),
+        ({"sort": "reverse"}, ["20260103000000", "20260102000000", "20260101000000"]),
+        ({"sort": "reverse", "limit": "1"}, ["20260103000000"]),
+        (
+            {"sort": "closest", "closest": "202601021300"},
+            ["20260103000000", "20260102000000", "20260101000000"],
+        ),
+        ({"closest": "20260102", "limit": "1"}, ["20260102000000"]),
+        ({"closest": "1999", "limit": "1"}, ["20260101000000"]),
+        ({"page": "0"}, ["20260101000000", "20260102000000", "20260103000000"]),
         ({"filter": "=mimetype:text/plain"}, []),
         ({"filter": "!mimetype:xml", "limit": "1"}, ["20260101000000"]),
     ],
@@ -221,6 +234,41 @@ def test_the_index_collapses_neighbours_with_one_digest(client, filled):
         "/cdx", params={"url": "http://back.example/", "collapse": "digest", "output": "json"}
     ).json()
     assert len(rows) == 1 + 3
+
+
+def test_the_index_says_how_many_pages_it_has_and_gives_each(client, filled):
+    url = "http://many.example/"
+    filled.put(url, b"1")
+    filled.run(MORE_VERSIONS, filled.rows(b"SELECT resource FROM resource WHERE url = %b", url)[0][0])
+    asked = {"url": url, "pageSize": 1}
+    told = client.get("/cdx", params={**asked, "showNumPages": "true"}).json()
+    assert (told["pages"], told["pageSize"]) == (2, 1)
+    pages = [client.get("/cdx", params={**asked, "page": page}).text.splitlines() for page in range(2)]
+    assert [len(page) for page in pages] == [1000, 201]
+    assert pages[0] + pages[1] == client.get("/cdx", params={"url": url}).text.splitlines()
+    assert client.get("/cdx", params={**asked, "page": 2}).status_code == 400
+    none = client.get("/cdx", params={"url": "http://nothing.example/", "showNumPages": "true"})
+    assert none.json()["pages"] == 0
+
+
+def test_the_fields_of_the_index_can_be_named(client):
+    rows = client.get("/cdx", params={"url": CSV, "fl": "timestamp,status,url", "limit": 1}).text
+    assert rows == f"20260101000000 200 {CSV}\n"
+    assert client.get("/cdx", params={"url": CSV, "fl": "colour"}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "words", [{"sort": "sideways"}, {"sort": "closest"}, {"from": "20"}, {"closest": "noon"}]
+)
+def test_what_the_index_cannot_be_asked_is_an_error(client, words):
+    assert client.get("/cdx", params={"url": CSV, **words}).status_code == 400
+
+
+def test_a_memento_is_found_by_a_time_of_any_precision(client):
+    for stamp in ("2026", "202601", "20260103", "2026010312"):
+        answer = client.get(f"/memento/{stamp}/{CSV}")
+        assert answer.status_code == 302
+        assert "/memento/20260103000000/" in answer.headers["location"]
 
 
 def test_the_index_goes_on_where_it_stopped(client):

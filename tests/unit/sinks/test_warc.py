@@ -118,9 +118,9 @@ class TestRecords:
         assert checked(folder)
 
     def test_every_record_is_a_gzip_member_of_its_own(self, writer, folder):
-        extent = writer.write(capture(hop()))
+        (extent,) = writer.write(capture(hop()))
         writer.close()
-        content = (folder / extent.file).read_bytes()[extent.offset : extent.offset + extent.length]
+        content = (folder / extent.file).read_bytes()[extent.position : extent.position + extent.length]
         assert gzip.decompress(content).startswith(b"WARC/1.1\r\n")
 
     def test_an_answer_says_where_it_came_from_and_when(self, writer, folder):
@@ -159,7 +159,7 @@ class TestRecords:
         assert told == [("http://e/1", "302"), ("http://e/2", "200")]
 
     def test_an_attempt_without_an_answer_leaves_no_record(self, writer, folder):
-        assert writer.write(capture(data=None, outcome=Outcome.FAILED)) is None
+        assert writer.write(capture(data=None, outcome=Outcome.FAILED)) == []
         assert list(folder.iterdir()) == []
 
 
@@ -325,14 +325,14 @@ class TestFiles:
         writer = WarcWriter(tmp_path, "p", agent="a", accept="b")
         writer.write(capture(hop("http://e/1")))
         writer.sync()
-        extent = writer.write(
+        (extent,) = writer.write(
             capture(hop("http://e/2", headers=[("Content-Type", "Text/HTML; x")]), data=b"x")
         )
         mend_warcs(tmp_path, "p")
         (part,) = warc_parts(tmp_path)
         _, entry = list(entries(part.index))[1]
         assert (entry.url, entry.mime, entry.status) == ("http://e/2", "text/html", "200")
-        assert (int(entry.offset), int(entry.length)) == (extent.offset, extent.length)
+        assert (int(entry.offset), int(entry.length)) == (extent.position, extent.length)
 
     def test_a_killed_process_loses_nothing_that_was_synced(self, tmp_path):
         program = (

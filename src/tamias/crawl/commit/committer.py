@@ -5,7 +5,7 @@ Visits hand over what they did; many of them are committed together, in a thread
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import islice
 from operator import or_
@@ -17,6 +17,7 @@ from tamias.archive.blobs import insert_blobs
 from tamias.archive.captures import insert_captures
 from tamias.archive.stored_files import StoredFile, commit_files
 from tamias.archive.versions.resources import promise_visits
+from tamias.archive.warc_index import insert_records
 from tamias.crawl.commit.continuing import ContinuousSchedule, write_planned
 from tamias.crawl.commit.link_put import CommitContext, LinkPut
 from tamias.crawl.revisit.archiver import record_results
@@ -36,6 +37,9 @@ from tamias.model.item import NEVER
 from tamias.model.kind import AUXILIARY, kind_of
 from tamias.model.lease import Done, Return
 from tamias.model.log_lines import log_fields, loggable
+
+
+from tamias.model.warc import WarcExtent
 from tamias.sinks.outbox import enqueue, enqueue_metadata
 
 _log = logging.getLogger(__name__)
@@ -263,6 +267,8 @@ class Committer:
         # Versions refer to the rows of blobs.
         insert_blobs(cursor, [each.prepared for each, _ in archived if each.prepared is not None])
         record_results(cursor, archived)
+        if self._sinks.warc is not None:
+            insert_records(cursor, [extent for each in kept for extent in _warc_records(each)])
         for each in kept:
             for write in each.also:
                 write(cursor)
@@ -300,6 +306,13 @@ def _log_visit(visit: Visit) -> None:
         **told,
         reason=why,
     )
+
+
+def _warc_records(visit: Visit) -> Iterator[WarcExtent]:
+    """Where its responses stand, with the visit that brought them."""
+    if visit.record is not None:
+        for extent in visit.warc:
+            yield msgspec.structs.replace(extent, crawl=visit.task.crawl, capture=visit.record.id)
 
 
 def _add_plan(visit: Visit, planned: PlannedVisit) -> None:

@@ -224,8 +224,8 @@ def _again_at(due: int, task: Task, outcome: Outcome, cut: int | None = None) ->
 
 def _let_go(visit: Visit) -> None:
     """The record has it all: what was read is not to wait in memory for the commit."""
-    if visit.capture.body is not None:
-        visit.capture = msgspec.structs.replace(visit.capture, body=None)
+    if visit.capture.body is not None or visit.capture.error_body is not None:
+        visit.capture = msgspec.structs.replace(visit.capture, body=None, error_body=None)
     visit.found = _NOTHING
 
 

@@ -13,6 +13,7 @@ from tamias.database.connect import Cursor
 from tamias.model.capture import Capture, CaptureRecord
 from tamias.model.item import Item
 from tamias.model.lease import Done, Task
+from tamias.model.warc import WarcExtent
 
 
 class Visit(msgspec.Struct, eq=False):
@@ -49,6 +50,8 @@ class Visit(msgspec.Struct, eq=False):
     """For the frontier: set when the visit is settled."""
     record: CaptureRecord | None = None
     """The row of the attempt, set with it. None when nothing was tried: the task is only put off."""
+    warc: list[WarcExtent] = msgspec.field(default_factory=list)
+    """Where its responses stand in WARC files, if they are written there."""
     planned: PlannedVisit | None = None
     """When it is visited again, in a crawl that goes on."""
 

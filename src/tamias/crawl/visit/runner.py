@@ -27,6 +27,7 @@ from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.cut import TRAP
 from tamias.model.kind import CONTEXT, PROBE, ROBOTS, format_in, kind_of
 from tamias.model.lease import Task, Unreachable
+from tamias.model.warc import WarcExtent
 from tamias.permit.traps import Traps
 from tamias.seeds.well_known import USAGE_FILES, kind_there
 
@@ -142,7 +143,8 @@ class VisitRunner:
             skipped = self._fetcher.unasked(task.url, Outcome.SKIPPED, f"trap: {trap}", TRAP)
             return Visit(task, held, skipped)
         held.visits += _is_first(task, kind)
-        capture = await self._fetcher.fetch(_request(task, kind), task, held)
+        request = _request(task, kind, keeps_errors=self._warc is not None)
+        capture = await self._fetcher.fetch(request, task, held)
         visit = Visit(task, held, capture)
         state = self.reach.waiting(task.url, held)
         if capture.unreached is not None and state is not None and not state.given_up:
@@ -164,7 +166,7 @@ class VisitRunner:
         kind, capture = kind_of(visit.task.tags), visit.capture
         try:
             if self._warc is not None:
-                await asyncio.to_thread(self._warc.write, capture, _request(visit.task, kind))
+                visit.warc = await asyncio.to_thread(self._warc.write, capture, _request(visit.task, kind))
             if self._archiver is not None and self._archiver.wants(visit.task):
                 await self._archive(visit, self._archiver)
             elif kind == CONTEXT:
@@ -179,6 +181,7 @@ class VisitRunner:
                     _keep_well_known(visit)
         finally:
             discard(capture.body)
+            discard(capture.error_body)
 
     async def _archive(self, visit: Visit, archiver: Archiver) -> None:
         """Archives it, and reads it unless it is suspicious or read already."""
@@ -210,14 +213,17 @@ class VisitRunner:
     async def _harvest(self, kind: str, task: Task, held: HeldLease) -> Visit:
         if self._harvests is None:
             raise NotNow
+        written: list[WarcExtent] = []
         client = HarvestClient(
             partial(self._ask_of_harvest, kind=kind, task=task, held=held),
             self._reader.extractor,
-            self._to_warc,
+            partial(self._to_warc, written),
         )
         try:
             last_try = task.fails >= self._retries
-            return await self._harvests.harvest(kind, task, held, client, last_try=last_try)
+            visit = await self._harvests.harvest(kind, task, held, client, last_try=last_try)
+            visit.warc = written
+            return visit
         finally:
             client.step_ends()
 
@@ -226,6 +232,8 @@ class VisitRunner:
         if (trap := self._trap(request.url, held)) is not None:
             return self._fetcher.unasked(request.url, Outcome.SKIPPED, f"trap: {trap}", TRAP)
         held.visits += 1
+        if self._warc is not None:
+            request = msgspec.structs.replace(request, keeps_errors=True)
         capture = await self._fetcher.fetch(request, task, held)
         if kind not in EARNING_BY_STEPS:
             self._earn(capture, held, quads=1)
@@ -249,9 +257,10 @@ class VisitRunner:
         finally:
             discard(context.body)
 
-    async def _to_warc(self, capture: Capture, request: Request) -> None:
+    async def _to_warc(self, written: list[WarcExtent], capture: Capture, request: Request) -> None:
         if self._warc is not None:
-            await asyncio.to_thread(self._warc.write, capture, request)
+            written += await asyncio.to_thread(self._warc.write, capture, request)
+        discard(capture.error_body)
 
 
 def _keep_context(visit: Visit) -> None:
@@ -281,17 +290,18 @@ def nothing_there(capture: Capture) -> Capture:
     return msgspec.structs.replace(capture, outcome=Outcome.SKIPPED, reason=reason)
 
 
-def _request(task: Task, kind: str | None) -> Request:
+def _request(task: Task, kind: str | None, *, keeps_errors: bool = False) -> Request:
     accept = ACCEPT_CONTEXT if kind == CONTEXT else None
     expected = media_type_of(format_in(task.tags))
     if task.reopened:
-        return Request(url=task.url, accept=accept, expected=expected)
+        return Request(url=task.url, accept=accept, expected=expected, keeps_errors=keeps_errors)
     return Request(
         url=task.url,
         accept=accept,
         expected=expected,
         etag=task.etag,
         last_modified=task.last_modified,
+        keeps_errors=keeps_errors,
     )
 
 

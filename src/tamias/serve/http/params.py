@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 
-from tamias.archive.moments import milliseconds
+from tamias.archive.moments import first_millisecond, milliseconds
 from tamias.content.formats import media_type_of
 from tamias.serve.http.problems import UNREAD, HttpProblem
 
@@ -18,9 +18,7 @@ MOST_ITEMS = 1000
 BODY_SECONDS = 60.0
 LATEST = 2**62
 """Later than all that can be asked for, in milliseconds."""
-DAY_MS = 86_400_000
 USUAL_ITEMS = 100
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _HOST = re.compile(r"[A-Za-z0-9._:\[\]-]{1,255}")
@@ -97,13 +95,9 @@ def until(request: Request, name: str) -> int:
 
 
 def since(request: Request, name: str) -> int:
-    """A time from which on something is wanted: the beginning of its day or second."""
+    """A time from which on something is wanted: the beginning of its year, day or second."""
     told = parameter(request, name)
-    if told is None:
-        return 0
-    if _DAY.fullmatch(told.strip()):
-        return milliseconds(told) - (DAY_MS - 1)
-    return milliseconds(told) - (0 if "." in told else 999)
+    return 0 if told is None else first_millisecond(told)
 
 
 def media_type(told: str) -> str:

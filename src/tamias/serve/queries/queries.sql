@@ -51,17 +51,40 @@ FROM (SELECT tally.key, tally.n FROM tally WHERE tally.what = 'host' AND tally.k
 GROUP BY counted.key HAVING sum(counted.n) > 0 ORDER BY counted.key LIMIT %(limit)b::int4
 
 -- name: cdx
--- Versions in the order of their URLs: those between two texts, of all hosts or of a domain, after a given one.
-SELECT resource.url, version.number, version.captured_at, encode(version.sha256, 'hex'), version.byte_size,
-       version.media_type, version.resource
+-- All that can be replayed, in the order of URLs and times: between two texts, of all hosts or of a domain, after a
+-- given line.
+SELECT line.url, line.captured_at, line.file, line.position, line.length, line.status, encode(line.sha256, 'hex'),
+       line.media_type, line.resource, line.revisit, line.capture::text
 FROM unnest(%(low)b::text[], %(high)b::text[]) AS span (low, high)
-     JOIN resource ON resource.url >= span.low COLLATE "C" AND resource.url < span.high COLLATE "C"
-     JOIN version ON version.resource = resource.resource
-WHERE (resource.url, version.number) > (%(url)b::text COLLATE "C", %(number)b::int4)
-  AND version.captured_at BETWEEN %(since)b::int8 AND %(until)b::int8
-  AND (%(domain)b::text IS NULL OR resource.host = %(domain)b::text
-       OR right(resource.host, length(%(domain)b::text) + 1) = '.' || %(domain)b::text)
-ORDER BY resource.url, version.number LIMIT %(limit)b::int4
+     JOIN index_line AS line ON line.url >= span.low COLLATE "C" AND line.url < span.high COLLATE "C"
+WHERE (line.url, line.captured_at, line.file, line.position)
+      > (%(url)b::text COLLATE "C", %(at)b::int8, %(file)b::text COLLATE "C", %(position)b::int8)
+  AND line.captured_at BETWEEN %(since)b::int8 AND %(until)b::int8
+  AND (%(domain)b::text IS NULL OR line.host = %(domain)b::text
+       OR right(line.host, length(%(domain)b::text) + 1) = '.' || %(domain)b::text)
+ORDER BY line.url, line.captured_at, line.file, line.position LIMIT %(limit)b::int4
+
+-- name: cdx_sorted
+-- The same in another order, or a page of it: the nearest to a time first, or the newest of each URL.
+SELECT line.url, line.captured_at, line.file, line.position, line.length, line.status, encode(line.sha256, 'hex'),
+       line.media_type, line.resource, line.revisit, line.capture::text
+FROM unnest(%(low)b::text[], %(high)b::text[]) AS span (low, high)
+     JOIN index_line AS line ON line.url >= span.low COLLATE "C" AND line.url < span.high COLLATE "C"
+WHERE line.captured_at BETWEEN %(since)b::int8 AND %(until)b::int8
+  AND (%(domain)b::text IS NULL OR line.host = %(domain)b::text
+       OR right(line.host, length(%(domain)b::text) + 1) = '.' || %(domain)b::text)
+ORDER BY abs(line.captured_at - %(closest)b::int8), line.url,
+         CASE WHEN %(reverse)b::bool THEN -line.captured_at ELSE line.captured_at END, line.file, line.position
+LIMIT %(limit)b::int4 OFFSET %(offset)b::int8
+
+-- name: cdx_count
+-- How many lines there are.
+SELECT count(*)
+FROM unnest(%(low)b::text[], %(high)b::text[]) AS span (low, high)
+     JOIN index_line AS line ON line.url >= span.low COLLATE "C" AND line.url < span.high COLLATE "C"
+WHERE line.captured_at BETWEEN %(since)b::int8 AND %(until)b::int8
+  AND (%(domain)b::text IS NULL OR line.host = %(domain)b::text
+       OR right(line.host, length(%(domain)b::text) + 1) = '.' || %(domain)b::text)
 
 -- name: wanted_now
 -- Resources of a name or a host that are under watch, after a given one.

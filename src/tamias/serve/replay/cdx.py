@@ -1,4 +1,4 @@
-"""`/cdx`: versions as lines of a capture index, the way other web archives are asked."""
+"""`/cdx`: versions and records of WARC files as lines of a capture index, as other web archives are asked."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -9,6 +9,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tamias.archive.moments import digits, first_millisecond
 from tamias.model.url import fetch_url, host
 from tamias.serve.http.endpoints import Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.params import cursor, number, parameter, since, until
@@ -17,16 +18,20 @@ from tamias.serve.http.responses import json_answer
 from tamias.serve.http.secret import may_read_all
 from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.replay.delivery import UNKNOWN
-from tamias.serve.replay.timemaps import digits
-from tamias.serve.replay.usage import unlisted
+from tamias.serve.replay.usage import unlisted, usages
 from tamias.serve.service import Service
 from tamias.sinks.warc.cdxj import surt
 
 MOST = 10_000
 _SCHEMES = ("http", "https", "ftp")
 _MATCHES = ("exact", "prefix", "host", "domain")
-_CURSOR = re.compile(r"([0-9]{1,9}) (.{1,4000})")
+BLOCK = 1000
+"""Lines that a page is measured in."""
+_SORTS = ("default", "reverse", "closest")
+_CURSOR = re.compile(r"([0-9]{1,16}) ([0-9]{1,16}) ([^ /]{0,200}) (.{1,4000})")
 _FILTER = re.compile(r"(!?)(=?)([a-z]{1,20}):(.{1,1000})")
+_NAMES = {"mime": "mimetype", "status": "statuscode", "url": "original"}
+"""As other archives call them."""
 _END = "\U0010ffff"
 
 Span = tuple[str, str]
@@ -34,7 +39,7 @@ Row = tuple[Any, ...]
 
 
 class CdxLine(msgspec.Struct, frozen=True):
-    """One version, in the order of fields that tools expect."""
+    """One capture, in the order of fields that tools expect."""
 
     urlkey: str
     timestamp: str
@@ -43,45 +48,103 @@ class CdxLine(msgspec.Struct, frozen=True):
     statuscode: str
     digest: str
     length: str
+    offset: str = ""
+    filename: str = ""
+    """Set for what stands in a WARC file: its name, which is no path."""
 
 
 _FIELDS = CdxLine.__struct_fields__
+_SHOWN = _FIELDS[:7]
 
 
 async def query(request: Request, service: Service) -> Response:
-    """Versions in the order of their URLs."""
+    """Captures in the order of their URLs and times, or as they are wanted."""
     named = parameter(request, "url")
     if named is None:
         raise HttpProblem(400, "name a URL: ?url=URL")
     match, bare = _match(named, parameter(request, "matchType"))
     spans, domain = _spans(bare, match)
-    most = number(request, "limit", MOST, 1, MOST)
-    after = cursor(request, _CURSOR)
-    asked = {
+    asked: dict[str, Any] = {
         "low": [low for low, _ in spans],
         "high": [high for _, high in spans],
         "domain": domain,
-        "url": after[2] if after else "",
-        "number": int(after[1]) if after else 0,
         "since": since(request, "from"),
         "until": until(request, "to"),
-        "limit": most,
     }
+    if parameter(request, "showNumPages") in ("true", "1"):
+        return await _pages(request, service, asked)
+    most = number(request, "limit", MOST, 1, MOST)
+    statement, asked = await _ordered(request, service, {**asked, "limit": most})
     filters = [_filter(each) for each in request.query_params.getlist("filter")[:10]]
     finds = match != "exact" and not may_read_all(request)
-    rows, hidden = await service.pool.run(partial(_rows, asked=asked, finds=finds))
-    lines = [_line(row) for row in rows if row[-1] not in hidden]
+    rows, hidden = await service.pool.run(partial(_rows, statement=statement, asked=asked, finds=finds))
+    lines = [_line(row) for row in rows if row[8] not in hidden and row[10] not in hidden]
     lines = [line for line in lines if all(fits(line) for fits in filters)]
     if parameter(request, "collapse") == "digest":
         lines = list(_collapsed(lines))
-    last = f"{rows[-1][1]} {rows[-1][0]}" if len(rows) == most else None
+    last = _cursor_after(rows[-1]) if statement == "cdx" and len(rows) == most else None
     return _answer(request, lines, last)
 
 
-def _rows(db: ServiceSession, asked: dict[str, Any], *, finds: bool) -> tuple[list[Row], frozenset[str]]:
-    """The versions, and which of their resources are not to be found by anything but their addresses."""
-    rows = db.rows("cdx", asked)
-    return rows, unlisted(db, (row[-1] for row in rows)) if finds else frozenset()
+async def _ordered(request: Request, service: Service, asked: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The statement for the order that is wanted, and its parameters."""
+    closest, sort = parameter(request, "closest"), parameter(request, "sort")
+    if sort is not None and sort not in _SORTS:
+        raise HttpProblem(400, f"'sort' is one of {', '.join(_SORTS)}")
+    if sort == "closest" and closest is None:
+        raise HttpProblem(400, "'sort=closest' needs 'closest', a time")
+    paged = parameter(request, "page") is not None
+    if closest is None and sort != "reverse" and not paged:
+        after = cursor(request, _CURSOR)
+        at, position, file, url = after.groups() if after else ("0", "0", "", "")
+        return "cdx", {**asked, "at": int(at), "position": int(position), "file": file, "url": url}
+    if parameter(request, "cursor") is not None:
+        raise HttpProblem(400, "'cursor' is for the usual order; use 'page' with 'sort', 'closest' or 'page'")
+    size = _page_size(request)
+    page = number(request, "page", 0, 0, 10**6)
+    if paged and page and page >= await _page_count(service, asked, size):
+        raise HttpProblem(400, f"there is no page {page}; 'showNumPages=true' says how many there are")
+    asked |= {
+        "closest": first_millisecond(closest) if closest is not None and sort != "reverse" else None,
+        "reverse": sort == "reverse",
+        "limit": min(asked["limit"], size) if paged else asked["limit"],
+        "offset": page * size,
+    }
+    return "cdx_sorted", asked
+
+
+async def _pages(request: Request, service: Service, asked: dict[str, Any]) -> Response:
+    """How many pages there are, as other archives say it."""
+    size = _page_size(request)
+    pages = await _page_count(service, asked, size)
+    return json_answer(request, {"pages": pages, "pageSize": size // BLOCK, "blocks": pages * size // BLOCK})
+
+
+async def _page_count(service: Service, asked: dict[str, Any], size: int) -> int:
+    ((count,),) = await service.pool.run(lambda db: db.rows("cdx_count", asked))
+    return -(-int(count) // size)
+
+
+def _page_size(request: Request) -> int:
+    """Lines on a page."""
+    return number(request, "pageSize", MOST // BLOCK, 1, MOST // BLOCK) * BLOCK
+
+
+def _cursor_after(row: Row) -> str:
+    url, at, file, position = row[:4]
+    return f"{at} {position} {file} {url}"
+
+
+def _rows(
+    db: ServiceSession, statement: str, asked: dict[str, Any], *, finds: bool
+) -> tuple[list[Row], frozenset[str]]:
+    """The lines, and which of their resources and captures are found by nothing but their addresses."""
+    rows = db.rows(statement, asked)
+    if not finds:
+        return rows, frozenset()
+    said = usages(db, [row[10] for row in rows if row[8] is None and row[10] is not None])
+    unfound = {capture for capture, terms in said.items() if terms.noindex}
+    return rows, unlisted(db, (row[8] for row in rows if row[8] is not None)) | unfound
 
 
 def _match(named: str, told: str | None) -> tuple[str, str]:
@@ -114,8 +177,7 @@ def _filter(told: str) -> Callable[[CdxLine], bool]:
     """`field:part`, `=field:text`, and `!` before either for the opposite."""
     found = _FILTER.fullmatch(told)
     field = found[3] if found else ""
-    names = {"mime": "mimetype", "status": "statuscode", "url": "original"}
-    field = names.get(field, field)
+    field = _NAMES.get(field, field)
     if found is None or field not in _FIELDS:
         raise HttpProblem(
             400, "a filter is [!][=]FIELD:TEXT, without regular expressions, such as =mimetype:text/csv"
@@ -130,10 +192,17 @@ def _filter(told: str) -> Callable[[CdxLine], bool]:
 
 
 def _line(row: Row) -> CdxLine:
-    url, _, captured_at, digest, size, media_type, _ = row
-    status = "200" if url.startswith("http") else "-"
+    url, captured_at, file, position, length, status, digest, media_type, _, revisit, _ = row
     return CdxLine(
-        surt(url), digits(captured_at), url, media_type or UNKNOWN, status, f"sha256:{digest}", str(size)
+        surt(url),
+        digits(captured_at),
+        url,
+        "warc/revisit" if revisit else media_type or UNKNOWN,
+        "-" if status is None else str(status),
+        f"sha256:{digest}" if digest else "-",
+        str(length),
+        str(position) if file else "",
+        file,
     )
 
 
@@ -149,19 +218,29 @@ def _collapsed(lines: Iterable[CdxLine]) -> Iterator[CdxLine]:
 
 def _answer(request: Request, lines: list[CdxLine], last: str | None) -> Response:
     form = parameter(request, "output") or "text"
+    fields = _wanted_fields(parameter(request, "fl") or parameter(request, "fields"))
     headers = {"X-Cursor": last.encode("ascii", "replace").decode()} if last else {}
     if form == "json":
-        rows = [list(_FIELDS), *(msgspec.structs.astuple(line) for line in lines)]
+        rows = [list(fields), *([getattr(line, field) for field in fields] for line in lines)]
         return json_answer(request, rows, headers=headers)
     if form not in ("text", "cdxj"):
         raise HttpProblem(400, "'output' is one of text, json, cdxj")
-    write = _cdxj if form == "cdxj" else _text
+    write = _cdxj if form == "cdxj" else partial(_text, fields=fields)
     content = b"".join(write(line) for line in lines)
     return Response(content, headers=headers, media_type="text/x-cdxj" if form == "cdxj" else "text/plain")
 
 
-def _text(line: CdxLine) -> bytes:
-    return (" ".join(msgspec.structs.astuple(line)) + "\n").encode()
+def _wanted_fields(told: str | None) -> tuple[str, ...]:
+    if told is None:
+        return _SHOWN
+    fields = tuple(_NAMES.get(field, field) for field in told.split(","))
+    if wrong := next((field for field in fields if field not in _FIELDS), None):
+        raise HttpProblem(400, f"there is no field {wrong[:50]!r}; fields are {', '.join(_FIELDS)}")
+    return fields
+
+
+def _text(line: CdxLine, fields: tuple[str, ...]) -> bytes:
+    return (" ".join(getattr(line, field) or "-" for field in fields) + "\n").encode()
 
 
 def _cdxj(line: CdxLine) -> bytes:
@@ -172,6 +251,7 @@ def _cdxj(line: CdxLine) -> bytes:
         "digest": line.digest,
         "length": line.length,
     }
+    about |= {"offset": line.offset, "filename": line.filename} if line.filename else {}
     return f"{line.urlkey} {line.timestamp} ".encode() + msgspec.json.encode(about) + b"\n"
 
 
@@ -179,7 +259,7 @@ ENDPOINTS = [
     Endpoint(
         path="/cdx",
         handle=query,
-        about="Versions as lines of a capture index",
+        about="Versions and records of WARC files as lines of a capture index",
         parameters=(
             Parameter(
                 "url",
@@ -187,16 +267,30 @@ ENDPOINTS = [
                 required=True,
             ),
             Parameter("matchType", "how it is compared", {"enum": list(_MATCHES)}),
-            Parameter("from", "captured at this time or later"),
-            Parameter("to", "captured at this time or earlier"),
+            Parameter(
+                "from", "captured at this time or later: a year, a day, a second, as precise as you like"
+            ),
+            Parameter("to", "captured at this time or earlier: a year includes all of it"),
+            Parameter(
+                "sort", "the order: by URL and time, newest first, or nearest first", {"enum": list(_SORTS)}
+            ),
+            Parameter("closest", "a time; captures that are nearest to it come first"),
             Parameter("filter", "[!][=]FIELD:TEXT", {"type": "array", "items": {"type": "string"}}),
             Parameter(
                 "collapse", "adjacent lines with the same digest become one line", {"enum": ["digest"]}
             ),
             Parameter("output", "the output format", {"enum": ["text", "json", "cdxj"]}),
             Parameter(
-                "limit", "how many versions are examined", {"type": "integer", "minimum": 1, "maximum": MOST}
+                "limit", "how many captures are examined", {"type": "integer", "minimum": 1, "maximum": MOST}
             ),
+            Parameter("fl", "the fields, separated by commas; offset and filename only if you name them"),
+            Parameter("page", "a page of the captures, from 0", {"type": "integer", "minimum": 0}),
+            Parameter(
+                "pageSize",
+                f"the size of a page, in blocks of {BLOCK} captures",
+                {"type": "integer", "minimum": 1, "maximum": MOST // BLOCK},
+            ),
+            Parameter("showNumPages", "returns only how many pages there are", {"enum": ["true"]}),
             Parameter("cursor", "the X-Cursor header of the previous response"),
         ),
         answers={200: ResponseSpec("Lines", list[list[str]], ("text/plain", "text/x-cdxj"))},

@@ -4,19 +4,28 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
+from functools import partial
 from mimetypes import guess_extension
 from posixpath import basename
 from urllib.parse import unquote, urlsplit
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from tamias.archive.moments import digits
 from tamias.content.formats import suffix_of
+from tamias.model.errors import UrlError
 from tamias.model.resource import Resource, Version
+from tamias.model.url import resolve
+from tamias.model.usage import SHOWING, refusal, verdict
+from tamias.permit.signals import signals_of
+from tamias.serve.http.params import base_of
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.responses import has_already
 from tamias.serve.replay.bodies import IN_MEMORY, pieces
 from tamias.serve.replay.usage import check_owner
+from tamias.serve.replay.warc_replay import WarcVersion, read_body
 from tamias.serve.service import Service
 
 SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
@@ -34,6 +43,8 @@ async def deliver(
     request: Request, service: Service, version: Version, headers: Mapping[str, str] | None = None
 ) -> Response:
     """The bytes of a version, or what the client wants to have of them. Raises `HttpProblem`."""
+    if isinstance(version, WarcVersion):
+        return await _replay(request, service, version, headers or {})
     told = {**_headers(version), **(headers or {})}
     if reason := await service.usages.withheld(version):
         check_owner(request, reason)
@@ -53,6 +64,47 @@ async def deliver(
         whole = b"".join([piece async for piece in source])
         return Response(whole, status, headers=told, media_type=content_type(version))
     return StreamingResponse(await begun(source), status, headers=told, media_type=content_type(version))
+
+
+async def _replay(
+    request: Request, service: Service, version: WarcVersion, headers: Mapping[str, str]
+) -> Response:
+    """The response of a WARC record, with the status that it had."""
+    told = {**_headers(version), **headers, "Content-Type": content_type(version)}
+    body = await service.pool.run(partial(read_body, folder=service.data / "warc", extent=version.extent))
+    try:
+        version = msgspec.structs.replace(version, byte_size=body.size)
+        said = verdict(signals_of(body.head.headers, (), (), url=version.extent.url))
+        known = await service.usages.withheld(version) if version.capture else None
+        if reason := known or refusal(said, SHOWING):
+            check_owner(request, reason)
+            told["Cache-Control"] = FOR_NOBODY
+        status = version.extent.status
+        if location := body.head.header("location"):
+            target = _absolute(location, version.extent.url)
+            told["Location"] = f"{base_of(request)}/memento/{digits(version.captured_at)}/{target}"
+        unchanged = _refusal(request, version, told) if status == 200 else None
+        if unchanged is not None or request.method == "HEAD":
+            body.file.close()
+            told["Content-Length"] = str(version.byte_size)
+            return unchanged or Response(status_code=status, headers=told)
+        part = _range(request, version) if status == 200 else None
+        start, stop = part or (0, version.byte_size)
+        if part is not None:
+            status = 206
+            told["Content-Range"] = f"bytes {start}-{stop - 1}/{version.byte_size}"
+        told["Content-Length"] = str(stop - start)
+    except BaseException:
+        body.file.close()
+        raise
+    return StreamingResponse(body.pieces(start, stop), status, headers=told)
+
+
+def _absolute(location: str, url: str) -> str:
+    try:
+        return resolve(location, url)
+    except UrlError:
+        return url
 
 
 async def begun(source: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -6,37 +6,37 @@ A Memento never varies and a TimeMap is never negotiated by time: only the TimeG
 import re
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.archive.moments import milliseconds
+from tamias.archive.moments import digits, milliseconds
 from tamias.archive.reader.library import NotArchived
-from tamias.model.resource import Resource, Version
+from tamias.model.resource import Version
+from tamias.model.url import fetch_url
 from tamias.serve.http.endpoints import URL, Endpoint, Parameter, ResponseSpec, path_parameter
 from tamias.serve.http.params import base_of, url_behind
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.replay.delivery import deliver, http_date, read_http_date
-from tamias.serve.replay.timemaps import FORMS, PAGE, Memento, TimeMap, digits
+from tamias.serve.replay.timemaps import FORMS, PAGE, Memento, TimeMap
+from tamias.serve.replay.warc_replay import warc_versions
 from tamias.serve.service import Service
 
 _GATE = "/timegate/"
-_MEMENTO = re.compile(r"/memento/([0-9]{14}(?:[0-9]{3})?)/")
+_MEMENTO = re.compile(r"/memento/([0-9]{4}(?:[0-9]{2}){0,5}|[0-9]{17})/")
 _MAP = re.compile(r"/timemap/(link|json|cdxj)/(?:([1-9][0-9]{0,6})/(?=[A-Za-z][A-Za-z0-9+.-]*(?::|%3[Aa])))?")
 
 
 class Travels(msgspec.Struct, frozen=True):
-    """A resource and the addresses of its Mementos, oldest first."""
+    """A URL and the addresses of its Mementos, oldest first: versions, and what stands in WARC files."""
 
-    resource: Resource
-    versions: list[Version]
+    original: str
+    """The address that was archived."""
+    versions: Sequence[Version]
     base: str
-
-    @property
-    def original(self) -> str:
-        """The address that was archived."""
-        return self.resource.url
 
     @property
     def gate(self) -> str:
@@ -114,7 +114,7 @@ async def memento(request: Request, service: Service) -> Response:
     """A version by the time at which it was captured; another time leads to the version that held then."""
     found = _MEMENTO.match(request.scope["raw_path"].decode("latin-1"))
     if found is None:
-        raise HttpProblem(404, "a Memento's time has 14 digits: YYYYMMDDhhmmss")
+        raise HttpProblem(404, "a Memento's time is YYYYMMDDhhmmss, or the beginning of it")
     travels = await _travels(request, service, url_behind(request, found[0]))
     stamps = travels.stamps()
     if found[1] not in stamps:
@@ -156,10 +156,20 @@ async def time_map(request: Request, service: Service) -> Response:
 
 
 async def _travels(request: Request, service: Service, url: str) -> Travels:
-    found = await service.histories.find(url)
-    if not found.versions:
-        raise NotArchived(f"{found.resource.url} has no version yet")
-    return Travels(found.resource, found.versions, base_of(request))
+    try:
+        found = await service.histories.find(url)
+    except NotArchived:
+        found = None
+    original = found.resource.url if found is not None else fetch_url(url)
+    versions: list[Version] = list(found.versions) if found is not None else []
+    known = {(each.captured_at, each.sha256) for each in versions}
+    recorded = await service.pool.run(partial(warc_versions, url=original))
+    versions += [each for each in recorded if (each.captured_at, each.sha256) not in known]
+    if not versions:
+        there = "has no version yet" if found is not None else "is not in the archive"
+        raise NotArchived(f"{original[:200]} {there}")
+    versions.sort(key=lambda each: each.captured_at)
+    return Travels(original, versions, base_of(request))
 
 
 def _moment(stamp: str) -> int:
@@ -184,7 +194,11 @@ ENDPOINTS = [
         handle=memento,
         about="Memento: a version by the time of its capture",
         parameters=(
-            path_parameter("time", "YYYYMMDDhhmmss", {"type": "string", "pattern": "^[0-9]{14}$"}),
+            path_parameter(
+                "time",
+                "YYYYMMDDhhmmss, or the beginning of it",
+                {"type": "string", "pattern": "^[0-9]{4,17}$"},
+            ),
             _URL,
         ),
         answers={

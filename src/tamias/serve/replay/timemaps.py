@@ -1,7 +1,6 @@
 """TimeMaps as text: link format (RFC 6690, RFC 7089), JSON and CDXJ as MemGator writes them. Pure."""
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
@@ -32,15 +31,6 @@ class TimeMap(msgspec.Struct, frozen=True, kw_only=True):
     last: Memento
     before: str | None
     after: str | None
-
-
-def digits(moment: int) -> str:
-    """Milliseconds as the 14 digits of web archives.
-
-    >>> digits(1700000000123)
-    '20231114221320'
-    """
-    return datetime.fromtimestamp(moment // 1000, UTC).strftime("%Y%m%d%H%M%S")
 
 
 def as_link(told: TimeMap) -> bytes:

@@ -22,6 +22,8 @@ from tamias.content.formats import accept_for
 from tamias.database.disk import sync_folder, write_all
 from tamias.model.capture import Body, Capture, Hop, Request, new_capture_id
 from tamias.model.errors import DiskFull, TamiasError
+from tamias.model.url import without_password
+from tamias.model.warc import WarcExtent
 from tamias.sinks.warc.cdxj import CdxjFields, line, timestamp
 from tamias.sinks.warc.warc_records import (
     FIELDS,
@@ -56,15 +58,6 @@ _ABOUT = (
     "Request records say what was sent as far as it is known. Bodies are kept after transfer and content "
     "coding; headers that told of a coding or another length are named X-Archive-Orig-."
 )
-
-
-class WarcExtent(msgspec.Struct, frozen=True):
-    """Where the record of the last answer stands."""
-
-    file: str
-    """The name that the file has when it is complete."""
-    offset: int
-    length: int
 
 
 class SyncedWarc(msgspec.Struct, frozen=True):
@@ -119,20 +112,23 @@ class WarcWriter:
         with _failures_told(folder):
             folder.mkdir(parents=True, exist_ok=True)
 
-    def write(self, capture: Capture, request: Request | None = None) -> WarcExtent | None:
-        """Writes all hops of a capture; None when no server answered. Reads the body once or twice.
+    def write(self, capture: Capture, request: Request | None = None) -> list[WarcExtent]:
+        """Writes all hops of a capture; tells where each stands. Reads the body once or twice.
 
         If it fails, nothing of the capture stays in the file.
         """
         return self._write(capture, self._asked(request, capture.hops), metadata_fields(capture))
 
     def write_answers(self, capture: Capture, told: Fields) -> WarcExtent | None:
-        """The same for a capture whose requests are not known any more; `told` is what is known beside it."""
-        return self._write(capture, repeat(None), told)
+        """The same for a capture whose requests are not known any more; `told` is what is known beside it.
 
-    def _write(self, capture: Capture, asked: Iterator[_Asked | None], told: Fields) -> WarcExtent | None:
+        Tells where the last answer stands.
+        """
+        return next(reversed(self._write(capture, repeat(None), told)), None)
+
+    def _write(self, capture: Capture, asked: Iterator[_Asked | None], told: Fields) -> list[WarcExtent]:
         if not capture.hops:
-            return None
+            return []
         with self._lock, _failures_told(self._folder):
             file = self._current(capture.started_at)
             try:
@@ -206,17 +202,17 @@ class WarcWriter:
 
     def _write_hops(
         self, file: "_WarcFile", capture: Capture, asked: Iterator[_Asked | None], told: Fields
-    ) -> WarcExtent:
-        for hop in capture.hops[:-1]:
-            self._write_hop(file, capture, hop, None, next(asked))
-        extent, answer = self._write_hop(file, capture, capture.hops[-1], capture.body, next(asked))
+    ) -> list[WarcExtent]:
+        extents = [self._write_hop(file, capture, hop, None, next(asked))[0] for hop in capture.hops[:-1]]
+        body = capture.body or capture.error_body
+        extent, answer = self._write_hop(file, capture, capture.hops[-1], body, next(asked))
         fields = [
             ("WARC-Type", "metadata"),
             *_identity(capture.started_at),
             *_about(capture.hops[-1], answer),
         ]
         file.add([*fields, ("Content-Type", FIELDS)], warc_fields(told))
-        return extent
+        return [*extents, extent]
 
     def _write_hop(
         self, file: "_WarcFile", capture: Capture, hop: Hop, body: Body | None, asked: _Asked | None
@@ -224,13 +220,15 @@ class WarcWriter:
         """Where the answer stands, and its record's name."""
         identity = _identity(capture.started_at)
         answer = identity[0][1]
-        extent = self._write_answer(file, identity, hop, body)
+        extent = self._write_answer(file, identity, hop, body, capture.started_at)
         if asked is not None:
             fields = [("WARC-Type", "request"), *_identity(capture.started_at), *_about(hop, answer)]
             file.add([*fields, ("Content-Type", HTTP_REQUEST)], request_block(hop.url, *asked))
         return extent, answer
 
-    def _write_answer(self, file: "_WarcFile", identity: Fields, hop: Hop, body: Body | None) -> WarcExtent:
+    def _write_answer(
+        self, file: "_WarcFile", identity: Fields, hop: Hop, body: Body | None, at: int
+    ) -> WarcExtent:
         digest = f"sha256:{body.sha256 if body else hashlib.sha256().hexdigest()}"
         head = response_head(hop, body.size if body else None)
         earlier = self._payloads.get(digest) if body and body.size else None
@@ -238,11 +236,17 @@ class WarcWriter:
         if hop.status == 304 or earlier:
             fields += [("WARC-Type", "revisit"), *_revisited(earlier)]
             fields += [("WARC-Payload-Digest", digest)] if earlier else []
-            return file.add_answer(fields, head, None, hop, "warc/revisit", digest if earlier else "")
+            return _extent(
+                file.add_answer(fields, head, None, hop, "warc/revisit", digest if earlier else ""),
+                hop,
+                at,
+                body if earlier else None,
+                revisit=True,
+            )
         fields += [("WARC-Type", "response"), ("WARC-Payload-Digest", digest)]
         if is_truncated(hop, body.size if body else None):
             fields.append(("WARC-Truncated", "unspecified"))
-        extent = file.add_answer(fields, head, body, hop, _media_type(hop), digest)
+        extent = _extent(file.add_answer(fields, head, body, hop, _media_type(hop), digest), hop, at, body)
         if body and body.size:
             self._remember(digest, Earlier(identity[0][1], hop.url, identity[1][1]))
         return extent
@@ -300,7 +304,7 @@ class _WarcFile:
 
     def add_answer(
         self, fields: Fields, head: bytes, body: Body | None, hop: Hop, mime: str, digest: str
-    ) -> WarcExtent:
+    ) -> CdxjFields:
         """Writes an answer and notes its line for the index."""
         offset, length = self.add(fields, head, body)
         date = dict(fields)["WARC-Date"]
@@ -314,7 +318,7 @@ class _WarcFile:
             filename=self.name,
         )
         self._unindexed.append(line(entry, timestamp(date)))
-        return WarcExtent(self.name, offset, length)
+        return entry
 
     def sync(self) -> None:
         """First the records, then what the index says of them."""
@@ -342,6 +346,21 @@ class _WarcFile:
     def _write(self, content: bytes) -> None:
         write_all(self._file, content)
         self.length += len(content)
+
+
+def _extent(entry: CdxjFields, hop: Hop, at: int, body: Body | None, *, revisit: bool = False) -> WarcExtent:
+    empty = None if revisit else hashlib.sha256().hexdigest()
+    return WarcExtent(
+        file=entry.filename,
+        position=int(entry.offset),
+        length=int(entry.length),
+        url=without_password(hop.url),
+        captured_at=at,
+        status=hop.status,
+        sha256=body.sha256 if body else empty,
+        revisit=revisit,
+        told_type=hop.header("content-type"),
+    )
 
 
 def _identity(now: int) -> list[tuple[str, str]]:

@@ -13,10 +13,11 @@ from tamias.archive.usage_gate import UsageGate
 from tamias.crawl.verbs.export.holdings import holdings
 from tamias.model.capture import Body, Capture, Hop, Outcome
 from tamias.model.resource import Version
+from tamias.model.warc import WarcExtent
 from tamias.sinks.warc.cdxj import entries, timestamp
 from tamias.sinks.warc.warc_files import WarcPart, warc_parts
 from tamias.sinks.warc.warc_records import Fields, warc_date
-from tamias.sinks.warc.warc_writer import WarcExtent, WarcWriter
+from tamias.sinks.warc.warc_writer import WarcWriter
 
 IN_MEMORY = 8 << 20
 """Larger bodies go by way of a file."""

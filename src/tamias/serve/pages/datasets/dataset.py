@@ -205,7 +205,7 @@ def _same(db: ServiceSession, versions: list[Version]) -> _Same:
 def _rows(
     resource: Resource, versions: list[Version], withheld: Container[str], same: _Same
 ) -> list[VersionRow]:
-    travels = Travels(resource, versions, "")
+    travels = Travels(resource.url, versions, "")
     pairs = list(zip(travels.stamps(), versions, strict=True))[: -MOST_VERSIONS - 1 : -1]
     return [_row(version, travels.address(stamp), withheld, same) for stamp, version in pairs]
 

@@ -126,7 +126,7 @@ def _version(
 
 
 def _memento(resource: Resource, versions: list[Version], place: int) -> str:
-    travels = Travels(resource, versions, "")
+    travels = Travels(resource.url, versions, "")
     return travels.address(travels.stamps()[place])
 
 

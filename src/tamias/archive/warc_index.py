@@ -1,0 +1,36 @@
+"""The index of WARC files in the database: written with the commit of the visits, read to replay them."""
+
+from collections.abc import Sequence
+
+from tamias.database.columns import Texts
+from tamias.database.connect import Cursor, Session
+from tamias.database.row_schema import RowSchema
+from tamias.model.warc import WarcExtent
+
+_ROWS = RowSchema(WarcExtent, "warc_record")
+_SQL = _ROWS.statements("tamias.archive", "warc_index.sql")
+MOST_RECORDS = 100_000
+_COPIES = 10
+
+
+def insert_records(cursor: Cursor, records: Sequence[WarcExtent]) -> None:
+    """Makes records known, inside the transaction of their visits. Does nothing where there are none."""
+    if records:
+        cursor.execute(_SQL["insert_records"].text, _ROWS.parameters(records))
+
+
+def unindexed_files(session: Session, files: Sequence[str]) -> list[str]:
+    """Those of some files that have no row."""
+    return [file for (file,) in session.fetch_all(_SQL["unindexed"], {"file": Texts(files)})]
+
+
+def records_of(session: Session, urls: Sequence[str]) -> list[WarcExtent]:
+    """What was captured of some URLs, oldest first."""
+    rows = session.fetch_all(_SQL["records_of"], {"url": Texts(urls), "limit": MOST_RECORDS})
+    return [_ROWS.decode(row) for row in rows]
+
+
+def records_with(session: Session, sha256: str) -> list[WarcExtent]:
+    """Some records that hold a body."""
+    asked = {"sha256": bytes.fromhex(sha256), "limit": _COPIES}
+    return [_ROWS.decode(row) for row in session.fetch_all(_SQL["records_with"], asked)]

@@ -1,0 +1,107 @@
+"""Responses from WARC files as Mementos: found by the index, read at their places, checked by digests."""
+
+import hashlib
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from tamias.archive.blobs import BlobDamaged, BlobMissing
+from tamias.archive.warc_index import records_of, records_with
+from tamias.content.warc.messages import BadMessage, MessageHead, Payload, read_head
+from tamias.content.warc.records import DamagedRecord, warc_blocks
+from tamias.model.resource import Version
+from tamias.model.warc import WarcExtent
+from tamias.serve.queries.thread_pool import ServiceSession
+from tamias.serve.replay.bodies import IN_MEMORY, PIECE
+from tamias.sinks.warc.warc_files import open_warc
+
+
+class WarcVersion(Version, frozen=True, kw_only=True):
+    """What a WARC file has of a URL, where a version is expected."""
+
+    extent: WarcExtent
+
+
+class WarcBody(msgspec.Struct, frozen=True):
+    """A response that was read and checked; whoever has it closes its file."""
+
+    head: MessageHead
+    file: IO[bytes]
+    size: int
+
+    async def pieces(self, start: int, stop: int) -> AsyncIterator[bytes]:
+        """A part of its body. Small ones are in memory, so nobody waits for a disk."""
+        with closing(self.file):
+            self.file.seek(start)
+            left = stop - start
+            while left and (piece := self.file.read(min(PIECE, left))):
+                left -= len(piece)
+                yield piece
+
+
+def warc_versions(db: ServiceSession, url: str) -> list[WarcVersion]:
+    """What WARC files have of a URL, oldest first."""
+    return [_version(extent) for extent in records_of(db.session, [url])]
+
+
+def read_body(db: ServiceSession, folder: Path, extent: WarcExtent) -> WarcBody:
+    """The response of a record, with the body of another where it refers to one.
+
+    Raises `BlobMissing`, `BlobDamaged`.
+    """
+    if not extent.revisit:
+        return _read(folder, extent, with_body=True)
+    head = _read(folder, extent, with_body=False).head
+    problem: Exception = BlobMissing(f"no record holds the body {extent.sha256}")
+    for original in records_with(db.session, extent.sha256 or ""):
+        try:
+            return msgspec.structs.replace(_read(folder, original, with_body=True), head=head)
+        except (BlobMissing, BlobDamaged) as error:
+            problem = error
+    raise problem
+
+
+def _version(extent: WarcExtent) -> WarcVersion:
+    told = (extent.told_type or "").partition(";")[0].strip().lower()
+    return WarcVersion(
+        resource="",
+        number=0,
+        captured_at=extent.captured_at,
+        sha256=extent.sha256 or "",
+        byte_size=0,  # known when it is read
+        media_type=told or None,
+        told_type=extent.told_type,
+        capture=extent.capture or "",
+        extent=extent,
+    )
+
+
+def _read(folder: Path, extent: WarcExtent, *, with_body: bool) -> WarcBody:
+    wanted = extent.sha256 or ""
+    body: IO[bytes] = tempfile.SpooledTemporaryFile(IN_MEMORY, prefix="tamias-serve-")  # noqa: SIM115 (its reader closes it)
+    digest = hashlib.sha256()
+    try:
+        with open_warc(folder, extent.file) as file:
+            block = next(warc_blocks(file, lambda _offset, _problem: None, extent.position), None)
+            if block is None:
+                raise BlobDamaged(wanted, f"there is no record at byte {extent.position} of {extent.file}")
+            head = read_head(block)
+            for piece in Payload(block, head).pieces() if with_body else ():
+                digest.update(piece)
+                body.write(piece)
+        if with_body and digest.hexdigest() != wanted:
+            raise BlobDamaged(wanted, f"the record at byte {extent.position} of {extent.file} holds another")
+    except FileNotFoundError:
+        body.close()
+        raise BlobMissing(f"the WARC file {extent.file} is not there") from None
+    except (DamagedRecord, BadMessage) as error:
+        body.close()
+        raise BlobDamaged(wanted, f"the record at byte {extent.position} of {extent.file}: {error}") from None
+    except BaseException:
+        body.close()
+        raise
+    return WarcBody(head, body, body.tell())

@@ -1,0 +1,159 @@
+"""What a crawl wrote to WARC files is listed and replayed: the captures and bytes that warcio reads there."""
+
+import hashlib
+import json
+import re
+import socket
+import time
+from datetime import UTC, datetime
+from email.utils import format_datetime
+
+import httpx
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from tamias.crawl.commit.warc_indexing import index_warcs
+from tamias.database.connect import Database
+
+PAGE = b"".join(
+    b'<a href="/%s">x</a>' % name for name in (b"a.ttl", b"same.ttl", b"gone", b"broken", b"moved")
+)
+TURTLE = b"<http://e/s> <http://e/p> 'o' .\n" * 50
+GONE, BROKEN = b"<p>It was here once.</p>", b"<p>Something broke.</p>"
+
+
+@pytest.fixture
+def site_with_errors(site, reply):
+    html = {"Content-Type": "text/html"}
+    site.pages |= {
+        "/": reply(200, PAGE, **html),
+        "/a.ttl": TURTLE,
+        "/same.ttl": TURTLE,
+        "/gone": reply(404, GONE, **html),
+        "/broken": reply(501, BROKEN, **html),
+        "/moved": reply(301, b"moved", Location="/a.ttl"),
+        "/large": reply(404, bytes(3_000_000)),
+        "/robots.txt": reply(404),
+    }
+    return site
+
+
+@pytest.fixture
+def crawled(tamias, site_with_errors):
+    site = site_with_errors
+    run = tamias.crawl("--sink", "warc", "--depth", "1", site.url("/"), site.url("/large"))
+    assert run.returncode == 0, run.stderr
+    return tamias
+
+
+@pytest.fixture
+def serving(crawled):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = crawled.start("serve", "--no-crawl", "--port", str(port))
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            try:
+                if client.get("/healthz").status_code == 200:
+                    break
+            except httpx.HTTPError:
+                time.sleep(0.1)
+        yield client
+    process.terminate()
+    process.wait()
+
+
+def recorded(tamias):
+    """What another reader finds in the WARC files: URL, time, status, body."""
+    found, bodies = [], {}
+    for path in sorted((tamias.data / "warc").glob("*.warc.gz*")):
+        if path.name.endswith(".cdxj"):
+            continue
+        with path.open("rb") as file:
+            for record in ArchiveIterator(file):
+                if record.rec_type not in ("response", "revisit"):
+                    continue
+                url, date = (record.rec_headers.get_header(f"WARC-{name}") for name in ("Target-URI", "Date"))
+                digest = record.rec_headers.get_header("WARC-Payload-Digest")
+                body = record.content_stream().read()
+                bodies.setdefault(digest, body) if record.rec_type == "response" else None
+                found.append(
+                    (url, re.sub(r"\D", "", date)[:14], record.http_headers.get_statuscode(), digest)
+                )
+    return [(url, stamp, status, bodies[digest]) for url, stamp, status, digest in found]
+
+
+def test_every_record_is_listed_and_replayed_with_its_bytes_and_status(crawled, serving, site_with_errors):
+    site, expected = site_with_errors, recorded(crawled)
+    answer = serving.get(
+        "/cdx", params={"url": site.url("/"), "matchType": "prefix", "output": "json"}
+    ).json()
+    listed = {(original, stamp, status, digest) for _, stamp, original, _, status, digest, _ in answer[1:]}
+    assert listed == {
+        (url, stamp, status, f"sha256:{hashlib.sha256(body).hexdigest()}")
+        for url, stamp, status, body in expected
+    }
+    assert {status for _, _, status, _ in expected} == {"200", "301", "404", "501"}
+    for url, stamp, status, body in expected:
+        got = serving.get(f"/memento/{stamp}/{url}")
+        while got.status_code == 302 and got.headers["location"].startswith(str(serving.base_url)):
+            got = serving.get(got.headers["location"])  # to the millisecond
+        assert (got.status_code, got.content) == (int(status), body), url
+        assert got.headers["memento-datetime"]
+    by_url = {url: body for url, _, _, body in expected}
+    assert by_url[site.url("/gone")] == GONE
+    assert by_url[site.url("/broken")] == BROKEN
+    assert by_url[site.url("/large")] == bytes(3_000_000)
+    assert not list((crawled.data / "spool").rglob("body-*"))
+
+
+def test_a_redirect_leads_to_the_memento_of_its_target_and_a_timegate_finds_it(
+    crawled, serving, site_with_errors
+):
+    site = site_with_errors
+    moved = serving.get(f"/timegate/{site.url('/moved')}")
+    assert moved.status_code == 302
+    replayed = serving.get(moved.headers["location"])
+    assert replayed.status_code == 301
+    target = replayed.headers["location"]
+    assert re.search(r"/memento/\d{14}/" + re.escape(site.url("/a.ttl")), target)
+    assert serving.get(target, follow_redirects=True).content == TURTLE
+    mapped = serving.get(f"/timemap/json/{site.url('/a.ttl')}").json()
+    assert len(mapped["mementos"]["list"]) == 2  # by itself, and as the target of the redirect
+    old = {"Accept-Datetime": format_datetime(datetime(2001, 1, 1, tzinfo=UTC), usegmt=True)}
+    assert serving.get(f"/timegate/{site.url('/a.ttl')}", headers=old).status_code == 302
+    part = serving.get(mapped["mementos"]["first"]["uri"], headers={"Range": "bytes=2-9"})
+    assert (part.status_code, part.content) == (206, TURTLE[2:10])
+
+
+def test_a_record_that_was_changed_on_disk_is_not_given_out(crawled, serving, site_with_errors):
+    url = site_with_errors.url("/gone")
+    line = serving.get("/cdx", params={"url": url, "output": "cdxj"}).text
+    place = json.loads(line.split(" ", 2)[2])
+    assert "/" not in place["filename"]
+    path = crawled.data / "warc" / place["filename"]
+    content = bytearray(path.read_bytes())
+    middle = int(place["offset"]) + int(place["length"]) - 12
+    content[middle] ^= 0xFF
+    path.write_bytes(content)
+    stamp = line.split(" ")[1]
+    assert serving.get(f"/memento/{stamp}/{url}", follow_redirects=True).status_code >= 500
+
+
+def test_files_of_an_earlier_version_are_indexed_when_the_service_starts(crawled, serving, site_with_errors):
+    expected = recorded(crawled)
+    serving.close()
+    for process in crawled.started:
+        process.terminate()
+        process.wait()
+    database = Database(crawled.data)
+    session = database.session()
+    session.execute(b"DELETE FROM warc_record")
+    assert index_warcs(session, crawled.data / "warc") >= 1
+    assert index_warcs(session, crawled.data / "warc") == 0
+    rows = session.fetch_all(b"SELECT url, status FROM warc_record")
+    session.close()
+    database.close()
+    assert sorted(rows) == sorted((url, int(status)) for url, _, status, _ in expected)
