@@ -72,7 +72,7 @@ def read_head(block: WarcBlock) -> MessageHead:
     raise BadMessage(f"the HTTP head has more than {MOST_HEADERS} lines")
 
 
-class Payload:
+class MessageBody:
     """The body of a message, decoded while it is read; and whether it is what its digest says."""
 
     def __init__(self, block: WarcBlock, head: MessageHead | None) -> None:

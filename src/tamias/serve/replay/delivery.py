@@ -49,9 +49,9 @@ async def deliver(
     if reason := await service.usages.withheld(version):
         check_owner(request, reason)
         told["Cache-Control"] = FOR_NOBODY
-    refusal = _refusal(request, version, told)
-    if refusal is not None:
-        return refusal
+    unchanged = _refusal(request, version, told)
+    if unchanged is not None:
+        return unchanged
     start, stop = _range(request, version) or (0, version.byte_size)
     status = 200 if stop - start == version.byte_size and _range(request, version) is None else 206
     told["Content-Length"] = str(stop - start)

@@ -11,7 +11,7 @@ import msgspec
 
 from tamias.archive.blobs import BlobDamaged, BlobMissing
 from tamias.archive.warc_index import records_of, records_with
-from tamias.content.warc.messages import BadMessage, MessageHead, Payload, read_head
+from tamias.content.warc.messages import BadMessage, MessageBody, MessageHead, read_head
 from tamias.content.warc.records import DamagedRecord, warc_blocks
 from tamias.model.resource import Version
 from tamias.model.warc import WarcExtent
@@ -90,7 +90,7 @@ def _read(folder: Path, extent: WarcExtent, *, with_body: bool) -> WarcBody:
             if block is None:
                 raise BlobDamaged(wanted, f"there is no record at byte {extent.position} of {extent.file}")
             head = read_head(block)
-            for piece in Payload(block, head).pieces() if with_body else ():
+            for piece in MessageBody(block, head).pieces() if with_body else ():
                 digest.update(piece)
                 body.write(piece)
         if with_body and digest.hexdigest() != wanted:

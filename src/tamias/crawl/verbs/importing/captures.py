@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from tamias.content.warc.messages import BadMessage, MessageHead, Payload, read_head
+from tamias.content.warc.messages import BadMessage, MessageBody, MessageHead, read_head
 from tamias.content.warc.records import DamagedRecord, WarcBlock, warc_blocks
 from tamias.crawl.verbs.importing.inputs import WarcInput
 from tamias.fetch.spool import Spool
@@ -144,7 +144,7 @@ class CaptureReader:
             head = MessageHead(
                 226 if url.startswith("ftp:") else 200, (("Content-Type", told),) if told else ()
             )
-            body, verdict = self._body(Payload(block, None), problems, of_status(200, conditional=True))
+            body, verdict = self._body(MessageBody(block, None), problems, of_status(200, conditional=True))
         else:
             if "http" not in block.fields.get("content-type", "application/http").lower():
                 raise _Skipped("the record holds no HTTP response")
@@ -192,7 +192,7 @@ class CaptureReader:
         verdict = _verdict(head)
         if verdict.outcome is not Outcome.OK or head.status in REDIRECTS:
             return head, None, verdict
-        body, verdict = self._body(Payload(block, head), problems, verdict)
+        body, verdict = self._body(MessageBody(block, head), problems, verdict)
         return head, body, verdict
 
     def _revisited(
@@ -211,12 +211,14 @@ class CaptureReader:
                     if original.fields.get("warc-type", "").lower() == "response"
                     else MessageHead(200, ())
                 )
-                body, verdict = self._body(Payload(original, told), problems, _verdict(head or told))
+                body, verdict = self._body(MessageBody(original, told), problems, _verdict(head or told))
                 # What is said of codings is about the body as it stands there.
                 return head or told, body, verdict
         raise _Skipped("the record that it refers to cannot be read")
 
-    def _body(self, payload: Payload, problems: list[str], verdict: Verdict) -> tuple[Body | None, Verdict]:
+    def _body(
+        self, payload: MessageBody, problems: list[str], verdict: Verdict
+    ) -> tuple[Body | None, Verdict]:
         """The body; None with another verdict where it is too large or cannot be decoded."""
         spool = Spool(self._limits.spool, self._limits.memory_bytes)
         size = 0
