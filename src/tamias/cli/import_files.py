@@ -59,7 +59,9 @@ def _tell(place: CommonOptions, done: "ImportResult") -> None:
     say(f"versions   {done.versions:,} new")
     if done.excluded:
         say(f"excluded   {done.excluded:,} by filters or block lists")
-    say(f"bytes      {done.bytes:,} of bodies in {done.seconds:.1f} s")
+    rate = done.file_bytes / 1e6 / max(done.seconds, 0.001)
+    say(f"bytes      {done.bytes:,} of bodies, {done.file_bytes:,} of files")
+    say(f"seconds    {done.seconds:.1f} ({rate:.1f} MB/s of files)")
     if done.problems:
         say(f"problems   {done.problems:,}")
     for each in done.told[:SHOWN]:

@@ -74,6 +74,8 @@ class ImportResult(msgspec.Struct, kw_only=True):
     outcomes: dict[str, int] = msgspec.field(default_factory=dict)
     bytes: int = 0
     """Of the bodies, as they were decoded."""
+    file_bytes: int = 0
+    """Of the files."""
     seconds: float = 0.0
     problems: int = 0
     told: list[ImportProblem] = msgspec.field(default_factory=list)
@@ -174,6 +176,7 @@ class CaptureImporter:
         for source in inputs:
             await self._import(source, reader)
             self.result.files += 1
+            self.result.file_bytes += source.size
             self.result.seconds = time.monotonic() - begun
 
     def _tell_file(self, problem: str) -> None:

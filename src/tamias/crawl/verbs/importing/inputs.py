@@ -30,6 +30,8 @@ class WarcInput(msgspec.Struct, frozen=True, eq=False):
     """It can be sought in; whoever opens it closes it."""
     offsets: Callable[[], Iterator[int]] | None = None
     """Where the wanted records begin; None means all of it."""
+    size: int = 0
+    """In bytes, where all of it is read."""
 
 
 def warc_inputs(path: Path, report: Problem) -> Iterator[WarcInput]:
@@ -51,18 +53,23 @@ def warc_inputs(path: Path, report: Problem) -> Iterator[WarcInput]:
 
 
 def _file(path: Path, name: str, offsets: Callable[[], Iterator[int]] | None = None) -> WarcInput:
-    return WarcInput(name, lambda: path.open("rb"), offsets)
+    return WarcInput(name, lambda: path.open("rb"), offsets, 0 if offsets else path.stat().st_size)
 
 
 def _in_wacz(path: Path, report: Problem) -> Iterator[WarcInput]:
     try:
         with zipfile.ZipFile(path) as package:
-            names = [each for each in package.namelist() if _WARC.search(each)]
+            members = [each for each in package.infolist() if _WARC.search(each.filename)]
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         report(f"{path.name} is no WACZ that can be read: {error}")
         return
-    for name in names:
-        yield WarcInput(f"{path.name}/{name}", lambda name=name: _member(path, name))  # type: ignore[misc]
+    for each in members:
+        name = each.filename
+        yield WarcInput(
+            f"{path.name}/{name}",
+            lambda name=name: _member(path, name),  # type: ignore[misc]
+            size=each.compress_size,
+        )
 
 
 def _member(path: Path, name: str) -> BinaryIO:
