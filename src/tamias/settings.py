@@ -56,6 +56,9 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True):
             "disk space"
         ),
     ] = 600.0
+    requisites: Annotated[bool, _about("also fetch what pages need to be shown: images, styles, scripts")] = (
+        False
+    )
     continuous: Annotated[bool, _about("go on: visit every URL again when it is due")] = False
     budget: Annotated[float | None, _about("visits a day of a continuous crawl; default: no limit")] = None
     new_share: Annotated[

@@ -33,6 +33,7 @@ FLAGS = {
         "max_time",
         "max_wait",
         "workers",
+        "requisites",
         "continuous",
         "budget",
         "new_share",
@@ -93,6 +94,9 @@ FLAGS = {
 @click.option("--forbid", multiple=True, metavar="TAG", help="Skip URLs that have this tag.")
 @click.option(
     "--recrawl", is_flag=True, help="Revisit watched resources that are due; URLs you name are visited now."
+)
+@click.option(
+    "--requisites", is_flag=True, help="Also fetch what pages need to be shown: images, styles, scripts."
 )
 @click.option(
     "--continuous/--no-continuous",

@@ -163,7 +163,7 @@ BUILT_IN: Final = (
     Format(media_type="application/avro", signatures=(b"Obj\x01",)),
     # Text
     Format(media_type=PLAIN, endings=("txt",)),
-    Format(media_type="text/css", endings=("css",)),
+    Format(media_type="text/css", endings=("css",), analyser="tamias.analyse.html.requisites:StyleAnalyser"),
     Format(media_type="text/javascript", aliases=("application/javascript",), endings=("js",)),
     Format(media_type="application/sparql-query", endings=("rq",), form=Form.TEXT),
     Format(media_type="application/sql", form=Form.TEXT),

@@ -20,6 +20,9 @@ ROBOTS = "robots"
 REFRESH = "refresh"
 """Not a kind of address: what a page sends its readers on to, as deep as the page itself."""
 
+REQUISITE = "requisite"
+"""Not a kind of address: what a page needs to be shown, as deep as the page itself. Also the tag of it."""
+
 DUMP = "dump"
 """A part of a dataset that a site offers as a whole."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from selectolax.lexbor import LexborHTMLParser
 
 from tamias.analyse.html.anchors import anchored, links_with_words
+from tamias.analyse.html.requisites import requisites
 from tamias.analyse.jsonld.contexts import Contexts
 from tamias.analyse.limits import AnalyseLimits, RefusedError
 from tamias.analyse.markup.extraction import extracted
@@ -132,9 +133,14 @@ class HtmlAnalyser:
         contexts: Contexts | None = None,
         *,
         anchors: bool = False,
+        requisites: bool = False,
     ) -> None:
-        """`contexts` gives the remote JSON-LD contexts at hand; with `anchors`, links have their words."""
+        """`contexts` gives the remote JSON-LD contexts at hand; with `anchors`, links have their words.
+
+        With `requisites`, what pages need to be shown is found, too.
+        """
         self._anchors = anchors
+        self._requisites = requisites
         self._limits = limits or AnalyseLimits()
         self._rules = rules
         self._contexts = contexts
@@ -182,6 +188,8 @@ class HtmlAnalyser:
             return
         if (target := _refresh(parsed)) is not None:
             yield Links([target], page.base, REFRESH)
+        if self._requisites:
+            yield requisites(parsed, page.base)
         with_words = anchored(parsed) if self._anchors else {}
         for links in _links(parsed, page.base):
             yield links_with_words(links, with_words) if with_words else links

@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from tamias.database.connect import Database
 
 KEPT = (
-    *("crawl__preset", "crawl__depth", "crawl__continuous", "crawl__budget", "crawl__new_share"),
+    *(
+        "crawl__preset",
+        "crawl__depth",
+        "crawl__requisites",
+        "crawl__continuous",
+        "crawl__budget",
+        "crawl__new_share",
+    ),
     *("fetch__delay", "fetch__contact", "fetch__resolve", "filters__", "permit__"),
 )
 """Flags that are the crawl's own: they hold for later runs until others are given; the rest is this run's."""

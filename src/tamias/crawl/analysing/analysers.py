@@ -38,6 +38,7 @@ class Analysers(Mapping[str, Analyser]):
             "rules": partial(list, rule_books(settings)),
             "contexts": lambda: contexts,
             "anchors": lambda: settings.strategy.links,
+            "requisites": lambda: settings.crawl.requisites,
         }
         self._of_table = {name: row.analyser for name, row in FORMATS.items() if row.analyser}
         self._by_target: dict[str, Analyser] = {}
@@ -70,7 +71,7 @@ class Analysers(Mapping[str, Analyser]):
         return self._made.setdefault(media_type, self._by_target[target])
 
     def _make(self, part: Any) -> Analyser:
-        """Gives a part what its constructor asks for by name: `limits`, `rules`, `contexts`, `anchors`."""
+        """Gives a part what its constructor asks for by name: `limits`, `rules`, `contexts` and the like."""
         asked = signature(part).parameters
         made: Analyser = part(**{name: make() for name, make in self._offered.items() if name in asked})
         return made

@@ -25,7 +25,7 @@ from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Capture
 from tamias.model.finding import Worded
 from tamias.model.item import TRUSTED
-from tamias.model.kind import PROBE, REFRESH, SITEMAP, kind_of
+from tamias.model.kind import PROBE, REFRESH, REQUISITE, SITEMAP, kind_of
 from tamias.model.lease import Task
 from tamias.seeds.well_known import kind_there
 
@@ -189,6 +189,10 @@ def slices(reference: Reference) -> Iterator[Reference]:
 def _reference(found: Sequence[str], base: str, kind: str | None, task: Task) -> Reference:
     """Links lead one step deeper; but the sitemaps of an index are the same sitemap in parts."""
     listed = _is_sitemap(task)
+    if kind == REQUISITE:
+        return _requisites(found, base, task)
+    if REQUISITE in task.tags:  # it is fetched for a page, not to go on from it
+        return Reference((), base, task.depth, task.crawl)
     if kind == REFRESH:
         return Reference(found if task.crawl != WATCH else (), base, task.depth, task.crawl)
     if kind == SITEMAP:
@@ -198,6 +202,15 @@ def _reference(found: Sequence[str], base: str, kind: str | None, task: Task) ->
     # What a resource links to is not under watch; what a sitemap lists is, if a user named the sitemap.
     watched = listed and TRUSTED in task.tags
     return Reference(found if watched else (), base, task.depth, task.crawl, kind, listed=listed)
+
+
+def _requisites(found: Sequence[str], base: str, task: Task) -> Reference:
+    """As deep as the page; what they need themselves, such as the images of a style sheet, a few steps on."""
+    steps = len([tag for tag in task.tags if tag.startswith(REQUISITE)])
+    if task.crawl == WATCH or steps >= MOST_NESTED:
+        return Reference((), base, task.depth, task.crawl)
+    tags = (REQUISITE, *(f"{REQUISITE}-{step}" for step in range(2, steps + 2)))
+    return Reference(found, base, task.depth, task.crawl, None, tags)
 
 
 def _is_sitemap(task: Task) -> bool:

@@ -25,7 +25,7 @@ from tamias.crawl.visit.sitemaps import SitemapDiscovery
 from tamias.crawl.visit.usage import UsageSignals
 from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.cut import TRAP
-from tamias.model.kind import CONTEXT, PROBE, ROBOTS, format_in, kind_of
+from tamias.model.kind import CONTEXT, PROBE, REQUISITE, ROBOTS, format_in, kind_of
 from tamias.model.lease import Task, Unreachable
 from tamias.model.warc import WarcExtent
 from tamias.permit.traps import Traps
@@ -291,7 +291,7 @@ def nothing_there(capture: Capture) -> Capture:
 
 
 def _request(task: Task, kind: str | None, *, keeps_errors: bool = False) -> Request:
-    accept = ACCEPT_CONTEXT if kind == CONTEXT else None
+    accept = ACCEPT_CONTEXT if kind == CONTEXT else "*/*" if REQUISITE in task.tags else None
     expected = media_type_of(format_in(task.tags))
     if task.reopened:
         return Request(url=task.url, accept=accept, expected=expected, keeps_errors=keeps_errors)
