@@ -108,6 +108,12 @@ def find_segment(session: Session, segment: int) -> StoredFile | None:
     return next(iter(_found(session, "by_segment", segment=segment)), None)
 
 
+def find_warc(session: Session, name: str) -> StoredFile:
+    """A WARC file by its name; one of an earlier version has no row, and is in the data directory."""
+    found = next(iter(_found(session, "by_name", name=name)), None)
+    return found or StoredFile(file=UUID(int=0), kind="warc", name=name)
+
+
 def files_of(session: Session, kind: FileKind) -> list[StoredFile]:
     """All files of a kind that hold something, in the order of their names."""
     return _found(session, "of_kind", kind=kind)

@@ -32,6 +32,10 @@ UPDATE stored_file SET sealed = true WHERE stored_file.file = %(file)b::uuid
 -- The file that rows of captures call by a number.
 SELECT {columns} FROM stored_file WHERE stored_file.segment = %(segment)b::int8
 
+-- name: by_name
+-- A file by its name.
+SELECT {columns} FROM stored_file WHERE stored_file.name = %(name)b::text
+
 -- name: of_kind
 -- All files of a kind that hold something, in the order of their names.
 SELECT {columns} FROM stored_file WHERE stored_file.kind = %(kind)b::text AND stored_file.committed > 0

@@ -12,6 +12,7 @@ import subprocess
 import time
 import zipfile
 from contextlib import closing
+from datetime import timedelta
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
@@ -19,7 +20,6 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from tamias import Archive
-from tamias.archive.moments import rfc3339
 from tamias.crawl.verbs.importing.importer import import_captures
 from tamias.database.connect import Database
 from tamias.settings import Settings
@@ -96,7 +96,7 @@ def history(tamias, url=URL):
     """Number, day and body of every version."""
     with Archive(tamias.data) as archive:
         return [
-            (each.number, rfc3339(each.captured_at)[:10], archive.get(url, version=each.number).bytes())
+            (each.number, each.captured_at.isoformat()[:10], archive.get(url, version=each.number).bytes())
             for each in archive.versions(url)
         ]
 
@@ -205,7 +205,7 @@ def _middle(tamias, url):
     """A time between the first and the second visit."""
     with Archive(tamias.data) as archive:
         first = archive.versions(url)[0].captured_at
-    return rfc3339(first + 1000)
+    return f"{first + timedelta(seconds=1):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def test_coded_bodies_are_decoded_and_those_that_only_say_so_are_taken_as_they_are(tamias, tmp_path):

@@ -37,8 +37,6 @@ from tamias.model.item import NEVER
 from tamias.model.kind import AUXILIARY, kind_of
 from tamias.model.lease import Done, Return
 from tamias.model.log_lines import log_fields, loggable
-
-
 from tamias.model.warc import WarcExtent
 from tamias.sinks.outbox import enqueue, enqueue_metadata
 

@@ -71,7 +71,7 @@ async def _replay(
 ) -> Response:
     """The response of a WARC record, with the status that it had."""
     told = {**_headers(version), **headers, "Content-Type": content_type(version)}
-    body = await service.pool.run(partial(read_body, folder=service.data / "warc", extent=version.extent))
+    body = await service.pool.run(partial(read_body, data=service.data, extent=version.extent))
     try:
         version = msgspec.structs.replace(version, byte_size=body.size)
         said = verdict(signals_of(body.head.headers, (), (), url=version.extent.url))

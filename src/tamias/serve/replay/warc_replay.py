@@ -10,6 +10,8 @@ from typing import IO
 import msgspec
 
 from tamias.archive.blobs import BlobDamaged, BlobMissing
+from tamias.archive.file_store import FileStore, file_store
+from tamias.archive.stored_files import find_warc
 from tamias.archive.warc_index import records_of, records_with
 from tamias.content.warc.messages import BadMessage, MessageBody, MessageHead, read_head
 from tamias.content.warc.records import DamagedRecord, warc_blocks
@@ -17,7 +19,6 @@ from tamias.model.resource import Version
 from tamias.model.warc import WarcExtent
 from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.replay.bodies import IN_MEMORY, PIECE
-from tamias.sinks.warc.warc_files import open_warc
 
 
 class WarcVersion(Version, frozen=True, kw_only=True):
@@ -48,18 +49,24 @@ def warc_versions(db: ServiceSession, url: str) -> list[WarcVersion]:
     return [_version(extent) for extent in records_of(db.session, [url])]
 
 
-def read_body(db: ServiceSession, folder: Path, extent: WarcExtent) -> WarcBody:
+def read_body(db: ServiceSession, data: Path, extent: WarcExtent) -> WarcBody:
     """The response of a record, with the body of another where it refers to one.
 
     Raises `BlobMissing`, `BlobDamaged`.
     """
+    with closing(file_store(db.session, data)) as store:
+        return _replayed(db, store, extent)
+
+
+def _replayed(db: ServiceSession, store: FileStore, extent: WarcExtent) -> WarcBody:
     if not extent.revisit:
-        return _read(folder, extent, with_body=True)
-    head = _read(folder, extent, with_body=False).head
+        return _read(db, store, extent, with_body=True)
+    refers = _read(db, store, extent, with_body=False)
+    refers.file.close()
     problem: Exception = BlobMissing(f"no record holds the body {extent.sha256}")
     for original in records_with(db.session, extent.sha256 or ""):
         try:
-            return msgspec.structs.replace(_read(folder, original, with_body=True), head=head)
+            return msgspec.structs.replace(_read(db, store, original, with_body=True), head=refers.head)
         except (BlobMissing, BlobDamaged) as error:
             problem = error
     raise problem
@@ -80,12 +87,12 @@ def _version(extent: WarcExtent) -> WarcVersion:
     )
 
 
-def _read(folder: Path, extent: WarcExtent, *, with_body: bool) -> WarcBody:
+def _read(db: ServiceSession, store: FileStore, extent: WarcExtent, *, with_body: bool) -> WarcBody:
     wanted = extent.sha256 or ""
     body: IO[bytes] = tempfile.SpooledTemporaryFile(IN_MEMORY, prefix="tamias-serve-")  # noqa: SIM115 (its reader closes it)
     digest = hashlib.sha256()
     try:
-        with open_warc(folder, extent.file) as file:
+        with store.open(find_warc(db.session, extent.file)) as file:
             block = next(warc_blocks(file, lambda _offset, _problem: None, extent.position), None)
             if block is None:
                 raise BlobDamaged(wanted, f"there is no record at byte {extent.position} of {extent.file}")

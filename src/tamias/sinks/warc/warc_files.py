@@ -52,19 +52,6 @@ def warc_parts(folder: Path) -> list[WarcPart]:
     return [WarcPart(path, path.name.removesuffix(OPEN), _sound_length(path)) for path in paths]
 
 
-def open_warc(folder: Path, name: str) -> BinaryIO:
-    """A file by its name, also while it is being written. Raises `FileNotFoundError`."""
-    if name != Path(name).name:
-        raise FileNotFoundError(name)
-    try:
-        return (folder / name).open("rb")
-    except FileNotFoundError:
-        try:
-            return (folder / (name + OPEN)).open("rb")
-        except FileNotFoundError:
-            return (folder / name).open("rb")  # it was completed meanwhile
-
-
 def export_warc(folder: Path, out: BinaryIO, more: Iterable[WarcPart] = ()) -> int:
     """Writes all records of a folder one after the other, as one WARC file; returns how many files they were.
 

@@ -13,8 +13,9 @@ from pathlib import Path
 import msgspec
 
 from tamias.archive.blobs import BlobWriter, Prepared, insert_blobs
-from tamias.archive.blobs.store import choose_store, packs_of
-from tamias.archive.captures import Attempt, Durable, commit_segments, insert_captures, known_captures
+from tamias.archive.blobs.store import packs_of
+from tamias.archive.captures import Attempt, insert_captures, known_captures
+from tamias.archive.stored_files import StoredFile, commit_files
 from tamias.archive.versions.fingerprints import fingerprint_of
 from tamias.archive.versions.merging import LateVersions, VisitedUrl, merge_late
 from tamias.archive.versions.resources import NewVersion, put_resources, read_watched
@@ -143,7 +144,6 @@ class CaptureImporter:
         self._queues = make_crawl(session, crawl)
         self._crawls = tuple(sorted({CRAWL, WATCH, self._queues.crawl}))
         self._buckets = self._store.context.frontier.buckets
-        choose_store(session, settings.archive.store)
         self._packs = packs_of(session, data, settings.archive.patience)
         self._writer = BlobWriter(self._packs, session)
         self._contexts = ContextCache()
@@ -303,6 +303,7 @@ class CaptureImporter:
     def _commit(self, new: list[_Imported]) -> None:
         """Bytes first, then one transaction; for the database's thread."""
         late = self._versions(new)
+        self._store.quads.reserve()
         durable = self._store.quads.sync()
         self._writer.sync()
         session = self._store.thread.session
@@ -328,14 +329,14 @@ class CaptureImporter:
         cursor: Cursor,
         new: list[_Imported],
         late: list[LateVersions],
-        durable: Sequence[Durable],
+        durable: Sequence[StoredFile],
         sinks: Sequence[int],
     ) -> tuple[int, int]:
         attempts = [each.attempt for each in new]
         changed = insert_captures(cursor, attempts)
         enqueue(cursor, [(lease.bucket, record) for lease, _, record in changed], sinks)
         enqueue_metadata(cursor, [(lease.bucket, record) for lease, _, record in attempts], sinks)
-        commit_segments(cursor, durable)
+        commit_files(cursor, durable)
         insert_blobs(cursor, [each.prepared for each in new if each.prepared is not None])
         if self._archive:
             resources = {each.resource: each for each in new if each.body is not None}
