@@ -206,10 +206,10 @@ def _reference(found: Sequence[str], base: str, kind: str | None, task: Task) ->
 
 def _requisites(found: Sequence[str], base: str, task: Task) -> Reference:
     """As deep as the page; what they need themselves, such as the images of a style sheet, a few steps on."""
-    steps = len([tag for tag in task.tags if tag.startswith(REQUISITE)])
-    if task.crawl == WATCH or steps >= MOST_NESTED:
+    nested = len([tag for tag in task.tags if tag.startswith(REQUISITE)])
+    if task.crawl == WATCH or nested >= MOST_NESTED:
         return Reference((), base, task.depth, task.crawl)
-    tags = (REQUISITE, *(f"{REQUISITE}-{step}" for step in range(2, steps + 2)))
+    tags = (REQUISITE, *(f"{REQUISITE}-{number}" for number in range(2, nested + 2)))
     return Reference(found, base, task.depth, task.crawl, None, tags)
 
 
