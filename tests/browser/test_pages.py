@@ -19,6 +19,9 @@ def places(made):
     """The address of every page, by name."""
     return {
         "overview": "/",
+        "datasets": "/datasets",
+        "failing datasets": "/datasets?state=failing",
+        "no datasets": "/datasets?state=stopped",
         "search": "/search?q=nutwood",
         "nothing found": "/search?q=xylophone",
         "dataset": f"/dataset/{made.air}",
@@ -51,7 +54,8 @@ def places(made):
     }
 
 
-NAMES = ["overview", "search", "nothing found", "dataset", "graph dataset", "hostile dataset",
+NAMES = ["overview", "datasets", "failing datasets", "no datasets",
+         "search", "nothing found", "dataset", "graph dataset", "hostile dataset",
          "hidden dataset", "difference", "difference of graphs", "preview", "version",
          "version of a graph", "hidden version", "hosts", "host", "broken host",
          "portals", "portal", "snapshots", "snapshot",
@@ -175,6 +179,28 @@ def test_the_overview_stays_as_it_is_when_it_is_told_so(page):
     page.evaluate("htmx.trigger('#live', 'news')")
     page.wait_for_timeout(300)
     assert asked == []
+
+
+def test_a_failing_dataset_is_never_green(page, made):
+    page.goto("/datasets?state=failing")
+    assert page.locator("tbody th a").all_inner_texts() == ["Old register: file"]
+    for path in ("/datasets", f"/portal?url={quote(made.portal, safe='')}", f"/host/{made.hosts[3]}"):
+        page.goto(path)
+        row = page.locator("tr", has_text="Old register").filter(has=page.locator(".state"))
+        assert row.locator(".state").first.inner_text() == "failing"
+
+
+@pytest.mark.usefixtures("libraries")
+def test_the_answer_to_a_query_is_whole(page):
+    page.goto("/query")
+    page.locator(".yasqe_queryButton").click()
+    page.locator(".yasr_results td").first.wait_for(timeout=20_000)
+    names = page.locator(".yasr_results tbody td:nth-child(2)").all_inner_texts()
+    assert names
+    assert all("/dataset/" in each for each in names)
+    # Nothing is beyond the edge of a usual screen.
+    wide, seen = page.locator(".yasgui-place").evaluate("(at) => [at.scrollWidth, at.clientWidth]")
+    assert wide <= seen
 
 
 @pytest.mark.usefixtures("libraries")

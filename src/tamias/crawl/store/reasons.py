@@ -67,6 +67,7 @@ _ADVICE = (
     (r"\bblock ?list\b", "on a block list", "see filters.blocklists in tamias.toml"),
     (r"\btrap: .* (max_\w+) \d+", r"limit filters.\1", r"raise filters.\1 in tamias.toml"),
     (r"\bno fetcher for (\w+)", r"no fetcher for \1 addresses", ""),
+    (r"\bconnection refused by", "connection refused", "check the port, and whether the server runs"),
     (r"\bname does not resolve", "name does not resolve", "check the spelling of the host"),
     (r"\bTLS certificate\b.*? refused", "TLS certificate refused", ""),
     (r"\b(4(?:01|03|07) [A-Z]\w+)", r"\1", "the server wants a login or does not want crawlers"),
@@ -77,6 +78,7 @@ _PATTERNS = tuple((re.compile(pattern), kind, advice) for pattern, kind, advice 
 _DETAILS = re.compile(
     r"\b\w+://\S+|'[^']*'|\"[^\"]*\"|\b[\w-]+(?:\.[\w-]+)+(?::\d+)?|\[[0-9a-f:.]+\]|\d[\d.,:]*"
 )
+_SINCE = re.compile(r"\bunreachable since [\d: -]+ UTC \(\d+ tr(?:y|ies)\): ")
 _LONGEST_KIND = 80
 _LONGEST_REASON = 1000
 """Characters that are looked at: servers write parts of it, and some patterns go back over what they read."""
@@ -97,8 +99,10 @@ def kind_of_reason(reason: str) -> tuple[str, str]:
     ('503 Service Unavailable', '403 Forbidden')
     >>> kind_of_reason("connection to 10.2.3.4:80 failed: curl error 56")[0]
     'connection to … failed: curl error …'
+    >>> kind_of_reason("unreachable since 2026-11-16 23:49:30 UTC (4 tries): connection refused by ::1")
+    ('connection refused', 'check the port, and whether the server runs')
     """
-    reason = reason[:_LONGEST_REASON]
+    reason = _SINCE.sub("", reason[:_LONGEST_REASON])
     for pattern, kind, advice in _PATTERNS:
         if found := pattern.search(reason):
             return found.expand(kind), found.expand(advice)

@@ -4,7 +4,7 @@
 -- Resources that have all of some words, or words that begin so, those that changed last first; and which of
 -- their columns have one of the words.
 SELECT hit.resource, hit.url, hit.host, hit.title, hit.state, hit.media_type, hit.versions, hit.captured_at,
-       named.columns
+       hit.trouble, named.columns
 FROM (SELECT resource.*
       FROM (SELECT findable.resource FROM findable WHERE findable.words @@ %(every)b::text::tsquery
             LIMIT %(most)b::int4) AS found
@@ -199,11 +199,18 @@ WHERE portal.url = %(url)b::text
 -- name: portal_resources
 -- The resources that a portal names, after a given one.
 SELECT resource.resource, resource.url, resource.host, resource.title, resource.state, resource.media_type,
-       resource.versions, resource.captured_at
+       resource.versions, resource.captured_at, resource.trouble
 FROM (SELECT DISTINCT source.resource FROM source
       WHERE source.portal = %(url)b::text AND source.resource > %(after)b::text
       ORDER BY source.resource LIMIT %(limit)b::int4) AS named
 JOIN resource ON resource.resource = named.resource ORDER BY resource.resource
+
+-- name: host_resources
+-- The resources of a host, after a given one.
+SELECT resource.resource, resource.url, resource.host, resource.title, resource.state, resource.media_type,
+       resource.versions, resource.captured_at, resource.trouble
+FROM resource WHERE resource.host = %(host)b::text AND resource.resource > %(after)b::text
+ORDER BY resource.resource LIMIT %(limit)b::int4
 
 -- name: portal_hosts
 -- Where the files of a portal are, and in what state, of so many at most.

@@ -36,8 +36,15 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     versions: int
     captured_at: str | None
     """Of its current version."""
+    trouble: str | None = None
+    """Why the latest visit brought nothing, if so."""
     columns: tuple[str, ...] = ()
     """Those that have one of the words."""
+
+    @property
+    def shown_state(self) -> str:
+        """A dataset whose visits fail is not just active."""
+        return "failing" if self.trouble and self.state == "active" else self.state
 
 
 class Search(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +102,7 @@ def query(words: list[str], sign: str) -> str:
 
 def hit(row: tuple[Any, ...]) -> Hit:
     """A row of a statement that gives resources, with or without columns."""
-    identifier, url, host, title, state, media_type, versions, captured_at, *columns = row
+    identifier, url, host, title, state, media_type, versions, captured_at, trouble, *columns = row
     return Hit(
         id=identifier,
         url=url,
@@ -105,6 +112,7 @@ def hit(row: tuple[Any, ...]) -> Hit:
         media_type=media_type,
         versions=versions,
         captured_at=None if captured_at is None else rfc3339(captured_at),
+        trouble=trouble,
         columns=tuple(columns[0]) if columns else (),
     )
 

@@ -7,10 +7,8 @@ from starlette.requests import Request
 
 from tamias.archive.moments import rfc3339
 from tamias.archive.reader.library import NotArchived
-from tamias.archive.versions.resources import page_of_resources
 from tamias.crawl.plan.admit import queue_key
 from tamias.model.capture import Outcome
-from tamias.model.resource import Resource
 from tamias.permit.robots import Rules
 from tamias.serve.api.datasets import ID_CURSOR
 from tamias.serve.http.params import cursor
@@ -19,7 +17,7 @@ from tamias.serve.pages.html.page import HtmlPage
 from tamias.serve.pages.html.tables import CsvTable, table_of
 from tamias.serve.pages.overview import Latest, latest
 from tamias.serve.pages.queries import place_of_host, rows
-from tamias.serve.pages.search import COLUMNS, Hit
+from tamias.serve.pages.search import COLUMNS, Hit, hit
 from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
@@ -90,32 +88,19 @@ async def host(request: Request, service: Service) -> HostView:
 
 
 def _host(db: ServiceSession, name: str, after: str) -> HostView:
-    found = page_of_resources(db.session, after, MOST_RESOURCES, host=name)
+    found = [hit(row) for row in rows(db, "host_resources", host=name, after=after, limit=MOST_RESOURCES)]
     politeness = _politeness(db, name)
     if not found and politeness is None:
         raise NotArchived(f"nothing of the host {name} is in the archive")
     return HostView(
         host=name,
-        resources=[_hit(each, name) for each in found],
+        resources=found,
         next=found[-1].id if len(found) == MOST_RESOURCES else None,
         changes=[latest(row) for row in rows(db, "host_changes", host=name, limit=MOST_CHANGES)],
         politeness=politeness,
         robots=_robots(db, name),
         outcomes=_outcomes(db, name),
         failures=_failures(db, name),
-    )
-
-
-def _hit(resource: Resource, name: str) -> Hit:
-    return Hit(
-        id=resource.id,
-        url=resource.url,
-        host=name,
-        title=resource.title,
-        state=resource.state,
-        media_type=resource.media_type,
-        versions=resource.versions,
-        captured_at=None,
     )
 
 

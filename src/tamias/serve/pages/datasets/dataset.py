@@ -86,6 +86,7 @@ class DatasetView(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[Source, ...]
     change_rate: float | None
     next_visit: str | None
+    is_due: bool
     reason: str
     """Why it is visited then."""
     last_visit: str | None
@@ -159,6 +160,7 @@ def _dataset(db: ServiceSession, resource: Resource, *, owner: bool) -> DatasetV
         sources=resource.sources,
         change_rate=resource.change_rate,
         next_visit=_moment(resource.next_visit),
+        is_due=resource.next_visit is not None and resource.next_visit <= db.session.now(),
         reason=reason(resource, schedule),
         last_visit=_moment(schedule.tried_at),
         fails=schedule.fails,

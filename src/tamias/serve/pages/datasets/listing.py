@@ -32,15 +32,8 @@ _CURSOR: Final = re.compile(r"([0-9]{1,18})-([0-9a-f]{24})")
 class ListedDataset(Hit, frozen=True, kw_only=True):
     """A dataset of the list."""
 
-    trouble: str | None
-    """Why the latest visit brought nothing, if so."""
     weeks: list[int]
     """New versions in each of the last weeks, the oldest first."""
-
-    @property
-    def shown_state(self) -> str:
-        """A dataset whose visits fail is not just active."""
-        return "failing" if self.trouble and self.state == "active" else self.state
 
 
 class DatasetFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,9 +109,9 @@ def _weeks(db: ServiceSession, resources: list[str]) -> dict[str, list[int]]:
 
 
 def _dataset(row: tuple[Any, ...], weeks: dict[str, list[int]]) -> ListedDataset:
-    known = hit(row[:8])
+    known = hit(row)
     told = {name: getattr(known, name) for name in Hit.__struct_fields__}
-    return ListedDataset(**told, trouble=row[8], weeks=weeks[row[0]])
+    return ListedDataset(**told, weeks=weeks[row[0]])
 
 
 def _table(view: DatasetList) -> CsvTable:

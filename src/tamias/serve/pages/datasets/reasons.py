@@ -57,7 +57,7 @@ def _of_attempts(schedule: Schedule) -> str:
 
 
 def _of_rate(resource: Resource) -> str:
-    if not resource.change_rate:
+    if not resource.change_rate or not resource.versions:
         return ""
     every = duration(86_400 / resource.change_rate)
     return f"It changes about {resource.change_rate:.2g} times a day, that is every {every}."

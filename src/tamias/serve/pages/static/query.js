@@ -11,6 +11,8 @@
   window.Yasgui.Yasqe.defaults.autocompleters = ["variables"];
   // The service knows the usual prefixes: what is not declared here is no fault.
   window.Yasgui.Yasqe.defaults.syntaxErrorCheck = false;
+  // Whole values: shortened to the width of their columns, some would be nothing but dots.
+  window.Yasgui.Yasr.defaults.plugins.table.dynamicConfig = { isEllipsed: false };
   const yasgui = new window.Yasgui(place, {
     requestConfig: { endpoint: new URL("/sparql", location.href).href, method: "POST" },
     endpointCatalogueOptions: { getData: () => [] },
