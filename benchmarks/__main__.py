@@ -474,6 +474,28 @@ def serve(
 
 
 @command.command()
+@click.option("--datasets", type=click.IntRange(1), default=20_000, show_default=True, help="Datasets.")
+@click.option(
+    "--versions", type=click.IntRange(1), default=160_000, show_default=True, help="Their versions."
+)
+@click.option(
+    "--documents", type=click.IntRange(200), default=1_000_000, show_default=True, help="Crawled documents."
+)
+@click.option(
+    "--repeats", type=click.IntRange(2), default=40, show_default=True, help="Requests for each page."
+)
+@common
+def pages(place: CommonOptions, datasets: int, versions: int, documents: int, repeats: int) -> int:
+    """How long every web page takes over a large archive: p50, p95 and the first request.
+
+    Example: python -m benchmarks pages --datasets 2000 --versions 8000 --documents 20000
+    """
+    from benchmarks.serve.page_times import run
+
+    return _print_report(place, run(datasets, versions, documents, repeats, out=_out(place)))
+
+
+@command.command()
 @click.option("--triples", type=int, default=1_000_000, show_default=True, help="Statements of the endpoint.")
 @click.option("--cap", type=int, default=10_000, show_default=True, help="The most rows it gives at once.")
 @common

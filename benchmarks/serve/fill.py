@@ -10,6 +10,7 @@ import msgspec
 
 from tamias.archive.blobs import BlobWriter, LocalPacks, insert_blobs
 from tamias.crawl.plan.admit import same_url
+from tamias.crawl.plan.policy import CRAWL
 from tamias.database.connect import Cursor, Database, Session
 from tamias.database.sql import statements
 from tamias.frontier.postgres import PostgresFrontier
@@ -23,6 +24,7 @@ _SQL = statements("benchmarks.serve", "fill.sql")
 DAY_MS = 86_400_000
 BODIES = 16
 DATASETS_OF_HOST = 200
+DOCUMENTS_OF_HOST = 200
 PORTALS = 10
 AT_ONCE = 5000
 _RESOURCE_TYPES = ("text",) * 5 + ("int8", "int4", "bytea", "text", "int8", "float8", "int8", "int8", "int8")
@@ -68,6 +70,25 @@ def fill(database: Database, data: Path, filled: Filled, catalogue: Callable[[],
         _put(session, filled, range(first, filled.datasets), portals)
         _run(session, "recount")
         _run(session, "settle")
+
+
+def fill_documents(database: Database, hosts: int) -> None:
+    """Crawled documents on hosts of their own, which link to each other."""
+    asked = {"bucket": 0, "each": DOCUMENTS_OF_HOST, "hosts": hosts}
+    with closing(database.session()) as session:
+        frontier = PostgresFrontier(session, same_url=same_url(DEFAULT_SESSION_NAMES))
+        items = [_seed(f"doc{number}.example") for number in range(hosts)]
+        for start in range(0, hosts, AT_ONCE):
+            frontier.put(items[start : start + AT_ONCE])
+        for name in ("documents", "count_documents", "host_links"):
+            values = {**asked, "now": session.now()}
+            session.transact(lambda cursor, name=name, values=values: cursor.execute(_SQL[name].text, values))
+        _run(session, "settle_documents")
+
+
+def _seed(name: str) -> Item:
+    url = f"http://{name}/0.ttl"
+    return Item(url=url, key=url_key(url), host=name, crawl=CRAWL)
 
 
 def _put(session: Session, filled: Filled, numbers: range, portals: Sequence[int]) -> None:

@@ -78,3 +78,49 @@ SELECT recount()
 -- name: settle
 -- What a database that has stood for a while knows of its tables.
 ANALYZE resource, version, source, described, capture, url, host, queue, findable
+
+-- name: documents
+-- Crawled documents with statements, so many on each host of the default crawl; one in a hundred failed.
+WITH made AS (
+    SELECT host.bucket, host.qid, part.number,
+           'http://' || host.hkey || '/' || part.number || '.ttl' AS url,
+           %(now)b::int8 - (abs(hashtext(host.hkey || part.number)::int8) %% 864000000) AS started_at,
+           ('x' || substr(md5(host.hkey || part.number), 1, 16))::bit(64)::int8 AS uid
+    FROM host CROSS JOIN LATERAL generate_series(1, %(each)b::int4) AS part (number)
+    WHERE host.bucket = %(bucket)b::int2 AND host.hkey LIKE 'doc%%'),
+known AS (
+    INSERT INTO url (bucket, qid, crawl, uid, due, first_seen, score, status, depth, url)
+    SELECT made.bucket, made.qid, 1, made.uid, 9223372036854775807, made.started_at, 1,
+           CASE WHEN made.number %% 100 = 0 THEN 5 ELSE 1 END, made.number %% 6, made.url FROM made),
+tried AS (
+    INSERT INTO capture (bucket, capture, qid, crawl, uid, started_at, ended_at, outcome, status, depth, bytes, quads,
+                         links, url, told_type, found_type, reason, worker, agent)
+    SELECT made.bucket,
+           (lpad(to_hex(made.started_at), 12, '0') || '7000' || substr(md5(made.url), 1, 16))::uuid,
+           made.qid, 1, made.uid, made.started_at, made.started_at + 70,
+           CASE WHEN made.number %% 100 = 0 THEN 5 ELSE 1 END, CASE WHEN made.number %% 100 = 0 THEN 500 ELSE 200 END,
+           made.number %% 6, 2000, CASE WHEN made.number %% 100 = 0 THEN 0 ELSE 12 END, 5, made.url, 'text/turtle',
+           'text/turtle', CASE WHEN made.number %% 100 = 0 THEN '500 Internal Server Error' ELSE '' END, 'filled',
+           'tamias'
+    FROM made RETURNING bucket, capture, qid, started_at, url, quads)
+INSERT INTO current_document (bucket, document_key, qid, started_at, capture, segment, frame, start, length, cut, document)
+SELECT tried.bucket, substr(sha256(convert_to(tried.url, 'UTF8')), 1, 16), tried.qid, tried.started_at, tried.capture,
+       1, 0, 0, 100, false, tried.url
+FROM tried WHERE tried.quads > 0
+
+-- name: count_documents
+-- The queues know how many there are.
+UPDATE queue SET known = queue.known + %(each)b::int4 FROM host
+WHERE queue.bucket = %(bucket)b::int2 AND host.bucket = queue.bucket AND host.qid = queue.qid AND queue.crawl = 1
+
+-- name: host_links
+-- Every host of the default crawl links to some others.
+INSERT INTO host_link (from_host, to_host, links)
+SELECT host.hkey, 'doc' || ((substr(host.hkey, 4, strpos(host.hkey, '.') - 4)::int + part.number * 37) %% %(hosts)b::int4)
+       || '.example', part.number
+FROM host CROSS JOIN generate_series(1, 10) AS part (number)
+WHERE host.bucket = %(bucket)b::int2 AND host.hkey LIKE 'doc%%' ON CONFLICT DO NOTHING
+
+-- name: settle_documents
+-- What a database that has stood for a while knows of these tables.
+ANALYZE url, capture, current_document, queue, host, host_link

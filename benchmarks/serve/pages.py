@@ -57,7 +57,7 @@ def measure_pages(server: ServerProcess, filled: Filled) -> list[PageTimes]:
 
 
 def _measured(server: ServerProcess, name: str, path: str) -> PageTimes:
-    asked = [_ask(server, path) for _ in range(REPEATS)]
+    asked = [ask(server, path) for _ in range(REPEATS)]
     return PageTimes(
         name=name,
         path=path,
@@ -68,7 +68,7 @@ def _measured(server: ServerProcess, name: str, path: str) -> PageTimes:
     )
 
 
-def _ask(server: ServerProcess, path: str) -> tuple[int, float, int]:
+def ask(server: ServerProcess, path: str) -> tuple[int, float, int]:
     """Status, seconds and bytes of one answer."""
     with closing(http.client.HTTPConnection(HOST, server.port, timeout=60)) as connection:
         connection.connect()

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from benchmarks.measuring.ports import free_ports
+from benchmarks.serve import page_times
 from benchmarks.serve.fill import Filled, fill
 from benchmarks.serve.load import RouteLoad, load, wrk
 from benchmarks.serve.pages import measure_pages
@@ -97,3 +98,13 @@ def test_the_verb_tells_its_options():
         text=True,
     )
     assert "--datasets" in done.stdout
+
+
+def test_every_page_over_datasets_and_documents_is_timed():
+    said = []
+    report = page_times.run(100, 300, 400, repeats=2, out=said.append)
+    assert [each for each in report["pages"] if each["status"] != 200] == []
+    assert {"overview", "datasets", "documents", "document", "graph"} <= {
+        each["name"] for each in report["pages"]
+    }
+    assert "400 documents" in said[1]

@@ -186,7 +186,12 @@ def _found(
     if words is not None and not parts:
         return [], frozenset()
     asked = {**asked, "words": query(parts, " & ") if parts else None}
-    rows = db.rows("changes_of", asked)
+    if asked["dataset"] and not (asked["host"] or asked["portal"] or parts):
+        # By its key: a plan for any of these conditions would read all versions.
+        named = {"dataset": [asked["dataset"]], "address": [], "version": []}
+        rows = db.rows("changes_named", {**asked, **named})
+    else:
+        rows = db.rows("changes_of", asked)
     if states:
         rows = with_states(db, rows, {**asked, "datasets": asked["dataset"] and [asked["dataset"]]})
     return rows, unlisted(db, (row[0] for row in rows), withheld)
