@@ -1,5 +1,6 @@
 """Responses from WARC files as Mementos: found by the index, read at their places, checked by digests."""
 
+import asyncio
 import hashlib
 import tempfile
 from collections.abc import AsyncIterator
@@ -35,11 +36,11 @@ class WarcBody(msgspec.Struct, frozen=True):
     size: int
 
     async def pieces(self, start: int, stop: int) -> AsyncIterator[bytes]:
-        """A part of its body. Small ones are in memory, so nobody waits for a disk."""
+        """A part of its body."""
         with closing(self.file):
             self.file.seek(start)
             left = stop - start
-            while left and (piece := self.file.read(min(PIECE, left))):
+            while left and (piece := await asyncio.to_thread(self.file.read, min(PIECE, left))):
                 left -= len(piece)
                 yield piece
 

@@ -4,10 +4,12 @@ Each batch is one transaction, and what is there already is passed over: an impo
 """
 
 import asyncio
+import logging
 import time
 from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -31,9 +33,11 @@ from tamias.crawl.sandbox.turns import Turn
 from tamias.crawl.verbs.importing.captures import CaptureReader, ImportedCapture, ImportLimits, capture_key
 from tamias.crawl.verbs.importing.inputs import WarcInput, warc_inputs
 from tamias.database.connect import Cursor, Database
+from tamias.database.threads import run_uncancelled
 from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.frontier.service.state import WATCH, make_crawl
 from tamias.model.capture import CaptureRecord, Outcome, capture_id_of
+from tamias.model.errors import TamiasError
 from tamias.model.faults import reached
 from tamias.model.lease import Lease, Task
 from tamias.model.resource import Resource, resource_id
@@ -41,6 +45,8 @@ from tamias.model.url import host
 from tamias.permit.signals import signals_of
 from tamias.settings import Settings
 from tamias.sinks.outbox import all_sinks, enqueue, enqueue_metadata
+
+_log = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 500
 BYTES_AT_ONCE = 32 << 20
@@ -184,7 +190,7 @@ class CaptureImporter:
 
     async def _import(self, source: WarcInput, reader: CaptureReader) -> None:
         with closing(_batches(reader.captures(source))) as batches:
-            while (batch := await asyncio.to_thread(next, batches, None)) is not None:
+            while (batch := await run_uncancelled(partial(next, batches, None))) is not None:
                 try:
                     await self._take(source.name, batch)
                 finally:
@@ -249,14 +255,13 @@ class CaptureImporter:
         """What stands in the body, by the same ways as in a crawl; contexts only where they are at hand."""
         capture, body = each.came.capture, each.came.capture.body
         if body is not None:
-            for _ in range(ROUNDS):
-                try:
-                    each.found = await self._extract(each)
-                    break
-                except Wanting as wanting:
-                    held = await self._store.read_contexts(wanting.addresses, 0)
-                    for address in wanting.addresses:
-                        self._contexts.put(address, held.get(address))
+            try:
+                each.found = await self._extract_in_contexts(each)
+            except (TamiasError, OSError):
+                raise
+            except Exception as error:  # noqa: BLE001 (a fault of ours is that of one capture, as in a crawl)
+                _log.exception("import of %s", capture.url)
+                each.found = Extraction(limit=f"internal error: {type(error).__name__}: {error}")
         found = each.found
         headers = capture.hops[-1].headers
         outcome, reason = each.record.outcome, each.record.reason
@@ -275,6 +280,16 @@ class CaptureImporter:
             renamed_graphs=found.renamed_graphs,
             signals=signals_of(headers, found.metas, (), url=capture.url),
         )
+
+    async def _extract_in_contexts(self, each: _Imported) -> Extraction:
+        for _ in range(ROUNDS):
+            try:
+                return await self._extract(each)
+            except Wanting as wanting:
+                held = await self._store.read_contexts(wanting.addresses, 0)
+                for address in wanting.addresses:
+                    self._contexts.put(address, held.get(address))
+        return Extraction(limit=f"its contexts name each other more than {ROUNDS} times")
 
     async def _extract(self, each: _Imported) -> Extraction:
         capture, body = each.came.capture, each.came.capture.body
