@@ -1,22 +1,32 @@
 """Attempts as rows, written with the finish that they belong to."""
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID
 
 import msgspec
+from psycopg import sql
 
 from tamias.archive.stored_files import segment_figures
 from tamias.database.columns import Bools, Ints, Longs, Shorts, Texts, Uuids, storable
 from tamias.database.connect import Cursor, Session
+from tamias.database.months import partitions
 from tamias.database.row_schema import RowSchema
+from tamias.database.sql import statements
 from tamias.model.capture import CaptureRecord, Extent, Outcome
 from tamias.model.lease import Lease, Task
 
 _ROWS = RowSchema(CaptureRecord, "capture")
 _SQL = _ROWS.statements("tamias.archive", "captures.sql")
+_SUMS = statements("tamias.archive", "capture_sums.sql")
 
+_SUMMED = ("attempts", "quads", "bytes")
+_COUNTING: LiteralString = (
+    "SELECT outcome, count(*), coalesce(sum(quads), 0)::int8, coalesce(sum(bytes), 0)::int8"
+    " FROM {} GROUP BY outcome"
+)
 _LATEST = (1 << 48) - 1
 _ID_SLACK = 3_600_000
 
@@ -169,14 +179,42 @@ def _ids_between(since: int, until: int) -> tuple[UUID, UUID]:
 
 
 def corpus_figures(session: Session) -> CorpusFigures:
-    """Attempts by outcome, and the size of the segments."""
+    """Attempts by outcome, and the size of the segments. Months that are over are counted once."""
+    now = session.now()
 
     def read(cursor: Cursor) -> CorpusFigures:
-        rows = cursor.execute(_SQL["corpus_figures"].text).fetchall()
-        outcomes = [OutcomeFigures(Outcome(row[0]).word, row[1], row[2] or 0, row[3] or 0) for row in rows]
+        sums: Counter[tuple[int, str]] = Counter()
+        for outcome, *counts in _sums(cursor, now):
+            sums.update({(outcome, name): n for name, n in zip(_SUMMED, counts, strict=True)})
+        outcomes = [
+            OutcomeFigures(Outcome(each).word, *(sums[each, name] for name in _SUMMED))
+            for each in sorted({outcome for outcome, _ in sums})
+        ]
         return CorpusFigures(tuple(outcomes), *segment_figures(cursor))
 
     return session.transact(read)
+
+
+def _sums(cursor: Cursor, now: int) -> Iterator[tuple[int, ...]]:
+    """By outcome, of one partition after another."""
+    known: dict[tuple[str, int], list[tuple[int, ...]]] = defaultdict(list)
+    for part, written, *row in cursor.execute(_SUMS["known_sums"].text).fetchall():
+        known[part, written].append(tuple(row))
+    for each in partitions(cursor, now):
+        found = known.get((each.name, each.written)) if each.written is not None else None
+        if found is None:
+            counting = sql.SQL(_COUNTING).format(sql.Identifier("tamias", each.name))
+            found = cursor.execute(counting).fetchall()
+            if each.written is not None:
+                _keep_sums(cursor, each.name, each.written, found)
+        yield from found
+
+
+def _keep_sums(cursor: Cursor, part: str, written: int, rows: list[tuple[int, ...]]) -> None:
+    cursor.execute(_SUMS["forget_sums"].text, {"part": part})
+    for outcome, *counts in rows:
+        row = {"part": part, "written": written, "outcome": outcome}
+        cursor.execute(_SUMS["keep_sum"].text, {**row, **dict(zip(_SUMMED, counts, strict=True))})
 
 
 def _extents(session: Session, name: str, since: int, passes: Passes) -> list[Extent]:

@@ -137,8 +137,3 @@ WHERE capture.bucket = %(bucket)b::int2
   AND (%(outcome)b::int2 IS NULL OR capture.outcome = %(outcome)b::int2)
   AND (%(crawl)b::text IS NULL OR crawl.name = %(crawl)b::text)
 LIMIT %(limit)b::int8
-
--- name: corpus_figures
--- Attempts by outcome, and what they brought.
-SELECT capture.outcome, count(*), sum(capture.quads)::int8, sum(capture.bytes)::int8 FROM capture
-GROUP BY capture.outcome ORDER BY capture.outcome

@@ -6,6 +6,7 @@ It has no end, so a capture always finds its place; where nobody divided it in t
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+import msgspec
 from psycopg import errors as pg
 from psycopg import sql
 
@@ -21,6 +22,24 @@ def divide_months(session: Session) -> str | None:
     """Makes a partition for the months to come; returns its name. None if there is time, or no way, yet."""
     now = datetime.fromtimestamp(session.now() / 1000, UTC)
     return session.transact(lambda cursor: _divide(cursor, now))
+
+
+class MonthPartition(msgspec.Struct, frozen=True):
+    """A partition of captures."""
+
+    name: str
+    written: int | None
+    """How many rows the server has ever written to it, where it knows; None while more are expected."""
+
+
+def partitions(cursor: Cursor, now: int) -> list[MonthPartition]:
+    """All of them. A month is over when visits and clocks that were late are."""
+    over = first_id(datetime.fromtimestamp(now / 1000, UTC) - AHEAD)
+    rows = cursor.execute(_SQL["partitions"].text).fetchall()
+    return [
+        MonthPartition(name, written if end is not None and end < over else None)
+        for name, end, written in rows
+    ]
 
 
 def _divide(cursor: Cursor, now: datetime) -> str | None:

@@ -1,5 +1,6 @@
 """Captures by month: a table that was there becomes the first part as it is; the last is divided in time."""
 
+import json
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -145,17 +146,23 @@ def test_who_reads_all_captures_is_not_disturbed_and_the_division_waits(database
         assert divide_months(session) is not None
 
 
+def make_older(connection):
+    """As if the database had been made three months ago: when its second part begins, and its name."""
+    past = (datetime.now(UTC) - timedelta(days=90)).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    [last] = [name for (name,) in connection.execute(PARTS) if name != "capture_first"]
+    begin, bound = f"capture_{past:%Y_%m}", sql.Literal(str(first_id(past)))
+    connection.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(last)))
+    connection.execute("ALTER TABLE capture DETACH PARTITION capture_first")
+    attach = "ALTER TABLE capture ATTACH PARTITION capture_first FOR VALUES FROM (MINVALUE) TO ({})"
+    connection.execute(sql.SQL(attach).format(bound))
+    make = "CREATE TABLE {} PARTITION OF capture FOR VALUES FROM ({}) TO (MAXVALUE)"
+    connection.execute(sql.SQL(make).format(sql.Identifier(begin), bound))
+    return past, begin
+
+
 def test_a_service_divides_the_last_part_where_the_workers_are_elsewhere(empty, database, tmp_path, place_of):
     """As it is when the data was made three months ago, and nobody but workers used it since."""
-    past = (datetime.now(UTC) - timedelta(days=90)).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    [last] = [name for (name,) in empty.execute(PARTS) if name != "capture_first"]
-    begin, bound = f"capture_{past:%Y_%m}", sql.Literal(str(first_id(past)))
-    empty.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(last)))
-    empty.execute("ALTER TABLE capture DETACH PARTITION capture_first")
-    attach = "ALTER TABLE capture ATTACH PARTITION capture_first FOR VALUES FROM (MINVALUE) TO ({})"
-    empty.execute(sql.SQL(attach).format(bound))
-    make = "CREATE TABLE {} PARTITION OF capture FOR VALUES FROM ({}) TO (MAXVALUE)"
-    empty.execute(sql.SQL(make).format(sql.Identifier(begin), bound))
+    past, begin = make_older(empty)
     made = put(empty, past, 3) + put(empty, datetime.now(UTC), 3)
     coming = next_month(datetime.now(UTC) + timedelta(days=7))
     service = Running(tmp_path / "data", "--no-crawl", "--db", place_of)
@@ -164,3 +171,28 @@ def test_a_service_divides_the_last_part_where_the_workers_are_elsewhere(empty, 
     finally:
         service.stop()
     assert placed(empty) == {begin: made}
+
+
+def test_months_that_are_over_are_counted_once_and_again_when_they_change(
+    empty, database, tamias_at, place_of
+):
+    past, _ = make_older(empty)
+    put(empty, past - timedelta(days=40), 100)
+    put(empty, datetime.now(UTC), 10)
+
+    def stats():
+        empty.execute("SELECT pg_stat_force_next_flush()")
+        told = tamias_at("any").run("stats", "--db", place_of, "--json")
+        assert told.returncode == 0, told.stderr
+        scans = (
+            "SELECT seq_scan + coalesce(idx_scan, 0) FROM pg_stat_user_tables WHERE relname = 'capture_first'"
+        )
+        return json.loads(told.stdout)["corpus"]["outcomes"], empty.execute(scans).fetchone()
+
+    first, scanned = stats()
+    assert [(each["outcome"], each["attempts"]) for each in first] == [("ok", 110)]
+    assert stats() == (first, scanned), "the month that is over was not read again"
+    put(empty, past - timedelta(days=50), 7)
+    [again], scanned_again = stats()
+    assert again["attempts"] == 117
+    assert scanned_again > scanned

@@ -19,6 +19,7 @@ from tamias.model.errors import DatabaseError
 OWNERS_ALONE = {
     "inbox",  # what people insert is taken by the supervisor
     "placed",  # as are deliveries to sinks
+    "capture_sum",  # made by `tamias stats`
     "frontier_urls",
     "links",
     "pages",
