@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,9 +82,12 @@ def fill_documents(database: Database, hosts: int) -> None:
         for start in range(0, hosts, AT_ONCE):
             frontier.put(items[start : start + AT_ONCE])
         for name in ("documents", "count_documents", "host_links"):
-            values = {**asked, "now": session.now()}
-            session.transact(lambda cursor, name=name, values=values: cursor.execute(_SQL[name].text, values))
+            session.transact(partial(_execute, name=name, values={**asked, "now": session.now()}))
         _run(session, "settle_documents")
+
+
+def _execute(cursor: Cursor, name: str, values: dict[str, Any]) -> None:
+    cursor.execute(_SQL[name].text, values)
 
 
 def _seed(name: str) -> Item:
