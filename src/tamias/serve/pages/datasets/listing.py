@@ -29,7 +29,7 @@ _SECONDS: Final = 60.0
 _CURSOR: Final = re.compile(r"([0-9]{1,18})-([0-9a-f]{24})")
 
 
-class ListedDataset(Hit, frozen=True, kw_only=True):
+class DatasetLine(Hit, frozen=True, kw_only=True):
     """A dataset of the list."""
 
     weeks: list[int]
@@ -49,7 +49,7 @@ class DatasetList(msgspec.Struct, frozen=True, kw_only=True):
     """What the page shows."""
 
     filter: DatasetFilter
-    datasets: list[ListedDataset]
+    datasets: list[DatasetLine]
     types: list[str]
     """Media types to choose from, the most frequent first."""
     next: str | None
@@ -76,7 +76,7 @@ async def datasets(request: Request, service: Service) -> DatasetList:
 
 def _listed(
     db: ServiceSession, wanted: DatasetFilter, after: tuple[int, str], *, owner: bool
-) -> tuple[list[ListedDataset], str | None]:
+) -> tuple[list[DatasetLine], str | None]:
     asked = msgspec.structs.asdict(wanted)
     found = _rows(db, asked, after)
     hidden = frozenset() if owner else unlisted(db, (row[0] for row in found))
@@ -108,10 +108,10 @@ def _weeks(db: ServiceSession, resources: list[str]) -> dict[str, list[int]]:
     return found
 
 
-def _dataset(row: tuple[Any, ...], weeks: dict[str, list[int]]) -> ListedDataset:
+def _dataset(row: tuple[Any, ...], weeks: dict[str, list[int]]) -> DatasetLine:
     known = hit(row)
     told = {name: getattr(known, name) for name in Hit.__struct_fields__}
-    return ListedDataset(**told, weeks=weeks[row[0]])
+    return DatasetLine(**told, weeks=weeks[row[0]])
 
 
 def _table(view: DatasetList) -> CsvTable:
