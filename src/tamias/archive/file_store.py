@@ -8,14 +8,16 @@ import errno
 import hashlib
 import io
 import os
+import re
 import tempfile
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
+from uuid import UUID
 
 from tamias.archive.blobs.store import elsewhere, folder_of, is_borrowed
 from tamias.archive.stored_files import StoredFile, find_segment, segment_opener
@@ -34,6 +36,9 @@ MERGED_BYTES = 512 << 20
 OPEN = ".open"
 """What the name of a WARC file ends in while it is written."""
 _BUFFER = 1 << 20
+_PART = re.compile(r"((?:rdf|warc)/(?:.*-)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.\S+?)\.([0-9]{12})")
+_UNNAMED_MS = 86_400_000
+"""A part of a file without a row may be waiting for its commit, but not for so long."""
 
 
 class FileStore:
@@ -136,6 +141,17 @@ class FileStore:
                 with self._lock:
                     self._objects.delete(part_key(key, start))
 
+    def free_parts(self, files: Iterable[StoredFile], now: int) -> int:
+        """Takes away parts that no row names and none will, of dead workers. Returns how many bytes."""
+        if self._objects is None or self._borrowed:
+            return 0
+        known = {each.key: each for each in files}
+        listed = [entry for folder in ("rdf/", "warc/") for entry in self._objects.entries(folder)]
+        unnamed = [entry for entry in listed if _is_unnamed(entry.name, known, now)]
+        for entry in unnamed:
+            self._objects.delete(entry.name)
+        return sum(entry.size for entry in unnamed)
+
     def forget_local(self, stored: StoredFile) -> None:
         """What is in the store need not be here."""
         if self._objects is not None and stored.in_store:
@@ -202,6 +218,17 @@ def part_key(key: str, start: int) -> str:
     'rdf/1.nq.zst.000000004096'
     """
     return f"{key}.{start:012d}"
+
+
+def _is_unnamed(name: str, known: Mapping[str, StoredFile], now: int) -> bool:
+    """Whether an object is a part that no row names, nor will."""
+    part = _PART.fullmatch(name)
+    if part is None:
+        return False
+    stored = known.get(part[1])
+    if stored is None:
+        return now - (UUID(part[2]).int >> 80) > _UNNAMED_MS
+    return stored.sealed and int(part[3]) not in stored.parts
 
 
 def pieces(file: BinaryIO, length: int) -> Iterator[bytes]:

@@ -180,9 +180,9 @@ class S3Client:
         """Takes an object away. May be done twice."""
         self._ask("DELETE", name)
 
-    def entries(self) -> Iterator[ListedObject]:
-        """All objects under the prefix."""
-        asked = {"list-type": "2", "prefix": self._address.prefix}
+    def entries(self, folder: str = "") -> Iterator[ListedObject]:
+        """All objects in a folder below the prefix; their names are those behind the prefix."""
+        asked = {"list-type": "2", "prefix": self._address.prefix + folder}
         while True:
             answer = self._ask("GET", None, query=asked)
             self._expect(answer, "its list")

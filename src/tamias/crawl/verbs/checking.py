@@ -12,7 +12,7 @@ from tamias.archive.blobs import BlobReader, BlobWriter
 from tamias.archive.blobs.check import BlobCheck, Damage, parts_of, repair
 from tamias.archive.blobs.collect import FreedSpace, collect
 from tamias.archive.blobs.store import packs_of
-from tamias.archive.file_store import segments_of
+from tamias.archive.file_store import file_store, segments_of
 from tamias.archive.references import (
     Holder,
     LostDocument,
@@ -27,6 +27,7 @@ from tamias.archive.references import (
     segments,
 )
 from tamias.archive.sources.source_records import damaged_records
+from tamias.archive.stored_files import files_of
 from tamias.crawl.verbs.warc_cache import bring_warcs
 from tamias.database.connect import Database
 from tamias.frontier.due.make_due import make_due_unread
@@ -145,12 +146,17 @@ class Checkup:
             yield msgspec.structs.replace(fault, mended=mended, due=due, needs=needs)
 
     def collected(self) -> FreedSpace:
-        """Frees what no version needs."""
+        """Frees what no version needs, and parts of files that no row names."""
         writer = BlobWriter(self._packs, self._session)
+        store = file_store(self._session, self._data)
+        files = [*files_of(self._session, "rdf"), *files_of(self._session, "warc")]
         try:
-            return collect(writer, self._rows, referenced(self._session))
+            done = collect(writer, self._rows, referenced(self._session))
+            done.bytes += store.free_parts(files, self._session.now())
         finally:
             writer.close()
+            store.close()
+        return done
 
     def _needs(self, fault: CheckFault) -> tuple[Need, ...]:
         """The body itself; of a group each of its bodies."""
