@@ -52,11 +52,15 @@ GROUP BY counted.key HAVING sum(counted.n) > 0 ORDER BY counted.key LIMIT %(limi
 
 -- name: cdx
 -- All that can be replayed, in the order of URLs and times: between two texts, of all hosts or of a domain, after a
--- given line.
+-- given line. Each span by itself, so that its URLs are found by the indexes.
 SELECT line.url, line.captured_at, line.file, line.position, line.length, line.status, encode(line.sha256, 'hex'),
        line.media_type, line.resource, line.revisit, line.capture::text
 FROM unnest(%(low)b::text[], %(high)b::text[]) AS span (low, high)
-     JOIN index_line AS line ON line.url >= span.low COLLATE "C" AND line.url < span.high COLLATE "C"
+     CROSS JOIN LATERAL (
+         SELECT index_line.* FROM index_line
+         WHERE index_line.url >= span.low COLLATE "C" AND index_line.url < span.high COLLATE "C"
+           AND index_line.url >= %(url)b::text COLLATE "C"
+         OFFSET 0) AS line
 WHERE (line.url, line.captured_at, line.file, line.position)
       > (%(url)b::text COLLATE "C", %(at)b::int8, %(file)b::text COLLATE "C", %(position)b::int8)
   AND line.captured_at BETWEEN %(since)b::int8 AND %(until)b::int8
@@ -69,7 +73,9 @@ ORDER BY line.url, line.captured_at, line.file, line.position LIMIT %(limit)b::i
 SELECT line.url, line.captured_at, line.file, line.position, line.length, line.status, encode(line.sha256, 'hex'),
        line.media_type, line.resource, line.revisit, line.capture::text
 FROM unnest(%(low)b::text[], %(high)b::text[]) AS span (low, high)
-     JOIN index_line AS line ON line.url >= span.low COLLATE "C" AND line.url < span.high COLLATE "C"
+     CROSS JOIN LATERAL (
+         SELECT index_line.* FROM index_line
+         WHERE index_line.url >= span.low COLLATE "C" AND index_line.url < span.high COLLATE "C" OFFSET 0) AS line
 WHERE line.captured_at BETWEEN %(since)b::int8 AND %(until)b::int8
   AND (%(domain)b::text IS NULL OR line.host = %(domain)b::text
        OR right(line.host, length(%(domain)b::text) + 1) = '.' || %(domain)b::text)
@@ -81,7 +87,9 @@ LIMIT %(limit)b::int4 OFFSET %(offset)b::int8
 -- How many lines there are.
 SELECT count(*)
 FROM unnest(%(low)b::text[], %(high)b::text[]) AS span (low, high)
-     JOIN index_line AS line ON line.url >= span.low COLLATE "C" AND line.url < span.high COLLATE "C"
+     CROSS JOIN LATERAL (
+         SELECT index_line.* FROM index_line
+         WHERE index_line.url >= span.low COLLATE "C" AND index_line.url < span.high COLLATE "C" OFFSET 0) AS line
 WHERE line.captured_at BETWEEN %(since)b::int8 AND %(until)b::int8
   AND (%(domain)b::text IS NULL OR line.host = %(domain)b::text
        OR right(line.host, length(%(domain)b::text) + 1) = '.' || %(domain)b::text)
