@@ -138,7 +138,8 @@ NEW = b"id,name\n1,a\n2,b\n3,c\n"
 
 @pytest.fixture
 def profile_content(corpus, tmp_path):
-    """Makes the profile of a body and keeps it."""
+    """Makes the profile of a body and keeps it; no other is waited for."""
+    corpus.session.transact(lambda cursor: cursor.execute("DELETE FROM profile_due"))
 
     def keep(content):
         path = tmp_path / "body"

