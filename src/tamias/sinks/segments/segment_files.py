@@ -22,6 +22,8 @@ SEGMENT_BYTES = 256 * 1024 * 1024
 FRAME_BYTES = 1024 * 1024
 """Plain N-Quads in a frame, at most: what must be unpacked to read one small document."""
 
+SKIPPABLE = (0x184D2A5E).to_bytes(4, "little")
+"""The beginning of a frame that tools pass over."""
 _MAX_FRAME_BYTES = 8 * FRAME_BYTES
 _PIECE = 16 * 1024
 
@@ -285,4 +287,11 @@ def unpacked_frame(file: BinaryIO) -> tuple[bytes, int]:
         frame += unpacking.decompress(piece)
         if len(frame) > _MAX_FRAME_BYTES:
             raise EOFError(f"it has more than {_MAX_FRAME_BYTES} bytes")
-    return bytes(frame), file.tell() - len(unpacking.unused_data)
+    return bytes(frame), _behind_filling(file, file.tell() - len(unpacking.unused_data))
+
+
+def _behind_filling(file: BinaryIO, place: int) -> int:
+    """The place behind a skippable frame, if one stands there: it fills up a frame that was written anew."""
+    file.seek(place)
+    head = file.read(8)
+    return place + 8 + int.from_bytes(head[4:], "little") if head[:4] == SKIPPABLE else place

@@ -103,7 +103,7 @@ def _sift(part: WarcPart, copy: WarcPart, withheld: Callable[[str, str], bool]) 
         for record in records(part.path):
             if record.offset + record.length > part.length:
                 break
-            fields = _fields(record.head.partition(b"\r\n\r\n")[0])
+            fields = read_fields(record.head.partition(b"\r\n\r\n")[0])
             body = fields.get("warc-target-uri", ""), _sha256(fields.get("warc-payload-digest", ""))
             if withheld(*body) or left_out & {fields.get(name, "") for name in _BELONGS_TO}:
                 left_out.add(fields.get("warc-record-id", ""))
@@ -114,7 +114,7 @@ def _sift(part: WarcPart, copy: WarcPart, withheld: Callable[[str, str], bool]) 
             source.seek(record.offset)
             out.write(source.read(record.length))
             end += record.length
-    _write_index(copy.index, lines)
+    write_index(copy.index, lines)
     return end
 
 
@@ -144,7 +144,7 @@ def records(path: Path, start: int = 0) -> Iterator[WarcRecord]:
 def index_warc(path: Path, name: str) -> None:
     """Makes the index of a file that has another name when it is complete."""
     found = (indexed(record, name) for record in records(path))
-    _write_index(index_path(path, name), [line(entry[1], entry[0]) for entry in found if entry is not None])
+    write_index(index_path(path, name), [line(entry[1], entry[0]) for entry in found if entry is not None])
 
 
 def index_path(path: Path, name: str) -> Path:
@@ -165,11 +165,12 @@ def _mend(path: Path, name: str) -> None:
     with path.open("r+b") as file:
         file.truncate(end)
         os.fsync(file.fileno())
-    _write_index(index, lines)
+    write_index(index, lines)
     path.rename(path.with_name(name))
 
 
-def _write_index(index: Path, lines: Iterable[bytes]) -> None:
+def write_index(index: Path, lines: Iterable[bytes]) -> None:
+    """Puts an index in the place of the one that there is."""
     partial = index.with_name(index.name + ".part")
     with partial.open("wb") as file:
         file.writelines(lines)
@@ -192,12 +193,12 @@ def _sound_length(path: Path) -> int:
 def indexed(record: WarcRecord, name: str) -> tuple[str, CdxjFields] | None:
     """The timestamp and the index entry of a record; None for one that is no answer."""
     warc, _, block = record.head.partition(b"\r\n\r\n")
-    fields = _fields(warc)
+    fields = read_fields(warc)
     kind = fields.get("warc-type")
     if kind not in ("response", "revisit"):
         return None
     status = _STATUS.match(block)
-    media_type = _fields(block.partition(b"\r\n\r\n")[0]).get("content-type", "")
+    media_type = read_fields(block.partition(b"\r\n\r\n")[0]).get("content-type", "")
     mime = media_type.partition(";")[0].strip().lower()
     entry = CdxjFields(
         url=fields.get("warc-target-uri", ""),
@@ -232,7 +233,7 @@ def _record_at(file: BinaryIO, start: int) -> WarcRecord | None:
     return WarcRecord(start, length - len(unpacking.unused_data), bytes(head))
 
 
-def _fields(head: bytes) -> dict[str, str]:
+def read_fields(head: bytes) -> dict[str, str]:
     """The first value of each header."""
     fields: dict[str, str] = {}
     for text in head.decode("utf-8", "replace").split("\r\n")[1:]:
