@@ -511,6 +511,38 @@ MUTATIONS = (
         "and False",
         ("hostile/test_host_check.py::test_a_foreign_name_is_refused_on_loopback",),
     ),
+    Mutation(
+        "what is decoded with a forgotten body is coded anew first",
+        "archive/blobs/erase.py",
+        "recoded += recode_without(writer, session, sha256, newest_first).blobs",
+        'session.execute(b"DELETE FROM blob WHERE false")',
+        (
+            "integration/archive/test_forget.py::test_a_version_in_the_middle_goes_and_all_others_are_the_same",
+        ),
+    ),
+    Mutation(
+        "the records of forgotten bodies are overwritten",
+        "archive/blobs/local.py",
+        "_write_zeros(file, start, length)",
+        "pass",
+        (
+            "integration/archive/test_forget.py::test_a_version_in_the_middle_goes_and_all_others_are_the_same",
+        ),
+    ),
+    Mutation(
+        "statements of forgotten documents are erased",
+        "sinks/segments/segment_erasing.py",
+        'blank[skip : skip + size] = b"\\n" * size',
+        "pass",
+        ("unit/sinks/test_erasing.py",),
+    ),
+    Mutation(
+        "a forgotten URL is not fetched again",
+        "crawl/plan/forgotten_urls.py",
+        "return self._reasons.get(key_of_fetched(url, self._session_names))",
+        "return None",
+        ("integration/serve/test_forgetting.py",),
+    ),
 )
 
 

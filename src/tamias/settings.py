@@ -337,6 +337,17 @@ class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True):
             le=1800,  # a pack that waits for an hour is taken for that of a dead worker
         ),
     ] = 60.0
+    keep: Annotated[
+        str,
+        _about(
+            "which versions are kept: all, last:N, days:D, thin (all of this month, one a month before);"
+            " with commas between, what one of them keeps; the current version always is"
+        ),
+    ] = "all"
+    keep_for: Annotated[
+        tuple[str, ...],
+        _about("other rules for hosts and portals: HOST=RULE or PORTAL-URL=RULE, such as example.org=last:5"),
+    ] = ()
     suspicious_days: Annotated[
         float, _about("days after which a response that stays suspicious becomes a version", ge=0)
     ] = 7.0

@@ -20,20 +20,32 @@ WHERE NOT EXISTS (SELECT FROM blob WHERE blob.sha256 = needed.sha256)
 ORDER BY snapshot.name, needed.sha256
 
 -- name: disagreeing
--- Resources that do not tell of their last version, or whose versions are not numbered 1, 2, 3.
+-- Resources that do not tell of their last version, or whose versions, with those that are forgotten, are not
+-- numbered 1, 2, 3.
 SELECT resource.resource, resource.url
 FROM resource
      LEFT JOIN (SELECT version.resource, count(*) AS versions, max(version.number) AS last FROM version
                 GROUP BY version.resource) AS counted ON counted.resource = resource.resource
      LEFT JOIN version AS last ON last.resource = resource.resource AND last.number = counted.last
-WHERE resource.versions <> coalesce(counted.last, 0) OR coalesce(counted.versions, 0) <> coalesce(counted.last, 0)
+     CROSS JOIN LATERAL (
+         SELECT coalesce(max(greatest(forgotten.number, forgotten.last_number)), 0) AS last,
+                coalesce(max(forgotten.last_number) FILTER (WHERE forgotten.number IS NULL), 0) AS before
+         FROM forgotten WHERE forgotten.resource = resource.resource) AS gone
+     CROSS JOIN LATERAL (
+         SELECT count(DISTINCT forgotten.number) AS versions FROM forgotten
+         WHERE forgotten.resource = resource.resource AND forgotten.number > gone.before
+           AND NOT EXISTS (SELECT FROM version WHERE version.resource = forgotten.resource
+                                                 AND version.number = forgotten.number)) AS single
+WHERE resource.versions <> greatest(coalesce(counted.last, 0), gone.last)
+   OR coalesce(counted.versions, 0) + single.versions + gone.before <> resource.versions
    OR resource.sha256 IS DISTINCT FROM last.sha256
 ORDER BY resource.resource
 
 -- name: agree
 -- Makes resources tell of their last version.
 UPDATE resource
-SET versions = last.number, sha256 = last.sha256, fingerprint = last.fingerprint, media_type = last.media_type,
+SET versions = greatest(last.number, (SELECT max(greatest(forgotten.number, forgotten.last_number)) FROM forgotten
+                                      WHERE forgotten.resource = resource.resource)), sha256 = last.sha256, fingerprint = last.fingerprint, media_type = last.media_type,
     captured_at = last.captured_at
 FROM version AS last
 WHERE resource.resource = ANY(%(resource)b::text[]) AND last.resource = resource.resource

@@ -41,6 +41,8 @@ def command(place: CommonOptions, repair: bool, copies: Path | None, rebuild: bo
         closing(Database(place.data, place.db, create=False)) as database,
         Checkup(database, place.data) as checkup,
     ):
+        if repair:
+            _finish_forgetting(place, database)
         faults, freed = _checked(place, checkup, repair, copies)
         left = [fault for fault in faults if not fault.mended]
         if rebuild:
@@ -50,6 +52,14 @@ def command(place: CommonOptions, repair: bool, copies: Path | None, rebuild: bo
         else:
             _tell(checkup, faults, left, freed)
     return 1 if left else 0
+
+
+def _finish_forgetting(place: CommonOptions, database: "Database") -> None:
+    """Before anything is looked at: what is half forgotten would look damaged, or be mended."""
+    from tamias.crawl.verbs.forgetting.forgetter import Forgetter
+
+    with closing(Forgetter(database, place.data, place.settings().settings)) as forgetter:
+        forgetter.run()
 
 
 def _rebuild(place: CommonOptions, database: "Database") -> None:

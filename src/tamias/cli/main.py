@@ -14,6 +14,7 @@ VERBS = {
     "add": "watch resources, portals and endpoints",
     "list": "what is watched: state, versions, visits, trouble",
     "remove": "stop watching resources; their history stays",
+    "forget": "remove resources or versions for good; a tombstone stays",
     "serve": "run the service: scheduler, workers, REST API, Memento, metrics",
     "versions": "list the versions of a resource",
     "get": "return one version, byte for byte",

@@ -12,7 +12,8 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA tamias TO tamias_worker, tamias_frontier,
 
 -- Workers: the frontier, and what they find. Captures and versions are added, never changed; nothing
 -- is deleted but the rows of packs whose bytes are gone.
-GRANT SELECT ON meta, sink, catalogue, profile, snapshot TO tamias_worker, tamias_frontier;
+GRANT SELECT ON meta, sink, catalogue, profile, snapshot, forgotten, forgotten_body, kept_version, kept_resource
+    TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT, UPDATE ON host, queue, url TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT ON lane TO tamias_worker, tamias_frontier;
 GRANT SELECT, UPDATE (state) ON crawl TO tamias_worker, tamias_frontier;
@@ -45,8 +46,10 @@ GRANT SELECT
        resource, source, version, suspect, profile, measure, figure, join_candidate, portal, described, offered,
        source_record, tally, tally_news, attempts, blocked, link, host_link, findable, catalogue, catalogue_news,
        event, event_news, delivery, tagged, absence, resource_absence, profile_due, snapshot,
-       warc_record, index_line
+       warc_record, index_line, forgotten, forgotten_body, kept_version, kept_resource
     TO tamias_service;
+-- What is to be forgotten is noted by the service, and removed by the owner.
+GRANT INSERT, UPDATE (blocked, lifted_at, lifted_by) ON forgotten TO tamias_service;
 GRANT INSERT, UPDATE ON host, queue, url, resource, source, findable, tagged TO tamias_service;
 GRANT DELETE ON tagged TO tamias_service;
 GRANT INSERT ON lane, tally_news, catalogue_news, event_news TO tamias_service;

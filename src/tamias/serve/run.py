@@ -8,6 +8,7 @@ import resource
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -20,9 +21,11 @@ from granian.server.embed import Server
 from starlette.types import ASGIApp
 
 from tamias.archive.blobs.store import choose_store
+from tamias.archive.forgetting.tombstones import under_way
 from tamias.crawl.commit.warc_indexing import index_warcs
 from tamias.crawl.plan.policy import CRAWL
 from tamias.crawl.revisit.housekeeping import keep_house, profile_some
+from tamias.crawl.verbs.forgetting.retention import apply_rules
 from tamias.crawl.worker.supervisor import CrawlSnapshot, Supervisor, Until
 from tamias.database.connect import Database
 from tamias.database.months import divide_months
@@ -56,6 +59,9 @@ CATALOGUE_PATIENCE_SECONDS = 3.0
 """So long new versions wait at most to be written to the catalogue together with their profiles."""
 REPACK_SLOWNESS = 20
 """Seconds that may pass for each that a repack may work; it ends by itself after half as many."""
+FORGET_SECONDS = 5.0
+"""How often it is looked whether something is to be forgotten."""
+FORGET_LONGEST = 6 * 3600.0
 GRACE_SECONDS = 3.0
 """For answers that are under way when the service stops."""
 
@@ -176,8 +182,9 @@ async def _run(
     sending = asyncio.create_task(sender.run())
     alerting = asyncio.create_task(alerts.run())
     dividing = asyncio.create_task(_divide_months(background))
+    forgetting = asyncio.create_task(_forget_often(plan, background))
     await asyncio.wait([web, other], return_when="FIRST_COMPLETED")
-    await _end(sending, alerting, dividing)
+    await _end(sending, alerting, dividing, forgetting)
     other.cancel()
     with suppress(asyncio.CancelledError):
         await other
@@ -258,6 +265,26 @@ async def _divide_months(background: SessionPool) -> None:
         await asyncio.sleep(SCHEDULE_SECONDS)
 
 
+async def _forget_often(plan: ServicePlan, background: SessionPool) -> None:
+    """Finishes what is to be forgotten, and applies the retention rules now and then."""
+    pause, latest, ruled_at = FORGET_SECONDS, 0, float("-inf")
+    tried_at = float("-inf")
+    while True:
+        await asyncio.sleep(FORGET_SECONDS)
+        with suppress(TamiasError, OSError):
+            if time.monotonic() - ruled_at > SCHEDULE_SECONDS:
+                ruled_at = time.monotonic()
+                await background.run(lambda db: apply_rules(db.session, db.settings, dry_run=False))
+            left = await background.run(lambda db: under_way(db.session))
+            newest = max((each.forgotten for each in left), default=0)
+            if not left or (newest <= latest and time.monotonic() - tried_at < pause):
+                continue
+            # What waits for others is not tried all the time.
+            pause = FORGET_SECONDS if newest > latest else min(SCHEDULE_SECONDS, 4 * pause)
+            latest, tried_at = newest, time.monotonic()
+            await _run_verb(plan, "forget", "--finish", "--json", seconds=FORGET_LONGEST)
+
+
 async def _repack_often(plan: ServicePlan, background: SessionPool) -> None:
     """Beside the schedule, which goes on however long it takes; not in the store of another archive."""
     while plan.settings.archive.repack:
@@ -270,14 +297,19 @@ async def _repack_often(plan: ServicePlan, background: SessionPool) -> None:
 async def _repack(plan: ServicePlan) -> None:
     """In a process of its own, at low priority, so that requests and visits do not wait for it."""
     archive = plan.settings.archive
+    words = ("--after", str(archive.repack_after), "--max-time", str(archive.repack_seconds))
+    await _run_verb(plan, "repack", "--json", *words, seconds=REPACK_SLOWNESS * archive.repack_seconds)
+
+
+async def _run_verb(plan: ServicePlan, *words: str, seconds: float) -> None:
+    """A command on the same data, in a process of its own that ends after so many seconds."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tamias", "repack", "--json",
-        "--after", str(archive.repack_after), "--max-time", str(archive.repack_seconds),
+        sys.executable, "-m", "tamias", *words,
         env={**os.environ, "TAMIAS_DATA": str(plan.data), "TAMIAS_DB": plan.db or ""},
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        await asyncio.wait_for(process.wait(), REPACK_SLOWNESS * archive.repack_seconds)
+        await asyncio.wait_for(process.wait(), seconds)
     except TimeoutError:
         process.kill()
         await process.wait()

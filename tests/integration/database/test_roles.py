@@ -25,8 +25,10 @@ OWNERS_ALONE = {
     "pages",
     *("alert", "alert_message", "alert_round"),  # alerts are sent beside the requests
     "snapshot_capture",  # snapshots are made and read by commands
+    *("erasing", "forgotten_quads"),  # what is forgotten is removed by the owner
 }
 """Tables and views that neither workers nor services have any use for."""
+VIEWS = ("frontier_urls", "index_line", "kept_resource", "kept_version", "links", "pages")
 _FRONTIER = ("frontier/frontier", "frontier/due/make_due", "frontier/tagging/tag_sets", "frontier/addresses")
 _FOUND = (
     *("archive/captures", "archive/references", "archive/blobs/blobs", "archive/versions/resources"),
@@ -64,6 +66,7 @@ NOT_THEIRS = {
     "archive/sources/revisits": {"set_importances"},
     "archive/blobs/blobs": {
         *("make_wanted", "want", "delete_unwanted", "delete_unwanted_in_chunks", "delete_empty_groups"),
+        *("note_erasing", "take_out", "erasing", "erased"),
     },
     "serve/events/webhooks/webhooks": {
         *("behind", "note_seen", "put_delivery", "claim", "settle", "stop_webhook", "forget_deliveries"),
@@ -146,12 +149,12 @@ def test_every_table_is_for_a_role_or_said_to_be_the_owners_alone(sessions, ask)
 
 
 def test_no_table_can_be_dropped(session, sessions, ask):
-    for name in tables(ask, sessions[None]) - {"frontier_urls", "index_line", "links", "pages"}:
+    for name in tables(ask, sessions[None]) - {*VIEWS}:
         refused(ask, session, f"DROP TABLE {name} CASCADE")
 
 
 def test_no_table_can_be_emptied(session, sessions, ask):
-    for name in tables(ask, sessions[None]) - {"frontier_urls", "index_line", "links", "pages"}:
+    for name in tables(ask, sessions[None]) - {*VIEWS}:
         refused(ask, session, f"TRUNCATE {name} CASCADE")
 
 

@@ -8,7 +8,7 @@ from zlib import crc32
 
 import msgspec
 
-from tamias.archive.blobs.frames import skippable
+from tamias.archive.blobs.frames import ERASED_MAGIC, FRAME_HEADER, skippable
 from tamias.model.capture import Column
 from tamias.model.errors import TamiasError
 
@@ -163,6 +163,8 @@ def scan(read: ReadPack, length: int) -> Iterator[BlobRecord]:
         if description and 0 <= description.payload <= length - at - size:
             yield BlobRecord(at, size + description.payload, description)
             at += size + description.payload
+        elif head[:4] == ERASED_MAGIC:
+            at += FRAME_HEADER + int.from_bytes(head[4:_HEADER], "little")
         else:
             at = _next_record(window, at + 1, length)
 

@@ -21,10 +21,10 @@ SELECT pack.pack FROM pack WHERE pack.pack = ANY(%(pack)b::uuid[]) AND pack.stat
 ORDER BY pack.pack FOR KEY SHARE
 
 -- name: insert_blobs
--- New blobs. One that another writer brought first stays as it is.
+-- New blobs. One that another writer brought first stays as it is, and is held until the end of the transaction.
 INSERT INTO blob ({columns}) SELECT new.* FROM unnest({parameters}) AS new ({columns})
 ORDER BY new.sha256
-ON CONFLICT (sha256) DO NOTHING
+ON CONFLICT (sha256) DO UPDATE SET kept_at = now()
 
 -- name: rely
 -- These must stay: a collector that waits for the row will find it fresh.
@@ -165,3 +165,29 @@ RETURNING blob.sha256
 -- name: totals
 -- The archive in figures: blobs, bytes of their bodies, bytes of their records.
 SELECT count(*), coalesce(sum(blob.size), 0)::int8, coalesce(sum(blob.length), 0)::int8 FROM blob
+
+-- name: needs_of
+-- What is decoded with a blob: how many others.
+SELECT count(*) FROM blob WHERE blob.base = %(sha256)b::bytea AND blob.codec <> 'chunks'
+
+-- name: note_erasing
+-- Where the record of a blob stands that is about to be taken out; a part of a group has none of its own.
+INSERT INTO erasing (pack, start, length)
+SELECT blob.pack, blob.start, blob.length FROM blob WHERE blob.sha256 = %(sha256)b::bytea AND blob.length > 0
+ON CONFLICT DO NOTHING
+
+-- name: take_out
+-- A blob that nobody has and nothing is decoded with.
+DELETE FROM blob WHERE blob.sha256 = %(sha256)b::bytea RETURNING blob.codec, blob.base
+
+-- name: erasing
+-- Records that are to be erased.
+SELECT erasing.pack, erasing.start, erasing.length FROM erasing ORDER BY erasing.pack, erasing.start
+
+-- name: erased
+-- Those of a pack are.
+DELETE FROM erasing WHERE erasing.pack = %(pack)b::uuid
+
+-- name: is_in_chunks
+-- Whether a blob is a list of chunks.
+SELECT EXISTS (SELECT FROM blob WHERE blob.base = %(sha256)b::bytea AND blob.codec = 'chunks')

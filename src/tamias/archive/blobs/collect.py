@@ -66,9 +66,9 @@ def free_packs(
         if found is None:
             continue
         if not row.used:
-            done.packs_removed += _removed(packs, session, row.pack)
-        elif row.used < least_used * found.length and _emptied(writer, session, row.pack):
-            done.packs_rewritten += _removed(packs, session, row.pack)
+            done.packs_removed += remove_pack(packs, session, row.pack)
+        elif row.used < least_used * found.length and empty_pack(writer, session, row.pack):
+            done.packs_rewritten += remove_pack(packs, session, row.pack)
         else:
             continue
         done.bytes += found.length - row.used
@@ -84,7 +84,7 @@ def recover(packs: Packs, session: Session) -> FreedSpace:
         if packs.is_borrowed and not row.used:
             continue
         if row.state == "gone":
-            done.packs_removed += _removed(packs, session, row.pack)
+            done.packs_removed += remove_pack(packs, session, row.pack)
         elif row.state == "open" and not packs.is_held(row.pack, row.age):
             _seal_and_cut(packs, session, row.pack, done)
     return done
@@ -103,7 +103,7 @@ def _seal_and_cut(packs: Packs, session: Session, pack: UUID, done: FreedSpace) 
 
     used = session.transact(seal)
     if not used:
-        done.packs_removed += _removed(packs, session, pack)
+        done.packs_removed += remove_pack(packs, session, pack)
         done.bytes += found.length if found else 0
     elif found and found.length > used:
         packs.cut(pack, used)
@@ -111,7 +111,7 @@ def _seal_and_cut(packs: Packs, session: Session, pack: UUID, done: FreedSpace) 
         done.bytes += found.length - used
 
 
-def _removed(packs: Packs, session: Session, pack: UUID) -> int:
+def remove_pack(packs: Packs, session: Session, pack: UUID) -> int:
     """Removes a pack that no row names. First it is marked, so that a crash cannot leave it forgotten."""
 
     def mark(cursor: Cursor) -> bool:
@@ -128,7 +128,7 @@ def _removed(packs: Packs, session: Session, pack: UUID) -> int:
     return 1
 
 
-def _emptied(writer: BlobWriter, session: Session, pack: UUID) -> bool:
+def empty_pack(writer: BlobWriter, session: Session, pack: UUID) -> bool:
     """Copies what is in use to a pack of ours. Leaves all as it is when something cannot be read."""
     rows = session.fetch_all(SQL["blobs_of_pack"], {"pack": pack})
     blobs = [blob_of(row) for row in rows]

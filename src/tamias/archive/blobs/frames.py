@@ -27,7 +27,9 @@ _PIECE = 1024 * 1024
 
 RAW_MAGIC = (0x184D2A5B).to_bytes(4, "little")
 """A skippable frame: the zstd tool passes over it."""
-_FRAME_HEADER = 8
+ERASED_MAGIC = (0x184D2A5E).to_bytes(4, "little")
+"""A skippable frame of zeros, in the place of what was erased."""
+FRAME_HEADER = 8
 
 
 class PayloadError(ValueError):
@@ -46,7 +48,7 @@ def raw(body: bytes) -> bytes:
 
 def unpack_raw(payload: bytes) -> bytes:
     """The inverse of `raw`."""
-    body = payload[_FRAME_HEADER:]
+    body = payload[FRAME_HEADER:]
     if payload[:4] != RAW_MAGIC or int.from_bytes(payload[4:8], "little") != len(body):
         raise PayloadError("its frame has a wrong beginning")
     return body

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import ClassVar
 from uuid import UUID
 
+from tamias.archive.blobs.frames import ERASED_MAGIC, FRAME_HEADER
 from tamias.archive.blobs.packs import Pack, PackError, PackMissing
 from tamias.database.disk import sync_folder
 from tamias.model.errors import DiskFull
 from tamias.model.faults import reached
 
 _ENDING = ".pack"
+_PIECE = 1024 * 1024
 
 
 class LocalPacks:
@@ -80,6 +82,20 @@ class LocalPacks:
                     os.fsync(file)
             finally:
                 os.close(file)
+
+    def erase(self, pack: UUID, start: int, length: int) -> bool:
+        path = self._path(pack)
+        with failures_told(path):
+            try:
+                file = os.open(path, os.O_WRONLY)
+            except FileNotFoundError:
+                return True
+            try:
+                _write_zeros(file, start, length)
+                os.fsync(file)
+            finally:
+                os.close(file)
+        return True
 
     def remove(self, pack: UUID) -> None:
         if self.is_borrowed:
@@ -171,6 +187,14 @@ def write_all(file: int, parts: list[bytes]) -> None:
         while rest:
             rest = rest[os.write(file, rest) :]
         reached("blob-part-written")
+
+
+def _write_zeros(file: int, start: int, length: int) -> None:
+    """A skippable frame of zeros, which the zstd tool passes over; the frame is there as a whole at once."""
+    os.pwrite(file, ERASED_MAGIC + (length - FRAME_HEADER).to_bytes(4, "little"), start)
+    at, end = start + FRAME_HEADER, start + length
+    while at < end:
+        at += os.pwrite(file, bytes(min(_PIECE, end - at)), at)
 
 
 @contextmanager

@@ -106,6 +106,10 @@ class Packs(Protocol):
         """Takes away what follows, where the store can; only for a pack that nobody holds."""
         ...
 
+    def erase(self, pack: UUID, start: int, length: int) -> bool:
+        """Overwrites a record that no row names, durably; False where the store cannot. May be done twice."""
+        ...
+
     def remove(self, pack: UUID) -> None:
         """Takes a pack away. May be done twice."""
         ...

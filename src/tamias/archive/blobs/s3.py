@@ -362,6 +362,10 @@ class S3Packs:
     def cut(self, pack: UUID, length: int) -> None:
         """Objects cannot be cut; what is unused in them goes when they are rewritten."""
 
+    def erase(self, pack: UUID, start: int, length: int) -> bool:
+        """An object is never changed."""
+        return False
+
     def remove(self, pack: UUID) -> None:
         if self.is_borrowed:
             raise PackError(f"pack {_name(pack)} is another archive's, of which this is a copy; it stays")

@@ -13,6 +13,7 @@ import msgspec
 
 from tamias.archive.blobs import BlobReader
 from tamias.archive.blobs.store import packs_of
+from tamias.archive.forgetting.tombstones import check_forgotten, check_gone, check_moment
 from tamias.archive.moments import Moment, milliseconds, rfc3339
 from tamias.archive.reader.content import BodyReader, Content
 from tamias.archive.sources.source_records import RecordBodies, find_record, latest_records, record_versions
@@ -91,6 +92,7 @@ class ArchiveReader:
         rows = self.session.fetch_all(_SQL["find_resource"], {"resource": name, "url": address})
         found = read_resources(self.session, [rows[0][0]]) if rows else []
         if not found:
+            check_forgotten(self.session, name)
             raise NotArchived(f"{url} is not in the archive; 'tamias add' watches it")
         return found[0]
 
@@ -123,9 +125,15 @@ class ArchiveReader:
             raise UsageError("a version has a number or a time, not both")
         resource = self.resource(url)
         versions, reader = self._history(resource)
+        if version is not None and all(each.number != version for each in versions):
+            check_forgotten(self.session, resource.id, version)
         if not versions:
+            check_gone(self.session, resource.id, None)
             raise NotArchived(f"{resource.url} is watched, but has no version yet")
-        return Content(resource, _chosen(resource, versions, at, version), reader)
+        chosen = _chosen(resource, versions, at, version)
+        if at is not None:
+            check_moment(self.session, resource.id, chosen.captured_at, milliseconds(at))
+        return Content(resource, chosen, reader)
 
     def history(self, url: str) -> "Table":
         """The rows of all versions of a table as one: CSV, JSON or Parquet.
@@ -226,9 +234,10 @@ class ArchiveReader:
         newest = self.get(url) if b is None else self._get(url, b)
         if a is not None:
             return self._get(url, a), newest
-        if newest.version.number == 1:
+        before = [each.number for each in self.versions(url) if each.number < newest.version.number]
+        if not before:
             raise NotArchived(f"{newest.resource.url} has no version before its first")
-        return self.get(url, version=newest.version.number - 1), newest
+        return self.get(url, version=before[-1]), newest
 
     def _get(self, url: str, which: int | Moment) -> Content:
         if isinstance(which, int) or (isinstance(which, str) and _NUMBER.fullmatch(which)):

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from tamias.archive.forgetting.tombstones import tombstones_of
+from tamias.archive.moments import rfc3339
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.snapshots.entries import (
     GraphEntry,
@@ -17,6 +19,8 @@ from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.model.capture import Extent
 from tamias.model.errors import UsageError
+from tamias.model.resource import resource_id
+from tamias.model.url import url_key
 
 _SQL = statements("tamias.archive.snapshots", "snapshots.sql")
 _REMOVED = SnapshotGap("removed from the archive")
@@ -87,7 +91,34 @@ def find_gaps(session: Session, entries: Sequence[ManifestEntry]) -> list[Snapsh
     }
     found = {name for (name,) in session.fetch_all(_SQL["present_versions"], asked)} if versions else set()
     found |= extents(session, [entry.capture for entry in entries if isinstance(entry, GraphEntry)]).keys()
-    return [None if _name(entry) in found else _REMOVED for entry in entries]
+    gaps = _gaps(session, [entry for entry in entries if _name(entry) not in found])
+    return [None if _name(entry) in found else gaps[_name(entry)] for entry in entries]
+
+
+def _gaps(session: Session, entries: Sequence[ManifestEntry]) -> dict[str, SnapshotGap]:
+    """Why these are gone: what a tombstone says, where there is one."""
+    resources = {_name(entry): _resource(entry) for entry in entries}
+    tombstones = tombstones_of(session, list(resources.values())) if resources else []
+    gaps: dict[str, SnapshotGap] = {}
+    for entry in entries:
+        number = int(entry.id.rpartition("_")[2]) if isinstance(entry, VersionEntry) else None
+        told = next(
+            (
+                each
+                for each in tombstones
+                if each.resource == resources[_name(entry)] and each.number in (None, number or each.number)
+            ),
+            None,
+        )
+        gap = _REMOVED if told is None else SnapshotGap(f"forgotten: {told.reason}", rfc3339(told.at))
+        gaps[_name(entry)] = gap
+    return gaps
+
+
+def _resource(entry: ManifestEntry) -> str:
+    if isinstance(entry, VersionEntry):
+        return entry.id.rpartition("_")[0]
+    return resource_id(url_key(entry.document))
 
 
 def _name(entry: ManifestEntry) -> str:

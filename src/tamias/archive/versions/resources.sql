@@ -1,10 +1,12 @@
 -- Resources under watch, their sources and versions.
 
 -- name: put_resources
--- Makes resources known. A known one takes a title or a promise that it lacked, and what the user says of visits.
-INSERT INTO resource (resource, url, host, title, expected, added_at, every, priority, importance)
+-- Makes resources known; one that was forgotten counts its versions on. A known one takes a title or a promise that it lacked, and what the user says of visits.
+INSERT INTO resource (resource, url, host, title, expected, added_at, every, priority, importance, versions)
 SELECT new.resource, new.url, new.host, new.title, new.expected, %(now)b::int8, new.every, new.priority,
-       coalesce(new.priority, 1)
+       coalesce(new.priority, 1),
+       coalesce((SELECT max(greatest(forgotten.number, forgotten.last_number)) FROM forgotten
+                 WHERE forgotten.resource = new.resource), 0)
 FROM unnest(%(resource)b::text[], %(url)b::text[], %(host)b::text[], %(title)b::text[], %(expected)b::text[],
             %(every)b::int8[], %(priority)b::float8[])
      AS new (resource, url, host, title, expected, every, priority)
@@ -138,7 +140,7 @@ SELECT resource.resource, resource.url, resource.state, resource.title, resource
        coalesce((SELECT jsonb_agg(jsonb_build_array(source.source, source.portal, source.title, source.format)
                                   ORDER BY source.first_seen, source.source)
                  FROM source WHERE source.resource = resource.resource), '[]')
-FROM resource WHERE resource.resource = ANY(%(resource)b::text[]) ORDER BY resource.resource
+FROM kept_resource AS resource WHERE resource.resource = ANY(%(resource)b::text[]) ORDER BY resource.resource
 
 -- name: note_trouble
 -- A visit that brought nothing to be judged.
@@ -182,7 +184,8 @@ ORDER BY resource.resource LIMIT %(limit)b::int4
 SELECT version.resource, version.number, version.captured_at, encode(version.sha256, 'hex'), version.byte_size,
        version.media_type, version.told_type, encode(version.fingerprint, 'hex'), version.noise,
        version.suspicious, version.capture::text
-FROM version WHERE version.resource = ANY(%(resource)b::text[]) ORDER BY version.resource, version.number
+FROM kept_version AS version WHERE version.resource = ANY(%(resource)b::text[])
+ORDER BY version.resource, version.number
 
 -- name: read_end_versions
 -- The first and the last version of resources, oldest first.

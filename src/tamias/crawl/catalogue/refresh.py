@@ -91,6 +91,8 @@ class Refresher:
         """The same from the beginning; returns how many documents were written."""
         self._lock.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
         with alone(self._lock, _TURN_SECONDS):
+            if self._bases is None and (followed := self._open()[0].followed()) is not None:
+                self._bases = CatalogueBases(service=followed.service)
             return self._fill()
 
     def close(self) -> None:

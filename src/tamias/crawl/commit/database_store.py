@@ -205,6 +205,7 @@ class DatabaseStore:
 
     def _lease(self, hosts: int, per_host: int, seconds: float) -> list[Lease]:
         self._space.check()
+        self.context.admission.forgotten.refresh(self.thread.session)
         with step("lease"):
             leases = self._budget.lease(self.context.frontier, hosts, per_host, seconds)
             self.context.coverage.refresh()

@@ -13,6 +13,7 @@ from tamias.crawl.analysing.marker import left_by
 from tamias.database.connect import Database, Session
 from tamias.database.locks import opened
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.sinks.overwriting import finish_overwriting
 from tamias.sinks.segments.segment_files import SegmentError, cut_tail
 from tamias.sinks.warc.warc_files import mend_warcs
 
@@ -43,6 +44,8 @@ def recover_worker(session: Session, frontier: PostgresFrontier, data: Path, wor
         frontier.count_death(*place)
     frontier.give_back([worker])
     store = file_store(session, data)
+    for kind in ("rdf", "warc"):
+        finish_overwriting(store.folder(kind))  # before it is looked for what is torn
     for stored in left_open(session, [worker]):
         if stored.in_store and store.is_elsewhere:
             store.forget_local(stored)  # the store has what was committed of it

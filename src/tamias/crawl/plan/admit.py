@@ -6,6 +6,7 @@ import msgspec
 
 from tamias.analyse.tags.content import TagRules
 from tamias.archive.sources.host_links import HostLinks, site_of
+from tamias.crawl.plan.forgotten_urls import ForgottenUrls
 from tamias.database.connect import Session
 from tamias.fetch.resolving import address_of
 from tamias.filters.blocklists.filter import BlocklistFilter
@@ -118,6 +119,8 @@ class Admission:
         self._patterns = next(each for each in self._filters.values() if isinstance(each, PatternFilter))
         self._max_depth = settings.crawl.depth
         self._session_names = frozenset(settings.filters.session_names)
+        self.forgotten = ForgottenUrls(self._session_names)
+        """What is not fetched again; whoever has a session refreshes it."""
         self._queue_key = queue_key(settings.frontier.queue)
         self._by_address = settings.frontier.queue == "ip"
         self._tag_rules = TagRules(settings.tags.rules)
@@ -227,6 +230,8 @@ class Admission:
         return 0 if refused_by is None else refused_by[1]
 
     def _refused_by(self, url: str, depth: int) -> tuple[str, int] | None:
+        if reason := self.forgotten.refuse(url):
+            return reason, FILTER
         for name, each in self._filters.items():
             if reason := each.refuse(url, depth):
                 return reason, self._bit(name, url, depth)
@@ -241,12 +246,12 @@ class Admission:
         return SCOPE if name == "scope" else FILTER
 
     def blocked(self, url: str, kind: str | None = None) -> str | None:
-        """The block list or `exclude` that names a URL, if one does: asked before each request.
+        """The block list or `exclude` that names a URL, or that it is forgotten: asked before each request.
 
         Both may have changed since the URL became known, and what is put first passes no other filter. A file
         that speaks for a host, as robots.txt does, is only kept out together with its host.
         """
-        reason = self._blocklists.refuse(url, 0)
+        reason = self.forgotten.refuse(url) or self._blocklists.refuse(url, 0)
         if reason is not None or kind != ROBOTS:
             return reason or self._patterns.excluded(url)
         place = authority(url)

@@ -90,6 +90,7 @@ class Watcher:
 
     def _add_batch(self, wanted: Sequence[Wanted], added: Added, *, by_user: bool) -> None:
         pairs: list[tuple[Resource, Item]] = []
+        self._admission.forgotten.refresh(self._session, now=by_user)
         for each in wanted:
             url = fetch_url(each.url)
             refusal = self._admission.refusal(url, 0)

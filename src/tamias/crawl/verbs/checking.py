@@ -28,6 +28,7 @@ from tamias.archive.references import (
 )
 from tamias.archive.sources.source_records import damaged_records
 from tamias.archive.stored_files import files_of
+from tamias.crawl.verbs.forgetting.leftovers import LeftoverSearch
 from tamias.crawl.verbs.warc_cache import bring_warcs
 from tamias.database.connect import Database
 from tamias.frontier.due.make_due import make_due_unread
@@ -36,7 +37,7 @@ from tamias.sinks.segments.segment_check import SegmentCheck
 from tamias.sinks.segments.segment_files import SegmentReader
 from tamias.sinks.warc.warc_files import WarcPart, records, warc_parts
 
-Kind = Literal["blob", "pack", "version", "snapshot", "resource", "segment", "record", "warc"]
+Kind = Literal["blob", "pack", "version", "snapshot", "resource", "segment", "record", "warc", "forgotten"]
 
 
 class Need(msgspec.Struct, frozen=True):
@@ -130,6 +131,9 @@ class Checkup:
             yield CheckFault(kind="record", name=iri, problem=problem)
         for part in warc_parts(bring_warcs(self._session, self._data)):
             yield from self._warc(part)
+        search = LeftoverSearch(self._session, self._rows, self._data, self._packs)
+        for name, problem in search.leftovers():
+            yield CheckFault(kind="forgotten", name=name, problem=problem)
 
     def repaired(self, faults: Sequence[CheckFault], copies: Path | None = None) -> Iterator[CheckFault]:
         """The same faults, and whether each is mended, from the archive or from a folder of copies."""

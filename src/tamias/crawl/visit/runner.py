@@ -61,6 +61,7 @@ class VisitRunner:
         self._usage = UsageSignals(fetcher.robots, store, probed=settings.seeds.probe)
         self._warc = store.sinks.warc
         self._archiver = store.sinks.archiver
+        self._forgotten = admission.forgotten
         self._retries = settings.crawl.retries
         permit = settings.permit
         self._traps = Traps(permit.host_visits, permit.monotony, permit.host_budget)
@@ -163,7 +164,8 @@ class VisitRunner:
             visit.found.saving_ms = int((time.monotonic() - begun) * 1000)
 
     async def _keep_and_read(self, visit: Visit) -> None:
-        kind, capture = kind_of(visit.task.tags), visit.capture
+        kind = kind_of(visit.task.tags)
+        capture = visit.capture = self._without_forgotten(visit.capture)
         try:
             if self._warc is not None:
                 visit.warc = await asyncio.to_thread(self._warc.write, capture, _request(visit.task, kind))
@@ -182,6 +184,18 @@ class VisitRunner:
         finally:
             discard(capture.body)
             discard(capture.error_body)
+
+    def _without_forgotten(self, capture: Capture) -> Capture:
+        """A body that was forgotten for its URL is as if it had not come."""
+        body = capture.body
+        if body is None:
+            return capture
+        found = (self._forgotten.refuse_body(url, body.sha256) for url in (capture.url, capture.final_url))
+        reason = next((each for each in found if each), None)
+        if reason is None:
+            return capture
+        discard(body)
+        return msgspec.structs.replace(capture, outcome=Outcome.REFUSED, reason=reason, body=None)
 
     async def _archive(self, visit: Visit, archiver: Archiver) -> None:
         """Archives it, and reads it unless it is suspicious or read already."""

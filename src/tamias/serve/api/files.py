@@ -7,6 +7,7 @@ from functools import partial
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from tamias.archive.forgetting.tombstones import check_gone, check_moment
 from tamias.archive.moments import milliseconds
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.versions.resources import page_of_resources, read_versions
@@ -42,7 +43,9 @@ async def by_url(request: Request, service: Service) -> Response:
     """The current version of a URL, or the one of a time or number."""
     url = url_behind(request, _BY_URL)
     asked = own_parameters(request, _BY_URL)
-    resource, version = _chosen(await service.histories.find(url), asked.get("at"), asked.get("version"))
+    resource, version = await _chosen(
+        service, await service.histories.find(url), asked.get("at"), asked.get("version")
+    )
     return await deliver(request, service, version, as_attachment(resource, version))
 
 
@@ -51,7 +54,7 @@ async def by_id(request: Request, service: Service) -> Response:
     named = _VERSION_ID.fullmatch(path_behind(request, _BY_ID))
     if named is None:
         raise HttpProblem(404, "a version's id is 24 hexadecimal digits, an underscore and a number")
-    resource, version = _chosen(await service.histories.find(named[1]), None, named[2])
+    resource, version = await _chosen(service, await service.histories.find(named[1]), None, named[2])
     headers = as_attachment(resource, version)
     return await deliver(
         request, service, version, headers | ({"Cache-Control": FOR_EVER} if named[2] else {})
@@ -81,16 +84,20 @@ async def zip_answer(request: Request, service: Service, wanted: AsyncIterator[F
     return StreamingResponse(content, headers=headers, media_type="application/zip")
 
 
-def _chosen(found: ResourceHistory, at: str | None, number: str | None) -> Found:
+async def _chosen(service: Service, found: ResourceHistory, at: str | None, number: str | None) -> Found:
     resource, versions = found.resource, found.versions
     if number is not None:
         fits = [version for version in versions if str(version.number) == number]
     elif at is not None:
         until = milliseconds(at)
         fits = [version for version in versions if version.captured_at <= until]
+        since = fits[-1].captured_at if fits else 0
+        await service.pool.run(lambda db: check_moment(db.session, resource.id, since, until))
     else:
         fits = versions
     if not fits:
+        asked = int(number) if number and number[:10].isdecimal() else None
+        await service.pool.run(lambda db: check_gone(db.session, resource.id, asked))
         which = f"version {number[:20]}" if number else f"version at {at[:40]}" if at else "version yet"
         raise NotArchived(f"{resource.url} has no {which}")
     return resource, fits[-1]

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from tamias.archive.blobs import BlobDamaged, BlobMissing
 from tamias.archive.blobs.packs import StoreUnavailable
+from tamias.archive.forgetting.tombstones import Forgotten
 from tamias.archive.reader.library import NotArchived
 from tamias.model.errors import DatabaseUnavailable, TamiasError, UrlError, UsageError
 
@@ -53,6 +54,8 @@ def problem_of(error: Exception) -> HttpProblem:
             return error
         case HTTPException():
             return HttpProblem(error.status_code, str(error.detail), error.headers)
+        case Forgotten():
+            return HttpProblem(410, str(error))
         case NotArchived():
             return HttpProblem(404, str(error))
         case UsageError() | UrlError() | msgspec.DecodeError():

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tamias.archive.forgetting.tombstones import check_forgotten
 from tamias.archive.moments import milliseconds, rfc3339
 from tamias.archive.reader.content import Content
 from tamias.archive.reader.descriptions import describe_version
@@ -150,13 +151,15 @@ def _history(db: ServiceSession, named: str) -> tuple[Resource, list[Version]]:
     name = resource_id(url_key(fetch_url(named), names)) if by_url else named
     found = read_resources(db.session, [name])
     if not found:
+        check_forgotten(db.session, name)
         raise NotArchived(f"{named[:200]} is not in the archive; 'search' finds what is")
     return found[0], read_versions(db.session, [name])[name]
 
 
 def _chosen(resource: Resource, versions: list[Version], asked: Arguments) -> Version:
     if "at" not in asked:
-        return _numbered(resource, versions, asked.get("version", len(versions)))
+        newest = versions[-1].number if versions else 0
+        return _numbered(resource, versions, asked.get("version", newest))
     moment = milliseconds(asked["at"])
     before = [each for each in versions if each.captured_at <= moment]
     if not before:

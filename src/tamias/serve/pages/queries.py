@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
+from tamias.archive.forgetting.tombstones import check_forgotten
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.versions.resources import read_resources
 from tamias.crawl.plan.admit import queue_key
@@ -73,5 +74,6 @@ def resource_named(db: ServiceSession, named: str) -> Resource:
     """A resource by its id. Raises `NotArchived`."""
     found = read_resources(db.session, [named]) if _ID.fullmatch(named) else []
     if not found:
+        check_forgotten(db.session, named)
         raise NotArchived(f"{named[:100]} is not in the archive")
     return found[0]

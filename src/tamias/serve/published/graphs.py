@@ -7,6 +7,7 @@ from pyoxigraph import NamedNode, Quad
 
 from tamias.archive.catalogue import CatalogueBases, archive_quads, quads_of_resources, resource_quads
 from tamias.archive.catalogue.terms import GraphBuilder, catalogue_graph, moment, text, word
+from tamias.archive.forgetting.tombstones import check_forgotten
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.versions.resources import read_resources, read_versions
 from tamias.database.connect import Session
@@ -30,10 +31,12 @@ def dataset_graph(session: Session, resource: Resource, bases: CatalogueBases) -
 
 def version_graph(session: Session, resource: Resource, number: int, bases: CatalogueBases) -> list[Quad]:
     """What it says of one version, its file and the tables in it. Raises `NotArchived`."""
-    if not 1 <= number <= resource.versions:
-        raise NotArchived(f"{resource.url} has no version {number}; it has {resource.versions}")
     quads = quads_of_resources(session, [resource.id], bases)[resource.id]
-    return [quad for quad in quads if _number(quad, resource.id) == number]
+    told = [quad for quad in quads if _number(quad, resource.id) == number]
+    if not told:
+        check_forgotten(session, resource.id, number)
+        raise NotArchived(f"{resource.url} has no version {number}; it has {resource.versions}")
+    return told
 
 
 def catalogue_graphs(session: Session, names: Sequence[str], bases: CatalogueBases) -> list[Quad]:
@@ -57,6 +60,7 @@ def resource_of(session: Session, named: str) -> Resource:
     """A resource by its id. Raises `NotArchived`."""
     found = read_resources(session, [named])
     if not found:
+        check_forgotten(session, named)
         raise NotArchived(f"{named[:100]} is not in the archive")
     return found[0]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from tamias.archive.forgetting.tombstones import check_forgotten
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.versions.resources import resource_of
 from tamias.model.resource import Version, resource_id
@@ -50,6 +51,7 @@ class Histories:
         self._ask_on()
         found = await wanted.found
         if found is None:
+            await self._pool.run(lambda db: check_forgotten(db.session, name))
             raise NotArchived(f"{named[:200]} is not in the archive")
         if found.resource.id == name:
             self.kept.put(found, turn)

@@ -10,7 +10,7 @@ SELECT wanted.place, resource.resource, resource.url, resource.state, resource.t
        kept.noise, kept.suspicious, kept.capture
 FROM unnest(%(resource)b::text[], %(url)b::text[]) WITH ORDINALITY AS wanted (resource, url, place)
 CROSS JOIN LATERAL (
-    SELECT resource.* FROM resource
+    SELECT resource.* FROM kept_resource AS resource
     WHERE resource.resource = wanted.resource OR resource.url = wanted.url
     ORDER BY resource.resource <> wanted.resource LIMIT 1) AS resource
 CROSS JOIN LATERAL (
@@ -25,8 +25,8 @@ CROSS JOIN LATERAL (
            array_agg(version.media_type) AS media_type, array_agg(version.told_type) AS told_type,
            array_agg(version.fingerprint) AS fingerprint, array_agg(version.noise) AS noise,
            array_agg(version.suspicious) AS suspicious, array_agg(version.capture::text) AS capture
-    FROM (SELECT version.* FROM version WHERE version.resource = resource.resource ORDER BY version.number)
-         AS version) AS kept
+    FROM (SELECT version.* FROM kept_version AS version WHERE version.resource = resource.resource
+          ORDER BY version.number) AS version) AS kept
 
 -- name: changes
 -- Versions from the newest to the oldest, all or of a host or portal, after a given one.

@@ -9,8 +9,10 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tamias.archive.forgetting.tombstones import check_gone
 from tamias.archive.moments import digits, first_millisecond
-from tamias.model.url import fetch_url, host
+from tamias.model.resource import resource_id
+from tamias.model.url import fetch_url, host, url_key
 from tamias.serve.http.endpoints import Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.params import cursor, number, parameter, since, until
 from tamias.serve.http.problems import HttpProblem
@@ -78,6 +80,8 @@ async def query(request: Request, service: Service) -> Response:
     filters = [_filter(each) for each in request.query_params.getlist("filter")[:10]]
     finds = match != "exact" and not may_read_all(request)
     rows, hidden = await service.pool.run(partial(_rows, statement=statement, asked=asked, finds=finds))
+    if not rows and match == "exact":
+        await service.pool.run(partial(_check_gone, urls=[low for low, _ in spans]))
     lines = [_line(row) for row in rows if row[8] not in hidden and row[10] not in hidden]
     lines = [line for line in lines if all(fits(line) for fits in filters)]
     if parameter(request, "collapse") == "digest":
@@ -145,6 +149,13 @@ def _rows(
     said = usages(db, [row[10] for row in rows if row[8] is None and row[10] is not None])
     unfound = {capture for capture, terms in said.items() if terms.noindex}
     return rows, unlisted(db, (row[8] for row in rows if row[8] is not None)) | unfound
+
+
+def _check_gone(db: ServiceSession, urls: list[str]) -> None:
+    """Raises `Forgotten` where one of them was archived."""
+    names = frozenset(db.settings.filters.session_names)
+    for url in urls:
+        check_gone(db.session, resource_id(url_key(url, names)), None)
 
 
 def _match(named: str, told: str | None) -> tuple[str, str]:

@@ -13,13 +13,15 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tamias.archive.forgetting.tombstones import Forgotten, Tombstone, check_gone, tombstones_of
 from tamias.archive.moments import digits, milliseconds
 from tamias.archive.reader.library import NotArchived
-from tamias.model.resource import Version
-from tamias.model.url import fetch_url
+from tamias.model.resource import Version, resource_id
+from tamias.model.url import fetch_url, url_key
 from tamias.serve.http.endpoints import URL, Endpoint, Parameter, ResponseSpec, path_parameter
 from tamias.serve.http.params import base_of, url_behind
 from tamias.serve.http.problems import HttpProblem
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.replay.delivery import deliver, http_date, read_http_date
 from tamias.serve.replay.timemaps import FORMS, PAGE, Memento, TimeMap
 from tamias.serve.replay.warc_replay import warc_versions
@@ -118,6 +120,7 @@ async def memento(request: Request, service: Service) -> Response:
     travels = await _travels(request, service, url_behind(request, found[0]))
     stamps = travels.stamps()
     if found[1] not in stamps:
+        await _check_forgotten(service, travels.original, found[1])
         place = travels.place_at(_moment(found[1]))
         return Response(status_code=302, headers={"Location": travels.address(stamps[place])})
     place = stamps.index(found[1])
@@ -164,12 +167,43 @@ async def _travels(request: Request, service: Service, url: str) -> Travels:
     versions: list[Version] = list(found.versions) if found is not None else []
     known = {(each.captured_at, each.sha256) for each in versions}
     recorded = await service.pool.run(partial(warc_versions, url=original))
-    versions += [each for each in recorded if (each.captured_at, each.sha256) not in known]
+    gone = await service.pool.run(partial(_tombstones, url=original))
+    versions += [
+        each
+        for each in recorded
+        if (each.captured_at, each.sha256) not in known and not _is_covered(each.captured_at, gone)
+    ]
     if not versions:
+        name = _name(service, original)
+        await service.pool.run(lambda db: check_gone(db.session, name, None))
         there = "has no version yet" if found is not None else "is not in the archive"
         raise NotArchived(f"{original[:200]} {there}")
     versions.sort(key=lambda each: each.captured_at)
     return Travels(original, versions, base_of(request))
+
+
+def _name(service: Service, url: str) -> str:
+    return resource_id(url_key(url, frozenset(service.settings.filters.session_names)))
+
+
+def _tombstones(db: ServiceSession, url: str) -> list[Tombstone]:
+    names = frozenset(db.settings.filters.session_names)
+    return tombstones_of(db.session, [resource_id(url_key(url, names))])
+
+
+def _is_covered(captured_at: int, tombstones: list[Tombstone]) -> bool:
+    """Whether what was captured at a time is forgotten, though its record may still be there."""
+    return any(
+        each.captured_at == captured_at if each.number is not None else each.covers(0, captured_at)
+        for each in tombstones
+    )
+
+
+async def _check_forgotten(service: Service, url: str, stamp: str) -> None:
+    """Raises `Forgotten` where a version was captured at that very time."""
+    for each in await service.pool.run(partial(_tombstones, url=url)):
+        if each.captured_at is not None and digits(each.captured_at) == stamp[:14]:
+            raise Forgotten(each)
 
 
 def _moment(stamp: str) -> int:

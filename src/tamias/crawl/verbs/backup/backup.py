@@ -16,6 +16,7 @@ import msgspec
 
 from tamias.archive.blobs.collect import recover as recover_packs
 from tamias.archive.blobs.store import BORROWED, packs_of
+from tamias.archive.forgetting.tombstones import SQL as FORGETTING
 from tamias.crawl.commit.recover import WARC_PREFIX
 from tamias.crawl.strategy.versions import build_anew
 from tamias.crawl.verbs.backup.files import FileGone, Needed, needed, restore_file, save_file
@@ -180,6 +181,8 @@ def _load(
     load_sequences(cursor, snapshot.sequences)
     if snapshot.blobs:
         _settle_owner(cursor, take_over=take_over)
+    if cursor.execute("SELECT to_regclass('tamias.forgotten') IS NOT NULL").fetchone() == (True,):
+        cursor.execute(FORGETTING["forget_again"].text)
     for bucket in range(snapshot.buckets):
         cursor.execute(_SQL["end_leases"].text, {"bucket": bucket})
 

@@ -9,11 +9,13 @@ import msgspec
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 from starlette.requests import Request
 
+from tamias.archive.forgetting.tombstones import check_forgotten
 from tamias.archive.moments import rfc3339
 from tamias.archive.reader.library import NotArchived
 from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.model.capture import Extent, Outcome
 from tamias.model.errors import UrlError
+from tamias.model.resource import resource_id
 from tamias.model.url import fetch_url
 from tamias.serve.http.params import parameter
 from tamias.serve.http.problems import HttpProblem
@@ -180,6 +182,8 @@ def _document(db: ServiceSession, url: str) -> DocumentView:
         visits = rows(db, "attempts_like", bucket=reading.bucket, capture=reading.capture, limit=MOST_VISITS)
     elif place:
         visits = rows(db, "attempts_at", **place, url=url, limit=MOST_VISITS)
+    if reading is None:
+        check_forgotten(db.session, resource_id(db.admission.key(url)))
     if reading is None and not visits:
         raise NotArchived(f"{url} has not been fetched here")
     quads, note = _statements(db, reading)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from starlette.requests import Request
 
+from tamias.archive.forgetting.tombstones import check_forgotten
 from tamias.archive.moments import rfc3339
 from tamias.archive.reader.content import Content
 from tamias.archive.reader.library import NotArchived
@@ -66,9 +67,10 @@ def _difference(db: ServiceSession, resource: Resource, a: int, b: int, *, owner
     versions = {each.number: each for each in read_versions(db.session, [resource.id])[resource.id]}
     newest = max(versions, default=0)
     b = b or newest
-    a = a or b - 1
+    a = a or max((each for each in versions if each < b), default=0)
     for wanted in (a, b):
         if wanted not in versions:
+            check_forgotten(db.session, resource.id, wanted)
             raise NotArchived(f"{resource.url} has no version {wanted}; the newest is {newest}")
     said = check_open(db, [versions[each] for each in (a, b)], owner=owner)
     return Difference(

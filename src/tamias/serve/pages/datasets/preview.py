@@ -13,6 +13,7 @@ from pyoxigraph import Quad, parse
 from starlette.requests import Request
 
 from tamias.archive.blobs import BlobDamaged, BlobMissing
+from tamias.archive.forgetting.tombstones import check_forgotten
 from tamias.archive.reader.content import Content
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.versions.resources import read_versions
@@ -104,6 +105,7 @@ def _page(db: ServiceSession, resource: Resource, wanted: int, *, owner: bool) -
     versions = {each.number: each for each in read_versions(db.session, [resource.id])[resource.id]}
     wanted = wanted or max(versions, default=0)
     if wanted not in versions:
+        check_forgotten(db.session, resource.id, wanted)
         raise NotArchived(f"{resource.url} has no version {wanted}")
     said = check_open(db, [versions[wanted]], owner=owner)
     shown = preview(db, resource, versions[wanted])

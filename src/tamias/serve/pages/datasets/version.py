@@ -7,6 +7,7 @@ import msgspec
 from starlette.requests import Request
 
 from tamias.archive.catalogue.profiles import read_profile
+from tamias.archive.forgetting.tombstones import check_forgotten
 from tamias.archive.moments import rfc3339
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.versions.resources import read_versions
@@ -92,6 +93,7 @@ def _version(
     versions = read_versions(db.session, [resource.id])[resource.id]
     place = next((at for at, each in enumerate(versions) if str(each.number) == number), None)
     if place is None:
+        check_forgotten(db.session, resource.id, int(number) if number.isdecimal() else None)
         raise NotArchived(f"{resource.url} has no version {number[:20]}; it has {len(versions)}")
     version, before = versions[place], versions[place - 1] if place else None
     around = [each for each in (before, version) if each is not None]

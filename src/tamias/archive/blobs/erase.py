@@ -1,0 +1,228 @@
+"""Takes bodies out for good: what is decoded with them is coded anew, then their rows go, then their bytes.
+
+It can be killed at any moment and repeated: what is still to be overwritten is in the table `erasing`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from uuid import UUID
+
+import msgspec
+
+from tamias.archive.blobs.blob import BlobLost, BlobRecord, Codec, scan
+from tamias.archive.blobs.chunking import listed
+from tamias.archive.blobs.collect import empty_pack, recover, remove_pack
+from tamias.archive.blobs.frames import PayloadError
+from tamias.archive.blobs.groups import members
+from tamias.archive.blobs.packs import Pack, Packs
+from tamias.archive.blobs.recode import read_blobs, recode_without
+from tamias.archive.blobs.table import SQL, blob_of
+from tamias.archive.blobs.writer import BlobWriter
+from tamias.database.connect import Cursor, Session
+from tamias.model.errors import TamiasError
+from tamias.model.faults import reached
+
+_TRIES = 20
+
+Wanted = Callable[[Cursor, str], bool]
+"""Whether somebody still has a body."""
+
+
+class ErasedBodies(msgspec.Struct):
+    """What came of it."""
+
+    bodies: int = 0
+    """Whose rows were taken out now."""
+    recoded: int = 0
+    """Others that were coded anew for that."""
+    bytes: int = 0
+    """Of records that were overwritten or removed."""
+    left: list[str] = []
+    """What cannot be erased now, and why."""
+
+
+def take_out(
+    writer: BlobWriter, session: Session, sha256: str, is_wanted: Wanted, newest_first: Sequence[str] = ()
+) -> ErasedBodies:
+    """Takes the rows of a body away, unless somebody has it; its bytes are erased by `erase_records`."""
+    done = ErasedBodies()
+    blob = read_blobs(session, [sha256]).get(sha256)
+    if blob is None:
+        return done
+    chunks: list[str] = []
+    if blob.codec is Codec.CHUNKS and blob.base is not None:
+        chunks = [blob.base, *_own_chunks(writer, session, sha256, blob.base)]
+    for each in (sha256, *chunks):
+        done.recoded += _take_out_one(writer, session, each, is_wanted, newest_first, done)
+    return done
+
+
+def _own_chunks(writer: BlobWriter, session: Session, sha256: str, listing: str) -> list[str]:
+    """Chunks that no other body has."""
+    rows = [blob_of(row) for row in session.fetch_all(SQL["blobs_in_chunks"])]
+    lists = {each.base for each in rows if each.sha256 != sha256 and each.base is not None}
+    if listing in lists:
+        return []
+    others = {chunk for each in lists for chunk in listed(writer.reader.read(each))}
+    return [chunk for chunk in dict.fromkeys(listed(writer.reader.read(listing))) if chunk not in others]
+
+
+def _take_out_one(
+    writer: BlobWriter,
+    session: Session,
+    sha256: str,
+    is_wanted: Wanted,
+    newest_first: Sequence[str],
+    done: ErasedBodies,
+) -> int:
+    """Returns how many others were coded anew. A crawl may lean something new on it meanwhile."""
+    recoded = 0
+    for _ in range(_TRIES):
+        try:
+            recoded += recode_without(writer, session, sha256, newest_first).blobs
+        except BlobLost:
+            continue  # somebody moved one of them
+        outcome = session.transact(lambda cursor: _delete(cursor, sha256, is_wanted))
+        reached("forget-taken-out")
+        if outcome is None:
+            continue
+        done.bodies += outcome
+        writer.reader.cache.forget(sha256)
+        return recoded
+    raise TamiasError(f"blob {sha256} is needed by others all the time; run 'tamias forget --finish' later")
+
+
+def _delete(cursor: Cursor, sha256: str, is_wanted: Wanted) -> bool | None:
+    """Whether it is gone; None when something was coded with it meanwhile."""
+    asked = {"sha256": bytes.fromhex(sha256)}
+    # The lock waits for whoever relies on it; the statements after it see what they committed.
+    cursor.execute(SQL["hold_blobs"].text, {"sha256": [asked["sha256"]]})
+    if is_wanted(cursor, sha256) or _value(cursor.execute(SQL["is_in_chunks"].text, asked)):
+        return False
+    if _value(cursor.execute(SQL["needs_of"].text, asked)):
+        return None
+    cursor.execute(SQL["note_erasing"].text, asked)
+    taken = cursor.execute(SQL["take_out"].text, asked).fetchall()
+    for codec, base in taken:
+        if codec == Codec.PART:
+            _delete_group(cursor, base)
+    return bool(taken)
+
+
+def _delete_group(cursor: Cursor, sha256: bytes) -> None:
+    """A group goes with the last of its parts: the others are somewhere else by now."""
+    asked = {"sha256": sha256}
+    cursor.execute(SQL["hold_blobs"].text, {"sha256": [sha256]})
+    if not _value(cursor.execute(SQL["needs_of"].text, asked)):
+        cursor.execute(SQL["note_erasing"].text, asked)
+        cursor.execute(SQL["take_out"].text, asked)
+
+
+def _value(cursor: Cursor) -> int:
+    row = cursor.fetchone()
+    return row[0] if row else 0
+
+
+def erase_records(writer: BlobWriter, session: Session, sha256s: Sequence[str]) -> ErasedBodies:
+    """Overwrites the records of bodies without a row, also earlier ones, in all packs.
+
+    In a pack that is being written only those are erased that had a row: others may get one yet.
+    """
+    packs, done, gone = writer.reader.packs, ErasedBodies(), set(sha256s)
+    if packs.is_borrowed:
+        done.left.append("the store is another archive's, of which this is a copy: nothing is removed there")
+        return done
+    writer.close()
+    recover(packs, session)
+    noted: dict[UUID, list[tuple[int, int]]] = {}
+    for pack, start, length in session.fetch_all(SQL["erasing"]):
+        noted.setdefault(pack, []).append((start, length))
+    for pack, state, _, used in session.fetch_all(SQL["packs"]):
+        found = packs.find(pack)
+        if found is None or (used == found.length and pack not in noted):
+            continue
+        named = _named(session, pack)
+        unnamed = [
+            record
+            for record in _records(packs, found)
+            if record.start not in named and _holds(packs, pack, record, gone)
+        ]
+        places = {start: length for start, length in noted.get(pack, []) if start not in named}
+        if state == "open" and packs.is_held(pack, 0.0):
+            if any(record.start not in places for record in unnamed):
+                done.left.append(f"pack {pack} is being written")
+        else:
+            places |= {record.start: record.length for record in unnamed}
+        _erase(writer, session, pack, places, done)
+        noted.pop(pack, None)
+        reached("forget-erased")
+    for pack in noted:
+        if packs.find(pack) is None:
+            session.execute(SQL["erased"], {"pack": pack})
+    return done
+
+
+def _erase(
+    writer: BlobWriter, session: Session, pack: UUID, places: dict[int, int], done: ErasedBodies
+) -> None:
+    packs = writer.reader.packs
+    if places and not all(packs.erase(pack, start, length) for start, length in places.items()):
+        if not empty_pack(writer, session, pack):
+            done.left.append(f"pack {pack} cannot be read")
+            return
+        writer.close()
+        remove_pack(packs, session, pack)
+    done.bytes += sum(places.values())
+    session.execute(SQL["erased"], {"pack": pack})
+
+
+def _holds(packs: Packs, pack: UUID, record: BlobRecord, gone: set[str]) -> bool:
+    """Whether a record is of one of these bodies, or of a group that one of them is in."""
+    told = record.description
+    if told.sha256 in gone:
+        return True
+    if told.codec is not Codec.GROUP:
+        return False
+    payload = packs.read(pack, record.start + record.length - told.payload, told.payload)
+    try:
+        return any(member.sha256 in gone for member in members(payload))
+    except PayloadError:
+        return False
+
+
+def _named(session: Session, pack: UUID) -> set[int]:
+    return {blob_of(row).place.start for row in session.fetch_all(SQL["blobs_of_pack"], {"pack": pack})}
+
+
+def _records(packs: Packs, pack: Pack) -> Iterator[BlobRecord]:
+    def read(start: int, length: int) -> bytes:
+        return packs.read(pack.pack, start, max(0, min(length, pack.length - start)))
+
+    return scan(read, pack.length)
+
+
+def left_records(packs: Packs, session: Session, gone: set[str]) -> Iterator[tuple[UUID, BlobRecord]]:
+    """Records of bodies without a row that are still in packs: nothing of them should be."""
+    for pack in _with_unnamed(packs, session):
+        named = _named(session, pack.pack)
+        for record in _records(packs, pack):
+            if record.start not in named and _holds(packs, pack.pack, record, gone):
+                yield pack.pack, record
+
+
+def gaps(packs: Packs, session: Session) -> Iterator[tuple[UUID, int, bytes]]:
+    """Bytes of packs that are no record, such as what a process that was killed had begun to write."""
+    for pack in _with_unnamed(packs, session):
+        end = 0
+        for record in _records(packs, pack):
+            if record.start > end:
+                yield pack.pack, end, packs.read(pack.pack, end, record.start - end)
+            end = record.start + record.length
+        if pack.length > end:
+            yield pack.pack, end, packs.read(pack.pack, end, pack.length - end)
+
+
+def _with_unnamed(packs: Packs, session: Session) -> Iterator[Pack]:
+    for pack, _, _, used in session.fetch_all(SQL["packs"]):
+        found = packs.find(pack)
+        if found is not None and used != found.length:
+            yield found

@@ -1,0 +1,1 @@
+"""Bytes of what has a tombstone are removed everywhere; rules make tombstones; a search proves it."""

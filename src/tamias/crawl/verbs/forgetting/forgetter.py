@@ -1,0 +1,278 @@
+"""Removes what has a tombstone, everywhere: rows, bodies, quads, WARC records, the catalogue.
+
+The tombstone comes first and says that it is under way. Each step may be repeated, and the last one says
+that it is finished: whoever comes after a process that was killed does all steps again.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from itertools import groupby
+from pathlib import Path
+
+import msgspec
+
+from tamias.archive.blobs import BlobWriter
+from tamias.archive.blobs.collect import FreedSpace, free_packs
+from tamias.archive.blobs.erase import ErasedBodies, erase_records, take_out
+from tamias.archive.blobs.recode import read_blobs
+from tamias.archive.blobs.store import packs_of
+from tamias.archive.forgetting.removing import CoveredRows, find_covered, is_wanted, note_bodies, remove_rows
+from tamias.archive.forgetting.tombstones import SQL, Tombstone, marks_key, under_way
+from tamias.crawl.catalogue.catalogue import Catalogue, options_of
+from tamias.crawl.catalogue.changes import count_buckets
+from tamias.crawl.plan.admit import Admission, same_url
+from tamias.crawl.verbs.forgetting.files import ErasableFiles
+from tamias.crawl.verbs.repacking import LEAST_USED
+from tamias.database.connect import Database, Session
+from tamias.database.locks import alone, opened, try_alone
+from tamias.frontier.due.make_due import retire
+from tamias.frontier.keys import own_queue
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.capture import Extent
+from tamias.model.errors import DatabaseError, TamiasError, UrlError
+from tamias.model.faults import reached
+from tamias.model.url import fetch_url, host, host_key, without_password
+from tamias.settings import Settings
+from tamias.sinks.segments.segment_files import SegmentReader
+from tamias.sinks.warc.cdxj import timestamp
+from tamias.sinks.warc.warc_records import warc_date
+
+WAIT_SECONDS = 3600.0
+CACHE_BYTES = 64 << 20
+SMALL_TABLE = 64 << 20
+"""Bytes of a table up to which it is written anew, so that nothing is left in its free space."""
+_log = logging.getLogger(__name__)
+
+_SMALL_TABLES = (
+    "profile", "findable", "source_record", "described", "offered", "link", "context", "source", "suspect",
+)  # fmt: skip
+_LARGE_TABLES = ("capture", "current_document", "resource", "version")
+
+
+class Forgetting(msgspec.Struct, kw_only=True):
+    """What was done."""
+
+    tombstones: int = 0
+    """That were under way."""
+    finished: int = 0
+    bodies: int = 0
+    recoded: int = 0
+    """Other bodies that were coded anew because they leaned on a forgotten one."""
+    record_bytes: int = 0
+    segments: int = 0
+    """In which quads were erased."""
+    warc_records: int = 0
+    shared: list[str] = []
+    """Bodies that stay because another resource has them: the URL of one."""
+    remains: list[str] = []
+    """What is left for a later run, and why."""
+
+
+class Forgetter:
+    """Works for one data directory. One at a time: others wait."""
+
+    def __init__(self, database: Database, data: Path, settings: Settings) -> None:
+        self._database = database
+        self._data = data
+        self._settings = settings
+        self._admission = Admission(settings, ())
+        self._session = database.session()
+        self._rows = database.session()
+        self._files = ErasableFiles(self._rows, data)
+        self._buckets = count_buckets(self._rows)
+        self._done = Forgetting()
+
+    def close(self) -> None:
+        """Lets go of the database and the store."""
+        self._files.close()
+        self._session.close()
+        self._rows.close()
+
+    def run(self) -> Forgetting:
+        """Finishes all that is under way. What cannot be done now is named in `remains`."""
+        with alone(self._data / "forget.lock", WAIT_SECONDS):
+            self._files.finish()
+            self._done = Forgetting()
+            wanted = under_way(self._rows)
+            self._done.tombstones = len(wanted)
+            if wanted:
+                self._forget(wanted)
+            return self._done
+
+    def _forget(self, wanted: Sequence[Tombstone]) -> None:
+        busy: set[int] = set()
+        writer = BlobWriter(packs_of(self._session, self._data), self._session, cache_bytes=CACHE_BYTES)
+        try:
+            for each in wanted:
+                covered = self._remove_rows(each, writer)
+                reached("forget-rows")
+                if self._is_leased(covered):
+                    busy.add(each.forgotten)
+            self._erase_bodies(wanted, writer)
+        finally:
+            writer.close()
+        self._erase_quads()
+        self._erase_warc(wanted)
+        if not all(each.by_rule for each in wanted):
+            self._clean_catalogue()
+            self._clean_database()
+        self._finish(wanted, busy)
+
+    def _remove_rows(self, tombstone: Tombstone, writer: BlobWriter) -> CoveredRows:
+        urls = spellings(tombstone.url)
+        covered = find_covered(self._rows, tombstone, urls, self._queues(urls), self._buckets)
+        key = marks_key(self._rows)
+        with SegmentReader(self._files.open_segment) as reader:
+
+            def read(extent: Extent) -> Iterator[bytes]:
+                with suppress(TamiasError):  # a damage is the business of check
+                    yield from reader.read(extent)
+
+            note_bodies(self._rows, tombstone, covered, urls, key, writer.reader, read)
+        reached("forget-noted")
+        now = self._rows.now()
+        self._rows.transact(lambda cursor: remove_rows(cursor, tombstone, covered, urls, now))
+        if tombstone.blocked:
+            self._retire(urls)
+        return covered
+
+    def _retire(self, urls: Sequence[str]) -> None:
+        names = frozenset(self._settings.filters.session_names)
+        frontier = PostgresFrontier(self._rows, same_url=same_url(names))
+        crawls = [row[0] for row in self._rows.fetch_all(SQL["crawls_of"])]
+        with suppress(UrlError):
+            items = [self._admission.item(url, 0, crawl) for url in urls for crawl in crawls]
+            retire(self._rows, frontier, items)
+
+    def _queues(self, urls: Sequence[str]) -> list[str]:
+        """The keys that the queue of an address may have."""
+        crawls = [row[0] for row in self._rows.fetch_all(SQL["crawls_of"])]
+        keys = {name for url in urls for name in (host(url), host_key(url), self._admission.queue(url))}
+        return [*keys, *(own_queue(crawl, key) for crawl in crawls for key in keys)]
+
+    def _is_leased(self, covered: CoveredRows) -> bool:
+        """Whether somebody is at work at its host, who may have fetched it before it was forgotten."""
+        now = self._rows.now()
+        return any(
+            self._rows.fetch_one(SQL["leased"], {"bucket": bucket, "qid": qids, "now": now}) == (True,)
+            for bucket, qids in covered.qids.items()
+        )
+
+    def _erase_bodies(self, wanted: Sequence[Tombstone], writer: BlobWriter) -> None:
+        rows = self._rows.fetch_all(SQL["bodies"], {"forgotten": [each.forgotten for each in wanted]})
+        self._done.shared += [shared_by for *_, shared_by in rows if shared_by is not None]
+        gone = list({row[1]: None for row in rows if row[-1] is None})
+        # First what leans on others: so nothing is coded anew that goes as well.
+        for blob in sorted(read_blobs(self._rows, gone).values(), key=lambda blob: -blob.depth):
+            self._add(take_out(writer, self._rows, blob.sha256, is_wanted))
+        self._add(erase_records(writer, self._rows, gone))
+        if any(each.by_rule for each in wanted):
+            self._free_packs(writer)
+
+    def _free_packs(self, writer: BlobWriter) -> None:
+        """Rules are there to save space; not while a backup copies packs."""
+        with opened(self._data / "packs.lock") as lock:
+            if try_alone(lock):
+                free_packs(writer, self._rows, FreedSpace(), LEAST_USED)
+        writer.close()
+
+    def _add(self, done: ErasedBodies) -> None:
+        self._done.bodies += done.bodies
+        self._done.recoded += done.recoded
+        self._done.record_bytes += done.bytes
+        self._done.remains += done.left
+
+    def _erase_quads(self) -> None:
+        rows = self._rows.fetch_all(SQL["quads_left"])
+        for segment, some in groupby(rows, key=lambda row: row[0]):
+            left = self._files.erase_quads(segment, [Extent(*row) for row in some])
+            if left is not None:
+                self._done.remains.append(left)
+                continue
+            self._done.segments += 1
+            reached("forget-quads")
+            self._rows.execute(SQL["quads_erased"], {"segment": segment})
+
+    def _erase_warc(self, wanted: Sequence[Tombstone]) -> None:
+        taken = [each for each in wanted if not each.by_rule]
+        if not taken:
+            return
+        erased, left = self._files.erase_warc(UnwantedRecords(self._rows, taken))
+        self._done.warc_records += erased
+        self._done.remains += left
+        reached("forget-warc")
+
+    def _clean_catalogue(self) -> None:
+        """A store that was loaded anew has nothing of what is not in it any more."""
+        if not (self._data / "catalogue" / "store").exists():
+            return
+        with (
+            Catalogue(self._data, options_of(self._settings.serve)) as catalogue,
+            closing(self._database.session()) as session,
+        ):
+            if not catalogue.is_filled_by_us:
+                self._done.remains.append("the SPARQL server is filled by others; remove the graphs there")
+                return
+            with closing(catalogue.refresher(session)) as refresher:
+                refresher.round()
+                if catalogue.kept is not None:
+                    refresher.rebuild()
+        reached("forget-catalogue")
+
+    def _clean_database(self) -> None:
+        """What is deleted stays in the files of a table until it is vacuumed or written over."""
+        embedded = self._database.embedded is not None
+        for table in (*_SMALL_TABLES, *_LARGE_TABLES):
+            with suppress(DatabaseError):  # a lock that others hold; what is left is overwritten by and by
+                size = self._rows.fetch_one(f"SELECT pg_total_relation_size('tamias.{table}')".encode())
+                small = embedded and table in _SMALL_TABLES and size is not None and size[0] <= SMALL_TABLE
+                self._rows.execute(b"SET lock_timeout = '2s'")
+                self._rows.execute(f"VACUUM {'(FULL)' if small else ''} tamias.{table}".encode())
+        with suppress(DatabaseError):
+            self._rows.execute(b"CHECKPOINT")
+        self._rows.execute(b"RESET lock_timeout")
+        reached("forget-database")
+
+    def _finish(self, wanted: Sequence[Tombstone], busy: set[int]) -> None:
+        left = {each.forgotten for each in wanted} if self._done.remains else busy
+        if busy:
+            self._done.remains.append("a visit to its host is under way")
+        told = "; ".join(dict.fromkeys(self._done.remains))[:1000]
+        self._rows.execute(SQL["note_remains"], {"remains": told, "forgotten": list(left)})
+        finished = [each.forgotten for each in wanted if each.forgotten not in left]
+        self._rows.execute(SQL["finish"], {"now": self._rows.now(), "forgotten": finished})
+        self._done.finished = len(finished)
+
+
+class UnwantedRecords:
+    """Which records of WARC files are of what was forgotten."""
+
+    def __init__(self, session: Session, wanted: Sequence[Tombstone]) -> None:
+        rows = session.fetch_all(SQL["bodies"], {"forgotten": [each.forgotten for each in wanted]})
+        bodies: dict[int, set[str]] = {}
+        for number, sha256, *_ in rows:
+            bodies.setdefault(number, set()).add(sha256)
+        self._of_url: dict[str, list[tuple[Tombstone, set[str]]]] = {}
+        for each in wanted:
+            for url in spellings(each.url):
+                self._of_url.setdefault(url, []).append((each, bodies.get(each.forgotten, set())))
+
+    def __call__(self, url: str, sha256: str, date: str) -> bool:
+        """By address, SHA-256 of the payload, and WARC date or its digits."""
+        for tombstone, bodies in self._of_url.get(url, ()):
+            if tombstone.number is not None:
+                if sha256 in bodies:
+                    return True
+            elif tombstone.blocked or timestamp(date) <= timestamp(warc_date(tombstone.at)):
+                return True
+        return False
+
+
+def spellings(url: str) -> list[str]:
+    """An address as it may stand in rows and records."""
+    try:
+        fetched = fetch_url(url)
+    except UrlError:
+        return [url]
+    return list(dict.fromkeys((url, fetched, without_password(fetched))))
