@@ -94,10 +94,18 @@ def catalogue(place: CommonOptions, resources: int, versions: int, rate: float, 
 @click.option("--clients", type=int, multiple=True, help="Client processes. [1 and 8]")
 @click.option("--grpc", is_flag=True, help="The service instead of the tables. [0.4 million URLs]")
 @click.option("--target", help="With --grpc: measure the empty URLFrontier server at this HOST:PORT instead.")
+@click.option(
+    "--reference",
+    type=click.Path(exists=True, path_type=Path),
+    help="With --grpc: the jar of the Java reference's service, measured in the same run.",
+)
+@click.option("--queues", type=int, multiple=True, help="With --grpc: queues. [4000 and 40000]")
+@click.option("--no-sync", is_flag=True, help="With --grpc: our service does not wait for the disk either.")
 @common
-def frontier(
-    place: CommonOptions, sizes: tuple[int, ...], clients: tuple[int, ...], grpc: bool, target: str | None
-) -> int:
+def frontier(  # noqa: PLR0917 (click passes them by name)
+    place: CommonOptions, sizes: tuple[int, ...], clients: tuple[int, ...], grpc: bool, target: str | None,
+    reference: Path | None, queues: tuple[int, ...], no_sync: bool,
+) -> int:  # fmt: skip
     """Put, lease and finish at growing sizes, beside the obvious one-table queue; or the gRPC service.
 
     Example: python -m benchmarks frontier --size 100000 --clients 1
@@ -106,7 +114,10 @@ def frontier(
         from benchmarks.frontier import grpc as service
 
         size = sizes[0] if sizes else service.URLS
-        return _print_report(place, service.run(size, service.QUEUES, target, _out(place)))
+        options = ("--no-sync", "DEFAULT") if no_sync else ()
+        return _print_report(
+            place, service.run(size, queues or service.QUEUES, target, reference, options, _out(place))
+        )
     from benchmarks.frontier import CLIENTS, SIZES, run
 
     return _print_report(place, run(sizes or SIZES, clients or CLIENTS, None, _out(place)))

@@ -1,6 +1,6 @@
-"""How fast the frontier service is over gRPC, with a lean client, beside figures of the Java reference.
+"""How fast the frontier service is over gRPC, with a lean client, beside the Java reference in the same run.
 
-`lean` is the client, `phases` are what is timed, `experiment` starts the service and reports.
+`lean` is the client, `phases` are what is timed, `servers` starts what is measured, `experiment` compares.
 """
 
 from benchmarks.frontier.grpc.experiment import QUEUES, URLS, run

@@ -8,6 +8,11 @@ def item(name: str, url: str, key: str) -> bytes:
     return _nested(1, _nested(1, _info(url, key))) + _text(3, name)
 
 
+def done(name: str, url: str, key: str) -> bytes:
+    """A `URLItem` that is known, and not to be visited again."""
+    return _nested(2, _nested(1, _info(url, key))) + _text(3, name)
+
+
 def batch(name: str, infos: list[tuple[str, str]]) -> bytes:
     """A `DiscoveredBatch` of URLs with their keys."""
     return _text(1, name) + b"".join(_nested(2, _info(url, key)) for url, key in infos)

@@ -1,120 +1,151 @@
-"""Starts the service on an empty database, runs the phases at two numbers of queues, judges the figures."""
+"""Runs the phases on our service and, phase by phase in turn, on the Java reference; judges the ratios."""
 
 import os
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
 
 import msgspec
 
-from benchmarks.frontier.grpc.lean import GrpcCallFailed, LeanClient
 from benchmarks.frontier.grpc.phases import Phase, Phases
-from benchmarks.measuring.children import running
-from benchmarks.measuring.targets import BenchmarkTarget, report_targets
+from benchmarks.frontier.grpc.servers import Server, ours, reference
+from benchmarks.measuring.targets import BenchmarkTarget, at_least, report_targets
 
 URLS = 400_000
 QUEUES = (4_000, 40_000)
 _CALLS = 38
+_SERIAL = 1_000
 _SETTLE_SECONDS = 2.0
+_SYNCS = 100
+_PAGE = 8192
+SERIAL, DRAIN = "serial puts", "drain"
+TO_SYNC = 0.8
+"""Of the syncs that the disk can do in a second, those that serial puts must reach."""
+DURABLE, UNSYNCED = 0.7, 1.0
+"""Ratios to the reference, which never waits for the disk: as we do by default, and when we do not either."""
 
-REFERENCE = {
-    "put stream": 14_000.0,
-    "put batch": 30_000.0,
-    "re-put stream": 52_900.0,
-    "re-put batch": 116_000.0,
-    "get 100x10": 15_900.0,
-    "drain": 97_000.0,
-}
-"""URLs a second of the Java reference, version 2.6 on RocksDB, on two cores with the same kind of client."""
+Step = tuple[str, Callable[[Phases], Phase]]
+_STEPS: list[Step] = [
+    ("put stream", lambda phases: phases.put_stream("put stream")),
+    ("put batch", lambda phases: phases.put_batches("put batch")),
+    (SERIAL, lambda phases: phases.put_serially(SERIAL, _SERIAL)),
+    ("re-put stream", lambda phases: phases.put_stream("re-put stream")),
+    ("re-put batch", lambda phases: phases.put_batches("re-put batch")),
+    ("get 100x10", lambda phases: phases.get("get 100x10", _CALLS)),
+    (DRAIN, lambda phases: phases.drain(DRAIN)),
+    ("completion", lambda phases: phases.complete("completion")),
+]
 
 
 class Run(msgspec.Struct, frozen=True):
-    """The phases at one number of queues."""
+    """The phases at one number of queues, of each server."""
 
     queues: int
-    phases: list[Phase]
+    phases: dict[str, list[Phase]]
+    memory: dict[str, int]
+    """Bytes at the end."""
+    syncs: float
+    """Times in a second that a page can be written and synced."""
     load: float
     """The machine's load average at the end."""
 
-    def phase(self, name: str) -> Phase:
-        """One of the phases."""
-        return next(each for each in self.phases if each.name == name)
+    def ratio(self, name: str) -> float | None:
+        """Of our speed in a phase to that of the reference."""
+        speeds = [each.per_second for phases in self.phases.values() for each in phases if each.name == name]
+        return speeds[0] / speeds[1] if len(speeds) > 1 else None
 
 
 def run(
-    urls: int, queues: tuple[int, ...], target: str | None, out: Callable[[str], None]
+    urls: int,
+    queues: tuple[int, ...],
+    target: str | None,
+    jar: Path | None,
+    options: tuple[str, ...],
+    out: Callable[[str], None],
 ) -> dict[str, object]:
-    """The whole benchmark; `target` is the address of another server, which must be empty, and asked once."""
-    out(
-        f"{urls} URLs of 73 bytes, a lean client on this machine. Ratios are to the Java reference 2.6 on "
-        "RocksDB, measured with such a client on two cores at another time."
-    )
-    runs = []
-    for number in queues[:1] if target else queues:
-        with _service(target) as address:
-            runs.append(_run(address, urls, number, out))
-    targets = [] if target else _targets(runs)
+    """The whole benchmark; `target` is the address of another server, which must be empty, and asked once.
+
+    `jar` is the service of the Java reference, `options` are those of our service.
+    """
+    out(f"{urls} URLs of 73 bytes, a lean client on this machine; us: processor time for each URL")
+    runs = [_run(urls, number, target, jar, options, out) for number in (queues[:1] if target else queues)]
+    durable = "--no-sync" not in options
+    targets = [] if target else [each for one in runs for each in _targets(one, durable)]
     return {"runs": runs, **report_targets(targets, out)}
 
 
-def _run(address: str, urls: int, queues: int, out: Callable[[str], None]) -> Run:
+def _run(
+    urls: int,
+    queues: int,
+    target: str | None,
+    jar: Path | None,
+    options: tuple[str, ...],
+    out: Callable[[str], None],
+) -> Run:
     out(f"{queues} queues")
-    found: list[Phase] = []
-    with closing(LeanClient(address)) as client:
-        phases = Phases(client, urls, queues)
-        steps: list[Callable[[], Phase]] = [
-            lambda: phases.put_stream("put stream"),
-            lambda: phases.put_batches("put batch"),
-            lambda: phases.put_stream("re-put stream"),
-            lambda: phases.put_batches("re-put batch"),
-            lambda: phases.get("get 100x10", _CALLS),
-            lambda: phases.drain("drain"),
-        ]
-        for step in steps:
-            if step is steps[-1]:
+    with ExitStack() as stack:
+        servers = {"tamias": stack.enter_context(ours(*options)) if target is None else Server(target)}
+        if jar is not None:
+            servers["reference"] = stack.enter_context(reference(jar))
+        clients = {name: Phases(server.address, urls, queues) for name, server in servers.items()}
+        found: dict[str, list[Phase]] = {name: [] for name in servers}
+        syncs = 0.0
+        for name, step in _STEPS:
+            if name == SERIAL:
+                syncs = syncs_a_second()
+            if name == DRAIN:
                 time.sleep(_SETTLE_SECONDS)
-            found.append(step())
-            out(_line(found[-1]))
-    return Run(queues, found, os.getloadavg()[0])
+            for whose, phases in clients.items():
+                found[whose].append(_measured(servers[whose], partial(step, phases)))
+            out(_line([phases[-1] for phases in found.values()]))
+        memory = {name: server.memory() for name, server in servers.items()}
+        out("  memory         " + ", ".join(f"{name} {size >> 20} MiB" for name, size in memory.items()))
+        out(f"  a sync takes {1000 / syncs:.2f} ms")
+    return Run(queues, found, memory, syncs, os.getloadavg()[0])
 
 
-def _line(phase: Phase) -> str:
-    ratio = phase.per_second / REFERENCE[phase.name]
-    shown = "" if phase.p50 is None else f"  p50 {phase.p50:.1f} ms, p99 {phase.p99:.1f} ms"
-    return f"  {phase.name:14} {phase.urls:>9} URLs {phase.per_second:>9.0f}/s {ratio:>6.2f}x{shown}"
+def _measured(server: Server, step: Callable[[], Phase]) -> Phase:
+    before = server.cpu_seconds()
+    phase = step()
+    used = server.cpu_seconds() - before
+    return msgspec.structs.replace(phase, cpu=1e6 * used / max(1, phase.urls))
 
 
-def _targets(runs: list[Run]) -> list[BenchmarkTarget]:
-    first = runs[0]
-    batch, stream, drain = (first.phase(name).per_second for name in ("put batch", "put stream", "drain"))
-    slowest = max(each.phase("get 100x10").p50 or 0.0 for each in runs)
-    judged = [
-        BenchmarkTarget("batches are put at 30000 URLs/s or more", f"{batch:.0f}/s", batch >= 30_000),
-        BenchmarkTarget("a stream is put at 0.3 of the reference", f"{stream:.0f}/s", stream >= 0.3 * 14_000),
-        BenchmarkTarget("a drain is 0.3 of the reference", f"{drain:.0f}/s", drain >= 0.3 * 97_000),
-        BenchmarkTarget("get 100x10 takes at most 120 ms (p50)", f"{slowest:.1f} ms", slowest <= 120),
-    ]
-    if len(runs) > 1:
-        p50 = [each.phase("get 100x10").p50 or 0.0 for each in runs]
-        text = f"get 100x10 takes as long at {runs[-1].queues} queues as at {first.queues}, within 1.5x"
-        judged.append(BenchmarkTarget(text, f"{p50[-1] / p50[0]:.2f}x", p50[-1] <= 1.5 * p50[0]))
+def syncs_a_second() -> float:
+    """How often a page can be written and synced in a second, where the databases are."""
+    with tempfile.NamedTemporaryFile(prefix="tamias-bench-") as file:
+        file.write(bytes(_PAGE * _SYNCS))
+        os.fsync(file.fileno())
+        began = time.perf_counter()
+        for place in range(_SYNCS):
+            os.pwrite(file.fileno(), bytes((1,)) * _PAGE, place * _PAGE)
+            os.fdatasync(file.fileno())
+        return _SYNCS / (time.perf_counter() - began)
+
+
+def _line(phases: list[Phase]) -> str:
+    shown = [f"{each.per_second:>9.0f}/s {each.cpu:>6.1f} us" for each in phases]
+    ratio = f"{phases[0].per_second / phases[1].per_second:>6.2f} x" if len(phases) > 1 else ""
+    first = phases[0]
+    calls = "" if first.p50 is None else f"  p50 {first.p50:.1f} ms, p99 {first.p99:.1f} ms"
+    return f"  {first.name:14} {first.urls:>8} URLs" + "".join(shown) + ratio + calls
+
+
+def _targets(run: Run, durable: bool) -> list[BenchmarkTarget]:
+    where = f"at {run.queues} queues"
+    judged = []
+    for name, _ in _STEPS:
+        if name == SERIAL and durable:
+            speed = next(each.per_second for each in run.phases["tamias"] if each.name == SERIAL)
+            text = f"serial puts {where} to the syncs of the disk"
+            judged.append(at_least(TO_SYNC, text, speed / run.syncs))
+        else:
+            text = f"{name} {where} to the reference"
+            judged.append(at_least(DURABLE if durable else UNSYNCED, text, run.ratio(name)))
+    if "reference" in run.memory:
+        share = run.memory["tamias"] / run.memory["reference"]
+        judged.append(BenchmarkTarget(f"memory {where} below the reference's", f"{share:.2f} x", share < 1))
     return judged
-
-
-@contextmanager
-def _service(target: str | None) -> Iterator[str]:
-    """The address of a service: another's, or our own on a database of its own."""
-    if target is not None:
-        yield target
-        return
-    with tempfile.TemporaryDirectory(prefix="tamias-bench-", ignore_cleanup_errors=True) as data:
-        words = [sys.executable, "-m", "tamias", "frontier", "--data", data, "--port", "0", "--json"]
-        with running(words, stdout=subprocess.PIPE) as process:
-            assert process.stdout is not None
-            line = process.stdout.readline()
-            if not line:
-                raise GrpcCallFailed("the service did not start")
-            yield msgspec.json.decode(line)["address"]

@@ -5,6 +5,7 @@ from contextlib import closing
 import msgspec
 import pytest
 
+from benchmarks.frontier import grpc as service
 from benchmarks.frontier import run
 from benchmarks.frontier.client import Hold, held_twice
 from benchmarks.frontier.load import check_load
@@ -127,3 +128,21 @@ def test_the_ground_is_gone_and_its_server_too(tmp_path):
         Database(folder).close()
     assert not folder.exists()
     assert processes_in(folder) == []
+
+
+def test_the_service_is_measured_phase_by_phase():
+    lines = []
+    report = service.run(2000, (200,), None, None, ("--no-sync", "DEFAULT"), lines.append)
+    (run,) = report["runs"]
+    urls = {phase.name: phase.urls for phase in run.phases["tamias"]}
+    assert urls.pop("get 100x10") + urls.pop("drain") == 3000
+    assert urls == {
+        "serial puts": 1000,
+        "put stream": 500,
+        "re-put stream": 500,
+        "completion": 500,
+        "put batch": 1500,
+        "re-put batch": 1500,
+    }
+    assert run.memory["tamias"] > 0
+    assert [each["met"] for each in report["targets"]] == [None] * 8
