@@ -2,6 +2,10 @@
 -- every reference to host, queue or url names the bucket; "never" is written out where url_due must serve;
 -- host rows are locked first, in the order of qid, and only then queue and url rows are changed.
 
+-- name: do_not_sync
+-- The end of this transaction is not waited for on the disk. A crash may undo it, whole.
+SET LOCAL synchronous_commit = off
+
 -- name: put_hosts
 -- Makes hosts known, asleep until one of their URLs is due.
 INSERT INTO host (bucket, qid, hkey, delay_ms, ready_at)
@@ -49,6 +53,13 @@ JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = (%(qid)b::int8[])[
 ORDER BY new.qid, new.crawl, new.uid
 ON CONFLICT DO NOTHING
 RETURNING qid, crawl, uid
+
+-- name: put_few
+-- All of this for a few URLs that are likely to be new, in one round trip: the positions of those that are.
+SELECT put_few(%(bucket)b::int2, %(now)b::int8, %(delay_ms)b::int4, %(durable)b::bool, %(hkey)b::text[],
+               %(qid)b::int8[], %(crawl)b::int4[], %(lane)b::int4[], %(uid)b::int8[], %(due)b::int8[],
+               %(class)b::int2[], %(score)b::float8[], %(depth)b::int2[], %(cut)b::int2[], %(url)b::text[],
+               %(spelling)b::text[], %(metadata)b::text[], %(tags)b::text[])
 
 -- name: lock_hosts
 -- Locks hosts, leased or not, before their queues are changed. A statement of its own: the next one then sees

@@ -1,21 +1,24 @@
 """The way into the frontier: rows get their numbers and queues, known URLs are told from new ones."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import msgspec
+from psycopg.errors import NoDataFound
 
-from tamias.database.columns import Floats, Ints, Longs, Texts
+from tamias.database.citus import is_citus
+from tamias.database.columns import Floats, Ints, Longs, Shorts, Texts
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.keys import bucket_of, hash64, host_hash, salted, shared_key
 from tamias.frontier.lease_filter import buckets_of
-from tamias.frontier.queries import count_of, done_by, rows_of
+from tamias.frontier.queries import alone, count_of, done_by, rows_of
 from tamias.frontier.service.state import usual_delay
 from tamias.frontier.tagging.tag_sets import Retagged, TagSets, retag
+from tamias.model.errors import DatabaseError
 from tamias.model.item import MOST_DEPTH, NEVER, Item, priority_class
 
 _REMEMBERED_QUEUES = 100_000
+_FEW = 32
 
 Same = Callable[[str, str], bool]
 """Whether two texts are one URL."""
@@ -180,38 +183,39 @@ class QueueGone(Exception):
 
 
 class KnownQueues:
-    """Makes the queues that URLs are put into, once each as long as they are remembered."""
+    """The queues that URLs were put into, as long as they are remembered."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self) -> None:
         self._known: set[Queue] = set()
 
-    def make(self, bucket: int, hosts: Mapping[Queue, str], delay_ms: int | None) -> None:
-        """Queues with the keys of their hosts; without a delay, new hosts get the usual one."""
-        places = sorted(queue for queue in hosts if queue not in self._known)
-        if not places:
-            return
-        queues = {
-            "bucket": bucket,
-            "qid": Longs([qid for qid, _, _ in places]),
-            "crawl": Ints([crawl for _, crawl, _ in places]),
-            "lane": Ints([lane for _, _, lane in places]),
-            "hkey": Texts([shared_key(hosts[place]) for place in places]),
-        }
+    def missing(self, rows: Iterable[Offered]) -> dict[Queue, str]:
+        """Those of some rows that may have to be made, sorted, with the keys of their hosts."""
+        hosts = {queue: row.item.host for row in rows if (queue := row.queue) not in self._known}
+        return dict(sorted(hosts.items()))
 
-        def work(cursor: Cursor) -> None:
-            delay = usual_delay(cursor) if delay_ms is None else delay_ms
-            done_by(cursor, "put_hosts", {**queues, "delay_ms": delay})
-            done_by(cursor, "put_queues", queues)
-
-        self._session.transact(work)
+    def remember(self, queues: Iterable[Queue]) -> None:
+        """They were made, and that is committed."""
         if len(self._known) > _REMEMBERED_QUEUES:
             self._known.clear()
-        self._known.update(places)
+        self._known.update(queues)
 
     def forget(self) -> None:
         """They may be gone: somebody deleted a crawl."""
         self._known.clear()
+
+
+def make_queues(cursor: Cursor, bucket: int, hosts: Mapping[Queue, str], delay_ms: int | None) -> None:
+    """Queues with the keys of their hosts; without a delay, new hosts get the usual one."""
+    queues = {
+        "bucket": bucket,
+        "qid": Longs([qid for qid, _, _ in hosts]),
+        "crawl": Ints([crawl for _, crawl, _ in hosts]),
+        "lane": Ints([lane for _, _, lane in hosts]),
+        "hkey": Texts([shared_key(host) for host in hosts.values()]),
+    }
+    delay = usual_delay(cursor) if delay_ms is None else delay_ms
+    done_by(cursor, "put_hosts", {**queues, "delay_ms": delay})
+    done_by(cursor, "put_queues", queues)
 
 
 class UrlPut:
@@ -235,25 +239,28 @@ class UrlPut:
         """Parts of the frontier, each named in every statement."""
         self._ours = None if section is None else frozenset(buckets_of(section, self.buckets))
         self.tag_sets = TagSets(session)
-        self._queues = KnownQueues(session)
+        self._queues = KnownQueues()
         # Asking first is cheaper where most are known, and a waste where most are new.
         self._expects_new = True
+        # Citus has no functions that write to several of its tables by the way.
+        self._may_put_few = not session.transact(is_citus)
 
     def owns(self, host: str) -> bool:
         """Whether the queue of a host is in our section."""
         return self._ours is None or bucket_of(host_hash(host), self.buckets) in self._ours
 
-    def put(self, items: Sequence[Item], *, shortens: bool) -> list[bool]:
+    def put(self, items: Sequence[Item], *, shortens: bool, durable: bool = True) -> list[bool]:
         """For each item whether it was taken: it is new, or overwrites what is known; and the host is ours.
 
         `shortens`: whether the depth of an item is a way to it, so that a known URL by a longer way gets it.
+        Not `durable`: the last puts before a crash of the database may be lost, whole and without damage.
         """
         taken = [False] * len(items)
         left, salt = [at for at, item in enumerate(items) if self.owns(item.host)], 0
         while left:
             rows, left = numbered(items, self._clock(), salt, self.tag_sets.number, among=left)
             for bucket, part in by_bucket(rows, self.buckets).items():
-                inserted, strangers = self._put_bucket(bucket, part, shortens)
+                inserted, strangers = self._put_bucket(bucket, part, shortens, durable)
                 for row in inserted:
                     taken[row.first] = True
                 left += [at for row in strangers for at in row.positions]
@@ -265,17 +272,69 @@ class UrlPut:
         return taken
 
     def _put_bucket(
-        self, bucket: int, rows: list[Offered], shortens: bool
+        self, bucket: int, rows: list[Offered], shortens: bool, durable: bool
     ) -> tuple[list[Offered], list[Offered]]:
         """The rows that were inserted, and those whose number belongs to another URL."""
+
+        def work(cursor: Cursor) -> tuple[list[Offered], list[Offered]]:
+            if not durable:
+                done_by(cursor, "do_not_sync", {})
+            if missing:
+                make_queues(cursor, bucket, missing, self._delay_ms)
+            return self._write(cursor, bucket, rows, shortens)
+
+        if self._are_few(rows):
+            inserted, rows = self._put_few(bucket, rows, durable)
+            if not rows:
+                return inserted, []
+            others, strangers = self._put_bucket(bucket, rows, shortens, durable)
+            return inserted + others, strangers
         while True:
-            self._queues.make(bucket, {row.queue: row.item.host for row in rows}, self._delay_ms)
+            missing = self._queues.missing(rows)
             try:
-                return self._session.transact(
-                    partial(self._write, bucket=bucket, rows=rows, shortens=shortens)
-                )
+                written = self._session.transact(work)
             except QueueGone:
                 self._queues.forget()
+            else:
+                self._queues.remember(missing)
+                return written
+
+    def _are_few(self, rows: list[Offered]) -> bool:
+        """Whether these are so few, and so likely to be new, that one round trip pays."""
+        return (
+            self._expects_new
+            and self._may_put_few
+            and len(rows) <= _FEW
+            and not any(row.item.overwrites for row in rows)
+        )
+
+    def _put_few(
+        self, bucket: int, rows: list[Offered], durable: bool
+    ) -> tuple[list[Offered], list[Offered]]:
+        """The rows that were inserted, and those that are known or whose queue is gone."""
+        missing, now = self._queues.missing(rows), self._clock()
+        asked = {
+            **url_columns(rows),
+            "bucket": bucket,
+            "now": now,
+            "delay_ms": self._delay_ms,
+            "durable": durable,
+            "class": Shorts([priority_class(row.item.score) if row.due <= now else 0 for row in rows]),
+            "hkey": Texts([shared_key(row.item.host) for row in rows]) if missing else None,
+        }
+        try:
+            places = set(alone(self._session, "put_few", asked)[0][0])
+        except DatabaseError as error:
+            if not isinstance(error.__cause__, NoDataFound):
+                raise
+            places = set()
+            self._queues.forget()
+        else:
+            self._queues.remember(missing)
+        # What was not inserted is looked up first, so that it does not come back here.
+        self._expects_new = len(places) == len(rows)
+        inserted = [row for place, row in enumerate(rows, 1) if place in places]
+        return inserted, [row for place, row in enumerate(rows, 1) if place not in places]
 
     def _write(
         self, cursor: Cursor, bucket: int, rows: list[Offered], shortens: bool

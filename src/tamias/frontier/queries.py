@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tamias.database.connect import Cursor
+from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.frontier.rows import Row
 
@@ -25,6 +25,11 @@ _SQL = {
 def rows_of(cursor: Cursor, name: str, parameters: dict[str, Any]) -> list[Row]:
     """All rows that a statement gives."""
     return cursor.execute(_SQL[name].text, parameters).fetchall()
+
+
+def alone(session: Session, name: str, parameters: dict[str, Any]) -> list[Row]:
+    """The same in a transaction of its own, in one round trip."""
+    return session.fetch_all(_SQL[name], parameters)
 
 
 def count_of(cursor: Cursor, name: str, parameters: dict[str, Any]) -> int:

@@ -1,0 +1,74 @@
+"""A few URLs that are put in one round trip leave the same rows as the same URLs among many."""
+
+import re
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import tamias
+from tamias.database.connect import Database
+from tamias.frontier import put as putting
+from tamias.frontier.put import UrlPut
+from tamias.model.item import NEVER, Item
+
+TABLES = {
+    "host": b"SELECT hkey, ready_at, class, not_before, blocked_until, delay_ms, token FROM host ORDER BY 1",
+    "queue": b"""SELECT qid, crawl, lane, next_due, class, active, known, open, again FROM queue
+                 ORDER BY 1, 2, 3""",
+    "url": b"""SELECT qid, crawl, uid, due, first_seen, score, depth, cut, url, spelling, metadata, tags
+               FROM url ORDER BY 1, 2, 3""",
+}
+
+
+def items():
+    for number in range(60):
+        host, crawl = f"h{number % 7}.example", 1 + number % 2
+        url = f"http://{host}/{number % 50}"
+        due = [None, 5, NEVER, 2_000_000][number % 4]
+        yield Item(
+            url=url, key=url, host=host, crawl=crawl, due=due, score=number % 10 / 10, depth=number % 3,
+            spelling=f"{url}#" if number % 5 == 0 else None,
+            metadata='{"a":["b"]}' if number % 6 == 0 else None,
+            tags=("kind=page",) if number % 9 == 0 else (),
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_one_after_another_is_as_all_at_once(tmp_path, monkeypatch, durable):
+    def rows(name, few, size):
+        monkeypatch.setattr(putting, "_FEW", few)
+        with closing(Database(tmp_path / name)) as database, closing(database.session()) as session:
+            put = UrlPut(session, str.__eq__, clock=lambda: 1_000_000)
+            some = list(items())
+            taken = []
+            for start in range(0, len(some), size):
+                taken += put.put(some[start : start + size], shortens=False, durable=durable)
+            return taken, {table: session.fetch_all(sql) for table, sql in TABLES.items()}
+
+    assert rows("few", 32, 1) == rows("many", 0, 1)
+    assert rows("few together", 32, 20) == rows("many together", 0, 20)
+
+
+def test_a_queue_that_was_removed_is_made_again(tmp_path):
+    with closing(Database(tmp_path / "data")) as database, closing(database.session()) as session:
+        put = UrlPut(session, str.__eq__)
+        for number in range(3):
+            url = f"http://h.example/{number}"
+            assert put.put([Item(url=url, key=url, host="h.example")], shortens=False) == [True]
+            assert session.fetch_one(b"SELECT sum(known)::int4 FROM queue") == (1,)
+            session.execute(b"DELETE FROM url")
+            session.execute(b"DELETE FROM queue")
+
+
+def test_whatever_removes_urls_counts_the_removal():
+    """Instances of the service remember what is known: see `crawl.removals`. A new one must count too."""
+    folder = Path(tamias.__file__).parent
+    found = {
+        (file.name, name.strip())
+        for file in folder.rglob("*.sql")
+        if "migrations" not in file.parts
+        for name, text in re.findall(r"-- name: (.*)\n((?:(?!-- name: ).*\n?)*)", file.read_text())
+        if re.search(r"DELETE FROM url\b", text)
+    }
+    assert found == {("queues.sql", "delete_urls"), ("queues.sql", "purge_urls")}
