@@ -413,7 +413,7 @@ def _overwrite(cursor: Cursor, there: dict[str, Any], rows: list[Offered]) -> No
     done_by(cursor, "count_settled", news)
     done_by(cursor, "update_known", news)
     retag(cursor, there["bucket"], _retagged(cursor, there, rows))
-    done_by(cursor, "refresh_queues", {**there, "qid": _hosts(rows)})
+    done_by(cursor, "refresh_told_queues", {**there, "qid": _hosts(rows)})
 
 
 def _overwriting(rows: list[Offered], others: list[Offered]) -> list[Offered]:

@@ -12,6 +12,33 @@ FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(due)b::int8[]
      AS news (qid, crawl, uid, due, metadata)
 WHERE url.bucket = %(bucket)b::int2 AND url.qid = news.qid AND url.crawl = news.crawl AND url.uid = news.uid
 
+-- name: refresh_told_queues
+-- As refresh_queues, for queues of which clients told something. Where the next due time is still the same, the
+-- class is left: it may be that of a URL that is done now, until the queue is served next.
+UPDATE queue
+SET next_due = coalesce(first.due, 9223372036854775807), class = coalesce(first.class, 0)
+FROM (SELECT host.qid, queue.crawl, queue.lane, ahead.due, ahead.class
+      FROM unnest(%(qid)b::int8[]) AS given (qid)
+      JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = given.qid
+      JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = given.qid
+      LEFT JOIN LATERAL (
+          SELECT url.due FROM url
+          WHERE url.bucket = %(bucket)b::int2 AND url.qid = given.qid AND url.crawl = queue.crawl
+            AND url.lane = queue.lane AND url.due < 9223372036854775807
+          ORDER BY url.due LIMIT 1) AS head ON true
+      CROSS JOIN LATERAL (
+          SELECT min(near.due) AS due,
+                 least(7, floor(8 * max(near.score)
+                     FILTER (WHERE near.due <= greatest(%(now)b::int8, near.first))))::int2 AS class
+          FROM (SELECT early.due, early.score, min(early.due) OVER () AS first
+                FROM (SELECT url.due, url.score FROM url
+                      WHERE url.bucket = %(bucket)b::int2 AND url.qid = given.qid AND url.crawl = queue.crawl
+                        AND url.lane = queue.lane AND url.due < 9223372036854775807
+                      ORDER BY url.due LIMIT 20) AS early) AS near) AS ahead
+      WHERE queue.next_due <> coalesce(head.due, 9223372036854775807)) AS first
+WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = first.qid AND queue.crawl = first.crawl
+  AND queue.lane = first.lane
+
 -- name: judge_limits
 -- Queues with a limit are active until so many of their URLs are done.
 UPDATE queue SET active = NOT queue.paused AND queue.known - queue.open < queue.most_done
