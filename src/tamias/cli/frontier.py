@@ -29,6 +29,12 @@ from tamias.model.errors import ConfigError
     is_flag=True,
     help="New crawls of clients share a host's delay, block and window. [each crawl has its own]",
 )
+@click.option(
+    "--no-sync",
+    multiple=True,
+    metavar="CRAWL",
+    help="Answer changes to this crawl before they are on disk: a crash loses the last second of them.",
+)
 @click.option("--require", multiple=True, metavar="TAG", help="Return only URLs that have this tag.")
 @click.option("--forbid", multiple=True, metavar="TAG", help="Skip URLs that have this tag.")
 @common
@@ -36,7 +42,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
     place: CommonOptions, host: str, port: int, delay: float | None, tls_cert: Path | None,
     tls_key: Path | None,
     token_file: Path | None, threads: int, buckets: str | None, shared_politeness: bool,
-    require: tuple[str, ...], forbid: tuple[str, ...],
+    no_sync: tuple[str, ...], require: tuple[str, ...], forbid: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Serves the frontier over gRPC: the URLFrontier API, version 2.6, on the tables the workers use.
 
@@ -64,7 +70,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
         host=host, port=port, token=token, certificate=tls_cert, key=tls_key, threads=threads,
         session_names=frozenset(settings.filters.session_names), data=place.data,
         configure=lambda flags: place.settings(**flags).settings, lease_filter=lease_filter,
-        shared_politeness=shared_politeness,
+        shared_politeness=shared_politeness, unsynced=frozenset(no_sync),
     )  # fmt: skip
     with closing(Database(place.data, place.db, buckets=asked.buckets, role=Role.FRONTIER)) as database:
         if delay is not None:

@@ -29,6 +29,8 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     crawl: int | None = None
     host: str | None = None
     """Only this queue."""
+    unsynced: frozenset[int] = frozenset()
+    """Crawls whose holds may be lost in a crash of the database."""
 
 
 class Given(msgspec.Struct, frozen=True):
@@ -125,6 +127,8 @@ class Holds:
         done_by(cursor, "pace_hosts", {**asked, "qid": qids, "served": [qid in served for qid in qids]})
         if paced := [host for qid, host in shared.free.items() if qid in served]:
             done_by(cursor, "pace_shared", {**where, "shared": paced})
+        elif found and handing.wish.unsynced.issuperset(row[2] for row in found):
+            done_by(cursor, "do_not_sync", {})
         return qids, found, per_host
 
     @staticmethod

@@ -28,8 +28,14 @@ _MOST = 2**31 - 2
 class Gets:
     """The calls GetURLs and ListURLs."""
 
-    def __init__(self, threads: FrontierThreads, lend: Callable[[Call, Any], Awaitable[None]]) -> None:
-        """`lend` answers where a worker of ours asks."""
+    def __init__(
+        self,
+        threads: FrontierThreads,
+        lend: Callable[[Call, Any], Awaitable[None]],
+        unsynced: frozenset[str] = frozenset(),
+    ) -> None:
+        """`lend` answers where a worker of ours asks; `unsynced`: crawls that do not wait for the disk."""
+        self._unsynced = unsynced
         self._threads = threads
         self._lend = lend
         self._names: dict[int, str] = {}
@@ -40,7 +46,8 @@ class Gets:
         if params.worker:
             await self._lend(call, params)
             return
-        wish = await self._threads.run(lambda db: _wish(db, params))
+        unsynced = await self._unsynced_crawls()
+        wish = await self._threads.run(lambda db: _wish(db, params, unsynced))
         if wish is None:
             return
         handing = await self._threads.run(lambda db: db.holds.begin(wish))
@@ -80,12 +87,17 @@ class Gets:
         fill_metadata(info, given.metadata, given.tags)
         return info.SerializeToString()  # type: ignore[no-any-return]
 
+    async def _unsynced_crawls(self) -> frozenset[int]:
+        if not self._unsynced <= set(self._names.values()):
+            self._names = await self._threads.run(lambda db: crawl_names(db.session))
+        return frozenset(crawl for crawl, name in self._names.items() if name in self._unsynced)
+
     async def _know_names(self, crawls: set[int]) -> None:
         if not crawls <= self._names.keys():
             self._names = await self._threads.run(lambda db: crawl_names(db.session))
 
 
-def _wish(db: FrontierSession, params: Any) -> Wish | None:
+def _wish(db: FrontierSession, params: Any, unsynced: frozenset[int]) -> Wish | None:
     """What a client asks for; None: nothing can fit."""
     named = params.WhichOneof("item") == "crawlID"
     crawl = found_crawl(db.session, checked(params.crawlID)) if named else None
@@ -97,6 +109,7 @@ def _wish(db: FrontierSession, params: Any) -> Wish | None:
         hold_ms=1000 * (params.delay_requestable or HOLD_SECONDS),
         crawl=crawl.crawl if crawl else None,
         host=crawl.host(checked(params.key)) if crawl and params.key else None,
+        unsynced=unsynced,
     )
 
 

@@ -21,6 +21,8 @@ class PutBatcher:
 
     def __init__(self, threads: FrontierThreads) -> None:
         self._threads = threads
+        self.unsynced: set[int] = set()
+        """Crawls whose puts are answered before they are on disk."""
         self._waiting: list[Load] = []
         self._work: asyncio.Task[None] | None = None
         self._count = 0
@@ -60,7 +62,8 @@ class PutBatcher:
 
     async def _verdicts(self, urls: list[Item]) -> list[int]:
         try:
-            return await self._threads.put(lambda db: _put(db, urls))
+            durable = any(each.crawl not in self.unsynced for each in urls)
+            return await self._threads.put(lambda db: _put(db, urls, durable))
         except TamiasError as error:
             _log.warning("%d URLs were not put: %s", len(urls), error)
             return [FAIL] * len(urls)
@@ -69,9 +72,9 @@ class PutBatcher:
             return [FAIL] * len(urls)
 
 
-def _put(db: FrontierSession, urls: list[Item]) -> list[int]:
+def _put(db: FrontierSession, urls: list[Item], durable: bool) -> list[int]:
     """What another instance must be told of fails here: its section is not ours."""
-    taken = db.put.put(urls, shortens=False)
+    taken = db.put.put(urls, shortens=False, durable=durable)
     return [
         OK if each else SKIPPED if db.put.owns(told.host) else FAIL
         for told, each in zip(urls, taken, strict=True)

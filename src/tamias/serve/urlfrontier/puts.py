@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 
 from tamias.crawl.remote.grpc.messages import message
 from tamias.crawl.remote.grpc.status import CallError, Code
-from tamias.frontier.service.state import NamedQueues, make_crawl
+from tamias.frontier.service.state import DEFAULT_CRAWL, NamedQueues, make_crawl
 from tamias.model.item import Item
 from tamias.serve.urlfrontier.grpc.calls import Call
 from tamias.serve.urlfrontier.put_batcher import SKIPPED, PutBatcher
@@ -47,9 +47,18 @@ class Puts:
     """The calls PutURLs and PutDiscovered."""
 
     def __init__(
-        self, threads: FrontierThreads, addresses: Addresses, *, shared_politeness: bool = False
+        self,
+        threads: FrontierThreads,
+        addresses: Addresses,
+        *,
+        shared_politeness: bool = False,
+        unsynced: frozenset[str] = frozenset(),
     ) -> None:
-        """`shared_politeness`: new crawls share that of a host with all others."""
+        """`shared_politeness`: new crawls share that of a host with all others.
+
+        `unsynced`: the crawls whose puts are answered before they are on disk.
+        """
+        self._unsynced = unsynced
         self._own_politeness = not shared_politeness
         self._threads = threads
         self._addresses = addresses
@@ -120,6 +129,8 @@ class Puts:
         for name in names:
             if name not in self._crawls and is_name(name):
                 self._crawls[name] = await self._crawl(name)
+                if (name or DEFAULT_CRAWL) in self._unsynced:
+                    self._puts.unsynced.add(self._crawls[name].crawl)
         if len(self._crawls) > _REMEMBERED_CRAWLS:
             self._crawls = {name: self._crawls[name] for name in set(names) & self._crawls.keys()}
 

@@ -68,6 +68,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Its section of the frontier, and its interest."""
     shared_politeness: bool = False
     """Whether crawls that clients make share the delays, blocks and windows of hosts with all others."""
+    unsynced: frozenset[str] = frozenset()
+    """Crawls whose changes by clients are answered before they are on disk."""
 
 
 class FrontierServer:
@@ -175,9 +177,14 @@ class FrontierServer:
 
     def _routed(self) -> dict[str, Route]:
         workers = Workers(self._registry, self._threads)
-        gets = Gets(self._threads, workers.lend)
+        gets = Gets(self._threads, workers.lend, self._options.unsynced)
         puts, health = (
-            Puts(self._threads, self._addresses, shared_politeness=self._options.shared_politeness),
+            Puts(
+                self._threads,
+                self._addresses,
+                shared_politeness=self._options.shared_politeness,
+                unsynced=self._options.unsynced,
+            ),
             self._health,
         )
         streams: dict[str, Route] = {
