@@ -170,6 +170,8 @@ class Session:
         self._prepares = prepares
         self._connection: Connection | None = None
         self._apart: Session | None = None
+        self.opened = 0
+        """How often it has connected."""
         self._offset = 0.0
         self._unsure = 0.0
         self._read_at = float("-inf")
@@ -272,6 +274,7 @@ class Session:
     def _open(self) -> Connection:
         if self._connection is None:
             self._connection = self._connect()
+            self.opened += 1
             if not self._prepares:
                 self._connection.prepare_threshold = None
         return self._connection

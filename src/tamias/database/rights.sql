@@ -16,7 +16,7 @@ GRANT SELECT ON meta, sink, catalogue, profile, snapshot, forgotten, forgotten_b
     TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT, UPDATE ON host, queue, url TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT ON lane TO tamias_worker, tamias_frontier;
-GRANT SELECT, UPDATE (state) ON crawl TO tamias_worker, tamias_frontier;
+GRANT SELECT, UPDATE (state, removals) ON crawl TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT
     ON capture, version, suspect, source_record, site_claim, likeness, absence, resource_absence, warc_record
     TO tamias_worker, tamias_frontier;
@@ -57,7 +57,7 @@ GRANT INSERT ON lane, tally_news, catalogue_news, event_news TO tamias_service;
 GRANT INSERT, UPDATE ON tally TO tamias_service;
 GRANT DELETE ON tally_news TO tamias_service;
 GRANT INSERT, DELETE ON attempts TO tamias_service;
-GRANT UPDATE (state) ON crawl TO tamias_service;
+GRANT UPDATE (state, removals) ON crawl TO tamias_service;
 GRANT INSERT ON event TO tamias_service;
 GRANT DELETE ON event_news TO tamias_service;
 GRANT INSERT, DELETE, SELECT (webhook, url, kinds, host, portal, resource, made_at, seen, state)

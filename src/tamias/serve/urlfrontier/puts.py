@@ -9,15 +9,17 @@ from google.protobuf.message import DecodeError
 
 from tamias.crawl.remote.grpc.messages import message
 from tamias.crawl.remote.grpc.status import CallError, Code
-from tamias.frontier.service.state import DEFAULT_CRAWL, NamedQueues, make_crawl
+from tamias.frontier.service.state import DEFAULT_CRAWL, NamedQueues, make_crawl, removals
 from tamias.model.item import Item
 from tamias.serve.urlfrontier.grpc.calls import Call
-from tamias.serve.urlfrontier.put_batcher import SKIPPED, PutBatcher
+from tamias.serve.urlfrontier.known_urls import KnownUrls, digest
+from tamias.serve.urlfrontier.put_batcher import FAIL, SKIPPED, PutBatcher
 from tamias.serve.urlfrontier.reading import Addresses, due_of, is_name
 from tamias.serve.urlfrontier.session_threads import FrontierThreads
+from tamias.serve.urlfrontier.wire_parts import ack, split_batch, split_item
 
 _URL_ITEM = message("urlfrontier.URLItem")
-_ACK = message("urlfrontier.AckMessage")
+_INFO = message("urlfrontier.URLInfo")
 _BATCH = message("urlfrontier.DiscoveredBatch")
 _BATCH_ACK = message("urlfrontier.BatchAck")
 
@@ -65,6 +67,8 @@ class Puts:
         self._puts = PutBatcher(threads)
         self._parsing = asyncio.Semaphore(BATCHES_AT_ONCE)
         self._crawls: dict[str, NamedQueues] = {}
+        self._known_urls = KnownUrls()
+        self._connections: set[tuple[int, int]] = set()
 
     async def put_urls(self, call: Call) -> None:
         """Every item is answered, in order, as soon as it is in the database."""
@@ -75,15 +79,23 @@ class Puts:
         await _answered(call, self._begin_batches, MOST_BATCHES)
 
     async def _begin_items(self, messages: Sequence[bytes]) -> Answer:
-        items = [parsed(_URL_ITEM, each) for each in messages]
+        parts = [split_item(each) for each in messages]
+        digests = [None if each is None else digest(each[1]) for each in parts]
+        known = await self._known(digests)
+        others = [at for at, is_known in enumerate(known) if not is_known]
+        items = [parsed(_URL_ITEM, messages[at]) for at in others]
         infos = [_info(item) for item in items]
         await self._know_crawls({info.crawlID for info in infos})
-        judged = await self._judged([self._item(item, info) for item, info in zip(items, infos, strict=True)])
-        names = [item.ID or info.url for item, info in zip(items, infos, strict=True)]
+        told = [self._item(item, info) for item, info in zip(items, infos, strict=True)]
+        judged = await self._judged(told, [digests[at] for at in others])
+        names = [(item.ID or info.url).encode() for item, info in zip(items, infos, strict=True)]
 
         async def answer() -> list[bytes]:
-            pairs = zip(names, await judged(), strict=True)
-            return [_ACK(ID=name, status=verdict).SerializeToString() for name, verdict in pairs]
+            answers = map(ack, names, await judged())
+            return [
+                next(answers) if part is None or not is_known else ack(part[0], SKIPPED)
+                for part, is_known in zip(parts, known, strict=True)
+            ]
 
         return answer
 
@@ -104,14 +116,50 @@ class Puts:
         """Its name, and the verdicts to come. Between slices other clients have their turn."""
         check_number_of_items(raw)
         async with self._parsing:
-            batch = parsed(_BATCH, raw)
+            name, items = split_batch(raw) or _parsed_batch(raw)
             judged = []
-            for start in range(0, len(batch.items), SLICE):
-                infos = batch.items[start : start + SLICE]
-                await self._know_crawls({info.crawlID for info in infos})
-                judged.append(await self._judged([self._discovered(info) for info in infos]))
+            for start in range(0, len(items), SLICE):
+                judged.append(await self._judge_slice(items[start : start + SLICE], raw))
                 await asyncio.sleep(0)
-            return batch.ID, judged
+            return name.decode(), judged
+
+    async def _judge_slice(self, items: list[bytes], raw: bytes) -> Verdicts:
+        """Verdicts on some URLs of a batch; those that are known need not even be parsed."""
+        digests = [digest(each) for each in items]
+        known = await self._known(digests)
+        others = [at for at, is_known in enumerate(known) if not is_known]
+        try:
+            infos = [_INFO.FromString(items[at]) for at in others]
+        except DecodeError:
+            infos = parsed(_BATCH, raw).items  # says what is wrong
+        await self._know_crawls({info.crawlID for info in infos})
+        judged = await self._judged(
+            [self._discovered(info) for info in infos], [digests[at] for at in others]
+        )
+
+        async def verdicts() -> list[int]:
+            answers = iter(await judged())
+            return [SKIPPED if is_known else next(answers) for is_known in known]
+
+        return verdicts
+
+    async def _known(self, digests: Sequence[bytes | None]) -> list[bool]:
+        """Which of some URLs are certain to be known now."""
+        crawls = self._known_urls.crawls_of(digests)
+        if found := {crawl for crawl in crawls if crawl is not None}:
+            await self._count_removals(found)
+            crawls = self._known_urls.crawls_of(digests)
+        return [crawl in found for crawl in crawls]
+
+    async def _count_removals(self, crawls: Iterable[int]) -> None:
+        counts, connection = await self._threads.run(
+            lambda db: (removals(db.session, crawls), (id(db), db.session.opened))
+        )
+        if connection not in self._connections:
+            # The database may have crashed, and have lost what it had not synced.
+            self._connections.add(connection)
+            self._known_urls.clear()
+        self._known_urls.renew(counts)
 
     def _item(self, item: Any, info: Any) -> Item | None:
         if item.WhichOneof("item") != "known":
@@ -129,6 +177,7 @@ class Puts:
         for name in names:
             if name not in self._crawls and is_name(name):
                 self._crawls[name] = await self._crawl(name)
+                await self._count_removals([self._crawls[name].crawl])
                 if (name or DEFAULT_CRAWL) in self._unsynced:
                     self._puts.unsynced.add(self._crawls[name].crawl)
         if len(self._crawls) > _REMEMBERED_CRAWLS:
@@ -138,14 +187,25 @@ class Puts:
         own = self._own_politeness
         return await self._threads.run(lambda db: make_crawl(db.session, name, own_politeness=own))
 
-    async def _judged(self, told: list[Item | None]) -> Verdicts:
+    async def _judged(self, told: list[Item | None], digests: list[bytes | None] | list[bytes]) -> Verdicts:
         """Verdicts to come; what is not a URL is skipped, whatever becomes of the others."""
         good = [each for each in told if each is not None]
+        counts = {each.crawl: self._known_urls.count(each.crawl) for each in good}
         coming = await self._puts.put(good) if good else None
 
         async def verdicts() -> list[int]:
-            judged = iter(await coming if coming is not None else ())
-            return [SKIPPED if each is None else next(judged) for each in told]
+            judged = await coming if coming is not None else []
+            told_again = (each for each, item in zip(digests, told, strict=True) if item is not None)
+            self._known_urls.add(
+                (
+                    (each, item.crawl)
+                    for each, item, verdict in zip(told_again, good, judged, strict=True)
+                    if each is not None and verdict != FAIL and not item.overwrites
+                ),
+                counts,
+            )
+            answers = iter(judged)
+            return [SKIPPED if each is None else next(answers) for each in told]
 
         return verdicts
 
@@ -212,6 +272,11 @@ async def _read(call: Call, begin: Begin, unanswered: _Unanswered) -> None:
                 return
             await asyncio.sleep(0)
             unanswered.add(weight, await begin(some))
+
+
+def _parsed_batch(raw: bytes) -> tuple[bytes, list[bytes]]:
+    batch = parsed(_BATCH, raw)
+    return batch.ID.encode(), [each.SerializeToString(deterministic=True) for each in batch.items]
 
 
 def _info(item: Any) -> Any:
