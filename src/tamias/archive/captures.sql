@@ -9,13 +9,12 @@ ON CONFLICT DO NOTHING
 
 -- name: known_captures
 -- Which of some captures are there already, by address, time and body.
-SELECT asked.place FROM unnest(%(place)b::int4[], %(bucket)b::int2[], %(qid)b::int8[], %(uid)b::int8[],
+SELECT DISTINCT asked.place FROM unnest(%(place)b::int4[], %(bucket)b::int2[], %(qid)b::int8[], %(uid)b::int8[],
                                %(started_at)b::int8[], %(sha256)b::bytea[])
                         AS asked (place, bucket, qid, uid, started_at, sha256)
-WHERE EXISTS (SELECT FROM capture
-              WHERE capture.bucket = asked.bucket AND capture.qid = asked.qid AND capture.crawl = ANY(%(crawl)b::int4[])
-                AND capture.uid = asked.uid AND capture.started_at = asked.started_at
-                AND capture.sha256 IS NOT DISTINCT FROM asked.sha256)
+JOIN capture ON capture.bucket = asked.bucket AND capture.qid = asked.qid AND capture.crawl = ANY(%(crawl)b::int4[])
+            AND capture.uid = asked.uid AND capture.started_at = asked.started_at
+            AND capture.sha256 IS NOT DISTINCT FROM asked.sha256
 
 -- name: replace_current
 -- Readings with quads are what their documents hold from now on; one that a limit cut only where no whole one is.
