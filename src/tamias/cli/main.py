@@ -1,5 +1,6 @@
 """The executable `tamias`: finds the verb, and turns every error into one sentence and an exit code."""
 
+import difflib
 import importlib
 import sys
 from typing import NoReturn
@@ -62,6 +63,15 @@ class Verbs(click.Group):
         command = importlib.import_module(f"tamias.cli.{module}").command
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            alike = difflib.get_close_matches(args[0], VERBS, n=1)
+            hint = f"Did you mean '{alike[0]}'?" if alike else "'tamias --help' lists them."
+            ctx.fail(f"No such command '{args[0]}'. {hint}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):

@@ -4,6 +4,8 @@ import asyncio
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import click
+
 from tamias.cli.console.options import CommonOptions, say, say_json
 from tamias.cli.console.run_policy import RunPolicy, run_policy
 from tamias.model.errors import UsageError
@@ -85,12 +87,19 @@ async def _tell_prospects(
     states: dict[str, "SeedState"],
     opened: list["Widening"],
 ) -> None:
+    from tamias.crawl.store.reasons import kind_of_reason
     from tamias.crawl.verbs.dry_run import dry_run
 
+    advised: dict[str, str] = {}
     async for prospect in dry_run(policy.settings, seeds, policy.near, states, opened):
         if place.json:
             say_json(prospect)
         elif prospect.refusal:
             say(f"skip   {prospect.url}  ({prospect.refusal})")
+            kind, advice = kind_of_reason(prospect.refusal)
+            advised |= {kind: advice} if advice else {}
         else:
             say(f"fetch  {prospect.url}")
+    if place.verbosity >= 0:
+        for kind, advice in advised.items():
+            click.echo(f"{kind}: {advice}", err=True)

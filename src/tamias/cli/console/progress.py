@@ -107,6 +107,8 @@ def _unreached(end: "CrawlSnapshot") -> Iterator[str]:
 
 
 def _afterwards(end: "CrawlSnapshot", data: Path) -> str:
+    if end.next_in is None and not end.quads:
+        return "nothing is left to visit"
     if end.next_in is None:
         return f"nothing is left to visit; 'tamias export --data {data}' writes what was found"
     return f"nothing is due; the next visit is in {_span(end.next_in)}"

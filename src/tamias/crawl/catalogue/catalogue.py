@@ -1,6 +1,7 @@
 """The catalogue of a data directory as its users see it: asked, followed, made anew."""
 
 import logging
+import re
 import secrets
 import shutil
 import threading
@@ -93,6 +94,7 @@ class OtherFilling:
 YOUNGER_SECONDS = 10.0
 """How often one that is not the eldest looks if it is."""
 _LOG = logging.getLogger("tamias.catalogue")
+_PLACE = re.compile(r"\berror at (\d+):(\d+): ")
 PROLOGUE = " ".join(f"PREFIX {name}: <{space}>" for name, space in PREFIXES.items()) + " "
 """On one line, so that lines are counted as the user counts them; a query may declare them otherwise."""
 
@@ -151,6 +153,14 @@ class Catalogue:
 
         By `asking` another thread may give the query up.
         """
+        try:
+            return self._ask(query, accept, graphs, asking)
+        except QueryRefused as error:
+            raise QueryRefused(in_the_users_text(str(error)), error.status) from error
+
+    def _ask(
+        self, query: str, accept: str, graphs: dict[str, list[str]] | None, asking: Asking | None
+    ) -> Answer:
         limits = Limits(self.options.seconds, self.options.bytes)
         text = PROLOGUE + as_asked(query)
         if asks_elsewhere(query):
@@ -311,3 +321,19 @@ def rebuild(database: Database, data: Path, settings: ServeSettings | None = Non
             # The store is damaged; it holds nothing that cannot be had again.
             catalogue.kept.discard()
             return refresher.rebuild()
+
+
+def in_the_users_text(message: str) -> str:
+    """The place of a syntax error, without the prefixes that stand before what the user wrote.
+
+    >>> in_the_users_text(f"error at 1:{len(PROLOGUE) + 7}: expected ASK")
+    'not valid SPARQL, at line 1, column 7: expected ASK'
+    """
+    found = _PLACE.search(message)
+    if found is None:
+        return message
+    line, column = int(found[1]), int(found[2])
+    if line == 1:
+        column = max(1, column - len(PROLOGUE))
+    place = f"not valid SPARQL, at line {line}, column {column}: "
+    return message[: found.start()] + place + message[found.end() :]

@@ -1,0 +1,122 @@
+"""The first commands of five people, in a terminal: what they type, what they read, what they type next."""
+
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+
+import pytest
+
+TURTLE = b'<> <http://www.w3.org/2000/01/rdf-schema#label> "A" ; <http://x.example/next> <b.ttl> .'
+
+
+class Terminal:
+    """Commands as somebody types them, in a folder of their own, on a terminal of 100 columns."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("TAMIAS_")}
+        self.env = {**clean, "COLUMNS": "100", "TERM": "xterm", "TAMIAS_SEEDS__PROBE": "false"}
+
+    def type(self, *words):
+        """The exit code and the text that the terminal shows."""
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tamias", *words], cwd=self.folder, env=self.env,
+            stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True,
+        )  # fmt: skip
+        os.close(theirs)
+        shown, deadline = b"", time.monotonic() + 90
+        while time.monotonic() < deadline:
+            if select.select([ours], [], [], 0.2)[0]:
+                try:
+                    piece = os.read(ours, 65536)
+                except OSError:  # the other end is closed
+                    break
+                if not piece:
+                    break
+                shown += piece
+        os.close(ours)
+        text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()).replace("\r", "\n")
+        return process.wait(30), text
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    return Terminal(tmp_path)
+
+
+@pytest.fixture
+def web(site, reply):
+    site.pages["/a.ttl"] = reply(200, TURTLE, content_type="text/turtle")
+    site.pages["/data.csv"] = reply(200, b"id,price\n1,2\n", content_type="text/csv")
+    return site
+
+
+def test_a_researcher_crawls_and_asks(terminal, web):
+    code, said = terminal.type("crawl", "data.example/a.ttl")
+    assert (code, "does not begin with a scheme such as https://" in said) == (2, True)
+    code, said = terminal.type("crawl", web.url("/a.ttl"))
+    assert code == 1
+    assert said.startswith("starting the database")
+    assert "1 refused: loopback address" in said
+    assert "use --allow-private" in said
+    assert "tamias export" not in said  # nothing was found that could be
+    code, said = terminal.type("crawl", web.url("/a.ttl"), "--allow-private", "--scope", "host")
+    assert (code, "reopened 1 URL" in said, "2 quads" in said) == (0, True, True)
+    assert "tamias export --data tamias-data" in said
+    code, said = terminal.type("query", "SELECT ?s WHERE { GRAPH ?g { ?s rdfs:label ?l }")
+    assert (code, "not valid SPARQL, at line 1, column" in said) == (2, True)
+    code, said = terminal.type("query", "SELECT ?l WHERE { GRAPH ?g { ?s rdfs:label ?l } }")
+    assert (code, '"A"' in said or "A" in said.split()) == (0, True)
+
+
+def test_a_portal_operator_misspells_and_watches(terminal, web):
+    code, said = terminal.type("ad", web.url("/data.csv"))
+    assert (code, "Did you mean 'add'?" in said) == (2, True)
+    code, said = terminal.type("add", web.url("/data.csv"), "--every", "daily")
+    assert (code, "write 90m, 12h, 1d or 2w" in said) == (2, True)
+    code, said = terminal.type("add", web.url("/data.csv"), "--every", "1d")
+    assert code == 0
+    code, said = terminal.type("list")
+    assert (code, web.url("/data.csv") in said, "1d" in said) == (0, True, True)
+
+
+def test_an_archivist_looks_for_versions(terminal, web):
+    code, said = terminal.type("versions", web.url("/data.csv"))
+    assert (code, "'tamias crawl' or 'tamias add' creates it" in said) == (10, True)
+    terminal.type("add", web.url("/data.csv"))
+    code, said = terminal.type("get", web.url("/data.csv"))
+    assert (code, "has no version yet" in said) == (1, True)
+    assert terminal.type("crawl", "--recrawl", "--allow-private")[0] == 0
+    code, said = terminal.type("get", web.url("/data.csv"))
+    assert (code, said.split()) == (0, ["id,price", "1,2"])
+    code, said = terminal.type("diff", web.url("/data.csv"))
+    assert (code, "no version before its first" in said) == (1, True)
+
+
+def test_a_data_engineer_reads_without_a_database(terminal, web):
+    code, said = terminal.type("read", "missing.ttl")
+    assert (code, "No such file" in said) == (1, True)
+    (terminal.folder / "a.ttl").write_bytes(TURTLE)
+    code, said = terminal.type("read", "a.ttl", "--base", "http://a.example/")
+    assert (code, "<http://a.example/> <http://x.example/next> <http://a.example/b.ttl>" in said) == (0, True)
+    assert not (terminal.folder / "tamias-data").exists()
+
+
+def test_a_crawler_engineer_sees_what_would_be_done_and_why(terminal, web):
+    code, said = terminal.type("crawl", web.url("/a.ttl"), "--deph", "1")
+    assert (code, "--depth" in said) == (2, True)
+    code, said = terminal.type("crawl", web.url("/a.ttl"), "--dry-run")
+    assert (code, "--allow-private" in said) == (0, True)
+    assert web.log == []
+    code, said = terminal.type(
+        "crawl", web.url("/a.ttl"), "--allow-private", "--scope", "host", "-v", "--log", "json"
+    )
+    assert (code, '"logger":"tamias.visits"' in said.replace('": "', '":"')) == (0, True)
+    assert terminal.type("stats")[0] == 0
+    code, said = terminal.type("status", "--once")
+    assert code == 0
