@@ -248,11 +248,12 @@ async def _schedule(plan: ServicePlan, background: SessionPool) -> None:
     with suppress(TamiasError, OSError):
         await background.run(lambda db: index_warcs(db.session, plan.data / "warc"))
     while True:
-        with suppress(TamiasError):
+        # A full disk is waited for, as workers do.
+        with suppress(TamiasError, OSError):
             await background.run(lambda db: keep_house(db.session, db.reader, db.settings))
         for _ in range(round(SCHEDULE_SECONDS / PROFILE_SECONDS)):
             await asyncio.sleep(PROFILE_SECONDS)
-            with suppress(TamiasError):
+            with suppress(TamiasError, OSError):
                 while await background.run(lambda db: profile_some(db.session, db.reader)):
                     pass
 
