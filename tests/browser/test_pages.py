@@ -426,7 +426,7 @@ def test_a_wrong_secret_signs_nobody_in(tab):
     page = tab().open("/sign-in")
     page.get_by_label("Secret").fill("wrong")
     page.get_by_role("button", name="Sign in").click()
-    assert "not the secret" in page.get_by_role("alert").inner_text()
+    assert "neither the secret" in page.get_by_role("alert").inner_text()
 
 
 def test_a_signed_in_user_stops_a_dataset_and_watches_it_again(tab, made):

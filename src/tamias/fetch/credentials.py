@@ -8,7 +8,6 @@ import base64
 import os
 import re
 import stat
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -137,6 +136,8 @@ def load_credentials(files: Sequence[str], environment: Mapping[str, str] = os.e
 
 
 def _tables(file: str) -> list[CredentialTable]:
+    import tomllib
+
     content, mode = _read(file)
     try:
         document: dict[str, Any] = tomllib.loads(content.decode())

@@ -9,6 +9,7 @@ from tamias.crawl.remote import wire
 from tamias.crawl.remote.grpc.messages import message
 from tamias.crawl.remote.grpc.status import CallError
 from tamias.crawl.sandbox.frames import FrameError, Frames, answers, orders
+from tamias.frontier.service.state import NamedQueues
 from tamias.model.item import Item
 from tamias.model.url import DEFAULT_SESSION_NAMES
 from tamias.serve.urlfrontier.puts import parsed
@@ -16,6 +17,7 @@ from tamias.serve.urlfrontier.reading import Addresses, due_of, fill_metadata
 from tamias.serve.urlfrontier.workers import value_of
 
 _ADDRESSES = Addresses(DEFAULT_SESSION_NAMES)
+_QUEUES = NamedQueues(7, own_politeness=True)
 _ITEM = message("urlfrontier.URLItem")
 _BATCH = message("urlfrontier.DiscoveredBatch")
 _INFO = message("urlfrontier.URLInfo")
@@ -45,7 +47,7 @@ def _infos(told):
 
 
 def _take(info) -> None:
-    told = _ADDRESSES.told(info, 1)
+    told = _ADDRESSES.told(info, _QUEUES)
     if told is None:
         return
     assert _ADDRESSES.same(told.url, info.url)

@@ -113,4 +113,5 @@ def test_bytes_beyond_an_answer_cost_no_other_url_its_version(fresh, site):
         site.url("/b.csv"): other,
     }
     assert found == wanted
-    assert len(asked) == 4  # one of the others came twice
+    was_last = asked[-1] == "/long.csv"  # then nothing came after it on its connection
+    assert len(asked) == (3 if was_last else 4)  # else one of the others came twice

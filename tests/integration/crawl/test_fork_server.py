@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -83,8 +84,8 @@ def test_the_death_of_the_server_is_that_of_its_workers_and_the_next_one_starts_
         await asyncio.sleep(0)
         server._process.kill()
         assert await end_of(first) == -signal.SIGKILL
-        with pytest.raises(ChildProcessError):
-            await asked
+        with suppress(ChildProcessError):  # unless it was forked in the moment before
+            assert await end_of(await asked) == -signal.SIGKILL
         second = await server.fork()
         second.stdin.close()
         return await end_of(second)
