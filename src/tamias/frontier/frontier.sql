@@ -4,7 +4,7 @@
 
 -- name: do_not_sync
 -- The end of this transaction is not waited for on the disk. A crash may undo it, whole.
-SET LOCAL synchronous_commit = off
+SELECT set_config('synchronous_commit', 'off', true)
 
 -- name: put_hosts
 -- Makes hosts known, asleep until one of their URLs is due.
