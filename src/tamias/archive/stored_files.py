@@ -141,6 +141,11 @@ def note_merged(session: Session, stored: StoredFile, sha256: str) -> bool:
     return session.execute(_SQL["note_merged"], told) > 0
 
 
+def note_rewritten(session: Session, stored: StoredFile, sha256: str) -> None:
+    """Bytes of the one object of a file are replaced."""
+    session.execute(_SQL["note_rewritten"], {"file": stored.file, "sha256": bytes.fromhex(sha256)})
+
+
 def segment_figures(cursor: Cursor) -> tuple[int, int]:
     """The files of quads: how many, how large."""
     row = cursor.execute(_SQL["segment_figures"].text).fetchone()

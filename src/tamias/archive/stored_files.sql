@@ -54,6 +54,10 @@ ORDER BY stored_file.file LIMIT %(limit)b::int4
 UPDATE stored_file SET parts = '{}', sealed = true, sha256 = %(sha256)b::bytea
 WHERE stored_file.file = %(file)b::uuid AND stored_file.committed = %(committed)b::int8 AND stored_file.parts <> '{}'
 
+-- name: note_rewritten
+-- The object of a file has other bytes from now on.
+UPDATE stored_file SET sha256 = %(sha256)b::bytea WHERE stored_file.file = %(file)b::uuid AND stored_file.parts = '{}'
+
 -- name: segment_figures
 -- The files of quads: how many, how large.
 SELECT count(*), coalesce(sum(stored_file.committed), 0)::int8 FROM stored_file WHERE stored_file.kind = 'rdf'

@@ -4,13 +4,15 @@ A file of a folder is overwritten. Of a file in an S3 store the objects are writ
 """
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 from tamias.archive.file_store import file_store, part_key, segments_of
-from tamias.archive.stored_files import StoredFile, files_of, find_segment
+from tamias.archive.stored_files import StoredFile, files_of, find_segment, note_rewritten
 from tamias.crawl.verbs.warc_cache import bring_warcs
 from tamias.database.connect import Session
 from tamias.model.capture import Extent
+from tamias.model.faults import reached
 from tamias.sinks.overwriting import finish_overwriting, remove_copies, replace_bytes
 from tamias.sinks.segments.segment_erasing import blank_frames
 from tamias.sinks.warc.warc_erasing import Unwanted, erase_records
@@ -37,6 +39,11 @@ class ErasableFiles:
             for folder in self._folders(kind):
                 remove_copies(folder)
                 finish_overwriting(folder)
+
+    def free_parts(self) -> None:
+        """Parts in the store that no row names, such as those a worker that was killed had merged."""
+        files = [*files_of(self._session, "rdf"), *files_of(self._session, "warc")]
+        self._store.free_parts(files, self._session.now())
 
     def erase_quads(self, segment: int, extents: Sequence[Extent]) -> str | None:
         """Erases documents of a file of quads; says what is left to do, if something is."""
@@ -87,7 +94,11 @@ class ErasableFiles:
             mine = {at: new for at, new in changes.items() if at < end and at + len(new) > start}
             content = self._store.get(key, 0, end - start) if mine else None
             if content is not None:
-                self._store.put(key, _patched(content, start, mine))
+                content = _patched(content, start, mine)
+                if not stored.parts:  # first: whoever repeats it finds nothing to replace once it is written
+                    note_rewritten(self._session, stored, sha256(content).hexdigest())
+                self._store.put(key, content)
+                reached("forget-object")
         return f"{stored.key} {NOT_MERGED}" if stored.parts and changes else None
 
     def _folders(self, kind: str) -> list[Path]:

@@ -114,6 +114,7 @@ class Forgetter:
             writer.close()
         self._erase_quads()
         self._erase_warc(wanted)
+        self._files.free_parts()
         if not all(each.by_rule for each in wanted):
             self._clean_catalogue()
             self._clean_database()
