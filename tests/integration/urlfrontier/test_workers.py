@@ -344,3 +344,46 @@ def test_far_workers_have_credentials_of_their_own_and_the_service_has_no_part_i
     assert len(tamias.quads()) == 1
     kept = [path for path in tamias.data.rglob("*") if path.is_file()]
     assert [path for path in kept if b"key-of-the-" in path.read_bytes()] == []
+
+
+def forgotten_reasons(tamias, url):
+    return [(each["outcome"], each["reason"].partition(": ")[2]) for each in tamias.attempts()[url]]
+
+
+def test_a_forgotten_url_is_not_lent_to_far_workers_and_what_leads_to_it_is_not_stored(
+    tamias, service, site, reply, tmp_path
+):
+    """A seed, a link and a redirect: of these only the redirect is known after the worker has asked."""
+    site.pages |= {
+        "/a": b"<> <#to> <b>, <c> .",
+        "/b": b'<> <#says> "forgotten" .',
+        "/c": reply(302, Location="/d"),
+        "/d": b'<> <#says> "forgotten" .',
+    }
+    words = ("--allow-private", "--delay", "0", "--max-time", "0")
+    forget = ("forget", site.url("/b"), site.url("/d"), "--reason", "asked for")
+    assert tamias.run(*forget).returncode == 0
+    assert tamias.run("crawl", *words, site.url("/a"), site.url("/b")).returncode == LIMIT
+    far = start_far(tamias, service().address, tmp_path / "scratch", workers=1)
+    with closing(Database(tamias.data)) as database, closing(database.session()) as session:
+        tamias.wait_until(lambda: site.asked("/c") and urls_left(session) == 0)
+    ended(far)
+    assert site.asked("/b") == 0
+    assert forgotten_reasons(tamias, site.url("/b")) == [("refused", "asked for")]
+    assert forgotten_reasons(tamias, site.url("/c")) == [("refused", "asked for")]
+    here = site.url("/a")
+    assert tamias.quads() == {f"<{here}> <{here}#to> <{site.url(to)}> <{here}> ." for to in ("/b", "/c")}
+
+
+def test_a_forgotten_body_that_a_far_worker_brings_again_is_not_stored(tamias, service, site, tmp_path):
+    url = site.url("/a")
+    site.pages["/a"] = b'<> <#says> "forgotten" .'
+    assert tamias.crawl("--sink", "archive", url).returncode == 0
+    assert tamias.run("forget", url, "--version", "1", "--reason", "asked for").returncode == 0
+    words = ("--allow-private", "--delay", "0", "--max-time", "0", "--crawl", "again")
+    assert tamias.run("crawl", *words, url).returncode == LIMIT
+    far = start_far(tamias, service().address, tmp_path / "scratch", "--crawl", "again", workers=1)
+    tamias.wait_until(lambda: len(tamias.attempts()[url]) == 2)
+    ended(far)
+    assert ("refused", "asked for") in forgotten_reasons(tamias, url)
+    assert tamias.quads() == set()

@@ -2,8 +2,11 @@
 
 import time
 
+import msgspec
+
 from tamias.archive.forgetting.tombstones import blocked_bodies, blocked_urls, blocks_mark
 from tamias.database.connect import Session
+from tamias.model.capture import Capture, Outcome
 from tamias.model.url import key_of_fetched, url_key
 
 REFRESH_SECONDS = 2.0
@@ -42,6 +45,17 @@ class ForgottenUrls:
         if not self._bodies:
             return None
         return self._bodies.get((key_of_fetched(url, self._session_names), sha256))
+
+    def without_body(self, capture: Capture) -> Capture:
+        """What came, refused and without its body if that was forgotten for its URL."""
+        body = capture.body
+        if body is None:
+            return capture
+        found = (self.refuse_body(url, body.sha256) for url in (capture.url, capture.final_url))
+        reason = next((each for each in found if each), None)
+        if reason is None:
+            return capture
+        return msgspec.structs.replace(capture, outcome=Outcome.REFUSED, reason=reason, body=None)
 
     def _key(self, url: str) -> str:
         return url_key(url, self._session_names)

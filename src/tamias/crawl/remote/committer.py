@@ -217,13 +217,25 @@ class RemoteCommitter:
         held.blocked_until = delivered.blocked_until or held.blocked_until
         held.news |= delivered.news
         try:
-            visit = _visit(delivered, held, await self._quads.receive(quads))
+            visit = await self._received(delivered, held, quads)
         except Damaged as error:
             reason, task = f"internal error: {error}", delivered.task
             visit = Visit(task, held, _unasked(task.url, Outcome.FAILED, reason, self._store.now()))
         visit.capture_id = name
         visit.afterwards = partial(_tell, coming)
         await self._store.commit(visit)
+
+    async def _received(self, delivered: DeliveredVisit, held: HeldLease, quads: BinaryIO) -> Visit:
+        """What a worker brought, without what was forgotten since it was lent. Raises `Damaged`."""
+        forgotten = self._store.context.admission.forgotten
+        capture = delivered.capture
+        kept = forgotten.without_body(capture)
+        reason = next(filter(None, map(forgotten.refuse, (capture.url, capture.final_url))), None)
+        if reason is not None:
+            kept = _unasked(capture.url, Outcome.REFUSED, reason, capture.ended_at)
+        if kept is not capture:
+            return Visit(delivered.task, held, kept)
+        return _visit(delivered, held, await self._quads.receive(quads))
 
     async def _settled(self, lease: Lease, task: Task) -> bool:
         """Whether a URL need not be asked for; then that is its outcome."""

@@ -32,6 +32,7 @@ class Lender:
         """Hosts with due URLs that such a worker can visit; none while the service is not active."""
         if not self._context.session.transact(is_active):
             return []
+        self._context.admission.forgotten.refresh(self._context.session)
         leases = self._budget.lease(self._frontier(worker), hosts, per_host, seconds)
         self._context.coverage.refresh()
         return leases

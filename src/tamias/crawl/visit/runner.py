@@ -187,15 +187,10 @@ class VisitRunner:
 
     def _without_forgotten(self, capture: Capture) -> Capture:
         """A body that was forgotten for its URL is as if it had not come."""
-        body = capture.body
-        if body is None:
-            return capture
-        found = (self._forgotten.refuse_body(url, body.sha256) for url in (capture.url, capture.final_url))
-        reason = next((each for each in found if each), None)
-        if reason is None:
-            return capture
-        discard(body)
-        return msgspec.structs.replace(capture, outcome=Outcome.REFUSED, reason=reason, body=None)
+        kept = self._forgotten.without_body(capture)
+        if kept.body is None:
+            discard(capture.body)
+        return kept
 
     async def _archive(self, visit: Visit, archiver: Archiver) -> None:
         """Archives it, and reads it unless it is suspicious or read already."""
