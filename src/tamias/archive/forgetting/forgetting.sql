@@ -4,7 +4,8 @@
 -- A tombstone: from now on nothing that it covers is given out. One that says the same is not repeated while it lasts.
 INSERT INTO forgotten (resource, url, number, captured_at, last_number, reason, by_whom, at, blocked, by_rule)
 SELECT new.resource, new.url, new.number, version.captured_at,
-       coalesce((SELECT max(each.number) FROM version AS each WHERE each.resource = new.resource), 0),
+       coalesce(greatest((SELECT max(each.number) FROM version AS each WHERE each.resource = new.resource),
+                         (SELECT max(each.number) FROM source_record AS each WHERE each.resource = new.resource)), 0),
        %(reason)b::text, %(by_whom)b::text, %(at)b::int8, %(blocked)b::bool, %(by_rule)b::bool
 FROM unnest(%(resource)b::text[], %(url)b::text[], %(number)b::int4[]) AS new (resource, url, number)
      LEFT JOIN version ON version.resource = new.resource AND version.number = new.number
@@ -231,12 +232,16 @@ measured AS (DELETE FROM measure USING gone WHERE measure.subject = gone.resourc
 SELECT gone.resource FROM gone
 
 -- name: delete_records
--- Records of catalogues by their names, with what was read from them.
+-- Records of catalogues by their names, with what was read from them. Their digests stay.
 WITH gone AS (
     DELETE FROM source_record USING forgotten
     WHERE forgotten.forgotten = %(forgotten)b::int8 AND source_record.resource = forgotten.resource
       AND (forgotten.number IS NULL OR forgotten.number = source_record.number)
-    RETURNING source_record.portal, source_record.record, forgotten.number)
+    RETURNING source_record.portal, source_record.record, forgotten.number, forgotten.forgotten, source_record.sha256,
+              source_record.byte_size),
+noted AS (
+    INSERT INTO forgotten_body (forgotten, sha256, byte_size)
+    SELECT DISTINCT gone.forgotten, gone.sha256, gone.byte_size FROM gone ON CONFLICT DO NOTHING)
 DELETE FROM described USING gone
 WHERE gone.number IS NULL AND described.portal = gone.portal AND described.record = gone.record
 
@@ -292,8 +297,14 @@ WHERE resource.resource = %(resource)b::text OR resource.url = ANY(%(url)b::text
 ORDER BY resource.resource <> %(resource)b::text LIMIT 1
 
 -- name: is_record
--- Whether a record of a catalogue is called so.
+-- Whether a record of a catalogue is called so, or was.
 SELECT EXISTS (SELECT FROM source_record WHERE source_record.resource = %(resource)b::text)
+    OR EXISTS (SELECT FROM forgotten WHERE forgotten.resource = %(resource)b::text AND forgotten.url LIKE '%%#%%')
+
+-- name: portals_of_record
+-- The URLs of the catalogues that a record is of.
+SELECT DISTINCT portal.url FROM source_record JOIN portal ON portal.portal = source_record.portal
+WHERE source_record.resource = %(resource)b::text
 
 -- name: weight
 -- How many versions and suspicious responses of a resource there are, or one of them; their bytes; and the bytes of

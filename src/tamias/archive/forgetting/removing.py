@@ -62,11 +62,14 @@ class CoveredRows(msgspec.Struct, frozen=True):
 def find_covered(
     session: Session, tombstone: Tombstone, urls: Sequence[str], hosts: Sequence[str], buckets: int
 ) -> CoveredRows:
-    """All of it; `urls` are the spellings of its address, `hosts` the keys of its queues."""
+    """All of it; `urls` are the spellings of its address, `hosts` the keys of its queues.
+
+    Of a record: the documents of its catalogue so far, which have its statements.
+    """
     asked: dict[str, Any] = {"forgotten": tombstone.forgotten}
     bodies = [CoveredBody(*row) for row in session.fetch_all(SQL["covered_versions"], asked)]
     digests = None
-    if tombstone.number is not None:
+    if tombstone.number is not None and not tombstone.is_record:
         noted = session.fetch_all(SQL["bodies"], {"forgotten": [tombstone.forgotten]})
         digests = Digests({each.sha256 for each in bodies} | {row[1] for row in noted})
     captures: list[CoveredCapture] = []
@@ -77,7 +80,7 @@ def find_covered(
         rows = session.fetch_all(SQL["queues_of"], place | {"host": Texts(hosts)})
         qids[bucket] = [row[0] for row in rows]
         place |= {"qid": Longs(qids[bucket]), "url": Texts(urls), "sha256": digests, "at": tombstone.at}
-        place |= {"blocked": tombstone.blocked}
+        place |= {"blocked": tombstone.blocked and not tombstone.is_record}
         for capture, segment, frame, start, length, qid in session.fetch_all(SQL["captures_of"], place):
             extent = None if segment is None else Extent(segment, frame, start, length)
             captures.append(CoveredCapture(bucket, capture, extent, qid))
@@ -100,7 +103,8 @@ def note_bodies(
         for sha in noted:
             content = _content(bodies, sha)
             noted[sha] = noted[sha][0], make_marks(key, content, others)
-        quads = _joined(read_quads, covered.extents)
+        # The statements of a record are in the document of its catalogue, which comes again without them.
+        quads = b"" if tombstone.is_record else _joined(read_quads, covered.extents)
         if quads:
             left = _other_quads(session, covered, urls, read_quads)
             noted[sha256(quads).hexdigest()] = len(quads), make_marks(key, quads, left)

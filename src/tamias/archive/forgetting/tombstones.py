@@ -49,6 +49,11 @@ class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
         return self.blocked or captured_at <= self.at
 
     @property
+    def is_record(self) -> bool:
+        """Whether it is of a record of a catalogue."""
+        return is_record(self.url)
+
+    @property
     def sentence(self) -> str:
         """What is said to whoever asks for it."""
         return forgotten_words(self.at, self.reason)
@@ -65,6 +70,11 @@ class Forgotten(TamiasError):
 
 def _tombstones(rows: Iterable[Sequence[Any]]) -> list[Tombstone]:
     return [Tombstone(**dict(zip(Tombstone.__struct_fields__, row, strict=True))) for row in rows]
+
+
+def is_record(url: str) -> bool:
+    """Whether a name is that of a record, `CATALOGUE#RECORD`: URLs of resources have no fragment."""
+    return "#" in url
 
 
 def forgotten_words(at: int, reason: str) -> str:

@@ -13,7 +13,7 @@ import msgspec
 
 from tamias.archive.blobs import BlobReader
 from tamias.archive.blobs.store import packs_of
-from tamias.archive.forgetting.tombstones import check_forgotten, check_gone, check_moment
+from tamias.archive.forgetting.tombstones import check_forgotten, check_gone, check_moment, is_record
 from tamias.archive.moments import Moment, milliseconds, rfc3339
 from tamias.archive.reader.content import BodyReader, Content
 from tamias.archive.sources.source_records import RecordBodies, find_record, latest_records, record_versions
@@ -87,6 +87,8 @@ class ArchiveReader:
         """A resource by its URL, in any spelling, or by its id. Raises `NotArchived`."""
         if record := self._record(url):
             return record
+        if is_record(url):
+            check_forgotten(self.session, resource_id(url))
         named = _NAME.fullmatch(url)
         name, address = (named[1], "") if named else (self._id(url), fetch_url(url))
         rows = self.session.fetch_all(_SQL["find_resource"], {"resource": name, "url": address})
@@ -99,7 +101,7 @@ class ArchiveReader:
     def _record(self, url: str) -> Resource | None:
         """The record of a catalogue that is called so: `CATALOGUE#RECORD`, or by its id."""
         named = _NAME.fullmatch(url)
-        if named is None and "#" not in url:
+        if named is None and not is_record(url):
             return None
         return find_record(self.session, named[1] if named else resource_id(url))
 

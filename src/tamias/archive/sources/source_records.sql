@@ -1,11 +1,11 @@
 -- Records of catalogues as they came.
 
 -- name: put_source_records
--- A version more of each record that is not as it was.
+-- A version more of each record that is not as it was. What was forgotten does not come again, nor its numbers.
 INSERT INTO source_record (resource, number, portal, iri, record, catalogue, mapping, captured_at, media_type, sha256,
                            byte_size, body, content)
-SELECT new.resource, coalesce(latest.number, 0) + 1, portal.portal, new.iri, new.record, new.catalogue, new.mapping,
-       %(harvest)b::int8, new.media_type, new.sha256, new.byte_size, new.body, new.content
+SELECT new.resource, greatest(latest.number, taken.number, 0) + 1, portal.portal, new.iri, new.record, new.catalogue,
+       new.mapping, %(harvest)b::int8, new.media_type, new.sha256, new.byte_size, new.body, new.content
 FROM unnest(%(resource)b::text[], %(iri)b::text[], %(record)b::text[], %(catalogue)b::text[], %(mapping)b::text[],
             %(media_type)b::text[], %(sha256)b::bytea[], %(byte_size)b::int8[], %(body)b::bytea[],
             %(content)b::bytea[])
@@ -15,7 +15,15 @@ FROM unnest(%(resource)b::text[], %(iri)b::text[], %(record)b::text[], %(catalog
          SELECT kept.number, kept.sha256, kept.mapping, kept.content FROM source_record AS kept
          WHERE kept.resource = new.resource ORDER BY kept.number DESC LIMIT 1
      ) AS latest ON true
-WHERE (latest.sha256, latest.mapping) IS DISTINCT FROM (new.sha256, new.mapping)
+     LEFT JOIN LATERAL (
+         SELECT max(forgotten.last_number) AS number, coalesce(bool_or(forgotten.blocked), false) AS blocked,
+                coalesce(bool_or(body.sha256 = new.sha256), false) AS has_body
+         FROM forgotten LEFT JOIN forgotten_body AS body
+              ON body.forgotten = forgotten.forgotten AND forgotten.number IS NOT NULL
+         WHERE forgotten.resource = new.resource
+     ) AS taken ON true
+WHERE NOT taken.blocked AND NOT taken.has_body
+  AND (latest.sha256, latest.mapping) IS DISTINCT FROM (new.sha256, new.mapping)
   AND (latest.content, latest.mapping) IS DISTINCT FROM (coalesce(new.content, ''::bytea), new.mapping)
 ON CONFLICT (resource, number) DO NOTHING
 
@@ -24,12 +32,19 @@ ON CONFLICT (resource, number) DO NOTHING
 SELECT kept.iri, described.title, described.gone_at, kept.captured_at
 FROM source_record AS kept
      LEFT JOIN described ON described.portal = kept.portal AND described.record = kept.record
-WHERE kept.resource = %(resource)b::text ORDER BY kept.number LIMIT 1
+WHERE kept.resource = %(resource)b::text
+  AND NOT EXISTS (SELECT FROM forgotten WHERE forgotten.resource = kept.resource AND forgotten.finished_at IS NULL
+                                             AND coalesce(forgotten.number = kept.number, true))
+ORDER BY kept.number LIMIT 1
 
 -- name: record_versions
 -- The versions of a record, oldest first.
 SELECT kept.number, kept.captured_at, encode(kept.sha256, 'hex'), kept.byte_size, kept.media_type
-FROM source_record AS kept WHERE kept.resource = %(resource)b::text ORDER BY kept.number
+FROM source_record AS kept
+WHERE kept.resource = %(resource)b::text
+  AND NOT EXISTS (SELECT FROM forgotten WHERE forgotten.resource = kept.resource AND forgotten.finished_at IS NULL
+                                             AND coalesce(forgotten.number = kept.number, true))
+ORDER BY kept.number
 
 -- name: record_body
 -- One version of a record.

@@ -1,12 +1,14 @@
 """URLs that were forgotten and are not fetched again, in the memory of whoever admits URLs."""
 
 import time
+from hashlib import sha256
 
 import msgspec
 
-from tamias.archive.forgetting.tombstones import blocked_bodies, blocked_urls, blocks_mark
+from tamias.archive.forgetting.tombstones import blocked_bodies, blocked_urls, blocks_mark, is_record
 from tamias.database.connect import Session
 from tamias.model.capture import Capture, Outcome
+from tamias.model.finding import SourceRecord
 from tamias.model.url import key_of_fetched, url_key
 
 REFRESH_SECONDS = 2.0
@@ -18,6 +20,7 @@ class ForgottenUrls:
     def __init__(self, session_names: frozenset[str]) -> None:
         self._session_names = session_names
         self._reasons: dict[str, str] = {}
+        self._records: dict[str, str] = {}
         self._bodies: dict[tuple[str, str], str] = {}
         self._mark: tuple[int, ...] = (0, 0, 0)
         self._read_at = float("-inf")
@@ -30,8 +33,12 @@ class ForgottenUrls:
         mark = blocks_mark(session)
         if mark != self._mark:
             found, bodies = blocked_urls(session), blocked_bodies(session)
-            self._reasons = {self._key(url): reason for url, reason in found.items()}
-            self._bodies = {(self._key(url), sha256): reason for (url, sha256), reason in bodies.items()}
+            self._records = {url: reason for url, reason in found.items() if is_record(url)}
+            self._reasons = {self._key(url): reason for url, reason in found.items() if not is_record(url)}
+            self._bodies = {
+                (url if is_record(url) else self._key(url), digest): reason
+                for (url, digest), reason in bodies.items()
+            }
             self._mark = mark
 
     def refuse(self, url: str) -> str | None:
@@ -40,11 +47,18 @@ class ForgottenUrls:
             return None
         return self._reasons.get(key_of_fetched(url, self._session_names))
 
-    def refuse_body(self, url: str, sha256: str) -> str | None:
+    def refuse_record(self, record: SourceRecord) -> str | None:
+        """When and why the record of a catalogue was forgotten, as a whole or as it is."""
+        if not self._records and not self._bodies:
+            return None
+        body = record.iri, sha256(record.body).hexdigest()
+        return self._records.get(record.iri) or self._bodies.get(body)
+
+    def refuse_body(self, url: str, digest: str) -> str | None:
         """When and why a body was forgotten that a URL gives again."""
         if not self._bodies:
             return None
-        return self._bodies.get((key_of_fetched(url, self._session_names), sha256))
+        return self._bodies.get((key_of_fetched(url, self._session_names), digest))
 
     def without_body(self, capture: Capture) -> Capture:
         """What came, refused and without its body if that was forgotten for its URL."""

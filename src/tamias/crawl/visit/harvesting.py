@@ -45,6 +45,7 @@ from tamias.crawl.revisit.change_hints import describe, said_by_catalogue
 from tamias.crawl.revisit.watching import Watcher, wanted_of
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.visit import Visit
+from tamias.crawl.visit.forgotten_records import without_records
 from tamias.crawl.visit.harvest_client import HarvestClient
 from tamias.database.connect import Cursor
 from tamias.database.threads import run_uncancelled
@@ -236,7 +237,8 @@ class HarvestRunner:
     ) -> Iterator[bytes]:
         """The N-Quads of a step; all else it found is put where it belongs."""
         naming = self._extractor.harvest_naming(task.url, TRUSTED in task.tags)
-        for finding in step.findings:
+        forgotten = self._store.context.admission.forgotten
+        for finding in without_records(step.findings, forgotten.refuse_record):
             if isinstance(finding, Quads):
                 progress.quads += len(finding.quads)
                 yield naming.nquads([_labelled(quad) for quad in finding.quads])

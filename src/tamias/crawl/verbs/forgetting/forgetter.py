@@ -121,8 +121,8 @@ class Forgetter:
         self._finish(wanted, busy)
 
     def _remove_rows(self, tombstone: Tombstone, writer: BlobWriter) -> CoveredRows:
-        urls = spellings(tombstone.url)
-        covered = find_covered(self._rows, tombstone, urls, self._queues(urls), self._buckets)
+        urls, documents = addresses(tombstone), self._documents(tombstone)
+        covered = find_covered(self._rows, tombstone, documents, self._queues(documents), self._buckets)
         key = marks_key(self._rows)
         with SegmentReader(self._files.open_segment) as reader:
 
@@ -134,9 +134,17 @@ class Forgetter:
         reached("forget-noted")
         now = self._rows.now()
         self._rows.transact(lambda cursor: remove_rows(cursor, tombstone, covered, urls, now))
-        if tombstone.blocked:
+        if tombstone.blocked and not tombstone.is_record:
             self._retire(urls)
         return covered
+
+    def _documents(self, tombstone: Tombstone) -> list[str]:
+        """Where its statements may stand: those of a record are in the documents of its catalogue."""
+        found = spellings(tombstone.url)
+        if tombstone.is_record:
+            rows = self._rows.fetch_all(SQL["portals_of_record"], {"resource": tombstone.resource})
+            found += [row[0] for row in rows]
+        return list(dict.fromkeys(found))
 
     def _retire(self, urls: Sequence[str]) -> None:
         names = frozenset(self._settings.filters.session_names)
@@ -256,7 +264,7 @@ class UnwantedRecords:
             bodies.setdefault(number, set()).add(sha256)
         self._of_url: dict[str, list[tuple[Tombstone, set[str]]]] = {}
         for each in wanted:
-            for url in spellings(each.url):
+            for url in addresses(each):
                 self._of_url.setdefault(url, []).append((each, bodies.get(each.forgotten, set())))
 
     def __call__(self, url: str, sha256: str, date: str) -> bool:
@@ -268,6 +276,11 @@ class UnwantedRecords:
             elif tombstone.blocked or timestamp(date) <= timestamp(warc_date(tombstone.at)):
                 return True
         return False
+
+
+def addresses(tombstone: Tombstone) -> list[str]:
+    """Those by which rows and WARC records are of what was forgotten; a record's catalogue stays."""
+    return [tombstone.url] if tombstone.is_record else spellings(tombstone.url)
 
 
 def spellings(url: str) -> list[str]:

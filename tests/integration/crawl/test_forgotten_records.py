@@ -1,0 +1,92 @@
+"""Records of portals that were forgotten: the next harvest does not bring them again, only the others."""
+
+import json
+from contextlib import closing
+
+import pytest
+
+from tamias.database.connect import Database
+
+SECRET = "Zaphod Beeblebrox of Magrathea"
+
+
+@pytest.fixture
+def portal(site, reply):
+    """A CKAN portal with three datasets, of which one names a person."""
+    site.notes = {"one": "plain", "two": SECRET, "three": "plain"}
+
+    def search(handler):
+        words = dict(pair.split("=") for pair in handler.path.partition("?")[2].split("&"))
+        start, rows = int(words.get("start", 0)), int(words.get("rows", 10))
+        names = sorted(site.notes)
+        results = [record(name) for name in names[start : start + rows]]
+        body = {"success": True, "result": {"count": len(names), "results": results}}
+        reply(200, json.dumps(body).encode(), **{"Content-Type": "application/json"})(handler)
+
+    def record(name):
+        publisher = {"name": "office", "title": "The office"}
+        return {
+            "id": name, "name": name, "title": name.title(), "notes": site.notes[name],
+            "organization": publisher,
+            "resources": [{"id": f"r-{name}", "url": site.url(f"/{name}.csv"), "format": "CSV"}],
+        }  # fmt: skip
+
+    site.pages["/api/3/action/package_search?"] = search
+    return site
+
+
+def harvest(tamias, portal):
+    done = tamias.crawl("--recrawl", "--depth", "0", f"ckan:{portal.url('/')}")
+    assert done.returncode == 0, done.stderr
+
+
+def rows(tamias, statement):
+    with closing(Database(tamias.data, create=False)) as database, closing(database.session()) as session:
+        return session.fetch_all(statement)
+
+
+def stored(tamias):
+    """The records that are kept, and those that are described."""
+    kept = rows(tamias, b"SELECT record, number FROM source_record ORDER BY record, number")
+    described = rows(tamias, b"SELECT record FROM described ORDER BY record")
+    offered = rows(tamias, b"SELECT record FROM offered ORDER BY record")
+    return kept, [name for (name,) in described], [name for (name,) in offered]
+
+
+def about(lines, *names):
+    """The statements with one of these words."""
+    return {line for line in lines if any(name in line for name in names)}
+
+
+def test_a_forgotten_record_is_not_stored_again_by_the_next_harvest_and_the_others_are(tamias, portal):
+    iri = portal.url("/") + "#two"
+    harvest(tamias, portal)
+    before = tamias.quads()
+    assert about(before, SECRET)
+    assert stored(tamias)[1] == ["one", "three", "two"]
+    done = tamias.run("forget", iri, "--reason", "personal data")
+    assert done.returncode == 0, done.stderr
+    assert about(tamias.quads(), SECRET) == set()
+    for _ in range(2):
+        harvest(tamias, portal)
+        assert stored(tamias) == ([("one", 1), ("three", 1)], ["one", "three"], ["one", "three"])
+        assert tamias.quads() == before - about(before, "two", "Two", SECRET)
+    assert "personal data" in tamias.run("get", iri).stderr
+    assert tamias.run("check").returncode == 0
+    assert tamias.run("forget", iri, "--lift").returncode == 0
+    harvest(tamias, portal)
+    assert stored(tamias)[0] == [("one", 1), ("three", 1), ("two", 2)]
+    assert tamias.quads() == before
+
+
+def test_a_forgotten_version_of_a_record_is_not_stored_again(tamias, portal):
+    iri = portal.url("/") + "#two"
+    harvest(tamias, portal)
+    assert tamias.run("forget", iri, "--version", "1").returncode == 0
+    assert about(tamias.quads(), SECRET) == set()
+    harvest(tamias, portal)
+    assert stored(tamias)[0] == [("one", 1), ("three", 1)]
+    assert about(tamias.quads(), SECRET) == set()
+    portal.notes["two"] = "plain"
+    harvest(tamias, portal)
+    assert stored(tamias)[0] == [("one", 1), ("three", 1), ("two", 2)]
