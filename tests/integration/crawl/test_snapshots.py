@@ -233,6 +233,44 @@ def test_what_was_taken_down_is_a_gap_and_nothing_else_differs(crawled, site):
     assert f"graph of {site.url('/b.ttl')}: removed from the archive" in done.stderr
 
 
+def gaps_by_url(manifest):
+    return {each.get("url") or each["document"]: each["gap"] for each in entries(manifest) if "gap" in each}
+
+
+@pytest.mark.parametrize("finished", [True, False], ids=["finished", "under way"])
+@pytest.mark.parametrize("words", [["--version", "1"], []], ids=["version", "resource"])
+def test_what_was_forgotten_is_a_gap_with_its_reason_as_soon_as_it_is_ordered(crawled, site, words, finished):
+    """The same bytes are not given out though they are still there when the process is killed."""
+    made(crawled)
+    url = site.url("/a.ttl")
+    if not finished:
+        crawled.env["TAMIAS_FAULT"] = "forget-noted"
+    done = crawled.run("forget", url, *words, "--reason", "personal data")
+    assert ("killed at" in done.stderr) is not finished
+    crawled.env.pop("TAMIAS_FAULT", None)
+    got = exported(crawled, forms=["bagit", "manifest"])
+    told = [each for each in entries(got["manifest"]) if "gap" in each]
+    assert sorted(each["kind"] for each in told) == ["graph", "version"]
+    assert set(gaps_by_url(got["manifest"])) == {url}
+    assert {each["gap"]["reason"] for each in told} == {"forgotten: personal data"}
+    assert all(each["gap"]["at"].endswith("Z") for each in told)
+    content = files(got["bagit"])
+    assert GRAPHS[0] not in content.values()
+    assert b"license" not in content["one/data/graphs.nq"]
+    assert b"says" in content["one/data/graphs.nq"]
+
+
+def test_a_document_whose_name_is_no_url_is_a_gap_as_any_other(crawled, site):
+    odd, url = "http://of old.example/", site.url("/b.ttl")
+    with closing(Database(crawled.data)) as database, closing(database.session()) as session:
+        named = {"url": url, "odd": odd}
+        session.execute(b"UPDATE capture SET final_url = %(odd)b::text WHERE url = %(url)b::text", named)
+        made(crawled)
+        session.execute(b"UPDATE capture SET segment = NULL WHERE url = %(url)b::text", {"url": url})
+    gaps = gaps_by_url(exported(crawled, forms=["manifest"])["manifest"])
+    assert gaps == {odd: {"reason": "removed from the archive"}}
+
+
 def test_a_check_misses_the_manifest_and_a_repair_finds_it(crawled):
     about = made(crawled)
     first = exported(crawled, forms=["bagit"])

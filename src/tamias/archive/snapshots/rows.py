@@ -18,7 +18,7 @@ from tamias.database.columns import Digests, Ints, Texts, Uuids
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.model.capture import Extent
-from tamias.model.errors import UsageError
+from tamias.model.errors import UrlError, UsageError
 from tamias.model.resource import resource_id
 from tamias.model.url import url_key
 
@@ -118,7 +118,10 @@ def _gaps(session: Session, entries: Sequence[ManifestEntry]) -> dict[str, Snaps
 def _resource(entry: ManifestEntry) -> str:
     if isinstance(entry, VersionEntry):
         return entry.id.rpartition("_")[0]
-    return resource_id(url_key(entry.document))
+    try:
+        return resource_id(url_key(entry.document))
+    except UrlError:  # the name of a document need not be an address
+        return resource_id(entry.document)
 
 
 def _name(entry: ManifestEntry) -> str:

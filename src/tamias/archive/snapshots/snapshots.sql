@@ -26,18 +26,24 @@ ORDER BY snapshot.at, snapshot.name
 DELETE FROM snapshot WHERE snapshot.name = %(name)b::text RETURNING snapshot.name
 
 -- name: present_versions
--- Which of these versions are there, with the bytes that they had.
+-- Which of these versions are there and not being forgotten, with the bytes that they had.
 SELECT version.resource || '_' || version.number
 FROM unnest(%(resource)b::text[], %(number)b::int4[], %(sha256)b::bytea[]) AS named (resource, number, sha256)
-     JOIN version ON version.resource = named.resource AND version.number = named.number
-                 AND version.sha256 = named.sha256
+     JOIN kept_version AS version ON version.resource = named.resource AND version.number = named.number
+                                 AND version.sha256 = named.sha256
 
 -- name: extents
--- Where the quads of captures stand. The buckets are named, for the key of the table begins with them.
+-- Where the quads of captures stand, unless they are being forgotten. The buckets are named, for the key of the table
+-- begins with them.
 SELECT capture.capture::text, capture.segment, capture.frame, capture.start, capture.length
 FROM meta CROSS JOIN generate_series(0, meta.buckets - 1) AS part (bucket)
      JOIN capture ON capture.bucket = part.bucket AND capture.capture = ANY(%(capture)b::uuid[])
 WHERE capture.segment IS NOT NULL
+  AND NOT EXISTS (SELECT FROM forgotten
+                  LEFT JOIN version ON version.resource = forgotten.resource AND version.number = forgotten.number
+                  WHERE forgotten.finished_at IS NULL AND forgotten.url IN (capture.url, capture.final_url)
+                    AND (version.sha256 = capture.sha256
+                         OR forgotten.number IS NULL AND (forgotten.blocked OR capture.started_at <= forgotten.at)))
 
 -- name: licences
 -- What portals say of files: the licence of the file, which is that of its dataset where it has none of its own.
