@@ -304,6 +304,6 @@ ENDPOINTS = [
             Parameter("showNumPages", "returns only how many pages there are", {"enum": ["true"]}),
             Parameter("cursor", "the X-Cursor header of the previous response"),
         ),
-        answers={200: ResponseSpec("Lines", list[list[str]], ("text/plain", "text/x-cdxj"))},
+        answers={200: ResponseSpec("Lines", list[list[str]] | dict[str, int], ("text/plain", "text/x-cdxj"))},
     )
 ]
