@@ -120,9 +120,10 @@ def test_the_first_version_is_compared_with_none(client, numbers):
     assert (told["grown"], told["changed"], told["compare"]) == (None, None, None)
 
 
-@pytest.mark.parametrize("number", ["0", "4", "9" * 30, "9" * 5000])
+@pytest.mark.parametrize("number", ["0", "4", "9" * 30, "9" * 5000, "1234567890x"])
 def test_a_version_that_is_not_there_has_no_page(client, numbers, number):
     assert client.get(f"/dataset/{numbers}/{number}").status_code == 404
+    assert client.get(f"/api/v1/get/file/id/{numbers}_{number}").status_code in (400, 404)
 
 
 def test_the_page_of_a_difference_shows_both_values(client, numbers):

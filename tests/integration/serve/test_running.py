@@ -20,6 +20,8 @@ from psycopg.conninfo import conninfo_to_dict
 
 from tamias.database.connect import Database
 
+from .conftest import SECRET
+
 SAMPLE = re.compile(r'[a-z_]+(\{([a-z]+="[^"]*",?)*\})? [0-9.e+-]+')
 
 
@@ -93,13 +95,13 @@ def test_it_stops_when_it_is_told_to(starting, empty, number):
 
 
 def test_two_on_one_archive_both_answer(filled, starting):
-    one, two = starting(filled.data, "--no-crawl"), starting(filled.data, "--no-crawl")
+    one, two = (starting(filled.data, "--no-crawl", TAMIAS_SECRET=SECRET) for _ in range(2))
     first, second = (httpx.get(f"{each.address}/api/v1/stats/basic").json() for each in (one, two))
     assert first == second
 
 
 def test_what_stands_in_a_query_string_is_never_logged(filled, starting):
-    running = starting(filled.data, "--no-crawl", "-v", "-v")
+    running = starting(filled.data, "--no-crawl", "-v", "-v", TAMIAS_SECRET=SECRET)
     httpx.get(f"{running.address}/api/v1/resources?secret=whisper&host=whisper")
     httpx.post(f"{running.address}/api/v1/crawl?secret=whisper")
     said = running.stop()[2]
@@ -202,7 +204,7 @@ def test_connections_that_the_database_cuts_are_mended(client, filled):
 
 
 def test_each_request_is_a_line_of_json_in_the_log_without_its_query(starting, filled):
-    running = starting(filled.data, "--no-crawl", "-v", "--log", "json")
+    running = starting(filled.data, "--no-crawl", "-v", "--log", "json", TAMIAS_SECRET=SECRET)
     httpx.get(f"{running.address}/api/v1/resources?secret=whisper")
     lines = [json.loads(line) for line in running.stop()[2].splitlines() if line.startswith("{")]
     told = [each for each in lines if "/api/v1/resources" in each["message"]]

@@ -21,7 +21,14 @@ from tamias.serve.http.endpoints import (
     ResponseSpec,
     path_parameter,
 )
-from tamias.serve.http.params import media_type, own_parameters, parameter, path_behind, url_behind
+from tamias.serve.http.params import (
+    media_type,
+    own_parameters,
+    parameter,
+    path_behind,
+    url_behind,
+    version_number,
+)
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.queries.history import ResourceHistory
 from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
@@ -96,8 +103,7 @@ async def _chosen(service: Service, found: ResourceHistory, at: str | None, numb
     else:
         fits = versions
     if not fits:
-        asked = int(number) if number and number[:10].isdecimal() else None
-        await service.pool.run(lambda db: check_gone(db.session, resource.id, asked))
+        await service.pool.run(lambda db: check_gone(db.session, resource.id, version_number(number)))
         which = f"version {number[:20]}" if number else f"version at {at[:40]}" if at else "version yet"
         raise NotArchived(f"{resource.url} has no {which}")
     return resource, fits[-1]

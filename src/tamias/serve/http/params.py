@@ -152,3 +152,12 @@ def stored_text(what: str, value: str | None, most: int) -> str | None:
     if value is not None and len(value.encode("utf-8", "surrogatepass")) > most:
         raise HttpProblem(400, f"{what} is longer than {most} bytes")
     return value
+
+
+def version_number(told: str | None) -> int | None:
+    """A number of a version; None for what can be none.
+
+    >>> version_number("7"), version_number("9" * 5000), version_number("²")
+    (7, None, None)
+    """
+    return int(told) if told and told.isascii() and told.isdecimal() and len(told) < 10 else None

@@ -13,6 +13,7 @@ from tamias.archive.reader.library import NotArchived
 from tamias.archive.versions.resources import read_versions
 from tamias.model.profile import Profile
 from tamias.model.resource import Resource, Version
+from tamias.serve.http.params import version_number
 from tamias.serve.http.secret import may_read_all
 from tamias.serve.pages.datasets.difference import compared, turns
 from tamias.serve.pages.datasets.preview import AT_ONCE, Preview, preview
@@ -93,7 +94,7 @@ def _version(
     versions = read_versions(db.session, [resource.id])[resource.id]
     place = next((at for at, each in enumerate(versions) if str(each.number) == number), None)
     if place is None:
-        check_forgotten(db.session, resource.id, int(number) if number.isdecimal() else None)
+        check_forgotten(db.session, resource.id, version_number(number))
         raise NotArchived(f"{resource.url} has no version {number[:20]}; it has {len(versions)}")
     version, before = versions[place], versions[place - 1] if place else None
     around = [each for each in (before, version) if each is not None]
