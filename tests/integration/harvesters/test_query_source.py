@@ -32,7 +32,7 @@ def described(url, number):
 def watch(tamias, proxy, tmp_path):
     """`watch(query)` makes it a standing source; `watch.visit()` visits what is due."""
     tamias.env["TAMIAS_FETCH__DELAY"] = "0"
-    tamias.env["TAMIAS_SCHEDULE__HARVESTS"] = "0.001"
+    tamias.env["TAMIAS_SCHEDULE__HARVESTS"] = "0.2"
 
     def add(query):
         file = tmp_path / "query.rq"
@@ -138,7 +138,7 @@ def test_a_host_that_robots_closes_is_asked_where_permission_was_granted(tamias,
         "/a.csv": b"a,b\n1,2\n",
         "/sparql?": endpoint,
     }
-    tamias.env["TAMIAS_SCHEDULE__HARVESTS"] = "0.001"
+    tamias.env["TAMIAS_SCHEDULE__HARVESTS"] = "0.2"
     query = tmp_path / "q.rq"
     query.write_text("SELECT ?url { ?url ?p ?o }")
     assert tamias.run("add", "--sparql", site.url("/sparql"), "--query", str(query)).returncode == 0
