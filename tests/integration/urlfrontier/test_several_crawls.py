@@ -158,11 +158,11 @@ def test_clients_get_their_turn_although_a_crawl_works_on_the_host(tamias, site)
     service = Instance(tamias.data)
     client = Client(service.address)
     try:
+        fill(client, "one", key="127.0.0.1")
+        client.call("SetDelay", key="127.0.0.1", crawlID="one", delay_requestable=3600)
         words = ("--allow-private", "--delay", "0.3", "--workers", "1")
         crawl = tamias.start("crawl", *words, *(site.url(f"/{number}") for number in range(60)))
         tamias.wait_until(lambda: len(site.log) > 2)
-        fill(client, "one", key="127.0.0.1")
-        client.call("SetDelay", key="127.0.0.1", crawlID="one", delay_requestable=3600)
         tamias.wait_until(lambda: get(client, "one", key="127.0.0.1") == 1)
         assert crawl.poll() is None
         assert len(site.log) < 55

@@ -122,8 +122,8 @@ UPDATE host SET ready_at = greatest(host.ready_at, host.not_before + 1500)
 WHERE host.bucket = %(bucket)b::int2 AND host.qid = ANY(%(shared)b::int8[])
 
 -- name: put_off_hosts
--- Hosts that cannot be asked now although their own window is open are looked at again after a second.
-UPDATE host SET ready_at = greatest(host.ready_at, %(now)b::int8 + 1000)
+-- Hosts that cannot be asked now although their own window is open are looked at again after a quarter of a second: a worker leaves a host for its delay only.
+UPDATE host SET ready_at = greatest(host.ready_at, %(now)b::int8 + 250)
 WHERE host.bucket = %(bucket)b::int2 AND host.qid = ANY(%(qid)b::int8[])
 
 -- name: hold_urls
