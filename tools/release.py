@@ -175,7 +175,7 @@ def components(requirements: str) -> list[dict[str, Any]]:
                     "externalReferences": [
                         {
                             "type": "distribution",
-                            "url": f"https://pypi.org/project/{name}/{named[2]}/",
+                            "url": purl,
                             "hashes": [],
                         }
                     ],
