@@ -47,8 +47,8 @@ def vanished(session):
     return session.rows("SELECT record FROM described WHERE gone_at IS NOT NULL ORDER BY record")
 
 
-def visit(tamias):
-    done = tamias.run("crawl", "--recrawl", "--allow-private", "--delay", "0", "--workers", "1")
+def visit(tamias, delay="0"):
+    done = tamias.run("crawl", "--recrawl", "--allow-private", "--delay", delay, "--workers", "1")
     assert done.returncode == 0, done.stderr
 
 
@@ -61,6 +61,16 @@ def test_what_a_portal_offers_comes_under_watch_with_its_source_and_format(tamia
     one = found[portal.url("/one.csv")]
     assert (one.versions, one.expected, one.title) == (1, "text/csv", "One: Table")
     assert one.sources[0].portal == portal.url("/")
+
+
+def test_what_a_portal_offers_is_visited_in_the_same_run_although_the_host_wants_a_pause_first(
+    tamias, portal, rows
+):
+    assert tamias.run("add", f"ckan:{portal.url('/')}").returncode == 0
+    visit(tamias, delay="1")
+    assert {each.url: each.versions for each in rows(all_resources)} == {
+        portal.url(f"/{name}.csv"): 1 for name in portal.datasets
+    }
 
 
 def test_a_dataset_that_vanished_is_noticed_and_comes_back_if_it_does(tamias, portal, rows):

@@ -32,6 +32,7 @@ from tamias.database.connect import Database
 from tamias.database.months import divide_months
 from tamias.database.threads import SessionThread
 from tamias.frontier.due.unreachable import deferred
+from tamias.frontier.due.waiting import is_first_visit_due
 from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Outcome
 from tamias.model.errors import DatabaseUnavailable, DiskFull
@@ -278,7 +279,14 @@ class Supervisor:
             self._continuing.step()
         crawl = self._crawl if self._until is Until.DONE else WATCH
         found = (each for each in self._frontier.figures().crawls if each.crawl == crawl)
-        return next(found, NOTHING)
+        figures = next(found, NOTHING)
+        if self._until is Until.VISITED and self._rests(figures) and self._finds_more():
+            figures = msgspec.structs.replace(figures, next_due=self._begun_at)
+        return figures
+
+    def _finds_more(self) -> bool:
+        """Whether what is new, because a portal offers it since a moment ago, is still to be visited."""
+        return is_first_visit_due(self._session, self._frontier, WATCH)
 
     def _verdict(self, figures: CrawlStats) -> Ended | None:
         if self._until is Until.STOPPED:

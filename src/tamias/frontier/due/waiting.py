@@ -38,6 +38,13 @@ def count_waiting(session: Session, frontier: PostgresFrontier, crawl: int, most
     return sum(session.transact(partial(count_of, name="count_waiting", parameters=each)) for each in asked)
 
 
+def is_first_visit_due(session: Session, frontier: PostgresFrontier, crawl: int) -> bool:
+    """Whether a URL is due that was never visited."""
+    now = frontier.now()
+    asked = [{"bucket": bucket, "crawl": crawl, "now": now} for bucket in range(frontier.buckets)]
+    return any(session.transact(partial(rows_of, name="find_first_visit", parameters=each)) for each in asked)
+
+
 def _release(
     bucket: int, crawl: int, places: list[tuple[int, int]], frontier: PostgresFrontier, cursor: Cursor
 ) -> int:

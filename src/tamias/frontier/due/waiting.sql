@@ -14,6 +14,14 @@ SELECT count(*) FROM (
     WHERE url.bucket = %(bucket)b::int2 AND url.crawl = %(crawl)b::int4 AND url.due = 9223372036854775806
     LIMIT %(most)b::int4) AS waiting
 
+-- name: find_first_visit
+-- Whether a URL of a bucket is due that was never visited.
+SELECT FROM queue JOIN url
+  ON url.bucket = %(bucket)b::int2 AND url.qid = queue.qid AND url.crawl = queue.crawl AND url.lane = queue.lane
+WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4 AND queue.active
+  AND queue.next_due <= %(now)b::int8 AND url.due <= %(now)b::int8 AND url.status = 0
+LIMIT 1
+
 -- name: release
 -- They are due now. The hosts are locked before.
 UPDATE url SET due = %(now)b::int8
