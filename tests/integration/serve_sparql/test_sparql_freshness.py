@@ -120,6 +120,23 @@ def test_after_any_change_the_store_holds_what_one_that_is_made_anew_does(
     assert found != before
 
 
+def test_many_changes_at_once_leave_what_a_store_that_is_made_anew_holds(corpus, catalogue, refresher):
+    """They go the way of the bulk loader, beside graphs that are replaced and removed."""
+    urls = [f"http://data.example/{number}.csv" for number in range(25)]
+    for url in urls:
+        corpus.put(url, b"a\n")
+    refresher.round()
+    gone = corpus.put(urls[0], b"b\n", start=START + DAY)
+    for url in urls[1:]:
+        corpus.put(url, b"b\n", url.encode(), start=START + DAY)
+    corpus.session.transact(lambda cursor: cursor.execute("DELETE FROM resource WHERE resource = %s", [gone]))
+    refresher.round()
+    found = everything(catalogue)
+    rebuild(corpus.database, corpus.data)
+    assert found == everything(catalogue)
+    assert len([line for line in found if "previousVersion" in line]) == 2 * 24
+
+
 def test_a_version_more_leaves_the_graphs_of_others_as_they_are(corpus, catalogue, refresher, monkeypatch):
     """What is sent to the store is the head and the new version, however many there are."""
     name = corpus.put(URL, *(b"%d\n" % number for number in range(20)))

@@ -91,6 +91,10 @@ class OtherFilling:
             replace_all(self.graphs, {graph: ntriples(some) for graph, some in by_graph(quads).items()})
 
 
+_MANY_GRAPHS = 100
+_MANY_SECONDS = 2.0
+"""A store that is written in fewer and larger lots takes less time for each graph: so long is the pause
+after a round that brought many."""
 YOUNGER_SECONDS = 10.0
 """How often one that is not the eldest looks if it is."""
 _LOG = logging.getLogger("tamias.catalogue")
@@ -300,9 +304,9 @@ class CatalogueFollower:
             closing(self._catalogue.refresher(session, bases, self._ending.is_set)) as refresher,
         ):
             while not self._ending.is_set() and time.monotonic() < end:
-                refresher.round(self._patience)
+                written = refresher.round(self._patience)
                 self._pause = self._seconds
-                self._ending.wait(self._pause)
+                self._ending.wait(max(self._pause, _MANY_SECONDS if written > _MANY_GRAPHS else 0.0))
 
 
 def rebuild(database: Database, data: Path, settings: ServeSettings | None = None) -> int:

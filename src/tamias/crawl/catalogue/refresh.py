@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Protocol
 
@@ -149,14 +149,12 @@ class Refresher:
 
     def _write_resources(self, news: CatalogueChanges, bases: CatalogueBases) -> int:
         """The heads of resources, and versions that are new, gone or told of otherwise."""
-        for some in _batches(news.resources):
-            heads = quads_of_heads(self._session, some, bases)
-            self._replace_named({catalogue_graph(name).value: quads for name, quads in heads.items()})
-        for some in _batches(news.versions):
-            versions = quads_of_versions(self._session, some, bases)
-            self._replace_named(
-                {catalogue_graph(*name.split("_")).value: it for name, it in versions.items()}
-            )
+        for resources, versions in zip_longest(
+            _batches(news.resources), _batches(news.versions), fillvalue=[]
+        ):
+            found = quads_of_heads(self._session, resources, bases)
+            found |= quads_of_versions(self._session, versions, bases)
+            self._replace_named({catalogue_graph(*name.split("_")).value: it for name, it in found.items()})
         return len(news.resources) + len(news.versions)
 
     def _write_archive(self, bases: CatalogueBases) -> None:

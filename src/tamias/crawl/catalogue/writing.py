@@ -28,6 +28,8 @@ from tamias.crawl.catalogue.snapshots import (
 
 _LARGE_GRAPH: Final = 100_000
 """Statements of a graph above which it is written as a whole, not compared."""
+_BULK: Final = 1000
+"""Statements above which the bulk loader takes less time than a transaction."""
 _IDLE_SECONDS: Final = 1.0
 _ORDER_SECONDS: Final = 60.0
 DAMAGED: Final = WriteReply(
@@ -56,7 +58,8 @@ class GraphWriter:
             added += self._replace(name, content)
         if added:
             self._begin()
-            self._store.extend(added)
+            write = self._store.bulk_extend if len(added) > _BULK else self._store.extend
+            write(added)
 
     def replace_large(self, graph: str, descriptor: int) -> None:
         """A graph by a file of N-Triples."""
@@ -113,12 +116,14 @@ class GraphWriter:
     def _replace(self, name: NamedNode, content: bytes) -> set[Quad]:
         """Removes what the graph has and shall not have; returns what it has not yet."""
         new = set(_quads(content, name)) if content else set()
+        if not self._store.contains_named_graph(name):  # as a new version is: nothing is looked for in vain
+            self._compaction.note(name.value, len(new))
+            return new
         old = set(islice(self._store.quads_for_pattern(None, None, None, name), _LARGE_GRAPH))
         if not new or len(old) == _LARGE_GRAPH:
-            if self._store.contains_named_graph(name):
-                self._begin()
-                self._store.remove_graph(name)
-                self._compaction.note(name.value, len(new) - len(old))
+            self._begin()
+            self._store.remove_graph(name)
+            self._compaction.note(name.value, len(new) - len(old))
             return new
         if old != new:
             self._begin()
