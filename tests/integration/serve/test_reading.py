@@ -276,6 +276,20 @@ def test_a_content_type_that_would_break_the_header_is_not_told(client, filled):
     assert answer.headers["content-type"] == "application/octet-stream"
 
 
+@pytest.mark.parametrize("size", [9, 3_000_000])
+@pytest.mark.parametrize("stored", [b"text/csv", b"text/csv; charset=iso-8859-2", b"text/html"])
+def test_the_content_type_is_sent_as_it_came(client, filled, stored, size):
+    """Without the character set that the web framework would add to text of its own."""
+    url = f"http://exact.example/{size}/{len(stored)}"
+    name = filled.put(url, bytes(size), media_type=stored.decode().partition(";")[0])
+    filled.run("UPDATE version SET told_type = %s WHERE resource = %s", stored.decode(), name)
+    memento = f"/memento/20260101000000/{url}"
+    answers = [client.get(f"{API}/get/file/{url}"), client.get(memento), client.head(memento)]
+    answers.append(client.get(memento, headers={"Range": "bytes=0-3"}))
+    sent = [[value for key, value in each.headers.raw if key.lower() == b"content-type"] for each in answers]
+    assert sent == [[stored]] * 4
+
+
 @pytest.fixture(scope="module")
 def large(filled):
     """So large that it is kept in chunks, and somewhat smaller."""

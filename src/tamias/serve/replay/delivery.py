@@ -54,16 +54,17 @@ async def deliver(
         return unchanged
     start, stop = _range(request, version) or (0, version.byte_size)
     status = 200 if stop - start == version.byte_size and _range(request, version) is None else 206
-    told["Content-Length"] = str(stop - start)
+    # As a header: Starlette adds a character set to a `media_type` that is text.
+    told |= {"Content-Length": str(stop - start), "Content-Type": content_type(version)}
     if status == 206:
         told["Content-Range"] = f"bytes {start}-{stop - 1}/{version.byte_size}"
     if request.method == "HEAD":
-        return Response(status_code=status, headers=told, media_type=content_type(version))
+        return Response(status_code=status, headers=told)
     source = pieces(service.pool, version.sha256, version.byte_size, start, stop)
     if version.byte_size <= IN_MEMORY:
         whole = b"".join([piece async for piece in source])
-        return Response(whole, status, headers=told, media_type=content_type(version))
-    return StreamingResponse(await begun(source), status, headers=told, media_type=content_type(version))
+        return Response(whole, status, headers=told)
+    return StreamingResponse(await begun(source), status, headers=told)
 
 
 async def _replay(
