@@ -1,6 +1,7 @@
 """The links of pages, as browsers would see them."""
 
 import io
+import random
 
 import pytest
 
@@ -66,6 +67,28 @@ def test_links_are_found_in_order_and_once(page, expected):
 def test_the_base_is_that_of_the_page(page, base):
     [links] = analysed(page)
     assert links.base == base
+
+
+PIECES = (
+    *("<base", "<BASE ", "<b", "<a", "<svg><a", "<meta", "<title>", "</title>", "<!--", "-->", "<script>"),
+    *(
+        " href",
+        " HREF",
+        " xlink:href",
+        " http-equiv",
+        "=refresh",
+        " content='0;url=/r'",
+        " rel=me",
+        " rel=nofollow",
+    ),
+    *("='/x'", '="http://b.example/y"', "=z", "='", '"', ">", "/>", " ", "\0", "\n", "text", "</script>"),
+)
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_what_is_looked_for_only_where_its_words_stand_is_found_wherever_it_is(seed):
+    page = "".join(random.Random(seed).choices(PIECES, k=40))
+    assert analysed(page) == analysed(f"<!-- <base http-equiv> -->{page}")
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ _WORD = re.compile(r"[a-z]+")
 def portal_links(page: MarkupPage, parsed: LexborHTMLParser, generators: list[str]) -> list[Links]:
     """The root of the portal that made a page, with its kind; usually none."""
     kinds = dict.fromkeys(kind for mark, kind in _MARKS if mark in page.markup)
-    if _SOCRATA in page.data[:_BEGINNING]:
+    if page.data.find(_SOCRATA, 0, _BEGINNING) >= 0:
         kinds["socrata"] = None
     for generator in generators:
         word = _WORD.match(generator.strip().lower())
@@ -180,13 +180,15 @@ class HtmlAnalyser:
         signals = [(name, content) for name, content in metas if name in _SIGNALS]
         if signals:
             yield Metas(signals[:_MOST_METAS])
-        page.base = _base(parsed, page.base)
+        # Each look at all elements takes longer than a look whether there can be such a tag.
+        if b"<base" in page.markup:
+            page.base = _base(parsed, page.base)
         if any(book.narrows(page.url) for book in self._rules):
             return
         if _forbids_following(metas):
             yield Links([], page.base)
             return
-        if (target := _refresh(parsed)) is not None:
+        if b"http-equiv" in page.markup and (target := _refresh(parsed)) is not None:
             yield Links([target], page.base, REFRESH)
         if self._requisites:
             yield requisites(parsed, page.base)
@@ -245,7 +247,7 @@ def _links(page: LexborHTMLParser, base: str) -> Iterator[Links]:
     """Those without a kind, even if there are none; then those of each kind."""
     found: dict[str | None, dict[str, None]] = {None: {}}
     for node in page.css(_LINKING):
-        attributes = node.attrs
+        attributes = node.attributes
         reference = (attributes.get("href") or attributes.get("src") or "").strip()
         relation = attributes.get("rel")
         if reference and not reference.startswith(_NOWHERE) and _is_followed(relation):

@@ -72,6 +72,8 @@ def is_open(extractor: str, markup: bytes) -> bool:
     >>> is_open("microdata", b"<div itemscope>"), is_open("microformats", b"<p class='h-auto'>")
     (True, False)
     """
+    if extractor == "microformats" and not (b"class" in markup or b"rel" in markup):
+        return False  # it has the longest list of words, and all of them stand in these attributes
     words, patterns = GATES[extractor]
     for word in words:
         if word in markup:

@@ -18,7 +18,7 @@ XML = frozenset({"application/xml", "image/svg+xml"})
 _DOCTYPE = re.compile(rb"(?i)<!DOCTYPE[^>\[]*")
 _PROLOG = 4096
 _DECLARATION = 1000
-_WHOLE_TAG = re.compile(rb"""<[A-Za-z](?:[^"'>]++|"[^"]*+"|'[^']*+')*""")
+_WHOLE_TAG = re.compile(rb"""<[A-Za-z][^"'>]*+(?:(?:"[^"]*+"|'[^']*+')[^"'>]*+)*+""")
 _NAMED = re.compile(rb"&([A-Za-z][A-Za-z0-9]+);")
 _LOOKS = frozenset(
     {"class", "id", "style", "href", "src", "alt", "title", "width", "height", "type", "target"}
