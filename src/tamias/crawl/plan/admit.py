@@ -141,14 +141,20 @@ class Admission:
         base, depth, kind = found.base, found.depth, found.kind
         here = site_of(base)
         away: list[str] = []
+        top = here.removesuffix("/")
         for reference in found.references:
-            try:
-                url = resolve(reference, base)
-            except UrlError:
-                continue
+            # What is known stands there as the URL standard writes it: text that is equal is that URL.
+            at_top = reference[:1] == "/" != reference[1:2]
+            url = top + reference if at_top else reference if reference[:4] == "http" else ""
+            near = kind is None and known.within(url, depth)
+            if not near:
+                try:
+                    url = resolve(reference, base)
+                except UrlError:
+                    continue
+                near = known.within(url if kind is None else kind_key(url, kind), depth)
             if not url.startswith(here):
                 away.append(url)
-            near = known.within(url if kind is None else kind_key(url, kind), depth)
             # Most links are known as they stand: only the others are searched for session parameters.
             if not near and (plain := without_session(url, self._session_names)) != url:
                 url, near = plain, known.within(kind_key(plain, kind), depth)
