@@ -1,6 +1,14 @@
 """`python -m tamias.crawl.worker`: the process of a worker on a database, started by the supervisor only."""
 
-from tamias.crawl.worker.process import run_process
-from tamias.crawl.worker.wiring import database_worker
+import gc
 
-run_process(database_worker)
+
+def _run() -> None:
+    gc.disable()  # no module is garbage, and to look for some is a sixth of the imports
+    from tamias.crawl.worker.process import run_process
+    from tamias.crawl.worker.wiring import database_worker
+
+    run_process(database_worker)
+
+
+_run()

@@ -189,6 +189,7 @@ def is_fork() -> bool:
     """Serves forks, in a process that has imported what they need: true in each of them, false at its end."""
     gc.collect()
     gc.freeze()  # or else a fork's collector writes to the pages that all share
+    gc.enable()
     with socket.socket(fileno=os.dup(0)) as asking, selectors.DefaultSelector() as selector:
         selector.register(asking, selectors.EVENT_READ)
         while selector.get_map():
