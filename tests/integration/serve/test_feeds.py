@@ -12,7 +12,7 @@ from tamias.fetch.options import HttpOptions
 from tamias.harvesters.ldes import LdesHarvester
 from tamias.harvesters.portals.dcat import CatalogueHarvester
 from tamias.model.finding import Datasets, Harvest, Quads
-from tamias.model.resource import resource_id
+from tamias.model.resource import Source, resource_id
 from tamias.model.url import url_key
 from tamias.permit.delay import retry_after_ms
 
@@ -107,6 +107,29 @@ def test_a_feed_of_a_host_and_one_of_a_portal_have_theirs(client, filled):
     portal = items(client, "portal=http://portal.example/&limit=1000")
     assert items(client, "host=lone.example")[0] not in portal
     assert portal
+
+
+def test_feeds_find_what_is_older_than_many_versions_of_others(client, filled):
+    """More of them than are looked at before the resources are found by what was asked for."""
+    old = "http://old.example/grandmother.csv"
+    filled.put(
+        old,
+        b"1\n",
+        b"2\n",
+        b"3\n",
+        start=START - 90 * DAY,
+        sources=(Source(source="http://attic.example/r1", portal="http://attic.example/"),),
+    )
+    for number in range(25):
+        filled.put(f"http://busy{number}.example/x.csv", b"x\n", start=START + number * DAY)
+    name = resource_id(url_key(old))
+    expected = [f"urn:tamias:version:{name}_{number}" for number in (3, 2, 1)]
+    for asked in ("host=old.example", "portal=http://attic.example/", "q=grandmother"):
+        assert items(client, f"{asked}&limit=1") == expected[:1]
+        assert items(client, f"{asked}&limit=4") == expected
+        assert items(client, f"{asked}&host=old.example&limit=4") == expected
+    assert items(client, "q=grandmother&host=data.example") == []
+    assert items(client, "portal=http://none.example/") == []
 
 
 def test_an_atom_feed_tells_the_same_as_the_json_feed(client):

@@ -275,3 +275,32 @@ def test_the_index_goes_on_where_it_stopped(client):
     first = client.get("/cdx", params={"url": CSV, "limit": 2})
     rest = client.get("/cdx", params={"url": CSV, "cursor": first.headers["x-cursor"]})
     assert len(first.text.splitlines()) + len(rest.text.splitlines()) == 3
+
+
+def test_the_index_of_a_domain_has_all_its_hosts_in_the_order_of_urls(client, filled):
+    urls = [
+        f"{scheme}://{name}.deep.example{port}/{path}"
+        for scheme in ("http", "https")
+        for name in ("a", "b.a", "c", "d")
+        for port in ("", ":8080")
+        for path in ("", "x.csv", "y.csv?z=1")
+    ]
+    others = ["http://deep.example.org/", "http://notdeep.example/", "http://a.deep.example.com/x", "urn:a:b"]
+    for url in (*urls, "http://deep.example/", *others):
+        filled.put(url, b"1\n", b"2\n")
+    lines = sorted([*urls, "http://deep.example/"] * 2)
+    asked = {"url": "deep.example", "matchType": "domain", "fl": "original"}
+    for limit in (1, 2, 7, 1000):
+        for order in ("default", "reverse"):
+            found = client.get("/cdx", params={**asked, "sort": order, "limit": limit})
+            assert found.text.splitlines() == lines[:limit]
+    seen, after = [], {}
+    while after is not None:
+        found = client.get("/cdx", params={**asked, "limit": 7, **after})
+        seen += found.text.splitlines()
+        after = {"cursor": found.headers["x-cursor"]} if "x-cursor" in found.headers else None
+    assert seen == lines
+    counted = client.get("/cdx", params={"url": "*.deep.example", "showNumPages": "true"})
+    assert counted.json()["pages"] == 1
+    none = client.get("/cdx", params={"url": "*.nowhere.example", "showNumPages": "true"})
+    assert none.json()["pages"] == 0

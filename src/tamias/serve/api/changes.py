@@ -23,6 +23,8 @@ from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.replay.usage import feed_words, unlisted
 from tamias.serve.service import Service
 
+LOOKED_AT = 20
+"""Versions that are looked at for each that a page has."""
 _FRESH = {"Cache-Control": "no-cache"}
 _ABOUT = ("dataset", "host", "portal", "q")
 Row = tuple[Any, ...]
@@ -191,10 +193,18 @@ def _found(
         named = {"dataset": [asked["dataset"]], "address": [], "version": []}
         rows = db.rows("changes_named", {**asked, **named})
     else:
-        rows = db.rows("changes_of", asked)
+        rows = _versions(db, asked)
     if states:
         rows = with_states(db, rows, {**asked, "datasets": asked["dataset"] and [asked["dataset"]]})
     return rows, unlisted(db, (row[0] for row in rows), withheld)
+
+
+def _versions(db: ServiceSession, asked: dict[str, Any]) -> list[Row]:
+    """A page of versions. Where few of the newest ones fit, those that fit are found by what is asked for."""
+    rows: list[Row] = db.rows("changes_of", {**asked, "most": asked["limit"] * LOOKED_AT})
+    if len(rows) < asked["limit"] and any(asked[name] for name in ("dataset", "host", "portal", "words")):
+        return db.rows("changes_among", asked)
+    return rows
 
 
 def _state(row: Row, base: str) -> StateChange:

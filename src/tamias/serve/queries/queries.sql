@@ -50,6 +50,25 @@ FROM (SELECT tally.key, tally.n FROM tally WHERE tally.what = 'host' AND tally.k
      AS counted
 GROUP BY counted.key HAVING sum(counted.n) > 0 ORDER BY counted.key LIMIT %(limit)b::int4
 
+-- name: cdx_origins
+-- The next spans of URLs with the same scheme, host and port, from a given URL on. Each is found by one look at the
+-- indexes, however many URLs are in it; a URL of another form is a span by itself.
+WITH RECURSIVE origin (low, high) AS (
+    SELECT ''::text COLLATE "C", %(url)b::text COLLATE "C"
+    UNION ALL
+    SELECT next.url, CASE WHEN starts_with(next.url, next.origin) THEN next.origin || %(end)b::text
+                          ELSE next.url || chr(1) END
+    FROM origin
+    CROSS JOIN LATERAL (
+        SELECT found.url,
+               split_part(found.url, '/', 1) || '//' || split_part(found.url, '/', 3) || '/' AS origin
+        FROM (SELECT least((SELECT resource.url FROM resource WHERE resource.url >= origin.high
+                            ORDER BY resource.url LIMIT 1),
+                           (SELECT record.url FROM warc_record AS record WHERE record.url >= origin.high
+                            ORDER BY record.url LIMIT 1)) AS url) AS found) AS next
+    WHERE next.url IS NOT NULL)
+SELECT origin.low, origin.high FROM origin OFFSET 1 LIMIT %(limit)b::int4
+
 -- name: cdx
 -- All that can be replayed, in the order of URLs and times: between two texts, of all hosts or of a domain, after a
 -- given line. Each span by itself, so that its URLs are found by the indexes.
@@ -128,14 +147,46 @@ SELECT robots.authority, robots.status, robots.fetched_at, robots.rules FROM rob
 WHERE robots.bucket = %(bucket)b::int2 AND robots.qid = %(qid)b::int8 ORDER BY robots.authority LIMIT 1000
 
 -- name: changes_of
--- Versions from the newest to the oldest after a given one: all, or of a resource, a host, a portal, or words.
+-- Versions from the newest to the oldest after a given one: all, or of a resource, a host, a portal, or words. So many
+-- versions are looked at.
 SELECT version.resource, version.number, version.captured_at, encode(version.sha256, 'hex'), version.byte_size,
        version.media_type, version.noise, resource.url, resource.title
-FROM version JOIN resource ON resource.resource = version.resource
+FROM (SELECT version.* FROM version
+      WHERE (version.captured_at, version.resource, version.number)
+            < (%(at)b::int8, %(resource)b::text COLLATE "C", %(number)b::int4)
+        AND version.captured_at >= %(since)b::int8
+      ORDER BY version.captured_at DESC, version.resource DESC, version.number DESC LIMIT %(most)b::int4) AS version
+JOIN resource ON resource.resource = version.resource
+WHERE (%(dataset)b::text IS NULL OR version.resource = %(dataset)b::text)
+  AND (%(host)b::text IS NULL OR resource.host = %(host)b::text)
+  AND (%(portal)b::text IS NULL OR EXISTS (SELECT FROM source WHERE source.resource = resource.resource
+                                                               AND source.portal = %(portal)b::text))
+  AND (%(words)b::text IS NULL OR EXISTS (SELECT FROM findable WHERE findable.resource = resource.resource
+                                                               AND findable.words @@ %(words)b::text::tsquery))
+ORDER BY version.captured_at DESC, version.resource DESC, version.number DESC LIMIT %(limit)b::int4
+
+-- name: changes_among
+-- The same for a resource, host, portal or words that few of these versions belong to: its resources are found first.
+WITH named AS MATERIALIZED (
+    SELECT resource.resource FROM resource WHERE resource.resource = %(dataset)b::text
+    UNION ALL
+    SELECT resource.resource FROM resource
+    WHERE %(dataset)b::text IS NULL AND resource.host = %(host)b::text
+    UNION ALL
+    SELECT DISTINCT source.resource FROM source
+    WHERE num_nonnulls(%(dataset)b::text, %(host)b::text) = 0 AND source.portal = %(portal)b::text
+    UNION ALL
+    SELECT findable.resource FROM findable
+    WHERE num_nonnulls(%(dataset)b::text, %(host)b::text, %(portal)b::text) = 0
+      AND findable.words @@ %(words)b::text::tsquery)
+SELECT version.resource, version.number, version.captured_at, encode(version.sha256, 'hex'), version.byte_size,
+       version.media_type, version.noise, resource.url, resource.title
+FROM named
+JOIN resource ON resource.resource = named.resource
+JOIN version ON version.resource = resource.resource
 WHERE (version.captured_at, version.resource, version.number)
       < (%(at)b::int8, %(resource)b::text COLLATE "C", %(number)b::int4)
   AND version.captured_at >= %(since)b::int8
-  AND (%(dataset)b::text IS NULL OR version.resource = %(dataset)b::text)
   AND (%(host)b::text IS NULL OR resource.host = %(host)b::text)
   AND (%(portal)b::text IS NULL OR EXISTS (SELECT FROM source WHERE source.resource = resource.resource
                                                                AND source.portal = %(portal)b::text))

@@ -29,6 +29,9 @@ _SCHEMES = ("http", "https", "ftp")
 _MATCHES = ("exact", "prefix", "host", "domain")
 BLOCK = 1000
 """Lines that a page is measured in."""
+FIRST_ORIGINS = 2
+MOST_ORIGINS = 2048
+"""Hosts of a domain that are looked at together, at first and at most."""
 _SORTS = ("default", "reverse", "closest")
 _CURSOR = re.compile(r"([0-9]{1,16}) ([0-9]{1,16}) ([^ /]{0,200}) (.{1,4000})")
 _FILTER = re.compile(r"(!?)(=?)([a-z]{1,20}):(.{1,1000})")
@@ -125,8 +128,47 @@ async def _pages(request: Request, service: Service, asked: dict[str, Any]) -> R
 
 
 async def _page_count(service: Service, asked: dict[str, Any], size: int) -> int:
-    ((count,),) = await service.pool.run(lambda db: db.rows("cdx_count", asked))
-    return -(-int(count) // size)
+    count = await service.pool.run(partial(_count, asked=asked))
+    return -(-count // size)
+
+
+def _count(db: ServiceSession, asked: dict[str, Any]) -> int:
+    spans = [(asked["low"], asked["high"])] if asked["domain"] is None else _origins(db, asked["domain"], "")
+    return sum(
+        int(row[0])
+        for low, high in spans
+        for row in db.rows("cdx_count", {**asked, "low": low, "high": high})
+    )
+
+
+def _origins(db: ServiceSession, domain: str, url: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Spans of the URLs of a domain in their order, from a URL on: a few, then more and more at once."""
+    size = FIRST_ORIGINS
+    while True:
+        found = db.rows("cdx_origins", {"url": url, "end": _END, "limit": size})
+        spans = [(low, high) for low, high in found if _is_in(domain, low)]
+        if spans:
+            yield [low for low, _ in spans], [high for _, high in spans]
+        if len(found) < size:
+            return
+        url, size = found[-1][1], min(size * 4, MOST_ORIGINS)
+
+
+def _is_in(domain: str, url: str) -> bool:
+    """Whether a URL is on a host of a domain, by either way of reading it: lines are compared once more."""
+    names = (host(url), url.split("/", 3)[2].split(":", maxsplit=1)[0] if url.count("/") > 1 else "")
+    return any(name == domain or name.endswith(f".{domain}") for name in names)
+
+
+def _lines_of_domain(db: ServiceSession, statement: str, asked: dict[str, Any]) -> list[Row]:
+    """Origin by origin, so that no more is read than is wanted: their order is the order of the lines."""
+    rows: list[Row] = []
+    for low, high in _origins(db, asked["domain"], asked.get("url", "")):
+        left = asked["limit"] - len(rows)
+        rows += db.rows(statement, {**asked, "low": low, "high": high, "limit": left})
+        if len(rows) >= asked["limit"]:
+            break
+    return rows
 
 
 def _page_size(request: Request) -> int:
@@ -143,7 +185,11 @@ def _rows(
     db: ServiceSession, statement: str, asked: dict[str, Any], *, finds: bool
 ) -> tuple[list[Row], frozenset[str]]:
     """The lines, and which of their resources and captures are found by nothing but their addresses."""
-    rows = db.rows(statement, asked)
+    in_order = statement == "cdx" or (asked["closest"] is None and not asked["offset"])
+    if asked["domain"] is not None and in_order:
+        rows = _lines_of_domain(db, statement, asked)
+    else:
+        rows = db.rows(statement, asked)
     if not finds:
         return rows, frozenset()
     said = usages(db, [row[10] for row in rows if row[8] is None and row[10] is not None])
