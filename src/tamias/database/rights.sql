@@ -12,13 +12,13 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA tamias TO tamias_worker, tamias_frontier,
 
 -- Workers: the frontier, and what they find. Captures and versions are added, never changed; nothing
 -- is deleted but the rows of packs whose bytes are gone.
-GRANT SELECT ON meta, sink, catalogue, profile, snapshot, forgotten, forgotten_body, kept_version, kept_resource
+GRANT SELECT ON meta, sink, catalogue, snapshot, forgotten, forgotten_body, kept_version, kept_resource
     TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT, UPDATE ON host, queue, url TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT ON lane TO tamias_worker, tamias_frontier;
 GRANT SELECT, UPDATE (state, removals) ON crawl TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT
-    ON capture, version, suspect, source_record, site_claim, likeness, absence, resource_absence, warc_record
+    ON capture, version, profile, suspect, source_record, site_claim, likeness, absence, resource_absence, warc_record
     TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT, UPDATE
     ON stored_file, robots, outbox, current_document, walk, context, site, portal, described, offered, site_dataset,

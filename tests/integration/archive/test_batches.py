@@ -13,6 +13,7 @@ import pytest
 from tamias.archive.blobs import BlobReader, BlobWriter, LocalPacks, insert_blobs
 from tamias.crawl.revisit import archiver as archiving
 from tamias.crawl.revisit.archiver import Archiver, record_results
+from tamias.crawl.revisit.housekeeping import profile_some
 from tamias.crawl.revisit.timetable import policy_from
 from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Body, Capture, Hop, Outcome
@@ -275,3 +276,35 @@ def test_only_what_waits_for_its_commit_is_remembered(filled, monkeypatch):
         assert [len(reader.read(hashlib.sha256(table(n)).hexdigest())) for n in range(30)] == [
             len(table(number)) for number in range(30)
         ]
+
+
+def test_small_tables_are_profiled_at_the_capture_as_the_service_would(filled, monkeypatch):
+    rows = "SELECT sha256, kind, profile, packed FROM profile ORDER BY sha256, kind"
+    came = [
+        ("/small", table(1)),
+        ("/same", table(1)),
+        ("/unsure", b'a,b\n1,"x ""y"" z"\n'),
+        ("/long", csv(*(f"{row},x" for row in range(2000)))),
+        ("/page", b"<p>"),
+    ]
+    filled.clear()
+    filled.run("DELETE FROM profile")
+
+    async def keep_all(kept):
+        attempts = [kept.attempt(*each) for each in came]
+        kept.commit([(await result, capture) for result, capture in attempts])
+
+    with closing(Kept(filled, monkeypatch)) as kept:
+        asyncio.run(keep_all(kept))
+    at_once = filled.rows(rows)
+    small = hashlib.sha256(table(1)).digest()
+    assert [(digest, kind) for digest, kind, _, _ in at_once] == [(small, "content"), (small, "table")]
+    due = {digest for (digest,) in filled.rows("SELECT sha256 FROM profile_due")}
+    assert due == {hashlib.sha256(body).digest() for _, body in came[2:]}
+    filled.run("DELETE FROM profile")
+    filled.run(
+        "INSERT INTO profile_due (sha256, resource, media_type, captured_at)"
+        " SELECT sha256, resource, media_type, captured_at FROM resource WHERE url LIKE '%%/small'"
+    )
+    profile_some(filled.session, BlobReader(LocalPacks(filled.data / "blobs"), filled.session))
+    assert [row for row in filled.rows(rows) if row[0] == small] == at_once

@@ -7,17 +7,12 @@ from pathlib import Path
 import msgspec
 
 from tamias.analyse.profile import kinds
-from tamias.analyse.profile.encoding import as_utf8
-from tamias.analyse.profile.files.json_shape import JsonReader
+from tamias.analyse.profile.encoding import as_utf8, plain_utf8
 from tamias.analyse.profile.files.members import ARCHIVES, archive_members
-from tamias.analyse.profile.files.parquet import parquet_table
-from tamias.analyse.profile.files.sheets import sheet_tables
-from tamias.analyse.profile.files.xml_paths import XmlReader
 from tamias.analyse.profile.kinds import types
 from tamias.analyse.profile.limits import ProfileLimit, ProfileLimits, Watch
 from tamias.analyse.profile.scratch import ScratchFolder
-from tamias.analyse.profile.tables import Tables
-from tamias.analyse.profile.void import StatementReader
+from tamias.analyse.profile.tables import Tables, quick_table
 from tamias.content.formats import PARQUET, XHTML, is_rdf
 from tamias.model.document import Document
 from tamias.model.profile import Profile, TableProfile
@@ -43,6 +38,23 @@ def profile(
     """
     with ScratchFolder(scratch) as folder:
         return _Profiler(path, name, folder, limits).profile(media_type, told_type)
+
+
+def small_profile(
+    content: bytes, *, media_type: str | None, name: str, limits: ProfileLimits = _DEFAULT
+) -> Profile | None:
+    """What `profile` gives for a small table that is beyond doubt, at once and without a file; else None."""
+    found = types(None, content[:_HEAD], media_type, None, name)
+    text = plain_utf8(content) if content and found.found in kinds.TABLES else None
+    if text is None:
+        return None
+    try:
+        table = quick_table(text, name, limits)
+    except Exception:  # noqa: BLE001 - whatever it is, `profile` tells
+        return None
+    return Profile(
+        size=len(content), types=found, encoding=text.encoding.name, lines=text.lines, tables=(table,)
+    )
 
 
 def document_profile(document: Document) -> Profile:
@@ -89,6 +101,7 @@ class _Profiler:
         return msgspec.structs.replace(full, problems=tuple(self._problems[: self._limits.problems]))
 
     def _full(self, bare: Profile, told_type: str | None) -> Profile:
+        """Readers are loaded by the first body that needs them: workers profile small tables only."""
         kind = bare.types.found
         changed = msgspec.structs.replace
         if kind in kinds.TABLES:
@@ -98,11 +111,17 @@ class _Profiler:
         if kind == PARQUET:
             return changed(bare, tables=self._parquet())
         if is_rdf(kind):
+            from tamias.analyse.profile.void import StatementReader
+
             return changed(bare, statements=StatementReader(*self._job).read(kind))
         if kind.endswith("json"):
+            from tamias.analyse.profile.files.json_shape import JsonReader
+
             structure, geography = JsonReader(*self._job).read()
             return changed(bare, structure=structure, geography=geography)
         if kind.endswith("xml") and kind != XHTML:
+            from tamias.analyse.profile.files.xml_paths import XmlReader
+
             return changed(bare, structure=XmlReader(*self._job).read())
         if kind in ARCHIVES:
             members = archive_members(self._path, kind, self._limits, self._watch, self._problems)
@@ -137,10 +156,14 @@ class _Profiler:
             self._problems.append("some bytes are not in the encoding of the rest")
 
     def _sheets(self) -> "list[TableProfile]":
+        from tamias.analyse.profile.files.sheets import sheet_tables
+
         return list(sheet_tables(self._path, self._folder, self._limits, self._watch, self._problems))
 
     def _parquet(self) -> "tuple[TableProfile, ...]":
         import duckdb
+
+        from tamias.analyse.profile.files.parquet import parquet_table
 
         try:
             table = parquet_table(self._path, self._name, self._folder.path, self._limits, self._watch)

@@ -160,6 +160,26 @@ def as_utf8(
     )
 
 
+def plain_utf8(content: bytes) -> Utf8Text | None:
+    """The same of a small file in memory; None where more than its bytes must be looked at."""
+    if len(content) > SMALL or marked_encoding(content)[0] is not None or _without_mark(content):
+        return None
+    try:
+        plain = _plain(content.decode())
+    except UnicodeDecodeError:
+        return None
+    lines = plain.split(b"\n")
+    return Utf8Text(
+        folder=ScratchFolder(None),
+        name="",
+        content=plain,
+        encoding=Encoding(name="utf-8"),
+        lines=len(lines) - (not lines[-1]),
+        longest=max(map(len, lines)),
+        complete=True,
+    )
+
+
 def _decoded(path: Path, encoding: Encoding, most: int) -> Iterator[bytes]:
     """UTF-8 in chunks. A line end is one byte, so that a carriage return is never half of one."""
     decoder = codecs.getincrementaldecoder(encoding.name)("replace")

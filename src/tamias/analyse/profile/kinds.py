@@ -56,8 +56,11 @@ _TEXTUAL = frozenset({*TABLES, PLAIN})
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\x1b"))
 
 
-def types(path: Path, head: bytes, media_type: str | None, told_type: str | None, name: str) -> Types:
-    """The three types of a file. `media_type` is what was found elsewhere, and is looked at again."""
+def types(path: Path | None, head: bytes, media_type: str | None, told_type: str | None, name: str) -> Types:
+    """The three types of a file. `media_type` is what was found elsewhere, and is looked at again.
+
+    Without a path, a workbook is any zip archive.
+    """
     told, named = _bare(told_type), _named(name)
     found = _found(path, head, _bare(media_type), told or named)
     claims = [claim for claim in (told, named) if claim is not None and claim not in _SILENT]
@@ -79,10 +82,10 @@ def _by_name(ending: str) -> str | None:
     return None if media_type == GZIP else media_type
 
 
-def _found(path: Path, head: bytes, found: str | None, claim: str | None) -> str:
+def _found(path: Path | None, head: bytes, found: str | None, claim: str | None) -> str:
     """By the first bytes where they are beyond doubt; else as found before, else what it looks like."""
     signed = next((kind for magic, kind in _SIGNATURES if head.startswith(magic)), None)
-    if signed == ZIP:
+    if signed == ZIP and path is not None:
         return _zip_kind(path) or (found if found and found not in WORKBOOKS else signed)
     if signed is not None:
         return _ole_kind(found, claim) if signed == OLE else signed

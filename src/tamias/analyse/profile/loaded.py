@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tamias.analyse.profile.columns import CUT, SAMPLE, ColumnFigures, ColumnValues
-from tamias.analyse.profile.joins import HASH_SQL, SIZE, packed
 from tamias.analyse.profile.limits import ProfileLimits
+from tamias.analyse.profile.sketches import HASH_SQL, SIZE, packed
 from tamias.analyse.profile.small import SmallValues, is_plain
 from tamias.analyse.profile.values.form import NULLS, TEXT, TYPED_NULLS, ColumnForm, Uncertain
 from tamias.model.profile import TopValue

@@ -15,8 +15,8 @@ from typing import Any
 from tamias.analyse.profile.columns import CUT, ColumnFigures, TableColumns
 from tamias.analyse.profile.dialect import SAMPLE_ROWS, Dialect, Marks, Row, dialect_of, sample_rows
 from tamias.analyse.profile.encoding import Utf8Text
-from tamias.analyse.profile.joins import hash_of, packed
 from tamias.analyse.profile.limits import ProfileLimits
+from tamias.analyse.profile.sketches import hash_of, packed
 from tamias.analyse.profile.values.form import NULLS, TEXT, TYPED_NULLS, ColumnForm, Uncertain
 from tamias.model.profile import TopValue
 
@@ -40,14 +40,19 @@ class SmallValues:
         self.rows = len(rows)
         self._columns = list(zip(*rows, strict=True)) or [()] * width
         self._limits = limits
+        self._told = [
+            [text for text in column if text.lower() not in _TEXT_NULLS] for column in self._columns
+        ]
 
     def sample(self, place: int) -> list[str]:
-        return [value[:CUT] for value in self._known(place)]
+        return [value[:CUT] for value in self._told[place]]
 
     def figures(self, place: int, form: ColumnForm) -> ColumnFigures | None:
         if form.read is None:
             raise Uncertain(form.datatype)
-        known = self._known(place, _TEXT_NULLS if form is TEXT else _ANY_NULLS)
+        known = self._told[place]
+        if form is not TEXT:
+            known = [text for text in known if text.lower() not in _ANY_NULLS]
         values: list[Any] = [value for text in known if (value := form.read(text)) is not None]
         if form is TEXT:
             values = [text[: self._limits.value] for text in values]
@@ -69,15 +74,12 @@ class SmallValues:
         return [number for number in map(float, read) if isfinite(number)]
 
     def top(self, place: int) -> tuple[TopValue, ...]:
-        counts = Counter(text[: self._limits.value] for text in self._known(place))
+        counts = Counter(text[: self._limits.value] for text in self._told[place])
         ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
         return tuple(TopValue(*pair) for pair in ordered[: self._limits.top_values])
 
     def sketch(self, place: int) -> bytes:
-        return packed(map(hash_of, set(self._known(place))))
-
-    def _known(self, place: int, nulls: frozenset[str] = _TEXT_NULLS) -> list[str]:
-        return [text for text in self._columns[place] if text.lower() not in nulls]
+        return packed(map(hash_of, set(self._told[place])))
 
 
 def is_plain(value: str) -> bool:

@@ -39,6 +39,13 @@ BUFFER = 8 * MIB
 """Of DuckDB's reader, which would take four times as much."""
 
 
+def quick_table(text: Utf8Text, name: str, limits: ProfileLimits) -> TableProfile:
+    """The profile of a small table; raises `Uncertain` where DuckDB has to be asked."""
+    if text.longest > limits.line:
+        raise Uncertain("line")
+    return _profile(text, name, *small_table(text, None, limits))
+
+
 class Tables:
     """Profiles tables of one body. What goes wrong is added to `problems`."""
 

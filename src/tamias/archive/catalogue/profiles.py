@@ -187,13 +187,19 @@ def keep_profiles(session: Session, profiles: Mapping[str, Profile], now: int) -
     rows: list[tuple[bytes, str, str | None, bytes | None]] = []
     for sha256, profile in profiles.items():
         digest = bytes.fromhex(sha256)
-        rows.append((digest, "content", None, _packed(profile)))
-        if profile.tables:
-            rows.append((digest, "table", _json([_searched(table) for table in profile.tables]), None))
+        packed, tables = pack_profile(profile)
+        rows.append((digest, "content", None, packed))
+        if tables is not None:
+            rows.append((digest, "table", tables, None))
     if rows:
         names = ("sha256", "kind", "profile", "packed")
         columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
         session.execute(_SQL["keep_profiles"], {**columns, "now": now})
+
+
+def pack_profile(profile: Profile) -> tuple[bytes, str | None]:
+    """As it is stored, and what is looked up in its tables by itself, as JSON."""
+    return _packed(profile), _json([_searched(table) for table in profile.tables]) if profile.tables else None
 
 
 def _searched(table: p.TableProfile) -> dict[str, list[dict[str, object]]]:

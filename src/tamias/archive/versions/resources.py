@@ -58,6 +58,10 @@ class NewVersion(msgspec.Struct, frozen=True, kw_only=True):
     items: Annotated[int | None, Column("int8")] = None
     """Rows, statements, items or files in it, where they were counted."""
     capture: Annotated[str, Column("uuid")]
+    packed: Annotated[bytes | None, Column("bytea")] = None
+    """Its profile, where it was made at once; as `tamias.archive.catalogue.profiles` packs it."""
+    tables: Annotated[str | None, Column("text")] = None
+    """What is looked up in that by itself, as JSON."""
 
 
 class VisitNote(msgspec.Struct, frozen=True, kw_only=True):

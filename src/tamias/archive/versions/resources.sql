@@ -51,14 +51,15 @@ FROM unnest(%(host)b::text[], %(sha256)b::bytea[]) AS asked (host, sha256)
 JOIN shared_body ON shared_body.host = asked.host AND shared_body.sha256 = asked.sha256
 
 -- name: add_versions
--- A version more of each resource, which is none that has it already; the resource as it is with it; and one
--- more resource of its host that has the body, unless it had it before.
+-- A version more of each resource, which is none that has it already; the resource as it is with it; one more
+-- resource of its host that has the body, unless it had it before; and the profile of the body, where it is known.
 WITH new AS (
     SELECT * FROM unnest(%(resource)b::text[], %(captured_at)b::int8[], %(sha256)b::bytea[], %(byte_size)b::int8[],
                          %(media_type)b::text[], %(told_type)b::text[], %(fingerprint)b::bytea[], %(noise)b::text[],
-                         %(suspicious)b::text[], %(items)b::int8[], %(capture)b::uuid[])
+                         %(suspicious)b::text[], %(items)b::int8[], %(capture)b::uuid[], %(packed)b::bytea[],
+                         %(tables)b::text[])
          AS new (resource, captured_at, sha256, byte_size, media_type, told_type, fingerprint, noise, suspicious,
-                 items, capture)),
+                 items, capture, packed, tables)),
 added AS (
     INSERT INTO version (resource, number, captured_at, sha256, byte_size, media_type, told_type, fingerprint, noise,
                          suspicious, capture)
@@ -78,7 +79,17 @@ shared AS (
       AND NOT EXISTS (SELECT FROM suspect
                       WHERE suspect.resource = added.resource AND suspect.sha256 = added.sha256)
     GROUP BY resource.host, added.sha256 ORDER BY resource.host, added.sha256
-    ON CONFLICT (host, sha256) DO UPDATE SET resources = shared_body.resources + excluded.resources)
+    ON CONFLICT (host, sha256) DO UPDATE SET resources = shared_body.resources + excluded.resources),
+profiled AS (
+    INSERT INTO profile (sha256, kind, made_at, profile, packed)
+    SELECT each.sha256, told.kind, (extract(epoch FROM clock_timestamp()) * 1000)::int8, told.profile, told.packed
+    FROM (SELECT DISTINCT ON (new.sha256) new.sha256, new.packed, new.tables::jsonb AS tables
+          FROM new JOIN added ON added.resource = new.resource
+          WHERE new.packed IS NOT NULL ORDER BY new.sha256) AS each
+         CROSS JOIN LATERAL (VALUES ('content', NULL, each.packed), ('table', each.tables, NULL))
+                            AS told (kind, profile, packed)
+    ORDER BY each.sha256, told.kind
+    ON CONFLICT DO NOTHING)
 UPDATE resource
 SET versions = added.number, sha256 = added.sha256, fingerprint = added.fingerprint, media_type = added.media_type,
     captured_at = added.captured_at, items = new.items, suspicious = added.suspicious

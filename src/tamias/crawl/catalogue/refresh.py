@@ -149,9 +149,9 @@ class Refresher:
 
     def _write_resources(self, news: CatalogueChanges, bases: CatalogueBases) -> int:
         """The heads of resources, and versions that are new, gone or told of otherwise."""
-        for resources, versions in zip_longest(
-            _batches(news.resources), _batches(news.versions), fillvalue=[]
-        ):
+        nothing: list[str] = []
+        lots = zip_longest(_batches(news.resources), _batches(news.versions), fillvalue=nothing)
+        for resources, versions in lots:
             found = quads_of_heads(self._session, resources, bases)
             found |= quads_of_versions(self._session, versions, bases)
             self._replace_named({catalogue_graph(*name.split("_")).value: it for name, it in found.items()})

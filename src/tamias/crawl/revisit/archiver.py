@@ -32,7 +32,7 @@ from tamias.archive.versions.resources import (
 )
 from tamias.archive.versions.soft_errors import error_in
 from tamias.content.canonical.content_digest import ContentDigest, Stored, content_digest, noise_between
-from tamias.content.formats import Form
+from tamias.content.formats import CSV, TSV, Form
 from tamias.crawl.revisit.timetable import Timetable
 from tamias.database.connect import Cursor, Session
 from tamias.database.threads import SessionThread, wait_uncancelled
@@ -82,6 +82,8 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
     noise: str | None
     """Why only the bytes differ, if so."""
     prepared: Prepared | None
+    profile: tuple[bytes, str | None] | None = None
+    """Of a small table, as it is stored; others are profiled by the service."""
     next: NextVisit
     trust: Trust | None
     """In the dates that the host's sitemaps and catalogues tell, after this visit."""
@@ -109,6 +111,7 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
 
     def version(self, capture_id: str, prepared: Prepared) -> NewVersion:
         """The row of its body."""
+        packed, tables = self.profile or (None, None)
         return NewVersion(
             resource=self.watched.id,
             captured_at=self.capture.started_at,
@@ -121,6 +124,8 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
             noise=self.noise,
             suspicious=self.judgement.accepted,
             capture=capture_id,
+            packed=packed,
+            tables=tables,
         )
 
     def note(self) -> VisitNote:
@@ -408,6 +413,8 @@ class Archiver:
         if (body := result.stored_body) is not None:
             result.prepared = self._writer.prepare(body, result.watched.known.sha256, chains)
             reached("blob-written")
+            if body.data is not None and not result.is_suspect and result.media_type in (CSV, TSV):
+                result.profile = _profile(body.data, result)
 
     def _came(self, attempt: _Attempt, content: ContentDigest | None, watched: Watched, stored: int) -> Came:
         body = attempt.capture.body
@@ -514,6 +521,15 @@ def _by_user(watched: Watched, judgement: Judgement, capture: Capture, due: int)
         return due
     regular = capture.ended_at + watched.every
     return regular if judgement.meaning in _TELLING else min(due, regular)
+
+
+def _profile(content: bytes, result: ArchiveResult) -> tuple[bytes, str | None] | None:
+    """Of a small table while its bytes are in hand. What makes it is loaded by the first one."""
+    from tamias.analyse.profile import small_profile
+    from tamias.archive.catalogue.profiles import pack_profile
+
+    found = small_profile(content, media_type=result.media_type, name=result.watched.url)
+    return None if found is None else pack_profile(found)
 
 
 def _error(attempt: _Attempt) -> str | None:

@@ -7,7 +7,8 @@ from hashlib import md5
 
 import pytest
 
-from tamias.analyse.profile.joins import SIZE, ColumnSketch, Distinct, candidates, containment, packed
+from tamias.analyse.profile.joins import ColumnSketch, Distinct, candidates, containment
+from tamias.analyse.profile.sketches import SIZE, packed
 
 
 def hash_of(value):

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from tamias.analyse.profile.values.form import TEXT, TYPED_NULLS, ColumnForm
 from tamias.analyse.profile.values.number_forms import number_form
@@ -43,18 +43,15 @@ def _truth(values: Sequence[str]) -> ColumnForm | None:
     )
 
 
-_KINDS = (
-    ("year", re.compile(r"(?:1[5-9]|20|21)\d{2}")),
-    ("number", re.compile(
-        r"[-+\u2212]?(?:[€$£]\s?)?(?:\d+|\d[\d .,'\u2019\u00a0]*\d|[.,]\d+)(?:[eE][-+]?\d+)?(?:\s?[%€$£])?"
-    )),
-    ("time", re.compile(
-        r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(?:[T ].*)?"
-        r"|\d{1,2}:\d{2}(?::\d{2})?"
-    )),
-    ("url", re.compile(r"(?:https?|ftp)://\S+")),
-    ("email", re.compile(r"[^@\s]+@[^@\s]+\.\w+")),
-)  # fmt: skip
+_KINDS = re.compile(
+    r"(?P<year>(?:1[5-9]|20|21)\d{2})"
+    r"|(?P<number>[-+\u2212]?(?:[€$£]\s?)?(?:\d+|\d[\d .,'\u2019\u00a0]*\d|[.,]\d+)(?:[eE][-+]?\d+)?"
+    r"(?:\s?[%€$£])?)"
+    r"|(?P<time>(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(?:[T ].*)?"
+    r"|\d{1,2}:\d{2}(?::\d{2})?)"
+    r"|(?P<url>(?:https?|ftp)://\S+)"
+    r"|(?P<email>[^@\s]+@[^@\s]+\.\w+)"
+)
 _LONGEST = 300
 _LONGEST_SHAPE = 40
 _USUAL = 0.8
@@ -62,9 +59,8 @@ _USUAL = 0.8
 
 def kind_of(cell: str) -> str:
     """One of `year`, `number`, `time`, `url`, `email`, `text`."""
-    if len(cell) > _LONGEST:
-        return "text"
-    return next((kind for kind, pattern in _KINDS if pattern.fullmatch(cell)), "text")
+    found = _KINDS.fullmatch(cell) if len(cell) <= _LONGEST else None
+    return (found and found.lastgroup) or "text"
 
 
 class _Signs(dict[int, str]):
@@ -81,37 +77,45 @@ class _Signs(dict[int, str]):
 _REMEMBERED = 0x2100
 _SIGNS = _Signs()
 _RUN = re.compile(r"(.)\1+", re.DOTALL)
-_LETTERS = re.compile(r"([Aa9])(?:\{\d+\})?")
+_OTHER_RUN = re.compile(r"([^Aa9\0])\1+")
+_LETTERS = tuple((re.compile(f"{sign}+"), f"{sign}+") for sign in "Aa9")
+_BETWEEN = "\0"
 
 
-def shape_of(cell: str) -> str:
-    """Letters as `A` or `a`, digits as `9`, repeated ones counted, all else as it is.
-
-    >>> shape_of("AT-12345"), shape_of("Wien")
-    ('A{2}-9{5}', 'Aa{3}')
-    """
-    return _RUN.sub(lambda run: f"{run[1]}{{{len(run[0])}}}", cell.translate(_SIGNS))
+def _count(run: re.Match[str]) -> str:
+    return f"{run[1]}{{{len(run[0])}}}"
 
 
 def usual_shape(values: Sequence[str]) -> str | None:
-    """The shape of most values: exactly, else without counts; None where there is none."""
+    """The shape of most values: exactly, else without counts; None where there is none.
+
+    Letters are `A` or `a`, digits `9`, repeated ones counted; all else is as it is.
+
+    >>> usual_shape(["AT-12345", "DE-54321"]), usual_shape(["Wien", "Graz"]), usual_shape(["a1", "b23"])
+    ('A{2}-9{5}', 'Aa{3}', 'a+9+')
+    """
     if not values or max(map(len, values)) > 10 * _LONGEST_SHAPE:
         return None
-    return _usual(map(shape_of, values), len(values)) or _usual(
-        (_loose(shape_of(value)) for value in values), len(values)
-    )
+    signs = [value.translate(_SIGNS) for value in values]
+    # Those without counts all at once, with what is in no cell between them.
+    return _usual(signs, _counted) or _usual(_loose(_BETWEEN.join(signs)).split(_BETWEEN), str)
 
 
-def _usual(shapes: Iterable[str], total: int) -> str | None:
-    """The shape of most; given up as soon as there are too many different ones."""
-    counts: Counter[str] = Counter()
-    for shape in shapes:
-        counts[shape] += 1
-        if total - len(counts) + 1 < _USUAL * total:
-            return None
-    shape, count = counts.most_common(1)[0]
-    return shape if count >= _USUAL * total and len(shape) <= _LONGEST_SHAPE else None
+def _counted(signs: str) -> str:
+    return _RUN.sub(_count, signs)
 
 
-def _loose(shape: str) -> str:
-    return _LETTERS.sub(lambda found: found[1] + "+", shape)
+def _usual(signs: Sequence[str], shape: Callable[[str], str]) -> str | None:
+    """The shape of most."""
+    most, count = Counter(signs).most_common(1)[0]
+    if count < _USUAL * len(signs):
+        return None
+    found = shape(most)
+    return found if len(found) <= _LONGEST_SHAPE else None
+
+
+def _loose(signs: str) -> str:
+    signs = _OTHER_RUN.sub(_count, signs)
+    for pattern, told in _LETTERS:
+        signs = pattern.sub(told, signs)
+    return signs

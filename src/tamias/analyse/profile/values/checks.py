@@ -5,6 +5,8 @@ from ipaddress import ip_address
 
 _UUID = re.compile(r"\{?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\}?", re.IGNORECASE)
 _DOI = re.compile(r"(?:https?://(?:dx\.)?doi\.org/|doi:\s?)?10\.\d{4,9}/\S+", re.IGNORECASE)
+_ISBN_GAP = re.compile(r"[\s-]")
+_ISBN_13, _ISBN_10 = re.compile(r"97[89]\d{10}"), re.compile(r"\d{9}[\dX]")
 _ISSN = re.compile(r"(?:ISSN\s?)?(\d{4})-(\d{3}[\dXx])")
 _EMAIL = re.compile(r"(?:mailto:)?[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[\w-]+(?:\.[\w-]+)+")
 _URL = re.compile(r"(?:https?|ftps?)://[^\s/?#]+\S*|www\.[^\s/]+\.\w{2,}\S*", re.IGNORECASE)
@@ -59,10 +61,12 @@ def is_isbn(text: str) -> bool:
     """
     if len(text) < 10:
         return False
-    digits = re.sub(r"[\s-]", "", text.upper().removeprefix("ISBN").lstrip(": "))
-    if re.fullmatch(r"97[89]\d{10}", digits):
+    digits = _ISBN_GAP.sub("", text.upper().removeprefix("ISBN").lstrip(": "))
+    if len(digits) not in (10, 13):
+        return False
+    if _ISBN_13.fullmatch(digits):
         return sum(int(digit) * (3 if place % 2 else 1) for place, digit in enumerate(digits)) % 10 == 0
-    return re.fullmatch(r"\d{9}[\dX]", digits) is not None and _weighted(digits, 10) % 11 == 0
+    return _ISBN_10.fullmatch(digits) is not None and _weighted(digits, 10) % 11 == 0
 
 
 def is_issn(text: str) -> bool:

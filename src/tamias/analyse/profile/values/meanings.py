@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 
 import msgspec
@@ -135,7 +135,7 @@ _TEXT = frozenset({"string"})
 _CODES = frozenset({"string", "integer"})
 
 
-class ColumnSample(msgspec.Struct, frozen=True, kw_only=True):
+class ColumnSample(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What a guess is made from."""
 
     name: str
@@ -147,6 +147,11 @@ class ColumnSample(msgspec.Struct, frozen=True, kw_only=True):
     serial: bool = False
     """Whole numbers that count on, from the least to the greatest without a gap."""
 
+    @cached_property
+    def text(self) -> str:
+        """All values, one after the other."""
+        return "\n".join(self.values)
+
 
 class _Rule(msgspec.Struct, frozen=True):
     """A test for single values, and what it is worth where the column's name does not say the same."""
@@ -157,6 +162,8 @@ class _Rule(msgspec.Struct, frozen=True):
     datatypes: frozenset[str] = _TEXT
     named: float = 1.0
     """What it is worth where the name does."""
+    needs: str = ""
+    """Signs of which every value that fits has one, so that a column without them need not be tested."""
 
 
 def _number(text: str) -> float | None:
@@ -188,17 +195,17 @@ def _is_words(text: str) -> bool:
 
 
 _RULES = (
-    _Rule("email", checks.is_email, 1.0),
-    _Rule("doi", checks.is_doi, 1.0),
-    _Rule("orcid", checks.is_orcid, 1.0),
-    _Rule("url", checks.is_url, 0.98),
-    _Rule("uuid", checks.is_uuid, 1.0),
+    _Rule("email", checks.is_email, 1.0, needs="@"),
+    _Rule("doi", checks.is_doi, 1.0, needs="/"),
+    _Rule("orcid", checks.is_orcid, 1.0, needs="-"),
+    _Rule("url", checks.is_url, 0.98, needs=":."),
+    _Rule("uuid", checks.is_uuid, 1.0, needs="-"),
     _Rule("iban", checks.is_iban, 1.0),
     _Rule("isbn", checks.is_isbn, 0.9, _CODES),
-    _Rule("issn", checks.is_issn, 0.95),
-    _Rule("ip", checks.is_ip, 0.9),
-    _Rule("coordinate", lambda text: _WKT.fullmatch(text) is not None, 1.0),
-    _Rule("coordinate", _is_pair, 0.7),
+    _Rule("issn", checks.is_issn, 0.95, needs="-"),
+    _Rule("ip", checks.is_ip, 0.9, needs=".:"),
+    _Rule("coordinate", lambda text: _WKT.fullmatch(text) is not None, 1.0, needs="("),
+    _Rule("coordinate", _is_pair, 0.7, needs="."),
     _Rule("country", lambda text: folded(text) in country_names(), 0.95),
     _Rule("country", lambda text: text.upper() in country_codes()[1], 0.7),
     _Rule("country", lambda text: text.upper() in country_codes()[0], 0.4),
@@ -218,16 +225,24 @@ def meaning_of(column: ColumnSample) -> Meaning | None:
     """The surest guess; None where none is sure enough."""
     if not column.values:
         return None
-    guesses = [*_by_form(column), *(_by_rule(rule, column) for rule in _RULES), *_identifier(column)]
+    rules = _rules_of(column.form.datatype)
+    guesses = [*_by_form(column), *(_by_rule(rule, column) for rule in rules), *_identifier(column)]
     type_, confidence = max(guesses, key=lambda guess: guess[1])
     if confidence < LEAST:
         return None
     return Meaning(type=type_, confidence=round(min(confidence, 0.99), 2), range=RANGES.get(type_))
 
 
+@cache
+def _rules_of(datatype: str) -> tuple[_Rule, ...]:
+    return tuple(rule for rule in _RULES if datatype in rule.datatypes)
+
+
 def _by_rule(rule: _Rule, column: ColumnSample) -> tuple[str, float]:
     worth = rule.named if says(column.name, rule.type) else rule.alone
-    if not worth or column.form.datatype not in rule.datatypes:
+    if not worth:
+        return rule.type, 0.0
+    if rule.needs and sum(map(column.text.count, rule.needs)) < _FITTING * len(column.values):
         return rule.type, 0.0
     return rule.type, worth * _share(rule.fits, column.values)
 
