@@ -6,6 +6,16 @@ SELECT suspect.resource, suspect.seen_at, encode(suspect.sha256, 'hex'), suspect
        suspect.reason
 FROM suspect WHERE suspect.resource = ANY(%(resource)b::text[]) ORDER BY suspect.resource, suspect.seen_at
 
+-- name: read_gone
+-- When servers said that resources were gone, each time, oldest first; without an end while it lasts.
+SELECT away.resource, away.gone_at, away.back_at
+FROM (SELECT over.resource, over.gone_at, over.back_at FROM resource_absence AS over
+      WHERE over.resource = ANY(%(resource)b::text[])
+      UNION ALL
+      SELECT resource.resource, resource.gone_at, NULL FROM resource
+      WHERE resource.resource = ANY(%(resource)b::text[]) AND resource.gone_at IS NOT NULL) AS away
+ORDER BY away.resource, away.gone_at
+
 -- name: read_profiles
 -- What is in bodies.
 SELECT encode(profile.sha256, 'hex'), profile.profile, profile.packed FROM profile

@@ -87,6 +87,7 @@ def resource_quads(
     *,
     bases: CatalogueBases,
     suspects: Sequence[Suspect] = (),
+    gone: Sequence[tuple[int, int | None]] = (),
     measures: Sequence[Measure] = (),
     profiles: Mapping[str, Profile] = _NO_PROFILES,
     same: Mapping[str, SameContent] = _NOTHING_SAME,
@@ -96,7 +97,9 @@ def resource_quads(
 
     Versions are given oldest first, profiles by the SHA-256 of the versions, `same` by their ids.
     """
-    told = head_quads(resource, versions, bases=bases, suspects=suspects, measures=measures, joins=joins)
+    told = head_quads(
+        resource, versions, bases=bases, suspects=suspects, gone=gone, measures=measures, joins=joins
+    )
     for before, version in zip([None, *versions], versions, strict=False):
         number = before.number if before else None
         profile, other = profiles.get(version.sha256), same.get(version.id)
@@ -110,18 +113,21 @@ def head_quads(
     *,
     bases: CatalogueBases,
     suspects: Sequence[Suspect] = (),
+    gone: Sequence[tuple[int, int | None]] = (),
     measures: Sequence[Measure] = (),
     joins: Sequence[JoinCandidate] = (),
 ) -> list[Quad]:
     """What changes with every version or visit, in the graph `urn:tamias:catalogue:ID`.
 
-    Of the versions, only the first and the last are looked at.
+    Of the versions, only the first and the last are looked at. `gone` is when its server said that it was,
+    from and until.
     """
     told = GraphBuilder(catalogue_graph(resource.id))
     _describe_dataset(told, resource, versions, _title(resource), bases)
     describe_joins(told, joins, bases)
     _describe_address(told, resource)
     _describe_suspects(told, resource, suspects, bases)
+    _describe_gone(told, bases.dataset(resource.id), gone)
     describe_measures(told, bases.dataset(resource.id), measures)
     return list(dict.fromkeys(told.quads))
 
@@ -277,6 +283,15 @@ def _describe_suspects(
                 "dcat:byteSize": typed(suspect.byte_size, "nonNegativeInteger"),
             },
         )
+
+
+def _describe_gone(told: GraphBuilder, whole: NamedNode, gone: Sequence[tuple[int, int | None]]) -> None:
+    """A dct:PeriodOfTime for each time."""
+    for start, end in gone:
+        period = NamedNode(f"{whole.value}#gone-{start}")
+        told.typed(whole, "arc:gone", period, "dct:PeriodOfTime")
+        ends = None if end is None else moment(end)
+        told.each(period, {"dcat:startDate": moment(start), "dcat:endDate": ends})
 
 
 def _title(resource: Resource) -> str:

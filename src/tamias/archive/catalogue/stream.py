@@ -83,6 +83,7 @@ def quads_of_heads(
     names = [resource.id for resource in known]
     ends = read_end_versions(session, names)
     suspects = _read_suspects(session, names)
+    gone = _read_gone(session, names)
     measures = read_measures(session, names)
     joins = joins_of(session, names)
     found = {
@@ -91,6 +92,7 @@ def quads_of_heads(
             ends[resource.id],
             bases=bases,
             suspects=suspects[resource.id],
+            gone=gone[resource.id],
             measures=measures[resource.id],
             joins=joins[resource.id],
         )
@@ -150,6 +152,7 @@ def _graphs(session: Session, resources: Sequence[Resource], bases: CatalogueBas
     names = [resource.id for resource in resources]
     versions = read_versions(session, names)
     suspects = _read_suspects(session, names)
+    gone = _read_gone(session, names)
     measures = read_measures(session, names)
     joins = joins_of(session, names)
     profiles = _read_profiles(session, {each.sha256 for listed in versions.values() for each in listed})
@@ -160,6 +163,7 @@ def _graphs(session: Session, resources: Sequence[Resource], bases: CatalogueBas
             versions[resource.id],
             bases=bases,
             suspects=suspects[resource.id],
+            gone=gone[resource.id],
             measures=measures[resource.id],
             profiles=profiles,
             same=same,
@@ -173,6 +177,13 @@ def _read_suspects(session: Session, resources: Sequence[str]) -> dict[str, list
     found: dict[str, list[Suspect]] = defaultdict(list)
     for resource, *row in session.fetch_all(_SQL["read_suspects"], {"resource": list(resources)}):
         found[resource].append(Suspect(*row))
+    return found
+
+
+def _read_gone(session: Session, resources: Sequence[str]) -> dict[str, list[tuple[int, int | None]]]:
+    found: dict[str, list[tuple[int, int | None]]] = defaultdict(list)
+    for resource, gone_at, back_at in session.fetch_all(_SQL["read_gone"], {"resource": list(resources)}):
+        found[resource].append((gone_at, back_at))
     return found
 
 
