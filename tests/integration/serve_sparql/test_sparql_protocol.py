@@ -185,6 +185,48 @@ def test_an_abandoned_query_ends_at_once_and_others_go_on(heavy, catalogue):
     assert catalogue.kept.running() == before
 
 
+def niceness(pid):
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[16])
+    return -20
+
+
+def slowed(catalogue):
+    usual = niceness(catalogue.kept.running().keeper_pid)
+    return {pid for pid in processes(catalogue) if niceness(pid) > usual}
+
+
+def test_a_query_that_takes_long_goes_after_what_is_written_and_after_short_ones(heavy, catalogue):
+    asking = Asking()
+    with ThreadPoolExecutor() as threads:
+        long = threads.submit(catalogue.ask, SORTED, "text/csv", None, asking)
+        until(lambda: slowed(catalogue))
+        (working,) = slowed(catalogue)
+        assert is_answered(heavy)
+        assert slowed(catalogue) == {working}
+        asking.give_up()
+        with pytest.raises(StoreAway):
+            long.result()
+    until(lambda: working not in processes(catalogue))
+
+
+def test_a_query_that_was_slowed_down_is_answered_and_its_process_takes_no_other(heavy, catalogue):
+    """Only the superuser could make it quick again."""
+    working, some = set(), 100
+    with ThreadPoolExecutor() as threads:
+        while not working:
+            first = f"SELECT ?a {{ ?a <http://h.example/p> ?c }} LIMIT {some}"
+            pairs = f"SELECT (COUNT(*) AS ?n) {{ {{ {first} }} ?d <http://h.example/p> ?f }}"
+            long = threads.submit(heavy.get, "/sparql", params={"query": pairs})
+            until(lambda: slowed(catalogue) or long.done())  # noqa: B023 - it is over before the next one
+            working = slowed(catalogue)
+            [found] = long.result().json()["results"]["bindings"]
+            assert found["n"]["value"] == str(2000 * min(some, 2000))
+            some *= 2
+    until(lambda: not working & processes(catalogue))
+    assert is_answered(heavy)
+
+
 def test_a_client_that_leaves_ends_its_query(heavy, catalogue):
     """The process that worked for it is another one afterwards, long before the time limit."""
     assert is_answered(heavy)

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NoReturn, cast
 
 from pyoxigraph import NamedNode, QueryBoolean, QuerySolutions, QueryTriples, RdfFormat, Store
 
-from tamias.crawl.catalogue.messages import DONE, QueryOrder, QueryReply, receive, send
+from tamias.crawl.catalogue.messages import DONE, LAST, QueryOrder, QueryReply, receive, send
 from tamias.crawl.catalogue.query_text import names_graphs
 from tamias.crawl.catalogue.result_formats import result_format
 from tamias.crawl.catalogue.snapshots import OpenSnapshot, newest_mark, open_newest
@@ -34,6 +34,7 @@ def answer_queries(keeper: socket.socket, folder: Path) -> NoReturn:
     """Until the keeper ends or kills it. `folder` is that of the store."""
     resource.setrlimit(resource.RLIMIT_DATA, (QUERY_MEMORY, QUERY_MEMORY))
     snapshots = _NewestSnapshot(folder)
+    quick = os.getpriority(os.PRIO_PROCESS, 0)
     keeper.settimeout(_IDLE_SECONDS)
     while True:
         try:
@@ -45,7 +46,7 @@ def answer_queries(keeper: socket.socket, folder: Path) -> NoReturn:
             os._exit(0)
         line, spool = socket.socket(fileno=descriptors[0]), os.fdopen(descriptors[1], "wb", buffering=0)
         with line, spool:
-            _serve(line, spool, keeper, _store_of(snapshots, descriptors[2:]))
+            _serve(line, spool, keeper, _store_of(snapshots, descriptors[2:]), quick)
 
 
 Open = Callable[[], Store]
@@ -65,7 +66,8 @@ def _store_of(snapshots: "_NewestSnapshot", files: list[int]) -> Open:
     return fetches
 
 
-def _serve(line: socket.socket, spool: io.FileIO, keeper: socket.socket, opens: Open) -> None:
+def _serve(line: socket.socket, spool: io.FileIO, keeper: socket.socket, opens: Open, quick: int) -> None:
+    """`quick` is the priority that it had in the beginning."""
     reply = None
     try:
         line.settimeout(_ORDER_SECONDS)
@@ -73,11 +75,14 @@ def _serve(line: socket.socket, spool: io.FileIO, keeper: socket.socket, opens: 
         reply = _reply(opens, order, spool)
     except (OSError, EOFError):
         pass  # whoever asked has gone
+    is_slow = os.getpriority(os.PRIO_PROCESS, 0) > quick
     # The keeper must know before whoever asked does: one that leaves earlier has given up.
-    keeper.sendall(DONE)
+    keeper.sendall(LAST if is_slow else DONE)
     if reply is not None:
         with suppress(OSError):
             send(line, reply)
+    if is_slow:
+        os._exit(0)  # only the superuser may make it quick again
 
 
 class _NewestSnapshot:

@@ -18,6 +18,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from typing import NoReturn
 
@@ -25,7 +26,7 @@ import msgspec
 
 from tamias.crawl.catalogue.answering import answer_queries
 from tamias.crawl.catalogue.errors import StoreError
-from tamias.crawl.catalogue.messages import ADOPT, DONE, QUERY, WRITE, QueryReply, send
+from tamias.crawl.catalogue.messages import ADOPT, LAST, QUERY, WRITE, QueryReply, send
 from tamias.crawl.catalogue.snapshots import is_dirty, is_of_this_format
 from tamias.crawl.catalogue.writing import write_graphs
 from tamias.database.child_server import (
@@ -46,6 +47,9 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 MOST_QUERIES = 8
 """Processes that answer queries at once; who comes then waits."""
+_QUICK_SECONDS = 0.2
+_SLOWER = 10
+"""A query that takes longer is so much nicer: what is written, and short queries, go before it."""
 _POLL_MS = 250
 _STOP_SECONDS = 20.0
 
@@ -130,23 +134,35 @@ class _QueryProcess(_Child):
     """One that answers queries, and the user whom it works for."""
 
     user: socket.socket | None = None
-    deadline = 0.0
+    is_ending = False
+    """Whether it takes no other query."""
+    deadline = quick_until = 0.0
 
     def take(self, user: socket.socket, files: list[int], seconds: float) -> None:
         """Works for a user from now on, with the files that the user has sent."""
         socket.send_fds(self.line, [QUERY], [user.fileno(), *files])
         _close_all(files)
-        self.user, self.deadline = user, time.monotonic() + seconds
+        now = time.monotonic()
+        self.user, self.deadline, self.quick_until = user, now + seconds, now + _QUICK_SECONDS
 
     def is_done(self) -> bool:
         """Whether it has said that it has the answer. Then it has no user any more."""
         try:
-            done = self.line.recv(1, socket.MSG_DONTWAIT) == DONE
+            word = self.line.recv(1, socket.MSG_DONTWAIT)
         except OSError:
             return False
-        if done:
-            self.leave_user()
-        return done
+        if not word:
+            return False
+        self.is_ending = word == LAST
+        self.leave_user()
+        return True
+
+    def slow_down(self) -> None:
+        """Whatever else there is to do goes before it from now on."""
+        self.quick_until = inf
+        with suppress(OSError):
+            own = os.getpriority(os.PRIO_PROCESS, 0)
+            os.setpriority(os.PRIO_PROCESS, self.pid, min(19, own + _SLOWER))
 
     def leave_user(self, reply: QueryReply | None = None) -> None:
         """Lets go of the user, with an answer of the keeper's if need be."""
@@ -186,8 +202,11 @@ class _QueryProcesses:
         return events
 
     def end_late(self) -> None:
-        """Ends the queries that have taken too long."""
+        """Ends the queries that have taken too long, and has others wait for nobody who takes long."""
         now = time.monotonic()
+        for each in self._all:
+            if each.user is not None and each.quick_until < now:
+                each.slow_down()
         for each in [each for each in self._all if each.user is not None and each.deadline < now]:
             if not each.is_done():
                 self._end(each, QueryReply("late"))
@@ -204,7 +223,7 @@ class _QueryProcesses:
 
     def _assign(self) -> None:
         while self._waiting:
-            idle = next((each for each in self._all if each.user is None), None)
+            idle = next((each for each in self._all if each.user is None and not each.is_ending), None)
             if idle is None and len(self._all) >= MOST_QUERIES:
                 return
             user, files = self._waiting.popleft()

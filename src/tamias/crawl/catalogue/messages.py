@@ -12,8 +12,8 @@ import msgspec
 
 QUERY, WRITE, ADOPT = b"q", b"w", b"a"
 """What a user asks the keeper for: an answer, a line to the writer, the new store in place of the old."""
-DONE = b"."
-"""What a process tells the keeper when it has an answer."""
+DONE, LAST = b".", b"!"
+"""What a process tells the keeper when it has an answer: it takes another query, or it ends now."""
 _LENGTH: Final = struct.Struct(">I")
 _LONGEST: Final = 1 << 30
 
