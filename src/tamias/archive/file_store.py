@@ -109,11 +109,42 @@ class FileStore:
             upload = Upload(io.BytesIO(content), len(content), hashlib.sha256(content).hexdigest())
             self._objects.put(key, upload)
 
+    def replace(
+        self, key: str, length: int, changes: Mapping[int, bytes], before: Callable[[str], None]
+    ) -> bool:
+        """Writes an object anew with some bytes replaced, by their places; False if it is not there.
+
+        `before` is told the SHA-256 that it will have. Places may lie outside, in part or as a whole.
+        """
+        from tamias.archive.blobs.s3 import Upload
+
+        with _temporary(self._data) as whole:
+            digest = hashlib.sha256()
+            for start in range(0, length, PART_BYTES):
+                content = self.get(key, start, min(PART_BYTES, length - start))
+                if content is None:
+                    return False
+                content = _patched(content, start, changes)
+                whole.write(content)
+                digest.update(content)
+            before(digest.hexdigest())
+            assert self._objects is not None
+            with self._lock:
+                self._objects.put(key, Upload(whole, length, digest.hexdigest()))
+        return True
+
     def get(self, key: str, start: int, length: int) -> bytes | None:
         """So many bytes of an object; None if it does not have them."""
         assert self._objects is not None
         with self._lock:
             return self._objects.get(key, start, length)
+
+    def objects(self) -> Iterator[tuple[str, int]]:
+        """The name and size of every object of the store, whether a row names it or not."""
+        if self._objects is not None:
+            with self._lock:
+                found = [(entry.name, entry.size) for entry in self._objects.entries()]
+            yield from found
 
     def merge(self, stored: StoredFile) -> str | None:
         """Makes one object of a file's parts; returns its SHA-256, None if it stays in parts.
@@ -229,6 +260,16 @@ def _is_unnamed(name: str, known: Mapping[str, StoredFile], now: int) -> bool:
     if stored is None:
         return now - (UUID(part[2]).int >> 80) > _UNNAMED_MS
     return stored.sealed and int(part[3]) not in stored.parts
+
+
+def _patched(content: bytes, start: int, changes: Mapping[int, bytes]) -> bytes:
+    """Bytes from a place on, some of them replaced."""
+    patched = bytearray(content)
+    for at, new in changes.items():
+        low, high = max(at, start), min(at + len(new), start + len(content))
+        if low < high:
+            patched[low - start : high - start] = new[low - at : high - at]
+    return bytes(patched)
 
 
 def pieces(file: BinaryIO, length: int) -> Iterator[bytes]:

@@ -2,10 +2,16 @@
 
 import hashlib
 import json
+import os
+import random
 import secrets
+import subprocess
+import sys
 from contextlib import closing
+from uuid import uuid4
 
 import pytest
+import zstandard
 
 from tamias.database.connect import Database
 
@@ -97,6 +103,44 @@ def test_a_version_goes_out_of_every_object_and_all_others_are_the_same(stored, 
     assert check.returncode == 0, check.stdout
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "harvests/1-2-3.nq.zst.000000000000",
+        f"rdf/{uuid4()}.nq.zst.000000000000",
+        f"warc/left-{uuid4()}.warc.gz",
+        "someone-else",
+    ],
+)
+def test_check_searches_objects_that_no_row_names(stored, site, object_store, tmp_path, name):
+    url = site.url("/3")
+    body = read_versions(stored, url, tmp_path)[3]
+    forget(stored, url, "--version", "3", "--reason", "personal data")
+    object_store.objects[f"archive/{name}"] = zstandard.compress(body)
+    check = stored.run("check", timeout=PATIENCE)
+    assert check.returncode == 1
+    assert f"BAD  forgotten {url} version 3: its bytes are in the object {name}" in check.stdout
+    del object_store.objects[f"archive/{name}"]
+    check = stored.run("check", timeout=PATIENCE)
+    assert check.returncode == 0, check.stdout
+
+
+def test_check_searches_packs_and_sealed_files_as_they_are_in_the_store(stored, site, object_store, tmp_path):
+    url = site.url("/3")
+    before = dict(object_store.objects)
+    forget(stored, url, "--version", "3", "--reason", "personal data")
+    packs = [content for name, content in before.items() if name.endswith(".pack")]
+    left = uuid4()
+    object_store.objects[f"archive/{left}.pack"] = b"".join(packs)
+    changed = [name for name in before if object_store.objects.get(name) not in (before[name], None)]
+    assert {name.split("/")[1] for name in changed} == {"rdf", "warc"}
+    object_store.objects |= {name: before[name] for name in changed}
+    said = stored.run("check", timeout=PATIENCE).stdout
+    assert f"BAD  forgotten {url} version 3: pack {left} has it" in said
+    assert f"BAD  forgotten {url} version 3: its bytes are in rdf/" in said
+    assert ": a forgotten record is at byte" in said
+
+
 @pytest.mark.parametrize("place", ["forget-object:1", "forget-object:2"], ids=["quads", "warc"])
 def test_killed_after_an_object_it_is_finished_by_the_next_run(stored, site, object_store, tmp_path, place):
     """A dead worker left parts that were merged: they have the bytes as well."""
@@ -114,6 +158,35 @@ def test_killed_after_an_object_it_is_finished_by_the_next_run(stored, site, obj
     assert digests_of_rows(stored) == digests_of_objects(stored, object_store)
     check = stored.run("check", timeout=PATIENCE)
     assert check.returncode == 0, check.stdout
+
+
+REPLACE = """
+import hashlib, os, resource, sys
+from pathlib import Path
+from tamias.archive.blobs.s3 import S3Client, s3_address
+from tamias.archive.file_store import FileStore
+resource.setrlimit(resource.RLIMIT_DATA, (192 << 20, 192 << 20))
+store = FileStore(Path(sys.argv[1]), objects=S3Client(s3_address("s3://bucket/archive", os.environ)))
+length, told = int(sys.argv[2]), []
+changes = {-3: b"first", (16 << 20) - 2: b"across", length - 2: b"end"}
+assert store.replace("rdf/large", length, changes, told.append)
+print(told[0])
+"""
+
+
+def test_a_large_object_is_written_anew_within_little_memory(machine, object_store, tmp_path):
+    """An object of 256 MB, by a process that may have 192 MB."""
+    plain = bytearray(random.Random(1).randbytes(1 << 20) * 256)
+    object_store.objects["archive/rdf/large"] = bytes(plain)
+    words = [sys.executable, "-c", REPLACE, str(tmp_path), str(len(plain))]
+    done = subprocess.run(
+        words, env={**os.environ, **machine("one").env}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    plain[:2], plain[-2:] = b"st", b"en"
+    plain[(16 << 20) - 2 : (16 << 20) + 4] = b"across"
+    assert hashlib.sha256(object_store.objects["archive/rdf/large"]).hexdigest() == done.stdout.strip()
+    assert object_store.objects["archive/rdf/large"] == plain
 
 
 def digests_of_rows(tamias):

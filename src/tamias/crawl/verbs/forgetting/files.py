@@ -4,7 +4,7 @@ A file of a folder is overwritten. Of a file in an S3 store the objects are writ
 """
 
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
+from functools import partial
 from pathlib import Path
 
 from tamias.archive.file_store import file_store, part_key, segments_of
@@ -91,25 +91,16 @@ class ErasableFiles:
         ends = [*stored.parts[1:], stored.committed]
         for start, end in zip(stored.parts or (0,), ends, strict=True):
             key = part_key(stored.key, start) if stored.parts else stored.key
-            mine = {at: new for at, new in changes.items() if at < end and at + len(new) > start}
-            content = self._store.get(key, 0, end - start) if mine else None
-            if content is not None:
-                content = _patched(content, start, mine)
-                if not stored.parts:  # first: whoever repeats it finds nothing to replace once it is written
-                    note_rewritten(self._session, stored, sha256(content).hexdigest())
-                self._store.put(key, content)
+            mine = {at - start: new for at, new in changes.items() if at < end and at + len(new) > start}
+            if mine and self._store.replace(key, end - start, mine, partial(self._note, stored)):
                 reached("forget-object")
         return f"{stored.key} {NOT_MERGED}" if stored.parts and changes else None
+
+    def _note(self, stored: StoredFile, digest: str) -> None:
+        """First: whoever repeats it finds nothing to replace once the object is written."""
+        if not stored.parts:
+            note_rewritten(self._session, stored, digest)
 
     def _folders(self, kind: str) -> list[Path]:
         folders = (self._data / kind, self._store.folder(kind))
         return [folder for folder in dict.fromkeys(folders) if folder.is_dir()]
-
-
-def _patched(content: bytes, start: int, changes: Mapping[int, bytes]) -> bytes:
-    """An object that begins at a place of its file, with some bytes replaced; they may reach beyond it."""
-    patched = bytearray(content)
-    for at, new in changes.items():
-        low, high = max(at, start), min(at + len(new), start + len(content))
-        patched[low - start : high - start] = new[low - at : high - at]
-    return bytes(patched)
