@@ -127,6 +127,20 @@ def test_the_same_bytes_after_other_versions_came_and_history_was_repacked(crawl
     assert exported(crawled) == first
 
 
+def test_a_document_whose_name_is_no_url_is_in_the_snapshot_under_its_name(crawled, site):
+    """As an archive of long ago may have one: it is of no host."""
+    with closing(Database(crawled.data)) as database, closing(database.session()) as session:
+        asked = {"url": site.url("/a.ttl")}
+        for column in (b"current_document SET document", b"capture SET final_url"):
+            name = column.rpartition(b" ")[2]
+            session.execute(b"UPDATE " + column + b" = 'a name' WHERE " + name + b" = %(url)b", asked)
+    made(crawled)
+    found = exported(crawled)
+    named = [each["document"] for each in entries(found["manifest"]) if each["kind"] == "graph"]
+    assert sorted(named) == ["a name", site.url("/b.ttl")]
+    assert exported(crawled) == found
+
+
 def test_the_same_bytes_on_a_restored_copy(crawled, later, tamias_at):
     made(crawled)
     first = exported(crawled)
