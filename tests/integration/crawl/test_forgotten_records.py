@@ -5,6 +5,13 @@ from contextlib import closing
 
 import pytest
 
+from tamias.archive.sources.source_records import (
+    count_of_records,
+    latest_records,
+    page_of_records,
+    present_records,
+)
+from tamias.crawl.verbs.forgetting.orders import find_target, put_tombstone
 from tamias.database.connect import Database
 
 SECRET = "Zaphod Beeblebrox of Magrathea"
@@ -77,6 +84,21 @@ def test_a_forgotten_record_is_not_stored_again_by_the_next_harvest_and_the_othe
     harvest(tamias, portal)
     assert stored(tamias)[0] == [("one", 1), ("three", 1), ("two", 2)]
     assert tamias.quads() == before
+
+
+def test_a_record_whose_forgetting_is_under_way_is_not_given_out(tamias, portal):
+    """The tombstone is there, the rows still are."""
+    harvest(tamias, portal)
+    with closing(Database(tamias.data, create=False)) as database, closing(database.session()) as session:
+        root = portal.url("/")
+        everyone = {each.record for each in latest_records(session, root)}
+        put_tombstone(session, find_target(session, root + "#two", None, frozenset()), "asked for", "me")
+        assert everyone == {"one", "three", "two"}
+        assert {each.record for each in latest_records(session, root)} == {"one", "three"}
+        assert {each.record for each in present_records(session, root, "")[0]} == {"one", "three"}
+        assert {each.record for each in page_of_records(session, root, 0, 10, 0)} == {"one", "three"}
+        assert count_of_records(session, root, 0) == 2
+    assert len(rows(tamias, b"SELECT FROM source_record")) == 3
 
 
 def test_a_forgotten_version_of_a_record_is_not_stored_again(tamias, portal):

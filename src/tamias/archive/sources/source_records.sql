@@ -57,6 +57,8 @@ SELECT DISTINCT ON (kept.resource) kept.resource, kept.iri, kept.record, kept.ma
        kept.body
 FROM source_record AS kept JOIN portal ON portal.portal = kept.portal
 WHERE portal.url = %(url)b::text AND kept.resource > %(after)b::text
+  AND NOT EXISTS (SELECT FROM forgotten WHERE forgotten.resource = kept.resource AND forgotten.finished_at IS NULL
+                                             AND coalesce(forgotten.number = kept.number, true))
 ORDER BY kept.resource, kept.number DESC LIMIT %(limit)b::int8
 
 -- name: present_records
@@ -66,6 +68,8 @@ SELECT DISTINCT ON (kept.resource) kept.resource, kept.iri, kept.record, kept.ma
 FROM source_record AS kept JOIN portal ON portal.portal = kept.portal
      JOIN described ON described.portal = kept.portal AND described.record = kept.record
 WHERE portal.url = %(url)b::text AND kept.resource > %(after)b::text AND described.gone_at IS NULL
+  AND NOT EXISTS (SELECT FROM forgotten WHERE forgotten.resource = kept.resource AND forgotten.finished_at IS NULL
+                                             AND coalesce(forgotten.number = kept.number, true))
 ORDER BY kept.resource, kept.number DESC LIMIT %(limit)b::int8
 
 -- name: page_records
@@ -75,6 +79,8 @@ FROM (SELECT DISTINCT ON (kept.resource) kept.*
       FROM source_record AS kept JOIN portal ON portal.portal = kept.portal
            JOIN described ON described.portal = kept.portal AND described.record = kept.record
       WHERE portal.url = %(url)b::text AND described.gone_at IS NULL
+        AND NOT EXISTS (SELECT FROM forgotten WHERE forgotten.resource = kept.resource AND forgotten.finished_at IS NULL
+                                                   AND coalesce(forgotten.number = kept.number, true))
       ORDER BY kept.resource, kept.number DESC) AS latest
 WHERE latest.captured_at >= %(since)b::int8
 ORDER BY latest.resource OFFSET %(start)b::int8 LIMIT %(limit)b::int8
@@ -86,6 +92,8 @@ SELECT count(*) FROM (
     FROM source_record AS kept JOIN portal ON portal.portal = kept.portal
          JOIN described ON described.portal = kept.portal AND described.record = kept.record
     WHERE portal.url = %(url)b::text AND described.gone_at IS NULL
+      AND NOT EXISTS (SELECT FROM forgotten WHERE forgotten.resource = kept.resource AND forgotten.finished_at IS NULL
+                                                 AND coalesce(forgotten.number = kept.number, true))
     ORDER BY kept.resource, kept.number DESC) AS latest
 WHERE latest.captured_at >= %(since)b::int8
 
