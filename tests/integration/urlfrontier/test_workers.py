@@ -350,10 +350,10 @@ def forgotten_reasons(tamias, url):
     return [(each["outcome"], each["reason"].partition(": ")[2]) for each in tamias.attempts()[url]]
 
 
-def test_a_forgotten_url_is_not_lent_to_far_workers_and_what_leads_to_it_is_not_stored(
+def test_a_forgotten_url_is_neither_lent_to_far_workers_nor_requested_behind_a_redirect(
     tamias, service, site, reply, tmp_path
 ):
-    """A seed, a link and a redirect: of these only the redirect is known after the worker has asked."""
+    """A seed, a link and a redirect: the worker is told what is forgotten at the hosts that it is lent."""
     site.pages |= {
         "/a": b"<> <#to> <b>, <c> .",
         "/b": b'<> <#says> "forgotten" .',
@@ -370,7 +370,10 @@ def test_a_forgotten_url_is_not_lent_to_far_workers_and_what_leads_to_it_is_not_
     ended(far)
     assert site.asked("/b") == 0
     assert forgotten_reasons(tamias, site.url("/b")) == [("refused", "asked for")]
-    assert forgotten_reasons(tamias, site.url("/c")) == [("refused", "asked for")]
+    assert site.asked("/d") == 0
+    [redirect] = tamias.attempts()[site.url("/c")]
+    assert redirect["outcome"] == "skipped"
+    assert redirect["reason"].endswith(": asked for")
     here = site.url("/a")
     assert tamias.quads() == {f"<{here}> <{here}#to> <{site.url(to)}> <{here}> ." for to in ("/b", "/c")}
 

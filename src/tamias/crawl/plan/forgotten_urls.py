@@ -1,7 +1,8 @@
 """URLs that were forgotten and are not fetched again, in the memory of whoever admits URLs."""
 
 import time
-from hashlib import sha256
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b, sha256
 
 import msgspec
 
@@ -9,9 +10,10 @@ from tamias.archive.forgetting.tombstones import blocked_bodies, blocked_urls, b
 from tamias.database.connect import Session
 from tamias.model.capture import Capture, Outcome
 from tamias.model.finding import SourceRecord
-from tamias.model.url import key_of_fetched, url_key
+from tamias.model.url import host_key, key_of_fetched, url_key
 
 REFRESH_SECONDS = 2.0
+MOST_TOLD = 100_000
 
 
 class ForgottenUrls:
@@ -22,12 +24,22 @@ class ForgottenUrls:
         self._reasons: dict[str, str] = {}
         self._records: dict[str, str] = {}
         self._bodies: dict[tuple[str, str], str] = {}
+        self._of_domain: dict[str, dict[bytes, str]] = {}
+        self._told: dict[bytes, str] = {}
         self._mark: tuple[int, ...] = (0, 0, 0)
         self._read_at = float("-inf")
 
+    def __bool__(self) -> bool:
+        return bool(self._reasons or self._told)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether it is time to read them again."""
+        return time.monotonic() - self._read_at >= REFRESH_SECONDS
+
     def refresh(self, session: Session, *, now: bool = False) -> None:
         """Reads them again, if some seconds have passed or `now`, and if they are others."""
-        if not now and time.monotonic() - self._read_at < REFRESH_SECONDS:
+        if not now and not self.is_stale:
             return
         self._read_at = time.monotonic()
         mark = blocks_mark(session)
@@ -39,13 +51,30 @@ class ForgottenUrls:
                 (url if is_record(url) else self._key(url), digest): reason
                 for (url, digest), reason in bodies.items()
             }
+            self._of_domain = {}
+            for key, reason in self._reasons.items():
+                self._of_domain.setdefault(host_key(key), {})[_digest(key)] = reason
             self._mark = mark
 
     def refuse(self, url: str) -> str | None:
         """When and why a URL was forgotten."""
-        if not self._reasons:
+        if not self:
             return None
-        return self._reasons.get(key_of_fetched(url, self._session_names))
+        key = key_of_fetched(url, self._session_names)
+        return self._reasons.get(key) or (self._told.get(_digest(key)) if self._told else None)
+
+    def near(self, urls: Iterable[str]) -> dict[bytes, str]:
+        """Digests and reasons of those in the domains of some URLs, for a worker that cannot read them."""
+        if not self._of_domain:
+            return {}
+        domains = {host_key(url) for url in urls}
+        return {key: why for each in domains for key, why in self._of_domain.get(each, {}).items()}
+
+    def learn(self, told: Mapping[bytes, str]) -> None:
+        """What somebody says who can read them."""
+        if len(self._told) > MOST_TOLD:
+            self._told.clear()
+        self._told.update(told)
 
     def refuse_record(self, record: SourceRecord) -> str | None:
         """When and why the record of a catalogue was forgotten, as a whole or as it is."""
@@ -73,3 +102,7 @@ class ForgottenUrls:
 
     def _key(self, url: str) -> str:
         return url_key(url, self._session_names)
+
+
+def _digest(key: str) -> bytes:
+    return blake2b(key.encode("utf-8", "replace"), digest_size=16).digest()

@@ -54,8 +54,13 @@ class FrontierClient:
         self._offset = policy.now - time.monotonic() * 1000
         return policy
 
-    async def lease(self, hosts: int, per_host: int, seconds: float, digest: str) -> list[Lease]:
-        """Hosts that are lent to us. Raises `NotReached`; `Outdated` if the crawl was told something else."""
+    async def lease(
+        self, hosts: int, per_host: int, seconds: float, digest: str
+    ) -> tuple[list[Lease], dict[bytes, str]]:
+        """Hosts that are lent to us, and what there is forgotten: digests of URLs, with the reasons.
+
+        Raises `NotReached`; `Outdated` if the crawl was told something else.
+        """
         wish = _GET(
             max_queues=hosts,
             max_urls_per_queue=per_host,
@@ -70,7 +75,8 @@ class FrontierClient:
             if error.code == _FAILED_PRECONDITION:
                 raise Outdated(str(error)) from error
             raise
-        return _leases([unpacked(_INFO.FromString(each).lent, wire.Lent) for each in answers])
+        lent = [unpacked(_INFO.FromString(each).lent, wire.Lent) for each in answers]
+        return _leases(lent), {key: why for each in lent for key, why in each.forgotten.items()}
 
     async def renew(self, leases: Iterable[Lease], seconds: float) -> wire.Renewed:
         """The leases that go on. Raises `NotReached`."""

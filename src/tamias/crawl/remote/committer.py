@@ -124,7 +124,8 @@ class RemoteCommitter:
         for lease in await thread.run(self._lender.lease, worker, hosts, per_host, seconds):
             without_tasks = bare(lease)
             wanted = [task for task in lease.tasks if not await self._settled(without_tasks, task)]
-            lent += [Lent(without_tasks, task) for task in wanted]
+            near = self._store.context.admission.forgotten.near(task.url for task in wanted)
+            lent += [Lent(without_tasks, task, {} if at else near) for at, task in enumerate(wanted)]
             if not wanted:
                 self._release(self._holding(without_tasks))
         return lent

@@ -76,11 +76,13 @@ class RemoteStore:
 
     async def lease(self, hosts: int, per_host: int, seconds: float) -> list[Lease]:
         try:
-            return await self._client.lease(hosts, per_host, seconds, self._digest)
+            leases, forgotten = await self._client.lease(hosts, per_host, seconds, self._digest)
         except NotReached:
             return []
         except Outdated as error:
             raise Replaced from error
+        self._admission.forgotten.learn(forgotten)
+        return leases
 
     async def renew(self, leases: Iterable[Lease], seconds: float) -> list[Lease] | None:
         try:

@@ -13,7 +13,7 @@ from tamias.model.lease import Lease, Task, Unreachable
 from tamias.permit.robots import Rules
 from tamias.settings import Settings
 
-VERSION = 4
+VERSION = 5
 """Of these messages. Another version is refused: workers and service are to be of one release."""
 T = TypeVar("T")
 
@@ -43,6 +43,8 @@ class Lent(msgspec.Struct, frozen=True):
 
     lease: Lease
     task: Task
+    forgotten: dict[bytes, str] = {}
+    """Digests of URLs near it that are not to be requested, with the reasons; of the first task only."""
 
 
 class Renewal(msgspec.Struct, frozen=True):

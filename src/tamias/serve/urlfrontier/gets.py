@@ -4,10 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from tamias.crawl.plan.forgotten_urls import ForgottenUrls
 from tamias.crawl.remote.grpc.messages import message
 from tamias.frontier.service.held import Given, Handing, Wish
 from tamias.frontier.service.queues import Listing, Spot, UrlState
 from tamias.frontier.service.state import NamedQueues, crawl_names, found_crawl
+from tamias.model.errors import UrlError
+from tamias.model.url import fetch_url
 from tamias.serve.urlfrontier.grpc.calls import Call
 from tamias.serve.urlfrontier.puts import parsed
 from tamias.serve.urlfrontier.reading import checked, date_of, fill_metadata
@@ -32,12 +35,14 @@ class Gets:
         self,
         threads: FrontierThreads,
         lend: Callable[[Call, Any], Awaitable[None]],
+        forgotten: ForgottenUrls,
         unsynced: frozenset[str] = frozenset(),
     ) -> None:
         """`lend` answers where a worker of ours asks; `unsynced`: crawls that do not wait for the disk."""
         self._unsynced = unsynced
         self._threads = threads
         self._lend = lend
+        self._forgotten = forgotten
         self._names: dict[int, str] = {}
 
     async def get_urls(self, call: Call) -> None:
@@ -47,6 +52,8 @@ class Gets:
             await self._lend(call, params)
             return
         unsynced = await self._unsynced_crawls()
+        if self._forgotten.is_stale:
+            await self._threads.run(lambda db: self._forgotten.refresh(db.session))
         wish = await self._threads.run(lambda db: _wish(db, params, unsynced))
         if wish is None:
             return
@@ -56,7 +63,7 @@ class Gets:
             await self._know_names({each.crawl for each in given})
             coming = asyncio.create_task(self._next(handing)) if handing.may_go_on() else None
             try:
-                await call.send([self._info(each) for each in given])
+                await call.send([self._info(each) for each in given if not self._is_forgotten(each.url)])
                 given = await coming if coming else []
             finally:
                 if coming:
@@ -81,6 +88,12 @@ class Gets:
 
     async def _page(self, listing: Listing, spot: Spot, size: int) -> tuple[list[UrlState], Spot | None]:
         return await self._threads.run(lambda db: db.queues.urls(listing, spot, size))
+
+    def _is_forgotten(self, spelling: str) -> bool:
+        try:
+            return bool(self._forgotten) and self._forgotten.refuse(fetch_url(spelling)) is not None
+        except UrlError:
+            return False
 
     def _info(self, given: Given) -> bytes:
         info = _INFO(url=given.url, key=given.host, crawlID=self._names[given.crawl])

@@ -7,6 +7,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
+from tamias.crawl.plan.forgotten_urls import ForgottenUrls
 from tamias.crawl.remote.grpc.messages import message
 from tamias.crawl.remote.grpc.status import CallError, Code
 from tamias.frontier.service.state import DEFAULT_CRAWL, NamedQueues, make_crawl, removals
@@ -52,6 +53,7 @@ class Puts:
         self,
         threads: FrontierThreads,
         addresses: Addresses,
+        forgotten: ForgottenUrls,
         *,
         shared_politeness: bool = False,
         unsynced: frozenset[str] = frozenset(),
@@ -64,6 +66,7 @@ class Puts:
         self._own_politeness = not shared_politeness
         self._threads = threads
         self._addresses = addresses
+        self._forgotten = forgotten
         self._puts = PutBatcher(threads)
         self._parsing = asyncio.Semaphore(BATCHES_AT_ONCE)
         self._crawls: dict[str, NamedQueues] = {}
@@ -166,14 +169,19 @@ class Puts:
             return self._discovered(info)
         crawl = self._crawls.get(info.crawlID)
         due = due_of(item.known.refetchable_from_date)
-        return None if crawl is None else self._addresses.told(info, crawl, known=True, due=due)
+        return None if crawl is None else self._wanted(self._addresses.told(info, crawl, known=True, due=due))
 
     def _discovered(self, info: Any) -> Item | None:
         crawl = self._crawls.get(info.crawlID)
-        return None if crawl is None else self._addresses.told(info, crawl)
+        return None if crawl is None else self._wanted(self._addresses.told(info, crawl))
+
+    def _wanted(self, item: Item | None) -> Item | None:
+        return None if item is None or self._forgotten.refuse(item.url) else item
 
     async def _know_crawls(self, names: Iterable[str]) -> None:
-        """Learns the numbers of crawls, except of names that cannot be one."""
+        """Learns the numbers of crawls, except of names that cannot be one; and what is forgotten by now."""
+        if self._forgotten.is_stale:
+            await self._threads.run(lambda db: self._forgotten.refresh(db.session))
         for name in names:
             if name not in self._crawls and is_name(name):
                 self._crawls[name] = await self._crawl(name)
@@ -188,7 +196,7 @@ class Puts:
         return await self._threads.run(lambda db: make_crawl(db.session, name, own_politeness=own))
 
     async def _judged(self, told: list[Item | None], digests: list[bytes | None] | list[bytes]) -> Verdicts:
-        """Verdicts to come; what is not a URL is skipped, whatever becomes of the others."""
+        """Verdicts to come; what is not a URL, or forgotten, is skipped, whatever becomes of the others."""
         good = [each for each in told if each is not None]
         counts = {each.crawl: self._known_urls.count(each.crawl) for each in good}
         coming = await self._puts.put(good) if good else None

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from tamias.crawl.plan.forgotten_urls import ForgottenUrls
 from tamias.crawl.remote.grpc import messages
 from tamias.crawl.remote.grpc.status import CallError, Code, refusal
 from tamias.crawl.remote.registry import Configure, WorkerRegistry
@@ -177,11 +178,13 @@ class FrontierServer:
 
     def _routed(self) -> dict[str, Route]:
         workers = Workers(self._registry, self._threads)
-        gets = Gets(self._threads, workers.lend, self._options.unsynced)
+        forgotten = ForgottenUrls(self._options.session_names)
+        gets = Gets(self._threads, workers.lend, forgotten, self._options.unsynced)
         puts, health = (
             Puts(
                 self._threads,
                 self._addresses,
+                forgotten,
                 shared_politeness=self._options.shared_politeness,
                 unsynced=self._options.unsynced,
             ),
