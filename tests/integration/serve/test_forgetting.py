@@ -1,8 +1,10 @@
 """Takedown over REST: 410 with the reason at once, on every way to the bytes, which are removed soon."""
 
+import re
 import time
 from urllib.parse import quote
 
+import httpx
 import pytest
 
 API = "/api/v1"
@@ -130,3 +132,63 @@ def test_it_needs_the_scope_and_is_in_the_audit_log(client, writer, put):
     ]
     assert (f"m{name}", "ok") in told
     assert (f"o{name}", "403") in told
+
+
+@pytest.fixture
+def signed_in(served, writer):
+    """`signed_in(*scopes)`: a browser of somebody with a token of these scopes."""
+    opened = []
+
+    def sign_in(*scopes):
+        name = f"pages-{time.monotonic_ns()}"
+        made = writer.post(f"{API}/tokens", json={"name": name, "scopes": scopes})
+        assert made.status_code == 201, made.text
+        user = httpx.Client(base_url=served.address, headers={"Accept": "text/html"}, timeout=30)
+        opened.append(user)
+        assert user.post("/sign-in", data={"secret": made.json()["token"]}).status_code == 303
+        return user
+
+    yield sign_in
+    for each in opened:
+        each.close()
+
+
+def form_of(user, name, **fields):
+    token = re.search(r'name="token" value="([0-9a-f]+)"', user.get(f"/dataset/{name}").text)[1]
+    return {"token": token, "reason": REASON, "sure": "yes", **fields}
+
+
+def test_a_version_and_then_all_of_it_is_forgotten_on_the_page(client, signed_in, put):
+    url, name, contents = put
+    user = signed_in("read", "forget")
+    sent = user.post(f"/dataset/{name}/forget", data=form_of(user, name, version="2"))
+    assert (sent.status_code, sent.headers["location"]) == (303, f"/dataset/{name}")
+    shown = user.get(f"/dataset/{name}").text
+    assert REASON in shown[shown.index('id="forgotten"') :]
+    one, _ = ways(url, name, 2)
+    only(client, one, 410)
+    assert client.get(f"{API}/get/file/id/{name}_1").content == contents[0]
+    user.post(f"/dataset/{name}/forget", data=form_of(user, name))
+    gone = user.get(f"/dataset/{name}")
+    assert gone.status_code == 410
+    assert REASON in gone.text
+    wait_for(lambda: is_finished(client, url))
+
+
+@pytest.mark.parametrize(
+    ("told", "status"),
+    [({"sure": ""}, 422), ({"reason": ""}, 422), ({"version": "x"}, 422), ({"version": "99"}, 400)],
+)
+def test_an_unfilled_form_removes_nothing(client, signed_in, put, told, status):
+    _, name, contents = put
+    user = signed_in("read", "forget")
+    assert user.post(f"/dataset/{name}/forget", data=form_of(user, name, **told)).status_code == status
+    assert client.get(f"{API}/get/file/id/{name}_2").content == contents[1]
+
+
+def test_who_may_not_forget_sees_no_form_and_is_refused(client, signed_in, put):
+    _, name, contents = put
+    user = signed_in("read", "add")
+    assert 'id="forget"' not in user.get(f"/dataset/{name}").text
+    assert user.post(f"/dataset/{name}/forget", data=form_of(user, name)).status_code == 403
+    assert client.get(f"{API}/get/file/id/{name}_2").content == contents[1]

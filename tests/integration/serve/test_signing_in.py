@@ -74,11 +74,11 @@ def test_an_address_is_added_without_typing_the_secret_again(user):
     assert user.post("/add", data=sent).status_code == 201
 
 
-@pytest.mark.parametrize("path", ["/add", "/dataset/{}/watching", "/sign-out"])
+@pytest.mark.parametrize("path", ["/add", "/dataset/{}/watching", "/dataset/{}/forget", "/sign-out"])
 @pytest.mark.parametrize("forged", [{}, {"token": ""}, {"token": "0" * 64}])
 def test_a_form_of_another_site_does_nothing(user, client, watched, path, forged):
     name, _ = watched
-    sent = {"url": "http://signed.example/forged.csv", "do": "stop", **forged}
+    sent = {"url": "http://signed.example/forged.csv", "do": "stop", "sure": "yes", "reason": "r", **forged}
     assert user.post(path.format(name), data=sent).status_code == 403
     assert state(client, name) == "active"
     assert client.get("/api/v1/get/dataset/http://signed.example/forged.csv").status_code == 404

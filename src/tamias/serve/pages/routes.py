@@ -10,7 +10,7 @@ from tamias.serve.access.identify import reason_of
 from tamias.serve.http.endpoints import Endpoint, note_call, note_failure
 from tamias.serve.pages import access, overview, portal, portal_at, query, search, sign_in, snapshots
 from tamias.serve.pages.crawl import add, crawl, documents, frontier, graph, host, hosts
-from tamias.serve.pages.datasets import dataset, difference, listing, preview, version, watching
+from tamias.serve.pages.datasets import dataset, difference, forgetting, listing, preview, version, watching
 from tamias.serve.pages.html.page import Answered, guarded, page_routes
 from tamias.serve.pages.html.static import static_route
 from tamias.serve.pages.reference import reference_page
@@ -59,6 +59,7 @@ FORMS: dict[str, Callable[[Service], Answered]] = {
     sign_in.PAGE.path: sign_in.signing_in,
     "/sign-out": sign_in.signing_out,
     watching.PATH: watching.changing,
+    forgetting.PATH: forgetting.forgetting,
     access.PAGE.path: access.changing,
 }
 """What pages send. Each finds out who sends it (`form_caller`) and what they may do (`check_form`)."""

@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from tamias.archive.catalogue.joins import AlikeTables, read_alike
 from tamias.archive.catalogue.profiles import read_profile
+from tamias.archive.forgetting.tombstones import tombstones_of
 from tamias.archive.moments import rfc3339
 from tamias.archive.quality import METRICS, Metric, read_measures
 from tamias.archive.versions.resources import read_suspects, read_versions
@@ -33,6 +34,7 @@ from tamias.serve.service import Service
 
 MOST_VERSIONS = 200
 MOST_SUSPECTS = 20
+MOST_TOMBSTONES = 50
 MOST_SAME = 3
 MOST_ALIKE = 20
 _LEAST_MARK = 0.08
@@ -63,6 +65,16 @@ class NotBelieved(msgspec.Struct, frozen=True):
     seen_at: str
     byte_size: int
     reason: str
+
+
+class ForgottenVersion(msgspec.Struct, frozen=True):
+    """What was taken down, and why."""
+
+    number: int | None
+    """None: all that there was at the time."""
+    at: str
+    reason: str
+    finished: bool
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -110,6 +122,8 @@ class DatasetView(msgspec.Struct, frozen=True, kw_only=True):
     alike: list[AlikeTables]
     """Tables of other resources that have most of their columns and values in common with its own."""
     suspects: list[NotBelieved]
+    tombstones: list[ForgottenVersion]
+    """The newest first."""
     measures: list[Measured]
     changes_by_day: dict[date, int]
     """Versions with other content."""
@@ -176,6 +190,7 @@ def _dataset(db: ServiceSession, resource: Resource, *, owner: bool) -> DatasetV
         usage=about,
         alike=read_alike(db.session, resource.id, limit=MOST_ALIKE),
         suspects=_suspects(db, resource.id),
+        tombstones=_tombstones(db, resource.id),
         measures=measured(db, resource.id),
         changes_by_day=Counter(_day(each.captured_at) for each in versions if not each.noise),
         today=datetime.now(UTC).date(),
@@ -195,6 +210,14 @@ def _preview(
     if newest is None or newest.capture in withheld or newest.byte_size > AT_ONCE:
         return None
     return preview(db, resource, newest)
+
+
+def _tombstones(db: ServiceSession, resource: str) -> list[ForgottenVersion]:
+    found = tombstones_of(db.session, [resource])[:MOST_TOMBSTONES]
+    return [
+        ForgottenVersion(each.number, rfc3339(each.at), each.reason, each.finished_at is not None)
+        for each in found
+    ]
 
 
 _Same = dict[str, tuple[SameContent, ...]]
