@@ -131,6 +131,8 @@ def _apply_rules(
         else:
             say(f"would remove  {applied.versions:,} versions of {applied.bytes:,} bytes")
             say(f"of            {applied.resources:,} resources")
+            if applied.captures:
+                say(f"in WARC files {applied.captures:,} captures of {applied.capture_bytes:,} bytes")
         return 0
     return _run(place, database, settings)
 

@@ -22,6 +22,7 @@ from starlette.types import ASGIApp
 
 from tamias.archive.blobs.store import choose_store
 from tamias.archive.forgetting.tombstones import under_way
+from tamias.archive.forgetting.warc_captures import has_captures_left
 from tamias.crawl.commit.warc_indexing import index_warcs
 from tamias.crawl.plan.policy import CRAWL
 from tamias.crawl.revisit.housekeeping import keep_house, profile_some
@@ -278,7 +279,8 @@ async def _forget_often(plan: ServicePlan, background: SessionPool) -> None:
                 await background.run(lambda db: apply_rules(db.session, db.settings, dry_run=False))
             left = await background.run(lambda db: under_way(db.session))
             newest = max((each.forgotten for each in left), default=0)
-            if not left or (newest <= latest and time.monotonic() - tried_at < pause):
+            ruled = await background.run(lambda db: has_captures_left(db.session))
+            if not (left or ruled) or (newest <= latest and time.monotonic() - tried_at < pause):
                 continue
             # What waits for others is not tried all the time.
             pause = FORGET_SECONDS if newest > latest else min(SCHEDULE_SECONDS, 4 * pause)

@@ -96,7 +96,7 @@ class Filled:
         """Takes all that was put."""
         self.writer.close()
         tables = "resource, source, version, suspect, shared_body, profile, profile_due, blob, pack, capture"
-        tables += ", stored_file, forgotten, erasing"
+        tables += ", stored_file, forgotten, erasing, erasing_capture"
         self.run(f"TRUNCATE {tables} CASCADE")
         self.run("SELECT recount()")
         for folder in ("blobs", "rdf", "warc"):

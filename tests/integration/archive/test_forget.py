@@ -136,7 +136,13 @@ def test_rules_keep_the_last_versions_and_a_trial_says_how_much(tamias, forget, 
     kept.put(OTHER, *versions[:2])
     kept.writer.close()
     trial = forget("--by-rules", "--dry-run")
-    assert trial == {"resources": 1, "versions": 9, "bytes": sum(map(len, versions[:9]))}
+    assert trial == {
+        "resources": 1,
+        "versions": 9,
+        "bytes": sum(map(len, versions[:9])),
+        "captures": 0,
+        "capture_bytes": 0,
+    }
     assert read_versions(kept.data) == without(versions)
     assert forget("--by-rules")["finished"] == 9
     assert read_versions(kept.data) == without(versions, *range(1, 10))

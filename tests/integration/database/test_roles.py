@@ -25,7 +25,7 @@ OWNERS_ALONE = {
     "pages",
     *("alert", "alert_message", "alert_round"),  # alerts are sent beside the requests
     "snapshot_capture",  # snapshots are made and read by commands
-    *("erasing", "forgotten_quads"),  # what is forgotten is removed by the owner
+    *("erasing", "erasing_capture", "forgotten_quads"),  # what is forgotten is removed by the owner
 }
 """Tables and views that neither workers nor services have any use for."""
 VIEWS = ("frontier_urls", "index_line", "kept_resource", "kept_version", "links", "pages")

@@ -78,10 +78,14 @@ WHERE body.shared_by IS NULL
   AND NOT EXISTS (SELECT FROM suspect WHERE suspect.sha256 = body.sha256)
 ORDER BY body.forgotten, body.sha256
 
--- name: held_now
--- The last versions of a resource, by digest.
-SELECT encode(version.sha256, 'hex') FROM version WHERE version.resource = %(resource)b::text
-ORDER BY version.number DESC LIMIT %(limit)b::int4
+-- name: held_bodies
+-- All bodies that are not forgotten.
+SELECT encode(version.sha256, 'hex') FROM version UNION SELECT encode(suspect.sha256, 'hex') FROM suspect
+
+-- name: all_tables
+-- Every table, as it is named in a statement; one in parts is named once.
+SELECT pg_class.oid::regclass::text FROM pg_class
+WHERE relnamespace = 'tamias'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition ORDER BY relname
 
 -- name: covered_versions
 -- The versions and suspicious bodies that a tombstone covers and that are still there: number, digest, size.
@@ -344,3 +348,55 @@ FROM (SELECT resource.resource, resource.url, resource.host FROM resource
                           ORDER BY version.number) AS is_frozen
          FROM version WHERE version.resource = page.resource) AS kept
 ORDER BY page.resource
+
+-- name: captures_for_rules
+-- The captures in WARC files of URLs after a given one, oldest first, with what a rule may be about; whether each has to
+-- stay: a snapshot names it, or another URL's record says that its body is the same.
+SELECT page.url,
+       coalesce((SELECT array_agg(DISTINCT source.portal) FROM resource JOIN source ON source.resource = resource.resource
+                 WHERE resource.url = page.url AND source.portal IS NOT NULL), '{}'),
+       kept.captured_at, kept.sha256, kept.length, kept.stays
+FROM (SELECT DISTINCT warc_record.url FROM warc_record WHERE warc_record.url > %(after)b::text
+      ORDER BY warc_record.url LIMIT %(limit)b::int4) AS page
+     CROSS JOIN LATERAL (
+         SELECT array_agg(record.captured_at ORDER BY record.captured_at, record.file, record.position) AS captured_at,
+                array_agg(encode(record.sha256, 'hex') ORDER BY record.captured_at, record.file, record.position) AS sha256,
+                array_agg(record.length ORDER BY record.captured_at, record.file, record.position) AS length,
+                array_agg(EXISTS (SELECT FROM snapshot_capture WHERE snapshot_capture.capture = record.capture)
+                          OR EXISTS (SELECT FROM warc_record AS other
+                                     WHERE other.sha256 = record.sha256 AND other.revisit AND other.url <> record.url)
+                          ORDER BY record.captured_at, record.file, record.position) AS stays
+         FROM warc_record AS record WHERE record.url = page.url AND record.sha256 IS NOT NULL) AS kept
+ORDER BY page.url
+
+-- name: drop_captures
+-- Captures of a URL with these bodies are not kept: they are out of the index, and their records are to be erased. Not
+-- those whose bodies are those of versions that stay.
+WITH gone AS (
+    DELETE FROM warc_record
+    WHERE warc_record.url = %(url)b::text AND warc_record.sha256 = ANY(%(sha256)b::bytea[])
+      AND NOT EXISTS (SELECT FROM resource JOIN version ON version.resource = resource.resource
+                      WHERE resource.url = warc_record.url AND version.sha256 = warc_record.sha256
+                        AND NOT EXISTS (SELECT FROM forgotten WHERE forgotten.resource = version.resource
+                                                                AND forgotten.number = version.number))
+    RETURNING warc_record.url, warc_record.captured_at, warc_record.sha256)
+INSERT INTO erasing_capture (url, captured_at, sha256)
+SELECT DISTINCT gone.url, gone.captured_at, gone.sha256 FROM gone ON CONFLICT DO NOTHING
+
+-- name: dropped_bodies
+-- The bodies of a URL that rules do not keep and that WARC files still have.
+SELECT DISTINCT encode(body.sha256, 'hex')
+FROM forgotten JOIN forgotten_body AS body ON body.forgotten = forgotten.forgotten
+     JOIN warc_record AS record ON record.url = forgotten.url AND record.sha256 = body.sha256
+WHERE forgotten.by_rule AND forgotten.url = %(url)b::text
+
+-- name: captures_left
+-- Captures whose records are to be erased.
+SELECT erasing_capture.url, erasing_capture.captured_at, encode(erasing_capture.sha256, 'hex') FROM erasing_capture
+
+-- name: captures_erased
+-- The records of these are erased.
+DELETE FROM erasing_capture USING unnest(%(url)b::text[], %(captured_at)b::int8[], %(sha256)b::bytea[])
+    AS done (url, captured_at, sha256)
+WHERE erasing_capture.url = done.url AND erasing_capture.captured_at = done.captured_at
+  AND erasing_capture.sha256 = done.sha256

@@ -19,6 +19,7 @@ from tamias.archive.blobs.recode import read_blobs
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.forgetting.removing import CoveredRows, find_covered, is_wanted, note_bodies, remove_rows
 from tamias.archive.forgetting.tombstones import SQL, Tombstone, marks_key, under_way
+from tamias.archive.forgetting.warc_captures import captures_erased, captures_left
 from tamias.crawl.catalogue.catalogue import Catalogue, options_of
 from tamias.crawl.catalogue.changes import count_buckets
 from tamias.crawl.plan.admit import Admission, same_url
@@ -98,6 +99,7 @@ class Forgetter:
             self._done.tombstones = len(wanted)
             if wanted:
                 self._forget(wanted)
+            self._erase_captures()
             return self._done
 
     def _forget(self, wanted: Sequence[Tombstone]) -> None:
@@ -212,6 +214,18 @@ class Forgetter:
         self._done.remains += left
         reached("forget-warc")
 
+    def _erase_captures(self) -> None:
+        """Records of WARC files that rules do not keep."""
+        left = captures_left(self._rows)
+        if not left:
+            return
+        erased, remains = self._files.erase_warc(DroppedRecords(left))
+        self._done.warc_records += erased
+        self._done.remains += remains
+        reached("retention-warc")
+        if not remains:
+            captures_erased(self._rows, left)
+
     def _clean_catalogue(self) -> None:
         """A store that was loaded anew has nothing of what is not in it any more."""
         if not (self._data / "catalogue" / "store").exists():
@@ -276,6 +290,17 @@ class UnwantedRecords:
             elif tombstone.blocked or timestamp(date) <= timestamp(warc_date(tombstone.at)):
                 return True
         return False
+
+
+class DroppedRecords:
+    """Which records of WARC files are of captures that rules do not keep."""
+
+    def __init__(self, captures: Sequence[tuple[str, int, str]]) -> None:
+        self._known = {(url, sha256, timestamp(warc_date(at))) for url, at, sha256 in captures}
+
+    def __call__(self, url: str, sha256: str, date: str) -> bool:
+        """By address, SHA-256 of the payload, and WARC date or its digits."""
+        return (url, sha256, timestamp(date)) in self._known
 
 
 def addresses(tombstone: Tombstone) -> list[str]:

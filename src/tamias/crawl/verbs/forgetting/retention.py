@@ -4,6 +4,7 @@ import msgspec
 
 from tamias.archive.forgetting.rules import KeptVersion, RetentionRules
 from tamias.archive.forgetting.tombstones import SQL, order
+from tamias.archive.forgetting.warc_captures import captured_urls, drop_captures, dropped_bodies
 from tamias.database.connect import Session
 from tamias.settings import Settings
 
@@ -18,6 +19,10 @@ class AppliedRules(msgspec.Struct, kw_only=True):
     versions: int = 0
     bytes: int = 0
     """Of the bodies."""
+    captures: int = 0
+    """In WARC files."""
+    capture_bytes: int = 0
+    """Of their records."""
 
 
 def apply_rules(session: Session, settings: Settings, *, dry_run: bool) -> AppliedRules:
@@ -43,4 +48,18 @@ def apply_rules(session: Session, settings: Settings, *, dry_run: bool) -> Appli
                 targets = [(resource, url, each.number) for each in dropped]
                 order(session, targets, f"retention rule: keep {rule.text}", BY_WHOM, by_rule=True)
         after = page[-1][0]
+    _apply_to_warcs(session, rules, applied, dry_run=dry_run)
     return applied
+
+
+def _apply_to_warcs(session: Session, rules: RetentionRules, applied: AppliedRules, *, dry_run: bool) -> None:
+    """The same for what is in WARC files only, and for captures of versions that are not kept."""
+    after = ""
+    while not rules.keeps_everything and (page := captured_urls(session, after, AT_ONCE)):
+        for each in page:
+            dropped = each.drops(rules.rule_for(each.url, each.portals), session.now())
+            applied.captures += dropped.captures
+            applied.capture_bytes += dropped.bytes
+            if not dry_run and (bodies := [*dropped.sha256, *dropped_bodies(session, each.url)]):
+                drop_captures(session, each.url, bodies)
+        after = page[-1].url
