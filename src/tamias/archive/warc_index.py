@@ -34,3 +34,8 @@ def records_with(session: Session, sha256: str) -> list[WarcExtent]:
     """Some records that hold a body."""
     asked = {"sha256": bytes.fromhex(sha256), "limit": _COPIES}
     return [_ROWS.decode(row) for row in session.fetch_all(_SQL["records_with"], asked)]
+
+
+def positions_in(session: Session, file: str) -> set[int]:
+    """Where the records of a file begin that can be replayed."""
+    return {position for (position,) in session.fetch_all(_SQL["positions"], {"file": file})}

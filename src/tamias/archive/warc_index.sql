@@ -21,3 +21,7 @@ ORDER BY warc_record.captured_at, warc_record.file, warc_record.position LIMIT %
 -- Records that hold a body.
 SELECT {selected} FROM warc_record
 WHERE warc_record.sha256 = %(sha256)b::bytea AND NOT warc_record.revisit LIMIT %(limit)b::int4
+
+-- name: positions
+-- Where the records of a file begin that can be replayed.
+SELECT warc_record.position FROM warc_record WHERE warc_record.file = %(file)b::text

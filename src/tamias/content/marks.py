@@ -4,7 +4,7 @@ A window is found at any place by a rolling hash, and proven by a keyed one. Bot
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 WINDOW = 64
 MOST_MARKS = 32
-"""Of a body."""
+"""Of a body, or of each part of a long one."""
 _ROLLING = 8
 _PROOF = 16
 MARK_BYTES = _ROLLING + _PROOF
@@ -20,9 +20,11 @@ _LEAST_SIGNS = 12
 """Different bytes in a window: others, such as rows of zeros, are everywhere."""
 _LEAST_APART = 4
 """Bytes: what is special may be a line of a table."""
-_BLOCK = 1 << 20
+_BLOCK = 1 << 18
 _ALL_BYTES = 8 << 20
 """Of a body up to this size every window is looked at; of a larger one, so many spread over it."""
+_PART_BYTES = 16 << 20
+_END_OF_LINE = ord("\n")
 _MULTIPLIER = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
 _TABLE_BITS = 20
@@ -30,7 +32,36 @@ _TABLE_BITS = 20
 Hashes = npt.NDArray[np.uint64]
 
 
-def make_marks(key: bytes, body: bytes, others: Iterable[bytes] = ()) -> bytes:
+def mark_pieces(
+    key: bytes, pieces: Iterable[bytes], others: Callable[[], Iterable[bytes]], *, lines: bool = False
+) -> bytes:
+    """Marks of a body of any length, which others do not have, so many for each part of it.
+
+    `others` gives them in pieces, as often as it is called. `lines`: no mark goes beyond the end of a line.
+    """
+    return b"".join(make_marks(key, part, overlapping(others()), lines=lines) for part in _parts(pieces))
+
+
+def _parts(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    part = bytearray()
+    for piece in pieces:
+        part += piece
+        while len(part) >= _PART_BYTES:
+            yield bytes(part[:_PART_BYTES])
+            del part[: _PART_BYTES - WINDOW + 1]
+    yield bytes(part)
+
+
+def overlapping(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Each with the end of the one before, so that no window is missed."""
+    tail = b""
+    for piece in pieces:
+        content = tail + piece
+        yield content
+        tail = content[-(WINDOW - 1) :]
+
+
+def make_marks(key: bytes, body: bytes, others: Iterable[bytes] = (), *, lines: bool = False) -> bytes:
     """Marks of a body that none of the others has, one behind the other; empty where there are none."""
     starts = _starts(body)
     hashes = np.concatenate([_rolling(body[at : at + size + WINDOW - 1]) for at, size in starts] or [_none()])
@@ -42,6 +73,10 @@ def make_marks(key: bytes, body: bytes, others: Iterable[bytes] = ()) -> bytes:
         for block in _blocks(other):
             taken |= np.isin(hashes, _rolling(block))
     own = np.sort(places[~taken])
+    if lines:
+        ends = np.append(np.flatnonzero(np.frombuffer(body, dtype=np.uint8) == _END_OF_LINE), len(body))
+        within = own[ends[np.searchsorted(ends, own)] - own >= WINDOW]
+        own = within if len(within) else own
     return b"".join(_mark(key, body[at : at + WINDOW]) for at in _chosen(body, own))
 
 
@@ -111,6 +146,9 @@ class MarkSearch:
                 rolling = int.from_bytes(packed[at : at + _ROLLING], "big")
                 proof = packed[at + _ROLLING : at + MARK_BYTES]
                 self._proofs.setdefault(rolling, []).append((proof, number))
+        self._index()
+
+    def _index(self) -> None:
         self._wanted = np.array(sorted(self._proofs), dtype=np.uint64)
         self._table = np.zeros(1 << _TABLE_BITS, dtype=bool)
         self._table[self._wanted >> np.uint64(64 - _TABLE_BITS)] = True
@@ -118,8 +156,8 @@ class MarkSearch:
     def __bool__(self) -> bool:
         return bool(self._proofs)
 
-    def find(self, content: bytes) -> Iterator[tuple[int, int]]:
-        """The numbers of bodies whose bytes are there, and where; of each window one."""
+    def find(self, content: bytes) -> Iterator[tuple[int, int, bytes]]:
+        """The numbers of bodies whose bytes are there, where, and by which mark; of each window one."""
         if not self._proofs:
             return
         for block_at, block in zip(range(0, len(content), _BLOCK), _blocks(content), strict=False):
@@ -129,4 +167,15 @@ class MarkSearch:
                 proof = _proof(self._key, block[at : at + WINDOW])
                 for expected, number in self._proofs[int(hashes[at])]:
                     if proof == expected:
-                        yield number, block_at + at
+                        yield number, block_at + at, proof
+
+    def only(self, found: Iterable[tuple[int, bytes]]) -> "MarkSearch":
+        """The same for some marks, each with the number of its body."""
+        wanted = set(found)
+        some = MarkSearch(self._key, ())
+        for rolling, proofs in self._proofs.items():
+            kept = [(proof, number) for proof, number in proofs if (number, proof) in wanted]
+            if kept:
+                some._proofs[rolling] = kept
+        some._index()
+        return some

@@ -1,7 +1,9 @@
 """What a crawl brought is forgotten: versions, statements, WARC records; others keep every byte."""
 
+import gzip
 import hashlib
 import json
+import lzma
 import os
 import random
 import shutil
@@ -10,8 +12,10 @@ import time
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
+from uuid import uuid4
 
 import pytest
+import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
 from tamias.archive.reader.library import ArchiveReader
@@ -153,6 +157,88 @@ def test_one_version_goes_everywhere_and_all_others_are_the_same(tamias, site, h
     assert "personal data" in said.stderr
 
 
+def gz(content):
+    return gzip.compress(content)
+
+
+LEFT = {
+    "a worker's spool": ("spool/body-1", bytes),
+    "a spool of a harvest": ("harvests/1-2-3.nq.zst", zstandard.compress),
+    "a file of quads without a row": ("rdf/left.nq.zst", zstandard.compress),
+    "a file beside the packs": ("blobs/left.tmp", lambda body: b"x" * 1000 + zstandard.compress(body)),
+    "a WARC file half brought": ("warc/left.warc.gz.part", lambda body: gz(b"WARC/1.1\r\n\r\n" + gz(body))),
+    "an export": ("log/export.tar.xz", lzma.compress),
+}
+
+
+@pytest.mark.parametrize("what", LEFT)
+def test_check_finds_what_is_left_anywhere_and_not_what_others_have(tamias, site, history, what):
+    url, (name, packed) = site.url("/3"), LEFT[what]
+    forget(tamias, url, "--version", "3")
+    path = tamias.data / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(packed(history[url][3]))
+    found = tamias.run("check")
+    assert found.returncode == 1
+    assert f"BAD  forgotten {url} version 3: its bytes are in {name}" in found.stdout
+    path.write_bytes(packed(history[url][2] + history[url][4] + history[site.url("/5")][1]))
+    found = tamias.run("check")
+    assert found.returncode == 0, found.stdout
+
+
+def test_what_other_pages_have_too_is_not_a_leftover(tamias, site, history):
+    """Every mark of a page may be of what all pages of its site have: a file of theirs is no leftover."""
+    common = history[site.url("/3")][1]
+    site.pages |= {"/13": common, "/14": common + b"\n<> <#own> <#fourteen> ."}
+    crawl(tamias, "--recrawl", site.url("/13"), site.url("/14"))
+    tamias.run("add", site.url("/14"))
+    forget(tamias, site.url("/13"))
+    (tamias.data / "spool" / "other").write_bytes(site.pages["/14"])
+    found = tamias.run("check")
+    assert found.returncode == 0, found.stdout
+
+
+def test_check_reads_what_warc_records_hold_whatever_their_heads_say(tamias, site, history):
+    url = site.url("/3")
+    forget(tamias, url, "--version", "3")
+    path = min((tamias.data / "warc").glob("*.warc.gz"))
+    sound = path.read_bytes()
+    head = b"WARC/1.1\r\nWARC-Type: resource\r\nWARC-Target-URI: http://other.example/\r\n"
+    head += b"WARC-Record-ID: <urn:uuid:1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed>\r\n"
+    head += b"WARC-Date: 2026-01-01T00:00:00Z\r\n"
+    body = gz(history[url][3])
+    head += f"Content-Length: {len(body)}\r\n\r\n".encode()
+    path.write_bytes(sound + gz(head + body + b"\r\n\r\n"))
+    found = tamias.run("check")
+    assert found.returncode == 1
+    said = f"BAD  forgotten {url} version 3: its bytes are in warc/{path.name} at byte {len(sound)}"
+    assert said in found.stdout
+
+
+def test_check_finds_a_pack_without_a_row_a_store_of_statements_and_a_row(tamias, site, history):
+    url = site.url("/3")
+    packs = {path: path.read_bytes() for path in (tamias.data / "blobs").glob("*.pack")}
+    shutil.copytree(tamias.data / "catalogue" / "store", tamias.data / "before")
+    forget(tamias, url, "--version", "3")
+    assert tamias.run("check").returncode == 0
+    left = tamias.data / "blobs" / f"{uuid4()}.pack"
+    left.write_bytes(b"".join(packs.values()))
+    assert f"version 3: pack {left.stem} has it" in tamias.run("check").stdout
+    left.unlink()
+    gone = tamias.data / "catalogue" / "store.gone"
+    (tamias.data / "before").rename(gone)
+    found = tamias.run("check")
+    assert found.returncode == 1
+    assert "version 3: its bytes are in catalogue/store.gone/" in found.stdout
+    shutil.rmtree(gone)
+    with closing(Database(tamias.data, create=False)) as database, closing(database.session()) as session:
+        session.execute(
+            b"UPDATE resource SET title = %(title)b WHERE url = %(url)b", {"title": MARK, "url": url}
+        )
+    found = tamias.run("check")
+    assert "version 3: its bytes are in the table resource" in found.stdout
+
+
 def test_a_forgotten_body_is_not_stored_again_when_it_comes_again(tamias, site, history):
     url = site.url("/3")
     forget(tamias, url, "--version", "3", "--reason", "personal data")
@@ -191,6 +277,42 @@ def test_a_lifted_url_is_fetched_again_and_counts_on(tamias, site, history):
     assert list(read_all(tamias.data)[url]) == [6]
     assert "was forgotten on" in tamias.run("get", url, "--version", "2").stderr
     assert tamias.run("check").returncode == 0
+
+
+def warc_states(data):
+    """How many captures of each URL warcio reads, and their bodies in order."""
+    found = {}
+    for url, sha256 in warc_payloads(data):
+        found.setdefault(url, []).append(sha256)
+    return found
+
+
+@pytest.mark.parametrize("place", [None, "retention-warc"])
+def test_rules_hold_for_captures_in_warc_files_too(tamias, site, history, tmp_path, place):
+    """Of five states the last two stay; what only WARC files have counts as well; nothing else changes."""
+    url, only_warc = site.url("/3"), site.url("/alone")
+    for version in range(1, 5):
+        site.pages["/alone"] = document(99, version)
+        done = tamias.crawl("--sink", "warc", "--recrawl", only_warc, timeout=PATIENCE)
+        assert done.returncode in (0, 1, 5), done.stderr
+    before = warc_states(tamias.data)
+    assert (len(before[url]), len(before[only_warc])) == (5, 4)
+    (tamias.data.parent / "tamias.toml").write_text('[archive]\nkeep = "last:2"\n')
+    words = ("--config", str(tamias.data.parent / "tamias.toml"))
+    trial = forget(tamias, "--by-rules", "--dry-run", *words)
+    assert (trial["versions"], trial["captures"]) == (3, 5)
+    assert warc_states(tamias.data) == before
+    if place:
+        tamias.env["TAMIAS_FAULT"] = place
+        assert f"killed at {place}" in tamias.run("forget", "--by-rules", *words, timeout=PATIENCE).stderr
+        del tamias.env["TAMIAS_FAULT"]
+        forget(tamias, "--finish")
+    else:
+        assert forget(tamias, "--by-rules", *words)["warc_records"] == 15
+    assert warc_states(tamias.data) == {**before, url: before[url][3:], only_warc: before[only_warc][2:]}
+    assert forget(tamias, "--by-rules", "--dry-run", *words)["captures"] == 0
+    check = tamias.run("check")
+    assert check.returncode == 0, check.stdout
 
 
 @pytest.mark.parametrize("place", PLACES if KILLS > 5 else PLACES[1::2])

@@ -16,7 +16,7 @@ def text(seed, words=2000):
 
 
 def found(marks, content):
-    return [number for number, _ in MarkSearch(KEY, [(7, marks)]).find(content)]
+    return [number for number, *_ in MarkSearch(KEY, [(7, marks)]).find(content)]
 
 
 def test_marks_are_found_at_any_place_of_any_content():

@@ -209,20 +209,22 @@ def left_records(packs: Packs, session: Session, gone: set[str]) -> Iterator[tup
                 yield pack.pack, record
 
 
-def gaps(packs: Packs, session: Session) -> Iterator[tuple[UUID, int, bytes]]:
-    """Bytes of packs that are no record, such as what a process that was killed had begun to write."""
+def unnamed_ranges(packs: Packs, session: Session) -> Iterator[tuple[UUID, int, int]]:
+    """What no row names: packs, and in each where such bytes start and end."""
     for pack in _with_unnamed(packs, session):
         end = 0
-        for record in _records(packs, pack):
-            if record.start > end:
-                yield pack.pack, end, packs.read(pack.pack, end, record.start - end)
-            end = record.start + record.length
+        rows = session.fetch_all(SQL["blobs_of_pack"], {"pack": pack.pack})
+        for place in (blob_of(row).place for row in rows):
+            if place.start > end:
+                yield pack.pack, end, place.start
+            end = max(end, place.end)
         if pack.length > end:
-            yield pack.pack, end, packs.read(pack.pack, end, pack.length - end)
+            yield pack.pack, end, pack.length
 
 
 def _with_unnamed(packs: Packs, session: Session) -> Iterator[Pack]:
-    for pack, _, _, used in session.fetch_all(SQL["packs"]):
-        found = packs.find(pack)
-        if found is not None and used != found.length:
+    """Also those that have no row."""
+    in_use = {pack: used for pack, _, _, used in session.fetch_all(SQL["packs"])}
+    for found in packs.all():
+        if in_use.get(found.pack, 0) != found.length:
             yield found

@@ -4,6 +4,7 @@ Everything is done in one transaction, and may be done twice: what is found late
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any
 from uuid import UUID
@@ -13,15 +14,13 @@ import msgspec
 from tamias.archive.blobs import BlobDamaged, BlobMissing, BlobReader
 from tamias.archive.blobs.packs import PackMissing
 from tamias.archive.forgetting.tombstones import SQL, Tombstone
-from tamias.content.marks import make_marks
+from tamias.content.marks import mark_pieces
 from tamias.database.columns import Digests, Longs, Texts, Uuids
 from tamias.database.connect import Cursor, Session
 from tamias.model.capture import Extent
 
 OTHERS = 8
 """Bodies of the same resource that are looked at, so that a mark is of what is forgotten only."""
-LARGEST_MARKED = 64 << 20
-"""Bytes; of a larger body only the beginning is marked."""
 
 ReadQuads = Callable[[Extent], Iterator[bytes]]
 
@@ -99,15 +98,16 @@ def note_bodies(
     """Notes digests and marks of what is about to go; of what a rule removes, only digests."""
     noted = {each.sha256: (each.byte_size, b"") for each in covered.bodies}
     if not tombstone.by_rule:
-        others = _others(session, tombstone, covered, bodies)
+        others = _others(session, tombstone, covered)
         for sha in noted:
-            content = _content(bodies, sha)
-            noted[sha] = noted[sha][0], make_marks(key, content, others)
+            marks = mark_pieces(key, _content(bodies, sha), lambda: _contents(bodies, others))
+            noted[sha] = noted[sha][0], marks
         # The statements of a record are in the document of its catalogue, which comes again without them.
-        quads = b"" if tombstone.is_record else _joined(read_quads, covered.extents)
-        if quads:
-            left = _other_quads(session, covered, urls, read_quads)
-            noted[sha256(quads).hexdigest()] = len(quads), make_marks(key, quads, left)
+        quads = _Counted(() if tombstone.is_record else _joined(read_quads, covered.extents))
+        left = _other_quads(session, covered, urls)
+        marks = mark_pieces(key, quads, lambda: _joined(read_quads, left), lines=True)
+        if quads.length:
+            noted[quads.digest.hexdigest()] = quads.length, marks
     if noted:
         session.execute(
             SQL["put_bodies"],
@@ -163,14 +163,32 @@ def _keys(urls: Sequence[str]) -> Digests:
     return Digests([sha256(url.encode("utf-8", "replace")).digest()[:16] for url in urls])
 
 
-def _content(bodies: BlobReader, sha: str) -> bytes:
-    try:
-        return bodies.read(sha)[:LARGEST_MARKED]
-    except (BlobMissing, BlobDamaged, PackMissing):
-        return b""
+def _content(bodies: BlobReader, sha: str) -> Iterator[bytes]:
+    with suppress(BlobMissing, BlobDamaged, PackMissing):
+        yield from bodies.pieces(sha)
 
 
-def _others(session: Session, tombstone: Tombstone, covered: CoveredRows, bodies: BlobReader) -> list[bytes]:
+def _contents(bodies: BlobReader, shas: Sequence[str]) -> Iterator[bytes]:
+    for sha in shas:
+        yield from _content(bodies, sha)
+
+
+class _Counted:
+    """Pieces that are given once, with their digest and length."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = pieces
+        self.digest = sha256()
+        self.length = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._pieces:
+            self.digest.update(piece)
+            self.length += len(piece)
+            yield piece
+
+
+def _others(session: Session, tombstone: Tombstone, covered: CoveredRows) -> list[str]:
     if tombstone.number is None:
         return []
     asked = {
@@ -179,23 +197,18 @@ def _others(session: Session, tombstone: Tombstone, covered: CoveredRows, bodies
         "number": tombstone.number,
         "limit": OTHERS,
     }
-    return [_content(bodies, row[0]) for row in session.fetch_all(SQL["other_bodies"], asked)]
+    return [row[0] for row in session.fetch_all(SQL["other_bodies"], asked)]
 
 
-def _other_quads(session: Session, covered: CoveredRows, urls: Sequence[str], read: ReadQuads) -> list[bytes]:
-    found: list[bytes] = []
+def _other_quads(session: Session, covered: CoveredRows, urls: Sequence[str]) -> list[Extent]:
+    found: list[Extent] = []
     ids = Uuids([each.capture for each in covered.captures])
     for bucket, qids in covered.qids.items():
         asked = {"bucket": bucket, "qid": Longs(qids), "url": Texts(urls), "capture": ids, "limit": OTHERS}
-        found.append(_joined(read, [Extent(*row) for row in session.fetch_all(SQL["other_extents"], asked)]))
+        found += [Extent(*row) for row in session.fetch_all(SQL["other_extents"], asked)]
     return found
 
 
-def _joined(read: ReadQuads, extents: Iterable[Extent]) -> bytes:
-    content = bytearray()
+def _joined(read: ReadQuads, extents: Iterable[Extent]) -> Iterator[bytes]:
     for extent in extents:
-        for piece in read(extent):
-            content += piece
-            if len(content) > LARGEST_MARKED:
-                return bytes(content)
-    return bytes(content)
+        yield from read(extent)
