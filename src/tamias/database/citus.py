@@ -23,6 +23,16 @@ FIRST = "host"
 _SQL = statements("tamias.database", "citus.sql")
 
 
+class ShardPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a bucket is: the shard, its node, and the numbers that end the names of its tables there."""
+
+    bucket: int
+    shard: int
+    host: str
+    port: str
+    tables: dict[str, int]
+
+
 class Distributed(msgspec.Struct, frozen=True):
     """What was done; a table that was placed before is not named again."""
 
@@ -62,6 +72,31 @@ def coordinator_elsewhere(cursor: "Cursor") -> dict[str, Any]:
         return {}
     row = cursor.execute(_SQL["coordinator_elsewhere"].text).fetchone()
     return {} if row is None else {"host": row[0], "port": row[1]}
+
+
+def is_spread(cursor: "Cursor") -> bool:
+    """Whether the tables are distributed over a cluster."""
+    return is_citus(cursor) and FIRST in _placed(cursor)
+
+
+def read_shards(cursor: "Cursor") -> list[ShardPlace]:
+    """Where each bucket is, by Citus's catalogue."""
+    copies: dict[str, int] = dict(cursor.execute(_SQL["copies"].text).fetchall())
+    return [
+        ShardPlace(
+            bucket=bucket,
+            shard=shard,
+            host=host,
+            port=port,
+            tables={**copies, **dict(zip(names, shards, strict=True))},
+        )
+        for bucket, shard, host, port, names, shards in cursor.execute(_SQL["shards"].text).fetchall()
+    ]
+
+
+def check_node(cursor: "Cursor", host: str, port: str) -> bool:
+    """Whether this server can reach another node of the cluster."""
+    return cursor.execute(_SQL["check_node"].text, {"host": host, "port": port}).fetchone() == (True,)
 
 
 def tables_by_bucket(cursor: "Cursor") -> list[str]:

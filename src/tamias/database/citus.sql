@@ -13,6 +13,35 @@ SELECT FROM pg_dist_node WHERE pg_dist_node.groupid = 0
 SELECT pg_dist_node.nodename::text, pg_dist_node.nodeport::text FROM pg_dist_node CROSS JOIN pg_dist_local_group
 WHERE pg_dist_node.groupid = 0 AND pg_dist_local_group.groupid <> 0
 
+-- name: shards
+-- For each bucket the shard, its node, and the shards of the other tables that lie beside it.
+SELECT part.bucket, first.shardid, pg_dist_node.nodename::text, pg_dist_node.nodeport::text,
+       beside.names, beside.shards
+FROM meta CROSS JOIN generate_series(0, meta.buckets - 1) AS part (bucket)
+JOIN pg_dist_shard AS first
+  ON first.shardid = get_shard_id_for_distribution_column('tamias.host'::regclass, part.bucket::int2)
+JOIN pg_dist_placement ON pg_dist_placement.shardid = first.shardid AND pg_dist_placement.shardstate = 1
+JOIN pg_dist_node ON pg_dist_node.groupid = pg_dist_placement.groupid
+CROSS JOIN LATERAL (
+    SELECT array_agg(pg_class.relname::text) AS names, array_agg(other.shardid) AS shards
+    FROM pg_dist_partition AS own
+    JOIN pg_dist_partition AS parted ON parted.colocationid = own.colocationid
+    JOIN pg_dist_shard AS other ON other.logicalrelid = parted.logicalrelid AND other.shardminvalue = first.shardminvalue
+    JOIN pg_class ON pg_class.oid = other.logicalrelid
+    WHERE own.logicalrelid = 'tamias.host'::regclass) AS beside
+
+-- name: copies
+-- The shards of the tables that every node has.
+SELECT pg_class.relname::text, pg_dist_shard.shardid
+FROM pg_dist_partition JOIN pg_dist_shard ON pg_dist_shard.logicalrelid = pg_dist_partition.logicalrelid
+JOIN pg_class ON pg_class.oid = pg_dist_shard.logicalrelid
+WHERE pg_class.relnamespace = 'tamias'::regnamespace AND pg_dist_partition.partmethod = 'n'
+  AND pg_dist_partition.repmodel = 't'
+
+-- name: check_node
+-- Whether a node can be reached from here.
+SELECT citus_check_connection_to_node(%(host)b::text, %(port)b::int4)
+
 -- name: tables
 -- All tables.
 SELECT pg_class.relname::text FROM pg_class

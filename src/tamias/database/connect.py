@@ -15,10 +15,11 @@ import psycopg
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict
 
-from tamias.database.citus import coordinator_elsewhere, place_new_tables
+from tamias.database.citus import coordinator_elsewhere, is_spread, place_new_tables
 from tamias.database.disk import make_data_folder
 from tamias.database.embedded.embedded import Embedded
 from tamias.database.migrate import migrate, refuse_unfinished
+from tamias.database.nodes import ClusterNodes, NodeConnection
 from tamias.database.pooler import refuse_shared, refuses_options, set_up
 from tamias.database.roles import Role, ready_roles
 from tamias.database.sql import SqlStatement
@@ -38,6 +39,8 @@ _USUAL: dict[str, Any] = {"connect_timeout": 10, "application_name": "tamias"}
 _TIME_LIMIT = "SELECT pg_catalog.set_config('statement_timeout', %s, true)"
 _CLOCK = "SELECT extract(epoch FROM clock_timestamp())::float8 * 1000"
 _CLOCK_SECONDS = 60.0
+# Words of the URL that are ours, not the client library's.
+_OURS = frozenset({"prepare", "nodes"})
 _CLOCK_TRIES = 3
 _QUICK_MS = 2.0
 # The second is how the server ends the transaction of a process that was frozen in it.
@@ -69,6 +72,7 @@ class Database:
         """
         self._named = _read_url(url) if url else {}
         self._prepares = self._named.pop("prepare", "on") == "on"
+        self._asks_nodes = self._named.pop("nodes", "on") == "on"
         self._pooled = False
         self._coordinator: dict[str, Any] = {}
         if url and data.is_dir():
@@ -91,19 +95,23 @@ class Database:
                     self._notice_pooler(session)
                     self._coordinator = session.transact(coordinator_elsewhere)
                 lacking = session.transact(make)
+                self._asks_nodes = bool(url) and self._asks_nodes and session.transact(is_spread)
                 self._role = None if role in lacking else role
         except BaseException:
             self.close()
             raise
 
     def session(self) -> "Session":
-        """A connection of its own, for one thread."""
-        return Session(
+        """A connection of its own, for one thread; on a cluster, one to each node whose buckets it asks."""
+        session = Session(
             self._connection,
             self._patience,
             prepares=self._prepares,
             connect_apart=partial(self._connection, self._coordinator),
         )
+        if self._asks_nodes:
+            session.nodes = ClusterNodes(session, partial(self._connection, kind=NodeConnection))
+        return session
 
     def close(self) -> None:
         """Closed when the sessions are; the embedded server ends with its last user."""
@@ -119,7 +127,9 @@ class Database:
         if self._pooled:
             refuse_shared(self._bare_connection, _place(self._named))
 
-    def _connection(self, instead: Mapping[str, Any] = MappingProxyType({})) -> Connection:
+    def _connection(
+        self, instead: Mapping[str, Any] = MappingProxyType({}), kind: type[Connection] = psycopg.Connection
+    ) -> Connection:
         place = conninfo_to_dict(self.embedded.address()) if self.embedded else {**self._named, **instead}
         options = f"{_OPTIONS} {place.get('options') or ''}"
         if self._role is not None:
@@ -128,11 +138,11 @@ class Database:
         try:
             if self._pooled:
                 return self._pooled_connection(options, instead)
-            return psycopg.connect(autocommit=True, **{**_USUAL, **place, "options": options})
+            return kind.connect(autocommit=True, **{**_USUAL, **place, "options": options})
         except psycopg.OperationalError as error:
             if refuses_options(error) and not self._pooled:
                 self._pooled = True
-                return self._connection(instead)
+                return self._connection(instead, kind)
             raise DatabaseUnavailable(f"cannot connect to {_place(place)}: {_sentence(error)}") from error
         except psycopg.Error as error:
             raise DatabaseError(f"cannot use {_place(place)}: {_sentence(error)}") from error
@@ -170,6 +180,8 @@ class Session:
         self._prepares = prepares
         self._connection: Connection | None = None
         self._apart: Session | None = None
+        self.nodes: ClusterNodes | None = None
+        """Those of a cluster, which are asked for what is in a bucket."""
         self.opened = 0
         """How often it has connected."""
         self._offset = 0.0
@@ -226,9 +238,17 @@ class Session:
         """The rows of one statement, in a transaction of its own; as `transact` does it."""
         return self._alone(lambda cursor: cursor.execute(_text(statement), parameters).fetchall())
 
-    def fetch_one(self, statement: Statement, parameters: Parameters = None) -> Row | None:
-        """The first of them, if there is one."""
-        return self._alone(lambda cursor: cursor.execute(_text(statement), parameters).fetchone())
+    def fetch_one(
+        self, statement: Statement, parameters: Parameters = None, bucket: int | None = None
+    ) -> Row | None:
+        """The first of them, if there is one; of a `bucket` as `transact` does it."""
+
+        def work(cursor: Cursor) -> Row | None:
+            return cursor.execute(_text(statement), parameters).fetchone()
+
+        if bucket is not None and self.nodes is not None:
+            return self.nodes.transact(bucket, work)
+        return self._alone(work)
 
     def execute(self, statement: Statement, parameters: Parameters = None) -> int:
         """One statement without rows; returns how many it changed."""
@@ -238,14 +258,23 @@ class Session:
         """The rows of several statements that only read, in one round trip."""
         return self._persist(partial(self._pipelined, asked))
 
-    def transact(self, work: Callable[[Cursor], T]) -> T:
+    def transact(self, work: Callable[[Cursor], T], bucket: int | None = None) -> T:
         """Runs the work in one transaction, again from its start if the server is lost or a deadlock is met.
+
+        Work in one `bucket`, with nothing but tables that are divided by buckets or that every node has, is
+        done on the bucket's own node of a cluster: `NodeAway` when that is away.
 
         The loss may have come just after the commit, so the work must bear being done twice. Raises
         `DatabaseUnavailable` when the server stays away, `DiskFull` when it has no room, and
         `DatabaseError` when it refuses the work.
         """
+        if bucket is not None and self.nodes is not None:
+            return self.nodes.transact(bucket, work)
         return self._persist(partial(self._once, work))
+
+    def beside(self, connect: Callable[[], Connection], patience: float) -> "Session":
+        """Another session with the same settings, by other connections."""
+        return Session(connect, patience, prepares=self._prepares)
 
     def apart(self) -> "Session":
         """A second connection, for code of others: what it leaves there, ours never meets.
@@ -267,6 +296,8 @@ class Session:
         """Closes the connections; the next use opens others."""
         if self._apart is not None:
             self._apart.close()
+        if self.nodes is not None:
+            self.nodes.close()
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -350,9 +381,9 @@ def _read_url(url: str) -> dict[str, Any]:
         if _URL.fullmatch(url):
             parts = urlsplit(url)
             asked = parse_qsl(parts.query, keep_blank_values=True)
-            ours = {name: value for name, value in asked if name == "prepare" and value in {"on", "off"}}
+            ours = {name: value for name, value in asked if name in _OURS and value in {"on", "off"}}
             if ours:
-                others = urlencode([each for each in asked if each[0] != "prepare"], quote_via=quote)
+                others = urlencode([each for each in asked if each[0] not in ours], quote_via=quote)
                 url = urlunsplit(parts._replace(query=others))
             return {**conninfo_to_dict(url), **ours}
     except (psycopg.ProgrammingError, ValueError):

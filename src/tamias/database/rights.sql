@@ -9,6 +9,7 @@ REVOKE ALL ON SCHEMA tamias FROM tamias_worker, tamias_frontier, tamias_service;
 GRANT USAGE ON SCHEMA tamias TO tamias_worker, tamias_frontier, tamias_service;
 -- Whoever may add a row may have the next number for it; only Citus asks for that by itself.
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA tamias TO tamias_worker, tamias_frontier, tamias_service;
+GRANT EXECUTE ON FUNCTION hold_shard(int8) TO tamias_worker, tamias_frontier, tamias_service;
 
 -- Workers: the frontier, and what they find. Captures and versions are added, never changed; nothing
 -- is deleted but the rows of packs whose bytes are gone.

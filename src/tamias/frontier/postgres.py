@@ -2,9 +2,10 @@
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 from tamias.database.columns import Floats, Ints, Longs, Texts
 from tamias.database.connect import Cursor, Session
@@ -17,9 +18,14 @@ from tamias.frontier.put import Same, UrlPut
 from tamias.frontier.queries import done_by, rows_of
 from tamias.frontier.rows import Row
 from tamias.frontier.tagging.tag_sets import Retagged, retag
+from tamias.model.errors import NodeAway
 from tamias.model.item import CLASSES, Item, PutCount
 from tamias.model.lease import ABANDONED, Done, FrontierStats, Lease, Return, Task
 from tamias.protocols import Record
+
+T = TypeVar("T")
+BucketFigures = tuple[Row, list[Row]]
+"""Of the hosts of a bucket, and of what each crawl has there."""
 
 _QUEUES_PER_LEASE = 3
 _ANYTHING = Interest()
@@ -54,6 +60,8 @@ class PostgresFrontier:
         # At random, so that workers do not all begin with the same bucket and class.
         self._calls = secrets.randbelow(CLASSES * self.buckets)
         self._neighbours = Neighbours(session, self.now)
+        # Of a node that is away, its last figures count.
+        self._figures_before: dict[int, BucketFigures] = {}
 
     def put(self, items: Sequence[Item]) -> PutCount:
         new = sum(self._put.put(items, shortens=True))
@@ -64,7 +72,11 @@ class PostgresFrontier:
         self._neighbours.look()
         for bucket in self._bucket_turn():
             wanted = hosts - len(leases)
-            leases += self._session.transact(partial(self._lease_bucket, bucket, wanted, per_host, seconds))
+            ask = partial(self._lease_bucket, bucket, wanted, per_host, seconds)
+            # Addresses are counted over all buckets.
+            own = None if self._lease_filter.per_address else bucket
+            with suppress(NodeAway):
+                leases += self._session.transact(ask, own)
             if len(leases) >= hosts:
                 break
         # A queue may promise a URL that was put off since; such a host goes back at once.
@@ -74,20 +86,41 @@ class PostgresFrontier:
     def renew(self, leases: Iterable[Lease], seconds: float = 30.0) -> list[Lease]:
         renewed: list[Lease] = []
         for bucket, group in rows.by_bucket(leases):
-            renewed += self._session.transact(partial(self._renew_bucket, bucket, group, seconds))
+            try:
+                ask = partial(self._renew_bucket, bucket, group, seconds)
+                renewed += self._session.transact(ask, bucket)
+            except NodeAway:
+                renewed += group  # as they are: they may be renewed later, and end when they end
         return renewed
 
-    def finish(self, returns: Sequence[Return], record: Record | None = None) -> frozenset[int]:
+    def finish(
+        self,
+        returns: Sequence[Return],
+        record: Record | None = None,
+        *,
+        in_bucket: bool = False,
+        away: set[int] | None = None,
+    ) -> frozenset[int]:
+        """`in_bucket`: whether what `record` writes is all in tables that are divided by buckets.
+
+        Buckets of which nothing could be finished, since their nodes are away, are added to `away`.
+        """
         held: frozenset[int] = frozenset()
         # In the order in which hosts are locked, so that two finishes never wait for each other.
         ordered = sorted(returns, key=lambda each: (each.lease.bucket, each.lease.qid))
         moved = [each for every in returns for each in self._retagged(every)]
+        own = in_bucket or record is None
         for bucket, group in groupby(ordered, key=lambda each: each.lease.bucket):
-            held |= self._session.transact(partial(self._finish_bucket, bucket, list(group), moved, record))
+            settle = partial(self._finish_bucket, bucket, list(group), moved, record)
+            try:
+                held |= self._session.transact(settle, bucket if own else None)
+            except NodeAway:
+                if away is not None:
+                    away.add(bucket)
         return held
 
     def credit(self, earned: Mapping[str, float]) -> None:
-        """Visits that the links of other hosts have earned, by host key."""
+        """Visits that the links of other hosts have earned, by host key. Nodes that are away miss them."""
         gains: dict[int, dict[int, float]] = {}
         for host, credit in earned.items():
             qid = host_hash(host)
@@ -95,7 +128,8 @@ class PostgresFrontier:
         for bucket, gained in sorted(gains.items()):
             qids = sorted(gained)
             news = {"bucket": bucket, "qid": Longs(qids), "earned": Floats([gained[qid] for qid in qids])}
-            self._session.transact(partial(_credit, news))
+            with suppress(NodeAway):
+                self._session.transact(partial(_credit, news), bucket)
 
     def finish_apart(self, lease: Lease, done: Done, until: int, record: Record) -> bool:
         """Settles a task that was put off until a time which is still to come, after its host was given back.
@@ -122,7 +156,10 @@ class PostgresFrontier:
         """Ends the leases of workers that are known to be dead; returns how many there were."""
         given = 0
         for bucket in range(self.buckets):
-            held = self._ask("held_by", {"bucket": bucket, "workers": list(workers)})
+            try:
+                held = self._ask("held_by", {"bucket": bucket, "workers": list(workers)})
+            except NodeAway:
+                continue  # there they end by themselves
             # The server may still be working on the last request of the dead worker.
             now = self._now_at_latest()
             self.finish(
@@ -140,19 +177,34 @@ class PostgresFrontier:
     def count_death(self, bucket: int, qid: int, crawl: int, uid: int) -> None:
         """Notes that a worker died over a document; the task says so when it is lent again."""
         place = {"bucket": bucket, "qid": qid, "crawl": crawl, "uid": uid}
-        self._session.transact(partial(done_by, name="count_death", parameters=place))
+        with suppress(NodeAway):
+            self._session.transact(partial(done_by, name="count_death", parameters=place), bucket)
 
     def resume_deferred(self) -> int:
         """Makes due what was deferred because it could not be reached; returns on how many hosts."""
-        return sum(
-            self._session.transact(partial(self._resume_bucket, bucket)) for bucket in range(self.buckets)
-        )
+        return sum(self._each_bucket(range(self.buckets), self._resume_bucket))
 
     def sweep(self) -> int:
-        return sum(self._session.transact(partial(self._sweep_bucket, bucket)) for bucket in self._section)
+        return sum(self._each_bucket(self._section, self._sweep_bucket))
 
     def figures(self) -> FrontierStats:
-        return self._session.transact(self._figures)
+        if self._session.nodes is None:
+            return self._session.transact(self._figures)
+        for bucket, found in self._each_bucket(
+            range(self.buckets), lambda bucket, cursor: (bucket, self._bucket_figures(bucket, cursor))
+        ):
+            self._figures_before[bucket] = found
+        if len(self._figures_before) < self.buckets:
+            raise NodeAway("a node of the database is away, and nothing was read there before")
+        return self._session.transact(partial(self._summed, [*self._figures_before.values()]))
+
+    def _each_bucket(self, buckets: Iterable[int], work: Callable[[int, Cursor], T]) -> list[T]:
+        """What the work gives in each, without those whose node is away."""
+        found: list[T] = []
+        for bucket in buckets:
+            with suppress(NodeAway):
+                found.append(self._session.transact(partial(work, bucket), bucket))
+        return found
 
     def _bucket_turn(self) -> Iterator[int]:
         """All buckets of the section, beginning with another one at each call."""
@@ -282,15 +334,21 @@ class PostgresFrontier:
         return len(hosts["qid"])
 
     def _figures(self, cursor: Cursor) -> FrontierStats:
+        return self._summed([self._bucket_figures(bucket, cursor) for bucket in range(self.buckets)], cursor)
+
+    def _bucket_figures(self, bucket: int, cursor: Cursor) -> BucketFigures:
         interest = self._lease_filter.interest
-        wanted = {
+        asked = {
+            "bucket": bucket,
             "now": self.now(),
             "require": None if interest is None else list(interest.require),
             "forbid": None if interest is None else list(interest.forbid),
         }
-        asked = [{**wanted, "bucket": bucket} for bucket in range(self.buckets)]
-        hosts = [rows_of(cursor, "host_figures", each)[0] for each in asked]
-        queues = [row for each in asked for row in rows_of(cursor, "crawl_figures", each)]
+        return rows_of(cursor, "host_figures", asked)[0], rows_of(cursor, "crawl_figures", asked)
+
+    def _summed(self, found: list[BucketFigures], cursor: Cursor) -> FrontierStats:
+        hosts = [row for row, _ in found]
+        queues = [row for _, part in found for row in part]
         crawls = cursor.execute("SELECT crawl, name FROM crawl ORDER BY crawl").fetchall()
         return FrontierStats(
             now=self.now(),
@@ -304,7 +362,7 @@ class PostgresFrontier:
         )
 
     def _ask(self, name: str, parameters: dict[str, Any]) -> list[Row]:
-        return self._session.transact(lambda cursor: rows_of(cursor, name, parameters))
+        return self._session.transact(lambda cursor: rows_of(cursor, name, parameters), parameters["bucket"])
 
 
 def _credit(news: dict[str, Any], cursor: Cursor) -> None:

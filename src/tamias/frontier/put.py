@@ -292,7 +292,7 @@ class UrlPut:
         while True:
             missing = self._queues.missing(rows)
             try:
-                written = self._session.transact(work)
+                written = self._session.transact(work, bucket)
             except QueueGone:
                 self._queues.forget()
             else:

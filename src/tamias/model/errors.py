@@ -10,6 +10,7 @@
     ├── DiskFull                 exit 12
     └── DatabaseError            exit 1
         ├── DatabaseUnavailable            trying again can help
+        │   └── NodeAway                   one node of a cluster; the others can be asked
         └── SchemaTooNew         exit 4    made by a newer Tamias
 
 An error is one sentence: what happened, to what, and what to do.
@@ -75,6 +76,10 @@ class DatabaseUnavailable(DatabaseError):
     """The database cannot be reached at this moment."""
 
     retry_can_help = True
+
+
+class NodeAway(DatabaseUnavailable):
+    """One node of a cluster cannot be reached at this moment; what is on the others can be."""
 
 
 class SchemaTooNew(DatabaseError):

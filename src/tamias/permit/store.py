@@ -26,7 +26,7 @@ class RobotsStore:
     def read(self, bucket: int, qid: int, authority: str) -> KnownRobots | None:
         """The rules, unless unknown or expired."""
         asked = {"bucket": bucket, "qid": qid, "authority": authority, "now": self._session.now()}
-        row = self._session.fetch_one(_SQL["read_robots"], asked)
+        row = self._session.fetch_one(_SQL["read_robots"], asked, bucket)
         return None if row is None else KnownRobots(msgspec.msgpack.decode(row[0], type=Rules), row[1])
 
     def write(
@@ -50,5 +50,5 @@ class RobotsStore:
             if wanted["delay_ms"]:
                 cursor.execute(_SQL["slow_host"].text, wanted)
 
-        self._session.transact(work)
+        self._session.transact(work, bucket)
         return KnownRobots(rules, now + seconds * 1000)

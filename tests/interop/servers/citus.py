@@ -126,9 +126,12 @@ def _compile(root: Path, source: Path) -> None:
 def start(folder: Path, bin_folder: Path, nodes: int = 2) -> Iterator[CitusCluster]:
     """A coordinator and so many nodes, with the owner and the roles made on each."""
     with ExitStack() as stack:
-        servers = [
-            stack.enter_context(start_postgres(folder / f"server-{number}", bin_folder, SETTINGS))
-            for number in range(nodes + 1)
+        # One certificate for all: who trusts one node trusts the others.
+        first = folder / "server-0"
+        servers = [stack.enter_context(start_postgres(first, bin_folder, SETTINGS))]
+        servers += [
+            stack.enter_context(start_postgres(folder / f"server-{number}", bin_folder, SETTINGS, first))
+            for number in range(1, nodes + 1)
         ]
         cluster = CitusCluster(servers)
         cluster.make_first_database("first")

@@ -2,10 +2,11 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -43,10 +44,17 @@ _READY_SECONDS = 60.0
 class PostgresServer:
     """A running server that takes nobody without TLS and a password."""
 
-    def __init__(self, folder: Path, port: int, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, folder: Path, port: int, spawn: Callable[[], "subprocess.Popen[bytes]"]) -> None:
         self.folder = folder
         self.port = port
-        self.process = process
+        self._spawn = spawn
+        self.process = spawn()
+
+    def restart(self) -> None:
+        """Starts it again on the same files and port, after it was killed, and waits for it."""
+        self.process.wait(60)
+        self.process = self._spawn()
+        _wait_for(self)
 
     def url(self, database: str, user: str = OWNER) -> str:
         """For `--db`."""
@@ -94,12 +102,17 @@ def libraries(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def start(folder: Path, bin_folder: Path, settings: Sequence[str] = ()) -> Iterator[PostgresServer]:
-    """A new cluster in the folder, and a server on it until the end of the block."""
+def start(
+    folder: Path, bin_folder: Path, settings: Sequence[str] = (), certificate: Path | None = None
+) -> Iterator[PostgresServer]:
+    """A new cluster in the folder, and a server on it until the end of the block.
+
+    `certificate`: the folder of a server whose certificate this one has too.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, **libraries(bin_folder), "PGPASSFILE": str(folder / "passwords")}
     port = free_port()
-    _write_secrets(folder)
+    _write_secrets(folder, certificate)
     _initialise(folder, bin_folder, environment)
     server = _spawn(folder, bin_folder, environment, port, settings)
     try:
@@ -114,16 +127,20 @@ def start(folder: Path, bin_folder: Path, settings: Sequence[str] = ()) -> Itera
             server.process.wait()
 
 
-def _write_secrets(folder: Path) -> None:
+def _write_secrets(folder: Path, certificate: Path | None) -> None:
     """A certificate, and the passwords by which the nodes of a cluster log in to each other."""
-    subprocess.run(
-        [
-            "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
-            "-subj", "/CN=127.0.0.1", "-keyout", f"{folder}/server.key", "-out", f"{folder}/server.crt",
-        ],
-        check=True,
-        capture_output=True,
-    )  # fmt: skip
+    if certificate is None:
+        subprocess.run(
+            [
+                "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+                "-subj", "/CN=127.0.0.1", "-keyout", f"{folder}/server.key", "-out", f"{folder}/server.crt",
+            ],
+            check=True,
+            capture_output=True,
+        )  # fmt: skip
+    else:
+        for name in ("server.key", "server.crt"):
+            shutil.copy(certificate / name, folder / name)
     (folder / "password").write_text(PASSWORD, encoding="utf-8")
     (folder / "passwords").write_text(f"*:*:*:*:{PASSWORD}\n", encoding="utf-8")
     for name in ("server.key", "passwords"):
@@ -163,16 +180,19 @@ def _spawn(
         "password_encryption=scram-sha-256", "shared_buffers=32MB", "max_connections=200",
     ]  # fmt: skip
     words = [word for each in (*usual, *settings) for word in ("-c", each)]
-    with (folder / "log").open("ab") as log:
-        process = subprocess.Popen(
-            [str(bin_folder / "postgres"), "-D", "pg", *words],
-            stdout=log,
-            stderr=log,
-            cwd=folder,
-            env=environment,
-            preexec_fn=server_account(folder).enter(ends_with_parent=True),  # noqa: PLW1509 (one thread)
-        )
-    return PostgresServer(folder, port, process)
+
+    def spawn() -> "subprocess.Popen[bytes]":
+        with (folder / "log").open("ab") as log:
+            return subprocess.Popen(
+                [str(bin_folder / "postgres"), "-D", "pg", *words],
+                stdout=log,
+                stderr=log,
+                cwd=folder,
+                env=environment,
+                preexec_fn=server_account(folder).enter(ends_with_parent=True),  # noqa: PLW1509 (one thread)
+            )
+
+    return PostgresServer(folder, port, spawn)
 
 
 def _wait_for(server: PostgresServer) -> None:

@@ -31,11 +31,11 @@ from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.frontier.service.state import WATCH
 from tamias.model.capture import CaptureRecord, Outcome
 from tamias.model.cut import WIDENED
-from tamias.model.errors import DatabaseUnavailable, DiskFull
+from tamias.model.errors import DatabaseUnavailable, DiskFull, NodeAway
 from tamias.model.faults import reached
 from tamias.model.item import NEVER
 from tamias.model.kind import AUXILIARY, kind_of
-from tamias.model.lease import Done, Return
+from tamias.model.lease import Done, Lease, Return
 from tamias.model.log_lines import log_fields, loggable
 from tamias.model.warc import WarcExtent
 from tamias.sinks.outbox import enqueue, enqueue_metadata
@@ -46,6 +46,8 @@ _visits = logging.getLogger("tamias.visits")
 # Visits that end within it share one sync and one transaction.
 GATHER_SECONDS = 0.05
 MOST_WAITING = 4000
+LOOK_SECONDS = 1.0
+"""How often it is looked whether a node that visits wait for is back."""
 # No visit is to blame, so committing each by itself would fail in the same way.
 _NOBODYS_FAULT = (DatabaseUnavailable, DiskFull)
 
@@ -73,6 +75,28 @@ def _seen_under_watch(done: Done) -> bool:
     return done.task.crawl == WATCH and not done.fails
 
 
+class Stranded:
+    """Visits and hosts that cannot be committed before a node of the database is back."""
+
+    def __init__(self) -> None:
+        self.visits: list[Visit] = []
+        self.released: list[HeldLease] = []
+        self.away: frozenset[tuple[str, str]] = frozenset()
+        """The nodes that were away when they were last tried."""
+
+    def __bool__(self) -> bool:
+        return bool(self.visits or self.released)
+
+    def held(self) -> list[HeldLease]:
+        """Their leases."""
+        return [*self.released, *(each.held for each in self.visits)]
+
+    def take(self, visits: list[Visit], released: list[HeldLease], away: frozenset[tuple[str, str]]) -> None:
+        """Has all of them tried again, before what came after them."""
+        visits[:0], released[:0] = self.visits, self.released
+        self.visits, self.released, self.away = [], [], away
+
+
 class Committer:
     """Gathers visits and commits them in groups. What it has not committed did not happen."""
 
@@ -86,6 +110,7 @@ class Committer:
         self._schedule = ContinuousSchedule(context.session, context.settings) if continuous else None
         self._waiting: list[Visit] = []
         self._released: list[HeldLease] = []
+        self._stranded = Stranded()
         self._news = asyncio.Event()
         self._room = asyncio.Condition()
         self._ending = False
@@ -117,10 +142,17 @@ class Committer:
         self._ending = True
         self._news.set()
 
+    def stranded(self) -> list[Lease]:
+        """Leases whose visits wait for a node of the database that is away."""
+        return list({id(each.lease): each.lease for each in self._stranded.held()}.values())
+
     async def _flush(self, after: After) -> None:
         self._news.clear()
         visits, self._waiting = self._waiting, []
         released, self._released = self._released, []
+        nodes = self._thread.session.nodes
+        if nodes is not None and self._stranded.away != nodes.away:
+            self._stranded.take(visits, released, nodes.away)
         if self._schedule is not None and visits:
             await self._thread.run(self._plan, self._schedule, visits)
         # A parked visit has no lease to lose: `finish_apart` sees whether its URL is still put off for it.
@@ -132,6 +164,10 @@ class Committer:
             held = [each for each in visits if each.parked_until is None and each.held in ours]
             given_back = [each for each in released if each in ours]
             committed = await self._thread.run(self._commit_all, held, given_back, parked, sent)
+        if self._stranded:
+            asyncio.get_running_loop().call_later(LOOK_SECONDS, self._news.set)
+            visits = [each for each in visits if each not in self._stranded.visits]
+            released = [each for each in released if each not in self._stranded.released]
         for each in committed:
             count_visit(self.tally, each)
         if _visits.isEnabledFor(logging.INFO):
@@ -171,6 +207,8 @@ class Committer:
             reached("blobs-synced")
         try:
             committed = self._commit(visits, released, durable)
+        except NodeAway:
+            committed = self._commit_reachable(visits, released, durable)
         except _NOBODYS_FAULT:
             raise
         except Exception:  # noqa: BLE001 (told, and looked at one by one)
@@ -179,10 +217,27 @@ class Committer:
             committed += self._commit([], released, durable)
         return committed + [each for each in parked if self._commit_parked(each, durable)]
 
+    def _commit_reachable(
+        self, visits: list[Visit], released: list[HeldLease], durable: list[StoredFile]
+    ) -> list[Visit]:
+        """Commits what leads to no node that is away; the rest waits for it, and so do its hosts."""
+        committed = []
+        for each in visits:
+            try:
+                committed += self._commit([each], [], durable)
+            except NodeAway:
+                self._stranded.visits.append(each)
+        waiting = {each.held for each in self._stranded.visits}
+        self._stranded.released += [each for each in released if each in waiting]
+        return committed + self._commit([], [each for each in released if each not in waiting], durable)
+
     def _commit_parked(self, visit: Visit, durable: list[StoredFile]) -> bool:
         """Whether a visit became true whose host was given back before."""
         try:
             return self._finish_parked(visit, durable)
+        except NodeAway:
+            self._stranded.visits.append(visit)
+            return False
         except _NOBODYS_FAULT:
             raise
         except Exception as error:
@@ -227,13 +282,33 @@ class Committer:
             _note_cuts(each, islice(cuts, len(each.references)))
         reached("links-put")
 
+        # What a transaction writes outside of its bucket takes all of a cluster to commit.
+        in_bucket = self._thread.session.nodes is not None and all(map(self._is_in_bucket, visits))
+        if in_bucket and durable:
+            self._thread.session.transact(lambda cursor: commit_files(cursor, durable))
+
         def record(cursor: Any, held: frozenset[int]) -> None:
-            self._record(cursor, [each for each in visits if each.held.lease.qid in held], durable)
+            kept = [each for each in visits if each.held.lease.qid in held]
+            self._record(cursor, kept, [] if in_bucket else durable)
 
         with step("finish"):
-            held = self._frontier.finish(_returns(visits, released), record)
+            away: set[int] = set()
+            returns = _returns(visits, released)
+            held = self._frontier.finish(returns, record, in_bucket=in_bucket, away=away)
+            self._stranded.visits += [each for each in visits if each.held.lease.bucket in away]
+            self._stranded.released += [each for each in released if each.lease.bucket in away]
         reached("after-commit")
         return [each for each in visits if each.held.lease.qid in held]
+
+    def _is_in_bucket(self, visit: Visit) -> bool:
+        """Whether all rows of a visit are in the bucket of its host, but for how much of files is durable."""
+        return not (
+            visit.archived
+            or visit.also
+            or visit.planned
+            or self._sinks.outside
+            or self._sinks.warc is not None
+        )
 
     def _plan(self, schedule: ContinuousSchedule, visits: list[Visit]) -> None:
         """Adds their next visits, in a crawl that goes on."""

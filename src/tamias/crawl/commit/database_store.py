@@ -3,9 +3,10 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 from tamias.archive.blobs.store import choose_store
 from tamias.archive.file_store import file_store
@@ -14,7 +15,7 @@ from tamias.archive.sources.host_links import add_host_links
 from tamias.archive.sources.sites import Covered, open_site, site_is_open
 from tamias.archive.stored_files import files_in_parts, note_merged
 from tamias.crawl.commit.bulk_copies import Coverage
-from tamias.crawl.commit.committer import Committer
+from tamias.crawl.commit.committer import LOOK_SECONDS, Committer
 from tamias.crawl.commit.continuing import CrawlHints
 from tamias.crawl.commit.link_put import CommitContext
 from tamias.crawl.commit.recover import recover
@@ -32,6 +33,7 @@ from tamias.database.threads import SessionThread
 from tamias.filters.blocked import count_blocked
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.service.state import WATCH
+from tamias.model.errors import NodeAway
 from tamias.model.faults import reached
 from tamias.model.item import Item
 from tamias.model.kind import DUMP
@@ -40,6 +42,7 @@ from tamias.model.site import Hint
 from tamias.permit.robots import Rules
 from tamias.permit.store import KnownRobots, RobotsStore
 
+T = TypeVar("T")
 RECOVER_SECONDS = 60.0
 LEFT_AFTER_MS = 2 * SEALED_AFTER_MS
 """A file that is still in parts after so long is a dead worker's."""
@@ -115,25 +118,29 @@ class DatabaseStore:
         return await self.thread.run(self._lease, hosts, per_host, seconds)
 
     async def renew(self, leases: Iterable[Lease], seconds: float) -> list[Lease] | None:
-        return await self.thread.run(self.context.frontier.renew, leases, seconds)
+        held = [*leases]
+        waiting = [each for each in self._committer.stranded() if each not in held]
+        renewed = await self.thread.run(self.context.frontier.renew, [*held, *waiting], seconds)
+        others = {each.qid for each in waiting}
+        return [each for each in renewed if each.qid not in others]
 
     async def renew_parked(self, parked: Sequence[Visit], until: int) -> None:
         """Keeps others away from URLs whose documents are still being read."""
         await self.thread.run(self._renew_parked, parked, until)
 
     async def put(self, items: list[Item]) -> None:
-        await self.thread.run(self._committer.links.put, items)
+        await self._run_patiently(self._committer.links.put, items)
 
     async def put_links(self, reference: Reference) -> int:
-        return await self.thread.run(self._committer.links.put_links, reference)
+        return await self._run_patiently(self._committer.links.put_links, reference)
 
     async def read_robots(self, lease: Lease, authority: str) -> KnownRobots | None:
-        return await self.thread.run(self._robots.read, lease.bucket, lease.qid, authority)
+        return await self._run_patiently(self._robots.read, lease.bucket, lease.qid, authority)
 
     async def write_robots(
         self, lease: Lease, authority: str, rules: Rules, status: int | None, seconds: int
     ) -> KnownRobots:
-        return await self.thread.run(
+        return await self._run_patiently(
             self._robots.write, lease.bucket, lease.qid, authority, rules, status, seconds
         )
 
@@ -158,6 +165,14 @@ class DatabaseStore:
             await self._take_hints(hints, DUMP, crawl)
         await self._settler.settle(visit)
         await self._committer.add(visit)
+
+    async def _run_patiently(self, work: Callable[..., T], *words: Any) -> T:
+        """For one visit: it waits for a node of the database that is away, and the thread does not."""
+        while True:
+            try:
+                return await self.thread.run(work, *words)
+            except NodeAway:
+                await asyncio.sleep(LOOK_SECONDS)
 
     async def _take_hints(self, hints: Sequence[Hint], kind: str | None, crawl: int) -> None:
         await self.thread.run(self.hints.take, said_by_sitemap(hints))

@@ -73,9 +73,10 @@ class HeldLease:
         return time.monotonic() >= self._deadline
 
     def renewed(self, lease: Lease, asked_at: float, seconds: float) -> None:
-        """The lease goes on."""
-        self.lease = lease
-        self._deadline = asked_at + seconds * SAFE_PART
+        """The lease goes on; one that came back as it is could not be renewed yet, and ends when it ends."""
+        if lease is not self.lease:
+            self.lease = lease
+            self._deadline = asked_at + seconds * SAFE_PART
 
     def give_up(self) -> None:
         """Stops at once what is done on the host."""
