@@ -154,6 +154,22 @@ def cluster(place: CommonOptions, size: int, shards: tuple[int, ...], workers: i
 
 
 @command.command()
+@click.option("--pages", type=int, default=4000, show_default=True, help="Pages of the static site.")
+@click.option("--hosts", type=int, default=200, show_default=True, help="Addresses it is spread over.")
+@common
+def citus(place: CommonOptions, pages: int, hosts: int) -> int:
+    """The same crawl on a Citus cluster and on a plain PostgreSQL server: their processor time and wall.
+
+    Citus is built by 'make cluster-test'.
+
+    Example: python -m benchmarks citus --pages 1000 --hosts 50
+    """
+    from benchmarks.frontier.cluster.citus import run
+
+    return _print_report(place, run(pages, hosts, _out(place)))
+
+
+@command.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--quick", is_flag=True, help="Small: a few minutes for all of them.")
 @click.option(
@@ -173,17 +189,28 @@ def cluster(place: CommonOptions, size: int, shards: tuple[int, ...], workers: i
 @click.option(
     "--scorecard", type=click.Path(path_type=Path), help="Write the results as a page to this file."
 )
+@click.option(
+    "--cluster", is_flag=True, help="Faults of a Citus cluster instead; 'make cluster-test' builds it."
+)
 @common
 def faults(  # noqa: PLR0917 (click passes them by name)
     place: CommonOptions, names: tuple[str, ...], quick: bool, full: bool, seed: int, hostile: Path | None,
-    soak: Path | None, scorecard: Path | None,
+    soak: Path | None, scorecard: Path | None, cluster: bool,
 ) -> int:  # fmt: skip
     """Breaks one thing after another, F1 to F14, and holds a figure against each promise.
 
     The page of the last run is docs/reliability.md.
 
     Example: python -m benchmarks faults F8 disk-full --quick
+
+    Example: python -m benchmarks faults --cluster node-killed
     """
+    if cluster:
+        from benchmarks.faults.cluster.table import run_cluster
+        from benchmarks.faults.cluster.trial import Size
+
+        size = Size(seconds=8, pages=20) if quick else Size()
+        return _print_report(place, run_cluster(names, size, _out(place)))
     from benchmarks.faults.run import FULL, QUICK, USUAL, run
 
     share = FULL if full else QUICK if quick else USUAL
