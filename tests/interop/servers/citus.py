@@ -9,8 +9,10 @@ import shutil
 import subprocess
 import tarfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+
+import psycopg
 
 from servers.packages import NotRun, debian, installed, is_installed, program
 from servers.postgres import DEBIAN_15, OWNER, PostgresServer
@@ -18,6 +20,7 @@ from servers.postgres import start as start_postgres
 
 VERSION = "13.2.2"
 NAME = f"citus {VERSION} with {' '.join(DEBIAN_15)}"
+_TRIES = 5
 SETTINGS = (
     "shared_preload_libraries=citus",
     "wal_level=logical",
@@ -71,7 +74,10 @@ class CitusCluster:
     def drop_database(self, name: str) -> None:
         """On all servers."""
         for server in self.servers:
-            server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+            for _ in range(_TRIES):
+                with suppress(psycopg.errors.ObjectInUse):  # a daemon of Citus may just have come
+                    server.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+                    break
 
 
 def is_built() -> bool:
