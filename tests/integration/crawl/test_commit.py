@@ -10,7 +10,7 @@ import pytest
 from tamias.archive.captures import all_captures
 from tamias.archive.file_store import FileStore
 from tamias.crawl.commit.bulk_copies import Coverage
-from tamias.crawl.commit.committer import Committer
+from tamias.crawl.commit.committer import GATHER_ROUNDS, GATHER_SECONDS, Committer
 from tamias.crawl.commit.link_put import CommitContext
 from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.plan.admit import Admission, Reference
@@ -142,3 +142,29 @@ def test_a_repeated_attempt_is_not_counted_as_done(bench):
     again = msgspec.structs.replace(visit(one).done, due=NEVER - 1, outcome=Outcome.FAILED)
     bench.commit(msgspec.structs.replace(visit(one), done=again))
     assert (bench.committer.tally.visited, bench.committer.tally.put_off) == (0, 1)
+
+
+@pytest.mark.parametrize(("released", "rounds"), [(0, GATHER_ROUNDS), (1, GATHER_ROUNDS), (2, 1), (3, 1)])
+def test_visits_gather_until_their_hosts_wait_for_the_commit(bench, monkeypatch, released, rounds):
+    slept, committed = [], asyncio.Event()
+    sleep = asyncio.sleep
+
+    async def counting(seconds):
+        slept.append(seconds)
+        await sleep(0)
+
+    async def run():
+        held = bench.lease()
+        for each in held:
+            await bench.committer.add(visit(each))
+        for each in held[:released]:
+            bench.committer.release(each)
+        running = asyncio.create_task(bench.committer.run(lambda *_: committed.set()))
+        await committed.wait()
+        bench.committer.end()
+        await running
+
+    monkeypatch.setattr(asyncio, "sleep", counting)
+    asyncio.run(run())
+    assert slept == [GATHER_SECONDS] * rounds
+    assert len(bench.captured()) == 3

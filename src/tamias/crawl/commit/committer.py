@@ -43,8 +43,10 @@ from tamias.sinks.outbox import enqueue, enqueue_metadata
 _log = logging.getLogger(__name__)
 _visits = logging.getLogger("tamias.visits")
 
-# Visits that end within it share one sync and one transaction.
+# Visits that end within a round share one sync and one transaction; and those of some more rounds, as long as
+# few hosts wait for it.
 GATHER_SECONDS = 0.05
+GATHER_ROUNDS = 4
 MOST_WAITING = 4000
 LOOK_SECONDS = 1.0
 """How often it is looked whether a node that visits wait for is back."""
@@ -133,9 +135,16 @@ class Committer:
         while not self._ending:
             await self._news.wait()
             if not self._ending:
-                await asyncio.sleep(GATHER_SECONDS)
+                await self._gather()
                 await self._flush(after)
         await self._flush(after)
+
+    async def _gather(self) -> None:
+        """Lets visits come together until half of their hosts wait to be given back, or for some rounds."""
+        for _ in range(GATHER_ROUNDS):
+            await asyncio.sleep(GATHER_SECONDS)
+            if self._ending or 2 * len(self._released) >= len({each.held for each in self._waiting}):
+                return
 
     def end(self) -> None:
         """Lets `run` come to its end."""
