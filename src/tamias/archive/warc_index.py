@@ -1,6 +1,6 @@
 """The index of WARC files in the database: written with the commit of the visits, read to replay them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tamias.database.columns import Texts
 from tamias.database.connect import Cursor, Session
@@ -11,6 +11,7 @@ _ROWS = RowSchema(WarcExtent, "warc_record")
 _SQL = _ROWS.statements("tamias.archive", "warc_index.sql")
 MOST_RECORDS = 100_000
 _COPIES = 10
+_PAGE = 1000
 
 
 def insert_records(cursor: Cursor, records: Sequence[WarcExtent]) -> None:
@@ -28,6 +29,21 @@ def records_of(session: Session, urls: Sequence[str]) -> list[WarcExtent]:
     """What was captured of some URLs, oldest first."""
     rows = session.fetch_all(_SQL["records_of"], {"url": Texts(urls), "limit": MOST_RECORDS})
     return [_ROWS.decode(row) for row in rows]
+
+
+def records_in(session: Session, file: str) -> Iterator[WarcExtent]:
+    """All of one file, in their order."""
+    after = -1
+    while rows := session.fetch_all(_SQL["records_in"], {"file": file, "after": after, "limit": _PAGE}):
+        found = [_ROWS.decode(row) for row in rows]
+        yield from found
+        after = found[-1].position
+
+
+def indexed_besides(session: Session, files: Sequence[str]) -> list[tuple[str, int, str]]:
+    """Files that have records here and are none of some: how many, and the URL of one."""
+    rows = session.fetch_all(_SQL["indexed_besides"], {"file": Texts(files)})
+    return [(file, count, url) for file, count, url in rows]
 
 
 def records_with(session: Session, sha256: str) -> list[WarcExtent]:

@@ -17,6 +17,17 @@ SELECT {selected} FROM warc_record
 WHERE warc_record.url = ANY(%(url)b::text[]) AND warc_record.sha256 IS NOT NULL
 ORDER BY warc_record.captured_at, warc_record.file, warc_record.position LIMIT %(limit)b::int4
 
+-- name: records_in
+-- Those of one file after a place, in their order.
+SELECT {selected} FROM warc_record
+WHERE warc_record.file = %(file)b::text AND warc_record.position > %(after)b::int8
+ORDER BY warc_record.position LIMIT %(limit)b::int4
+
+-- name: indexed_besides
+-- Files that have rows, besides some, with how many and one of their URLs.
+SELECT warc_record.file, count(*)::int8, min(warc_record.url) FROM warc_record
+WHERE warc_record.file <> ALL(%(file)b::text[]) GROUP BY warc_record.file ORDER BY warc_record.file
+
 -- name: records_with
 -- Records that hold a body.
 SELECT {selected} FROM warc_record

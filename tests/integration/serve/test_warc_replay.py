@@ -5,6 +5,7 @@ import json
 import re
 import socket
 import time
+from contextlib import closing
 from datetime import UTC, datetime
 from email.utils import format_datetime
 
@@ -157,3 +158,48 @@ def test_files_of_an_earlier_version_are_indexed_when_the_service_starts(crawled
     session.close()
     database.close()
     assert sorted(rows) == sorted((url, int(status)) for url, _, status, _ in expected)
+
+
+def test_check_compares_the_index_with_the_files(crawled, site_with_errors):
+    """Rows that are moved, lengthened, of another body or URL, or of a file that is gone: each is named."""
+    assert crawled.run("check").returncode == 0
+    with closing(Database(crawled.data)) as database, closing(database.session()) as session:
+
+        def change(statement, *values):
+            session.transact(lambda cursor: cursor.execute(statement, values))
+
+        def told():
+            result = crawled.run("check", "--json")
+            assert result.returncode == 1
+            return [
+                (each["kind"], each["name"], each["problem"]) for each in json.loads(result.stdout)["faults"]
+            ]
+
+        ((file, position),) = session.transact(
+            lambda cursor: cursor.execute(
+                "SELECT file, position FROM warc_record WHERE url = %s", (site_with_errors.url("/gone"),)
+            ).fetchall()
+        )
+        here = "WHERE file = %s AND position = %s"
+        wrongs = {
+            "no record begins there": ("position = position + 1", "position = position - 1", 1),
+            "the record there has another length": ("length = length + 1", "length = length - 1", 0),
+            "the record there is of another URL": ("url = url || 'x'", "url = left(url, -1)", 0),
+            "the body there has another digest": (
+                "sha256 = set_byte(sha256, 0, 255 - get_byte(sha256, 0))",
+                "sha256 = set_byte(sha256, 0, 255 - get_byte(sha256, 0))",
+                0,
+            ),
+        }
+        for problem, (wrong, right, moved) in wrongs.items():
+            change(f"UPDATE warc_record SET {wrong} {here}", file, position)
+            ((kind, name, said),) = told()
+            assert (kind, name) == ("warc", f"warc/{file}")
+            assert said.startswith(f"1 row of the index is wrong, the first at byte {position + moved} (")
+            assert f": {problem}; these captures cannot be replayed" in said
+            change(f"UPDATE warc_record SET {right} {here}", file, position + moved)
+        assert crawled.run("check").returncode == 0
+        (crawled.data / "warc" / file).rename(crawled.data / "away")
+        assert [
+            (kind, name, "it is not there, and the index has" in said) for kind, name, said in told()
+        ] == [("warc", f"warc/{file}", True)]

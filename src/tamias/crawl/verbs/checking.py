@@ -30,6 +30,7 @@ from tamias.archive.sources.source_records import damaged_records
 from tamias.archive.stored_files import files_of
 from tamias.crawl.verbs.forgetting.leftovers import LeftoverSearch
 from tamias.crawl.verbs.warc_cache import bring_warcs
+from tamias.crawl.verbs.warc_check import WarcComparison, missing_files
 from tamias.database.connect import Database
 from tamias.frontier.due.make_due import make_due_unread
 from tamias.frontier.postgres import PostgresFrontier
@@ -129,8 +130,7 @@ class Checkup:
         yield from self._segments()
         for iri, problem in damaged_records(self._rows):
             yield CheckFault(kind="record", name=iri, problem=problem)
-        for part in warc_parts(bring_warcs(self._session, self._data)):
-            yield from self._warc(part)
+        yield from self._warcs(bring_warcs(self._session, self._data))
         search = LeftoverSearch(self._session, self._rows, self._data, self._packs)
         for name, problem in search.leftovers():
             yield CheckFault(kind="forgotten", name=name, problem=problem)
@@ -230,14 +230,24 @@ class Checkup:
             places.setdefault(each.bucket, []).append((each.qid, each.crawl, each.uid))
         return sum(make_due_unread(self._session, frontier, bucket, some) for bucket, some in places.items())
 
+    def _warcs(self, folder: Path) -> Iterator[CheckFault]:
+        parts = warc_parts(folder)
+        for part in parts:
+            yield from self._warc(part)
+        for name, problem in missing_files(self._session, folder, [part.name for part in parts]):
+            yield CheckFault(kind="warc", name=f"warc/{name}", problem=problem)
+
     def _warc(self, part: WarcPart) -> Iterator[CheckFault]:
-        end = 0
+        end, comparison = 0, WarcComparison(self._session, part)
         for record in records(part.path):
             end = record.offset + record.length
+            comparison.add(record)
         self.looked.warc_files += 1
         self.looked.warc_bytes += min(end, part.length)
         if end < part.length:
             problem = f"there is no sound record at byte {end} of {part.length}"
+            yield CheckFault(kind="warc", name=f"warc/{part.path.name}", problem=problem)
+        for problem in comparison.problems():
             yield CheckFault(kind="warc", name=f"warc/{part.path.name}", problem=problem)
 
     def _repair_blobs(self, copies: Path | None) -> dict[str, bool]:

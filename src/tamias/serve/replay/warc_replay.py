@@ -1,7 +1,6 @@
 """Responses from WARC files as Mementos: found by the index, read at their places, checked by digests."""
 
 import asyncio
-import hashlib
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -13,9 +12,9 @@ import msgspec
 from tamias.archive.blobs import BlobDamaged, BlobMissing
 from tamias.archive.file_store import FileStore, file_store
 from tamias.archive.stored_files import find_warc
+from tamias.archive.warc_bodies import read_response
 from tamias.archive.warc_index import records_of, records_with
-from tamias.content.warc.messages import BadMessage, MessageBody, MessageHead, read_head
-from tamias.content.warc.records import DamagedRecord, warc_blocks
+from tamias.content.warc.messages import MessageHead
 from tamias.model.resource import Version
 from tamias.model.warc import WarcExtent
 from tamias.serve.queries.thread_pool import ServiceSession
@@ -89,26 +88,13 @@ def _version(extent: WarcExtent) -> WarcVersion:
 
 
 def _read(db: ServiceSession, store: FileStore, extent: WarcExtent, *, with_body: bool) -> WarcBody:
-    wanted = extent.sha256 or ""
     body: IO[bytes] = tempfile.SpooledTemporaryFile(IN_MEMORY, prefix="tamias-serve-")  # noqa: SIM115 (its reader closes it)
-    digest = hashlib.sha256()
     try:
         with store.open(find_warc(db.session, extent.file)) as file:
-            block = next(warc_blocks(file, lambda _offset, _problem: None, extent.position), None)
-            if block is None:
-                raise BlobDamaged(wanted, f"there is no record at byte {extent.position} of {extent.file}")
-            head = read_head(block)
-            for piece in MessageBody(block, head).pieces() if with_body else ():
-                digest.update(piece)
-                body.write(piece)
-        if with_body and digest.hexdigest() != wanted:
-            raise BlobDamaged(wanted, f"the record at byte {extent.position} of {extent.file} holds another")
+            head = read_response(file, extent, body.write, with_body=with_body)
     except FileNotFoundError:
         body.close()
         raise BlobMissing(f"the WARC file {extent.file} is not there") from None
-    except (DamagedRecord, BadMessage) as error:
-        body.close()
-        raise BlobDamaged(wanted, f"the record at byte {extent.position} of {extent.file}: {error}") from None
     except BaseException:
         body.close()
         raise
