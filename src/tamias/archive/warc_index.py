@@ -31,6 +31,13 @@ def records_of(session: Session, urls: Sequence[str]) -> list[WarcExtent]:
     return [_ROWS.decode(row) for row in rows]
 
 
+def latest_records(session: Session, url: str, most: int) -> list[WarcExtent]:
+    """What was captured of a URL, newest first."""
+    return [
+        _ROWS.decode(row) for row in session.fetch_all(_SQL["latest_records"], {"url": url, "limit": most})
+    ]
+
+
 def records_in(session: Session, file: str) -> Iterator[WarcExtent]:
     """All of one file, in their order."""
     after = -1

@@ -17,6 +17,12 @@ SELECT {selected} FROM warc_record
 WHERE warc_record.url = ANY(%(url)b::text[]) AND warc_record.sha256 IS NOT NULL
 ORDER BY warc_record.captured_at, warc_record.file, warc_record.position LIMIT %(limit)b::int4
 
+-- name: latest_records
+-- The newest of one URL.
+SELECT {selected} FROM warc_record
+WHERE warc_record.url = %(url)b::text AND warc_record.sha256 IS NOT NULL
+ORDER BY warc_record.captured_at DESC LIMIT %(limit)b::int4
+
 -- name: records_in
 -- Those of one file after a place, in their order.
 SELECT {selected} FROM warc_record

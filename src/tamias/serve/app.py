@@ -34,7 +34,7 @@ from tamias.serve.http.endpoints import Directly, Endpoint, ResponseSpec, routes
 from tamias.serve.http.host_check import KnownNames
 from tamias.serve.http.openapi import describe_api
 from tamias.serve.http.traffic import TrafficCounter
-from tamias.serve.pages.html.rendering import refused_route
+from tamias.serve.pages.html.rendering import refusal, refused_route
 from tamias.serve.pages.routes import routes_of_pages
 from tamias.serve.published import catalogue, data_json, oai, sitemap
 from tamias.serve.published.catalogue import catalogue_routes
@@ -84,7 +84,7 @@ def application(service: Service, endpoints: Sequence[Endpoint] = ()) -> Starlet
         answers={200: ResponseSpec("An OpenAPI document", media_types=("application/json",))},
     )
     usual = msgspec.structs.replace(about, path="/openapi.json")
-    direct = routes([*table, about, usual], service)
+    direct = routes([*map(_with_pages, table), about, usual], service)
     return Starlette(
         routes=[
             direct,
@@ -105,6 +105,12 @@ def application(service: Service, endpoints: Sequence[Endpoint] = ()) -> Starlet
         ],
         exception_handlers={HTTPException: refused_route},
     )
+
+
+def _with_pages(endpoint: Endpoint) -> Endpoint:
+    """The same; where the pages lead people to bytes, a browser is told of errors by a page."""
+    led = any(endpoint is each for module in (memento, cdx) for each in module.ENDPOINTS)
+    return msgspec.structs.replace(endpoint, refusal=refusal) if led else endpoint
 
 
 def all_endpoints() -> list[Endpoint]:

@@ -72,6 +72,16 @@ _ADVICE = (
     (r"\bTLS certificate\b.*? refused", "TLS certificate refused", ""),
     (r"\b(4(?:01|03|07) [A-Z]\w+)", r"\1", "the server wants a login or does not want crawlers"),
     (r"\b(429 [A-Z]\w+(?: \w+)*)", r"\1", "use a longer --delay"),
+    (
+        r"\b((?:404|410) [A-Z]\w+(?: [A-Z]\w+)*)",
+        r"\1",
+        "it is not there any more; correct the link or the seed",
+    ),
+    (
+        r"(?<![\w.:/])(5\d\d [A-Z][\w-]+(?: [A-Z][\w-]+)*)",
+        r"\1",
+        "when the server works again: tamias crawls reopen --outcome failed",
+    ),
     (r"(?<![\w.:/])([1-5]\d\d [A-Z][\w-]+(?: [A-Z][\w-]+)*)", r"\1", ""),
 )
 _PATTERNS = tuple((re.compile(pattern), kind, advice) for pattern, kind, advice in _ADVICE)

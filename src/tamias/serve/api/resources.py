@@ -1,5 +1,6 @@
 """Watched resources: list them, add some, make them due now."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -11,13 +12,16 @@ from starlette.responses import Response
 from tamias.archive.moments import rfc3339
 from tamias.archive.versions.resources import WatchedResource, list_watched, note_wanted
 from tamias.crawl.revisit.watching import Added, Wanted
+from tamias.crawl.visit.harvesting import harvesters
 from tamias.frontier.due.make_due import make_due
 from tamias.frontier.service.state import WATCH
 from tamias.model.errors import UsageError
+from tamias.model.item import TRUSTED
+from tamias.model.kind import SITEMAP
 from tamias.model.resource import State
-from tamias.model.url import is_address
+from tamias.model.url import fetch_url, is_address
 from tamias.schedule.rules import seconds_of, span_of
-from tamias.serve.access.identify import check_targets
+from tamias.serve.access.identify import caller_of, check_targets
 from tamias.serve.access.tokens import urls_of
 from tamias.serve.api.datasets import ID_CURSOR
 from tamias.serve.http.endpoints import PAGED, Endpoint, Parameter, ResponseSpec
@@ -61,6 +65,8 @@ class NewResource(msgspec.Struct, frozen=True, kw_only=True):
     """An address to be put under watch."""
 
     url: Annotated[str, Meta(min_length=1, max_length=4096)]
+    kind: Annotated[str, Meta(max_length=40)] | None = None
+    """For a source of many: `portal`, or more exactly `ckan`, `sparql`, `oai-pmh`, `sitemap` and others."""
     title: str | None = None
     format: str | None = None
     source: str | None = None
@@ -134,6 +140,7 @@ async def add_one(request: Request, service: Service) -> Response:
     """Puts one under watch: 201 where it is new, 200 where it was known."""
     new = await json_body(request, NewResource, MOST_BYTES)
     await check_targets(request, service.pool, [new.url], _portals([new]))
+    check_sources(request, [new])
     taken = await service.pool.run(partial(add_wanted, wanted=[new]))
     if taken.refused:
         raise HttpProblem(422, f"not taken: {taken.refused[0].reason}")
@@ -144,6 +151,7 @@ async def add_many(request: Request, service: Service) -> Response:
     """Puts many under watch; those that are not taken are named with the reason."""
     new = await json_body(request, NewResources, MOST_BYTES_OF_MANY)
     await check_targets(request, service.pool, [each.url for each in new], _portals(new))
+    check_sources(request, new)
     return json_answer(request, await service.pool.run(partial(add_wanted, wanted=new)))
 
 
@@ -176,6 +184,17 @@ def _portals(new: list[NewResource]) -> list[str]:
     return sorted({each.portal for each in new if each.portal})
 
 
+def check_sources(request: Request, new: Sequence[NewResource]) -> None:
+    """Raises `HttpProblem` for a source that could name what is out of the bounds of the caller."""
+    caller = caller_of(request)
+    if (
+        caller
+        and caller.bounds
+        and (out := [each for each in new if each.kind and each.url not in caller.bounds])
+    ):
+        raise HttpProblem(403, f"the token '{caller.name}' has bounds, and {out[0].url} could name anything")
+
+
 def _described(resource: WatchedResource, base: str) -> ResourceDescription:
     return ResourceDescription(
         id=resource.id,
@@ -199,9 +218,25 @@ def add_wanted(db: ServiceSession, wanted: list[NewResource]) -> AddedUrls:
     """Puts resources under watch; what is no address is told as refused."""
     good = [each for each in wanted if is_address(each.url)]
     refused = [RefusedUrl(each.url, "not a valid URL") for each in wanted if not is_address(each.url)]
-    added: Added = db.watcher.add([_wanted(each) for each in good], by_user=True)
+    added: Added = db.watcher.add([_wanted(each) for each in good if each.kind is None], by_user=True)
+    _add_sources(db, [each for each in good if each.kind is not None], added)
     refused += [RefusedUrl(url, reason) for url, reason in added.refused]
     return AddedUrls(added.new, added.known, refused)
+
+
+def _add_sources(db: ServiceSession, wanted: list[NewResource], added: Added) -> None:
+    """Portals and other sources are harvested, again and again, and what they name is watched."""
+    items = []
+    for each in wanted:
+        url = fetch_url(each.url)
+        reason = None if each.kind in {*harvesters(), SITEMAP} else f"unknown source type '{each.kind}'"
+        if reason := reason or db.admission.refusal(url, 0):
+            added.refused.append((each.url, reason))
+        else:
+            items.append(db.admission.item(url, 0, WATCH, each.kind, tags=(TRUSTED,)))
+    count = db.frontier.put(items)
+    added.new += count.new
+    added.known += count.known
 
 
 def _wanted(new: NewResource) -> Wanted:

@@ -61,6 +61,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """What a caller must be allowed; None: everybody may call it, and it changes nothing."""
     bounded: bool = False
     """Whether it checks itself that what it concerns is within the bounds of a caller (`check_targets`)."""
+    refusal: Callable[[Request, Exception], Response] | None = None
+    """How an error is told; None: as a problem document. Where pages lead people, browsers get a page."""
 
     @property
     def secret(self) -> bool:
@@ -165,7 +167,7 @@ def _endpoint(endpoint: Endpoint, service: Service) -> Callable[[Request], Await
             if endpoint.method != "GET":
                 service.histories.kept.forget_all()
         except Exception as error:  # noqa: BLE001 - every error has a document
-            return problem_of(error).response()
+            return endpoint.refusal(request, error) if endpoint.refusal else problem_of(error).response()
         return given
 
     return answer

@@ -110,7 +110,9 @@ def _portal(db: ServiceSession, named: str, after: str) -> PortalView:
     about = rows(db, "portal", url=named)
     found = rows(db, "portal_resources", url=named, after=after, limit=MOST_RESOURCES)
     if not about and not found:
-        raise NotArchived(f"the portal {named[:200]} is not known; /portals lists those that are")
+        raise NotArchived(
+            f"the portal {named[:200]} is not known, or has not been read yet; /portals lists those that are"
+        )
     changed = rows(db, "portal_changes", url=named, most=MOST_COUNTED, limit=MOST_CHANGES)
     gone = rows(db, "vanished", url=named, limit=MOST_VANISHED)
     return PortalView(

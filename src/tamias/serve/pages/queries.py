@@ -63,6 +63,11 @@ async def lately(service: Service, name: str, seconds: float, work: Callable[[Se
     return shared
 
 
+def forget_lately(service: Service, name: str) -> None:
+    """What was remembered is read anew: somebody has changed it."""
+    _kept.get(service, {}).pop(name, None)
+
+
 def _failed(found: asyncio.Future[Any]) -> bool:
     return found.cancelled() or found.exception() is not None
 

@@ -9,7 +9,7 @@ from starlette.routing import Route
 from tamias.serve.access.identify import reason_of
 from tamias.serve.http.endpoints import Endpoint, note_call, note_failure
 from tamias.serve.pages import access, overview, portal, portal_at, query, search, sign_in, snapshots
-from tamias.serve.pages.crawl import add, crawl, documents, frontier, graph, host, hosts
+from tamias.serve.pages.crawl import add, crawl, documents, frontier, graph, host, hosts, reopening
 from tamias.serve.pages.datasets import dataset, difference, forgetting, listing, preview, version, watching
 from tamias.serve.pages.html.page import Answered, guarded, page_routes
 from tamias.serve.pages.html.static import static_route
@@ -60,6 +60,7 @@ FORMS: dict[str, Callable[[Service], Answered]] = {
     "/sign-out": sign_in.signing_out,
     watching.PATH: watching.changing,
     forgetting.PATH: forgetting.forgetting,
+    reopening.PATH: reopening.reopening,
     access.PAGE.path: access.changing,
 }
 """What pages send. Each finds out who sends it (`form_caller`) and what they may do (`check_form`)."""

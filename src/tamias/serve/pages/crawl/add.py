@@ -25,6 +25,8 @@ class AddForm(msgspec.Struct, frozen=True, kw_only=True):
     """What the form shows: what was typed, and what became of it."""
 
     url: str = ""
+    kind: str = ""
+    """Of a source of many, such as `portal`; else empty."""
     title: str = ""
     format: str = ""
     error: str | None = None
@@ -37,7 +39,8 @@ async def form(request: Request, service: Service) -> AddForm:
     """The form, with what will happen to the address that `url` names."""
     url = (parameter(request, "url") or "").strip()
     told = await service.pool.run(lambda db: account(db, url)) if url else None
-    return AddForm(url=url, title=parameter(request, "title") or "", account=told)
+    title, kind = parameter(request, "title") or "", parameter(request, "kind") or ""
+    return AddForm(url=url, title=title, kind=kind, account=told)
 
 
 def adding(service: Service) -> Answered:
@@ -62,28 +65,36 @@ def adding(service: Service) -> Answered:
 
 async def _added(request: Request, told: dict[str, str], service: Service) -> tuple[int, AddForm]:
     """The status and the form. What will happen is told to all; what has happened only with the secret."""
-    shown = AddForm(url=told.get("url", ""), title=told.get("title", ""), format=told.get("format", ""))
+    shown = AddForm(
+        url=told.get("url", ""),
+        kind=told.get("kind", ""),
+        title=told.get("title", ""),
+        format=told.get("format", ""),
+    )
     if told.get("only") == "account":
         said = await service.pool.run(lambda db: account(db, shown.url[:_LONGEST_URL]))
         return 200, msgspec.structs.replace(shown, account=said)
     if await form_caller(request, told, service) is None:
         return 403, _with_error(shown, "Sign in first. Nothing was added.")
     try:
-        await check_form(request, service, "add", [shown.url])
-    except HttpProblem as refusal:
-        return 403, _with_error(shown, f"Nothing was added: {refusal.detail}.")
-    try:
         new = msgspec.convert(
-            {"url": shown.url, "title": shown.title or None, "format": shown.format or None}, NewResource
+            {name: getattr(shown, name) or None for name in ("url", "kind", "title", "format")}, NewResource
         )
     except msgspec.ValidationError:
         return 400, _with_error(shown, "The address must have 1 to 4096 characters. Nothing was added.")
+    try:
+        await check_form(request, service, "add", [shown.url])
+        resources.check_sources(request, [new])
+    except HttpProblem as refusal:
+        return 403, _with_error(shown, f"Nothing was added: {refusal.detail}.")
     taken = await service.pool.run(partial(resources.add_wanted, wanted=[new]))
     if taken.refused:
         return 422, _with_error(shown, f"The address was not added: {taken.refused[0].reason}.")
     done = "It is watched now." if taken.new else "It was already watched."
+    if new.kind:
+        done += " Its datasets appear when it has been read."
     said = await service.pool.run(lambda db: account(db, new.url))
-    return 201 if taken.new else 200, AddForm(done=done, account=said)
+    return 201 if taken.new else 200, AddForm(done=done, account=said, kind=shown.kind)
 
 
 def _with_error(form: AddForm, error: str) -> AddForm:

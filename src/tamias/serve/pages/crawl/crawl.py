@@ -7,6 +7,7 @@ from tamias.archive.moments import rfc3339
 from tamias.archive.reader.library import NotArchived
 from tamias.crawl.store.reasons import ReasonCount, ReasonCounts
 from tamias.model.capture import Outcome
+from tamias.serve.http.params import number, parameter
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.pages.crawl.activity import FINE, TROUBLE, TimeSlot
 from tamias.serve.pages.html.page import HtmlPage
@@ -69,6 +70,8 @@ class CrawlView(msgspec.Struct, frozen=True, kw_only=True):
     reasons: list[ReasonCount]
     hosts: list[BusyHost]
     waiting: list[Waiting]
+    reopened: int | None = None
+    """URLs that the user has just made due again."""
 
 
 async def crawl(request: Request, service: Service) -> CrawlView:
@@ -76,15 +79,18 @@ async def crawl(request: Request, service: Service) -> CrawlView:
     name = request.path_params["name"]
     if len(name) > _LONGEST_NAME or not name.isprintable():
         raise HttpProblem(400, f"the name of a crawl has {_LONGEST_NAME} printable characters at most")
-    return await lately(service, f"crawl {name}", _SECONDS, lambda db: _crawl(db, name))
+    found = await lately(service, f"crawl {name}", _SECONDS, lambda db: _crawl(db, name))
+    if parameter(request, "reopened") is None:
+        return found
+    return msgspec.structs.replace(found, reopened=number(request, "reopened", 0, 0, 10**12))
 
 
 def _crawl(db: ServiceSession, name: str) -> CrawlView:
     found = rows(db, "crawl_named", crawl=name)
     if not found:
         raise NotArchived(f"there is no crawl {name!r}; /frontier lists all")
-    number, state = found[0]
-    asked = {"crawl": number, "most": MOST_ATTEMPTS}
+    crawl_number, state = found[0]
+    asked = {"crawl": crawl_number, "most": MOST_ATTEMPTS}
     spans = [row for row in rows_of_buckets(db, "crawl_span", **asked) if row[2]]
     first, last = min((row[0] for row in spans), default=0), max((row[1] for row in spans), default=0)
     slot = max(1000, (last - first) // MOST_SLOTS + 1)
@@ -109,7 +115,7 @@ def _crawl(db: ServiceSession, name: str) -> CrawlView:
         depths=dict(sorted(_counts(attempts, 1).items())),
         reasons=_reasons(db, asked),
         hosts=_hosts(db, asked),
-        waiting=_waiting(db, number),
+        waiting=_waiting(db, crawl_number),
     )
 
 

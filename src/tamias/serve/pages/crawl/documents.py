@@ -10,8 +10,10 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 from starlette.requests import Request
 
 from tamias.archive.forgetting.tombstones import check_forgotten
-from tamias.archive.moments import rfc3339
+from tamias.archive.moments import digits, rfc3339
 from tamias.archive.reader.library import NotArchived
+from tamias.archive.warc_index import latest_records
+from tamias.crawl.store.reasons import kind_of_reason
 from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.model.capture import Extent, Outcome
 from tamias.model.errors import UrlError
@@ -34,6 +36,8 @@ MOST_LOOKED_AT = 20_000
 MOST_STATEMENTS = 200
 MOST_LINKS = 100
 MOST_VISITS = 50
+MOST_CAPTURES = 50
+_TROUBLE = ("failed", "refused", "skipped", "gone")
 _LONGEST_SEARCH = 2048
 _CAPTURE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LAST = "ffffffff-ffff-ffff-ffff-ffffffffffff"
@@ -101,6 +105,15 @@ class LinkIn(msgspec.Struct, frozen=True):
     anchor: str | None
 
 
+class DocumentCapture(msgspec.Struct, frozen=True, kw_only=True):
+    """What a WARC file has of it."""
+
+    at: str
+    status: int
+    memento: str
+    """Where it is replayed."""
+
+
 class DocumentView(msgspec.Struct, frozen=True, kw_only=True):
     """What the page of one document shows."""
 
@@ -114,6 +127,10 @@ class DocumentView(msgspec.Struct, frozen=True, kw_only=True):
     links_query: str
     """Finds all documents that name this one."""
     visits: list[VisitRow]
+    captures: list[DocumentCapture]
+    """The latest first."""
+    advice: str
+    """What to do about the latest visit, where it brought nothing and something can be done."""
 
 
 class _CurrentDocument(NamedTuple):
@@ -182,11 +199,12 @@ def _document(db: ServiceSession, url: str) -> DocumentView:
         visits = rows(db, "attempts_like", bucket=reading.bucket, capture=reading.capture, limit=MOST_VISITS)
     elif place:
         visits = rows(db, "attempts_at", **place, url=url, limit=MOST_VISITS)
-    if reading is None:
+    if reading is None or reading.segment is None:
         check_forgotten(db.session, resource_id(db.admission.key(url)))
     if reading is None and not visits:
         raise NotArchived(f"{url} has not been fetched here")
     quads, note = _statements(db, reading)
+    latest = _visit(visits[0]) if visits else None
     return DocumentView(
         url=url,
         host=db.admission.queue(url) if db.settings.frontier.queue != "ip" else "",
@@ -198,6 +216,15 @@ def _document(db: ServiceSession, url: str) -> DocumentView:
         else [],
         links_query=_LINKS_QUERY.format(url),
         visits=[_visit(row) for row in visits],
+        captures=[
+            DocumentCapture(
+                at=rfc3339(each.captured_at),
+                status=each.status,
+                memento=f"/memento/{digits(each.captured_at)}/{url}",
+            )
+            for each in latest_records(db.session, url, MOST_CAPTURES)
+        ],
+        advice=kind_of_reason(latest.reason)[1] if latest and latest.outcome in _TROUBLE else "",
     )
 
 
@@ -218,7 +245,7 @@ def _place(db: ServiceSession, url: str) -> dict[str, int] | None:
 def _statements(db: ServiceSession, reading: _CurrentDocument | None) -> tuple[list[Quad], str | None]:
     """The first statements, or why there are none."""
     if reading is None:
-        return [], "no statements were found in it"
+        return [], "nothing that holds statements was read from it"
     if reading.segment is None:
         return [], "it holds no statements any more"
     extent = Extent(reading.segment, reading.frame, reading.start, reading.length)

@@ -1,15 +1,18 @@
-"""The hosts of the archive, by name."""
+"""The hosts of the archive, by name, and those where something is wrong."""
 
 import msgspec
 from starlette.requests import Request
 
 from tamias.serve.http.params import parameter
+from tamias.serve.pages.crawl.activity import HostTrouble, troubles
 from tamias.serve.pages.html.page import HtmlPage
 from tamias.serve.pages.html.tables import CsvTable, table_of
+from tamias.serve.pages.queries import lately
 from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
 MOST_HOSTS = 200
+_SECONDS = 3.0
 
 
 class HostRow(msgspec.Struct, frozen=True):
@@ -25,17 +28,20 @@ class Hosts(msgspec.Struct, frozen=True):
     hosts: list[HostRow]
     next: str | None
     """The host after which the next page begins."""
+    troubles: list[HostTrouble]
+    """On the first page only."""
 
 
 async def hosts(request: Request, service: Service) -> Hosts:
     """So many hosts after one."""
     after = parameter(request, "after") or ""
-    return await service.pool.run(lambda db: _hosts(db, after))
+    found = await service.pool.run(lambda db: _hosts(db, after))
+    wrong = [] if after else await lately(service, "troubles", _SECONDS, troubles)
+    return Hosts(found, found[-1].host if len(found) == MOST_HOSTS else None, wrong)
 
 
-def _hosts(db: ServiceSession, after: str) -> Hosts:
-    found = [HostRow(*row) for row in db.rows("hosts", {"after": after, "limit": MOST_HOSTS})]
-    return Hosts(found, found[-1].host if len(found) == MOST_HOSTS else None)
+def _hosts(db: ServiceSession, after: str) -> list[HostRow]:
+    return [HostRow(*row) for row in db.rows("hosts", {"after": after, "limit": MOST_HOSTS})]
 
 
 def _table(view: Hosts) -> CsvTable:

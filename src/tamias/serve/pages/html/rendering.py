@@ -6,7 +6,7 @@ from datetime import datetime
 from http import HTTPStatus
 from math import log
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import jinja2
 import msgspec
@@ -83,6 +83,25 @@ def distance(at: str, now: float) -> str:
     return f"{duration(seconds)} ago" if seconds > 0 else f"in {duration(-seconds)}"
 
 
+def site(address: str) -> str:
+    """The host and the path of a URL, as people name a site.
+
+    >>> site("https://data.example:8080/"), site("https://data.example/portal/#ckan")
+    ('data.example:8080', 'data.example/portal')
+    """
+    parts = urlsplit(address)
+    return (parts.netloc + parts.path).rstrip("/") or address
+
+
+def clock(at: str) -> str:
+    """A time to the minute, which a table or a headline can show as it is.
+
+    >>> clock("2026-11-17T02:47:39.102Z")
+    '2026-11-17 02:47'
+    """
+    return at[:16].replace("T", " ")
+
+
 def is_web(address: object) -> bool:
     """Whether an address may be made a link: `javascript:` and its like are only shown."""
     return isinstance(address, str) and address.lower().startswith(("http://", "https://"))
@@ -124,6 +143,8 @@ def _templates() -> jinja2.Environment:
     )
     made.filters.update(
         size=size,
+        site=site,
+        clock=clock,
         number=number,
         cells=cells,
         distance=distance,
