@@ -224,6 +224,77 @@ def made(tmp_path_factory):
     web.close()
 
 
+FOREST = "forest.example"
+ALL_HOSTS = (*HOSTS, FOREST)
+_LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
+_NEXT = "<http://terms.example/next>"
+
+
+def tree(name, other, version):
+    """A graph of one subject that names another document."""
+    return f'<> {_LABEL} "{name} {version}"@en ; {_NEXT} <{other}> .\n'.encode()
+
+
+class Forest(Web):
+    """The hosts of `Web`, and one whose pages link graphs, an image, and what is refused, gone or broken."""
+
+    mended = False
+    """Whether /broken.ttl is served again."""
+
+    def page(self, host, path):
+        if host != FOREST:
+            return super().page(host, path)
+        if path == "/robots.txt":
+            return 200, "text/plain", b"User-agent: *\nDisallow: /private/\nCrawl-delay: 0\n"
+        if path.startswith("/api/3/action/"):
+            return 200, "application/json", json.dumps(self.second_catalogue()).encode()
+        links = ("oak.ttl", "elm.ttl", "nests.ttl", "private/map.ttl", "gone.ttl", "broken.ttl")
+        index = "<!doctype html><title>The forest</title><h1>The forest</h1><img src=leaf.svg alt=leaf>"
+        index += "".join(f'<p><a href="{each}">{each}</a>' for each in links)
+        leaf = (
+            b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><circle cx="4" cy="4" r="4"/></svg>'
+        )
+        pages = {
+            "/": (200, "text/html", index.encode()),
+            "/leaf.svg": (200, "image/svg+xml", leaf),
+            "/oak.ttl": (200, "text/turtle", tree("Oak", "elm.ttl", self.round)),
+            "/elm.ttl": (200, "text/turtle", tree("Elm", "oak.ttl", 1)),
+            "/nests.ttl": (200, "text/turtle", tree("Nests", "oak.ttl", 1)),
+        }
+        if path == "/seeds.csv":
+            return 200, "text/csv", b"tree,seeds\noak,900\nelm,40\n"
+        if path == "/broken.ttl":
+            mended = (200, "text/turtle", tree("Birch", "oak.ttl", 1))
+            return mended if self.mended else (500, "text/plain", b"out of order")
+        return pages.get(path, (404, "text/plain", b"not here"))
+
+    def second_catalogue(self):
+        """A portal of its own, with one dataset."""
+        file = {"id": "r-seeds", "url": self.url(FOREST, "/seeds.csv"), "format": "CSV", "name": "file"}
+        listed = {"id": "seeds", "name": "seeds", "title": "Seeds of the forest", "resources": [file]}
+        return {"success": True, "result": {"count": 1, "results": [listed]}}
+
+
+def make_forest(data):
+    """What five people work with: the portal, a crawl into WARC files, visited twice, something forgotten."""
+    web = Forest()
+    run("add", data, f"ckan:{web.url(PORTAL, '/')}")
+    resolved = [word for host in ALL_HOSTS for word in ("--resolve", f"{host}:127.0.0.1")]
+    usual = ("--allow-private", "--delay", "0", "--workers", "1", "--max-wait", "3", *resolved)
+    for web.round in range(1, ROUNDS + 1):
+        run("crawl", data, "--recrawl", *usual)
+        if web.round == 1:
+            seed = web.url(FOREST, "/")
+            run("crawl", data, seed, "--depth", "1", "--sink", "warc", "--requisites", *usual)
+        if web.round == 2:
+            run("crawls", data, "reopen", "--outcome", "ok")
+            run("crawl", data, "--sink", "warc", *usual)
+        time.sleep(1.1 if web.round < ROUNDS else 0)
+    run("forget", data, web.url(FOREST, "/nests.ttl"), "--reason", "where rare birds nest")
+    run("forget", data, web.url(PORTAL, "/trees.json"), "--version", "1", "--reason", "names of owners")
+    return Made(data, web)
+
+
 def age(session):
     """As if the rounds had been weeks apart: pages about time have something to show."""
 
@@ -240,9 +311,9 @@ def age(session):
 
 
 class Service:
-    """`tamias serve --no-crawl` until it is stopped."""
+    """`tamias serve` until it is stopped."""
 
-    def __init__(self, data, *words):
+    def __init__(self, data, *words, **variables):
         with socket.socket() as trial:
             trial.bind(("127.0.0.1", 0))
             port = trial.getsockname()[1]
@@ -250,7 +321,7 @@ class Service:
         command = [sys.executable, "-m", "tamias", "serve", "--data", str(data), "--port", str(port), *words]
         self.process = subprocess.Popen(
             command,
-            env=environment(TAMIAS_SECRET=SECRET),
+            env=environment(TAMIAS_SECRET=SECRET, **variables),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -273,6 +344,22 @@ def address(made):
     service = Service(made.data, "--no-crawl")
     yield service.address
     service.stop()
+
+
+@pytest.fixture(scope="session")
+def forest(tmp_path_factory):
+    """The archive of five people, and the real service over it, which goes on crawling."""
+    folder = tmp_path_factory.mktemp("forest")
+    made = make_forest(folder / "data")
+    pairs = json.dumps([f"{host}:127.0.0.1" for host in ALL_HOSTS])
+    config = folder / "tamias.toml"
+    config.write_text(f"fetch.resolve = {pairs}\n")
+    words = ("--config", str(config), "--allow-private", "--delay", "0", "--workers", "1")
+    service = Service(made.data, *words, TAMIAS_SCHEDULE__RULE="fixed:86400")
+    made.address = service.address
+    yield made
+    service.stop()
+    made.web.close()
 
 
 @pytest.fixture(scope="session")
@@ -350,3 +437,15 @@ def page(tab):
     opened = tab()
     yield opened.page
     assert opened.faults == []
+
+
+@pytest.fixture(scope="session")
+def run_verb():
+    """`run_verb(VERB, DATA, *words)`, which must succeed."""
+    return run
+
+
+@pytest.fixture(scope="session")
+def air_of():
+    """`air_of(N)`: the bytes that version N of the measurements came as."""
+    return air
