@@ -173,7 +173,7 @@ class _Deflate:
             packed = self._unpacking.unconsumed_tail
 
 
-class _Bounded:
+class _PackedPieces:
     """bzip2 and xz, whose decompressors are alike."""
 
     def __init__(self, unpacking: bz2.BZ2Decompressor | lzma.LZMADecompressor) -> None:
@@ -253,7 +253,7 @@ def _unpacking(codec: str) -> Unpacking:
         case "gzip":
             return _Deflate(31)
         case "bzip2":
-            return _Bounded(bz2.BZ2Decompressor())
+            return _PackedPieces(bz2.BZ2Decompressor())
         case "xz":
-            return _Bounded(lzma.LZMADecompressor())
+            return _PackedPieces(lzma.LZMADecompressor())
     return _ZipMember()

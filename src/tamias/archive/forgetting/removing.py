@@ -103,7 +103,7 @@ def note_bodies(
             marks = mark_pieces(key, _content(bodies, sha), lambda: _contents(bodies, others))
             noted[sha] = noted[sha][0], marks
         # The statements of a record are in the document of its catalogue, which comes again without them.
-        quads = _Counted(() if tombstone.is_record else _joined(read_quads, covered.extents))
+        quads = _CountedQuads(() if tombstone.is_record else _joined(read_quads, covered.extents))
         left = _other_quads(session, covered, urls)
         marks = mark_pieces(key, quads, lambda: _joined(read_quads, left), lines=True)
         if quads.length:
@@ -173,7 +173,7 @@ def _contents(bodies: BlobReader, shas: Sequence[str]) -> Iterator[bytes]:
         yield from _content(bodies, sha)
 
 
-class _Counted:
+class _CountedQuads:
     """Pieces that are given once, with their digest and length."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
