@@ -76,17 +76,27 @@ def captures(place: CommonOptions, resources: int, hosts: int) -> int:
 @click.option("--versions", type=int, default=20, show_default=True, help="Versions of each.")
 @click.option("--rate", type=float, default=200.0, show_default=True, help="Captures that arrive a second.")
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="How long they arrive.")
+@click.option(
+    "--captures",
+    type=int,
+    default=0,
+    show_default=True,
+    help="First also: small files that a service captures twice, as in 'captures'.",
+)
 @common
-def catalogue(place: CommonOptions, resources: int, versions: int, rate: float, seconds: float) -> int:
+def catalogue(
+    place: CommonOptions, resources: int, versions: int, rate: float, seconds: float, captures: int
+) -> int:
     """Lag, size and restart of the SPARQL store while captures arrive and clients abandon cross products.
 
-    The size is compared with that of the bulk load of the same archive, statement by statement.
+    The size is compared with that of the bulk load of the same archive, statement by statement. Then the
+    sizes of the parts of the archive, and how long its pages take.
 
     Example: python -m benchmarks catalogue --resources 1000 --seconds 20
     """
     from benchmarks.archive.catalogue import run
 
-    return _print_report(place, run(resources, versions, rate, seconds, out=_out(place)))
+    return _print_report(place, run(resources, versions, rate, seconds, captures, out=_out(place)))
 
 
 @command.command()

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from random import Random
@@ -112,6 +112,29 @@ def run(resources: int = 20_000, hosts: int = 50, out: Out = print) -> dict[str,
     return {"rounds": msgspec.to_builtins(rounds), "ok": ok}
 
 
+def sizes_by_part(data: Path, session: Session) -> dict[str, int]:
+    """Bytes on disk of an archive; a file that has several names is counted once."""
+    row = session.fetch_one(b"SELECT pg_database_size(current_database())")
+    sizes = {"database": int(row[0]) if row else 0}
+    for part in ("blobs", "catalogue", "rdf"):
+        found = {}
+        for folder, _, names in os.walk(data / part):
+            for name in names:
+                with suppress(FileNotFoundError):
+                    stat = os.stat(os.path.join(folder, name))
+                    found[stat.st_ino] = stat.st_blocks * 512
+        sizes[part] = sum(found.values())
+    return sizes
+
+
+def tell_sizes(sizes: Mapping[str, int], versions: int, out: Out) -> None:
+    """In all, and for each version."""
+    parts = ", ".join(
+        f"{part} {size / 1e6:.1f} MB ({size / versions:,.0f} a version)" for part, size in sizes.items()
+    )
+    out(f"on disk, {versions:,} versions: {parts}")
+
+
 def _measured(
     web: SmallFiles, on_loop: Callable[[Any], Any], folder: Path, resources: int, out: Out
 ) -> list[CaptureCost]:
@@ -135,6 +158,7 @@ def _measured(
                 cost = _cost(version + 1, resources, seconds, before, _spent(pid))
                 _tell(cost, out)
                 rounds.append(cost)
+            tell_sizes(sizes_by_part(data, session), VERSIONS * resources, out)
     return rounds
 
 

@@ -13,7 +13,12 @@ from typing import Any
 
 import msgspec
 
+from benchmarks.archive.captures import run as run_captures
+from benchmarks.archive.captures import sizes_by_part, tell_sizes
+from benchmarks.measuring.ports import free_ports
 from benchmarks.serve.fill import Filled, fill
+from benchmarks.serve.pages import ask, paths_of_pages
+from benchmarks.serve.servers import service
 from tamias.archive.versions.resources import NewVersion, add_versions
 from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueFollower, bases_of
 from tamias.crawl.catalogue.errors import StoreError
@@ -28,6 +33,8 @@ _CROSS = "SELECT DISTINCT ?c ?f { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l } OR
 _ABANDONED_AFTER = 0.5
 _COMMIT_SECONDS = 0.1
 _PAUSE_SECONDS = 0.02
+_REQUESTS = 100
+"""For each page."""
 _COMPACTION_SECONDS = 300.0
 
 Out = Callable[[str], object]
@@ -41,15 +48,18 @@ class Quantiles(msgspec.Struct, frozen=True):
     p99: float
 
 
-def run(resources: int, versions: int, rate: float, seconds: float, out: Out = print) -> dict[str, Any]:
-    """The report of one archive, made for it."""
+def run(
+    resources: int, versions: int, rate: float, seconds: float, captures: int = 0, out: Out = print
+) -> dict[str, Any]:
+    """The report of one archive, made for it; before that of so many files that a service captures twice."""
+    captured = run_captures(captures, out=out) if captures else None
     with TemporaryDirectory(prefix="tamias-catalogue-") as folder:
         data = Path(folder) / "data"
         with closing(Database(data)) as database:
             bench = _Bench(data, database, Filled(resources, resources * versions), out)
             report = bench.measure(rate, seconds)
     report["targets"] = TARGETS
-    return report
+    return report if captured is None else {**report, "captured": captured}
 
 
 class _Bench:
@@ -82,7 +92,19 @@ class _Bench:
             self._tell("size_ratio", self._size() / (size * more / statements))
             os.kill(catalogue.kept.running().keeper_pid, signal.SIGKILL)  # type: ignore[union-attr]
         self._tell("restart_s", self._restart())
+        with closing(self._database.session()) as session:
+            self._report["sizes"] = sizes_by_part(self._data, session)
+        tell_sizes(self._report["sizes"], self._filled.versions, self._out)
+        self._measure_pages()
         return self._report
+
+    def _measure_pages(self) -> None:
+        """Of a service over this archive, one request after another."""
+        (port,) = free_ports(1)
+        with service(self._data, port) as server:
+            for name, path in paths_of_pages(self._filled).items():
+                ask(server, path)
+                self._tell(f"page: {name}", _quantiles([ask(server, path)[1] for _ in range(_REQUESTS)]))
 
     def _measure_lag(self, catalogue: Catalogue, rate: float, seconds: float) -> None:
         captures = _Captures(self._database, self._filled, rate)
