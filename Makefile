@@ -71,7 +71,7 @@ interop: setup
 	$(BIN)/pip install --quiet --no-build-isolation --no-deps hdt==2.3
 	$(BIN)/pip install --quiet wacz==0.6.0 bagit==1.9.0 datacite==1.4.1
 	$(PYTHON) -m venv .venv/crates
-	.venv/crates/bin/pip install --quiet rocrate==0.16.0
+	.venv/crates/bin/pip install --quiet rocrate==0.16.0 roc-validator==0.13.0
 	$(PYTHON) -m venv .venv/croissant
 	.venv/croissant/bin/pip install --quiet mlcroissant==1.1.1
 	$(PYTHON) -m venv .venv/pywb

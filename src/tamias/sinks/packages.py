@@ -178,6 +178,11 @@ class Crate:
         known = {word: value for word, value in told.items() if value is not None and value != []}
         self._entities.append({"@id": identifier, "@type": kind, **known})
 
+    def describe_software(self, version: str) -> None:
+        """Tamias in a version, as `#tamias`."""
+        url = f"pkg:pypi/tamias@{version}"
+        self.describe("#tamias", "SoftwareApplication", name="Tamias", version=version, url=url)
+
     def complete(
         self,
         *,

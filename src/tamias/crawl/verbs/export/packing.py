@@ -57,7 +57,7 @@ def export_bag(archive: ArchiveReader, urls: Sequence[str], gate: UsageGate, pac
 def export_crate(archive: ArchiveReader, urls: Sequence[str], gate: UsageGate, package: Package) -> int:
     """The same as one RO-Crate."""
     crate = Crate(package)
-    crate.describe("#tamias", "SoftwareApplication", name="Tamias", version=__version__)
+    crate.describe_software(__version__)
     count = 0
     titles = []
     for holding in holdings(archive, urls, gate):

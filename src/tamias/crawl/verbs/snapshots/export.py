@@ -105,9 +105,7 @@ class SnapshotExport:
     def write_crate(self, package: Package) -> None:
         """Everything as one RO-Crate."""
         crate, about = Crate(package), self._about
-        crate.describe(
-            "#tamias", "SoftwareApplication", name="Tamias", version=about.software.partition(" ")[2]
-        )
+        crate.describe_software(about.software.partition(" ")[2])
         sources: dict[str, str] = {}
         for path, pieces, told in self._files():
             if source := told.pop("source", None):
@@ -129,7 +127,7 @@ class SnapshotExport:
             or {"@id": "#publisher"},
             publisher={"@id": "#publisher"},
             version=about.name,
-            citation=citation(about),
+            creditText=citation(about),
         )
 
     @property
