@@ -272,6 +272,13 @@ class Session:
             return self.nodes.transact(bucket, work)
         return self._persist(partial(self._once, work))
 
+    def away_words(self) -> str | None:
+        """Which nodes of a cluster are away, if some are."""
+        if self.nodes is None or not self.nodes.away:
+            return None
+        named = ", ".join(":".join(node) for node in sorted(self.nodes.away))
+        return f"node {named} of the database is away; the others go on"
+
     def beside(self, connect: Callable[[], Connection], patience: float) -> "Session":
         """Another session with the same settings, by other connections."""
         return Session(connect, patience, prepares=self._prepares)

@@ -109,11 +109,14 @@ class DatabaseStore:
 
     @property
     def waits_for(self) -> str | None:
+        return self._store_words() or self.thread.session.away_words()
+
+    def _store_words(self) -> str | None:
         archiver = self.sinks.archiver
         return self.quads.store.waits_for or (archiver.waits_for if archiver is not None else None)
 
     async def lease(self, hosts: int, per_host: int, seconds: float) -> list[Lease]:
-        if self.waits_for is not None:
+        if self._store_words() is not None:
             return []
         return await self.thread.run(self._lease, hosts, per_host, seconds)
 
