@@ -187,11 +187,11 @@ def _minio(folder: Path, trial: Trial) -> Iterator[_Store]:
     words = [str(minio.build()), "server", str(folder / "objects"), "--address", f"127.0.0.1:{port}"]
     store = _Store(words, {**trial.machine.environment, **keys}, folder / "log")
     trial.machine.environment |= {
+        "TAMIAS_ARCHIVE__STORE": STORE,
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
         "AWS_ACCESS_KEY_ID": minio.USER,
         "AWS_SECRET_ACCESS_KEY": minio.PASSWORD,
     }
-    trial.store = ["--store", STORE]
 
     def is_up() -> bool:
         with socket.socket() as probe:

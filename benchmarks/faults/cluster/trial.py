@@ -75,7 +75,6 @@ class Trial:
         }
         self.machine = Machine(folder, **settings)
         self.tree = PageTree(size.pages)
-        self.store: list[str] = []
         self.crawl: subprocess.Popen[bytes] | None = None
         self.service: subprocess.Popen[bytes] | None = None
         self.link: Proxy | None = None
@@ -108,7 +107,7 @@ class Trial:
         self.cluster.drop_database(self.name)
 
     def _start(self, web: LoopbackSites, do: Callable[[Any], Any]) -> None:
-        words = ["--delay", str(DELAY), *self.store, *self.tree.first(web)]
+        words = ["--delay", str(DELAY), *self.tree.first(web)]
         if not self.far:
             self.crawl = self.machine.start("crawl", "--workers", "2", *words)
             return
@@ -128,7 +127,7 @@ class Trial:
         """`tamias frontier`, at a port."""
         told = len(_ADDRESS.findall(self.machine.said()))
         self._port = port
-        words = ("--host", "127.0.0.1", "--port", str(port), "--json", *self.store)
+        words = ("--host", "127.0.0.1", "--port", str(port), "--json")
         self.service = self.machine.start("frontier", *words)
         wait_until(lambda: len(_ADDRESS.findall(self.machine.said())) > told, PATIENCE, "the service was up")
 
