@@ -24,7 +24,7 @@ ORDER BY pack.pack FOR KEY SHARE
 -- New blobs. One that another writer brought first stays as it is, and is held until the end of the transaction.
 INSERT INTO blob ({columns}) SELECT new.* FROM unnest({parameters}) AS new ({columns})
 ORDER BY new.sha256
-ON CONFLICT (sha256) DO UPDATE SET kept_at = now()
+ON CONFLICT (sha256) DO UPDATE SET kept_at = excluded.kept_at
 
 -- name: rely
 -- These must stay: a collector that waits for the row will find it fresh.
