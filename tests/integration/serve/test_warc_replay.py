@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+import os
 import re
 import socket
+import subprocess
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from email.utils import format_datetime
 
@@ -49,10 +51,21 @@ def crawled(tamias, site_with_errors):
 
 @pytest.fixture
 def serving(crawled):
+    with served(crawled) as client:
+        yield client
+
+
+def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = crawled.start("serve", "--no-crawl", "--port", str(port))
+        return free.getsockname()[1]
+
+
+@contextmanager
+def served(tamias, *words):
+    """A client of the service over an archive."""
+    port = free_port()
+    process = tamias.start("serve", "--no-crawl", "--port", str(port), *words)
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
@@ -68,8 +81,12 @@ def serving(crawled):
 
 def recorded(tamias):
     """What another reader finds in the WARC files: URL, time, status, body."""
+    return read_by_another(sorted((tamias.data / "warc").glob("*.warc.gz*")))
+
+
+def read_by_another(paths):
     found, bodies = [], {}
-    for path in sorted((tamias.data / "warc").glob("*.warc.gz*")):
+    for path in paths:
         if path.name.endswith(".cdxj"):
             continue
         with path.open("rb") as file:
@@ -203,3 +220,72 @@ def test_check_compares_the_index_with_the_files(crawled, site_with_errors):
         assert [
             (kind, name, "it is not there, and the index has" in said) for kind, name, said in told()
         ] == [("warc", f"warc/{file}", True)]
+
+
+@pytest.fixture(params=["a small store", "MinIO"])
+def stored(request, machine, tmp_path):
+    """`stored(name)`: a machine whose archive is on the database and in the S3 store of all."""
+    if request.param == "a small store":
+        yield machine
+        return
+    if not os.environ.get("TAMIAS_INTEROP"):
+        pytest.skip("MinIO is run by `make interop`")
+    from servers import minio
+    from servers.packages import NotRun
+
+    try:
+        program = minio.build()
+    except NotRun as reason:
+        pytest.skip(f"MinIO: {reason}")
+    (tmp_path / "objects" / "bucket").mkdir(parents=True)
+    address = f"127.0.0.1:{free_port()}"
+    keys = {"MINIO_ROOT_USER": minio.USER, "MINIO_ROOT_PASSWORD": minio.PASSWORD, "HOME": str(tmp_path)}
+    command = [program, "server", tmp_path / "objects", "--address", address]
+    process = subprocess.Popen(command, env=os.environ | keys, stdout=subprocess.DEVNULL)
+    ours = {"AWS_ACCESS_KEY_ID": minio.USER, "AWS_SECRET_ACCESS_KEY": minio.PASSWORD}
+    ours["AWS_ENDPOINT_URL"] = f"http://{address}"
+
+    def make(name):
+        made = machine(name)
+        made.env |= ours
+        return made
+
+    try:
+        wait_for(f"http://{address}/minio/health/live")
+        yield make
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def wait_for(url):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            if httpx.get(url).status_code == 200:
+                return
+        except httpx.HTTPError:
+            pass
+        time.sleep(0.1)
+    raise AssertionError(url)
+
+
+def test_a_machine_without_the_files_replays_them_from_the_store(stored, site_with_errors, tmp_path):
+    site, words = site_with_errors, ("--store", "s3://bucket/archive")
+    run = stored("one").crawl("--sink", "warc", "--depth", "1", *words, site.url("/"), site.url("/large"))
+    assert run.returncode == 0, run.stderr
+    copy = tmp_path / "all.warc.gz"
+    done = stored("two").run("export", "--format", "warc", "-o", str(copy))
+    assert done.returncode == 0, done.stderr
+    expected = read_by_another([copy])
+    assert {url for url, *_ in expected} >= {site.url(path) for path in ("/", "/a.ttl", "/gone", "/large")}
+    third = stored("three")
+    with served(third, *words) as client:
+        for url, stamp, status, body in expected:
+            got = client.get(f"/memento/{stamp}/{url}")
+            while got.status_code == 302 and got.headers["location"].startswith(str(client.base_url)):
+                got = client.get(got.headers["location"])
+            assert (got.status_code, got.content) == (int(status), body), url
+    assert not list((third.data / "warc").glob("*.warc.gz*"))
+    checked = third.run("check")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
