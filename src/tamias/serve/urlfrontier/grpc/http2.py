@@ -22,6 +22,7 @@ from tamias.crawl.remote.grpc.status import CallError, Code, refusal
 from tamias.model.errors import TamiasError
 from tamias.serve.urlfrontier.grpc.calls import Call
 from tamias.serve.urlfrontier.grpc.connections import Connections
+from tamias.serve.urlfrontier.grpc.joined_frames import FrameJoiner
 
 _log = logging.getLogger(__name__)
 
@@ -60,6 +61,7 @@ class Http2Connection(GrpcConnection):
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._begun: set[int] = set()
         self._unparsed = bytearray()
+        self._frames = FrameJoiner()
         self._is_parsing = False
         self._futile = 0.0
         self._futile_at = time.monotonic()
@@ -121,7 +123,7 @@ class Http2Connection(GrpcConnection):
             self._transport.resume_reading()
 
     def _receive_slice(self, data: bytes) -> None:
-        fault = self._receive(data)
+        fault = self._receive(self._frames.join(data))
         if fault is not None:
             _log.info("a client broke the protocol: %s", fault)
             self.close()
