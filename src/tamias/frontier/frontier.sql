@@ -61,6 +61,12 @@ SELECT put_few(%(bucket)b::int2, %(now)b::int8, %(delay_ms)b::int4, %(durable)b:
                %(class)b::int2[], %(score)b::float8[], %(depth)b::int2[], %(cut)b::int2[], %(url)b::text[],
                %(spelling)b::text[], %(metadata)b::text[], %(tags)b::text[])
 
+-- name: put_one
+-- The same for one URL of a queue that is there: whether it is new.
+SELECT put_one(%(bucket)b::int2, %(now)b::int8, %(durable)b::bool, %(qid)b::int8, %(crawl)b::int4, %(lane)b::int4,
+               %(uid)b::int8, %(due)b::int8, %(class)b::int2, %(score)b::float8, %(depth)b::int2, %(cut)b::int2,
+               %(url)b::text, %(spelling)b::text, %(metadata)b::text, %(tags)b::text)
+
 -- name: lock_hosts
 -- Locks hosts, leased or not, before their queues are changed. A statement of its own: the next one then sees
 -- what was committed while it waited, so that no wake-up is lost.

@@ -29,7 +29,7 @@ from tamias.model.lease import Done, Return
 
 WAITING = (
     "SELECT count(*) FROM pg_stat_activity"
-    " WHERE wait_event_type = 'Lock' AND query ~ 'FOR NO KEY UPDATE|put_few'"
+    " WHERE wait_event_type = 'Lock' AND query ~ 'FOR NO KEY UPDATE|put_(few|one)'"
 )
 SAYS = b'<http://a.example/> <http://a.example/says> "it" <http://a.example/> .\n'
 

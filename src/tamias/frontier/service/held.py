@@ -73,6 +73,7 @@ class Holds:
             going_on=[],
             had=[],
             lanes=self._lanes(),
+            keys={},
         )
 
     def _lanes(self) -> list[int] | None:
@@ -94,7 +95,7 @@ class Holds:
             else:
                 handing.buckets.pop(0)
             if found:
-                return [Given(*row[1:]) for row in found]
+                return [Given(handing.keys[row[0]], *row[1:]) for row in found]
         return []
 
     def _part(self, handing: "Handing", cursor: Cursor) -> tuple[list[int], list[rows.Row], int]:
@@ -110,6 +111,7 @@ class Holds:
         }
         asked = {**where, "asked_at": handing.asked_at}
         chosen = {} if handing.going_on else self._choose(cursor, asked, handing)
+        handing.keys = chosen or handing.keys
         qids = handing.going_on or sorted(chosen)
         if not qids:
             return [], [], 0
@@ -127,7 +129,7 @@ class Holds:
         done_by(cursor, "pace_hosts", {**asked, "qid": qids, "served": [qid in served for qid in qids]})
         if paced := [host for qid, host in shared.free.items() if qid in served]:
             done_by(cursor, "pace_shared", {**where, "shared": paced})
-        elif found and handing.wish.unsynced.issuperset(row[2] for row in found):
+        elif found and handing.wish.unsynced.issuperset(row[1] for row in found):
             done_by(cursor, "do_not_sync", {})
         return qids, found, per_host
 
@@ -159,6 +161,8 @@ class Handing(msgspec.Struct):
     """Hosts of which more is wished for than one transaction gives."""
     had: list[int]
     lanes: list[int] | None
+    keys: dict[int, str]
+    """Of the hosts that were chosen last, as clients know them."""
 
     def may_go_on(self) -> bool:
         """Whether there may be more for this client."""

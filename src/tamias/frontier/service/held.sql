@@ -4,6 +4,34 @@
 -- number 2, where none was), in a lane that the service has an interest in, and the client holds fewer than it
 -- may of its URLs.
 
+-- name: tell_known
+-- Writes what clients tell of URLs that are known by the very text and keep their tags: when they are due, and
+-- their metadata. Ends their holds, and keeps the queues' count of open URLs right as `count_settled` does. Returns
+-- the positions of those that are known so.
+WITH news AS MATERIALIZED (
+    SELECT news.*, url.lane, url.due AS due_before
+    FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(url)b::text[], %(due)b::int8[],
+                %(metadata)b::text[])
+         WITH ORDINALITY AS news (qid, crawl, uid, url, due, metadata, place)
+    JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = news.qid AND url.crawl = news.crawl
+            AND url.uid = news.uid AND url.url = news.url
+), counted AS (
+    UPDATE queue
+    SET open = queue.open + change.open
+    FROM (SELECT news.qid, news.crawl, news.lane,
+                 count(*) FILTER (WHERE news.due < 9223372036854775807)
+                 - count(*) FILTER (WHERE news.due_before < 9223372036854775807) AS open
+          FROM news GROUP BY news.qid, news.crawl, news.lane) AS change
+    WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = change.qid AND queue.crawl = change.crawl
+      AND queue.lane = change.lane AND change.open <> 0
+), written AS (
+    UPDATE url
+    SET due = news.due, held_until = NULL, metadata = news.metadata::jsonb
+    FROM news
+    WHERE url.bucket = %(bucket)b::int2 AND url.qid = news.qid AND url.crawl = news.crawl AND url.uid = news.uid
+)
+SELECT news.place FROM news
+
 -- name: update_known
 -- Writes what clients tell of URLs that are known: when they are due, and their metadata. Ends their holds.
 UPDATE url
@@ -38,12 +66,14 @@ FROM (SELECT host.qid, queue.crawl, queue.lane, ahead.due, ahead.class
       WHERE queue.next_due <> coalesce(head.due, 9223372036854775807)) AS first
 WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = first.qid AND queue.crawl = first.crawl
   AND queue.lane = first.lane
+RETURNING queue.qid
 
 -- name: judge_limits
 -- Queues with a limit are active until so many of their URLs are done.
 UPDATE queue SET active = NOT queue.paused AND queue.known - queue.open < queue.most_done
 WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = ANY(%(qid)b::int8[]) AND queue.most_done IS NOT NULL
   AND queue.active <> (NOT queue.paused AND queue.known - queue.open < queue.most_done)
+RETURNING queue.qid
 
 -- name: choose_hosts
 -- Locks ready hosts with a queue that may be served, class by class. It walks over hosts that are ready but have
@@ -150,9 +180,7 @@ WITH held AS (
     RETURNING url.qid, url.crawl, coalesce(url.spelling, url.url) AS url, url.metadata::text AS metadata,
               url.tags, wanted.due
 )
-SELECT held.qid, host.hkey, held.crawl, held.url, held.metadata, held.tags
-FROM held JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = held.qid
-ORDER BY held.qid, held.due
+SELECT held.qid, held.crawl, held.url, held.metadata, held.tags FROM held ORDER BY held.qid, held.due
 
 -- name: pace_hosts
 -- Hosts of which URLs were given out wait for their delay; the others are ready when their queues are.
