@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import hmac
 import logging
 import resource
@@ -42,6 +43,8 @@ _ANNOUNCE_SECONDS = 20.0
 _STOP_SECONDS = 3.0
 _SWEEP_SECONDS = 2.0
 _HANDSHAKE_SECONDS = 10.0
+_COLLECTED_AFTER = 20_000
+"""Objects; with Python's own 700 the collector takes a fifth of what a put takes in Python."""
 
 _NAMES = ("key", "crawlID", "value", "package")
 """Fields of calls that name what they concern: a queue, a crawl, a logger."""
@@ -253,6 +256,8 @@ def serve(database: Database, options: Options, ready: Callable[[str], None]) ->
     import uvloop
 
     _allow_open_files(options.connections)
+    gc.freeze()
+    gc.set_threshold(_COLLECTED_AFTER)
     uvloop.run(_until_signal(database, options, ready))
 
 
