@@ -318,12 +318,20 @@ def crawl(  # noqa: PLR0917 (click passes them by name)
     type=click.Path(path_type=Path, exists=True),
     help="Real histories, as for 'archive'. [made]",
 )
+@click.option(
+    "--urls", type=int, default=100_000, show_default=True, help="URLs put into the frontier over gRPC."
+)
+@click.option(
+    "--reference",
+    type=click.Path(path_type=Path, exists=True),
+    help="The jar of the Java reference's service. [its rows are empty]",
+)
 @click.option("--install-peers", is_flag=True, help="First install them into a cache folder of their own.")
 @click.option("-o", "--output", "page", type=click.Path(path_type=Path), help="Write the page to this file.")
 @common
-def report(
+def report(  # noqa: PLR0917 (click passes them by name)
     place: CommonOptions, runs: int, pages: tuple[int, ...], nodes: int, histories: Path | None,
-    install_peers: bool, page: Path | None,
+    urls: int, reference: Path | None, install_peers: bool, page: Path | None,
 ) -> int:  # fmt: skip
     """Every peer in one run, as ratios with their spread, on one page: docs/benchmarks/report.md.
 
@@ -335,6 +343,8 @@ def report(
         runs=runs,
         nodes=nodes,
         histories=histories,
+        urls=urls,
+        jar=reference,
         install=install_peers,
         **({"pages": pages} if pages else {}),
     )

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -12,11 +13,14 @@ from typing import Any
 
 import msgspec
 
+from benchmarks.frontier.grpc.experiment import PHASES, SERIAL, Run
+
 Out = Callable[[str], object]
 
 PEERS = {
     "pages": ("scrapy", "wget -r", "wget2", "httrack", "heritrix"),
     "documents": ("scrapy", "rdf-dereference", "comunica"),
+    "frontier": tuple(f"URLFrontier (Java): {each}" for each in (*PHASES, "memory")),
     "versions": ("git gc", "borg", "restic", "zstd -3, file by file", "zstd -19 --long over all"),
 }
 """Who is compared in each part; one that did not run has a row all the same."""
@@ -30,9 +34,11 @@ REASONS = {
     "scrapy": "our spider for it stores nothing; start-up weighs more in a small crawl",
     "heritrix": "a Java crawler that writes WARC; its start-up is not ours",
     "git gc": "one pack for one history, which cannot be appended to without packing it again",
+    "frontier": "it never waits for the disk, and keeps holds in memory; ours are rows of a database",
     "zstd -19 --long over all": "one frame: no version can be read without all before it",
 }
-"""Why a peer can be ahead; printed for those that are."""
+"""Why a peer, or all of a part, can be ahead; printed for those that are."""
+FRONTIER_QUEUES = 4_000
 
 
 class PeerRatios(msgspec.Struct, kw_only=True):
@@ -59,6 +65,10 @@ class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int = 40
     histories: Path | None = None
     """A tar file or folder of real histories; without one they are made."""
+    urls: int = 100_000
+    """That the frontier service is compared with; 0 leaves it out."""
+    jar: Path | None = None
+    """The service of the Java reference; without it its rows are empty."""
     install: bool = False
 
 
@@ -73,6 +83,8 @@ def run(options: ReportOptions, page: Path | None, command: str, out: Out = prin
         repeat(rows, options.runs, partial(_pages, pages, out))
     if options.nodes:
         repeat(rows, options.runs, partial(_documents, options.nodes, out))
+    if options.urls:
+        repeat(rows, options.runs, partial(_frontier, options.urls, options.jar, out))
     repeat(rows, 1, partial(_versions, options.histories, out))  # sizes do not vary
     found = list(rows.values())
     text = "\n".join(page_lines(found, options, command)) + "\n"
@@ -141,6 +153,34 @@ def compared(
     return rows
 
 
+def _frontier(urls: int, jar: Path | None, out: Out) -> list[PeerRatios]:
+    from benchmarks.frontier import grpc as service
+
+    measure = f"{urls:,} URLs over gRPC in {FRONTIER_QUEUES:,} queues, URLs per second; memory at the end"
+    rows = [PeerRatios(part="frontier", measure=measure, peer=peer) for peer in PEERS["frontier"]]
+    if jar is None or shutil.which("java") is None:
+        absent = "no jar was named (--reference)" if jar is None else "there is no java"
+        return [msgspec.structs.replace(row, absent=absent) for row in rows]
+    measured = service.measure(urls, FRONTIER_QUEUES, None, jar, (), out)
+    for row, (ratio, terms) in zip(rows, frontier_ratios(measured), strict=True):
+        row.version, row.terms, row.ratios = jar.stem, terms, [ratio]
+    return rows
+
+
+def frontier_ratios(run: Run) -> Iterator[tuple[float, str]]:
+    """Of each phase, then of memory: the ratio in one run, and what to know about it."""
+    ours, theirs = run.phases.values()
+    for own, other in zip(ours, theirs, strict=True):
+        cpu = f"CPU of a URL {own.cpu:.0f} and {other.cpu:.0f} µs"
+        sync = own.per_second / run.syncs
+        yield (
+            own.per_second / other.per_second,
+            f"{cpu}; {sync:.2f} of the syncs of the disk" if own.name == SERIAL else cpu,
+        )
+    own_memory, other_memory = run.memory.values()
+    yield other_memory / own_memory, f"{own_memory >> 20} and {other_memory >> 20} MiB"
+
+
 def _versions(histories: Path | None, out: Out) -> list[PeerRatios]:
     from benchmarks.archive.histories import run_histories
 
@@ -186,7 +226,7 @@ def page_lines(rows: Sequence[PeerRatios], options: ReportOptions, command: str)
     yield ""
     behind = [row for row in rows if row.ratios and row.middle < 1]
     for row in behind:
-        reason = REASONS.get(row.peer, "")
+        reason = REASONS.get(row.peer) or REASONS.get(row.part, "")
         yield f"- **{row.peer}** ({row.measure}, {row.middle:.2f}): {reason}."
     if not behind:
         yield "Nowhere in this run."

@@ -3,6 +3,6 @@
 `lean` is the client, `phases` are what is timed, `servers` starts what is measured, `experiment` compares.
 """
 
-from benchmarks.frontier.grpc.experiment import QUEUES, URLS, run
+from benchmarks.frontier.grpc.experiment import QUEUES, URLS, measure, run
 
-__all__ = ["QUEUES", "URLS", "run"]
+__all__ = ["QUEUES", "URLS", "measure", "run"]

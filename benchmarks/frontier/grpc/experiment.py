@@ -38,6 +38,7 @@ _STEPS: list[Step] = [
     (DRAIN, lambda phases: phases.drain(DRAIN)),
     ("completion", lambda phases: phases.complete("completion")),
 ]
+PHASES = tuple(name for name, _ in _STEPS)
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -71,20 +72,21 @@ def run(
     `jar` is the service of the Java reference, `options` are those of our service.
     """
     out(f"{urls} URLs of 73 bytes, a lean client on this machine; us: processor time for each URL")
-    runs = [_run(urls, number, target, jar, options, out) for number in (queues[:1] if target else queues)]
+    runs = [measure(urls, number, target, jar, options, out) for number in (queues[:1] if target else queues)]
     durable = "--no-sync" not in options
     targets = [] if target else [each for one in runs for each in _targets(one, durable)]
     return {"runs": runs, **report_targets(targets, out)}
 
 
-def _run(
+def measure(
     urls: int,
     queues: int,
     target: str | None,
     jar: Path | None,
     options: tuple[str, ...],
-    out: Callable[[str], None],
+    out: Callable[[str], object],
 ) -> Run:
+    """All phases at one number of queues."""
     out(f"{queues} queues")
     with ExitStack() as stack:
         servers = {"tamias": stack.enter_context(ours(*options)) if target is None else Server(target)}
