@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tamias.crawl.plan.seed_outcomes import SeedOutcome
     from tamias.crawl.worker.supervisor import CrawlSnapshot, Supervisor
     from tamias.database.connect import Database
+    from tamias.database.embedded.embedded import EarlyStart
 
 SCOPES = click.Choice(["any", "host", "domain", "prefix"])
 FLAGS = {
@@ -132,8 +133,6 @@ def command(  # noqa: PLR0917 (click passes them by name)
 
     Example: tamias crawl https://example.org/data.ttl --depth 2 --contact https://example.org/about
     """
-    from tamias.crawl.commit.deliver import checked
-
     flags = _flags(words)
     settings = place.settings(**flags).settings
     seeds, seed_files, imports = told_apart(seeds, seed_files)
@@ -151,7 +150,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
     stage = Stage(place)
     try:
         return _crawl(
-            place, flags, named, checked(sinks), strict, recrawl, name, imports=imports, stage=stage
+            place, flags, named, _checked(sinks), strict, recrawl, name, imports=imports, stage=stage
         )
     except KeyboardInterrupt:
         click.echo(f"interrupted; {stage.advice}", err=True)
@@ -160,13 +159,37 @@ def command(  # noqa: PLR0917 (click passes them by name)
         stage.close()
 
 
+def _checked(sinks: tuple[str, ...]) -> tuple[str, ...]:
+    if not sinks:
+        return ()
+    from tamias.crawl.commit.deliver import checked
+
+    return checked(sinks)
+
+
 class Stage:
     """How far a run has come: what is to be said of it when it is interrupted, and what it leaves behind."""
 
     def __init__(self, place: CommonOptions) -> None:
         self._place = place
         self._pending: Path | None = None
+        self._early: EarlyStart | None = None
         self.advice = "nothing was stored yet; run the same command again"
+
+    def start_database(self) -> None:
+        """Begins with what takes longest; that it takes a while is said at once."""
+        from tamias.database.embedded.embedded import EarlyStart
+
+        if self._place.db is not None:
+            return
+        if self._place.verbosity >= 0 and not (self._place.data / "pg" / "running.json").exists():
+            click.echo("starting the database…", err=True)
+        self._early = EarlyStart(self._place.data)
+
+    def release_database(self) -> None:
+        """Others use it by now, or nobody will."""
+        if self._early is not None:
+            self._early.close()
 
     def keep(self, pending: "PendingSeeds") -> None:
         """From now on the seeds are not lost, whatever happens."""
@@ -200,6 +223,7 @@ class Stage:
         from tamias.database.embedded.embedded import wait_until_unused
 
         fork_server(DATABASE_WORKER).close()
+        self.release_database()
         if self._place.db is None:
             wait_until_unused(self._place.data)
 
@@ -227,12 +251,13 @@ def _crawl(
     from tamias.crawl.plan.pending_seeds import PendingSeeds
     from tamias.crawl.worker.fork_server import DATABASE_WORKER, fork_server
 
-    # Starting the database takes as long as the imports of a worker, which go on meanwhile.
-    fork_server(DATABASE_WORKER).start()
-    from tamias.crawl.worker.supervisor import Ended, Supervisor, Until
-
     if not recrawl and not imports:
         stage.keep(PendingSeeds(seeds, flags, name))
+    # Starting the database takes as long as the imports of a worker and our own, which go on meanwhile.
+    fork_server(DATABASE_WORKER).start()
+    stage.start_database()
+    from tamias.crawl.worker.supervisor import Ended, Supervisor, Until
+
     with closing(_open(place, flags, stage)) as database:
         _take_pending(place, database, stage)
         crawl = _number(database, name)
@@ -274,16 +299,17 @@ def _crawl(
 
 
 def _open(place: CommonOptions, flags: dict[str, object], stage: Stage) -> "Database":
-    """The database; that it takes a while is said at once. Seeds of a run that it refuses are forgotten."""
+    """The database. Seeds of a run that it refuses are forgotten."""
     from tamias.database.connect import Database
 
-    if place.db is None and place.verbosity >= 0 and not (place.data / "pg" / "running.json").exists():
-        click.echo("starting the database…", err=True)
     try:
         return Database(place.data, place.db, buckets=place.settings(**flags).settings.frontier.buckets)
     except TamiasError:
+        stage.release_database()
         stage.drop()
         raise
+    finally:
+        stage.release_database()
 
 
 def _take_pending(place: CommonOptions, database: "Database", stage: Stage) -> None:

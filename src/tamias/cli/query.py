@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from tamias.cli.console.options import CommonOptions, archive_at, common, printable, say
+from tamias.cli.console.options import CommonOptions, archive_at, common, printable, say, start_database_early
 from tamias.cli.console.output import to_stdout
 from tamias.model.errors import UsageError
 
@@ -45,7 +45,9 @@ def command(place: CommonOptions, sparql: str, form: str | None, at: str | None)
     Example: tamias query 'SELECT ?url ?title { ?url dct:hasVersion ?version ; dct:title ?title }'
     """
     form = form or ("json" if place.json else "table")
-    with closing(_ask(place, _query(sparql), _ACCEPT[form], at).content) as content:
+    query = _query(sparql)
+    start_database_early(place)
+    with closing(_ask(place, query, _ACCEPT[form], at).content) as content:
         if form == "table":
             _table(content)
         else:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamias.cli.console.options import CommonOptions, common, say_json, store_option
+from tamias.cli.console.options import CommonOptions, common, say_json, start_database_early, store_option
 
 if TYPE_CHECKING:
     from tamias.crawl.plan.policy import CrawlPolicy
@@ -56,6 +56,7 @@ def command(
 
     Example: tamias serve --port 8080 --contact https://example.org/about
     """
+    start_database_early(place)
     from tamias.serve.http.secret import find_secret
     from tamias.serve.run import ServicePlan, check_place, run
 

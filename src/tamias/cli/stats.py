@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.console.options import CommonOptions, archive_at, common, say, say_json
+from tamias.cli.console.options import CommonOptions, archive_at, common, say, say_json, start_database_early
 from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def command(place: CommonOptions, joins: bool, alike: bool, url: str | None, por
         raise UsageError("--url selects tables: use it with --joins or --alike")
     if joins + alike + (portal is not None) > 1:
         raise UsageError("--joins, --alike and --mapping are different tables: name one of them")
+    start_database_early(place)
     if portal is not None:
         _tell_mapping(place, portal)
     elif joins:

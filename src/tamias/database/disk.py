@@ -34,7 +34,7 @@ def private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def write_all(file: int, content: bytes) -> None:
+def write_all(file: int, content: bytes | memoryview) -> None:
     """Writes all bytes, in as many steps as it takes."""
     rest = memoryview(content)
     while rest:

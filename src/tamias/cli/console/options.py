@@ -103,6 +103,14 @@ def _usual_config() -> Path | None:
     return usual if usual.exists() else None
 
 
+def start_database_early(place: CommonOptions) -> None:
+    """Starts the server of existing data while the verb imports what will ask it; held until the end."""
+    from tamias.database.embedded.embedded import EarlyStart
+
+    if place.db is None:
+        click.get_current_context().call_on_close(EarlyStart(place.data, create=False).close)
+
+
 def archive_at(place: CommonOptions) -> "ArchiveReader":
     """The archive, for reading."""
     from tamias.archive.reader.library import ArchiveReader

@@ -89,13 +89,14 @@ class ForkServer:
         """Lets it import while this process does something else. Nothing happens if it runs already."""
         if self._socket is not None:
             return
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._socket.setblocking(False)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
         with theirs:
             # A session of its own: a terminal's Ctrl-C must not reach it.
             self._process = subprocess.Popen(
                 [sys.executable, "-m", self._module], stdin=theirs.fileno(), start_new_session=True
             )
+        self._socket = ours  # last: who is interrupted before has no server, and it ends by itself
 
     async def fork(self) -> WorkerProcess:
         """A new worker. ChildProcessError if the server died, or cannot make one."""

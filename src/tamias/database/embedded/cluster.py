@@ -16,7 +16,7 @@ from tamias.database.embedded.binaries import Binaries
 from tamias.database.embedded.login import SUPERUSER, ready_login, run_as_superuser
 from tamias.database.embedded.programs import run_program
 from tamias.database.embedded.server import SERVER_SECONDS, server_lock
-from tamias.database.embedded.template import make_cluster, run_initdb
+from tamias.database.embedded.template import make_cluster, run_initdb, sync_file_system
 from tamias.database.locks import alone
 from tamias.model.errors import DatabaseError, SchemaTooNew
 
@@ -38,10 +38,13 @@ def ready_cluster(folder: Path, account: ServerAccount) -> tuple[Path, Binaries]
         with _growing(cluster, account) as growing:
             if found is None:
                 make_cluster(growing, new, account)
+                # Until it has its name, nobody misses what a power cut takes from it.
+                ready_login(growing, new, account, sync=False)
+                sync_file_system(growing)
             else:
                 run_initdb(growing, new, account)
                 _upgrade(found, growing, new, account)
-            ready_login(growing, new, account)
+                ready_login(growing, new, account)
     else:
         ready_login(cluster, new, account)
     _remove_all_but(cluster)

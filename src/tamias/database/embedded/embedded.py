@@ -3,19 +3,17 @@
 import fcntl
 import os
 import secrets
+import threading
 import time
 from pathlib import Path
 from typing import IO, Any
-
-import psycopg
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tamias.database.child_server import NEWCOMER_SECONDS, ServerUse
 from tamias.database.disk import make_data_folder, refusals
 from tamias.database.embedded.cluster import clusters
 from tamias.database.embedded.login import DATABASE, OWNER, SUPERUSER, password_file
 from tamias.database.locks import is_free, is_shared, opened
-from tamias.model.errors import DatabaseError, DatabaseUnavailable, DataInUse, DataMissing
+from tamias.model.errors import DatabaseError, DatabaseUnavailable, DataInUse, DataMissing, TamiasError
 
 _STOP_POLL_SECONDS = 0.05
 _SOCKET_PATH_LIMIT = 107
@@ -45,6 +43,8 @@ class Embedded(ServerUse):
 
     def address(self) -> str:
         """Where to connect to. Starts a keeper if there is none; cheap when there is one."""
+        from psycopg.conninfo import make_conninfo  # takes long to load, and the server can start meanwhile
+
         self.start(str(self._data))
         password = password_file(self.folder)
         if not password.exists():
@@ -62,6 +62,8 @@ class Embedded(ServerUse):
 
     def lets_in_without_password(self) -> list[str]:
         """The users whom the server asks for no password; there should be none."""
+        from psycopg.conninfo import conninfo_to_dict
+
         place = {**conninfo_to_dict(self.address()), "password": "wrong"}
         return [user for user in (OWNER, SUPERUSER) if _lets_in({**place, "user": user})]
 
@@ -103,6 +105,31 @@ class Embedded(ServerUse):
         return f"/proc/self/fd/{self._directory}/socket"
 
 
+class EarlyStart:
+    """Starts the server in a thread, while this process imports what will use it.
+
+    Errors are met again by whoever connects first, and told there.
+    """
+
+    def __init__(self, data: Path, *, create: bool = True) -> None:
+        self._use: Embedded | None = None
+        self._thread = threading.Thread(target=self._start, args=(data, create), daemon=True)
+        self._thread.start()
+
+    def _start(self, data: Path, create: bool) -> None:
+        try:
+            self._use = Embedded(data, create=create)
+            self._use.start(str(data.absolute()))
+        except (TamiasError, OSError):
+            pass
+
+    def close(self) -> None:
+        """When it is started; others use it from then on, or it ends. May be called twice."""
+        self._thread.join()
+        if self._use is not None:
+            self._use.close()
+
+
 def wait_until_unused(data: Path) -> None:
     """Returns when the server of a data directory has ended, or at once if others use it."""
     folder = data.absolute() / "pg"
@@ -114,6 +141,8 @@ def wait_until_unused(data: Path) -> None:
 
 
 def _lets_in(place: dict[str, Any]) -> bool:
+    import psycopg
+
     try:
         psycopg.connect(**place, connect_timeout=10).close()
     except psycopg.OperationalError:

@@ -34,8 +34,11 @@ def password_file(folder: Path) -> Path:
     return folder / "password"
 
 
-def ready_login(cluster: Path, programs: Binaries, account: ServerAccount) -> None:
-    """Sets up the login in new and upgraded clusters, and in those where it is not as it should be."""
+def ready_login(cluster: Path, programs: Binaries, account: ServerAccount, *, sync: bool = True) -> None:
+    """Sets up the login in new and upgraded clusters, and in those where it is not as it should be.
+
+    Without `sync`, the caller brings the cluster to disk.
+    """
     password = _read_password(cluster.parent)
     hosts = cluster / "pg_hba.conf"
     if password is not None and _read(hosts) == _allowed(password):
@@ -43,7 +46,7 @@ def ready_login(cluster: Path, programs: Binaries, account: ServerAccount) -> No
     if password is None:
         password = secrets.token_hex(_PASSWORD_BYTES)
         _write(password_file(cluster.parent), f"*:*:*:{OWNER}:{password}\n")
-    run_as_superuser(cluster, programs, account, *_STEPS, password=password)
+    run_as_superuser(cluster, programs, account, *_STEPS, password=password, sync=sync)
     _write(hosts, _allowed(password))
 
 
@@ -55,12 +58,13 @@ def make_owner(cluster: Path, programs: Binaries, account: ServerAccount) -> Non
 
 
 def run_as_superuser(
-    cluster: Path, programs: Binaries, account: ServerAccount, *steps: str, password: str
+    cluster: Path, programs: Binaries, account: ServerAccount, *steps: str, password: str, sync: bool = True
 ) -> None:
     """Runs statements of `login.sql`, all or none."""
     verifier = _scram_verifier(password).encode()
     script = [b"BEGIN", *(_SQL[step].text.replace(b":verifier", verifier) for step in steps), b"COMMIT"]
-    run_single_session(cluster, programs, account, b"".join(each + b";\n\n" for each in script))
+    settings = {} if sync else {"fsync": "off"}
+    run_single_session(cluster, programs, account, b"".join(each + b";\n\n" for each in script), settings)
 
 
 def run_single_session(

@@ -14,6 +14,7 @@ from tamias.model.errors import DatabaseError, DataInUse
 
 SERVER_SECONDS = 120
 _STOP_SECONDS = 20
+_START_POLL_SECONDS = 0.005
 _MEGABYTE = 1 << 20
 _TOLD_LIMIT = 64 * 1024
 # Seen from the cluster, which is the server's working directory: short, however long the path to it.
@@ -51,7 +52,7 @@ class Server(ChildServer):
                 return self._ended_early(told_before)
             if self._says_ready():
                 return True
-            time.sleep(0.02)
+            time.sleep(_START_POLL_SECONDS)
         self.stop()
         raise DatabaseError(f"the database did not start within {SERVER_SECONDS} s; see {self.log}")
 
