@@ -15,6 +15,8 @@ from tamias.model.finding import Datasets, Harvest, Quads
 from tamias.model.resource import Source, resource_id
 from tamias.model.url import url_key
 from tamias.permit.delay import retry_after_ms
+from tamias.serve.feeds.sentences import MOST_COMPARED
+from tamias.serve.pages.datasets.version import COMPARED_AT_ONCE
 
 from .conftest import DAY, START
 
@@ -91,6 +93,19 @@ def test_an_entry_says_what_changed(client, filled, old, new, media_type, senten
     assert f": {sentence}, {len(new)} bytes" in newest["content_text"]
     assert f": first seen, {len(old)} bytes" in first["content_text"]
     assert f": {sentence}, {len(new)} bytes" in atom
+
+
+def test_large_versions_do_not_keep_others_from_being_explained(client, filled):
+    """More of them than are compared for one page of a feed."""
+    large = b"x\n" * COMPARED_AT_ONCE
+    for number in range(MOST_COMPARED + 1):
+        filled.put(f"http://large.example/{number}.csv", large, large + b"1\n", start=START + 400 * DAY)
+    filled.put("http://large.example/small.csv", b"a,b\n1,2\n", b"a,b\n1,2\n3,4\n", start=START + 300 * DAY)
+    path = "/api/v1/changes.feed.json?host=large.example"
+    client.get(path)
+    said = {item["id"]: item["content_text"] for item in client.get(path).json()["items"]}
+    small = resource_id(url_key("http://large.example/small.csv"))
+    assert ": 1 row added, " in said[f"urn:tamias:version:{small}_2"]
 
 
 def test_a_feed_of_a_dataset_that_is_not_there_is_not_found(client):

@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 
 from tamias.archive.blobs import BlobDamaged, BlobMissing
 from tamias.archive.versions.resources import read_resources, read_versions
+from tamias.model.resource import Resource, Version
 from tamias.serve.pages.datasets.difference import compared, turns
 from tamias.serve.pages.datasets.version import COMPARED_AT_ONCE
 from tamias.serve.queries.thread_pool import ServiceSession
@@ -29,30 +30,44 @@ async def sentences(service: Service, versions: Sequence[str]) -> dict[str, str]
     if wanted:
         async with turns:
             known.update(await service.pool.run(lambda db: _compared(db, wanted)))
-    return {each: known[each] for each in versions if each in known}
+    return {each: known[each] for each in versions if known.get(each)}
 
 
 def _compared(db: ServiceSession, wanted: Sequence[str]) -> dict[str, str]:
-    until, found = time.monotonic() + _SECONDS, {}
-    for each in wanted:
+    """Empty where nothing will ever be said: it is not asked for again, and others get their turn."""
+    pairs, until = _pairs(db, wanted), time.monotonic() + _SECONDS
+    found = {each: "" for each in wanted if each not in pairs}
+    for each, pair in pairs.items():
         if time.monotonic() > until:
             break
-        if (said := _sentence(db, *each.split("_"))) is not None:
+        if (said := _sentence(db, *pair)) is not None:
             found[each] = said
     return found
 
 
-def _sentence(db: ServiceSession, name: str, number: str) -> str | None:
+def _pairs(db: ServiceSession, wanted: Sequence[str]) -> dict[str, tuple[Resource, Version, Version]]:
+    """What is to be compared, if it is small and may be shown. Three statements, however many there are."""
+    names = list({each.partition("_")[0] for each in wanted})
+    resources = {each.id: each for each in read_resources(db.session, names)}
+    versions = {each.id: each for found in read_versions(db.session, names).values() for each in found}
+    pairs = {}
+    for each in wanted:
+        name, _, number = each.partition("_")
+        old, new = versions.get(f"{name}_{int(number) - 1}"), versions.get(each)
+        if old and new and name in resources and max(old.byte_size, new.byte_size) <= COMPARED_AT_ONCE:
+            pairs[each] = resources[name], old, new
+    said = usages(db, [version.capture for _, *both in pairs.values() for version in both])
+    return {
+        each: (resource, old, new)
+        for each, (resource, old, new) in pairs.items()
+        if not (said[old.capture].noarchive or said[new.capture].noarchive)
+    }
+
+
+def _sentence(db: ServiceSession, resource: Resource, old: Version, new: Version) -> str | None:
     from tamias.archive.diffs import in_words
 
-    versions = {each.number: each for each in read_versions(db.session, [name])[name]}
-    pair = [versions[each] for each in (int(number) - 1, int(number)) if each in versions]
-    if len(pair) < 2 or any(each.byte_size > COMPARED_AT_ONCE for each in pair):
-        return None
-    if any(each.noarchive for each in usages(db, [each.capture for each in pair]).values()):
-        return None
-    [resource] = read_resources(db.session, [name])
     try:
-        return in_words(compared(db, resource, *pair))
+        return in_words(compared(db, resource, old, new))
     except (BlobMissing, BlobDamaged):
         return None
