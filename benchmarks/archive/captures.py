@@ -98,7 +98,7 @@ def small_file(number: int, version: int) -> bytes:
 
 def run(resources: int = 20_000, hosts: int = 50, out: Out = print) -> dict[str, Any]:
     """Has all captured twice; `ok` is false when a capture costs more than it should."""
-    addresses = [f"127.88.{number // 250}.{number % 250 + 1}" for number in range(hosts)]
+    addresses = [f"127.88.{number // 250}.{number % 250 + 1}" for number in range(min(hosts, resources))]
     with TemporaryDirectory(prefix="tamias-bench-") as name, in_thread() as on_loop:
         web = SmallFiles(addresses)
         on_loop(web.listen())

@@ -231,13 +231,13 @@ def _version(resource: str, sha256: str, now: int) -> NewVersion:
 
 def _lag(catalogue: Catalogue, captures: _Captures, seconds: float) -> list[float]:
     """From the commit of one capture after another until a query finds it."""
-    service, found, until = bases_of(ServeSettings()), [], time.monotonic() + seconds
+    bases, found, until = bases_of(ServeSettings()), [], time.monotonic() + seconds
     while time.monotonic() < until:
         if captures.latest is None:
             time.sleep(_PAUSE_SECONDS)
             continue
         resource, number, committed = captures.latest
-        iri = service.version(resource, number).value
+        iri = bases.version(resource, number).value
         while b"true" not in _ask(catalogue, f"ASK {{ <{iri}> dcat:version ?number }}"):
             time.sleep(_PAUSE_SECONDS)
         found.append(time.monotonic() - committed)
