@@ -7,6 +7,7 @@ CHANGELOG.md, and the SHA-256 of each. Nothing is published.
 import argparse
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -122,8 +123,26 @@ def try_out(wheel: Path, version: str) -> None:
             raise SystemExit(f"the installed wheel does not say that it is {version}")
         if tamias("read", "a.nt", "--format", "nquads").encode().split() != _DOCUMENT.split():
             raise SystemExit("the installed wheel does not read N-Triples")
+        check_types(place)
         tamias("demo", "--once", "--data", str(place / "demo"))
         tamias("check", "--data", str(place / "demo"))
+
+
+def check_types(place: Path) -> None:
+    """A user's script is typed throughout by what the wheel holds, under mypy and, where it is, pyright."""
+    script = place / "user_script.py"
+    script.write_text(
+        (ROOT / "tests" / "unit" / "user_script.py").read_text(encoding="utf-8"), encoding="utf-8"
+    )
+    python = place / "venv" / "bin" / "python"
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--python-executable", python]
+    commands = [[*mypy, script.name]]
+    if pyright := shutil.which("pyright"):
+        commands.append([pyright, "--pythonpath", python, script.name])
+    for command in commands:
+        done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=place)
+        if done.returncode != 0:
+            raise SystemExit(f"the types of the installed wheel are not complete:\n{done.stdout}")
 
 
 def sbom(version: str, requirements: str, wheel: Path, now: datetime) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """pywb, serving the WARC files of a crawl, lists and replays the same. `make interop` installs it."""
 
 import functools
+import gzip
 import http.server
 import json
 import os
@@ -9,10 +10,17 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
+from uuid import uuid4
 
 import httpx
 import pytest
+
+from tamias.crawl.commit.warc_indexing import index_warcs
+from tamias.database.connect import Database
+from tamias.sinks.warc.warc_files import index_warc
 
 PYWB = Path(sys.prefix) / "pywb" / "bin"
 pytestmark = pytest.mark.skipif(
@@ -24,6 +32,10 @@ PAGES = {
     "/b.ttl": (200, "text/turtle", b"<http://e/a> <http://e/p> 'a' .\n" * 100),
     "/gone": (404, "text/html", b"<p>It was here once.</p>"),
 }
+
+
+HOSTS = ("wood.example", "data.wood.example", "old.data.wood.example", "driftwood.example")
+"""A domain, two hosts in it, and one whose name only ends alike."""
 
 
 class Pages(http.server.BaseHTTPRequestHandler):
@@ -51,7 +63,27 @@ def crawled(tmp_path_factory):
     assert run.returncode == 0, run.stderr
     server.shutdown()
     server.server_close()
+    path = folder / "d" / "warc" / "hosts.warc.gz"
+    path.write_bytes(b"".join(of_hosts()))
+    index_warc(path, path.name)
+    with closing(Database(folder / "d")) as database, closing(database.session()) as session:
+        assert index_warcs(session, path.parent) == 1
     return folder, site
+
+
+def of_hosts():
+    """Records of hosts without ports: pywb's ranges for a domain are made for those."""
+    for number, host in enumerate(HOSTS * 2):
+        for path in ("", "a.ttl", "a/b", "b?q=1"):
+            body = f"{number} {path}".encode()
+            response = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n" + body
+            head = (
+                f"WARC/1.1\r\nWARC-Type: response\r\nWARC-Target-URI: http://{host}/{path}\r\n"
+                f"WARC-Date: 2026-01-{1 + number:02d}T00:00:00Z\r\nWARC-Record-ID: <urn:uuid:{uuid4()}>\r\n"
+                f"WARC-Payload-Digest: sha256:{sha256(body).hexdigest()}\r\n"
+                f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(response)}\r\n\r\n"
+            )
+            yield gzip.compress(head.encode() + response + b"\r\n\r\n")
 
 
 def tamias(*words):
@@ -156,3 +188,16 @@ def test_both_replay_the_same_bytes_with_the_same_status(crawled, ours, theirs):
         assert (mine.status_code, mine.content) == (other.status_code, other.content), url
         assert mine.headers["memento-datetime"] == other.headers["memento-datetime"]
         assert mine.headers["content-type"] == other.headers["content-type"]
+
+
+@pytest.mark.usefixtures("crawled")
+@pytest.mark.parametrize("match", ["exact", "prefix", "host", "domain"])
+@pytest.mark.parametrize("place", ["wood.example", "data.wood.example", "driftwood.example", "no.example"])
+@pytest.mark.parametrize("path", ["/", "/a.ttl", "/a", "/b?q=1"])
+def test_both_find_the_same_rows_by_prefix_host_and_domain(ours, theirs, match, place, path):
+    """Row by row: URL, time, status and digest."""
+    mine, other = listed(ours, theirs, f"http://{place}{path}", matchType=match)
+    assert sorted(mine) == sorted(other)
+    assert mine or place == "no.example" or (match, path) == ("exact", "/a")
+    for url in {each[0] for each in mine}:
+        assert [each[1] for each in mine if each[0] == url] == [each[1] for each in other if each[0] == url]

@@ -1,31 +1,14 @@
 """The types of the installed package, as a user's own script meets them under `mypy --strict`."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = """
-from collections.abc import Iterator
-from datetime import datetime
-
 import tamias
 
-
-def newest(place: str) -> Iterator[tuple[str, datetime, int, str]]:
-    with tamias.Archive(place) as archive:
-        for resource in archive.resources(host="example.org"):
-            content = archive.get(resource.url, at=datetime.now())
-            yield resource.url, content.version.captured_at, len(content.bytes()), content.text()
-            change = archive.diff(resource.url, 1, 2, key="id")
-            print(change.added + change.removed, content.table().columns, resource.added_at.year)
-
-
-reading: tamias.Reading = tamias.read(b"<a> <b> <c> .", media_type="text/turtle")
-subjects: list[str] = [str(quad.subject) for quad in reading.quads]
-links: list[str] = reading.links
-print(tamias.__version__.split("."), reading.media_type, [each.what for each in reading.problems])
-"""
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "tests" / "unit" / "user_script.py"
 WRONG = """
 import tamias
 
@@ -52,7 +35,15 @@ def checked(tmp_path: Path, script: str) -> tuple[int, str]:
 
 
 def test_a_script_is_typed_throughout(tmp_path):
-    assert checked(tmp_path, SCRIPT) == (0, "Success: no issues found in 1 source file\n")
+    assert checked(tmp_path, SCRIPT.read_text()) == (0, "Success: no issues found in 1 source file\n")
+
+
+def test_the_script_uses_every_public_name():
+    """`make release` checks the same script against the installed wheel."""
+    used = {node.attr for node in ast.walk(ast.parse(SCRIPT.read_text())) if isinstance(node, ast.Attribute)}
+    kinds = (tamias, tamias.Archive, tamias.Reading)
+    public = {name for kind in kinds for name in dir(kind) if not name.startswith("_")} | {"__version__"}
+    assert public - used == set()
 
 
 def test_a_mistake_is_found(tmp_path):
