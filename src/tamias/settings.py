@@ -328,6 +328,15 @@ class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True):
         float,
         _about("maximum CPU time that `tamias serve` spends on repacking in ten minutes, in seconds", gt=0),
     ] = 60.0
+    captures_months: Annotated[
+        int,
+        _about(
+            "complete months of captures that stay in the database; a repack moves older ones to Parquet"
+            " files in the store, where they are still read; 0: all stay",
+            ge=0,
+            le=600,
+        ),
+    ] = 0
     patience: Annotated[
         float,
         _about(

@@ -1,7 +1,7 @@
 """Attempts as rows, written with the finish that they belong to."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, LiteralString
 from uuid import UUID
@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 from psycopg import sql
 
+from tamias.archive.moved_captures import WantedCaptures, moved_sums, read_captures
 from tamias.archive.stored_files import segment_figures
 from tamias.database.columns import Bools, Ints, Longs, Shorts, Texts, Uuids, storable
 from tamias.database.connect import Cursor, Session
@@ -77,7 +78,8 @@ def known_captures(session: Session, attempts: Sequence[Attempt], crawls: Sequen
         "crawl": list(crawls),
         **_ROWS.parameters([record for _, _, record in attempts], "started_at", "sha256"),
     }
-    return {place for (place,) in session.fetch_all(_SQL["known_captures"], asked)}
+    wanted = WantedCaptures(queues=sorted({lease.qid for lease, _, _ in attempts}))
+    return {place for (place,) in read_captures(session, _SQL["known_captures"], asked, wanted)}
 
 
 def _replace_current(cursor: Cursor, bucket: int, attempts: list[Attempt]) -> list[Attempt]:
@@ -98,12 +100,12 @@ def current_extents(session: Session, since: int = 0, passes: Passes = _anything
 
     Only those of captures that `passes` lets through.
     """
-    return _extents(session, "current_extents", since, passes)
+    return _extents(session.fetch_all(_SQL["current_extents"], {"since": since}), passes)
 
 
 def all_extents(session: Session, since: int = 0, passes: Passes = _anything) -> list[Extent]:
     """Where the quads of every capture stand."""
-    return _extents(session, "all_extents", since, passes)
+    return _extents(_since(session, "all_extents", since), passes)
 
 
 class HeldDocument(msgspec.Struct, frozen=True):
@@ -117,25 +119,28 @@ class HeldDocument(msgspec.Struct, frozen=True):
 
 def documents_at(session: Session, moment: int) -> Iterator[HeldDocument]:
     """The documents that held quads at a time, in the order of the segments, without holding them all."""
-    for *extent, document, read_at, capture in session.rows(_SQL["documents_at"].text, {"at": moment}):
+    for *extent, document, read_at, capture in read_captures(session, _SQL["documents_at"], {"at": moment}):
         yield HeldDocument(Extent(*extent), document, read_at, capture)
 
 
 def all_captures(session: Session, since: int = 0) -> Iterator[CaptureRecord]:
     """Every attempt since a time, oldest first, without holding them all."""
-    return map(_record, session.rows(_SQL["all_captures"].text, {"since": since}))
+    return map(_record, _since(session, "all_captures", since))
 
 
 def some_captures(session: Session, bucket: int, ids: Sequence[UUID]) -> list[CaptureRecord]:
     """Attempts of a bucket by their ids, oldest first."""
     asked = {"bucket": bucket, "ids": Uuids(ids)}
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["some_captures"].text, asked).fetchall())
+    rows = read_captures(session, _SQL["some_captures"], asked, WantedCaptures(ids=ids))
     return [_record(row) for row in rows]
 
 
 def named_captures(session: Session, ids: Sequence[str]) -> list[CaptureRecord]:
     """Attempts by their ids, in no order; those that are known."""
-    return [_record(row) for row in session.fetch_all(_SQL["named_captures"], {"ids": Uuids(ids)})]
+    wanted = WantedCaptures(ids=[UUID(each) for each in ids])
+    return [
+        _record(row) for row in read_captures(session, _SQL["named_captures"], {"ids": Uuids(ids)}, wanted)
+    ]
 
 
 class CaptureFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,7 +173,8 @@ def asked_captures(
     }
     for bucket in range(buckets):
         words |= {"bucket": bucket, "limit": limit}
-        rows = session.rows(_SQL["asked_captures"].text, words, seconds=seconds_left())
+        wanted = WantedCaptures(first=first, last=last)
+        rows = read_captures(session, _SQL["asked_captures"], words, wanted, seconds=seconds_left())
         yield from map(_record, rows)
 
 
@@ -208,6 +214,7 @@ def _sums(cursor: Cursor, now: int) -> Iterator[tuple[int, ...]]:
             if each.written is not None:
                 _keep_sums(cursor, each.name, each.written, found)
         yield from found
+    yield from moved_sums(cursor, known)
 
 
 def _keep_sums(cursor: Cursor, part: str, written: int, rows: list[tuple[int, ...]]) -> None:
@@ -217,9 +224,14 @@ def _keep_sums(cursor: Cursor, part: str, written: int, rows: list[tuple[int, ..
         cursor.execute(_SUMS["keep_sum"].text, {**row, **dict(zip(_SUMMED, counts, strict=True))})
 
 
-def _extents(session: Session, name: str, since: int, passes: Passes) -> list[Extent]:
-    rows = session.fetch_all(_SQL[name], {"since": since})
+def _extents(rows: Iterable[tuple[Any, ...]], passes: Passes) -> list[Extent]:
     return [Extent(*extent) for *extent, capture in rows if passes(capture)]
+
+
+def _since(session: Session, name: str, since: int) -> Iterator[tuple[Any, ...]]:
+    """The rows of a statement about attempts since a time."""
+    first, _ = _ids_between(since, _LATEST)
+    return read_captures(session, _SQL[name], {"since": since}, WantedCaptures(first=first))
 
 
 def _document_columns(bucket: int, attempts: list[Attempt]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import hashlib
 import io
 import os
 import re
+import shutil
 import tempfile
 import threading
 from bisect import bisect_right
@@ -22,6 +23,7 @@ from uuid import UUID
 from tamias.archive.blobs.store import elsewhere, folder_of, is_borrowed
 from tamias.archive.stored_files import StoredFile, find_segment, segment_opener
 from tamias.database.connect import Session
+from tamias.database.disk import sync_folder
 from tamias.model.faults import reached
 
 if TYPE_CHECKING:
@@ -36,7 +38,9 @@ MERGED_BYTES = 512 << 20
 OPEN = ".open"
 """What the name of a WARC file ends in while it is written."""
 _BUFFER = 1 << 20
-_PART = re.compile(r"((?:rdf|warc)/(?:.*-)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.\S+?)\.([0-9]{12})")
+_PART = re.compile(
+    r"((?:rdf|warc|harvests)/(?:.*-)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.\S+?)\.([0-9]{12})"
+)
 _UNNAMED_MS = 86_400_000
 """A part of a file without a row may be waiting for its commit, but not for so long."""
 
@@ -146,6 +150,55 @@ class FileStore:
                 found = [(entry.name, entry.size) for entry in self._objects.entries()]
             yield from found
 
+    def add(self, stored: StoredFile, path: Path, sha256: str) -> None:
+        """Moves a complete file of this file system into the store; it is there as a whole or not at all."""
+        from tamias.archive.blobs.s3 import Upload
+
+        if self._objects is not None:
+            with path.open("rb") as file, self._lock:
+                self._objects.put(stored.key, Upload(file, stored.committed, sha256))
+            return
+        place = self.folder(stored.kind) / stored.name
+        growing = place.with_name(place.name + OPEN)
+        with path.open("rb") as file, growing.open("wb") as copy:
+            shutil.copyfileobj(file, copy, _BUFFER)
+            os.fsync(copy.fileno())
+        growing.rename(place)
+        sync_folder(place.parent)
+
+    def local(self, stored: StoredFile) -> Path:
+        """A complete file on this machine, brought from the store if need be. Raises `OSError`."""
+        place = self.path(stored)
+        if self._objects is None or (place.is_file() and place.stat().st_size == stored.committed):
+            return place
+        place.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+        descriptor, growing = tempfile.mkstemp(dir=place.parent, suffix=OPEN)
+        try:
+            with self.open(stored) as file, os.fdopen(descriptor, "wb") as copy:
+                copy.writelines(pieces(file, stored.committed))
+            Path(growing).rename(place)
+        except BaseException:
+            Path(growing).unlink(missing_ok=True)
+            raise
+        return place
+
+    def remove(self, stored: StoredFile) -> None:
+        """Takes a file away that no row names any more. May be done twice."""
+        if self._borrowed:
+            return
+        if self._objects is not None:
+            with self._lock:
+                self._objects.delete(stored.key)
+        for ending in ("", OPEN):
+            self.path(stored).with_name(stored.name + ending).unlink(missing_ok=True)
+
+    def names(self, kind: str) -> list[str]:
+        """The files of a kind that are in the store, or in the data directory if there is none."""
+        if self._objects is not None:
+            with self._lock:
+                return [entry.name.removeprefix(f"{kind}/") for entry in self._objects.entries(f"{kind}/")]
+        return [path.name for path in self.folder(kind).iterdir()]
+
     def merge(self, stored: StoredFile) -> str | None:
         """Makes one object of a file's parts; returns its SHA-256, None if it stays in parts.
 
@@ -177,7 +230,9 @@ class FileStore:
         if self._objects is None or self._borrowed:
             return 0
         known = {each.key: each for each in files}
-        listed = [entry for folder in ("rdf/", "warc/") for entry in self._objects.entries(folder)]
+        listed = [
+            entry for folder in ("rdf/", "warc/", "harvests/") for entry in self._objects.entries(folder)
+        ]
         unnamed = [entry for entry in listed if _is_unnamed(entry.name, known, now)]
         for entry in unnamed:
             self._objects.delete(entry.name)

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from tamias.archive.moved_captures import read_captures
 from tamias.database.connect import Session
 from tamias.database.sql import statements
 from tamias.model.capture import Extent
@@ -104,7 +105,7 @@ class SegmentExtents(msgspec.Struct, frozen=True):
 
 def segments(session: Session) -> Iterator[SegmentExtents]:
     """Every file of quads."""
-    rows = session.rows(_SQL["segments"].text)
+    rows = read_captures(session, _SQL["segments"], {})
     for (segment, name, committed), group in groupby(rows, key=lambda row: row[:3]):
         extents = [Extent(segment, *row[3:]) for row in group if row[3] is not None]
         yield SegmentExtents(segment, name, committed, extents)
@@ -117,12 +118,14 @@ def committed_lengths(session: Session) -> dict[int, int]:
 
 def lost_documents(session: Session, extents: Sequence[Extent]) -> list[LostDocument]:
     """The documents whose present quads stood there."""
-    return [LostDocument(*row) for row in session.fetch_all(_SQL["lost_documents"], _places(extents))]
+    return [LostDocument(*row) for row in read_captures(session, _SQL["lost_documents"], _places(extents))]
 
 
 def lost_captures(session: Session, extents: Sequence[Extent]) -> list[tuple[str, datetime]]:
     """The documents and times of captures whose quads stood there."""
-    return [(document, at) for document, at in session.fetch_all(_SQL["lost_captures"], _places(extents))]
+    return [
+        (document, at) for document, at in read_captures(session, _SQL["lost_captures"], _places(extents))
+    ]
 
 
 def _places(extents: Sequence[Extent]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from tamias.model.capture import new_capture_id
 _SQL = statements("tamias.archive", "stored_files.sql")
 _MOST_KNOWN = 10_000
 
-FileKind = Literal["rdf", "warc", "harvests"]
+FileKind = Literal["rdf", "warc", "harvests", "captures"]
 
 
 class StoredFile(msgspec.Struct, frozen=True, kw_only=True):

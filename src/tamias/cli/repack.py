@@ -25,9 +25,25 @@ _LOW_PRIORITY = 10
 @click.option(
     "--all", "again", is_flag=True, help="Look at all resources again, not only at those that changed."
 )
+@click.option(
+    "--captures-months",
+    type=click.IntRange(min=0, max=600),
+    metavar="N",
+    help="Move captures to Parquet files in the store, except those of the last N complete months; 0 moves"
+    " none. [archive.captures_months]",
+)
 @common
-def command(place: CommonOptions, after: float | None, max_time: float | None, again: bool) -> int:
+def command(
+    place: CommonOptions,
+    after: float | None,
+    max_time: float | None,
+    again: bool,
+    captures_months: int | None,
+) -> int:
     """Stores the versions of resources that have not changed lately in less space.
+
+    With --captures-months it also moves captures of old months out of the database; all commands and pages
+    still find them.
 
     Reads and captures go on meanwhile. You can kill it at any moment. `tamias serve` does the same in the
     background.
@@ -39,17 +55,21 @@ def command(place: CommonOptions, after: float | None, max_time: float | None, a
     from tamias.crawl.verbs.repacking import repack
     from tamias.database.connect import Database
 
+    settings = place.settings().settings.archive
     if after is None:
-        after = place.settings().settings.archive.repack_after
+        after = settings.repack_after
+    months = settings.captures_months if captures_months is None else captures_months
     os.nice(_LOW_PRIORITY)
     with closing(Database(place.data, place.db, create=False)) as database:
-        done = repack(database, place.data, after=after, seconds=max_time, again=again)
+        done = repack(database, place.data, after=after, seconds=max_time, again=again, months=months)
     if place.json:
         say_json(done)
         return 0
     say(f"repacked  {done.versions:,} versions of {done.resources:,} resources")
     say(f"bytes     {done.before:,} before, {done.after:,} now")
     say(f"freed     {done.freed.bytes:,} bytes on disk")
+    if done.captures:
+        say(f"captures  {done.captures:,} moved to files")
     if not done.complete:
         say("left      more to do; run it again")
     return 0

@@ -38,6 +38,7 @@ _OPTIONS = f"-c search_path={_SEARCH_PATH} -c jit=off -c client_min_messages=war
 _USUAL: dict[str, Any] = {"connect_timeout": 10, "application_name": "tamias"}
 _TIME_LIMIT = "SELECT pg_catalog.set_config('statement_timeout', %s, true)"
 _CLOCK = "SELECT extract(epoch FROM clock_timestamp())::float8 * 1000"
+_ALIVE = b"SELECT pg_try_advisory_lock_shared(hashtextextended('tamias worker ' || %s::int8, 0))"
 _CLOCK_SECONDS = 60.0
 # Words of the URL that are ours, not the client library's.
 _OURS = frozenset({"prepare", "nodes"})
@@ -70,6 +71,7 @@ class Database:
 
         Sessions act as the `role`; where it cannot be had, as the user: `tamias doctor` tells of that.
         """
+        self._data = data
         self._named = _read_url(url) if url else {}
         self._prepares = self._named.pop("prepare", "on") == "on"
         self._asks_nodes = self._named.pop("nodes", "on") == "on"
@@ -108,6 +110,7 @@ class Database:
             self._patience,
             prepares=self._prepares,
             connect_apart=partial(self._connection, self._coordinator),
+            data=self._data,
         )
         if self._asks_nodes:
             session.nodes = ClusterNodes(session, partial(self._connection, kind=NodeConnection))
@@ -172,8 +175,11 @@ class Session:
         *,
         prepares: bool = True,
         connect_apart: Callable[[], Connection] | None = None,
+        data: Path = Path(),
     ) -> None:
         """`prepares` whether frequent statements are prepared; `connect_apart` is for code of others."""
+        self.data = data
+        """The folder of the archive, for what rows name in files."""
         self._connect = connect
         self._connect_apart = connect_apart or connect
         self._patience = patience
@@ -182,6 +188,7 @@ class Session:
         self._apart: Session | None = None
         self.nodes: ClusterNodes | None = None
         """Those of a cluster, which are asked for what is in a bucket."""
+        self._worker: int | None = None
         self.opened = 0
         """How often it has connected."""
         self._offset = 0.0
@@ -216,8 +223,11 @@ class Session:
         parameters: dict[str, Any] | None = None,
         at_once: int = 5000,
         seconds: float = 0.0,
+        first: Callable[[Cursor], None] | None = None,
     ) -> Iterator[tuple[Any, ...]]:
         """A long answer, row by row, without holding it all. Not repeated when the server is lost.
+
+        What has to be done `first`, in the same transaction, is.
 
         Raises `TimeoutError` when the server works longer than `seconds` for the next rows, if any are given.
         """
@@ -226,6 +236,9 @@ class Session:
             with connection.transaction(), connection.cursor("rows", binary=True) as cursor:
                 if seconds:
                     connection.execute(_TIME_LIMIT, [str(max(1, int(seconds * 1000)))])
+                if first is not None:
+                    with connection.cursor() as own:
+                        first(own)
                 cursor.itersize = at_once
                 yield from cursor.execute(statement, parameters)
         except psycopg.Error as error:
@@ -309,10 +322,17 @@ class Session:
             self._connection.close()
             self._connection = None
 
+    def show_alive(self, worker: int) -> None:
+        """Holds a lock with the number of a worker, from now on and whenever it connects again."""
+        self._worker = worker
+        self._persist(lambda: self._open().execute(_ALIVE, [worker]))
+
     def _open(self) -> Connection:
         if self._connection is None:
             self._connection = self._connect()
             self.opened += 1
+            if self._worker is not None:
+                self._connection.execute(_ALIVE, [self._worker])
             if not self._prepares:
                 self._connection.prepare_threshold = None
         return self._connection

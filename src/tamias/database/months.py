@@ -86,6 +86,16 @@ def next_month(after: datetime) -> datetime:
     )
 
 
+def months_before(moment: datetime, months: int) -> datetime:
+    """The beginning of the month so many months before that of a moment.
+
+    >>> f"{months_before(datetime(2027, 2, 14, tzinfo=UTC), 3):%Y-%m-%d}"
+    '2026-11-01'
+    """
+    year, month = divmod(moment.year * 12 + moment.month - 1 - months, 12)
+    return datetime(year, month + 1, 1, tzinfo=UTC)
+
+
 def first_id(moment: datetime) -> UUID:
     """The least id of a capture that began then.
 

@@ -300,7 +300,8 @@ async def _repack_often(plan: ServicePlan, background: SessionPool) -> None:
 async def _repack(plan: ServicePlan) -> None:
     """In a process of its own, at low priority, so that requests and visits do not wait for it."""
     archive = plan.settings.archive
-    words = ("--after", str(archive.repack_after), "--max-time", str(archive.repack_seconds))
+    words = ["--after", str(archive.repack_after), "--max-time", str(archive.repack_seconds)]
+    words += ["--captures-months", str(archive.captures_months)]
     await _run_verb(plan, "repack", "--json", *words, seconds=REPACK_SLOWNESS * archive.repack_seconds)
 
 

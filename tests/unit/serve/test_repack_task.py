@@ -14,7 +14,7 @@ from tamias.serve import run
 
 @pytest.fixture
 def plan(tmp_path):
-    archive = SimpleNamespace(repack=True, repack_after=0.0, repack_seconds=0.05)
+    archive = SimpleNamespace(repack=True, repack_after=0.0, repack_seconds=0.05, captures_months=0)
     return SimpleNamespace(data=tmp_path, db=None, settings=SimpleNamespace(archive=archive))
 
 

@@ -14,6 +14,7 @@ import msgspec
 from tamias.archive.blobs import BlobDamaged, BlobMissing, BlobReader
 from tamias.archive.blobs.packs import PackMissing
 from tamias.archive.forgetting.tombstones import SQL, Tombstone
+from tamias.archive.moved_captures import WantedCaptures, return_captures
 from tamias.content.marks import mark_pieces
 from tamias.database.columns import Digests, Longs, Texts, Uuids
 from tamias.database.connect import Cursor, Session
@@ -63,8 +64,10 @@ def find_covered(
 ) -> CoveredRows:
     """All of it; `urls` are the spellings of its address, `hosts` the keys of its queues.
 
-    Of a record: the documents of its catalogue so far, which have its statements.
+    Captures of it that stand in files become rows again. Of a record: the documents of its catalogue so far,
+    which have its statements.
     """
+    return_captures(session, WantedCaptures(urls=urls))
     asked: dict[str, Any] = {"forgotten": tombstone.forgotten}
     bodies = [CoveredBody(*row) for row in session.fetch_all(SQL["covered_versions"], asked)]
     digests = None

@@ -1,11 +1,13 @@
 """Snapshots as rows, and the one place that knows whether what they name is still there."""
 
 from collections.abc import Iterable, Sequence
+from uuid import UUID
 
 import msgspec
 
 from tamias.archive.forgetting.tombstones import tombstones_of
 from tamias.archive.moments import rfc3339
+from tamias.archive.moved_captures import WantedCaptures, read_captures
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.snapshots.entries import (
     GraphEntry,
@@ -130,7 +132,8 @@ def _name(entry: ManifestEntry) -> str:
 
 def extents(session: Session, captures: Sequence[str]) -> dict[str, Extent]:
     """Where the quads of captures stand now; of those that have any."""
-    rows = session.fetch_all(_SQL["extents"], {"capture": Uuids(captures)}) if captures else []
+    wanted = WantedCaptures(ids=[UUID(each) for each in captures])
+    rows = read_captures(session, _SQL["extents"], {"capture": Uuids(captures)}, wanted) if captures else []
     return {capture: Extent(*place) for capture, *place in rows}
 
 

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
+from tamias.archive.stored_files import StoredFile
 from tamias.database.columns import storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
@@ -97,6 +99,19 @@ def save_harvest(session: Session, place: HarvestKey, progress: HarvestProgress)
         "progress": msgspec.msgpack.encode(progress),
     }
     session.execute(_SQL["save_harvest"], told)
+
+
+def harvest_files(session: Session) -> list[StoredFile]:
+    """The files in a store of harvests that have not ended."""
+    rows = session.fetch_all(_SQL["under_way"])
+    found = [msgspec.msgpack.decode(row[0], type=HarvestProgress) for row in rows]
+    return [
+        StoredFile(
+            file=UUID(each.spool[:36]), kind="harvests", name=each.spool, in_store=True, parts=each.parts
+        )
+        for each in found
+        if each.spool
+    ]
 
 
 def end_harvest(

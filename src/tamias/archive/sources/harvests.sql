@@ -36,3 +36,7 @@ WHERE context.url_key = ANY(%(keys)b::bytea[]) AND context.fetched_at >= %(since
 INSERT INTO context (url_key, fetched_at, body, url)
 VALUES (%(key)b::bytea, %(now)b::int8, %(body)b::bytea, %(url)b::text)
 ON CONFLICT (url_key) DO UPDATE SET fetched_at = excluded.fetched_at, body = excluded.body
+
+-- name: under_way
+-- How far harvests came that have not ended.
+SELECT walk.progress FROM walk WHERE walk.progress IS NOT NULL

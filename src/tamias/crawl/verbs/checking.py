@@ -13,6 +13,7 @@ from tamias.archive.blobs.check import BlobCheck, Damage, parts_of, repair
 from tamias.archive.blobs.collect import FreedSpace, collect
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.file_store import file_store, segments_of
+from tamias.archive.moved_captures import damaged_captures
 from tamias.archive.references import (
     Holder,
     LostDocument,
@@ -26,6 +27,7 @@ from tamias.archive.references import (
     referenced,
     segments,
 )
+from tamias.archive.sources.harvests import harvest_files
 from tamias.archive.sources.source_records import damaged_records
 from tamias.archive.stored_files import files_of
 from tamias.crawl.verbs.forgetting.leftovers import LeftoverSearch
@@ -38,7 +40,9 @@ from tamias.sinks.segments.segment_check import SegmentCheck
 from tamias.sinks.segments.segment_files import SegmentReader
 from tamias.sinks.warc.warc_files import WarcPart, records, warc_parts
 
-Kind = Literal["blob", "pack", "version", "snapshot", "resource", "segment", "record", "warc", "forgotten"]
+Kind = Literal[
+    "blob", "pack", "version", "snapshot", "resource", "segment", "record", "warc", "forgotten", "captures"
+]
 
 
 class Need(msgspec.Struct, frozen=True):
@@ -127,7 +131,11 @@ class Checkup:
         """All that is damaged, as it is found."""
         yield from self._blobs()
         yield from self._references()
-        yield from self._segments()
+        damaged = list(damaged_captures(self._session))
+        for name, problem in damaged:
+            yield CheckFault(kind="captures", name=name, problem=problem)
+        if not damaged:  # they say where quads stand
+            yield from self._segments()
         for iri, problem in damaged_records(self._rows):
             yield CheckFault(kind="record", name=iri, problem=problem)
         yield from self._warcs(bring_warcs(self._session, self._data))
@@ -154,6 +162,7 @@ class Checkup:
         writer = BlobWriter(self._packs, self._session)
         store = file_store(self._session, self._data)
         files = [*files_of(self._session, "rdf"), *files_of(self._session, "warc")]
+        files += harvest_files(self._session)
         try:
             done = collect(writer, self._rows, referenced(self._session))
             done.bytes += store.free_parts(files, self._session.now())

@@ -6,7 +6,8 @@ It can be killed at any moment: every body is there in its old form or its new o
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -17,10 +18,14 @@ from tamias.archive.blobs.collect import FreedSpace, free_packs, recover
 from tamias.archive.blobs.packs import PackError, StoreUnavailable
 from tamias.archive.blobs.recode import Recoded, can_recode, read_blobs, recode_alike, recode_versions
 from tamias.archive.blobs.store import packs_of
+from tamias.archive.moved_captures import move_captures
 from tamias.archive.references import ColdResource, cold_resources
 from tamias.archive.sources.revisits import read_figure, write_figure
+from tamias.database.advisory import alone_on_database
 from tamias.database.connect import Database, Session
+from tamias.database.disk import make_data_folder
 from tamias.database.locks import opened, try_alone
+from tamias.database.months import first_id, months_before
 from tamias.model.errors import DataInUse, UsageError
 
 AT_ONCE = 500
@@ -53,6 +58,8 @@ class Repacked(msgspec.Struct, kw_only=True):
     """Bytes that their records took."""
     after: int = 0
     freed: FreedSpace = msgspec.field(default_factory=FreedSpace)
+    captures: int = 0
+    """Moved to files."""
     complete: bool = False
     """Whether all resources that were due were looked at."""
 
@@ -66,20 +73,28 @@ class Repacked(msgspec.Struct, kw_only=True):
 
 
 def repack(
-    database: Database, data: Path, *, after: float, seconds: float | None = None, again: bool = False
-) -> Repacked:
+    database: Database, data: Path, *, after: float, seconds: float | None = None, again: bool = False,
+    months: int = 0,
+) -> Repacked:  # fmt: skip
     """Repacks what has not changed for `after` seconds, from where the last run ended, or `again` all.
+
+    Captures older than so many `months`, if any, are moved to files.
 
     Ends when all is done, or after so many `seconds` of CPU time. Raises `DataInUse` if another is at work,
     and `StoreUnavailable`: the next run goes on with the resource that could not be read then.
     """
     _refuse_borrowed(database, data)
+    make_data_folder(data)
     with opened(data / "repack.lock") as lock:
         if not try_alone(lock):
             raise DataInUse(f"another repack of {data} is running")
         repacker = _Repacker(database, data)
         try:
-            return repacker.run(after, seconds, again=again)
+            with repacker.alone_on_database() as alone:
+                if not alone:
+                    raise DataInUse("another machine repacks the store of this archive")
+                repacker.move_captures(months)
+                return repacker.run(after, seconds, again=again)
         finally:
             repacker.close()
 
@@ -106,6 +121,17 @@ class _Repacker:
         self._writer.close()
         self._session.close()
         self._rows.close()
+
+    def alone_on_database(self) -> AbstractContextManager[bool]:
+        """Whether nobody else repacks, on whichever machine."""
+        return alone_on_database(self._rows, "repack")
+
+    def move_captures(self, months: int) -> None:
+        """Those of all but the last complete months."""
+        if months:
+            now = datetime.fromtimestamp(self._rows.now() / 1000, UTC)
+            for moved in move_captures(self._rows, first_id(months_before(now, months))):
+                self._done.captures += moved.captures
 
     def run(self, after: float, seconds: float | None, *, again: bool) -> Repacked:
         recover(self._writer.reader.packs, self._rows)
@@ -172,8 +198,8 @@ class _Repacker:
         if self._writer.reader.packs.is_elsewhere and not self._to_free:
             return  # each pack would cost a request
         self._writer.close()
-        with opened(self._data / "packs.lock") as lock:
-            if try_alone(lock):
+        with opened(self._data / "packs.lock") as lock, alone_on_database(self._rows, "packs") as held:
+            if held and try_alone(lock):
                 free_packs(self._writer, self._rows, self._done.freed, LEAST_USED)
                 self._note_to_free(False)
         self._writer.close()

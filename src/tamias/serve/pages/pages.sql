@@ -350,12 +350,12 @@ GROUP BY 1
 
 -- name: newest_documents
 -- Documents with statements that were read last, before a given capture; those whose URL has a text in it, among so
--- many.
+-- many. Captures of old months stand in files.
 SELECT newest.document, newest.started_at, newest.capture::text, capture.quads, capture.found_type
 FROM (SELECT known.document, known.started_at, known.capture FROM current_document AS known
       WHERE known.bucket = %(bucket)b::int2 AND known.segment IS NOT NULL AND known.capture < %(before)b::text::uuid
       ORDER BY known.capture DESC LIMIT %(most)b::int4) AS newest
-JOIN capture ON capture.bucket = %(bucket)b::int2 AND capture.capture = newest.capture
+LEFT JOIN capture ON capture.bucket = %(bucket)b::int2 AND capture.capture = newest.capture
 WHERE position(lower(%(part)b::text) IN lower(newest.document)) > 0
 ORDER BY newest.capture DESC LIMIT %(limit)b::int4
 
@@ -370,7 +370,8 @@ ORDER BY tried.document, tried.capture DESC LIMIT %(limit)b::int4
 
 -- name: document
 -- What a document holds now, from whichever bucket it came: the latest whole reading.
-SELECT known.bucket, known.capture, known.started_at, known.segment, known.frame, known.start, known.length, known.cut
+SELECT known.bucket, known.capture, known.started_at, known.segment, known.frame, known.start, known.length, known.cut,
+       known.qid
 FROM current_document AS known
 WHERE known.bucket = %(bucket)b::int2
   AND known.document_key = substr(sha256(convert_to(%(document)b::text, 'UTF8')), 1, 16)

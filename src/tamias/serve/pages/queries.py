@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from tamias.archive.forgetting.tombstones import check_forgotten
+from tamias.archive.moved_captures import WantedCaptures, read_captures
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.versions.resources import read_resources
 from tamias.crawl.plan.admit import queue_key
@@ -27,6 +28,12 @@ _kept: WeakKeyDictionary[Service, dict[str, tuple[float, asyncio.Future[Any]]]] 
 def rows(db: ServiceSession, name: str, **asked: Any) -> list[tuple[Any, ...]]:
     """What one statement of `pages.sql` reads."""
     return db.session.fetch_all(SQL[name], asked)
+
+
+def rows_of_captures(db: ServiceSession, name: str, qid: int, **asked: Any) -> list[tuple[Any, ...]]:
+    """What one statement reads about captures of a queue, also of those that stand in files."""
+    wanted = WantedCaptures(queues=[qid])
+    return list(read_captures(db.session, SQL[name], {"qid": qid, **asked}, wanted))
 
 
 def rows_of_buckets(db: ServiceSession, name: str, **asked: Any) -> list[tuple[Any, ...]]:

@@ -22,6 +22,7 @@ from tamias.crawl.strategy.versions import build_anew
 from tamias.crawl.verbs.backup.files import FileGone, Needed, needed, restore_file, save_file
 from tamias.crawl.verbs.backup.snapshot import FORMAT, BackupFolder, Snapshot
 from tamias.crawl.verbs.backup.tables import begin, load_sequences, load_tables, save_tables, sequences
+from tamias.database.advisory import shared_on_database
 from tamias.database.citus import one_table_after_another
 from tamias.database.connect import Cursor, Database, Session
 from tamias.database.disk import make_data_folder
@@ -56,6 +57,8 @@ def take(database: Database, data: Path, folder: Path) -> Taken:
         shared(data / "packs.lock"),  # a repack removes none meanwhile
         closing(database.session()) as session,
         closing(database.session()) as other,
+        closing(database.session()) as lock,
+        shared_on_database(lock, "packs"),
     ):
         for attempt in range(_TRIES):
             try:

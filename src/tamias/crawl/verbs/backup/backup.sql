@@ -53,6 +53,11 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value, set_at = excluded.set_a
 -- The bodies are ours from now on.
 DELETE FROM figure WHERE figure.name = %(name)b::text
 
+-- name: captures
+-- Files of captures of old months, and their lengths. Those in a store are not copied.
+SELECT stored_file.name, stored_file.committed FROM stored_file
+WHERE stored_file.kind = 'captures' AND NOT stored_file.in_store
+
 -- name: segments
 -- The files of quads that hold something and are in no store, with the length that is durable.
 SELECT stored_file.name, stored_file.committed FROM stored_file

@@ -41,6 +41,8 @@ def needed(cursor: Cursor, session: Session, data: Path) -> tuple[list[Needed], 
     wanted = []
     for name, length in cursor.execute(_SQL["segments"].text).fetchall():
         wanted.append(Needed(f"rdf/{name}", length, data / "rdf" / name))
+    for name, length in cursor.execute(_SQL["captures"].text).fetchall():
+        wanted.append(Needed(f"captures/{name}", length, data / "captures" / name))
     # As if they were being written still: a restore completes them, and makes their indexes anew.
     stored = {name for (name,) in cursor.execute(_SQL["stored_warcs"].text).fetchall()}
     parts = [part for part in warc_parts(data / "warc") if part.name not in stored]

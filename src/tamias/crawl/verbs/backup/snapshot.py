@@ -15,7 +15,7 @@ FORMAT = 1
 MOST_BYTES = 1 << 30
 """Of `snapshot.json`: a line for each file of some ten million."""
 _NAME = re.compile(r"\d{8}T\d{6}Z")
-_FILE = re.compile(r"(blobs|rdf|warc)/[\w-][\w.-]*")
+_FILE = re.compile(r"(blobs|rdf|warc|captures)/[\w-][\w.-]*")
 _TABLE = re.compile(r"[a-z][a-z0-9_]*")
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from tamias.archive.file_store import file_store, part_key, segments_of
+from tamias.archive.sources.harvests import harvest_files
 from tamias.archive.stored_files import StoredFile, files_of, find_segment, note_rewritten
 from tamias.crawl.verbs.warc_cache import bring_warcs
 from tamias.database.connect import Session
@@ -43,6 +44,7 @@ class ErasableFiles:
     def free_parts(self) -> None:
         """Parts in the store that no row names, such as those a worker that was killed had merged."""
         files = [*files_of(self._session, "rdf"), *files_of(self._session, "warc")]
+        files += harvest_files(self._session)
         self._store.free_parts(files, self._session.now())
 
     def erase_quads(self, segment: int, extents: Sequence[Extent]) -> str | None:

@@ -25,7 +25,9 @@ from tamias.crawl.catalogue.changes import count_buckets
 from tamias.crawl.plan.admit import Admission, same_url
 from tamias.crawl.verbs.forgetting.files import ErasableFiles
 from tamias.crawl.verbs.repacking import LEAST_USED
+from tamias.database.advisory import alone_on_database
 from tamias.database.connect import Database, Session
+from tamias.database.disk import make_data_folder
 from tamias.database.locks import alone, opened, try_alone
 from tamias.frontier.due.make_due import retire
 from tamias.frontier.keys import own_queue
@@ -92,6 +94,7 @@ class Forgetter:
 
     def run(self) -> Forgetting:
         """Finishes all that is under way. What cannot be done now is named in `remains`."""
+        make_data_folder(self._data)
         with alone(self._data / "forget.lock", WAIT_SECONDS):
             self._files.finish()
             self._done = Forgetting()
@@ -183,8 +186,8 @@ class Forgetter:
 
     def _free_packs(self, writer: BlobWriter) -> None:
         """Rules are there to save space; not while a backup copies packs."""
-        with opened(self._data / "packs.lock") as lock:
-            if try_alone(lock):
+        with opened(self._data / "packs.lock") as lock, alone_on_database(self._rows, "packs") as held:
+            if held and try_alone(lock):
                 free_packs(writer, self._rows, FreedSpace(), LEAST_USED)
         writer.close()
 

@@ -1,7 +1,7 @@
 """Crawled documents: a list of them, and the page of one with its statements, links and visits."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -9,6 +9,7 @@ import msgspec
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 from starlette.requests import Request
 
+from tamias.archive.captures import named_captures
 from tamias.archive.forgetting.tombstones import check_forgotten
 from tamias.archive.moments import digits, rfc3339
 from tamias.archive.reader.library import NotArchived
@@ -24,7 +25,7 @@ from tamias.serve.http.problems import HttpProblem
 from tamias.serve.pages.datasets.preview import Preview, main_subject, preview_of_statements
 from tamias.serve.pages.html.page import HtmlPage
 from tamias.serve.pages.html.tables import CsvTable, table_of
-from tamias.serve.pages.queries import place_of_host, rows, rows_of_buckets
+from tamias.serve.pages.queries import place_of_host, rows, rows_of_buckets, rows_of_captures
 from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 from tamias.sinks.files.graphs import whole_lines
@@ -144,6 +145,7 @@ class _CurrentDocument(NamedTuple):
     start: int
     length: int
     cut: bool
+    qid: int
 
 
 async def documents(request: Request, service: Service) -> DocumentList:
@@ -161,14 +163,14 @@ def _documents(db: ServiceSession, words: str, host: str | None, after: str | No
     most = MOST_DOCUMENTS + 1
     if host is not None:
         place = place_of_host(db, host) or {}
-        asked = {**place, "after": after or "", "most": MOST_LOOKED_AT, "limit": most}
-        found = rows(db, "documents_of_host", **asked) if place else []
+        asked: dict[str, Any] = {"after": after or "", "most": MOST_LOOKED_AT, "limit": most}
+        found = rows_of_captures(db, "documents_of_host", **place, **asked) if place else []
     else:
         looked = {"before": after or _LAST, "part": words, "most": MOST_LOOKED_AT, "limit": most}
         found = sorted(
             rows_of_buckets(db, "newest_documents", **looked), key=lambda row: row[2], reverse=True
         )
-    shown = found[:MOST_DOCUMENTS]
+    shown = _fill(db, found[:MOST_DOCUMENTS])
     more = len(found) > MOST_DOCUMENTS
     return DocumentList(
         words=words,
@@ -179,6 +181,13 @@ def _documents(db: ServiceSession, words: str, host: str | None, after: str | No
         ],
         next=(shown[-1][0] if host is not None else shown[-1][2]) if more else None,
     )
+
+
+def _fill(db: ServiceSession, found: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """What the captures of documents say that stand in files."""
+    named = named_captures(db.session, [row[2] for row in found if row[3] is None])
+    known = {each.id: (each.quads, each.found_type) for each in named}
+    return [(*row[:3], *known.get(row[2], (row[3] or 0, row[4]))) for row in found]
 
 
 async def document(request: Request, service: Service) -> DocumentView:
@@ -196,9 +205,10 @@ async def document(request: Request, service: Service) -> DocumentView:
 def _document(db: ServiceSession, url: str) -> DocumentView:
     reading, visits, place = _reading(db, url), [], _place(db, url)
     if reading is not None:
-        visits = rows(db, "attempts_like", bucket=reading.bucket, capture=reading.capture, limit=MOST_VISITS)
+        asked = {"bucket": reading.bucket, "capture": reading.capture, "limit": MOST_VISITS}
+        visits = rows_of_captures(db, "attempts_like", reading.qid, **asked)
     elif place:
-        visits = rows(db, "attempts_at", **place, url=url, limit=MOST_VISITS)
+        visits = rows_of_captures(db, "attempts_at", **place, url=url, limit=MOST_VISITS)
     if reading is None or reading.segment is None:
         check_forgotten(db.session, resource_id(db.admission.key(url)))
     if reading is None and not visits:
