@@ -25,9 +25,15 @@ from tamias.database.columns import Bools, Longs, Texts, Uuids
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.model.capture import new_capture_id
+from tamias.model.errors import TamiasError
 
 _SQL = statements("tamias.archive", "stored_files.sql")
 _MOST_KNOWN = 10_000
+
+
+class TakenForDead(TamiasError):
+    """Another worker has ended the files of this one."""
+
 
 FileKind = Literal["rdf", "warc", "harvests", "captures"]
 
@@ -87,20 +93,30 @@ def commit_files(cursor: Cursor, news: Sequence[StoredFile]) -> None:
     if not latest:
         return
     files = list(latest.values())
+    written = {
+        "file": Uuids([each.file for each in files]),
+        "committed": Longs([each.committed for each in files]),
+    }
     cursor.execute(
         _SQL["commit_files"].text,
         {
-            "file": Uuids([each.file for each in files]),
+            **written,
             "kind": Texts([each.kind for each in files]),
             "name": Texts([each.name for each in files]),
             "segment": Longs([each.segment for each in files]),
             "worker": Longs([each.worker for each in files]),
-            "committed": Longs([each.committed for each in files]),
             "sealed": Bools([each.sealed for each in files]),
             "in_store": Bools([each.in_store for each in files]),
             "parts": Texts([",".join(map(str, each.parts)) for each in files]),
         },
     )
+    if cursor.rowcount < len(files):
+        ended = cursor.execute(_SQL["sealed_before"].text, written).fetchall()
+        if ended:
+            raise TakenForDead(
+                f"{ended[0][0]} was sealed by another worker, to which this one seemed dead; this one ends, "
+                "and what it could not commit is visited again"
+            )
 
 
 def find_segment(session: Session, segment: int) -> StoredFile | None:
@@ -129,10 +145,19 @@ def seal_file(session: Session, stored: StoredFile) -> None:
     session.execute(_SQL["seal_file"], {"file": stored.file})
 
 
-def files_in_parts(session: Session, worker: int, begun_before: int, limit: int) -> list[StoredFile]:
-    """Files to be merged: those that a worker has sealed, and those that were begun before a time."""
+def files_in_parts(
+    session: Session, worker: int, dead: Sequence[int], begun_before: int, limit: int
+) -> list[StoredFile]:
+    """Files to be merged: those that a worker has sealed, those of dead ones, those begun before a time."""
+    if dead:
+        session.execute(_SQL["seal_left"], {"workers": list(dead)})
     before = UUID(int=max(0, begun_before) << 80)
-    return _found(session, "in_parts", worker=worker, before=before, limit=limit)
+    return _found(session, "in_parts", workers=[worker, *dead], before=before, limit=limit)
+
+
+def dead_writers(session: Session, worker: int) -> list[int]:
+    """Other workers that left files in parts and are not connected now."""
+    return [number for (number,) in session.fetch_all(_SQL["dead_writers"], {"worker": worker})]
 
 
 def note_merged(session: Session, stored: StoredFile, sha256: str) -> bool:

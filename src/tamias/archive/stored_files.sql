@@ -6,7 +6,8 @@ INSERT INTO stored_file (file, kind, name, segment, worker, in_store)
 VALUES (%(file)b::uuid, %(kind)b::text, %(name)b::text, %(segment)b::int8, %(worker)b::int8, %(in_store)b::bool)
 
 -- name: commit_files
--- What is durable of files; never shortened, so the same news twice is harmless, and old news after new ones.
+-- What is durable of files; never shortened, so the same news twice is harmless, and old news after new ones. A sealed
+-- file does not grow: its parts may be merged by now.
 INSERT INTO stored_file AS known (file, kind, name, segment, worker, committed, sealed, in_store, parts)
 SELECT news.file, news.kind, news.name, news.segment, news.worker, news.committed, news.sealed, news.in_store,
        string_to_array(news.parts, ',')::int8[]
@@ -17,7 +18,25 @@ ORDER BY news.file
 ON CONFLICT (file) DO UPDATE
 SET committed = greatest(known.committed, excluded.committed), sealed = known.sealed OR excluded.sealed,
     parts = CASE WHEN excluded.committed > known.committed THEN excluded.parts ELSE known.parts END
-WHERE excluded.committed > known.committed OR excluded.sealed AND NOT known.sealed
+WHERE NOT known.sealed AND (excluded.committed > known.committed OR excluded.sealed)
+
+-- name: sealed_before
+-- Files that others sealed before they were as long as this.
+SELECT stored_file.name
+FROM unnest(%(file)b::uuid[], %(committed)b::int8[]) AS news (file, committed)
+JOIN stored_file ON stored_file.file = news.file AND stored_file.committed < news.committed AND stored_file.sealed
+
+-- name: dead_writers
+-- Workers that left files in parts and are not connected. On a cluster they may be connected to any node.
+SELECT left_parts.worker
+FROM (SELECT DISTINCT stored_file.worker FROM stored_file
+      WHERE stored_file.parts <> '{}' AND stored_file.worker <> %(worker)b::int8 OFFSET 0) AS left_parts
+WHERE NOT EXISTS (SELECT FROM pg_extension WHERE pg_extension.extname = 'citus')
+  AND pg_try_advisory_xact_lock(hashtextextended('tamias worker ' || left_parts.worker, 0))
+
+-- name: seal_left
+-- Files of dead workers: should one of them be alive after all, it cannot add to them.
+UPDATE stored_file SET sealed = true WHERE NOT stored_file.sealed AND stored_file.worker = ANY(%(workers)b::int8[])
 
 -- name: left_open
 -- Files that workers left unsealed.
@@ -42,10 +61,10 @@ SELECT {columns} FROM stored_file WHERE stored_file.kind = %(kind)b::text AND st
 ORDER BY stored_file.name
 
 -- name: in_parts
--- Files whose parts are to be merged: those that a worker has sealed, and those that were begun before a time, whose
--- worker would have sealed them long ago.
+-- Files whose parts are to be merged: those that a worker, or others who are dead, has sealed, and those that were begun
+-- before a time, whose worker would have sealed them long ago.
 SELECT {columns} FROM stored_file
-WHERE stored_file.parts <> '{}' AND (stored_file.sealed AND stored_file.worker = %(worker)b::int8
+WHERE stored_file.parts <> '{}' AND (stored_file.sealed AND stored_file.worker = ANY(%(workers)b::int8[])
                                      OR stored_file.file < %(before)b::uuid)
 ORDER BY stored_file.file LIMIT %(limit)b::int4
 

@@ -13,7 +13,7 @@ from tamias.archive.file_store import file_store
 from tamias.archive.sources.harvests import read_contexts
 from tamias.archive.sources.host_links import add_host_links
 from tamias.archive.sources.sites import Covered, open_site, site_is_open
-from tamias.archive.stored_files import files_in_parts, note_merged
+from tamias.archive.stored_files import dead_writers, files_in_parts, note_merged
 from tamias.crawl.commit.bulk_copies import Coverage
 from tamias.crawl.commit.committer import LOOK_SECONDS, Committer
 from tamias.crawl.commit.continuing import CrawlHints
@@ -46,6 +46,8 @@ T = TypeVar("T")
 RECOVER_SECONDS = 60.0
 LEFT_AFTER_MS = 2 * SEALED_AFTER_MS
 """A file that is still in parts after so long is a dead worker's."""
+DEAD_AFTER_MS = 90_000
+"""A worker that has left files and has not been connected for so long is dead."""
 MERGED_AT_ONCE = 20
 
 
@@ -72,6 +74,7 @@ class DatabaseStore:
         self.number = number
         self.data = data
         thread = SessionThread(database.session())
+        thread.session.show_alive(number)
         choose_store(thread.session, settings.archive.store)
         files = file_store(thread.session, data, settings.archive.patience)
         segments = SegmentPool(files, number, thread, sinks.warc, settings.sinks.segments)
@@ -102,6 +105,8 @@ class DatabaseStore:
         self._robots = RobotsStore(thread.session)
         self._space = DiskSpace(data, settings.crawl.room)
         self._recovered_at = float("-inf")
+        self._missing: dict[int, int] = {}
+        """Workers that left files and are not connected, and since when."""
 
     async def open(self) -> None:
         await self.thread.run(self.quads.reserve)
@@ -211,8 +216,14 @@ class DatabaseStore:
         """Makes one object of each file of ours that is sealed, and of what dead workers left."""
         if not self._merging.is_elsewhere:
             return
-        session, long_ago = self.thread.session, self.now() - LEFT_AFTER_MS
-        for stored in await self.thread.run(files_in_parts, session, self.number, long_ago, MERGED_AT_ONCE):
+        session, now = self.thread.session, self.now()
+        missing = await self.thread.run(dead_writers, session, self.number)
+        self._missing = {worker: self._missing.get(worker, now) for worker in missing}
+        # Whoever only lost its connection is back by then.
+        dead = [worker for worker, since in self._missing.items() if now - since > DEAD_AFTER_MS]
+        for stored in await self.thread.run(
+            files_in_parts, session, self.number, dead, now - LEFT_AFTER_MS, MERGED_AT_ONCE
+        ):
             sha256 = await asyncio.to_thread(self._merging.merge, stored)
             if sha256 is None:
                 continue
