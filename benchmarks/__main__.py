@@ -149,6 +149,21 @@ def finishing(place: CommonOptions, size: int, finished: int, hosts: int) -> int
 
 
 @command.command()
+@click.option("--size", "sizes", type=int, multiple=True, help="URLs in the frontier. [1 and 20 million]")
+@click.option("--finished", type=int, default=10_000_000, show_default=True, help="URLs that are finished.")
+@click.option("--hosts", type=int, default=10_000, show_default=True, help="Hosts that they are on.")
+@common
+def growth(place: CommonOptions, sizes: tuple[int, ...], finished: int, hosts: int) -> int:
+    """What a lease and a finish take in a frontier of many million URLs, before and after finishes.
+
+    Example: python -m benchmarks growth --size 100000 --finished 50000 --hosts 1000
+    """
+    from benchmarks.frontier.growth import SIZES, run
+
+    return _print_report(place, run(sizes or SIZES, hosts, finished, _out(place)))
+
+
+@command.command()
 @click.option("--size", type=int, default=200_000, show_default=True, help="URLs on the measured server.")
 @click.option("--shards", type=int, multiple=True, help="Sizes of cluster to simulate. [1, 2, 4, ... 64]")
 @click.option("--workers", type=int, default=8, show_default=True, help="Workers for each shard.")

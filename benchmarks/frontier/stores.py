@@ -54,7 +54,7 @@ class FrontierStore:
         return Held([lease.host for lease in leases], sum(len(lease.tasks) for lease in leases), leases)
 
     def finish(self, held: Held) -> None:
-        self._frontier.finish([Return(lease=lease, done=_all_done(lease)) for lease in held.proof])
+        self._frontier.finish([Return(lease=lease, done=all_done(lease)) for lease in held.proof])
 
 
 class NaiveStore:
@@ -98,7 +98,8 @@ def make_naive(cursor: Cursor) -> None:
 STORES: dict[str, type[FrontierStore] | type[NaiveStore]] = {"frontier": FrontierStore, "naive": NaiveStore}
 
 
-def _all_done(lease: Lease) -> tuple[Done, ...]:
+def all_done(lease: Lease) -> tuple[Done, ...]:
+    """What a worker tells that has visited all of a lease."""
     return tuple(Done(task=task, outcome=Outcome.OK, due=NEVER) for task in lease.tasks)
 
 

@@ -1,6 +1,7 @@
-"""`python -m benchmarks cluster` and `finishing` in small."""
+"""`python -m benchmarks cluster`, `finishing` and `growth` in small."""
 
 from benchmarks.frontier.cluster import run
+from benchmarks.frontier.growth import run as run_growth
 from benchmarks.frontier.shapes import run as run_shapes
 
 
@@ -20,3 +21,14 @@ def test_each_shape_of_the_table_of_urls_is_measured():
     assert hot["one table, fillfactor 90"] == hot["one table, fillfactor 70"] == 0
     assert hot["due times apart, fillfactor 90"] > 0.5
     assert len(lines) == 1 + len(hot)
+
+
+def test_a_frontier_is_measured_before_and_after_half_of_it_is_finished():
+    lines = []
+    report = run_growth((2000, 4000), 50, 10_000, lines.append, rounds=5)
+    small, large = report["figures"]
+    assert (small["urls"], small["finished"], large["finished"]) == (2000, 1000, 2000)
+    assert all(each["count"] == 5 for each in (*small["lease"], *large["finish"]))
+    assert large["sizes"][0]["url"] > small["sizes"][0]["url"] > 0
+    assert small["hot"] == 0
+    assert len(lines) == 1 + 2 * 2 + 1
