@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from psycopg import sql
 
-from tamias.archive.moved_captures import WantedCaptures, moved_sums, read_captures
+from tamias.archive.moved_captures import WantedCaptures, fetch_captures, moved_sums, read_captures
 from tamias.archive.stored_files import segment_figures
 from tamias.database.columns import Bools, Ints, Longs, Shorts, Texts, Uuids, storable
 from tamias.database.connect import Cursor, Session
@@ -79,7 +79,7 @@ def known_captures(session: Session, attempts: Sequence[Attempt], crawls: Sequen
         **_ROWS.parameters([record for _, _, record in attempts], "started_at", "sha256"),
     }
     wanted = WantedCaptures(queues=sorted({lease.qid for lease, _, _ in attempts}))
-    return {place for (place,) in read_captures(session, _SQL["known_captures"], asked, wanted)}
+    return {place for (place,) in fetch_captures(session, _SQL["known_captures"], asked, wanted)}
 
 
 def _replace_current(cursor: Cursor, bucket: int, attempts: list[Attempt]) -> list[Attempt]:
@@ -131,7 +131,7 @@ def all_captures(session: Session, since: int = 0) -> Iterator[CaptureRecord]:
 def some_captures(session: Session, bucket: int, ids: Sequence[UUID]) -> list[CaptureRecord]:
     """Attempts of a bucket by their ids, oldest first."""
     asked = {"bucket": bucket, "ids": Uuids(ids)}
-    rows = read_captures(session, _SQL["some_captures"], asked, WantedCaptures(ids=ids))
+    rows = fetch_captures(session, _SQL["some_captures"], asked, WantedCaptures(ids=ids))
     return [_record(row) for row in rows]
 
 
@@ -139,7 +139,7 @@ def named_captures(session: Session, ids: Sequence[str]) -> list[CaptureRecord]:
     """Attempts by their ids, in no order; those that are known."""
     wanted = WantedCaptures(ids=[UUID(each) for each in ids])
     return [
-        _record(row) for row in read_captures(session, _SQL["named_captures"], {"ids": Uuids(ids)}, wanted)
+        _record(row) for row in fetch_captures(session, _SQL["named_captures"], {"ids": Uuids(ids)}, wanted)
     ]
 
 

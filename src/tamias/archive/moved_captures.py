@@ -100,16 +100,26 @@ def read_captures(
         yield from session.rows(statement.text, parameters, seconds=seconds)
         return
     with _MonthFiles(session) as files:
+        yield from session.rows(
+            _widen(statement), parameters, seconds=seconds,
+            first=lambda cursor: files.bring(cursor, moved, wanted),
+        )  # fmt: skip
 
-        def bring(cursor: Cursor) -> None:
-            cursor.execute(_SQL["make_room"].text)
-            for each in moved:
-                files.copy(cursor, files.stored(each), wanted, "moved_rows")
-            cursor.execute(_SQL["join_rooms"].text)
 
-        text = _CAPTURE_AS.sub(rb"\1 every_capture AS", statement.text)
-        text = _CAPTURE.sub(rb"\1 every_capture AS capture", text)
-        yield from session.rows(text, parameters, seconds=seconds, first=bring)
+def fetch_captures(
+    session: Session, statement: SqlStatement, parameters: dict[str, Any], wanted: WantedCaptures = EVERYTHING
+) -> list[tuple[Any, ...]]:
+    """The same for few rows: all at once, and again if the server is lost meanwhile."""
+    moved = _find_moved(session, wanted)
+    if not moved:
+        return session.fetch_all(statement, parameters)
+    with _MonthFiles(session) as files:
+
+        def read(cursor: Cursor) -> list[tuple[Any, ...]]:
+            files.bring(cursor, moved, wanted)
+            return cursor.execute(_widen(statement), parameters).fetchall()
+
+        return session.transact(read)
 
 
 def move_captures(session: Session, before: UUID) -> Iterator[MovedCaptures]:
@@ -154,6 +164,12 @@ def moved_sums(
     """The sums of captures in files, of those that are known by part and what was written to it."""
     for (name,) in cursor.execute(_SQL["names"].text).fetchall():
         yield from known.get((name, _MOVED), ())
+
+
+def _widen(statement: SqlStatement) -> bytes:
+    """The statement about the rows of the table and those of files."""
+    text = _CAPTURE_AS.sub(rb"\1 every_capture AS", statement.text)
+    return _CAPTURE.sub(rb"\1 every_capture AS capture", text)
 
 
 def _find_moved(session: Session, wanted: WantedCaptures) -> list[MovedCaptures]:
@@ -235,6 +251,13 @@ class _MonthFiles:
 
         self._session.transact(bring)
         self._store.remove(stored)
+
+    def bring(self, cursor: Cursor, moved: Sequence[MovedCaptures], wanted: WantedCaptures) -> None:
+        """Makes `every_capture`, until the end of the transaction."""
+        cursor.execute(_SQL["make_room"].text)
+        for each in moved:
+            self.copy(cursor, self.stored(each), wanted, "moved_rows")
+        cursor.execute(_SQL["join_rooms"].text)
 
     def count(self, moved: MovedCaptures, wanted: WantedCaptures) -> int:
         """How many captures of a file are wanted."""

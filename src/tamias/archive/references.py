@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.archive.moved_captures import read_captures
+from tamias.archive.moved_captures import fetch_captures, read_captures
 from tamias.database.connect import Session
 from tamias.database.sql import statements
 from tamias.model.capture import Extent
@@ -118,13 +118,13 @@ def committed_lengths(session: Session) -> dict[int, int]:
 
 def lost_documents(session: Session, extents: Sequence[Extent]) -> list[LostDocument]:
     """The documents whose present quads stood there."""
-    return [LostDocument(*row) for row in read_captures(session, _SQL["lost_documents"], _places(extents))]
+    return [LostDocument(*row) for row in fetch_captures(session, _SQL["lost_documents"], _places(extents))]
 
 
 def lost_captures(session: Session, extents: Sequence[Extent]) -> list[tuple[str, datetime]]:
     """The documents and times of captures whose quads stood there."""
     return [
-        (document, at) for document, at in read_captures(session, _SQL["lost_captures"], _places(extents))
+        (document, at) for document, at in fetch_captures(session, _SQL["lost_captures"], _places(extents))
     ]
 
 

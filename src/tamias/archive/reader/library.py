@@ -15,7 +15,7 @@ from tamias.archive.blobs import BlobReader
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.forgetting.tombstones import check_forgotten, check_gone, check_moment, is_record
 from tamias.archive.moments import Moment, milliseconds, rfc3339
-from tamias.archive.moved_captures import WantedCaptures, read_captures
+from tamias.archive.moved_captures import WantedCaptures, fetch_captures
 from tamias.archive.reader.content import BodyReader, Content
 from tamias.archive.sources.source_records import RecordBodies, find_record, latest_records, record_versions
 from tamias.archive.versions.resources import page_of_resources, read_resources, read_versions
@@ -289,7 +289,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
 def read_exchanges(session: Session, captures: Sequence[str]) -> dict[str, Exchange]:
     """Attempts by their ids; those that are known."""
     ids = [UUID(capture) for capture in captures]
-    rows = read_captures(session, _SQL["read_exchanges"], {"capture": ids}, WantedCaptures(ids=ids))
+    rows = fetch_captures(session, _SQL["read_exchanges"], {"capture": ids}, WantedCaptures(ids=ids))
     return {row[0]: _exchange(row) for row in rows}
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from tamias.archive.forgetting.tombstones import tombstones_of
 from tamias.archive.moments import rfc3339
-from tamias.archive.moved_captures import WantedCaptures, read_captures
+from tamias.archive.moved_captures import WantedCaptures, fetch_captures
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.snapshots.entries import (
     GraphEntry,
@@ -133,7 +133,7 @@ def _name(entry: ManifestEntry) -> str:
 def extents(session: Session, captures: Sequence[str]) -> dict[str, Extent]:
     """Where the quads of captures stand now; of those that have any."""
     wanted = WantedCaptures(ids=[UUID(each) for each in captures])
-    rows = read_captures(session, _SQL["extents"], {"capture": Uuids(captures)}, wanted) if captures else []
+    rows = fetch_captures(session, _SQL["extents"], {"capture": Uuids(captures)}, wanted) if captures else []
     return {capture: Extent(*place) for capture, *place in rows}
 
 

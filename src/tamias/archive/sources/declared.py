@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tamias.archive.moved_captures import WantedCaptures, read_captures
+from tamias.archive.moved_captures import WantedCaptures, fetch_captures
 from tamias.archive.sources.access_plan import endpoint_of_graphs
 from tamias.archive.sources.claim import authoritative, claims
 from tamias.archive.sources.sites import others_claims
@@ -124,7 +124,7 @@ def documents_at(session: Session, urls: Sequence[str]) -> list[SiteDocument]:
 def led_to(session: Session, bucket: int, qid: int, uid: int) -> str | None:
     """Where an address led, by its place in the frontier; None if it was never visited with success."""
     asked = {"bucket": bucket, "qid": qid, "uid": uid}
-    rows = list(read_captures(session, _SQL["led_to"], asked, WantedCaptures(queues=[qid])))
+    rows = fetch_captures(session, _SQL["led_to"], asked, WantedCaptures(queues=[qid]))
     return rows[0][0] if rows else None
 
 

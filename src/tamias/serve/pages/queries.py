@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from tamias.archive.forgetting.tombstones import check_forgotten
-from tamias.archive.moved_captures import WantedCaptures, read_captures
+from tamias.archive.moved_captures import WantedCaptures, fetch_captures
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.versions.resources import read_resources
 from tamias.crawl.plan.admit import queue_key
@@ -33,7 +33,7 @@ def rows(db: ServiceSession, name: str, **asked: Any) -> list[tuple[Any, ...]]:
 def rows_of_captures(db: ServiceSession, name: str, qid: int, **asked: Any) -> list[tuple[Any, ...]]:
     """What one statement reads about captures of a queue, also of those that stand in files."""
     wanted = WantedCaptures(queues=[qid])
-    return list(read_captures(db.session, SQL[name], {"qid": qid, **asked}, wanted))
+    return fetch_captures(db.session, SQL[name], {"qid": qid, **asked}, wanted)
 
 
 def rows_of_buckets(db: ServiceSession, name: str, **asked: Any) -> list[tuple[Any, ...]]:
