@@ -130,7 +130,7 @@ def test_a_url_that_failed_has_a_page_that_says_why(client, web):
     page = client.get("/document", params={"url": f"{web}/absent.ttl"}, headers=BROWSER)
     assert page.status_code == 200
     assert "404" in page.text
-    assert "no statements were found in it" in page.text
+    assert "nothing that holds statements was read from it" in page.text
 
 
 @pytest.mark.parametrize(
