@@ -162,10 +162,11 @@ def as_utf8(
 
 def plain_utf8(content: bytes) -> Utf8Text | None:
     """The same of a small file in memory; None where more than its bytes must be looked at."""
-    if len(content) > SMALL or marked_encoding(content)[0] is not None or _without_mark(content):
+    marked, length = marked_encoding(content)
+    if len(content) > SMALL or marked not in (None, "utf-8") or _without_mark(content):
         return None
     try:
-        plain = _plain(content.decode())
+        plain = _plain(content[length:].decode())
     except UnicodeDecodeError:
         return None
     lines = plain.split(b"\n")
@@ -173,7 +174,7 @@ def plain_utf8(content: bytes) -> Utf8Text | None:
         folder=ScratchFolder(None),
         name="",
         content=plain,
-        encoding=Encoding(name="utf-8"),
+        encoding=Encoding(name="utf-8", mark=length),
         lines=len(lines) - (not lines[-1]),
         longest=max(map(len, lines)),
         complete=True,
