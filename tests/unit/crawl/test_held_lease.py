@@ -3,6 +3,7 @@
 import asyncio
 import time
 
+import msgspec
 import pytest
 
 from tamias.crawl.store.held_lease import LONGEST_TURN, HeldLease, NotNow
@@ -50,8 +51,16 @@ def test_nobody_waits_longer_than_the_longest_turn():
 def test_a_renewed_lease_lasts_longer():
     one = held(seconds=0.0)
     assert one.over
-    one.renewed(one.lease, time.monotonic(), 30.0)
+    longer = msgspec.structs.replace(one.lease, ends_at=one.lease.ends_at + 30_000)
+    one.renewed(longer, time.monotonic(), 30.0)
     assert not one.over
+
+
+def test_a_lease_that_could_not_be_renewed_ends_when_it_ends():
+    one = held(seconds=0.0)
+    as_it_came = msgspec.json.decode(msgspec.json.encode(one.lease), type=Lease)  # from a service, say
+    one.renewed(as_it_came, time.monotonic(), 30.0)
+    assert one.over
 
 
 def test_what_is_given_up_is_cancelled_and_lost():

@@ -73,8 +73,8 @@ class HeldLease:
         return time.monotonic() >= self._deadline
 
     def renewed(self, lease: Lease, asked_at: float, seconds: float) -> None:
-        """The lease goes on; one that came back as it is could not be renewed yet, and ends when it ends."""
-        if lease is not self.lease:
+        """The lease goes on; one that came back as it was could not be renewed yet, and ends when it ends."""
+        if lease.ends_at > self.lease.ends_at:
             self.lease = lease
             self._deadline = asked_at + seconds * SAFE_PART
 
