@@ -107,8 +107,8 @@ def test_a_version_goes_out_of_every_object_and_all_others_are_the_same(stored, 
     "name",
     [
         "harvests/1-2-3.nq.zst.000000000000",
-        f"rdf/{uuid4()}.nq.zst.000000000000",
-        f"warc/left-{uuid4()}.warc.gz",
+        "rdf/e895c5b1-accc-4bdf-967b-fb7d513cd316.nq.zst.000000000000",
+        "warc/left-bacf27c9-c9f4-4785-ad11-6cf2f42f912c.warc.gz",
         "someone-else",
     ],
 )
