@@ -39,6 +39,9 @@ def places(made):
         "broken host": f"/host/{made.hosts[3]}",
         "portals": "/portals",
         "portal": f"/portal?url={quote(made.portal, safe='')}",
+        "portal at a time": f"/portal/at?url={quote(made.portal, safe='')}",
+        "document": f"/document?url={quote(made.web.url(made.hosts[2], '/terms.ttl'), safe='')}",
+        "failed document": f"/document?url={quote(made.web.url(made.hosts[3], '/register.csv'), safe='')}",
         "snapshots": "/snapshots",
         "snapshot": "/snapshot/nutwood-2026",
         "frontier": "/frontier",
@@ -58,7 +61,7 @@ NAMES = ["overview", "datasets", "failing datasets", "no datasets",
          "search", "nothing found", "dataset", "graph dataset", "hostile dataset",
          "hidden dataset", "difference", "difference of graphs", "preview", "version",
          "version of a graph", "hidden version", "hosts", "host", "broken host",
-         "portals", "portal", "snapshots", "snapshot",
+         "portals", "portal", "portal at a time", "document", "failed document", "snapshots", "snapshot",
          "frontier", "crawl", "documents", "graph", "query", "add", "sign in", "account", "api",
          "missing"]  # fmt: skip
 _SENT = """() => ["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))
@@ -335,7 +338,7 @@ def test_a_host_shows_its_errors_its_pace_and_its_robots(page, made):
 
 def test_a_portal_shows_what_it_describes_and_what_fails(page, made):
     page.goto("/portals")
-    page.get_by_role("link", name=made.portal).click()
+    page.locator("main").get_by_role("link", name="data.nutwood.example").click()
     text = page.locator("main").inner_text()
     wanted = [
         "A portal of kind ckan",
