@@ -190,8 +190,7 @@ def test_what_other_pages_have_too_is_not_a_leftover(tamias, site, history):
     """Every mark of a page may be of what all pages of its site have: a file of theirs is no leftover."""
     common = history[site.url("/3")][1]
     site.pages |= {"/13": common, "/14": common + b"\n<> <#own> <#fourteen> ."}
-    crawl(tamias, "--recrawl", site.url("/13"), site.url("/14"))
-    tamias.run("add", site.url("/14"))
+    crawl(tamias, "--crawl", "others", site.url("/13"), site.url("/14"))
     forget(tamias, site.url("/13"))
     (tamias.data / "spool" / "other").write_bytes(site.pages["/14"])
     found = tamias.run("check")
@@ -301,7 +300,7 @@ def test_rules_hold_for_captures_in_warc_files_too(tamias, site, history, tmp_pa
     url, only_warc = site.url("/3"), site.url("/alone")
     for version in range(1, 5):
         site.pages["/alone"] = document(99, version)
-        done = tamias.crawl("--sink", "warc", "--recrawl", only_warc, timeout=PATIENCE)
+        done = tamias.crawl("--sink", "warc", "--crawl", f"alone-{version}", only_warc, timeout=PATIENCE)
         assert done.returncode in (0, 1, 5), done.stderr
     before = warc_states(tamias.data)
     assert (len(before[url]), len(before[only_warc])) == (5, 4)

@@ -179,7 +179,7 @@ def test_a_version_and_then_all_of_it_is_forgotten_on_the_page(client, signed_in
     ("told", "status"),
     [({"sure": ""}, 422), ({"reason": ""}, 422), ({"version": "x"}, 422), ({"version": "99"}, 400)],
 )
-def test_an_unfilled_form_removes_nothing(client, signed_in, put, told, status):
+def test_unfilled_is_refused(client, signed_in, put, told, status):
     _, name, contents = put
     user = signed_in("read", "forget")
     assert user.post(f"/dataset/{name}/forget", data=form_of(user, name, **told)).status_code == status

@@ -170,7 +170,7 @@ class LeftoverSearch:
         with suppress(OSError), part.path.open("rb") as file:
             for record in records(part.path):
                 end = record.offset + record.length
-                if held and record.offset not in held:
+                if record.offset not in held:
                     self._look(f"{where} at byte {record.offset}", _ranges_of(file, record.offset, end))
             length = file.seek(0, 2)
             self._look(f"{where} from byte {end} on", _ranges_of(file, end, length))
@@ -232,7 +232,7 @@ class LeftoverSearch:
         found, held = PackedSearch(search), positions_in(self._session, part.name)
         with suppress(OSError), part.path.open("rb") as file:
             for record in records(part.path):
-                if not held or record.offset in held:
+                if record.offset in held:
                     for piece in _ranges_of(file, record.offset, record.offset + record.length):
                         found.feed(piece)
         found.close()
