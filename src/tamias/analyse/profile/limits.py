@@ -16,7 +16,7 @@ class ProfileLimits(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int = 512 * MIB
     """Of text, tables, JSON, XML and RDF that are read; the rest is not looked at."""
     memory: int = 256 * MIB
-    """For the database that a table is read into; beyond that it uses the disk."""
+    """For the database that a table is read into; beyond that it uses the disk. Few tables need all of it."""
     disk: int = 4096 * MIB
     """For copies in the scratch folder."""
     line: int = 2 * MIB
@@ -43,6 +43,10 @@ class ProfileLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 class ProfileLimit(Exception):
     """Reading stops here; the message names the limit and its setting. What was read before it counts."""
+
+
+class MemoryLimit(ProfileLimit):
+    """More memory, or disk beside it, was needed than is allowed."""
 
 
 class Watch:

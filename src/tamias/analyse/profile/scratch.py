@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from tamias.analyse.profile.limits import ProfileLimit, ProfileLimits, Watch
+from tamias.analyse.profile.limits import MemoryLimit, ProfileLimits, Watch
 
 if TYPE_CHECKING:
     import duckdb
@@ -53,7 +53,7 @@ def workbench(
         except duckdb.InterruptException as interrupt:
             raise watch.over() from interrupt
         except duckdb.OutOfMemoryException as error:
-            raise ProfileLimit(
+            raise MemoryLimit(
                 f"needs more than {limits.memory} bytes of memory or {limits.disk} of disk"
                 " (limits profile.memory, profile.disk)"
             ) from error

@@ -20,7 +20,7 @@ from tamias.analyse.profile.dialect import (
     sample_rows,
 )
 from tamias.analyse.profile.encoding import Utf8Text
-from tamias.analyse.profile.limits import KIB, MIB, ProfileLimit, ProfileLimits, Watch
+from tamias.analyse.profile.limits import KIB, MIB, MemoryLimit, ProfileLimit, ProfileLimits, Watch
 from tamias.analyse.profile.loaded import LoadedValues
 from tamias.analyse.profile.scratch import ScratchFolder, workbench
 from tamias.analyse.profile.small import small_table
@@ -34,6 +34,8 @@ HEAD = 256 * KIB
 _NARROW = "narrow.csv"
 _FETCHED = MIB
 """Bytes of a table whose values may be held in memory."""
+_USUAL_MEMORY = 96 * MIB
+"""For the database; 200 MB in five columns take no more processor time in it than in all that is allowed."""
 MOST_REJECTED = 10_000
 BUFFER = 8 * MIB
 """Of DuckDB's reader, which would take four times as much."""
@@ -71,13 +73,26 @@ class Tables:
             return self._loaded_table(text, name, marks)
 
     def _loaded_table(self, text: Utf8Text, name: str, marks: Marks | None) -> TableProfile | None:
+        """In little memory, which is enough for all but tables with very many columns."""
+        told = len(self._problems)
+        try:
+            return self._loaded_within(min(_USUAL_MEMORY, self._limits.memory), text, name, marks)
+        except MemoryLimit:
+            del self._problems[told:]
+            return self._loaded_within(self._limits.memory, text, name, marks)
+
+    def _loaded_within(
+        self, memory: int, text: Utf8Text, name: str, marks: Marks | None
+    ) -> TableProfile | None:
+        """Raises `MemoryLimit` if less memory than is allowed was not enough."""
         import duckdb
 
         dialect: Dialect | None = None
         found: TableColumns | None = None
         file, folder = text.file(), self._folder.path
         try:
-            with workbench([file, folder / _NARROW], folder, self._limits, self._watch) as tables:
+            limits = msgspec.structs.replace(self._limits, memory=memory)
+            with workbench([file, folder / _NARROW], folder, limits, self._watch) as tables:
                 dialect = self._dialect(tables, file, marks)
                 if dialect is not None:
                     path, narrow = self._within_columns(file, name, dialect)
@@ -89,6 +104,8 @@ class Tables:
                         found = TableColumns(loaded.fetched(narrow.width), narrow, self._limits)
                     found.look()
         except ProfileLimit as limit:
+            if isinstance(limit, MemoryLimit) and memory < self._limits.memory:
+                raise
             self._problems.append(f"{name}: {limit}")
         except duckdb.Error as error:
             self._problems.append(f"{name}: cannot be read as a table: {_first_line(error)}")

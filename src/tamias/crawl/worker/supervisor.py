@@ -44,6 +44,8 @@ LOOK_SECONDS = 0.25
 LONGEST_LOOK_SECONDS = 3.0
 LOOK_PART = 10
 """Of the time, at most a tenth is spent on looking how it goes, if that takes long."""
+HOUSE_CACHE_BYTES = 16 << 20
+"""Of bodies, while they are profiled: each is read once."""
 
 NOTHING = CrawlStats(crawl=0, name="", known=0, open=0, hosts=0, leased=0, next_at=None, next_due=None)
 """Of a crawl that somebody deleted."""
@@ -207,7 +209,7 @@ class Supervisor:
         """For the archive as a whole, after its resources were visited."""
         from tamias.crawl.revisit.housekeeping import keep_house
 
-        blobs = BlobReader(packs_of(self._session, self._data), self._session)
+        blobs = BlobReader(packs_of(self._session, self._data), self._session, HOUSE_CACHE_BYTES)
         keep_house(self._session, blobs, self._settings)
 
     async def _wait_for_deliveries(self) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.analyse.profile import profile
+from tamias.analyse.profile import profile, tables
 
 HEADER = ["id", "Ort", "Wert", "Datum"]
 ROWS = [[str(n), f"Gänserndorf {n}", f"{n}.5", f"2013-01-{n % 28 + 1:02}"] for n in range(1, 2001)]
@@ -143,3 +143,16 @@ def test_a_broken_byte_does_not_change_the_encoding(profiled):
     data = ("name,n\n" + "Übergänge,1\n" * 500).encode() + b"\xff\xfe,2\n"
     found = profiled(data)
     assert (found.encoding, found.problems) == ("utf-8", ("some bytes are not in the encoding of the rest",))
+
+
+def test_a_table_with_more_columns_than_fit_into_the_usual_memory_is_read_in_all_that_is_allowed(
+    profiled, monkeypatch
+):
+    header = [f"c{place}" for place in range(200)]
+    ragged = [[f"{row * place:x}" for place in range(200 + (row == 7))] for row in range(1500)]
+    wide = text(rows=ragged, header=header)
+    ample = profiled(wide)
+    monkeypatch.setattr(tables, "_USUAL_MEMORY", 10_000_000)
+    assert profiled(wide) == ample
+    assert "1 rows have more" in " ".join(ample.problems)
+    assert "needs more than 10000000 bytes" in " ".join(profiled(wide, memory=10_000_000).problems)
