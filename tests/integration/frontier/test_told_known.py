@@ -25,8 +25,9 @@ def known_urls():
     for number in range(60):
         url = f"http://h{number % 7}.example/{number}"
         yield Item(
-            url=url, key=url, host=f"h{number % 7}.example", crawl=1 + number % 2, score=number % 10 / 10
-        )
+            url=url, key=url, host=f"h{number % 7}.example", crawl=1 + number % 2, score=number % 10 / 10,
+            due=100 + number,  # each at another time, so that the same ones are held every time
+        )  # fmt: skip
 
 
 def told():
@@ -53,7 +54,7 @@ def test_in_one_statement_as_in_many(tmp_path, monkeypatch, size, limited):
             session.execute(b"UPDATE host SET delay_ms = 0")
             if limited:
                 session.execute(b"UPDATE queue SET most_done = 3")
-            Holds(session).next(Holds(session).begin(Wish(hosts=5, per_host=4, hold_ms=HELD)))
+            Holds(session).next(Holds(session).begin(Wish(hosts=7, per_host=4, hold_ms=HELD)))
             some = list(told())
             taken = []
             for start in range(0, len(some), size):
