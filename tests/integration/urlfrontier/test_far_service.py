@@ -67,6 +67,13 @@ def visit(lease, tmp_path):
     return Parcel(str(new_capture_id(now)), brought, shelf.take(document.extent))
 
 
+async def lent(service, *words):
+    """The leases, of what a service lends; nothing is forgotten here."""
+    leases, forgotten = await service.lease(*words)
+    assert forgotten == {}
+    return leases
+
+
 def figures(session):
     counted = "SELECT count(*), coalesce(sum(quads), 0)::int8 FROM capture"
     return session.transact(lambda cursor: cursor.execute(counted).fetchone())
@@ -78,7 +85,7 @@ def test_a_visit_that_is_delivered_twice_is_committed_once_and_answered_twice(
     client.discover("http://a.example/")
 
     async def work(service, policy):
-        (lease,) = await service.lease(10, 10, 30, policy.digest)
+        (lease,) = await lent(service, 10, 10, 30, policy.digest)
         parcel = visit(lease, tmp_path)
         sent = [parcel.messages(again=again) for again in (False, True)]
         return [(await service.deliver(each))[parcel.id] for each in sent]
@@ -93,7 +100,7 @@ def test_a_visit_whose_host_somebody_else_has_by_now_changes_nothing(client, far
     client.discover("http://a.example/")
 
     async def work(service, policy):
-        (lease,) = await service.lease(10, 10, 30, policy.digest)
+        (lease,) = await lent(service, 10, 10, 30, policy.digest)
         frontier_session.transact(lambda cursor: cursor.execute("UPDATE host SET token = 1"))
         parcel = visit(lease, tmp_path)
         return await service.deliver(parcel.messages())
@@ -109,12 +116,12 @@ def test_a_host_that_is_given_back_is_lent_again(client, far):
     client.discover("http://a.example/")
 
     async def work(service, policy):
-        (lease,) = await service.lease(10, 10, 30, policy.digest)
-        assert await service.lease(10, 10, 30, policy.digest) == []
+        (lease,) = await lent(service, 10, 10, 30, policy.digest)
+        assert await lent(service, 10, 10, 30, policy.digest) == []
         held = HeldLease(lease, 0, 30)
         held.delay_ms = 0
         await service.deliver(Parcel("release", released=held).messages())
-        return await service.lease(10, 10, 30, policy.digest)
+        return await lent(service, 10, 10, 30, policy.digest)
 
     assert [task.url for lease in far(work) for task in lease.tasks] == ["http://a.example/"]
 
@@ -123,10 +130,10 @@ def test_a_lease_that_is_renewed_in_time_is_lent_to_nobody_else(client, far):
     client.discover("http://a.example/")
 
     async def work(service, policy):
-        (lease,) = await service.lease(10, 10, 1, policy.digest)
+        (lease,) = await lent(service, 10, 10, 1, policy.digest)
         renewed = await service.renew([lease], 30)
         await asyncio.sleep(1.5)
-        return lease.qid, renewed, await service.lease(10, 10, 30, policy.digest)
+        return lease.qid, renewed, await lent(service, 10, 10, 30, policy.digest)
 
     qid, renewed, lent_again = far(work)
     assert [each.qid for each in renewed.leases] == [qid]
@@ -138,9 +145,9 @@ def test_the_hosts_of_a_dead_worker_are_given_back_when_its_death_is_told(client
     client.discover("http://a.example/")
 
     async def work(service, policy):
-        await service.lease(10, 10, 30, policy.digest)
+        await lent(service, 10, 10, 30, policy.digest)
         await service.report_death(7, [])
-        return await service.lease(10, 10, 30, policy.digest)
+        return await lent(service, 10, 10, 30, policy.digest)
 
     assert len(far(work)) == 1
 
@@ -158,7 +165,7 @@ def test_addresses_that_are_harvested_through_and_what_is_under_watch_are_left_t
     )
 
     async def work(service, policy):
-        return await service.lease(10, 10, 30, policy.digest)
+        return await lent(service, 10, 10, 30, policy.digest)
 
     assert [task.url for lease in far(work) for task in lease.tasks] == ["http://c.example/"]
     assert sorted(lease.host for lease in frontier.lease(10)) == ["a.example", "b.example"]
@@ -175,9 +182,9 @@ def test_a_worker_is_told_what_the_crawl_was_told_and_gets_nothing_once_that_is_
     async def work(service, policy):
         write_policy(frontier_session, CrawlPolicy())
         with pytest.raises(Outdated):
-            await service.lease(10, 10, 30, policy.digest)
+            await lent(service, 10, 10, 30, policy.digest)
         anew = await service.hello()
-        return policy, await service.lease(10, 10, 30, anew.digest)
+        return policy, await lent(service, 10, 10, 30, anew.digest)
 
     policy, leases = far(work)
     assert (policy.settings.fetch.delay, policy.settings.filters.scope, policy.seeds) == (
@@ -192,7 +199,7 @@ def test_quads_that_are_cut_off_are_told_as_our_own_fault_and_the_service_goes_o
     client.discover("http://a.example/")
 
     async def work(service, policy):
-        (lease,) = await service.lease(10, 10, 30, policy.digest)
+        (lease,) = await lent(service, 10, 10, 30, policy.digest)
         parcel = visit(lease, tmp_path)
         half = [_halved(each) for each in parcel.messages()]
         return await service.deliver(half)
@@ -206,7 +213,7 @@ def test_a_visit_whose_id_is_none_is_refused_and_the_service_goes_on(client, far
     client.discover("http://a.example/")
 
     async def work(service, policy):
-        (lease,) = await service.lease(10, 10, 30, policy.digest)
+        (lease,) = await lent(service, 10, 10, 30, policy.digest)
         parcel = visit(lease, tmp_path)
         with pytest.raises(CallFailed, match="is a UUID"):
             await service.deliver(msgspec.structs.replace(parcel, id="no id").messages())
