@@ -539,7 +539,7 @@ MUTATIONS = (
     Mutation(
         "a forgotten URL is not fetched again",
         "crawl/plan/forgotten_urls.py",
-        "return self._reasons.get(key_of_fetched(url, self._session_names))",
+        "return self._reasons.get(key) or (self._told.get(_digest(key)) if self._told else None)",
         "return None",
         ("integration/serve/test_forgetting.py",),
     ),

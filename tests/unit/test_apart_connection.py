@@ -12,7 +12,8 @@ from tamias.database.connect import Database
 @pytest.mark.parametrize("pooled", [True, False])
 def test_a_connection_apart_goes_to_the_coordinator(monkeypatch, pooled):
     asked = []
-    monkeypatch.setattr(psycopg, "connect", lambda **place: asked.append(place))
+    for place in (psycopg, psycopg.Connection):
+        monkeypatch.setattr(place, "connect", lambda **place: asked.append(place))
     monkeypatch.setattr(connect, "set_up", lambda _connection, _options: None)
     database = Database.__new__(Database)
     database.embedded, database._role, database._pooled = None, None, pooled

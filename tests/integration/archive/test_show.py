@@ -46,7 +46,7 @@ class Page:
 
 
 class Endless:
-    """A file too large for the archive, written as long as somebody reads; `sent` is the most of one answer."""
+    """A file too large for the archive, written while somebody reads; `sent` is the most of one answer."""
 
     def __init__(self):
         self.sent = 0

@@ -198,7 +198,7 @@ def test_what_waits_for_a_profile_is_not_lost_with_who_waits(
     corpus.put(URL, TABLE)
     profile_content(TABLE)
     refresher.round()
-    corpus.put(URL, NEW, start=START + DAY)
+    corpus.put(URL, NEW + b"4,d\n", start=START + DAY)
     refresher.round(patience=600)
     with closing(corpus.database.session()) as session, closing(catalogue.refresher(session)) as another:
         assert numbers(ask) == ["1"]
@@ -211,7 +211,7 @@ def test_what_waits_for_a_profile_is_not_lost_with_who_waits(
 def test_patience_ends_though_nobody_makes_profiles(corpus, refresher, ask):
     corpus.put(URL, TABLE)
     refresher.round()
-    corpus.put(URL, NEW, start=START + DAY)
+    corpus.put(URL, NEW + b"5,e\n", start=START + DAY)
     refresher.round(patience=1)
     time.sleep(1.2)
     refresher.round(patience=1)
