@@ -28,8 +28,6 @@ from tamias.crawl.catalogue.snapshots import (
 
 _LARGE_GRAPH: Final = 100_000
 """Statements of a graph above which it is written as a whole, not compared."""
-_BULK: Final = 1000
-"""Statements above which the bulk loader takes less time than a transaction."""
 _IDLE_SECONDS: Final = 1.0
 _ORDER_SECONDS: Final = 60.0
 DAMAGED: Final = WriteReply(
@@ -58,8 +56,7 @@ class GraphWriter:
             added += self._replace(name, content)
         if added:
             self._begin()
-            write = self._store.bulk_extend if len(added) > _BULK else self._store.extend
-            write(added)
+            self._store.extend(added)
 
     def replace_large(self, graph: str, descriptor: int) -> None:
         """A graph by a file of N-Triples."""
