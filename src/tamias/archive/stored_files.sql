@@ -27,12 +27,12 @@ FROM unnest(%(file)b::uuid[], %(committed)b::int8[]) AS news (file, committed)
 JOIN stored_file ON stored_file.file = news.file AND stored_file.committed < news.committed AND stored_file.sealed
 
 -- name: dead_writers
--- Workers that left files in parts and are not connected. On a cluster they may be connected to any node.
+-- Workers that left files in parts and are not connected. On a cluster, where they may be connected to any node, this
+-- is not asked.
 SELECT left_parts.worker
 FROM (SELECT DISTINCT stored_file.worker FROM stored_file
       WHERE stored_file.parts <> '{}' AND stored_file.worker <> %(worker)b::int8 OFFSET 0) AS left_parts
-WHERE NOT EXISTS (SELECT FROM pg_extension WHERE pg_extension.extname = 'citus')
-  AND pg_try_advisory_xact_lock(hashtextextended('tamias worker ' || left_parts.worker, 0))
+WHERE pg_try_advisory_xact_lock(hashtextextended('tamias worker ' || left_parts.worker, 0))
 
 -- name: seal_left
 -- Files of dead workers: should one of them be alive after all, it cannot add to them.

@@ -45,19 +45,22 @@ def start(folder: Path, server: PostgresServer, **settings: str) -> Iterator[Pos
     (folder / "pgbouncer.ini").write_text(
         f"[databases]\n* = host=127.0.0.1 port={server.port}\n[pgbouncer]\n{told}\n", encoding="utf-8"
     )
-    process = subprocess.Popen(
-        [str(root / "usr/sbin/pgbouncer"), "-q", str(folder / "pgbouncer.ini")],
-        cwd=folder,
-        env={**os.environ, "LD_LIBRARY_PATH": str(root / "usr/lib/x86_64-linux-gnu")},
-        preexec_fn=server_account(folder).enter(ends_with_parent=True),  # noqa: PLW1509 (one thread)
+    pooler = PostgresServer(
+        folder,
+        port,
+        lambda: subprocess.Popen(
+            [str(root / "usr/sbin/pgbouncer"), "-q", str(folder / "pgbouncer.ini")],
+            cwd=folder,
+            env={**os.environ, "LD_LIBRARY_PATH": str(root / "usr/lib/x86_64-linux-gnu")},
+            preexec_fn=server_account(folder).enter(ends_with_parent=True),  # noqa: PLW1509 (one thread)
+        ),
     )
-    pooler = PostgresServer(folder, port, process)
     try:
         _wait_for(pooler)
         yield pooler
     finally:
-        process.terminate()
-        process.wait(10)
+        pooler.process.terminate()
+        pooler.process.wait(10)
 
 
 def _wait_for(pooler: PostgresServer) -> None:

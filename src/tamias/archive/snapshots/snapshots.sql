@@ -35,15 +35,20 @@ FROM unnest(%(resource)b::text[], %(number)b::int4[], %(sha256)b::bytea[]) AS na
 -- name: extents
 -- Where the quads of captures stand, unless they are being forgotten. The buckets are named, for the key of the table
 -- begins with them.
+WITH under_way AS MATERIALIZED (
+    SELECT forgotten.url, version.sha256, forgotten.number IS NULL AND forgotten.blocked AS is_all,
+           CASE WHEN forgotten.number IS NULL THEN forgotten.at END AS until
+    FROM forgotten
+         LEFT JOIN version ON version.resource = forgotten.resource AND version.number = forgotten.number
+    WHERE forgotten.finished_at IS NULL)
 SELECT capture.capture::text, capture.segment, capture.frame, capture.start, capture.length
-FROM meta CROSS JOIN generate_series(0, meta.buckets - 1) AS part (bucket)
-     JOIN capture ON capture.bucket = part.bucket AND capture.capture = ANY(%(capture)b::uuid[])
-WHERE capture.segment IS NOT NULL
-  AND NOT EXISTS (SELECT FROM forgotten
-                  LEFT JOIN version ON version.resource = forgotten.resource AND version.number = forgotten.number
-                  WHERE forgotten.finished_at IS NULL AND forgotten.url IN (capture.url, capture.final_url)
-                    AND (version.sha256 = capture.sha256
-                         OR forgotten.number IS NULL AND (forgotten.blocked OR capture.started_at <= forgotten.at)))
+FROM capture
+WHERE capture.bucket = ANY(ARRAY(SELECT generate_series(0, meta.buckets - 1)::int2 FROM meta))
+  AND capture.capture = ANY(%(capture)b::uuid[]) AND capture.segment IS NOT NULL
+  AND NOT EXISTS (SELECT FROM under_way
+                  WHERE under_way.url IN (capture.url, capture.final_url)
+                    AND (under_way.sha256 = capture.sha256 OR under_way.is_all
+                         OR capture.started_at <= under_way.until))
 
 -- name: licences
 -- What portals say of files: the licence of the file, which is that of its dataset where it has none of its own.
