@@ -121,7 +121,7 @@ def test_help_is_there_for_every_verb_and_quick_to_import(tamias):
 
 
 def test_a_data_directory_of_a_newer_version_is_refused(tamias, tmp_path):
-    assert tamias("crawl", nowhere(), "--allow-private", "--no-robots", "--max-urls", "1", "--data", "d")
+    assert tamias("add", nowhere(), "--data", "d").returncode == 0
     from tamias.database.connect import Database
 
     database = Database(tmp_path / "d")

@@ -1,5 +1,6 @@
 """Small tables are profiled without DuckDB, and exactly as DuckDB would have it."""
 
+import os
 import sys
 
 import duckdb
@@ -12,7 +13,9 @@ from tamias.analyse.profile.sketches import HASH_SQL, hash_of, packed
 
 PIECES = ((0, 9), (0, 300), (5, 20), (40, 60), (100, 150))
 """Of a file: rows from, and how many, below its first line."""
-QUICK = 150
+EVERY_PIECE = bool(os.environ.get("TAMIAS_INTEROP"))
+"""Without it two pieces of each sample are compared, other ones of the next sample."""
+QUICK = 150 if EVERY_PIECE else 50
 """So many of the pieces that are compared are beyond doubt."""
 
 
@@ -61,7 +64,12 @@ def pieces(path):
 
 def test_pieces_of_real_tables_have_the_same_profile_both_ways(suites, both_ways, capsys):
     samples = [path for path in sorted(suites("real-csv-samples").rglob("*.*sv")) if path.is_file()]
-    every = [piece for path in samples for piece in pieces(path) if len(piece) <= encoding.SMALL]
+    every = [
+        piece
+        for number, path in enumerate(samples)
+        for place, piece in enumerate(pieces(path))
+        if len(piece) <= encoding.SMALL and (EVERY_PIECE or (number + place) % len(PIECES) < 2)
+    ]
     quick = 0
     for piece in every:
         expected, found = both_ways(piece)
