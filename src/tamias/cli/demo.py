@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from pyoxigraph import Quad
 
 from tamias.cli.console.options import CommonOptions, archive_at, common, say, say_json
-from tamias.cli.console.progress import Display
+from tamias.cli.console.progress import Display, by_outcome
 from tamias.crawl.worker.supervisor import CrawlSnapshot, Supervisor, Until
 from tamias.model.errors import UsageError
 from tamias.model.item import Seed
@@ -195,12 +195,13 @@ def _tell(place: CommonOptions, crawled: Crawled, archived: Archived) -> None:
     if place.json:
         say_json({**msgspec.to_builtins(crawled), "archive": archived, "ok": crawled.ok})
         return
-    end, diff = crawled.crawl, archived.diff
-    ways = ", ".join(f"{count} {word}" for word, count in sorted(end.outcomes.items()))
+    from tamias.archive.diffs.values import in_words
+
+    end = crawled.crawl
     found = crawled.expected - crawled.missing
     kept = sum(file.stat().st_size for file in (place.data / "rdf").iterdir())
     say()
-    say(f"visited    {end.visited} URLs in {end.seconds:.1f} s: {ways}")
+    say(f"visited    {end.visited} URLs in {end.seconds:.1f} s: {by_outcome(end.outcomes)}")
     say(f"found      {found} of {crawled.expected} quads that the web contains")
     say(
         f"polite     {crawled.disallowed} requests that robots.txt forbids, "
@@ -210,8 +211,7 @@ def _tell(place: CommonOptions, crawled: Crawled, archived: Archived) -> None:
     say(
         f"archived   {archived.versions} versions of {archived.resources} resources, {archived.bytes:,} bytes"
     )
-    say(f"changed    {archived.changing}: {diff.added} {diff.kind} added, {diff.removed} removed, "
-        f"{diff.changed} changed at the last visit")  # fmt: skip
+    say(f"changed    {archived.changing}: {in_words(archived.diff)} at the last visit")
     say()
     say("Next steps:")
     url = archived.changing

@@ -8,6 +8,7 @@ import click
 
 from tamias.cli.console.audited import audited
 from tamias.cli.console.options import CommonOptions, common, printable, say, say_json
+from tamias.cli.console.progress import by_outcome
 
 if TYPE_CHECKING:
     from tamias.crawl.verbs.importing.importer import ImportResult
@@ -52,7 +53,7 @@ def _tell(place: CommonOptions, done: "ImportResult") -> None:
     if place.json:
         say_json(done)
         return
-    outcomes = ", ".join(f"{count:,} {word}" for word, count in sorted(done.outcomes.items()))
+    outcomes = by_outcome(done.outcomes)
     say(f"files      {done.files:,}")
     say(f"captures   {done.captures:,} new{f' ({outcomes})' if outcomes else ''}, {done.known:,} known")
     say(f"documents  {done.documents:,} hold something else now")

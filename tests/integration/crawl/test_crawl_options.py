@@ -207,7 +207,7 @@ def test_the_end_of_a_run_tells_the_top_reasons_with_an_example_and_what_to_do(t
     assert done.returncode == 0, done.stderr
     lines = done.stderr.splitlines()
     first = next(number for number, line in enumerate(lines) if "visited in" in line)
-    assert lines[first].endswith(": 2 failed, 1 gone, 1 ok, 3 refused, 1 skipped; 7 quads")
+    assert lines[first].endswith(": 1 ok, 2 failed, 1 gone, 3 refused, 1 skipped; 7 quads")
     shut, broken = (line.partition(site.url("/")) for line in lines[first + 1 : first + 3])
     assert (shut[0], shut[2].partition(";")[2]) == (
         "  3 refused: robots.txt, e.g. ",

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,16 +61,26 @@ class Display:
         return (now.visited - visited) / max(0.001, now.seconds - seconds)
 
 
+def by_outcome(counts: Mapping[str, int]) -> str:
+    """How many URLs ended how, what was fetched first.
+
+    >>> by_outcome({"gone": 2, "ok": 1630, "refused": 1})
+    '1,630 ok, 2 gone, 1 refused'
+    """
+    ways = sorted(counts.items(), key=lambda way: (way[0] != "ok", way[0]))
+    return ", ".join(f"{count:,} {word}" for word, count in ways)
+
+
 def summary(end: "CrawlSnapshot", data: Path) -> Iterator[str]:
     """What is said at the end."""
     from tamias.crawl.worker.supervisor import Ended
 
-    ways = ", ".join(f"{count:,} {word}" for word, count in sorted(end.outcomes.items()))
     again = f", {end.put_off:,} will be retried later" if end.put_off else ""
     again += f", {end.again:,} fetched again (a shorter path was found)" if end.again else ""
     again += f", {end.revisited:,} of them visited before" if end.revisited else ""
     urls = "1 URL" if end.visited == 1 else f"{end.visited:,} URLs"
-    yield f"{urls} visited in {end.seconds:.1f} s: {ways or 'none'}{again}; {end.quads:,} quads"
+    quads = "1 quad" if end.quads == 1 else f"{end.quads:,} quads"
+    yield f"{urls} visited in {end.seconds:.1f} s: {by_outcome(end.outcomes) or 'none'}{again}; {quads}"
     yield from _reasons(end)
     if end.ended is Ended.DONE:
         yield _afterwards(end, data)
