@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tamias.crawl.plan.reopening import Reopened
     from tamias.crawl.plan.seed_outcomes import SeedOutcome
     from tamias.crawl.worker.supervisor import CrawlSnapshot, Supervisor
+    from tamias.database.child_server import KeeperProcess
     from tamias.database.connect import Database
     from tamias.database.embedded.embedded import EarlyStart
 
@@ -137,18 +138,20 @@ def command(  # noqa: PLR0917 (click passes them by name)
     settings = place.settings(**flags).settings
     seeds, seed_files, imports = told_apart(seeds, seed_files)
     named = _named(seeds, seed_files)
-    _check(settings, named)
     if dry_run:
         from tamias.cli.console.dry_run import tell_dry_run
 
+        _check(settings, named)
         tell_dry_run(place, flags, named, name)
         return 0
-    if not named and not imports and not (place.db or _has_crawl(place.data)):
-        raise UsageError(
-            f"nothing to crawl: name a seed, or a --data with a crawl to resume (not {place.data})"
-        )
     stage = Stage(place)
     try:
+        stage.start_imports()
+        _check(settings, named)
+        if not named and not imports and not (place.db or _has_crawl(place.data)):
+            raise UsageError(
+                f"nothing to crawl: name a seed, or a --data with a crawl to resume (not {place.data})"
+            )
         return _crawl(
             place, flags, named, _checked(sinks), strict, recrawl, name, imports=imports, stage=stage
         )
@@ -173,8 +176,19 @@ class Stage:
     def __init__(self, place: CommonOptions) -> None:
         self._place = place
         self._pending: Path | None = None
+        self._keeper: KeeperProcess | None = None
         self._early: EarlyStart | None = None
         self.advice = "nothing was stored yet; run the same command again"
+
+    def start_imports(self) -> None:
+        """The keeper of the database and the workers load their modules while what was typed is checked."""
+        from tamias.database.child_server import DATABASE_KEEPER, KeeperProcess
+
+        if self._place.db is None and not self._is_up():
+            self._keeper = KeeperProcess(DATABASE_KEEPER, str(self._place.data.absolute()))
+        from tamias.crawl.worker.fork_server import DATABASE_WORKER, fork_server
+
+        fork_server(DATABASE_WORKER).start()
 
     def start_database(self) -> None:
         """Begins with what takes longest; that it takes a while is said at once."""
@@ -182,9 +196,13 @@ class Stage:
 
         if self._place.db is not None:
             return
-        if self._place.verbosity >= 0 and not (self._place.data / "pg" / "running.json").exists():
+        if self._place.verbosity >= 0 and not self._is_up():
             click.echo("starting the database…", err=True)
-        self._early = EarlyStart(self._place.data)
+        self._early = EarlyStart(self._place.data, keeper=self._keeper)
+        self._keeper = None
+
+    def _is_up(self) -> bool:
+        return (self._place.data / "pg" / "running.json").exists()
 
     def release_database(self) -> None:
         """Others use it by now, or nobody will."""
@@ -223,6 +241,8 @@ class Stage:
         from tamias.database.embedded.embedded import wait_until_unused
 
         fork_server(DATABASE_WORKER).close()
+        if self._keeper is not None:
+            self._keeper.close()
         self.release_database()
         if self._place.db is None:
             wait_until_unused(self._place.data)
@@ -249,12 +269,10 @@ def _crawl(
     import asyncio
 
     from tamias.crawl.plan.pending_seeds import PendingSeeds
-    from tamias.crawl.worker.fork_server import DATABASE_WORKER, fork_server
 
     if not recrawl and not imports:
         stage.keep(PendingSeeds(seeds, flags, name))
-    # Starting the database takes as long as the imports of a worker and our own, which go on meanwhile.
-    fork_server(DATABASE_WORKER).start()
+    # It takes as long as our own imports, which go on meanwhile.
     stage.start_database()
     from tamias.crawl.worker.supervisor import Ended, Supervisor, Until
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO, NoReturn
 
@@ -24,6 +24,8 @@ from tamias.model import errors
 from tamias.model.environment import environment_without_secrets
 from tamias.model.errors import TamiasError
 
+DATABASE_KEEPER = "tamias.database.embedded.keeper"
+"""The module of PostgreSQL's keeper."""
 NEWCOMER_SECONDS = 120
 _LOCK_SECONDS = 30
 _LONGEST_LINE = 64 * 1024
@@ -65,8 +67,11 @@ class ServerUse:
         """Whether a keeper is there, and its server takes connections."""
         return not is_free(self.folder / "keeper.lock") and (self.folder / "running.json").exists()
 
-    def start(self, orders: str) -> None:
-        """Starts a keeper if there is none, with orders on its command line; cheap when there is one."""
+    def start(self, orders: str, ready: "KeeperProcess | None" = None) -> None:
+        """Starts a keeper if there is none, with orders on its command line; cheap when there is one.
+
+        One that is `ready` with the same orders is used if one is needed; the caller closes it.
+        """
         deadline = time.monotonic() + NEWCOMER_SECONDS
         with self.starting():
             while not self.is_up():
@@ -75,7 +80,8 @@ class ServerUse:
                         f"the keeper of {self.folder} does not answer; end it or wait for it"
                     )
                 if is_free(self.folder / "keeper.lock"):
-                    self._start_keeper(orders)
+                    self._start_keeper(ready or KeeperProcess(self.keeper, orders))
+                    ready = None
                 else:
                     time.sleep(0.05)
 
@@ -86,9 +92,10 @@ class ServerUse:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def _start_keeper(self, orders: str) -> None:
+    def _start_keeper(self, process: "KeeperProcess") -> None:
         log = self.folder.parent / "log" / "keeper.log"
-        ended, told = _start_process(self.keeper, orders, self.folder, log)
+        with closing(process):
+            ended, told = process.begin(log)
         if ended != 0:
             raise self.failure(f"the keeper of {self.folder} cannot be started; see {log}")
         if not told:
@@ -96,6 +103,53 @@ class ServerUse:
         report = msgspec.json.decode(told, type=StartReport)
         if report.error is not None:
             raise getattr(errors, report.error, self.failure)(report.message)
+
+
+class KeeperProcess:
+    """`python -m MODULE ORDERS DESCRIPTOR`: it loads its modules, and does nothing until told to begin."""
+
+    def __init__(self, module: str, orders: str) -> None:
+        reading, writing = os.pipe()
+        self._answer = os.fdopen(reading, "rb")
+        try:
+            # A session of its own: a terminal's Ctrl-C must not reach it.
+            self._first = subprocess.Popen(
+                [sys.executable, "-P", "-m", module, orders, str(writing)],
+                pass_fds=[writing],
+                start_new_session=True,
+                cwd="/",
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                env=environment_without_secrets(),
+            )
+        finally:
+            os.close(writing)
+
+    def begin(self, log: Path) -> tuple[int, bytes]:
+        """Lets it work, until its first process has made another; from now on it writes to the log.
+
+        Returns how that first one ended, and the line that was written to the descriptor.
+        """
+        log.parent.mkdir(mode=0o700, exist_ok=True)
+        with suppress(BrokenPipeError):  # it has ended, and is asked how
+            assert self._first.stdin is not None
+            with self._first.stdin as words:
+                words.write(os.fsencode(log.absolute()))
+        try:
+            told = self._answer.readline(_LONGEST_LINE)
+        except BaseException:  # Ctrl-C: if it has made no other process yet, it is not to do so now
+            self._first.terminate()
+            self._first.wait()
+            raise
+        return self._first.wait(), told
+
+    def close(self) -> None:
+        """Ends it if it was not told to begin. May be called twice."""
+        assert self._first.stdin is not None
+        self._first.stdin.close()
+        self._first.terminate()
+        self._first.wait()
+        self._answer.close()
 
 
 class ChildServer:
@@ -169,9 +223,14 @@ class Keeping:
 def run_keeper(folder: Path, descriptor: int, keep: Callable[[Keeping], None]) -> None:
     """The program of a keeper, which `ServerUse` starts with a descriptor to report to."""
     with os.fdopen(descriptor, "wb", buffering=0) as ready:
+        log = os.fsdecode(sys.stdin.buffer.read())
+        if not log:
+            return  # whoever started us has no need of us, or is gone
+        _write_to(log)
         keeping = Keeping(folder, ready)
         try:
             with refusals(folder), alone(folder / "keeper.lock", _LOCK_SECONDS):
+                os.chdir(folder)
                 # So that nobody who lives longer has to wait for the keeper. The lock goes with it: whoever
                 # sees the first process end knows by the lock whether there is a second.
                 if os.fork() != 0:
@@ -207,34 +266,16 @@ def socket_folder(folder: Path) -> Path:
     return sockets
 
 
+def _write_to(log: str) -> None:
+    """What this process has to say goes to the log from now on; nowhere if there is no room for one."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    try:
+        said = private(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    except OSError:
+        said = nothing
+    for place, handle in enumerate((nothing, said, said)):
+        os.dup2(handle, place)
+
+
 def _leave(number: int, _frame: object) -> NoReturn:
     raise SystemExit(128 + number)
-
-
-def _start_process(module: str, orders: str, folder: Path, log: Path) -> tuple[int, bytes]:
-    """Runs `python -m MODULE ORDERS DESCRIPTOR` in the folder, until its first process has made another.
-
-    Returns how that first one ended, and the line that was written to the descriptor.
-    """
-    log.parent.mkdir(mode=0o700, exist_ok=True)
-    reading, writing = os.pipe()
-    with open(log, "ab", opener=private) as said, os.fdopen(reading, "rb") as answer:
-        # A session of its own: a terminal's Ctrl-C must not reach it.
-        first = subprocess.Popen(
-            [sys.executable, "-P", "-m", module, orders, str(writing)],
-            pass_fds=[writing],
-            start_new_session=True,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
-            env=environment_without_secrets(),
-        )
-        os.close(writing)
-        try:
-            told = answer.readline(_LONGEST_LINE)
-        except BaseException:  # Ctrl-C: if it has made no other process yet, it is not to do so now
-            first.terminate()
-            first.wait()
-            raise
-    return first.wait(), told

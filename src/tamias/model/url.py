@@ -6,10 +6,11 @@ Pure functions over strings. Every link of every page passes here, so the common
 import re
 from functools import cache, lru_cache
 from itertools import product
+from pathlib import Path
 
 import ada_url
 import can_ada
-from publicsuffixlist import PublicSuffixList
+from publicsuffixlist import PSLFILE, PublicSuffixList
 
 from tamias.model.errors import UrlError
 
@@ -173,7 +174,16 @@ def _canonical_host(name: str) -> str:
 
 @cache
 def _public_suffixes() -> PublicSuffixList:
-    return PublicSuffixList()
+    """Of the list only the few that are not ASCII are encoded, where the library would encode all."""
+    rules = [line.partition(" ")[0] for line in Path(PSLFILE).read_text("utf-8").splitlines()]
+    rules = [rule for rule in rules if rule and not rule.startswith("//")]
+    encoded = [_in_punycode(rule) for rule in rules if not rule.isascii()]
+    return PublicSuffixList(rules + encoded, accept_encoded_idn=False)
+
+
+def _in_punycode(rule: str) -> str:
+    exception = "!" if rule.startswith("!") else ""
+    return exception + ada_url.idna_to_ascii(rule.removeprefix(exception)).decode("ascii")
 
 
 def is_address(text: str) -> bool:

@@ -7,6 +7,8 @@ import select
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +56,35 @@ def web(site, reply):
     site.pages["/a.ttl"] = reply(200, TURTLE, content_type="text/turtle")
     site.pages["/data.csv"] = reply(200, b"id,price\n1,2\n", content_type="text/csv")
     return site
+
+
+def test_a_refused_seed_leaves_nothing_behind(terminal):
+    """Keeper and workers load their modules while the seed is checked: both end, and neither makes a file."""
+    code, said = terminal.type("crawl", "https://data.example/a", "--exclude", "data", "--data", "nowhere")
+    assert code == 2
+    assert "the seed https://data.example/a is excluded" in said
+    assert list(terminal.folder.iterdir()) == []
+    assert processes_of(terminal.folder) == []
+
+
+def processes_of(folder):
+    """The command lines that name a folder."""
+    lines = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            lines.append(process.read_bytes())
+    return [line for line in lines if os.fsencode(folder) in line]
+
+
+def test_what_was_typed_is_checked_without_the_library_of_the_database():
+    """It takes a third of a second to load on a slow machine, and the database starts meanwhile."""
+    checks = (
+        "import sys; from tamias.cli.crawl import _check, _named; from tamias.settings import Settings; "
+        "_check(Settings(), _named(('https://data.example/a',), ())); "
+        "print(sorted({'psycopg', 'pycurl', 'asyncio'} & set(sys.modules)))"
+    )
+    said = subprocess.run([sys.executable, "-c", checks], capture_output=True, check=True, text=True)
+    assert said.stdout.strip() == "[]"
 
 
 def test_a_researcher_crawls_and_asks(terminal, web):

@@ -1,11 +1,13 @@
 """URLs as they are fetched, resolved and queued."""
 
 import json
+from pathlib import Path
 
 import ada_url
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from publicsuffixlist import PSLFILE, PublicSuffixList
 
 from tamias.model.errors import UrlError
 from tamias.model.url import authority, fetch_url, host, host_key, resolve
@@ -179,6 +181,15 @@ def test_a_bad_reference_is_named_together_with_its_document():
 )
 def test_the_queue_of_a_url(url, key):
     assert host_key(fetch_url(url)) == key
+
+
+def test_every_rule_of_the_public_suffix_list_counts_as_its_library_reads_it():
+    library = PublicSuffixList()
+    lines = Path(PSLFILE).read_text(encoding="utf-8").splitlines()
+    rules = [line.lstrip("!*.") for line in lines if line and not line.startswith("//")]
+    names = [fetch_url(f"http://a.b.{rule}/")[len("http://") : -1] for rule in rules]
+    assert len(names) > 9000
+    assert [host_key(f"http://{name}/") for name in names] == [library.privatesuffix(name) for name in names]
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@ A page costs no statement. What was counted since the last batch is lost with it
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from tamias.database.columns import storable
-from tamias.database.connect import Session
 from tamias.database.sql import statements
 from tamias.model.url import host
+
+if TYPE_CHECKING:
+    from tamias.database.connect import Session
 
 _SQL = statements("tamias.archive.sources", "host_links.sql")
 
@@ -68,10 +70,12 @@ class HostLinks:
         return pairs
 
 
-def add_host_links(session: Session, pairs: Mapping[tuple[str, str], int]) -> None:
+def add_host_links(session: "Session", pairs: Mapping[tuple[str, str], int]) -> None:
     """Adds to the counts, in one statement."""
     if not pairs:
         return
+    from tamias.database.columns import storable  # loads the database's library, which counting does without
+
     added = {
         "from_host": [storable(source) for source, _ in pairs],
         "to_host": [storable(to) for _, to in pairs],

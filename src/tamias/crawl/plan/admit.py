@@ -1,19 +1,16 @@
 """From references in documents to items of the frontier: resolved, filtered, and only those not known yet."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tamias.analyse.tags.content import TagRules
 from tamias.archive.sources.host_links import HostLinks, site_of
 from tamias.crawl.plan.forgotten_urls import ForgottenUrls
-from tamias.database.connect import Session
-from tamias.fetch.resolving import address_of
 from tamias.filters.blocklists.filter import BlocklistFilter
 from tamias.filters.pattern import PatternFilter
 from tamias.filters.scheme import DEFAULT_SCHEMES
-from tamias.frontier.lease_filter import LeaseFilter
-from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.cut import BELOW, DEPTH, FILTER, SCOPE
 from tamias.model.errors import UrlError, UsageError
 from tamias.model.finding import Worded, Words
@@ -25,6 +22,11 @@ from tamias.permit.delay import host_delay_ms
 from tamias.plugins import load_all
 from tamias.protocols import Filter
 from tamias.settings import Settings
+
+if TYPE_CHECKING:  # what is typed is checked before the database's library, which takes long to load
+    from tamias.database.connect import Session
+    from tamias.frontier.lease_filter import LeaseFilter
+    from tamias.frontier.postgres import PostgresFrontier
 
 SCORE_HALVED_BY_DEPTH = 0.5
 _ANY_PATH = "/a/path/that/no-expression/means"
@@ -322,6 +324,8 @@ def queue_key(by: str) -> Callable[[str], str]:
 
 
 def _address_key(url: str) -> str:
+    from tamias.fetch.resolving import address_of  # loads libcurl
+
     return address_of(host(url))
 
 
@@ -331,9 +335,14 @@ def same_url(session_names: frozenset[str]) -> Callable[[str, str], bool]:
 
 
 def open_frontier(
-    session: Session, settings: Settings, worker: int | None = None, lease_filter: LeaseFilter | None = None
-) -> PostgresFrontier:
+    session: "Session",
+    settings: Settings,
+    worker: int | None = None,
+    lease_filter: "LeaseFilter | None" = None,
+) -> "PostgresFrontier":
     """The frontier as the settings have it, for one thread; its leases are in the name of the worker."""
+    from tamias.frontier.postgres import PostgresFrontier
+
     return PostgresFrontier(
         session,
         same_url=same_url(frozenset(settings.filters.session_names)),

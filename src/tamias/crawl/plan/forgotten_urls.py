@@ -3,14 +3,16 @@
 import time
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b, sha256
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from tamias.archive.forgetting.tombstones import blocked_bodies, blocked_urls, blocks_mark, is_record
-from tamias.database.connect import Session
 from tamias.model.capture import Capture, Outcome
 from tamias.model.finding import SourceRecord
 from tamias.model.url import host_key, key_of_fetched, url_key
+
+if TYPE_CHECKING:
+    from tamias.database.connect import Session
 
 REFRESH_SECONDS = 2.0
 MOST_TOLD = 100_000
@@ -37,10 +39,17 @@ class ForgottenUrls:
         """Whether it is time to read them again."""
         return time.monotonic() - self._read_at >= REFRESH_SECONDS
 
-    def refresh(self, session: Session, *, now: bool = False) -> None:
+    def refresh(self, session: "Session", *, now: bool = False) -> None:
         """Reads them again, if some seconds have passed or `now`, and if they are others."""
         if not now and not self.is_stale:
             return
+        from tamias.archive.forgetting.tombstones import (
+            blocked_bodies,
+            blocked_urls,
+            blocks_mark,
+            is_record,
+        )
+
         self._read_at = time.monotonic()
         mark = blocks_mark(session)
         if mark != self._mark:

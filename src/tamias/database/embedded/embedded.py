@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-from tamias.database.child_server import NEWCOMER_SECONDS, ServerUse
+from tamias.database.child_server import DATABASE_KEEPER, NEWCOMER_SECONDS, KeeperProcess, ServerUse
 from tamias.database.disk import make_data_folder, refusals
 from tamias.database.embedded.cluster import clusters
 from tamias.database.embedded.login import DATABASE, OWNER, SUPERUSER, password_file
@@ -22,7 +22,7 @@ _SOCKET_PATH_LIMIT = 107
 class Embedded(ServerUse):
     """This process's use of the server of one data directory, from now until `close`."""
 
-    keeper = "tamias.database.embedded.keeper"
+    keeper = DATABASE_KEEPER
     failure = DatabaseError
     unavailable = DatabaseUnavailable
     unanswered = DataInUse
@@ -111,17 +111,21 @@ class EarlyStart:
     Errors are met again by whoever connects first, and told there.
     """
 
-    def __init__(self, data: Path, *, create: bool = True) -> None:
+    def __init__(self, data: Path, *, create: bool = True, keeper: KeeperProcess | None = None) -> None:
+        """The `keeper`, if one is ready, is used or closed."""
         self._use: Embedded | None = None
-        self._thread = threading.Thread(target=self._start, args=(data, create), daemon=True)
+        self._thread = threading.Thread(target=self._start, args=(data, create, keeper), daemon=True)
         self._thread.start()
 
-    def _start(self, data: Path, create: bool) -> None:
+    def _start(self, data: Path, create: bool, keeper: KeeperProcess | None) -> None:
         try:
             self._use = Embedded(data, create=create)
-            self._use.start(str(data.absolute()))
+            self._use.start(str(data.absolute()), keeper)
         except (TamiasError, OSError):
             pass
+        finally:
+            if keeper is not None:
+                keeper.close()
 
     def close(self) -> None:
         """When it is started; others use it from then on, or it ends. May be called twice."""

@@ -5,13 +5,13 @@ It holds no password and lets nobody in: `login.py` sees to that in each copy.
 
 import ctypes
 import hashlib
-import io
 import os
 import re
 import shutil
 import tarfile
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 from backports import zstd
 
@@ -25,6 +25,7 @@ from tamias.database.migrate import migrations
 _INITDB = ("--encoding=UTF8", "--locale=C", "--auth=reject", "--data-checksums", "--no-instructions")
 _KEPT = 3  # of the templates of other versions, the newest
 _FIRST_OBJECT_ID = 16384
+_PIECE_BYTES = 128 << 10
 _BLANK_LINES = re.compile(r"\n\s*\n")
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -101,12 +102,11 @@ def _unpack(template: Path, cluster: Path, account: ServerAccount) -> bool:
         with open(template, "rb") as file:
             if os.fstat(file.fileno()).st_uid != os.geteuid():
                 return False  # somebody else could have put anything into it
-            plain = zstd.decompress(file.read())
-        with tarfile.open(fileobj=io.BytesIO(plain), mode="r:") as members:
-            for member in members.getmembers():
-                _write_member(member, memoryview(plain), cluster)
+            with zstd.open(file, "rb") as members:
+                while _unpack_member(members, cluster):
+                    pass
         account.own_all(cluster)
-    except (OSError, EOFError, ValueError, zstd.ZstdError, tarfile.TarError):
+    except (OSError, EOFError, ValueError, zstd.ZstdError):
         for path in cluster.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         return False
@@ -115,19 +115,39 @@ def _unpack(template: Path, cluster: Path, account: ServerAccount) -> bool:
     return True
 
 
-def _write_member(member: tarfile.TarInfo, plain: memoryview, cluster: Path) -> None:
-    if ".." in member.name or member.name.startswith("/"):
-        raise ValueError(member.name)
-    path = f"{cluster}/{member.name}"
-    if member.isdir():
+def _unpack_member(members: IO[bytes], cluster: Path) -> bool:
+    """Writes the next folder or file; false at the end.
+
+    Neither tarfile, which needs the whole in memory, nor file objects: either takes as long as the rest.
+    """
+    header = members.read(tarfile.BLOCKSIZE)
+    if header == bytes(tarfile.BLOCKSIZE):
+        return False
+    name, size, kind = _text(header[:100]), _text(header[124:136]), header[156:157]
+    if not name or ".." in name or name.startswith("/") or _text(header[345:500]):
+        raise ValueError(name)
+    path = f"{cluster}/{name}"
+    if kind == tarfile.DIRTYPE:
         os.mkdir(path, 0o700)
-        return
-    # Without a file object, which takes as long as the rest.
+        return True
+    left = int(size, 8)
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        write_all(handle, plain[member.offset_data : member.offset_data + member.size])
+        padding = -left % tarfile.BLOCKSIZE
+        while left:
+            piece = members.read(min(left, _PIECE_BYTES))
+            if not piece:
+                raise EOFError(path)
+            write_all(handle, piece)
+            left -= len(piece)
+        members.read(padding)
     finally:
         os.close(handle)
+    return True
+
+
+def _text(field: bytes) -> str:
+    return field.partition(b"\0")[0].decode("ascii")
 
 
 def sync_file_system(folder: Path) -> None:

@@ -17,7 +17,6 @@ import msgspec
 
 from tamias.filters.blocklists.files import BlocklistSource, collected
 from tamias.model.errors import ConfigError
-from tamias.service_client import NoResponse, ServiceClient
 
 _log = logging.getLogger(__name__)
 
@@ -90,6 +89,8 @@ class RemoteList:
     def _fetch(self) -> None:
         known = self._known()
         partial = self._path.with_name(f"new-{self._path.name}")
+        from tamias.service_client import NoResponse, ServiceClient  # loads libcurl
+
         client = ServiceClient(proxied=True)
         try:
             with partial.open("wb") as file:
