@@ -55,7 +55,7 @@ class Machine:
         self, verb: str, *words: str, more: Mapping[str, str] | None = None, before: Sequence[str] = ()
     ) -> subprocess.Popen[bytes]:
         """One more program; `more` of the environment is for it alone, `before` stands before the command."""
-        command = [*before, sys.executable, "-m", "tamias", verb, "--data", str(self.data), *words]
+        command = [*before, sys.executable, "-m", "tamias", *verb.split(), "--data", str(self.data), *words]
         with self.log.open("ab") as log:
             process = subprocess.Popen(
                 command,

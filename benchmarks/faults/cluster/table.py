@@ -43,9 +43,10 @@ class ClusterFault(msgspec.Struct, frozen=True):
 
 
 def _kill_workers(trial: Trial, _: LoopbackSites) -> None:
-    for _number in range(_KILLS):
-        trial.kill_workers()
-        time.sleep(_BETWEEN_SECONDS)
+    with trial.noted():
+        for _number in range(_KILLS):
+            trial.kill_workers()
+            time.sleep(_BETWEEN_SECONDS)
 
 
 def _kill_node(trial: Trial, web: LoopbackSites) -> None:
@@ -70,24 +71,27 @@ def _move_shards(trial: Trial, _: LoopbackSites) -> None:
     shards = trial.execute(
         "SELECT shardid, nodeport FROM citus_shards WHERE table_name = 'tamias.host'::regclass ORDER BY 1"
     )
-    for shard, port in shards[:2]:
-        target = two.port if port == one.port else one.port
-        trial.execute(
-            f"SELECT citus_move_shard_placement({shard}, '127.0.0.1', {port}, '127.0.0.1', {target},"
-            " 'force_logical')"
-        )
+    with trial.noted():
+        for shard, port in shards[:2]:
+            target = two.port if port == one.port else one.port
+            trial.execute(
+                f"SELECT citus_move_shard_placement({shard}, '127.0.0.1', {port}, '127.0.0.1', {target},"
+                " 'force_logical')"
+            )
 
 
 def _add_node(trial: Trial, _: LoopbackSites) -> None:
-    trial.cluster.add_node(trial.name, trial.cluster.nodes[1])
-    trial.execute("SELECT citus_rebalance_start(shard_transfer_mode => 'force_logical')")
-    trial.execute("SELECT citus_rebalance_wait()")
+    with trial.noted():
+        trial.cluster.add_node(trial.name, trial.cluster.nodes[1])
+        trial.execute("SELECT citus_rebalance_start(shard_transfer_mode => 'force_logical')")
+        trial.execute("SELECT citus_rebalance_wait()")
 
 
 def _restart_service(trial: Trial, _: LoopbackSites) -> None:
-    for _number in range(2):
-        trial.restart_service()
-        time.sleep(_BETWEEN_SECONDS)
+    with trial.noted():
+        for _number in range(2):
+            trial.restart_service()
+            time.sleep(_BETWEEN_SECONDS)
 
 
 def _cut_link(trial: Trial, _: LoopbackSites) -> None:

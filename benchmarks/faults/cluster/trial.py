@@ -27,6 +27,7 @@ from benchmarks.webs.server import in_thread
 from benchmarks.webs.sites import LoopbackSites, serving, waits
 from tamias.database.citus import read_shards
 from tamias.frontier.keys import bucket_of, host_hash
+from tamias.model.errors import TamiasError
 
 BUCKETS, SHARDS = 16, 8
 LEASE, DELAY = 15.0, 0.3
@@ -41,7 +42,8 @@ class Size(msgspec.Struct, frozen=True):
 
     seconds: float = 60.0
     hosts: int = 12
-    pages: int = 40
+    pages: int = 250
+    """On a host. At the delay of a trial they outlast what is away."""
 
 
 class TrialResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,9 +83,9 @@ class Trial:
         self.do: Callable[[Any], Any] | None = None
         """Runs what concerns the link."""
         self.moment: tuple[float, float] | None = None
-        """From when to when something was away."""
+        """From when to when something was away or on the move."""
         self.longest_pause: float | None = None
-        """Of requests to other nodes' hosts while a node was away."""
+        """Between requests meanwhile, to hosts that it should not concern."""
         self.spared: set[str] = set()
         """Hosts that this should not concern."""
 
@@ -91,7 +93,8 @@ class Trial:
         """Crawls while something breaks; then all is compared with what the servers know."""
         with self.machine, serving(self.tree, self.size.hosts) as web, in_thread() as do:
             try:
-                self.machine.run("cluster", "init", "--shards", str(SHARDS))
+                if self.machine.run("cluster init", "--shards", str(SHARDS)) != 0:
+                    raise TamiasError(f"the tables could not be distributed: {self.machine.tail()}")
                 self._start(web, do)
                 wait_until(lambda: len(web.pages()) > LEAST_PAGES, PATIENCE, "the crawl began")
                 breaking(self, web)
@@ -139,12 +142,18 @@ class Trial:
         self.start_service(self._port)
 
     @contextmanager
-    def away(self) -> Iterator[None]:
-        """Notes from when to when something is away; waits for as long as it is to be."""
+    def noted(self) -> Iterator[None]:
+        """Notes from when to when something is not as usual."""
         begun = time.monotonic()
         yield
-        time.sleep(self.size.seconds)
         self.moment = (begun, time.monotonic())
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """The same; waits for as long as something is to be away."""
+        with self.noted():
+            yield
+            time.sleep(self.size.seconds)
 
     def cut_link(self) -> None:
         """Nothing passes between far workers and the service until the time is over."""
@@ -196,25 +205,27 @@ class Trial:
             f" {twice} recorded twice, {len(pages)} requests, {early} early"
             f" (least {min(waits(pages)):.2f} s of {DELAY:g} s)"
         )
-        if self.moment is not None and self.spared:
-            figure += f"; {self._went_on(web)}"
+        if self.moment is not None:
+            figure += f"; {self._went_on(web, *self.moment)}"
         if self.crawl is not None and not self.far and self.crawl.returncode:
             figure += f"; exit {self.crawl.returncode}: {self.machine.tail()}"
         complete = missing == 0 and quads == expected
         return TrialResult(complete=complete, once=twice == 0, polite=early == 0, figure=figure)
 
-    def _went_on(self, web: LoopbackSites) -> str:
-        """What happened on other hosts meanwhile."""
-        assert self.moment is not None
-        begun, ended = self.moment
-        times = [each.at for each in web.pages() if each.host in self.spared and begun <= each.at <= ended]
-        if not times:
-            return "no request to other nodes' hosts meanwhile"
+    def _went_on(self, web: LoopbackSites, begun: float, ended: float) -> str:
+        """What happened meanwhile, and when the rest went on."""
+        pages = web.pages()
+        spared = self.spared or set(web.hosts)
+        whose = "other nodes' hosts" if self.spared else "all hosts"
+        times = [each.at for each in pages if each.host in spared]
+        meanwhile = [at for at in times if begun <= at <= ended]
         # The hosts may have been done with before the end.
-        last = max(each.at for each in web.pages() if each.host in self.spared)
-        moments = [begun, *times, *([ended] if last > ended else [])]
-        longest = self.longest_pause = max(after - before for before, after in pairwise(moments))
-        return f"meanwhile {len(times)} requests to other nodes' hosts, longest pause {longest:.1f} s"
+        moments = [begun, *meanwhile, *([ended] if max(times) > ended else [])]
+        longest = max((after - before for before, after in pairwise(moments)), default=0.0)
+        self.longest_pause = longest if meanwhile else None
+        others = [each.at for each in pages if each.host not in self.spared and each.at > ended]
+        said = f"in {ended - begun:.0f} s {len(meanwhile)} requests to {whose}, longest pause {longest:.1f} s"
+        return f"{said}; the rest went on after {min(others) - ended:.1f} s" if others else said
 
     def _quads(self) -> set[str]:
         program = [sys.executable, "-m", "tamias", "export", "--data", str(self.machine.data)]
