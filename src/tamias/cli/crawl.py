@@ -332,9 +332,9 @@ def _open(place: CommonOptions, flags: dict[str, object], stage: Stage) -> "Data
 
 def _take_pending(place: CommonOptions, database: "Database", stage: Stage) -> None:
     """Puts the seeds of earlier runs that were ended before they had come so far."""
-    from tamias.crawl.commit.link_put import PUT_BATCH
     from tamias.crawl.plan.admit import open_frontier, seed_items
     from tamias.crawl.plan.pending_seeds import read_pending
+    from tamias.frontier.put import PUT_BATCH
 
     for path, pending in read_pending(place.data):
         if stage.is_own(path):

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tamias.crawl.remote.grpc.reconnecting import ServiceTarget
+    from tamias.crawl.store.progress import Progress
     from tamias.crawl.worker.supervisor import CrawlSnapshot
-    from tamias.crawl.worker.worker import Progress
     from tamias.settings import Settings
 
 

@@ -17,6 +17,8 @@ from tamias.frontier.tagging.tag_sets import Retagged, TagSets, retag
 from tamias.model.errors import DatabaseError
 from tamias.model.item import MOST_DEPTH, NEVER, Item, priority_class
 
+PUT_BATCH = 1000
+"""URLs that are put at once where there are many."""
 _REMEMBERED_QUEUES = 100_000
 _FEW = 32
 

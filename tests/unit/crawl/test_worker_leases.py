@@ -6,7 +6,7 @@ import pytest
 
 from tamias.crawl.request.reach import Reach
 from tamias.crawl.store.held_lease import HeldLease
-from tamias.crawl.store.worker_store import Tally
+from tamias.crawl.store.progress import Tally
 from tamias.crawl.visit.visitor import Allowance
 from tamias.crawl.worker.worker import MOST_LEASED, Worker
 from tamias.model.lease import Lease

@@ -23,9 +23,10 @@ from tamias.crawl.commit.link_put import CommitContext, LinkPut
 from tamias.crawl.revisit.archiver import record_results
 from tamias.crawl.revisit.timetable import PlannedVisit
 from tamias.crawl.store.held_lease import HeldLease
+from tamias.crawl.store.progress import Tally
 from tamias.crawl.store.steps import step
 from tamias.crawl.store.visit import Visit
-from tamias.crawl.store.worker_store import After, Tally
+from tamias.crawl.store.worker_store import After
 from tamias.frontier.due.make_due import make_due_known
 from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.frontier.service.state import WATCH

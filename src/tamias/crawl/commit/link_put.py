@@ -23,6 +23,7 @@ from tamias.database.threads import SessionThread
 from tamias.frontier.due.waiting import WAITING
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.frontier.put import PUT_BATCH
 from tamias.frontier.service.state import WATCH
 from tamias.model.cut import LISTED
 from tamias.model.item import NEVER, Item
@@ -30,7 +31,6 @@ from tamias.model.kind import SITEMAP, kind_of
 from tamias.model.url import authority
 from tamias.settings import Settings
 
-PUT_BATCH = 1000
 MOST_INVITED = 100
 """Visits that the links of one host can earn another one."""
 _MOST_PAIRS = 100_000

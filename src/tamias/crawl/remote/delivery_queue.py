@@ -14,7 +14,8 @@ from tamias.crawl.remote.grpc.reconnecting import FIRST_PAUSE, LONGEST_PAUSE, Hu
 from tamias.crawl.remote.quad_spool import PIECE, PackedQuads
 from tamias.crawl.remote.wire import DeliveredVisit, Released, bare, packed
 from tamias.crawl.store.held_lease import HeldLease
-from tamias.crawl.store.worker_store import After, Tally
+from tamias.crawl.store.progress import Tally
+from tamias.crawl.store.worker_store import After
 from tamias.model.capture import new_capture_id
 from tamias.model.item import Item
 from tamias.model.kind import AUXILIARY, kind_of

@@ -16,8 +16,9 @@ from tamias.crawl.remote.grpc.reconnecting import NotReached, ReconnectingChanne
 from tamias.crawl.remote.quad_spool import QuadSpool
 from tamias.crawl.remote.wire import DeliveredVisit, WirePolicy, bare
 from tamias.crawl.store.held_lease import HeldLease
+from tamias.crawl.store.progress import Tally
 from tamias.crawl.store.visit import Visit
-from tamias.crawl.store.worker_store import After, Sinks, Tally
+from tamias.crawl.store.worker_store import After, Sinks
 from tamias.crawl.visit.visitor import Visitor
 from tamias.crawl.worker.wiring import visit_runner
 from tamias.crawl.worker.worker import Replaced, Worker

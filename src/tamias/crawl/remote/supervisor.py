@@ -16,8 +16,8 @@ from tamias.crawl.remote.grpc.channel import CallFailed
 from tamias.crawl.remote.grpc.reconnecting import HungUp, ReconnectingChannel, ServiceTarget
 from tamias.crawl.remote.store import RemotePlan
 from tamias.crawl.store.disk_space import DiskSpace, Pause
+from tamias.crawl.store.progress import Progress
 from tamias.crawl.worker.process_pool import ProcessPool
-from tamias.crawl.worker.worker import Progress
 
 SHOW_SECONDS = 1.0
 _FOLDERS = ("spool", "quads", "rules")

@@ -14,43 +14,14 @@ from tamias.archive.sources.sites import Covered
 from tamias.crawl.plan.admit import Reference
 from tamias.crawl.revisit.archiver import Archiver
 from tamias.crawl.store.held_lease import HeldLease
-from tamias.crawl.store.reasons import ReasonCounts
+from tamias.crawl.store.progress import Tally
 from tamias.crawl.store.visit import Visit
-from tamias.model.capture import Outcome
 from tamias.model.item import Item
 from tamias.model.lease import Lease, Task
-from tamias.model.url import without_password
 from tamias.permit.robots import Rules
 from tamias.permit.store import KnownRobots
 from tamias.protocols import DocumentSink
 from tamias.sinks.warc.warc_writer import WarcWriter
-
-_UNFETCHED = frozenset({Outcome.REFUSED, Outcome.FAILED, Outcome.SKIPPED})
-
-
-class Tally(msgspec.Struct):
-    """What was committed so far."""
-
-    visited: int = 0
-    """URLs that are done with."""
-    put_off: int = 0
-    """Attempts that will be repeated."""
-    again: int = 0
-    """Visits of URLs that were visited before, since a shorter way to them was found."""
-    revisited: int = 0
-    """URLs that were visited before, in a crawl that goes on."""
-    quads: int = 0
-    bytes: int = 0
-    outcomes: dict[str, int] = msgspec.field(default_factory=dict)
-    reasons: ReasonCounts = msgspec.field(default_factory=ReasonCounts)
-    """Of refusals, failures and skips."""
-
-    def count_outcome(self, outcome: Outcome, reason: str, url: str) -> None:
-        """One more URL is done with."""
-        self.visited += 1
-        self.outcomes[outcome.word] = self.outcomes.get(outcome.word, 0) + 1
-        if outcome in _UNFETCHED:
-            self.reasons.add(outcome.word, reason, without_password(url))
 
 
 class Sinks(msgspec.Struct, frozen=True):

@@ -15,8 +15,9 @@ from contextlib import AbstractAsyncContextManager, suppress
 import msgspec
 
 from tamias.archive.blobs.packs import StoreUnavailable
+from tamias.crawl.store.progress import Progress
 from tamias.crawl.worker.fork_server import is_fork
-from tamias.crawl.worker.worker import Progress, Replaced, Worker
+from tamias.crawl.worker.worker import Replaced, Worker
 from tamias.model.errors import DiskFull, TamiasError
 from tamias.model.log_lines import configure_as_told
 

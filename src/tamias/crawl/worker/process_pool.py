@@ -8,8 +8,8 @@ from typing import Literal
 import msgspec
 
 from tamias.crawl.store.disk_space import Pause
+from tamias.crawl.store.progress import Progress
 from tamias.crawl.worker.fork_server import fork_server
-from tamias.crawl.worker.worker import Progress
 from tamias.model.errors import TamiasError
 
 STOP_SECONDS = 1.5

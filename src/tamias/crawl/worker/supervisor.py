@@ -13,7 +13,6 @@ import msgspec
 from tamias.archive.blobs import BlobReader
 from tamias.archive.blobs.store import packs_of
 from tamias.crawl.commit.deliver import Deliveries, outside
-from tamias.crawl.commit.link_put import PUT_BATCH
 from tamias.crawl.commit.recover import recover, recover_worker
 from tamias.crawl.plan.admit import open_frontier, seed_items
 from tamias.crawl.plan.policy import CRAWL, count_failed, count_first_visits, terms_of
@@ -22,17 +21,18 @@ from tamias.crawl.plan.seed_outcomes import SeedOutcome, unfetched_seeds
 from tamias.crawl.plan.widening import Options
 from tamias.crawl.revisit.visit_budget import Continuing
 from tamias.crawl.store.disk_space import DiskSpace, Pause
+from tamias.crawl.store.progress import Progress
 from tamias.crawl.store.reasons import ReasonCount, ReasonCounts
 from tamias.crawl.strategy.tending import Tending
 from tamias.crawl.worker.fork_server import DATABASE_WORKER
+from tamias.crawl.worker.plan import WorkerPlan
 from tamias.crawl.worker.process_pool import ProcessPool
-from tamias.crawl.worker.wiring import WorkerPlan
-from tamias.crawl.worker.worker import Progress
 from tamias.database.connect import Database
 from tamias.database.months import divide_months
 from tamias.database.threads import SessionThread
 from tamias.frontier.due.unreachable import deferred
 from tamias.frontier.due.waiting import is_first_visit_due
+from tamias.frontier.put import PUT_BATCH
 from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Outcome
 from tamias.model.errors import DatabaseUnavailable, DiskFull

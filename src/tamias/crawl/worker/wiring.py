@@ -16,7 +16,7 @@ from tamias.crawl.commit.database_store import DatabaseStore, worker_number
 from tamias.crawl.commit.recover import warc_prefix
 from tamias.crawl.plan.admit import Admission
 from tamias.crawl.plan.fetch_options import user_agent
-from tamias.crawl.plan.policy import CRAWL, terms_of
+from tamias.crawl.plan.policy import terms_of
 from tamias.crawl.request.gate import Gate
 from tamias.crawl.request.polite import PoliteFetcher
 from tamias.crawl.request.robots import RobotsCache
@@ -31,30 +31,13 @@ from tamias.crawl.visit.parking import Parking
 from tamias.crawl.visit.reader import Reader
 from tamias.crawl.visit.runner import VisitRunner
 from tamias.crawl.visit.visitor import Visitor
+from tamias.crawl.worker.plan import WorkerPlan
 from tamias.crawl.worker.worker import Worker
 from tamias.database.connect import Database
 from tamias.database.roles import Role
-from tamias.settings import Settings
 from tamias.sinks.warc.warc_writer import WarcWriter
 
 _DAY_MS = 86_400_000
-
-
-class WorkerPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What the supervisor tells a worker."""
-
-    data: str
-    db: str | None
-    settings: Settings
-    seeds: tuple[str, ...] = ()
-    crawl: int = CRAWL
-    share: int | None = None
-    """URLs it may visit at most."""
-    sinks: tuple[int, ...] = ()
-    """Numbers of the sinks outside, which are told of every document."""
-    warc: bool = False
-    archive: bool = False
-    """Whether all that is crawled is kept as versions, not only what is under watch."""
 
 
 def visit_runner(store: WorkerStore, admission: Admission, folder: Path) -> VisitRunner:

@@ -6,10 +6,9 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
-import msgspec
-
 from tamias.crawl.store.held_lease import HeldLease
-from tamias.crawl.store.worker_store import Tally, WorkerStore
+from tamias.crawl.store.progress import Progress
+from tamias.crawl.store.worker_store import WorkerStore
 from tamias.crawl.visit.visitor import Visitor
 from tamias.model.lease import Task
 from tamias.settings import Settings
@@ -21,20 +20,6 @@ IDLE_SECONDS = 0.25
 LOOK_SECONDS = 0.5
 MAINTAIN_SECONDS = 5.0
 STOP_SECONDS = 1.0
-
-
-class Progress(msgspec.Struct, kw_only=True):
-    """What a worker has done so far."""
-
-    worker: int = 0
-    tally: Tally = msgspec.field(default_factory=Tally)
-    in_flight: int = 0
-    paused: str | None = None
-    """Why it waits: there is no network, or the store of bodies is away."""
-    error: str | None = None
-    retry_can_help: bool = False
-    """Whether the error is of a kind that passes."""
-    exit_code: int = 0
 
 
 class Replaced(Exception):

@@ -11,7 +11,6 @@ import shutil
 import tarfile
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
 
 from backports import zstd
 
@@ -115,7 +114,7 @@ def _unpack(template: Path, cluster: Path, account: ServerAccount) -> bool:
     return True
 
 
-def _unpack_member(members: IO[bytes], cluster: Path) -> bool:
+def _unpack_member(members: zstd.ZstdFile, cluster: Path) -> bool:
     """Writes the next folder or file; false at the end.
 
     Neither tarfile, which needs the whole in memory, nor file objects: either takes as long as the rest.
