@@ -341,7 +341,7 @@ def test_a_portal_shows_what_it_describes_and_what_fails(page, made):
     page.locator("main").get_by_role("link", name="data.nutwood.example").click()
     text = page.locator("main").inner_text()
     wanted = [
-        "A portal of kind ckan",
+        "A data portal (ckan)",
         "Means over its datasets",
         "Old register: file",
         "Budget of Nutwood: file",

@@ -35,7 +35,7 @@ def tamias(data, *words):
 
 @pytest.fixture(scope="module")
 def web(tmp_path_factory):
-    """The address of a site of three documents, one of which another page links to and is not there."""
+    """The address of a site of four documents, one of which another page links to and is not there."""
     folder = tmp_path_factory.mktemp("site")
     server = http.server.ThreadingHTTPServer(
         ("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder))
@@ -45,7 +45,11 @@ def web(tmp_path_factory):
     (folder / "a.ttl").write_text(
         f'<> {label} "The first {HOSTILE}" ; <{here}/#next> <b.ttl>, <c.ttl>, <absent.ttl> .'
     )
-    (folder / "b.ttl").write_text(f'<> {label} "The second" ; <{here}/#next> <a.ttl> .')
+    (folder / "b.ttl").write_text(f'<> {label} "The second" ; <{here}/#next> <a.ttl>, <d.ttl> .')
+    skos = "@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n"
+    names = "".join(f'<#{n}> skos:prefLabel "{n}" ; skos:inScheme <#all> ; a skos:Concept .' for n in "xyz")
+    scheme = '<#all> a skos:ConceptScheme ; skos:prefLabel "All letters" .'
+    (folder / "d.ttl").write_text(f"{skos}{names}{scheme} <b.ttl> <{here}/#next> <d.ttl> .")
     (folder / "c.ttl").write_text("".join(f'<#{n}> <#p> "{n}" .\n' for n in range(300)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield here
@@ -92,7 +96,7 @@ def test_documents_are_found_by_a_part_of_the_url_and_by_host(client, web):
     found = client.get("/documents.json", params={"q": "B.TTL"}).json()["documents"]
     of_host = client.get("/documents.json", params={"host": "127.0.0.1"}).json()["documents"]
     assert [each["url"] for each in found] == [f"{web}/b.ttl"]
-    assert [each["url"] for each in of_host] == [f"{web}/{name}.ttl" for name in "abc"]
+    assert [each["url"] for each in of_host] == [f"{web}/{name}.ttl" for name in "abcd"]
 
 
 @pytest.mark.parametrize("name", ["a.ttl", "b.ttl"])
@@ -110,6 +114,17 @@ def test_a_long_document_says_that_there_are_more_statements(client, web):
 
 def test_a_document_is_called_by_its_label(client, web):
     assert of(client, web, "b.ttl")["title"] == "The second"
+
+
+def test_a_vocabulary_is_called_by_its_own_label_not_by_that_of_a_term(client, web):
+    page = of(client, web, "d.ttl")
+    assert page["title"] == "All letters"
+
+
+def test_statements_are_shown_with_prefixes_that_people_know(client, web):
+    page = client.get("/document", params={"url": f"{web}/d.ttl"}, headers=BROWSER).text
+    assert ">skos:prefLabel</code>" in page
+    assert 'title="&lt;http://www.w3.org/2004/02/skos/core#prefLabel&gt;"' in page
 
 
 def test_links_say_which_of_them_were_crawled(client, web):
@@ -130,7 +145,7 @@ def test_a_url_that_failed_has_a_page_that_says_why(client, web):
     page = client.get("/document", params={"url": f"{web}/absent.ttl"}, headers=BROWSER)
     assert page.status_code == 200
     assert "404" in page.text
-    assert "nothing that holds statements was read from it" in page.text
+    assert "no RDF has been read from this URL" in page.text
 
 
 @pytest.mark.parametrize(
@@ -148,6 +163,12 @@ def test_what_is_not_there_is_refused(client, path, status):
     assert client.get(path, headers=BROWSER).status_code == status
 
 
+def test_every_example_of_the_sparql_page_is_answered(client):
+    for each in client.get("/query.json").json()["examples"]:
+        answer = client.get("/sparql", params={"query": each["query"]}, headers={"Accept": "text/csv"})
+        assert answer.status_code == 200, (each, answer.text)
+
+
 def test_the_page_of_a_crawl_counts_what_the_export_of_metadata_says(client, data):
     view = client.get("/crawl/default.json").json()
     said = parse(tamias(data, "export", "--graph", "metadata"), format=RdfFormat.N_QUADS)
@@ -157,6 +178,11 @@ def test_the_page_of_a_crawl_counts_what_the_export_of_metadata_says(client, dat
             word = quad.object.value.rpartition("/")[2].rpartition("#")[2]
             outcomes[word] = outcomes.get(word, 0) + 1
     assert view["outcomes"] == outcomes
+    told = ", ".join(f"{count} {word}" for word, count in view["outcomes"].items())
+    assert (
+        f": {told}. A URL that is tried again counts each time."
+        in client.get("/crawl/default", headers=BROWSER).text
+    )
     assert sum(each["fine"] + each["other"] + each["trouble"] for each in view["slots"]) == view["attempts"]
     assert sum(view["depths"].values()) == view["attempts"]
 

@@ -69,6 +69,15 @@ def test_a_page_says_whether_one_is_signed_in(client, user):
     )
 
 
+def test_the_page_of_an_error_knows_who_is_signed_in_and_leads_others_to_signing_in(client, user):
+    unknown = user.get("/no/such/page", headers=BROWSER)
+    assert (unknown.status_code, "Sign out" in unknown.text) == (404, True)
+    assert "There is no page /no/such/page here" in unknown.text
+    shut = client.get("/access", headers=BROWSER)
+    assert shut.status_code == 403
+    assert '<a class="button main" href="/sign-in?next=%2Faccess">Sign in</a>' in shut.text
+
+
 def test_an_address_is_added_without_typing_the_secret_again(user):
     sent = {"url": "http://signed.example/new.csv", "token": token(user.get("/add"))}
     assert user.post("/add", data=sent).status_code == 201

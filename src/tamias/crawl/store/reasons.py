@@ -80,7 +80,7 @@ _ADVICE = (
     (
         r"(?<![\w.:/])(5\d\d [A-Z][\w-]+(?: [A-Z][\w-]+)*)",
         r"\1",
-        "when the server works again: tamias crawls reopen --outcome failed",
+        "once the server works again, run tamias crawls reopen --outcome failed",
     ),
     (r"(?<![\w.:/])([1-5]\d\d [A-Z][\w-]+(?: [A-Z][\w-]+)*)", r"\1", ""),
 )

@@ -23,7 +23,7 @@ from tamias.serve.access.tokens import (
     uncovered,
 )
 from tamias.serve.http.problems import UNREAD, HttpProblem, problem_of
-from tamias.serve.http.secret import CALLER, COOKIE, Secret, session_name, told_secret
+from tamias.serve.http.secret import CALLER, COOKIE, SESSION, Secret, SignedIn, session_name, told_secret
 from tamias.serve.queries.thread_pool import SessionPool
 
 _BY_COOKIE = "tamias.by_cookie"
@@ -70,9 +70,11 @@ class Identify:
         request.scope[_BY_COOKIE] = True
         who = name.rpartition(".")[2]
         if who == SECRET_NAME:
-            request.scope[CALLER] = OWNER
+            caller: Caller | None = OWNER
         else:
-            request.scope[CALLER] = await self._pool.run(lambda db: caller_of_token(db.session, who))
+            caller = await self._pool.run(lambda db: caller_of_token(db.session, who))
+        request.scope[CALLER] = caller
+        request.scope[SESSION] = caller and SignedIn(self._secret.sign(f"form {name}"), caller)
 
     async def caller_with(self, told: str) -> Caller | None:
         """Who has this secret or token."""

@@ -25,6 +25,8 @@ VARIABLE = "TAMIAS_SECRET"
 COOKIE = "tamias_session"
 CALLER = "tamias.caller"
 """Where the scope of a request has whom it comes from (`tamias.serve.access.identify`)."""
+SESSION = "tamias.session"
+"""Where it has the session of the pages, if the request belongs to one."""
 SESSION_SECONDS = 12 * 3600
 _LONGEST = 1024
 _LOCK_CLASS = 0x7A31A5
@@ -99,13 +101,10 @@ def new_session(secret: Secret, now: float, who: str = SECRET_NAME) -> str:
     return f"{name}.{secret.sign(f'session {name}')}"
 
 
-def session_of(request: Request, secret: Secret) -> SignedIn | None:
+def session_of(request: Request) -> SignedIn | None:
     """The session that a request belongs to; None without one, or when it or its token is over."""
-    caller: Caller | None = request.scope.get(CALLER)
-    name = session_name(request, secret)
-    if caller is None or name is None or told_secret(request):
-        return None
-    return SignedIn(secret.sign(f"form {name}"), caller)
+    session: SignedIn | None = request.scope.get(SESSION)
+    return session
 
 
 def session_name(request: Request, secret: Secret) -> str | None:

@@ -79,14 +79,14 @@ def changing(service: Service) -> Answered:
             made = await service.pool.run(lambda db: make_token(db.session, new, caller.name))
         except (UsageError, msgspec.ValidationError, ValueError) as error:
             note_reason(request, str(error))
-            return _page(request, service, await _view(service, error=str(error)), 422)
-        return _page(request, service, await _view(service, made=made), 201)
+            return _page(request, await _view(service, error=str(error)), 422)
+        return _page(request, await _view(service, made=made), 201)
 
     return answer
 
 
-def _page(request: Request, service: Service, shown: AccessView, status: int) -> Response:
-    session = session_of(request, service.secret)
+def _page(request: Request, shown: AccessView, status: int) -> Response:
+    session = session_of(request)
     values = {"view": shown, "here": PAGE.path, "data": PAGE.data, "session": session}
     return html(PAGE.template, values, status, {"Cache-Control": "no-store"})
 

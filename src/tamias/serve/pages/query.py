@@ -55,6 +55,16 @@ EXAMPLES = (
         'SELECT ?dataset WHERE {\n  ?dataset arc:state "gone" .\n} LIMIT 100',
     ),
     Example(
+        "What crawled documents call things; each document is a named graph",
+        "SELECT ?document ?thing ?label WHERE {\n  GRAPH ?document { ?thing rdfs:label ?label }\n} LIMIT 100",
+    ),
+    Example(
+        "Why visits failed in the last crawls",
+        "SELECT ?reason (COUNT(*) AS ?visits) WHERE {\n  GRAPH <urn:tamias:metadata> {\n"
+        '    ?visit tamias:outcome "failed" ; tamias:reason ?reason\n  }\n'
+        "} GROUP BY ?reason ORDER BY DESC(?visits)",
+    ),
+    Example(
         "Suspicious responses, and why",
         "SELECT ?dataset ?reason WHERE {\n  ?dataset arc:hasSuspect ?suspect .\n"
         "  ?suspect arc:reason ?reason .\n} LIMIT 100",

@@ -50,7 +50,7 @@ def adding(service: Service) -> Answered:
         told = await form_fields(request)
         status, view = await _added(request, told, service)
         note_reason(request, view.error or "")
-        session = session_of(request, service.secret)
+        session = session_of(request)
         values = {
             "view": view,
             "here": PAGE.path,

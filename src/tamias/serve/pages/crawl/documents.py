@@ -1,6 +1,7 @@
 """Crawled documents: a list of them, and the page of one with its statements, links and visits."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 from starlette.requests import Request
 
 from tamias.archive.captures import named_captures
+from tamias.archive.catalogue import PREFIXES
 from tamias.archive.forgetting.tombstones import check_forgotten
 from tamias.archive.moments import digits, rfc3339
 from tamias.archive.reader.library import NotArchived
@@ -22,7 +24,7 @@ from tamias.model.resource import resource_id
 from tamias.model.url import fetch_url
 from tamias.serve.http.params import parameter
 from tamias.serve.http.problems import HttpProblem
-from tamias.serve.pages.datasets.preview import Preview, main_subject, preview_of_statements
+from tamias.serve.pages.datasets.preview import Preview, preview_of_statements
 from tamias.serve.pages.html.page import HtmlPage
 from tamias.serve.pages.html.tables import CsvTable, table_of
 from tamias.serve.pages.queries import place_of_host, rows, rows_of_buckets, rows_of_captures
@@ -56,6 +58,11 @@ _TITLES = (
     "http://purl.org/dc/elements/1.1/title",
 )
 """Predicates that say what a thing is called, the best first."""
+_WHOLES = frozenset(
+    NamedNode(PREFIXES[space] + name)
+    for space, name in (("skos", "ConceptScheme"), ("dcat", "Catalog"), ("void", "Dataset"))
+) | {NamedNode("http://www.w3.org/2002/07/owl#Ontology")}
+"""Types of what a document as a whole is."""
 
 
 class ListedDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -255,7 +262,7 @@ def _place(db: ServiceSession, url: str) -> dict[str, int] | None:
 def _statements(db: ServiceSession, reading: _CurrentDocument | None) -> tuple[list[Quad], str | None]:
     """The first statements, or why there are none."""
     if reading is None:
-        return [], "nothing that holds statements was read from it"
+        return [], "no RDF has been read from this URL"
     if reading.segment is None:
         return [], "it holds no statements any more"
     extent = Extent(reading.segment, reading.frame, reading.start, reading.length)
@@ -272,10 +279,13 @@ def _quads(reader: SegmentReader, extent: Extent) -> Iterator[Quad]:
 
 
 def _title(quads: list[Quad], url: str) -> str | None:
-    """What the document, or the thing that it is mainly about, is called."""
+    """What the document, the vocabulary or catalogue in it, or the one thing it is about, is called."""
     subjects = {url, url.partition("#")[0]}
-    if quads and isinstance(main := main_subject(quads), NamedNode):
-        subjects.add(main.value)
+    abouts = Counter(quad.subject.value for quad in quads if isinstance(quad.subject, NamedNode))
+    subjects.update(each for each, count in abouts.items() if 2 * count > len(quads))
+    subjects.update(
+        each.subject.value for each in quads if each.object in _WHOLES and isinstance(each.subject, NamedNode)
+    )
     for predicate in _TITLES:
         for quad in quads:
             named = isinstance(quad.subject, NamedNode) and quad.subject.value in subjects

@@ -33,7 +33,7 @@ async def form_fields(request: Request) -> dict[str, str]:
 
 async def form_caller(request: Request, fields: dict[str, str], service: Service) -> Caller | None:
     """Who sends a form: a signed-in user by a page of ours, or who writes the secret or a token into it."""
-    session = session_of(request, service.secret)
+    session = session_of(request)
     if session is None:
         caller = await find_caller(fields.get("secret", ""), service.secret, service.pool)
         request.scope[CALLER] = caller

@@ -13,7 +13,7 @@ from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.responses import json_answer
 from tamias.serve.http.secret import SignedIn, session_of
 from tamias.serve.pages.html.negotiation import packed, wanted_form
-from tamias.serve.pages.html.rendering import html, refusal
+from tamias.serve.pages.html.rendering import html, refusal, this_page
 from tamias.serve.pages.html.tables import CsvTable, csv_answer
 from tamias.serve.service import Service
 
@@ -62,7 +62,7 @@ def _page_of(page: HtmlPage, service: Service) -> Answered:
     async def answer(request: Request) -> Response:
         form = wanted_form(request)
         view = await page.view(request, service)
-        answer = _in_form(page, request, view, form, session_of(request, service.secret))
+        answer = _in_form(page, request, view, form, session_of(request))
         answer.headers["Vary"] = "Accept, Accept-Encoding, Cookie"
         return answer
 
@@ -82,7 +82,7 @@ def _in_form(page: HtmlPage, request: Request, view: Any, form: str, session: Si
         "data": _address_of_data(page, request),
         "csv": page.table and _address_of_csv(request),
         "session": session,
-        "this_page": _this_page(request),
+        "this_page": this_page(request),
     }
     return html(page.template, values, headers=page.headers)
 
@@ -103,9 +103,3 @@ def _address_of_data(page: HtmlPage, request: Request) -> str:
 def _address_of_csv(request: Request) -> str:
     asked = {**request.query_params, "format": "csv"}
     return f"{request.scope['raw_path'].decode('latin-1')}?{urlencode(asked)}"
-
-
-def _this_page(request: Request) -> str:
-    """Of this page, on this service."""
-    path, query = (request.scope[name].decode("latin-1") for name in ("raw_path", "query_string"))
-    return f"{path}?{query}" if query else path

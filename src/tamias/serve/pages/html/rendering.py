@@ -14,7 +14,9 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from tamias.archive.catalogue import PREFIXES
 from tamias.serve.http.problems import HttpProblem, problem_of
+from tamias.serve.http.secret import session_of
 from tamias.serve.pages.crawl.activity import hover, stack
 from tamias.serve.pages.datasets.reasons import duration
 from tamias.serve.pages.html import charts, static
@@ -40,14 +42,26 @@ def html(
 def refusal(request: Request, error: Exception) -> Response:
     """An error as a page for whoever prefers that, else as a problem document."""
     problem = problem_of(error)
-    answer = _problem_page(problem) if prefers_html(request.headers.get("accept", "")) else problem.response()
+    wants_page = prefers_html(request.headers.get("accept", ""))
+    answer = _problem_page(request, problem) if wants_page else problem.response()
     answer.headers["Vary"] = "Accept"
     return answer
 
 
 async def refused_route(request: Request, error: Exception) -> Response:
     """For what Starlette itself refuses: no such route, no such method."""
-    return refusal(request, error)
+    path, status = request.url.path, problem_of(error).status
+    said = {
+        404: f"there is no page {path} here; /api lists all routes",
+        405: f"{path} takes no {request.method}",
+    }
+    return refusal(request, HttpProblem(status, said[status]) if status in said else error)
+
+
+def this_page(request: Request) -> str:
+    """The address of the page that was asked for, on this service."""
+    path, query = (request.scope[name].decode("latin-1") for name in ("raw_path", "query_string"))
+    return f"{path}?{query}" if query else path
 
 
 def size(octets: float) -> str:
@@ -120,13 +134,43 @@ def _shown(value: object) -> str:
     return value if isinstance(value, str) else str(value)
 
 
-def _problem_page(problem: HttpProblem) -> Response:
+def sentence(text: str) -> str:
+    """A message as a sentence of its own.
+
+    >>> sentence("there is no crawl 'x'"), sentence("http://a.example/ is gone")
+    ("There is no crawl 'x'.", 'http://a.example/ is gone.')
+    """
+    start = text.partition(" ")[0]
+    first = text[:1].upper() if start.isalpha() else text[:1]
+    return first + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def shortened(term: str) -> str:
+    """A term of N-Triples with the prefix that people know it by.
+
+    >>> shortened("<http://www.w3.org/2004/02/skos/core#broader>"), shortened("<http://a.example/b>")
+    ('skos:broader', '<http://a.example/b>')
+    >>> shortened('"7"^^<http://www.w3.org/2001/XMLSchema#integer>')
+    '"7"^^xsd:integer'
+    """
+    literal, mark, iri = term.rpartition("^^") if term.startswith('"') else ("", "", term)
+    if not iri.startswith("<"):
+        return term
+    for prefix, space in PREFIXES.items():
+        if iri.startswith(space, 1) and iri[1 + len(space) : -1].isidentifier():
+            return f"{literal}{mark}{prefix}:{iri[1 + len(space) : -1]}"
+    return term
+
+
+def _problem_page(request: Request, problem: HttpProblem) -> Response:
     values = {
         "status": problem.status,
         "phrase": HTTPStatus(problem.status).phrase,
         "detail": problem.detail,
         "here": None,
         "data": None,
+        "session": session_of(request),
+        "this_page": this_page(request),
     }
     answer = html("problem.html", values, problem.status)
     answer.headers.update(problem.headers)
@@ -145,6 +189,8 @@ def _templates() -> jinja2.Environment:
         size=size,
         site=site,
         clock=clock,
+        sentence=sentence,
+        shortened=shortened,
         number=number,
         cells=cells,
         distance=distance,
