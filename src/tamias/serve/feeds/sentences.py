@@ -1,48 +1,81 @@
-"""What changed in a version, in a sentence for feeds. Small versions only, and only for a short time."""
+"""What changed in a version, in a sentence for feeds. Small versions only; a request waits for it shortly."""
 
-import time
+import asyncio
 from collections.abc import Sequence
+from functools import partial
+from itertools import islice
 from typing import Final
 from weakref import WeakKeyDictionary
 
 from tamias.archive.blobs import BlobDamaged, BlobMissing
 from tamias.archive.versions.resources import read_resources, read_versions
+from tamias.model.errors import TamiasError
 from tamias.model.resource import Resource, Version
+from tamias.serve.http.problems import HttpProblem
 from tamias.serve.pages.datasets.difference import compared, turns
 from tamias.serve.pages.datasets.version import COMPARED_AT_ONCE
-from tamias.serve.queries.thread_pool import ServiceSession
+from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
 from tamias.serve.replay.usage import usages
 from tamias.serve.service import Service
 
-MOST_COMPARED: Final = 20
-"""For one page of a feed; what is older says only that it changed."""
-_SECONDS: Final = 2.0
+MOST_WAITING: Final = 1000
+"""Versions that wait to be compared; what more is asked for is compared when it is asked for again."""
+_SECONDS: Final = 0.04
+"""How long a request waits for comparisons. Those not done by then go on, and the next request has them."""
+_AT_ONCE: Final = 10
 _MOST_KEPT: Final = 10_000
-_kept: WeakKeyDictionary[Service, dict[str, str]] = WeakKeyDictionary()
+
+
+class _Comparisons:
+    """What changed in versions, by their ids; and what is being found out, for whoever asks next."""
+
+    def __init__(self, pool: SessionPool) -> None:
+        self.known: dict[str, str] = {}
+        self._pool = pool
+        self._waiting: dict[str, None] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def find(self, wanted: Sequence[str]) -> None:
+        """Compares versions, those asked for last first. Returns soon, perhaps before all is known."""
+        self._waiting = dict(islice(dict.fromkeys([*wanted, *self._waiting]).items(), MOST_WAITING))
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._compare())
+        await asyncio.wait([self._task], timeout=_SECONDS)
+
+    async def _compare(self) -> None:
+        while self._waiting:
+            batch = list(islice(self._waiting, _AT_ONCE))
+            try:
+                async with turns:
+                    await self._pool.run(partial(_compared, wanted=batch, known=self.known))
+            except (HttpProblem, TamiasError):
+                self._waiting.clear()  # the database is away: whoever asks next begins anew
+                return
+            for each in batch:
+                self._waiting.pop(each, None)
+
+
+_comparisons: WeakKeyDictionary[Service, _Comparisons] = WeakKeyDictionary()
 
 
 async def sentences(service: Service, versions: Sequence[str]) -> dict[str, str]:
-    """What changed in some versions, by their ids, as far as it can be said soon."""
-    known = _kept.setdefault(service, {})
+    """What changed in some versions, by their ids, as far as it is known soon."""
+    comparisons = _comparisons.setdefault(service, _Comparisons(service.pool))
+    known = comparisons.known
     if len(known) > _MOST_KEPT:
         known.clear()
-    wanted = [each for each in versions if each not in known][:MOST_COMPARED]
-    if wanted:
-        async with turns:
-            known.update(await service.pool.run(lambda db: _compared(db, wanted)))
+    if wanted := [each for each in versions if each not in known]:
+        await comparisons.find(wanted)
     return {each: known[each] for each in versions if known.get(each)}
 
 
-def _compared(db: ServiceSession, wanted: Sequence[str]) -> dict[str, str]:
-    """Empty where nothing will ever be said: it is not asked for again, and others get their turn."""
-    pairs, until = _pairs(db, wanted), time.monotonic() + _SECONDS
-    found = {each: "" for each in wanted if each not in pairs}
+def _compared(db: ServiceSession, wanted: Sequence[str], known: dict[str, str]) -> None:
+    """Empty where nothing will ever be said: it is not asked for again."""
+    pairs = _pairs(db, wanted)
+    known.update((each, "") for each in wanted if each not in pairs)
     for each, pair in pairs.items():
-        if time.monotonic() > until:
-            break
         if (said := _sentence(db, *pair)) is not None:
-            found[each] = said
-    return found
+            known[each] = said
 
 
 def _pairs(db: ServiceSession, wanted: Sequence[str]) -> dict[str, tuple[Resource, Version, Version]]:
