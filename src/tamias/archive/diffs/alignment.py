@@ -1,14 +1,20 @@
 """Where two long sequences differ, found by what stands once in both: close to the least, in little time."""
 
+from array import array
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator
 from difflib import SequenceMatcher
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 CLOSE_LOOK = 20_000_000
 """Pairs of items that may be compared closely, over all gaps."""
 _LARGEST_GAP = 2_000
+
+Items: TypeAlias = "array[int]"
+"""Digests: eight bytes for each, since there may be millions."""
 
 
 class Gap(NamedTuple):
@@ -18,10 +24,11 @@ class Gap(NamedTuple):
     new: slice
 
 
-def gaps(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Gap]:
+def gaps(old: Items, new: Items) -> list[Gap]:
     """All stretches that differ, in order.
 
-    >>> [(gap.old.start, gap.old.stop, gap.new.start, gap.new.stop) for gap in gaps("abcd", "xbd")]
+    >>> found = gaps(array("q", [1, 2, 3, 4]), array("q", [9, 2, 4]))
+    >>> [(gap.old.start, gap.old.stop, gap.new.start, gap.new.stop) for gap in found]
     [(0, 1, 0, 1), (2, 3, 2, 2)]
     """
     left = CLOSE_LOOK
@@ -38,7 +45,7 @@ def gaps(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Gap]:
     return found
 
 
-def _between_anchors(old: Sequence[Hashable], new: Sequence[Hashable]) -> Iterator[Gap]:
+def _between_anchors(old: Items, new: Items) -> Iterator[Gap]:
     whole = _trimmed(old, new, Gap(slice(0, len(old)), slice(0, len(new))))
     at_old, at_new = whole.old.start, whole.new.start
     for old_place, new_place in _anchors(old, new, whole):
@@ -47,7 +54,7 @@ def _between_anchors(old: Sequence[Hashable], new: Sequence[Hashable]) -> Iterat
     yield Gap(slice(at_old, whole.old.stop), slice(at_new, whole.new.stop))
 
 
-def _trimmed(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap) -> Gap:
+def _trimmed(old: Items, new: Items, gap: Gap) -> Gap:
     """Without what is the same at the beginning and at the end."""
     (start, end), (from_, to) = (gap.old.start, gap.old.stop), (gap.new.start, gap.new.stop)
     while start < end and from_ < to and old[start] == new[from_]:
@@ -57,37 +64,53 @@ def _trimmed(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap) -> Gap:
     return Gap(slice(start, end), slice(from_, to))
 
 
-def _anchors(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap) -> list[tuple[int, int]]:
+def _anchors(old: Items, new: Items, gap: Gap) -> Iterator[tuple[int, int]]:
     """Pairs of places with what is there once in both, as many as come in the same order."""
-    once_old, once_new = _once(old, gap.old), _once(new, gap.new)
-    pairs = [(place, once_new[item]) for item, place in once_old.items() if item in once_new]
-    return _rising(pairs)
+    (once_old, old_places), (once_new, new_places) = _once(old, gap.old), _once(new, gap.new)
+    if not len(once_new):
+        return iter(())
+    at_new = np.minimum(np.searchsorted(once_new, once_old), len(once_new) - 1)
+    both = once_new[at_new] == once_old
+    old_places, new_places = old_places[both], new_places[at_new[both]]
+    order = np.argsort(old_places)
+    firsts, seconds = (array("q", each[order].tobytes()) for each in (old_places, new_places))
+    return ((firsts[number], seconds[number]) for number in _rising(seconds))
 
 
-def _once(items: Sequence[Hashable], part: slice) -> dict[Hashable, int]:
-    counts = Counter(items[part])
-    return {item: place for place, item in enumerate(items[part], part.start) if counts[item] == 1}
+def _once(items: Items, part: slice) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """What is there once, sorted, and where it is."""
+    found = np.asarray(items, np.int64)[part]
+    order = np.argsort(found)
+    found = found[order]
+    differs = np.ones(len(found) + 1, bool)
+    differs[1:-1] = found[1:] != found[:-1]
+    once = differs[1:] & differs[:-1]
+    return found[once], order[once] + part.start
 
 
-def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest run whose second places rise; the first ones do already."""
-    ends: list[int] = []  # the smallest last second place of a run of each length
-    at: list[int] = []
-    before: list[int] = []
-    for number, (_, second) in enumerate(pairs):
-        length = bisect_left(ends, second)
+def _rising(places: Items) -> Items:
+    """The numbers of the longest run of places that rise."""
+    ends = array("q")  # the smallest last place of a run of each length
+    at = array("q")
+    before = array("q")
+    for number, place in enumerate(places):
+        length = bisect_left(ends, place)
         before.append(at[length - 1] if length else -1)
-        ends[length : length + 1] = [second]
-        at[length : length + 1] = [number]
-    run: list[tuple[int, int]] = []
+        if length == len(ends):
+            ends.append(place)
+            at.append(number)
+        else:
+            ends[length], at[length] = place, number
+    run = array("q")
     number = at[-1] if at else -1
     while number >= 0:
-        run.append(pairs[number])
+        run.append(number)
         number = before[number]
-    return run[::-1]
+    run.reverse()
+    return run
 
 
-def _closely(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap) -> Iterator[Gap]:
+def _closely(old: Items, new: Items, gap: Gap) -> Iterator[Gap]:
     matcher = SequenceMatcher(None, old[gap.old], new[gap.new], autojunk=False)
     for word, start, end, from_, to in matcher.get_opcodes():
         if word != "equal":

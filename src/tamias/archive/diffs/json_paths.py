@@ -4,6 +4,7 @@ Values are compared as text first and taken apart only where they differ, so tha
 """
 
 import re
+from array import array
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -170,8 +171,8 @@ def _is_moved(old: dict[bytes, msgspec.Raw], new: dict[bytes, msgspec.Raw]) -> b
     return [key for key in old if key in new] != [key for key in new if key in old]
 
 
-def _digests(values: Raws, in_order: bool) -> list[int]:
-    return [hash(b"".join(canonical_pieces(value, in_order=in_order))) for value in values]
+def _digests(values: Raws, in_order: bool) -> "array[int]":
+    return array("q", (hash(b"".join(canonical_pieces(value, in_order=in_order))) for value in values))
 
 
 def _child(path: str, name: str) -> str:

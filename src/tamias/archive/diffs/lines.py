@@ -1,14 +1,11 @@
 """The difference of two texts, line by line."""
 
-from array import array
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
-
 from tamias.archive.diffs.alignment import Gap, gaps
-from tamias.archive.diffs.matching import surplus
+from tamias.archive.diffs.matching import DigestList, by_content, write_digests
 from tamias.archive.diffs.values import Change, Diff, DiffKind, DiffLimits, What, told_text
 from tamias.content.canonical.text import FoundText, found_text
 
@@ -20,14 +17,16 @@ def lines_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
     """Compares two texts; line ends do not count. Raises `Unreadable` for what is not text."""
     was, now = found_text(old, limits.read_bytes), found_text(new, limits.read_bytes)
     notes = [] if was.encoding == now.encoding else [f"encoded in {was.encoding}, then in {now.encoding}"]
-    old_digests, new_digests = _digests(was), _digests(now)
-    if max(len(old_digests), len(new_digests)) > MAX_ALIGNED:
-        notes.append(f"more than {MAX_ALIGNED} lines: compared without regard to their order")
-        found = _without_order(old_digests, new_digests)
-    else:
-        found = gaps(old_digests, new_digests)
-    removed = sum(gap.old.stop - gap.old.start for gap in found)
-    added = sum(gap.new.stop - gap.new.start for gap in found)
+    with DigestList() as old_digests, DigestList() as new_digests:
+        write_digests([old_digests], map(hash, _lines(was)))
+        write_digests([new_digests], map(hash, _lines(now)))
+        if max(len(old_digests), len(new_digests)) > MAX_ALIGNED:
+            notes.append(f"more than {MAX_ALIGNED} lines: compared without regard to their order")
+            removed, added, found = _without_order(old_digests, new_digests, limits.changes)
+        else:
+            found = gaps(old_digests.whole(), new_digests.whole())
+            removed = sum(gap.old.stop - gap.old.start for gap in found)
+            added = sum(gap.new.stop - gap.new.start for gap in found)
     changes = _told(was, now, found, limits)
     return Diff(
         kind=DiffKind.LINES,
@@ -39,15 +38,12 @@ def lines_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
     )
 
 
-def _digests(text: FoundText) -> "array[int]":
-    return array("q", map(hash, _lines(text)))
-
-
-def _without_order(old: "array[int]", new: "array[int]") -> list[Gap]:
-    was, now = np.frombuffer(old, np.int64), np.frombuffer(new, np.int64)
-    none = slice(0, 0)
-    removed = [Gap(slice(place, place + 1), none) for place in surplus(was, now).tolist()]
-    return removed + [Gap(none, slice(place, place + 1)) for place in surplus(now, was).tolist()]
+def _without_order(old: DigestList, new: DigestList, most: int) -> tuple[int, int, list[Gap]]:
+    """How many lines went and came, and the first of both."""
+    matched, none = by_content(old, new, most), slice(0, 0)
+    removed = [Gap(slice(place, place + 1), none) for (place,) in matched.removed.first(most)]
+    added = [Gap(none, slice(place, place + 1)) for (place,) in matched.added.first(most)]
+    return matched.removed.count, matched.added.count, removed + added
 
 
 def _lines(text: FoundText) -> Iterator[str]:

@@ -1,13 +1,20 @@
 """The difference of two tables, row by row: matched by a key where there is one, else by their content."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from itertools import islice
 
 import msgspec
-import numpy as np
 
 from tamias.archive.diffs.columns import Pairing, paired
-from tamias.archive.diffs.matching import Digests, Matched, by_content, by_key, repeated, shared
+from tamias.archive.diffs.matching import (
+    DigestList,
+    Matched,
+    by_content,
+    by_key,
+    key_fitness,
+    write_digests,
+)
 from tamias.archive.diffs.values import (
     Change,
     Columns,
@@ -56,36 +63,34 @@ def _diff(old: FileTable, new: FileTable, key: str | None, limits: DiffLimits) -
         pairing = msgspec.structs.replace(pairing, keys=[pairing.names.index(key)])
     elif key is not None:
         notes.append(f"there is no column {key!r} in both versions: the key is guessed")
-    matched, used = _matched(old, new, pairing, key, notes)
+    matched, used = _matched(old, new, pairing, notes, key, limits.changes)
     return _told(_Sides(old, new, pairing, used), matched, notes, limits)
 
 
 def _matched(
-    old: FileTable, new: FileTable, pairing: Pairing, asked: str | None, notes: list[str]
+    old: FileTable, new: FileTable, pairing: Pairing, notes: list[str], asked: str | None, most: int
 ) -> tuple[Matched, int | None]:
-    was = _digests(old, pairing.old, [pairing.old[place] for place in pairing.keys])
-    now = _digests(new, pairing.new, [pairing.new[place] for place in pairing.keys])
-    chosen, most = None, 0
-    for number in range(1, len(pairing.keys) + 1):
-        doubles = max(repeated(was[:, number]), repeated(now[:, number]))
-        if doubles and pairing.names[pairing.keys[number - 1]] == asked:
-            notes.append(
-                f"the key {asked!r} is not unique ({doubles} rows repeat a value): rows are matched whole"
-            )
-        if not doubles and (both := shared(was[:, number], now[:, number])) > most:
-            chosen, most = number, both
-    if chosen is None:
-        return by_content(was[:, 0], now[:, 0]), None
-    return by_key(was[:, chosen], was[:, 0], now[:, chosen], now[:, 0]), pairing.keys[chosen - 1]
+    with ExitStack() as stack:
+        was, now = ([stack.enter_context(DigestList()) for _ in (0, *pairing.keys)] for _ in "on")
+        write_digests(was, _digests(old, pairing.old, [pairing.old[place] for place in pairing.keys]))
+        write_digests(now, _digests(new, pairing.new, [pairing.new[place] for place in pairing.keys]))
+        chosen, largest = None, 0
+        for number, place in enumerate(pairing.keys, 1):
+            doubles, both = key_fitness(was[number], now[number])
+            if doubles and pairing.names[place] == asked:
+                notes.append(
+                    f"the key {asked!r} is not unique ({doubles} rows repeat a value): rows are matched whole"
+                )
+            if not doubles and both > largest:
+                chosen, largest = number, both
+        if chosen is None:
+            return by_content(was[0], now[0], most), None
+        matched = by_key((was[chosen], was[0]), (now[chosen], now[0]), most)
+        return matched, pairing.keys[chosen - 1]
 
 
-def _digests(table: FileTable, places: Sequence[int], keys: Sequence[int]) -> Digests:
-    """A line for each row: the digest of its cells, then of each candidate for a key."""
-    found = np.fromiter(_flat_digests(table, places, keys), np.int64)
-    return found.reshape(-1, 1 + len(keys))
-
-
-def _flat_digests(table: FileTable, places: Sequence[int], keys: Sequence[int]) -> Iterator[int]:
+def _digests(table: FileTable, places: Sequence[int], keys: Sequence[int]) -> Iterator[int]:
+    """For each row the digest of its cells, then of each candidate for a key."""
     is_whole = list(places) == list(range(table.width))
     for row in table.rows():
         yield hash(tuple(row) if is_whole else tuple([row[place] for place in places]))
@@ -131,15 +136,12 @@ def cells_told(names: Sequence[str], row: Row, limits: DiffLimits) -> dict[str, 
 
 
 def _told(sides: _Sides, matched: Matched, notes: list[str], limits: DiffLimits) -> Diff:
-    sizes = {
-        What.CHANGED: len(matched.changed),
-        What.ADDED: len(matched.added),
-        What.REMOVED: len(matched.removed),
-    }
+    found = {What.CHANGED: matched.changed, What.ADDED: matched.added, What.REMOVED: matched.removed}
+    sizes = {what: places.count for what, places in found.items()}
     shares = fair_shares(sizes, limits.changes)
-    changed = matched.changed[: shares[What.CHANGED]]
-    removed = matched.removed[: shares[What.REMOVED]].tolist()
-    added = matched.added[: shares[What.ADDED]].tolist()
+    changed = matched.changed.first(shares[What.CHANGED])
+    removed = [place for (place,) in matched.removed.first(shares[What.REMOVED])]
+    added = [place for (place,) in matched.added.first(shares[What.ADDED])]
     was = _rows_at(sides.old, {*removed, *(place for place, _ in changed)})
     now = _rows_at(sides.new, {*added, *(place for _, place in changed)})
     changes = [sides.changed(was[old], now[new], limits) for old, new in changed]
