@@ -95,7 +95,8 @@ RETURNING url.qid, url.crawl, url.lane, url.due, url.score, shorter.again
 
 -- name: wake
 -- Counts new URLs in their queues, brings the queues' next due time forward, and with it the time at which hosts
--- that are not leased can be leased. Tells how many of the queues there were.
+-- that are not leased can be leased. Tells how many of the queues there were, and whether URLs came into a range
+-- that clients hold.
 WITH woken AS (
     UPDATE queue
     SET next_due = least(queue.next_due, new.due),
@@ -110,7 +111,8 @@ WITH woken AS (
          AS new (qid, crawl, lane, due, class, urls, open, again)
     WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = new.qid AND queue.crawl = new.crawl
       AND queue.lane = new.lane
-    RETURNING queue.qid, queue.active, new.due, new.class
+    RETURNING queue.qid, queue.active, new.due, new.class,
+              coalesce(queue.held_until > %(now)b::int8 AND queue.held_to >= new.due, false) AS is_held
 ), roused AS (
     UPDATE host
     SET ready_at = least(host.ready_at, greatest(host.not_before, host.blocked_until, new.due)),
@@ -122,7 +124,16 @@ WITH woken AS (
     WHERE host.bucket = %(bucket)b::int2 AND host.qid = new.qid AND host.token IS NULL
       AND (host.ready_at > greatest(host.not_before, host.blocked_until, new.due) OR host.class < new.class)
 )
-SELECT count(*) FROM woken
+SELECT count(*), coalesce(bool_or(woken.is_held), false) FROM woken
+
+-- name: leave_range
+-- URLs that are put into a range of due times that clients hold are due right after it: nobody holds them.
+UPDATE url SET due = queue.held_to + 1
+FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[]) AS put (qid, crawl, uid)
+JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = put.qid AND queue.crawl = put.crawl
+          AND queue.held_until > %(now)b::int8
+WHERE url.bucket = %(bucket)b::int2 AND url.qid = put.qid AND url.crawl = put.crawl AND url.uid = put.uid
+  AND url.lane = queue.lane AND url.due <= queue.held_to
 
 -- name: lease
 -- Lends ready hosts with their best due URLs. Classes are probed one after another: first one slot for a class
@@ -157,7 +168,9 @@ SELECT leased.qid, leased.hkey, leased.delay_ms, leased.visits, leased.earned, l
        task.status, task.fails, task.deaths, task.etag, task.last_modified, task.tags, task.cut
 FROM leased LEFT JOIN LATERAL (
     SELECT best.* FROM (
-        SELECT queue.crawl, queue.lane FROM queue
+        SELECT queue.crawl, queue.lane,
+               CASE WHEN queue.held_until > %(now)b::int8 THEN queue.held_to ELSE -9223372036854775807 END AS held_to
+        FROM queue
         WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = leased.qid AND queue.active
           AND queue.next_due <= %(now)b::int8
           AND (%(crawls)b::int4[] IS NULL OR queue.crawl = ANY(%(crawls)b::int4[]))
@@ -167,7 +180,8 @@ FROM leased LEFT JOIN LATERAL (
         SELECT early.* FROM (
             SELECT url.* FROM url
             WHERE url.bucket = %(bucket)b::int2 AND url.qid = leased.qid AND url.crawl = served.crawl
-              AND url.lane = served.lane AND url.due <= %(now)b::int8 AND url.due < 9223372036854775807
+              AND url.lane = served.lane AND url.due > served.held_to AND url.due <= %(now)b::int8
+              AND url.due < 9223372036854775807
             ORDER BY url.due
             LIMIT CASE WHEN leased.oldest_first THEN %(per_host)b::int4 ELSE greatest(20, %(per_host)b::int4) END
             ) AS early
@@ -215,7 +229,9 @@ SELECT leased.qid, leased.hkey, leased.delay_ms, leased.visits, leased.earned, l
        task.status, task.fails, task.deaths, task.etag, task.last_modified, task.tags, task.cut
 FROM leased LEFT JOIN LATERAL (
     SELECT best.* FROM (
-        SELECT queue.crawl, queue.lane FROM queue
+        SELECT queue.crawl, queue.lane,
+               CASE WHEN queue.held_until > %(now)b::int8 THEN queue.held_to ELSE -9223372036854775807 END AS held_to
+        FROM queue
         WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = leased.qid AND queue.active
           AND queue.next_due <= %(now)b::int8
           AND (queue.crawl, queue.lane) IN (SELECT wanted.crawl, wanted.lane FROM wanted)
@@ -225,7 +241,8 @@ FROM leased LEFT JOIN LATERAL (
         SELECT early.* FROM (
             SELECT url.* FROM url
             WHERE url.bucket = %(bucket)b::int2 AND url.qid = leased.qid AND url.crawl = served.crawl
-              AND url.lane = served.lane AND url.due <= %(now)b::int8 AND url.due < 9223372036854775807
+              AND url.lane = served.lane AND url.due > served.held_to AND url.due <= %(now)b::int8
+              AND url.due < 9223372036854775807
             ORDER BY url.due
             LIMIT CASE WHEN leased.oldest_first THEN %(per_host)b::int4 ELSE greatest(20, %(per_host)b::int4) END
             ) AS early
@@ -300,25 +317,34 @@ FROM news
 WHERE url.bucket = %(bucket)b::int2 AND url.qid = news.qid AND url.crawl = news.crawl AND url.uid = news.uid
 
 -- name: refresh_queues
--- Recomputes when the queues of hosts have something to do, and how good the best of it is.
+-- Recomputes when the queues of hosts have something to do, and how good the best of it is. What clients hold as a
+-- range is there to do when the hold ends.
 UPDATE queue
-SET next_due = coalesce(first.due, 9223372036854775807), class = coalesce(first.class, 0)
-FROM (SELECT host.qid, queue.crawl, queue.lane, ahead.due, ahead.class
+SET next_due = first.due, class = first.class
+FROM (SELECT host.qid, queue.crawl, queue.lane, least(ahead.due, held.until) AS due,
+             CASE WHEN held.until < ahead.due THEN queue.class ELSE coalesce(ahead.class, 0) END AS class
       FROM unnest(%(qid)b::int8[]) AS given (qid)
       JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = given.qid
       JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = given.qid
+      LEFT JOIN LATERAL (
+          SELECT queue.held_to AS due, queue.held_until AS until
+          WHERE queue.held_until > %(now)b::int8 AND EXISTS (
+              SELECT FROM url
+              WHERE url.bucket = %(bucket)b::int2 AND url.qid = given.qid AND url.crawl = queue.crawl
+                AND url.lane = queue.lane AND url.due <= queue.held_to AND url.due < 9223372036854775807)
+          ) AS held ON true
       CROSS JOIN LATERAL (
-          SELECT min(near.due) AS due,
+          SELECT coalesce(min(near.due), 9223372036854775807) AS due,
                  least(7, floor(8 * max(near.score)
                      FILTER (WHERE near.due <= greatest(%(now)b::int8, near.first))))::int2 AS class
           FROM (SELECT early.due, early.score, min(early.due) OVER () AS first
                 FROM (SELECT url.due, url.score FROM url
                       WHERE url.bucket = %(bucket)b::int2 AND url.qid = given.qid AND url.crawl = queue.crawl
-                        AND url.lane = queue.lane AND url.due < 9223372036854775807
+                        AND url.lane = queue.lane AND url.due > coalesce(held.due, -9223372036854775807)
+                        AND url.due < 9223372036854775807
                       ORDER BY url.due LIMIT 20) AS early) AS near) AS ahead) AS first
 WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = first.qid AND queue.crawl = first.crawl
-  AND queue.lane = first.lane AND (queue.next_due, queue.class)
-      IS DISTINCT FROM (coalesce(first.due, 9223372036854775807), coalesce(first.class, 0))
+  AND queue.lane = first.lane AND (queue.next_due, queue.class) IS DISTINCT FROM (first.due, first.class)
 
 -- name: write_alike
 -- Pages of hosts that are alike, as counted now. The hosts are locked before.
@@ -377,7 +403,9 @@ CROSS JOIN LATERAL (
     FROM queue CROSS JOIN LATERAL (
         SELECT min(url.due) AS due FROM url
         WHERE url.bucket = %(bucket)b::int2 AND url.qid = host.qid AND url.crawl = queue.crawl
-          AND url.lane = queue.lane AND url.due < 9223372036854775807) AS ahead
+          AND url.lane = queue.lane AND url.due < 9223372036854775807
+          AND url.due > CASE WHEN queue.held_until > %(now)b::int8 THEN queue.held_to
+                             ELSE -9223372036854775807 END) AS ahead
     WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = host.qid AND queue.active) AS first
 WHERE host.bucket = %(bucket)b::int2 AND (host.token IS NULL OR host.lease_end + host.delay_ms < %(now)b::int8)
   AND (first.stale OR host.ready_at > greatest(host.not_before, host.blocked_until, first.due))

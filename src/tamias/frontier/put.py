@@ -433,8 +433,12 @@ def _wake(cursor: Cursor, there: dict[str, Any], new: list[Offered], shorter: li
     lowered = rows_of(cursor, "lower_depths", {**there, **url_columns(shorter)}) if shorter else []
     queues: dict[str, Any] = {**there, **queue_columns(new, lowered, there["now"])}
     # `put_urls` looks for the first queue only: here it shows whether all the others are there.
-    if queues["qid"] and count_of(cursor, "wake", queues) < len(queues["qid"]):
-        raise QueueGone
+    if queues["qid"]:
+        ((count, is_held),) = rows_of(cursor, "wake", queues)
+        if count < len(queues["qid"]):
+            raise QueueGone
+        if is_held:
+            done_by(cursor, "leave_range", {**there, **known_columns(new)})
 
 
 def _overwrite(cursor: Cursor, there: dict[str, Any], rows: list[Offered]) -> None:
@@ -442,6 +446,7 @@ def _overwrite(cursor: Cursor, there: dict[str, Any], rows: list[Offered]) -> No
     news = {**there, **url_columns(rows)}
     done_by(cursor, "count_settled", news)
     done_by(cursor, "update_known", news)
+    _leave_ranges(cursor, there, rows)
     retag(cursor, there["bucket"], _retagged(cursor, there, rows))
 
 
@@ -454,13 +459,21 @@ def _without_told(cursor: Cursor, there: dict[str, Any], rows: list[Offered]) ->
     if not plain:
         return rows
     done_by(cursor, "lock_hosts", {**there, "qid": _hosts(plain)})
-    places = {place for (place,) in rows_of(cursor, "tell_known", {**there, **told_columns(plain)})}
-    told = [row for place, row in enumerate(plain, 1) if place in places]
+    is_affected: dict[int, bool] = dict(rows_of(cursor, "tell_known", {**there, **told_columns(plain)}))
+    told = [row for place, row in enumerate(plain, 1) if place in is_affected]
     if not told:
         return rows
-    _refresh(cursor, there, told)
+    _leave_ranges(cursor, there, told)
+    if affected := [row for place, row in enumerate(plain, 1) if is_affected.get(place)]:
+        _refresh(cursor, there, affected)
     written = {row.place for row in told}
     return [row for row in rows if row.place not in written]
+
+
+def _leave_ranges(cursor: Cursor, there: dict[str, Any], told: list[Offered]) -> None:
+    """Clients hold ranges of due times up to now: what is told to be due by then is not held."""
+    if past := [row for row in told if row.due <= there["now"]]:
+        done_by(cursor, "leave_range", {**there, **known_columns(past)})
 
 
 def _refresh(cursor: Cursor, there: dict[str, Any], told: list[Offered]) -> None:

@@ -22,7 +22,9 @@ SELECT count(*) FROM url WHERE NOT EXISTS (
 SLEEPERS = """
 SELECT count(*) FROM host
 WHERE ready_at > %s AND EXISTS (
-    SELECT FROM url WHERE url.bucket = host.bucket AND url.qid = host.qid AND due <= %s)
+    SELECT FROM url JOIN queue USING (bucket, qid, crawl, lane)
+    WHERE url.bucket = host.bucket AND url.qid = host.qid AND due <= %s
+      AND (queue.held_until IS NULL OR due > queue.held_to))
 """
 TWO_CLIENTS, ROUNDS, HOSTS = 3, 25, 12
 

@@ -43,6 +43,8 @@ WITH failed AS (
           JOIN url AS known ON known.bucket = %(bucket)b::int2 AND known.qid = lost.qid
           WHERE lost.given_up AND known.due < 9223372036854775807 AND known.status = 0 AND known.fails = 0
             AND known.depth > 0 AND known.crawl <> 2 AND known.held_until IS NULL
+            AND NOT EXISTS (SELECT FROM queue WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = known.qid
+                AND queue.crawl = known.crawl AND queue.lane = known.lane AND queue.held_to >= known.due)
             AND NOT EXISTS (SELECT FROM unnest(known.tags) AS tag WHERE starts_with(tag, 'kind='))
             AND starts_with(known.url, lost.authority || '/')
           LIMIT 20000) AS lost

@@ -2,10 +2,11 @@
 
 import secrets
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
+from tamias.database.columns import Ints, Longs
 from tamias.database.connect import Cursor, Session
 from tamias.frontier import rows
 from tamias.frontier.crawls import Neighbours
@@ -18,6 +19,7 @@ from tamias.model.item import CLASSES
 HOSTS_AT_ONCE = 100
 URLS_AT_ONCE = 100
 """Of one host, in one transaction. What a client asks for beyond that comes in further ones."""
+_ENDS_OF_A_HOLD = 64
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,8 +34,13 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     unsynced: frozenset[int] = frozenset()
     """Crawls whose holds may be lost in a crash of the database."""
 
+    def held_until(self, now: int) -> int:
+        """The end of a hold from now on, later by up to a 64th of it: holds with one end share a range."""
+        step = max(1, self.hold_ms // _ENDS_OF_A_HOLD)
+        return -(-(now + self.hold_ms) // step) * step
 
-class Given(msgspec.Struct, frozen=True):
+
+class Given(NamedTuple):
     """A URL that the client now holds."""
 
     host: str
@@ -95,7 +102,7 @@ class Holds:
             else:
                 handing.buckets.pop(0)
             if found:
-                return [Given(handing.keys[row[0]], *row[1:]) for row in found]
+                return [Given(handing.keys[row[0]], *row[1:5]) for row in found]
         return []
 
     def _part(self, handing: "Handing", cursor: Cursor) -> tuple[list[int], list[rows.Row], int]:
@@ -121,11 +128,15 @@ class Holds:
             qids = [qid for qid in qids if qid not in shared.late]
             if not qids:
                 return late, [], per_host
-        done_by(cursor, "lock_hosts", {**where, "qid": qids})
-        held = {**where, "qid": qids, "per_host": per_host, "held_until": now + handing.wish.hold_ms}
-        found = rows_of(cursor, "hold_urls", held)
+        if not chosen:
+            done_by(cursor, "lock_hosts", {**where, "qid": Longs(qids)})
+        held = {**where, "qid": Longs(qids), "held_until": handing.wish.held_until(now)}
+        found = rows_of(cursor, "find_due_urls", {**held, "per_host": per_host})
         served = _counted(found)
-        done_by(cursor, "refresh_queues", {**where, "qid": qids})
+        hold = _Hold(found, served, per_host)
+        if hold.singles:
+            done_by(cursor, "hold_urls", {**held, **hold.url_columns()})
+        done_by(cursor, "hold_ranges", {**held, **hold.range_columns()})
         done_by(cursor, "pace_hosts", {**asked, "qid": qids, "served": [qid in served for qid in qids]})
         if paced := [host for qid, host in shared.free.items() if qid in served]:
             done_by(cursor, "pace_shared", {**where, "shared": paced})
@@ -215,6 +226,41 @@ def _shared(cursor: Cursor, chosen: dict[int, str], where: dict[str, Any]) -> _S
     ]:
         done_by(cursor, "leave_gap", {**where, "shared": waiting})
     return _SharedHosts(free=free, late=frozenset(late))
+
+
+class _Hold:
+    """Which of the URLs that were found are held as ranges of their queues, and which one by one.
+
+    A queue's range is what is due by a time, so it ends before those of which only some were found.
+    """
+
+    def __init__(self, found: list[rows.Row], counts: dict[int, int], per_host: int) -> None:
+        latest = {row[0]: row[7] for row in found}  # of each host, in the order of their due times
+        self.ranges: dict[tuple[int, int, int], int] = {}
+        self.singles: list[rows.Row] = []
+        for row in found:
+            qid, crawl, _, _, _, lane, _, due, is_free = row
+            if is_free and (counts[qid] < per_host or due < latest[qid]):
+                self.ranges[qid, crawl, lane] = due
+            else:
+                self.singles.append(row)
+
+    def url_columns(self) -> dict[str, Any]:
+        """The parameters of `hold_urls`."""
+        return {
+            "url_qid": Longs([row[0] for row in self.singles]),
+            "url_crawl": Ints([row[1] for row in self.singles]),
+            "uid": Longs([row[6] for row in self.singles]),
+        }
+
+    def range_columns(self) -> dict[str, Any]:
+        """The parameters of `hold_ranges`."""
+        return {
+            "range_qid": Longs([qid for qid, _, _ in self.ranges]),
+            "range_crawl": Ints([crawl for _, crawl, _ in self.ranges]),
+            "range_lane": Ints([lane for _, _, lane in self.ranges]),
+            "held_to": Longs(self.ranges.values()),
+        }
 
 
 def _counted(found: list[rows.Row]) -> dict[int, int]:

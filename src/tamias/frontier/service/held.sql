@@ -1,5 +1,6 @@
--- Clients that hold single URLs instead of hosts. The host's row gives the politeness window, the URL carries the
--- hold: its due time is the hold's end, so that workers and clients never work on one URL at a time.
+-- Clients that hold single URLs instead of hosts. The host's row gives the politeness window. A hold is a range in
+-- the queue's row (what is due by `held_to` is held until `held_until`) or, where the range of the queue is taken, in
+-- the URL's row: its due time is the hold's end. Workers and clients never work on one URL at a time.
 -- Words: a queue may be served when it is active, due, of the crawl that was asked for (of any but `watch`, which is
 -- number 2, where none was), in a lane that the service has an interest in, and the client holds fewer than it
 -- may of its URLs.
@@ -7,7 +8,8 @@
 -- name: tell_known
 -- Writes what clients tell of URLs that are known by the very text and keep their tags: when they are due, and
 -- their metadata. Ends their holds, and keeps the queues' count of open URLs right as `count_settled` does. Returns
--- the positions of those that are known so.
+-- the positions of those that are known so, and whether their queues have to be looked at: they have a limit, or
+-- another next due time. They have none where the URL was in a range that is held, or not the first.
 WITH news AS MATERIALIZED (
     SELECT news.*, url.lane, url.due AS due_before
     FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(url)b::text[], %(due)b::int8[],
@@ -30,7 +32,12 @@ WITH news AS MATERIALIZED (
     FROM news
     WHERE url.bucket = %(bucket)b::int2 AND url.qid = news.qid AND url.crawl = news.crawl AND url.uid = news.uid
 )
-SELECT news.place FROM news
+SELECT news.place,
+       queue.most_done IS NOT NULL OR news.due < queue.next_due
+       OR news.due_before <= CASE WHEN queue.held_until > %(now)b::int8 AND news.due_before <= queue.held_to
+                                  THEN -9223372036854775807 ELSE queue.next_due END
+FROM news JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = news.qid AND queue.crawl = news.crawl
+                    AND queue.lane = news.lane
 
 -- name: update_known
 -- Writes what clients tell of URLs that are known: when they are due, and their metadata. Ends their holds.
@@ -42,28 +49,33 @@ WHERE url.bucket = %(bucket)b::int2 AND url.qid = news.qid AND url.crawl = news.
 
 -- name: refresh_told_queues
 -- As refresh_queues, for queues of which clients told something. Where the next due time is still the same, the
--- class is left: it may be that of a URL that is done now, until the queue is served next.
+-- class is left: it may be that of a URL that is done now, until the queue is served next. A range that is held is
+-- not looked into: the queue may be looked at in vain when the hold ends.
 UPDATE queue
-SET next_due = coalesce(first.due, 9223372036854775807), class = coalesce(first.class, 0)
-FROM (SELECT host.qid, queue.crawl, queue.lane, ahead.due, ahead.class
+SET next_due = first.due, class = first.class
+FROM (SELECT host.qid, queue.crawl, queue.lane, least(ahead.due, held.until) AS due,
+             CASE WHEN held.until < ahead.due THEN queue.class ELSE coalesce(ahead.class, 0) END AS class
       FROM unnest(%(qid)b::int8[]) AS given (qid)
       JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = given.qid
       JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = given.qid
+      CROSS JOIN LATERAL (
+          SELECT CASE WHEN queue.held_until > %(now)b::int8 THEN queue.held_to ELSE -9223372036854775807 END AS due,
+                 CASE WHEN queue.held_until > %(now)b::int8 THEN queue.held_until END AS until) AS held
       LEFT JOIN LATERAL (
           SELECT url.due FROM url
           WHERE url.bucket = %(bucket)b::int2 AND url.qid = given.qid AND url.crawl = queue.crawl
-            AND url.lane = queue.lane AND url.due < 9223372036854775807
+            AND url.lane = queue.lane AND url.due > held.due AND url.due < 9223372036854775807
           ORDER BY url.due LIMIT 1) AS head ON true
       CROSS JOIN LATERAL (
-          SELECT min(near.due) AS due,
+          SELECT coalesce(min(near.due), 9223372036854775807) AS due,
                  least(7, floor(8 * max(near.score)
                      FILTER (WHERE near.due <= greatest(%(now)b::int8, near.first))))::int2 AS class
           FROM (SELECT early.due, early.score, min(early.due) OVER () AS first
                 FROM (SELECT url.due, url.score FROM url
                       WHERE url.bucket = %(bucket)b::int2 AND url.qid = given.qid AND url.crawl = queue.crawl
-                        AND url.lane = queue.lane AND url.due < 9223372036854775807
+                        AND url.lane = queue.lane AND url.due > held.due AND url.due < 9223372036854775807
                       ORDER BY url.due LIMIT 20) AS early) AS near) AS ahead
-      WHERE queue.next_due <> coalesce(head.due, 9223372036854775807)) AS first
+      WHERE queue.next_due <> least(coalesce(head.due, 9223372036854775807), held.until)) AS first
 WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = first.qid AND queue.crawl = first.crawl
   AND queue.lane = first.lane
 RETURNING queue.qid
@@ -94,6 +106,12 @@ CROSS JOIN LATERAL (
                     SELECT FROM url
                     WHERE url.bucket = %(bucket)b::int2 AND url.qid = queue.qid AND url.crawl = queue.crawl
                       AND url.held_until = url.due AND url.due > %(now)b::int8
+                    UNION ALL
+                    SELECT FROM queue AS part JOIN url
+                      ON url.bucket = %(bucket)b::int2 AND url.qid = part.qid AND url.crawl = part.crawl
+                     AND url.lane = part.lane AND url.due <= part.held_to AND url.due < 9223372036854775807
+                    WHERE part.bucket = %(bucket)b::int2 AND part.qid = queue.qid AND part.crawl = queue.crawl
+                      AND part.held_until > %(now)b::int8
                     LIMIT %(most_held)b::int4) AS held)))
     ORDER BY host.ready_at, host.qid LIMIT probe.slots
     FOR NO KEY UPDATE OF host SKIP LOCKED) AS ready
@@ -113,6 +131,12 @@ WHERE host.bucket = %(bucket)b::int2 AND host.qid = %(qid)b::int8 AND host.ready
                 SELECT FROM url
                 WHERE url.bucket = %(bucket)b::int2 AND url.qid = queue.qid AND url.crawl = queue.crawl
                   AND url.held_until = url.due AND url.due > %(now)b::int8
+                UNION ALL
+                SELECT FROM queue AS part JOIN url
+                  ON url.bucket = %(bucket)b::int2 AND url.qid = part.qid AND url.crawl = part.crawl
+                 AND url.lane = part.lane AND url.due <= part.held_to AND url.due < 9223372036854775807
+                WHERE part.bucket = %(bucket)b::int2 AND part.qid = queue.qid AND part.crawl = queue.crawl
+                  AND part.held_until > %(now)b::int8
                 LIMIT %(most_held)b::int4) AS held)))
 FOR NO KEY UPDATE OF host SKIP LOCKED
 
@@ -156,31 +180,91 @@ WHERE host.bucket = %(bucket)b::int2 AND host.qid = ANY(%(shared)b::int8[])
 UPDATE host SET ready_at = greatest(host.ready_at, %(now)b::int8 + 250)
 WHERE host.bucket = %(bucket)b::int2 AND host.qid = ANY(%(qid)b::int8[])
 
+-- name: find_due_urls
+-- The earliest due URLs of locked hosts that no client holds: at most so many of each host, the earliest first. Says
+-- whether the queue has room for a range: it has none that still holds a URL, or one that ends at the same time.
+SELECT given.qid, early.crawl, early.url, early.metadata, early.tags, early.lane, early.uid, early.due, early.is_free
+FROM unnest(%(qid)b::int8[]) AS given (qid)
+CROSS JOIN LATERAL (
+    SELECT served.crawl, served.lane, served.is_free, ahead.uid, ahead.due, ahead.url, ahead.metadata, ahead.tags
+    FROM (SELECT queue.crawl, queue.lane,
+                 CASE WHEN queue.held_until > %(now)b::int8 THEN queue.held_to
+                      ELSE -9223372036854775807 END AS held_to,
+                 CASE WHEN queue.held_until IS NULL OR queue.held_until <= %(now)b::int8
+                           OR queue.held_until = %(held_until)b::int8 THEN true
+                      ELSE NOT EXISTS (
+                          SELECT FROM url
+                          WHERE url.bucket = %(bucket)b::int2 AND url.qid = given.qid AND url.crawl = queue.crawl
+                            AND url.lane = queue.lane AND url.due <= queue.held_to
+                            AND url.due < 9223372036854775807) END AS is_free
+          FROM queue
+          WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = given.qid AND queue.active
+            AND queue.next_due <= %(now)b::int8
+            AND CASE WHEN %(crawl)b::int4 IS NULL THEN queue.crawl <> 2 ELSE queue.crawl = %(crawl)b::int4 END
+            AND (%(lanes)b::int4[] IS NULL OR queue.lane = ANY(%(lanes)b::int4[]))) AS served
+    CROSS JOIN LATERAL (
+        SELECT url.uid, url.due, coalesce(url.spelling, url.url) AS url, url.metadata::text AS metadata, url.tags
+        FROM url
+        WHERE url.bucket = %(bucket)b::int2 AND url.qid = given.qid AND url.crawl = served.crawl
+          AND url.lane = served.lane AND url.due > served.held_to AND url.due <= %(now)b::int8
+          AND url.due < 9223372036854775807
+        ORDER BY url.due LIMIT %(per_host)b::int4) AS ahead
+    ORDER BY ahead.due LIMIT %(per_host)b::int4) AS early
+
 -- name: hold_urls
--- Holds the earliest due URLs of locked hosts for a client: at most so many of each host.
-WITH held AS (
-    UPDATE url
-    SET due = %(held_until)b::int8, held_until = %(held_until)b::int8
-    FROM (SELECT given.qid, early.crawl, early.uid, early.due
-          FROM unnest(%(qid)b::int8[]) AS given (qid)
-          CROSS JOIN LATERAL (
-              SELECT queue.crawl, ahead.uid, ahead.due FROM queue
-              CROSS JOIN LATERAL (
-                  SELECT url.uid, url.due FROM url
-                  WHERE url.bucket = %(bucket)b::int2 AND url.qid = given.qid AND url.crawl = queue.crawl
-                    AND url.lane = queue.lane AND url.due <= %(now)b::int8 AND url.due < 9223372036854775807
-                  ORDER BY url.due LIMIT %(per_host)b::int4) AS ahead
-              WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = given.qid AND queue.active
-                AND queue.next_due <= %(now)b::int8
-                AND CASE WHEN %(crawl)b::int4 IS NULL THEN queue.crawl <> 2 ELSE queue.crawl = %(crawl)b::int4 END
-                AND (%(lanes)b::int4[] IS NULL OR queue.lane = ANY(%(lanes)b::int4[]))
-              ORDER BY ahead.due LIMIT %(per_host)b::int4) AS early) AS wanted
-    WHERE url.bucket = %(bucket)b::int2 AND url.qid = wanted.qid AND url.crawl = wanted.crawl
-      AND url.uid = wanted.uid AND url.due <= %(now)b::int8
-    RETURNING url.qid, url.crawl, coalesce(url.spelling, url.url) AS url, url.metadata::text AS metadata,
-              url.tags, wanted.due
+-- Holds single URLs of locked hosts for a client, in their own rows.
+UPDATE url SET due = %(held_until)b::int8, held_until = %(held_until)b::int8
+FROM unnest(%(url_qid)b::int8[], %(url_crawl)b::int4[], %(uid)b::int8[]) AS wanted (qid, crawl, uid)
+WHERE url.bucket = %(bucket)b::int2 AND url.qid = wanted.qid AND url.crawl = wanted.crawl AND url.uid = wanted.uid
+  AND url.due <= %(now)b::int8
+
+-- name: hold_ranges
+-- Holds what is due in queues of locked hosts by a time, as a range; and recomputes the queues of these hosts as
+-- refresh_queues does.
+UPDATE queue
+SET next_due = first.due, class = first.class, held_to = first.held_to, held_until = first.held_until
+FROM (SELECT given.qid, queue.crawl, queue.lane, held.held_to, held.held_until, least(ahead.due, held.until) AS due,
+             CASE WHEN held.until < ahead.due THEN queue.class ELSE coalesce(ahead.class, 0) END AS class
+      FROM unnest(%(qid)b::int8[]) AS given (qid)
+      JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = given.qid
+      LEFT JOIN unnest(%(range_qid)b::int8[], %(range_crawl)b::int4[], %(range_lane)b::int4[], %(held_to)b::int8[])
+           AS new (qid, crawl, lane, held_to)
+        ON new.qid = given.qid AND new.crawl = queue.crawl AND new.lane = queue.lane
+      CROSS JOIN LATERAL (
+          SELECT coalesce(new.held_to, queue.held_to) AS held_to,
+                 CASE WHEN new.qid IS NULL THEN queue.held_until ELSE %(held_until)b::int8 END AS held_until,
+                 CASE WHEN new.qid IS NOT NULL THEN %(held_until)b::int8
+                      WHEN queue.held_until > %(now)b::int8 THEN queue.held_until END AS until) AS held
+      CROSS JOIN LATERAL (
+          SELECT coalesce(min(near.due), 9223372036854775807) AS due,
+                 least(7, floor(8 * max(near.score)
+                     FILTER (WHERE near.due <= greatest(%(now)b::int8, near.first))))::int2 AS class
+          FROM (SELECT early.due, early.score, min(early.due) OVER () AS first
+                FROM (SELECT url.due, url.score FROM url
+                      WHERE url.bucket = %(bucket)b::int2 AND url.qid = given.qid AND url.crawl = queue.crawl
+                        AND url.lane = queue.lane AND url.due < 9223372036854775807
+                        AND url.due > CASE WHEN held.until IS NULL THEN -9223372036854775807 ELSE held.held_to END
+                      ORDER BY url.due LIMIT 20) AS early) AS near) AS ahead) AS first
+WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = first.qid AND queue.crawl = first.crawl
+  AND queue.lane = first.lane
+  AND (queue.next_due, queue.class, queue.held_to, queue.held_until)
+      IS DISTINCT FROM (first.due, first.class, first.held_to, first.held_until)
+
+-- name: write_ranges
+-- Ranges of locked hosts become holds in the rows of the URLs, which then may go to other queues.
+WITH range AS (
+    UPDATE queue SET held_to = NULL, held_until = NULL
+    FROM (SELECT queue.qid, queue.crawl, queue.lane, queue.held_to, queue.held_until FROM queue
+          WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = ANY(%(qid)b::int8[]) AND queue.held_to IS NOT NULL)
+         AS before
+    WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = before.qid AND queue.crawl = before.crawl
+      AND queue.lane = before.lane
+    RETURNING before.qid, before.crawl, before.lane, before.held_to, before.held_until
 )
-SELECT held.qid, held.crawl, held.url, held.metadata, held.tags FROM held ORDER BY held.qid, held.due
+UPDATE url SET due = range.held_until, held_until = range.held_until
+FROM range
+WHERE url.bucket = %(bucket)b::int2 AND url.qid = range.qid AND url.crawl = range.crawl AND url.lane = range.lane
+  AND url.due <= range.held_to AND url.due < 9223372036854775807
 
 -- name: pace_hosts
 -- Hosts of which URLs were given out wait for their delay; the others are ready when their queues are.

@@ -126,7 +126,7 @@ class Queues:
         place = {**self._place(host), "crawl": crawl}
         for salt in range(_MOST_SALTS):
             uid = hash64(key) if salt == 0 else hash64(salted(key, salt))
-            found = self._ask("url_status", **place, uid=uid)
+            found = self._ask("url_status", **place, uid=uid, now=self._session.now())
             if not found:
                 return None
             text, due, first_seen, metadata, tags, fetched = found[0]
@@ -141,6 +141,7 @@ class Queues:
             if bucket < spot.bucket:
                 continue
             place = {"after_qid": spot.qid, "after_uid": spot.uid, "start": spot.skip, "size": size}
+            place["now"] = self._session.now()
             page = self._ask("list_urls", bucket=bucket, **_chosen(listing), **place)
             if page:
                 states = [UrlState(row[3], row[2], *row[4:]) for row in page]

@@ -75,21 +75,35 @@ WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4
 
 -- name: count_held
 -- How many URLs of a queue, or of a crawl, clients hold now.
-SELECT count(*) FROM url
-WHERE url.bucket = %(bucket)b::int2 AND url.held_until = url.due AND url.due > %(now)b::int8
-  AND url.crawl = %(crawl)b::int4 AND (%(qid)b::int8 IS NULL OR url.qid = %(qid)b::int8)
+SELECT (SELECT count(*) FROM url
+        WHERE url.bucket = %(bucket)b::int2 AND url.held_until = url.due AND url.due > %(now)b::int8
+          AND url.crawl = %(crawl)b::int4 AND (%(qid)b::int8 IS NULL OR url.qid = %(qid)b::int8))
+     + (SELECT count(*) FROM queue JOIN url
+          ON url.bucket = %(bucket)b::int2 AND url.qid = queue.qid AND url.crawl = queue.crawl
+         AND url.lane = queue.lane AND url.due <= queue.held_to AND url.due < 9223372036854775807
+        WHERE queue.bucket = %(bucket)b::int2 AND queue.held_until > %(now)b::int8
+          AND queue.crawl = %(crawl)b::int4 AND (%(qid)b::int8 IS NULL OR queue.qid = %(qid)b::int8))
 
 -- name: url_status
 -- One URL by its number: when it is due, since when it is known, its metadata and tags.
-SELECT coalesce(url.spelling, url.url), url.due, url.first_seen, url.metadata::text, url.tags, url.url FROM url
+SELECT coalesce(url.spelling, url.url),
+       CASE WHEN queue.held_until > %(now)b::int8 AND url.due <= queue.held_to THEN queue.held_until
+            ELSE url.due END,
+       url.first_seen, url.metadata::text, url.tags, url.url
+FROM url LEFT JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = url.qid AND queue.crawl = url.crawl
+                        AND queue.lane = url.lane
 WHERE url.bucket = %(bucket)b::int2 AND url.qid = %(qid)b::int8 AND url.crawl = %(crawl)b::int4
   AND url.uid = %(uid)b::int8
 
 -- name: list_urls
 -- A page of the URLs of a crawl or of one queue, in the order of their rows, after a given row.
-SELECT url.qid, url.uid, host.hkey, coalesce(url.spelling, url.url), url.due, url.first_seen, url.metadata::text,
-       url.tags
+SELECT url.qid, url.uid, host.hkey, coalesce(url.spelling, url.url),
+       CASE WHEN queue.held_until > %(now)b::int8 AND url.due <= queue.held_to THEN queue.held_until
+            ELSE url.due END,
+       url.first_seen, url.metadata::text, url.tags
 FROM url JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = url.qid
+LEFT JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = url.qid AND queue.crawl = url.crawl
+               AND queue.lane = url.lane
 WHERE url.bucket = %(bucket)b::int2
   AND (url.qid, url.crawl, url.uid) > (%(after_qid)b::int8, %(crawl)b::int4, %(after_uid)b::int8)
   AND url.crawl = %(crawl)b::int4 AND (%(qid)b::int8 IS NULL OR url.qid = %(qid)b::int8)

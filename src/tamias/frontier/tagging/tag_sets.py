@@ -89,6 +89,7 @@ def retag(cursor: Cursor, bucket: int, urls: Iterable[Retagged]) -> int:
         "tags": ["\t".join(url.tags) if url.tags else None for url in news],
     }
     done_by(cursor, "put_queues", columns)
+    done_by(cursor, "write_ranges", columns)
     moved = rows_of(cursor, "retag", columns)
     changes: dict[tuple[int, int, int], list[int]] = {}
     for qid, crawl, old, new, is_open in moved:

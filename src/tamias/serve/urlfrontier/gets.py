@@ -15,6 +15,7 @@ from tamias.serve.urlfrontier.grpc.calls import Call
 from tamias.serve.urlfrontier.puts import parsed
 from tamias.serve.urlfrontier.reading import checked, date_of, fill_metadata
 from tamias.serve.urlfrontier.session_threads import FrontierSession, FrontierThreads
+from tamias.serve.urlfrontier.wire_parts import url_info
 
 _GET = message("urlfrontier.GetParams")
 _INFO = message("urlfrontier.URLInfo")
@@ -63,7 +64,7 @@ class Gets:
             await self._know_names({each.crawl for each in given})
             coming = asyncio.create_task(self._next(handing)) if handing.may_go_on() else None
             try:
-                await call.send([self._info(each) for each in given if not self._is_forgotten(each.url)])
+                await call.send(self._infos(given))
                 given = await coming if coming else []
             finally:
                 if coming:
@@ -91,14 +92,28 @@ class Gets:
 
     def _is_forgotten(self, spelling: str) -> bool:
         try:
-            return bool(self._forgotten) and self._forgotten.refuse(fetch_url(spelling)) is not None
+            return self._forgotten.refuse(fetch_url(spelling)) is not None
         except UrlError:
             return False
 
-    def _info(self, given: Given) -> bytes:
-        info = _INFO(url=given.url, key=given.host, crawlID=self._names[given.crawl])
-        fill_metadata(info, given.metadata, given.tags)
-        return info.SerializeToString()  # type: ignore[no-any-return]
+    def _infos(self, given: list[Given]) -> list[bytes]:
+        """Those that are not forgotten; what the URLs of a queue share is written once."""
+        if self._forgotten:
+            given = [each for each in given if not self._is_forgotten(each.url)]
+        tails: dict[tuple[str, int], bytes] = {}
+        infos = []
+        for host, crawl, url, metadata, tags in given:
+            if metadata is None and not tags:
+                if (tail := tails.get((host, crawl))) is None:
+                    tail = tails[host, crawl] = _INFO(
+                        key=host, crawlID=self._names[crawl]
+                    ).SerializeToString()
+                infos.append(url_info(url.encode(), tail))
+            else:
+                info = _INFO(url=url, key=host, crawlID=self._names[crawl])
+                fill_metadata(info, metadata, tags)
+                infos.append(info.SerializeToString())
+        return infos
 
     async def _unsynced_crawls(self) -> frozenset[int]:
         if not self._unsynced <= set(self._names.values()):

@@ -8,6 +8,8 @@ _DISCOVERED, _ITEM_ID = 0x0A, 0x1A
 _BATCH_ID, _BATCH_INFO = 0x0A, 0x12
 _SHORT = 0x80
 """Lengths below this take one byte, below its square two."""
+_HEADS = tuple(bytes((0x0A, length)) for length in range(_SHORT))
+"""Of a `URLInfo` with a URL that is not long: its first field."""
 
 
 def split_item(raw: bytes) -> tuple[bytes, bytes] | None:
@@ -68,6 +70,16 @@ def ack(name: bytes, status: int) -> bytes:
     """
     written = b"\x0a" + _written(len(name)) + name
     return written + bytes((0x10, status)) if status else written
+
+
+def url_info(url: bytes, tail: bytes) -> bytes:
+    """A `URLInfo` of a URL and its other fields.
+
+    >>> url_info(b"a:b", b"\\x12\\x01k")
+    b'\\n\\x03a:b\\x12\\x01k'
+    """
+    length = len(url)
+    return (_HEADS[length] if length < _SHORT else b"\x0a" + _written(length)) + url + tail
 
 
 def _length(raw: bytes, at: int) -> tuple[int, int]:
