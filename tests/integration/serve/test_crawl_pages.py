@@ -6,10 +6,14 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 
 import httpx
 import pytest
 from pyoxigraph import RdfFormat, parse
+
+from benchmarks.serve.fill import fill_documents
+from tamias.database.connect import Database
 
 from .conftest import Running, environment
 
@@ -199,3 +203,60 @@ def test_the_page_of_a_crawl_says_why_urls_are_not_stored(client, web):
 def test_words_of_a_document_are_no_markup(client, web, path):
     page = client.get(path.format(web), headers=BROWSER)
     assert (page.status_code, HOSTILE in page.text) == (200, False)
+
+
+def reopen(client, outcome, reason, **fields):
+    return client.post("/crawl/default/reopen", data={"outcome": outcome, "reason": reason, **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"), [({}, 403), ({"secret": "wrong"}, 403), ({"token": "forged"}, 403)]
+)
+def test_nobody_reopens_urls_without_signing_in(client, fields, status):
+    assert reopen(client, "gone", "404", **fields).status_code == status
+    view = client.get("/crawl/default.json").json()
+    assert (view["open"], view["reopening"]) == (0, None)
+
+
+def test_whoever_has_the_secret_reopens_urls_and_the_page_says_how_many(client):
+    """The only page that links lead to and is not there; what was only guessed is not visited again."""
+    assert reopen(client, "gone", "404", secret="open sesame").status_code == 303
+    view = client.get("/crawl/default.json").json()
+    assert (view["open"], view["reopening"]) == (1, {"opened": 1, "done": True, "error": None})
+    assert "1 URL is due again" in client.get("/crawl/default", headers=BROWSER).text
+
+
+@pytest.fixture
+def refused(tmp_path):
+    """A service over 40,000 URLs that robots.txt forbids."""
+    data = tmp_path / "many"
+    with closing(Database(data)) as database, closing(database.session()) as session:
+        fill_documents(database, 200)
+        for said in (
+            "UPDATE url SET status = 4 WHERE url.crawl = 1 AND url.status <> 0",
+            "UPDATE capture SET outcome = 4, reason = 'robots.txt: line 2: Disallow: /', quads = 0",
+            "DELETE FROM current_document",
+        ):
+            session.transact(lambda cursor, said=said: cursor.execute(said))
+    running = Running(data, "--no-crawl", TAMIAS_SECRET="open sesame")
+    with httpx.Client(base_url=running.address, timeout=30) as client:
+        yield client
+    running.stop()
+
+
+def test_many_urls_are_reopened_in_the_background_while_the_page_says_how_far_it_is(refused):
+    known = refused.get("/crawl/default.json").json()["open"]
+    began = time.monotonic()
+    assert reopen(refused, "refused", "robots.txt", secret="open sesame").status_code == 303
+    waited = time.monotonic() - began
+    seen = [refused.get("/crawl/default.json").json()["reopening"]]
+    assert waited < 10
+    if not seen[0]["done"]:
+        assert reopen(refused, "gone", "404", secret="open sesame").status_code == 409
+    while not seen[-1]["done"] and time.monotonic() - began < 120:
+        page = refused.get("/crawl/default", headers=BROWSER).text
+        assert "URLs are being reopened: " in page or "URLs are due again" in page
+        seen.append(refused.get("/crawl/default.json").json()["reopening"])
+    assert seen[-1] == {"opened": 40_000, "done": True, "error": None}
+    assert [each["opened"] for each in seen] == sorted(each["opened"] for each in seen)
+    assert refused.get("/crawl/default.json").json()["open"] == known + 40_000

@@ -12,7 +12,9 @@ from tamias.frontier.put import queue_columns
 from tamias.frontier.queries import count_of, done_by, rows_of
 
 _PAGE = 1000
-_BEFORE_ALL = (-(2**63), -(2**63))
+Place = tuple[int, int, int]
+"""A bucket, and the URL of it behind which the next page begins."""
+FIRST: Place = (0, -(2**63), -(2**63))
 
 
 class ReopenFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +40,13 @@ def reopen_visited(session: Session, frontier: PostgresFrontier, crawl: int, whi
     return _reopen(session, frontier, crawl, "find_by_visit", msgspec.structs.asdict(which))
 
 
+def reopen_visited_page(
+    session: Session, frontier: PostgresFrontier, crawl: int, which: ReopenFilter, after: Place
+) -> tuple[int, Place | None]:
+    """The same for one page of URLs: how many it opened, and where the next begins; None at the end."""
+    return _reopen_page(session, frontier, crawl, "find_by_visit", msgspec.structs.asdict(which), after)
+
+
 def count_cut(session: Session, buckets: int, crawl: int, reasons: int) -> int:
     """How many URLs `reopen` would open."""
     return _count(session, buckets, "count_cut", {"crawl": crawl, "reasons": reasons})
@@ -59,20 +68,28 @@ def _reopen(
     session: Session, frontier: PostgresFrontier, crawl: int, name: str, wanted: dict[str, Any]
 ) -> int:
     opened = 0
-    for bucket in range(frontier.buckets):
-        after: tuple[int, int] | None = _BEFORE_ALL
-        while after is not None:
-            asked = {"bucket": bucket, "crawl": crawl, "page": _PAGE, **wanted}
-            asked |= {"after_qid": after[0], "after_uid": after[1]}
-            count, after = session.transact(partial(_reopen_page, name, asked, frontier))
-            opened += count
+    after: Place | None = FIRST
+    while after is not None:
+        count, after = _reopen_page(session, frontier, crawl, name, wanted, after)
+        opened += count
     return opened
 
 
 def _reopen_page(
+    session: Session, frontier: PostgresFrontier, crawl: int, name: str, wanted: dict[str, Any], after: Place
+) -> tuple[int, Place | None]:
+    bucket, qid, uid = after
+    asked = {"bucket": bucket, "crawl": crawl, "page": _PAGE, **wanted, "after_qid": qid, "after_uid": uid}
+    count, last = session.transact(partial(_open_found, name, asked, frontier))
+    if last is not None:
+        return count, (bucket, *last)
+    return count, (bucket + 1, *FIRST[1:]) if bucket + 1 < frontier.buckets else None
+
+
+def _open_found(
     name: str, asked: dict[str, Any], frontier: PostgresFrontier, cursor: Cursor
 ) -> tuple[int, tuple[int, int] | None]:
-    """How many of a page were opened, and where the next begins."""
+    """How many of a page were opened, and the last that was looked at."""
     there = {"bucket": asked["bucket"], "crawl": asked["crawl"]}
     found = rows_of(cursor, name, asked)
     if not found:

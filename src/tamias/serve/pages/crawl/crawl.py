@@ -7,9 +7,9 @@ from tamias.archive.moments import rfc3339
 from tamias.archive.reader.library import NotArchived
 from tamias.crawl.store.reasons import ReasonCount, ReasonCounts
 from tamias.model.capture import Outcome
-from tamias.serve.http.params import number, parameter
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.pages.crawl.activity import FINE, TROUBLE, TimeSlot
+from tamias.serve.pages.crawl.reopening import Reopening, reopening_of
 from tamias.serve.pages.html.page import HtmlPage
 from tamias.serve.pages.html.tables import CsvTable, table_of
 from tamias.serve.pages.queries import lately, rows, rows_of_buckets
@@ -70,8 +70,8 @@ class CrawlView(msgspec.Struct, frozen=True, kw_only=True):
     reasons: list[ReasonCount]
     hosts: list[BusyHost]
     waiting: list[Waiting]
-    reopened: int | None = None
-    """URLs that the user has just made due again."""
+    reopening: Reopening | None = None
+    """URLs that somebody makes due again, or has made lately."""
 
 
 async def crawl(request: Request, service: Service) -> CrawlView:
@@ -80,9 +80,7 @@ async def crawl(request: Request, service: Service) -> CrawlView:
     if len(name) > _LONGEST_NAME or not name.isprintable():
         raise HttpProblem(400, f"the name of a crawl has {_LONGEST_NAME} printable characters at most")
     found = await lately(service, f"crawl {name}", _SECONDS, lambda db: _crawl(db, name))
-    if parameter(request, "reopened") is None:
-        return found
-    return msgspec.structs.replace(found, reopened=number(request, "reopened", 0, 0, 10**12))
+    return msgspec.structs.replace(found, reopening=reopening_of(service, name))
 
 
 def _crawl(db: ServiceSession, name: str) -> CrawlView:

@@ -1,16 +1,24 @@
-"""What a signed-in user does with the URLs of a crawl that brought nothing: they are made due again."""
+"""What a signed-in user does with the URLs of a crawl that brought nothing: they are made due again.
 
+Of a million URLs that takes a minute: a request waits shortly, the page of the crawl says how far it is.
+"""
+
+import asyncio
+import time
 from functools import partial
+from typing import Final
 from urllib.parse import quote
+from weakref import WeakKeyDictionary
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from tamias.archive.reader.library import NotArchived
-from tamias.frontier.due.reopen import ReopenFilter, reopen_visited
+from tamias.frontier.due.reopen import FIRST, Place, ReopenFilter, reopen_visited_page
 from tamias.model.capture import Outcome
 from tamias.serve.access.identify import check_caller
-from tamias.serve.http.problems import HttpProblem
+from tamias.serve.http.problems import HttpProblem, problem_of
 from tamias.serve.pages.html.forms import check_form, form_caller, form_fields
 from tamias.serve.pages.html.page import Answered
 from tamias.serve.pages.queries import forget_lately, rows
@@ -21,6 +29,29 @@ PATH = "/crawl/{name}/reopen"
 _OUTCOMES = {
     each.word: each.value for each in (Outcome.GONE, Outcome.REFUSED, Outcome.FAILED, Outcome.SKIPPED)
 }
+_WAIT_SECONDS: Final = 1.0
+_SHOWN_SECONDS: Final = 600.0
+"""How long the page says what was done."""
+
+
+class Reopening(msgspec.Struct, kw_only=True):
+    """URLs of a crawl that are made due again: how many so far, and whether that is all."""
+
+    opened: int = 0
+    done: bool = False
+    error: str | None = None
+    """Why it ended before all were."""
+
+
+_under_way: WeakKeyDictionary[Service, dict[str, tuple[float, Reopening, asyncio.Task[None]]]] = (
+    WeakKeyDictionary()
+)
+
+
+def reopening_of(service: Service, name: str) -> Reopening | None:
+    """What is being done to a crawl, or was lately."""
+    began, state, _ = _under_way.get(service, {}).get(name, (0.0, None, None))
+    return state if state and not (state.done and time.monotonic() - began > _SHOWN_SECONDS) else None
 
 
 def reopening(service: Service) -> Answered:
@@ -37,16 +68,47 @@ def reopening(service: Service) -> Answered:
         outcome, reason = _OUTCOMES.get(fields.get("outcome", "")), fields.get("reason", "")
         if outcome is None or not reason:
             raise HttpProblem(400, f"'outcome' is one of {', '.join(_OUTCOMES)}, and 'reason' a text")
-        which = ReopenFilter(outcome=outcome, reason=reason)
-        count = await service.pool.run(partial(_reopen, name=name, which=which))
-        forget_lately(service, f"crawl {name}")
-        return RedirectResponse(f"/crawl/{quote(name, safe='')}?reopened={count}", 303)
+        crawl = await service.pool.run(partial(_number, name=name))
+        await _begin(service, name, crawl, ReopenFilter(outcome=outcome, reason=reason))
+        return RedirectResponse(f"/crawl/{quote(name, safe='')}", 303)
 
     return answer
 
 
-def _reopen(db: ServiceSession, name: str, which: ReopenFilter) -> int:
+async def _begin(service: Service, name: str, crawl: int, which: ReopenFilter) -> None:
+    """Begins; returns when it is done, or after a moment. Raises `HttpProblem` while another one goes on."""
+    known = _under_way.setdefault(service, {})
+    before = reopening_of(service, name)
+    if before is not None and not before.done:
+        raise HttpProblem(
+            409, f"URLs of this crawl are being reopened, {before.opened:,} so far; wait for it"
+        )
+    state = Reopening()
+    task = asyncio.create_task(_reopen(service, name, crawl, which, state))
+    known[name] = time.monotonic(), state, task
+    await asyncio.wait([task], timeout=_WAIT_SECONDS)
+
+
+async def _reopen(service: Service, name: str, crawl: int, which: ReopenFilter, state: Reopening) -> None:
+    """Page by page, each a transaction of its own: nobody else waits long, and what is opened stays so."""
+    after: Place | None = FIRST
+    try:
+        while after is not None:
+            count, after = await service.pool.run(partial(_page, crawl=crawl, which=which, after=after))
+            state.opened += count
+    except Exception as error:  # noqa: BLE001 - the page says it
+        state.error = problem_of(error).detail
+    finally:
+        state.done = True
+        forget_lately(service, f"crawl {name}")
+
+
+def _page(db: ServiceSession, crawl: int, which: ReopenFilter, after: Place) -> tuple[int, Place | None]:
+    return reopen_visited_page(db.session, db.frontier, crawl, which, after)
+
+
+def _number(db: ServiceSession, name: str) -> int:
     found = rows(db, "crawl_named", crawl=name)
     if not found:
         raise NotArchived(f"there is no crawl {name!r}; /frontier lists all")
-    return reopen_visited(db.session, db.frontier, found[0][0], which)
+    return int(found[0][0])
