@@ -1,13 +1,12 @@
 """`python -m benchmarks faults --cluster`: what breaks, one after another, and what became of the crawl."""
 
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,7 @@ from typing import Any
 import msgspec
 
 from benchmarks.faults.cluster.trial import STORE, Size, Trial, TrialResult, stop
-from benchmarks.faults.machine import kill, wait_until
-from benchmarks.measuring.ports import free_ports
+from benchmarks.faults.machine import kill
 from benchmarks.webs.sites import LoopbackSites
 from tamias.model.errors import TamiasError, UsageError
 
@@ -139,7 +137,10 @@ def _tried(
         with ExitStack() as stack:
             breaking = fault.breaking
             if fault.in_store:
-                breaking = _kill_store(stack.enter_context(_minio(folder / "objects", trial)))
+                minio: Any = import_module("servers.minio")
+                store = stack.enter_context(minio.start(folder / "minio"))
+                trial.machine.environment |= {"TAMIAS_ARCHIVE__STORE": STORE, **store.environment}
+                breaking = _kill_store(store)
             result = trial.run(breaking)
     except (TamiasError, OSError, subprocess.SubprocessError) as error:
         result = TrialResult(complete=False, once=False, polite=False, figure=str(error))
@@ -158,52 +159,10 @@ def _tried(
     }
 
 
-class _Store:
-    """A MinIO that can be killed and started again."""
-
-    def __init__(self, command: list[str], environment: dict[str, str], log: Path) -> None:
-        self._command, self._environment, self._log = command, environment, log
-        self.start()
-
-    def start(self) -> None:
-        """Once more, on the same objects and port."""
-        with self._log.open("ab") as log:
-            self.process = subprocess.Popen(self._command, env=self._environment, stdout=log, stderr=log)
-
-
-def _kill_store(store: _Store) -> Breaking:
+def _kill_store(store: Any) -> Breaking:
     def breaking(trial: Trial, _: LoopbackSites) -> None:
         with trial.away():
-            store.process.kill()
-            store.process.wait()
+            store.kill()
         store.start()
 
     return breaking
-
-
-@contextmanager
-def _minio(folder: Path, trial: Trial) -> Iterator[_Store]:
-    """For one trial; what it crawls goes there."""
-    minio: Any = import_module("servers.minio")
-    (folder / "objects" / "tamias").mkdir(parents=True)
-    (port,) = free_ports(1)
-    keys = {"MINIO_ROOT_USER": minio.USER, "MINIO_ROOT_PASSWORD": minio.PASSWORD}
-    words = [str(minio.build()), "server", str(folder / "objects"), "--address", f"127.0.0.1:{port}"]
-    store = _Store(words, {**trial.machine.environment, **keys}, folder / "log")
-    trial.machine.environment |= {
-        "TAMIAS_ARCHIVE__STORE": STORE,
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-        "AWS_ACCESS_KEY_ID": minio.USER,
-        "AWS_SECRET_ACCESS_KEY": minio.PASSWORD,
-    }
-
-    def is_up() -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", port)) == 0
-
-    try:
-        wait_until(is_up, 60, "MinIO was up")
-        yield store
-    finally:
-        store.process.kill()
-        store.process.wait()

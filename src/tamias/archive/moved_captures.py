@@ -361,6 +361,7 @@ class _MonthFiles:
             _SQL["put_file"].text, {**msgspec.structs.asdict(stored), "sha256": bytes.fromhex(sha256)}
         )
         cursor.execute(_SQL["note_moved"].text, msgspec.structs.asdict(moved))
+        cursor.execute(_SUMS["forget_sums"].text, {"part": part})
         for outcome, *sums in cursor.execute(
             sql.SQL(_SUM + " FROM moved_rows AS moved GROUP BY 1")
         ).fetchall():

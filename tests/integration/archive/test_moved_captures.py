@@ -187,11 +187,14 @@ def everything(data):
 
 def test_the_command_moves_months_that_are_older_than_asked(old):
     assert len(old.rows) == 5000
+    sums = json.loads(answer(old, "stats", "--json"))["corpus"]
+    assert sum(each["attempts"] for each in sums["outcomes"]) == 5000
     assert "captures" not in answer(old, "repack", "--captures-months", "120")
     assert "captures  5,000 moved to files" in answer(old, "repack", "--captures-months", "6")
     found, stored = everything(old.data)
     assert stored == 0
     assert found == old.rows
+    assert json.loads(answer(old, "stats", "--json"))["corpus"] == sums
     assert "captures" not in answer(old, "repack", "--captures-months", "6")
     assert everything(old.data)[0] == old.rows
 
