@@ -50,6 +50,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
     """
     from contextlib import closing
 
+    from tamias.archive.blobs.store import choose_store
     from tamias.database.connect import Database
     from tamias.database.roles import Role
     from tamias.frontier.lease_filter import Interest, LeaseFilter, parse_section
@@ -77,6 +78,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
             with closing(database.session()) as session:
                 set_usual_delay(session, int(delay * 1000))
         with closing(database.session()) as session:
+            choose_store(session, settings.archive.store)  # before workers deliver what goes there
             Holds(session, lease_filter)  # refuses a section that is not there, before anybody is served
         serve(database, options, lambda address: _tell(place, address))
 

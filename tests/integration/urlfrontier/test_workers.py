@@ -195,6 +195,20 @@ def test_far_workers_deliver_links_with_the_words_they_stand_among(tamias, servi
     ended(far)
 
 
+def test_what_far_workers_bring_goes_to_the_store_that_the_service_was_told(tamias, service, site, tmp_path):
+    site.pages["/"] = b'<> <#is> "kept" .'
+    words = ("--allow-private", "--no-robots", "--delay", "0", "--max-time", "0")
+    assert tamias.run("crawl", *words, site.url("/")).returncode == LIMIT
+    tamias.env["TAMIAS_ARCHIVE__STORE"] = str(tmp_path / "store")
+    far = start_far(tamias, service().address, tmp_path / "scratch", workers=1)
+    with closing(Database(tamias.data)) as database, closing(database.session()) as session:
+        tamias.wait_until(lambda: urls_left(session) == 0)
+    ended(far)
+    assert list((tmp_path / "store" / "rdf").iterdir())
+    assert not list(tamias.data.glob("rdf/*"))
+    assert tamias.quads() == {f'<{site.url("/")}> <{site.url("/")}#is> "kept" <{site.url("/")}> .'}
+
+
 def test_a_service_sends_a_worker_to_private_addresses_only_if_it_may(tamias, service, web, tmp_path):
     begun = tamias.run("crawl", "--allow-private", "--delay", "0", "--max-time", "0", *web.seeds())
     assert begun.returncode == LIMIT, begun.stderr

@@ -4,6 +4,7 @@ import asyncio
 import io
 from contextlib import contextmanager
 
+import msgspec
 import pytest
 import zstandard
 
@@ -108,6 +109,45 @@ def test_of_a_delivery_that_is_refused_only_the_visit_at_fault_is_lost(caplog):
     remembered, _, tally = delivered(service, visit("http://a/bad"), visit("http://a/good"))
     assert (remembered, tally.visited) == (["http://a/good"], 1)
     assert "does not take the visit" in caplog.text
+
+
+def test_what_waits_for_a_node_of_the_database_holds_up_no_other_host(monkeypatch):
+    monkeypatch.setattr(delivery_queue, "AGAIN_SECONDS", 0.2)
+    other = msgspec.structs.replace(LEASE, host="b", qid=2)
+    away, seen = True, []
+
+    class HalfAway(Service):
+        async def deliver(self, messages):
+            parcels = [_PARCEL.FromString(each) for each in messages]
+            ids = [each.id for each in parcels if each.last]
+            seen.append([of[each] for each in ids])
+            return {each: True for each in ids if of[each] != "a" or not away}
+
+    of, given_back = {}, []
+
+    async def main():
+        nonlocal away
+        queue = DeliveryQueue(HalfAway(), lambda items: None)
+        running = asyncio.create_task(queue.run(lambda held, late: given_back.extend(held)))
+        for lease, name in ((LEASE, "a"), (other, "b"), (other, "b"), (LEASE, "a"), (other, "b")):
+            await queue.add(msgspec.structs.replace(visit(), lease=lease), None, [])
+            of[queue._waiting[-1].id] = name
+            await asyncio.sleep(0.08)
+        assert queue.tally.visited == 3
+        queue.release(HeldLease(LEASE, 0.0, 1.0))
+        of[queue._waiting[-1].id] = "a"
+        await asyncio.sleep(0.3)
+        assert not given_back
+        away = False
+        await asyncio.sleep(0.4)
+        queue.end()
+        await asyncio.wait_for(running, 10)
+        return queue.tally
+
+    assert asyncio.run(main()).visited == 5
+    assert [held.lease for held in given_back] == [LEASE]
+    assert seen[-1] == ["a", "a", "a"]  # in their order
+    assert sum(each == ["b"] for each in seen) >= 2
 
 
 def test_who_is_told_to_end_does_not_wait_for_a_service_that_is_away():

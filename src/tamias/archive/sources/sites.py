@@ -111,13 +111,14 @@ def site_is_open(session: Session, lease: Lease, crawl: int, authority: str, dep
     """Whether the sitemaps of a place were put in this crawl, as near as this."""
     asked = {**_site(lease, crawl, authority), "depth": depth}
     return session.transact(
-        lambda cursor: cursor.execute(_SQL["site_is_open"].text, asked).fetchone() is not None
+        lambda cursor: cursor.execute(_SQL["site_is_open"].text, asked).fetchone() is not None, lease.bucket
     )
 
 
 def open_site(session: Session, lease: Lease, crawl: int, authority: str, now: int, depth: int) -> None:
     """They are put now."""
-    session.execute(_SQL["open_site"], {**_site(lease, crawl, authority), "now": now, "depth": depth})
+    told = {**_site(lease, crawl, authority), "now": now, "depth": depth}
+    session.transact(lambda cursor: cursor.execute(_SQL["open_site"].text, told), lease.bucket)
 
 
 class ListedBy(msgspec.Struct, frozen=True):
@@ -132,14 +133,14 @@ class ListedBy(msgspec.Struct, frozen=True):
 def listed_so_far(session: Session, place: ListedBy) -> tuple[int, int]:
     """How many new sitemaps and how many new addresses the sitemaps of a place have brought."""
     asked = msgspec.structs.asdict(place)
-    row = session.fetch_one(_SQL["listed_so_far"], asked)
+    row = session.fetch_one(_SQL["listed_so_far"], asked, place.bucket)
     return (0, 0) if row is None else (row[0], row[1])
 
 
 def count_listed(session: Session, place: ListedBy, sitemaps: int, urls: int) -> None:
     """They have brought more."""
     told = {**msgspec.structs.asdict(place), "sitemaps": sitemaps, "sitemap_urls": urls, "now": session.now()}
-    session.execute(_SQL["count_listed"], told)
+    session.transact(lambda cursor: cursor.execute(_SQL["count_listed"].text, told), place.bucket)
 
 
 def put_site_dataset(cursor: Cursor, found: SiteDataset, now: int) -> None:

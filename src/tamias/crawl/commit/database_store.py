@@ -100,6 +100,7 @@ class DatabaseStore:
         self._database = database
         self._committer = committer = Committer(context)
         self.release, self.run, self.end = committer.release, committer.run, committer.end
+        self.stranded = committer.stranded
         self.tally = committer.tally
         self._settler = Settler(context)
         self._robots = RobotsStore(thread.session)
@@ -156,11 +157,11 @@ class DatabaseStore:
         return await self.thread.run(read_contexts, self.thread.session, addresses, since)
 
     async def is_site_open(self, lease: Lease, crawl: int, authority: str, depth: int) -> bool:
-        return await self.thread.run(site_is_open, self.thread.session, lease, crawl, authority, depth)
+        return await self._run_patiently(site_is_open, self.thread.session, lease, crawl, authority, depth)
 
     async def open_site(self, lease: Lease, crawl: int, authority: str, depth: int) -> None:
         opened = (lease, crawl, authority, self.now(), depth)
-        await self.thread.run(open_site, self.thread.session, *opened)
+        await self._run_patiently(open_site, self.thread.session, *opened)
 
     async def covering(self, task: Task, lease: Lease) -> Covered | None:
         return await self.context.coverage.of(task, lease)

@@ -4,12 +4,13 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 from tamias.crawl.commit.database_store import DatabaseStore
 from tamias.crawl.plan.admit import Admission, Reference
@@ -35,7 +36,7 @@ from tamias.database.connect import Database
 from tamias.database.sql import statements
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.model.capture import Capture, Extent, Outcome
-from tamias.model.errors import TamiasError, UsageError
+from tamias.model.errors import NodeAway, TamiasError, UsageError
 from tamias.model.item import Item
 from tamias.model.kind import kind_of
 from tamias.model.lease import Lease, Task
@@ -84,6 +85,7 @@ class RemoteCommitter:
         self._heard: dict[Place, float] = {}
         self._under_way: dict[str, asyncio.Future[bool]] = {}
         self._releasing: dict[HeldLease, list[asyncio.Future[bool]]] = {}
+        self._place_of: WeakKeyDictionary[asyncio.Future[bool], Place] = WeakKeyDictionary()
         self._tasks: list[asyncio.Task[None]] = []
 
     async def open(self) -> None:
@@ -183,22 +185,33 @@ class RemoteCommitter:
     async def accept(
         self, name: str, visit: DeliveredVisit, quads: BinaryIO, *, again: bool
     ) -> "asyncio.Future[bool]":
-        """Takes a visit; what comes tells whether it was committed. `again`: it may be already."""
+        """Takes a visit; what comes tells whether it was committed. `again`: it may be already.
+
+        It is cancelled if that takes a node of the database that is away.
+        """
         if not _UUID.fullmatch(name):
             raise UsageError(f"the id of a visit is a UUID, not {name[:100]!r}")
         coming = self._under_way.get(name)
         if coming is None:
             coming = self._under_way[name] = asyncio.get_running_loop().create_future()
             coming.add_done_callback(lambda _: self._under_way.pop(name, None))
+            self._place_of[coming] = _place(visit.lease)
             try:
                 if again and await self._store.thread.run(self._is_known, visit.lease.bucket, name):
                     _tell(coming, True)
                 else:
                     await self._take(name, visit, quads, coming)
+            except NodeAway:
+                coming.cancel()
             except Exception as error:
                 _fail(coming, error)
                 raise
         return coming
+
+    def are_stranded(self, comings: "Iterable[asyncio.Future[bool]]") -> bool:
+        """Whether none of these can be told before a node of the database is back."""
+        places = set(map(_place, self._store.stranded()))
+        return all(self._place_of.get(coming) in places for coming in comings)
 
     def released(self, told: Released) -> "asyncio.Future[bool]":
         """Gives a host back; what comes tells that it is done."""
@@ -255,20 +268,21 @@ class RemoteCommitter:
 
     def _holding(self, lease: Lease) -> HeldLease:
         """One value for each lease, as the committer wants it."""
-        place = (lease.bucket, lease.qid, lease.token)
+        place = _place(lease)
         self._heard[place] = time.monotonic()
         return self._held.setdefault(place, HeldLease(lease, time.monotonic(), float("inf")))
 
     def _release(self, held: HeldLease) -> "asyncio.Future[bool]":
         coming: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._place_of[coming] = _place(held.lease)
+        if held not in self._releasing:
+            self._store.release(held)
         self._releasing.setdefault(held, []).append(coming)
-        self._store.release(held)
         return coming
 
     def _committed(self, released: Sequence[HeldLease], _late: Sequence[Task]) -> None:
         for held in released:
-            lease = held.lease
-            self._held.pop((lease.bucket, lease.qid, lease.token), None)
+            self._held.pop(_place(held.lease), None)
             for coming in self._releasing.pop(held, []):
                 _tell(coming, True)
 
@@ -276,7 +290,7 @@ class RemoteCommitter:
         asked = {"bucket": bucket, "captures": [UUID(name)]}
         return bool(
             self._store.thread.session.transact(
-                lambda cursor: cursor.execute(_SQL["known_captures"].text, asked).fetchall()
+                lambda cursor: cursor.execute(_SQL["known_captures"].text, asked).fetchall(), bucket
             )
         )
 
@@ -307,6 +321,10 @@ def _visit(delivered: DeliveredVisit, held: HeldLease, extent: Extent | None) ->
         is_context=delivered.is_context,
         context=delivered.context,
     )
+
+
+def _place(lease: Lease) -> Place:
+    return lease.bucket, lease.qid, lease.token
 
 
 def _unasked(url: str, outcome: Outcome, reason: str, now: int) -> Capture:

@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -26,6 +28,8 @@ MOST_WAITING = 1000
 MOST_BYTES = 64 << 20
 """Of their quads in memory."""
 AT_ONCE = 200
+AGAIN_SECONDS = 2.0
+"""After which what the service cannot commit yet is sent again."""
 _log = logging.getLogger(__name__)
 
 
@@ -38,6 +42,13 @@ class Parcel(msgspec.Struct, frozen=True):
     released: HeldLease | None = None
     links: Sequence[Item] = ()
     """In the frontier once the visit is committed."""
+
+    @property
+    def host(self) -> tuple[int, int]:
+        """The host and the token of its lease: what has the same goes in order."""
+        held = self.visit or self.released
+        assert held is not None
+        return held.lease.qid, held.lease.token
 
     def messages(self, *, again: bool = False) -> Iterator[bytes]:
         """What is sent; `again` if it was before."""
@@ -75,6 +86,8 @@ class DeliveryQueue:
         self._ending = False
         self._sent: set[str] = set()
         """Of those that wait: what the service may have."""
+        self._later: dict[tuple[int, int], float] = {}
+        """Hosts whose visits the service cannot commit, for a node of the database is away; until when."""
         self.tally = Tally()
 
     async def add(self, visit: DeliveredVisit, quads: PackedQuads | None, links: Sequence[Item]) -> None:
@@ -109,7 +122,7 @@ class DeliveryQueue:
                 await asyncio.sleep(GATHER_SECONDS)
             self._news.clear()
             try:
-                await self._deliver(self._waiting[:AT_ONCE], after)
+                await self._deliver(self._ready(), after)
                 pause = FIRST_PAUSE
             except NotReached:
                 try:
@@ -117,8 +130,17 @@ class DeliveryQueue:
                 except HungUp:
                     return
                 pause = min(LONGEST_PAUSE, 2 * pause)
-            if self._waiting:
+            if self._ready():
                 self._news.set()
+            elif self._waiting:
+                asyncio.get_running_loop().call_later(AGAIN_SECONDS, self._news.set)
+
+    def _ready(self) -> list[Parcel]:
+        """What is sent next. Who is to end has no time to wait."""
+        now = time.monotonic()
+        self._later = {host: until for host, until in self._later.items() if until > now}
+        waiting = (each for each in self._waiting if self._ending or each.host not in self._later)
+        return list(islice(waiting, AT_ONCE))
 
     async def _deliver(self, parcels: list[Parcel], after: After) -> None:
         if not parcels:
@@ -133,8 +155,11 @@ class DeliveryQueue:
             _log.error("the service does not take the visit %s: %s", parcels[0].id, error)
             receipts = {parcels[0].id: False}
         answered = [parcel for parcel in parcels if parcel.id in receipts]
-        if not answered:
+        if not answered and self._ending:
             raise NotReached("the service answered for none of the visits")
+        for parcel in parcels:
+            if parcel.id not in receipts:
+                self._later[parcel.host] = time.monotonic() + AGAIN_SECONDS
         self._waiting = [parcel for parcel in self._waiting if parcel.id not in receipts]
         self._sent.difference_update(receipts)
         for parcel in answered:

@@ -34,6 +34,8 @@ _INFO = message("urlfrontier.URLInfo")
 MOST_HOSTS = 1000
 MOST_SECONDS = 600
 HOLD_SECONDS = 30
+LOOK_SECONDS = 0.1
+"""How often it is looked whether a delivery waits for a node of the database."""
 MOST_VISIT = 64 << 20
 """Bytes of a visit without its quads."""
 IN_MEMORY = 1 << 20
@@ -92,12 +94,20 @@ class Workers:
         await call.send([_info(each, names) for each in lent])
 
     async def deliver(self, call: Call) -> None:
-        """Takes all parcels, and answers each in turn when it is committed."""
+        """Takes all parcels, and answers each when it is committed.
+
+        What waits for a node of the database is not answered, so that others need not wait: it comes again.
+        """
         committer = await self._registry.committer(await self._crawl(call))
-        taken = [each async for each in _accepted(call, committer)]
-        for name, coming in taken:
-            committed = await asyncio.shield(coming)
-            await call.send([_RECEIPT(id=name, committed=committed).SerializeToString()])
+        taken = {coming: name async for name, coming in _accepted(call, committer)}
+        while taken and not committer.are_stranded(taken):
+            done, _ = await asyncio.wait(taken, timeout=LOOK_SECONDS)
+            receipts = [(taken.pop(coming), coming) for coming in done]
+            await call.send(
+                _RECEIPT(id=name, committed=coming.result()).SerializeToString()
+                for name, coming in receipts
+                if not coming.cancelled()
+            )
 
     def _at_committer(self, kind: Any, answer: Answer) -> Route:
         async def respond(asked: Any, crawl: int) -> Any:
