@@ -7,6 +7,7 @@ import difflib
 import logging
 import os
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -517,13 +518,14 @@ class Resolved(msgspec.Struct, frozen=True):
     origins: dict[str, str]
 
 
-def all_settings() -> list[Setting]:
+@cache
+def all_settings() -> tuple[Setting, ...]:
     """The table of settings, in order."""
-    return [
+    return tuple(
         Setting(table.name, field.name, field.default, _help(field.type))
         for table in msgspec.structs.fields(Settings)
         for field in msgspec.structs.fields(table.type)
-    ]
+    )
 
 
 def resolve(

@@ -136,18 +136,18 @@ def command(  # noqa: PLR0917 (click passes them by name)
     """
     flags = _flags(words)
     settings = place.settings(**flags).settings
-    seeds, seed_files, imports = told_apart(seeds, seed_files)
-    named = _named(seeds, seed_files)
-    if dry_run:
-        from tamias.cli.console.dry_run import tell_dry_run
-
-        _check(settings, named)
-        tell_dry_run(place, flags, named, name)
-        return 0
     stage = Stage(place)
     try:
-        stage.start_imports()
+        if not dry_run:
+            stage.start_imports()
+        seeds, seed_files, imports = told_apart(seeds, seed_files)
+        named = _named(seeds, seed_files)
         _check(settings, named)
+        if dry_run:
+            from tamias.cli.console.dry_run import tell_dry_run
+
+            tell_dry_run(place, flags, named, name)
+            return 0
         if not named and not imports and not (place.db or _has_crawl(place.data)):
             raise UsageError(
                 f"nothing to crawl: name a seed, or a --data with a crawl to resume (not {place.data})"

@@ -20,6 +20,8 @@ from tamias.crawl.worker.fork_server import is_fork
 from tamias.crawl.worker.worker import Replaced, Worker
 from tamias.model.errors import DiskFull, TamiasError
 from tamias.model.log_lines import configure_as_told
+from tamias.model.url import host_key
+from tamias.plugins import load_own
 
 _ANEW = 75
 """The exit code that lets a supervisor start another worker."""
@@ -40,16 +42,23 @@ Assemble = Callable[[bytes], AbstractAsyncContextManager[Worker]]
 
 def run_process(assemble: Assemble) -> None:
     """Serves forks; each runs a worker on the fastest event loop there is, and ends with its exit code."""
-    if not is_fork():
-        sys.exit(0)
-    configure_as_told()
     try:
         import uvloop
 
         run: Callable[..., int] = uvloop.run
     except ImportError:
         run = asyncio.run
+    _load_ahead()
+    if not is_fork():
+        sys.exit(0)
+    configure_as_told()
     sys.exit(run(_main(assemble)))
+
+
+def _load_ahead() -> None:
+    """What every fork would load for itself, while the database is ready and nothing is fetched yet."""
+    load_own("tamias.filters", "tamias.fetchers", "tamias.formats", "tamias.taggers", "tamias.sinks")
+    host_key("http://any.example/")  # reads the public suffixes
 
 
 async def _main(assemble: Assemble) -> int:
