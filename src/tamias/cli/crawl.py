@@ -150,7 +150,8 @@ def command(  # noqa: PLR0917 (click passes them by name)
             return 0
         if not named and not imports and not (place.db or _has_crawl(place.data)):
             raise UsageError(
-                f"nothing to crawl: name a seed, or a --data with a crawl to resume (not {place.data})"
+                "nothing to crawl: name a seed, such as 'tamias crawl https://example.org/data.ttl'; "
+                f"there is no crawl in {place.data} to resume"
             )
         return _crawl(
             place, flags, named, _checked(sinks), strict, recrawl, name, imports=imports, stage=stage

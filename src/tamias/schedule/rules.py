@@ -122,7 +122,7 @@ def seconds_of(text: str) -> int:
     found = _SPAN.fullmatch(text.strip().lower())
     seconds = int(found[1]) * _UNITS[found[2]] if found else 0
     if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
-        raise UsageError(f"'{text}' is no interval: write 90m, 12h, 1d or 2w, at least 1m")
+        raise UsageError(f"'{text}' is not an interval: write 90m, 12h, 1d or 2w, at least 1m")
     return seconds
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from tamias.model.errors import UrlError
 from tamias.model.item import TRUSTED, Seed
@@ -17,9 +18,16 @@ class AddressSeeds:
         try:
             yield seed_of(argument)
         except UrlError as error:
-            raise UrlError(
-                f"{error}; a seed is a full address such as https://example.org/data.ttl"
-            ) from error
+            raise UrlError(f"{error}; {_instead_of(argument)}") from error
+
+
+def _instead_of(text: str) -> str:
+    """What to type instead of what is no URL."""
+    if Path(text).is_file():
+        return (
+            f"it is a file: 'tamias read {text}' reads it, 'tamias crawl --seeds {text}' crawls what it lists"
+        )
+    return "a seed is a full address such as https://example.org/data.ttl"
 
 
 def seed_of(text: str, tags: tuple[str, ...] = ()) -> Seed:

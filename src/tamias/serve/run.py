@@ -104,7 +104,9 @@ def check_place(host: str, port: int, secret: Secret) -> None:
         try:
             trial.bind((host, port))
         except OSError as error:
-            raise UsageError(f"cannot listen at {host}:{port}: {error.strerror or error}") from error
+            raise UsageError(
+                f"cannot listen at {host}:{port}: {error.strerror or error}; choose another port with --port"
+            ) from error
 
 
 def is_loopback(host: str) -> bool:

@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import select
+import socket
 import subprocess
 import sys
 import time
@@ -151,3 +152,38 @@ def test_a_crawler_engineer_sees_what_would_be_done_and_why(terminal, web):
     assert terminal.type("stats")[0] == 0
     code, said = terminal.type("status", "--once")
     assert code == 0
+
+
+def test_a_stranger_makes_mistakes_and_reads_what_to_type_instead(terminal, web):
+    (terminal.folder / "local.ttl").write_bytes(TURTLE)
+    said = {
+        ("crawl",): (2, "name a seed, such as 'tamias crawl https://example.org/data.ttl'"),
+        ("crawl", "local.ttl"): (2, "it is a file: 'tamias read local.ttl' reads it"),
+        ("crawl", web.url("/a.ttl"), "--sink", "parquet"): (
+            4,
+            "there is no sink named 'parquet'; there are archive",
+        ),
+        ("add", web.url("/a.ttl"), "--every", "often"): (2, "'often' is not an interval: write 90m, 12h, 1d"),
+        ("add", web.url("/a.ttl")): (0, "1 watched now"),
+        ("crawl", "--recrawl", "--allow-private", "-q"): (0, ""),
+        ("diff", web.url("/a.ttl")): (1, "has nothing to compare yet: its first version is the only one"),
+        ("get", web.url("/a.ttl"), "--version", "9"): (1, "has no version 9; it has only version 1"),
+        ("serve", "--port", web.url("/").rpartition(":")[2].strip("/")): (
+            2,
+            "choose another port with --port",
+        ),
+    }
+    for words, (code, sentence) in said.items():
+        found, text = terminal.type(*words)
+        assert (found, sentence in " ".join(text.split())) == (code, True), (words, text)
+
+
+def test_a_run_that_reached_nothing_says_so_in_plain_words(terminal):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        nobody = f"http://127.0.0.1:{free.getsockname()[1]}/x.ttl"
+    words = (nobody, "--allow-private", "--max-wait", "0", "--depth", "0")
+    code, text = terminal.type("crawl", *words)
+    said = " ".join(text.split())
+    assert (code, "1 URL is left" in said, ": none" in said) == (5, True, False), text
+    assert re.search(r"0 URLs visited in [0-9.]+ s, 1 will be retried later; 0 quads", said), text

@@ -43,7 +43,7 @@ def test_max_urls_is_exact_and_a_later_run_goes_on(tamias, chain, workers):
 def test_max_time_ends_the_crawl_with_its_own_code(tamias, site):
     site.pages["/"] = link("/later")
     done = tamias.crawl(site.url("/"), "--delay", 60, "--max-time", 1)
-    assert (done.returncode, "stopped by a limit you set; 1 URLs are left" in done.stderr) == (5, True)
+    assert (done.returncode, "stopped by a limit you set; 1 URL is left" in done.stderr) == (5, True)
 
 
 def test_include_and_exclude_choose_among_links(tamias, chain):
@@ -144,7 +144,7 @@ def test_resolve_gives_a_name_its_address(tamias, site):
 def test_a_pause_longer_than_max_wait_ends_the_crawl_and_a_later_run_goes_on(tamias, site, reply):
     site.pages |= {"/busy": reply(503, Retry_After="3"), "/other": b""}
     done = tamias.crawl(site.url("/busy"), "--max-wait", 1)
-    assert (done.returncode, "more than --max-wait; 1 URLs are left" in done.stderr) == (5, True), done.stderr
+    assert (done.returncode, "more than --max-wait; 1 URL is left" in done.stderr) == (5, True), done.stderr
     site.pages["/busy"] = b'<> <#says> "page" .'
     done = tamias.run("crawl")
     assert done.returncode == 0, done.stderr

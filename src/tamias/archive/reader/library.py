@@ -239,7 +239,9 @@ class ArchiveReader:
             return self._get(url, a), newest
         before = [each.number for each in self.versions(url) if each.number < newest.version.number]
         if not before:
-            raise NotArchived(f"{newest.resource.url} has no version before its first")
+            raise NotArchived(
+                f"{newest.resource.url} has nothing to compare yet: its first version is the only one"
+            )
         return self.get(url, version=before[-1]), newest
 
     def _get(self, url: str, which: int | Moment) -> Content:
@@ -260,7 +262,9 @@ def _chosen(resource: Resource, versions: list[Version], at: Moment | None, numb
     if number is not None:
         found = next((version for version in versions if version.number == number), None)
         if found is None:
-            raise NotArchived(f"{resource.url} has no version {number}; it has 1 to {versions[-1].number}")
+            last = versions[-1].number
+            has = "only version 1" if last == 1 else f"1 to {last}"
+            raise NotArchived(f"{resource.url} has no version {number}; it has {has}")
         return found
     if at is None:
         return versions[-1]

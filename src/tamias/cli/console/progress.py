@@ -80,7 +80,8 @@ def summary(end: "CrawlSnapshot", data: Path) -> Iterator[str]:
     again += f", {end.revisited:,} of them visited before" if end.revisited else ""
     urls = "1 URL" if end.visited == 1 else f"{end.visited:,} URLs"
     quads = "1 quad" if end.quads == 1 else f"{end.quads:,} quads"
-    yield f"{urls} visited in {end.seconds:.1f} s: {by_outcome(end.outcomes) or 'none'}{again}; {quads}"
+    ways = f": {by_outcome(end.outcomes)}" if end.outcomes else ""
+    yield f"{urls} visited in {end.seconds:.1f} s{ways}{again}; {quads}"
     yield from _reasons(end)
     if end.ended is Ended.DONE:
         yield _afterwards(end, data)
@@ -93,7 +94,8 @@ def summary(end: "CrawlSnapshot", data: Path) -> Iterator[str]:
     }
     assert end.ended is not None
     yield from _unreached(end)
-    yield f"{why[end.ended]}; {end.open:,} URLs are left; 'tamias crawl --data {data}' continues"
+    left = "1 URL is left" if end.open == 1 else f"{end.open:,} URLs are left"
+    yield f"{why[end.ended]}; {left}; 'tamias crawl --data {data}' continues"
 
 
 def _reasons(end: "CrawlSnapshot") -> Iterator[str]:

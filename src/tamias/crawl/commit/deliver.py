@@ -12,7 +12,7 @@ from tamias.archive.captures import some_captures
 from tamias.archive.file_store import segments_of
 from tamias.database.connect import Database, Session
 from tamias.model.errors import ConfigError, TamiasError
-from tamias.plugins import load
+from tamias.plugins import installed, load
 from tamias.sinks.delivery import Deliverer
 from tamias.sinks.outbox import Outbox, add_sink
 from tamias.sinks.segments.segment_files import SegmentReader
@@ -105,6 +105,10 @@ def checked(texts: Sequence[str]) -> tuple[str, ...]:
     for text in texts:
         name, _ = split_sink(text)
         if name not in WITH_THE_CRAWL:
+            known = {each.name for each in installed() if each.group == "tamias.graph_sinks"}
+            if name not in known:
+                there = ", ".join(sorted({*WITH_THE_CRAWL, *known}))
+                raise ConfigError(f"there is no sink named '{name}'; there are {there}")
             load("tamias.graph_sinks", name)
         elif ":" in text:
             raise ConfigError(f"the sink '{name}' takes no target; it writes under --data")

@@ -1,6 +1,6 @@
 """What a signed-in user does with the URLs of a crawl that brought nothing: they are made due again.
 
-Of a million URLs that takes a minute: a request waits shortly, the page of the crawl says how far it is.
+Of a million URLs that takes minutes: a request waits shortly, the page of the crawl says how far it is.
 """
 
 import asyncio
