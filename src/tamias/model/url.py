@@ -92,7 +92,7 @@ def without_password(url: str) -> str:
     >>> without_password("ftp://me:secret@example.org/a:b@c")
     'ftp://me@example.org/a:b@c'
     """
-    return _PASSWORD.sub(r"\1@", url, count=1)
+    return _PASSWORD.sub(r"\1@", url, count=1) if "@" in url else url
 
 
 def shown_target(text: str) -> str:

@@ -25,7 +25,7 @@ from tamias.database.sql import statements
 from tamias.model import profile as p
 from tamias.model.profile import Profile
 
-_LEVEL: Final = 12
+_LEVEL: Final = 3
 MOST_TABLES: Final = 50
 MOST_COLUMNS: Final = 500
 """Of one table: what has more is no table that a query asks for by column."""

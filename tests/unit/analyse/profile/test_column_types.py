@@ -96,6 +96,14 @@ def test_the_usual_shape_is_told(columns):
     assert columns("a,b\nAT-123,1\nDE-456,2\nCH-789,3\n")["a"].pattern == "A{2}-9{3}"
 
 
+def test_the_shape_of_four_in_five_is_told_wherever_the_fifth_stands(columns):
+    others = ["a1", "b22", "cc3", "ddd444"]
+    for place in range(5):
+        values = [*others[:place], "x--", *others[place:]]
+        rows = "".join(f"{value},{number}\n" for number, value in enumerate(values))
+        assert columns("a,b\n" + rows)["a"].pattern == "a+9+"
+
+
 def test_numbers_beyond_64_bits_keep_all_their_digits(columns):
     assert columns("a,b\n12345678901234567890123,x\n5,y\n")["a"].max == "12345678901234567890123"
 

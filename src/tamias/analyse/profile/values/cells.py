@@ -18,9 +18,12 @@ TRUTHS = (
 """Yes and no, in many tongues."""
 
 
+_TYPED_NULLS = frozenset(TYPED_NULLS)
+
+
 def form_of(values: Sequence[str], sign: str | None, delimiter: str | None) -> ColumnForm:
     """The form of a column. `values` are trimmed and not empty; the other arguments as in `number_form`."""
-    told = [value for value in values if value.lower() not in TYPED_NULLS]
+    told = [value for value in values if value.lower() not in _TYPED_NULLS]
     if not told:
         return TEXT
     return _truth(told) or time_form(told) or number_form(told, sign, delimiter) or TEXT
@@ -59,7 +62,9 @@ _USUAL = 0.8
 
 def kind_of(cell: str) -> str:
     """One of `year`, `number`, `time`, `url`, `email`, `text`."""
-    found = _KINDS.fullmatch(cell) if len(cell) <= _LONGEST else None
+    if len(cell) > _LONGEST or (cell[:1].isalpha() and cell[0] not in "hf" and "@" not in cell):
+        return "text"  # no year, number or time begins so, no URL either
+    found = _KINDS.fullmatch(cell)
     return (found and found.lastgroup) or "text"
 
 
@@ -78,8 +83,8 @@ _REMEMBERED = 0x2100
 _SIGNS = _Signs()
 _RUN = re.compile(r"(.)\1+", re.DOTALL)
 _OTHER_RUN = re.compile(r"([^Aa9\0])\1+")
-_LETTERS = tuple((re.compile(f"{sign}+"), f"{sign}+") for sign in "Aa9")
 _BETWEEN = "\0"
+_LETTERS = frozenset("Aa9")
 
 
 def _count(run: re.Match[str]) -> str:
@@ -96,9 +101,16 @@ def usual_shape(values: Sequence[str]) -> str | None:
     """
     if not values or max(map(len, values)) > 10 * _LONGEST_SHAPE:
         return None
-    signs = [value.translate(_SIGNS) for value in values]
-    # Those without counts all at once, with what is in no cell between them.
-    return _usual(signs, _counted) or _usual(_loose(_BETWEEN.join(signs)).split(_BETWEEN), str)
+    # All at once, with what is in no cell between them.
+    signs = _BETWEEN.join(values).translate(_SIGNS).split(_BETWEEN)
+    found = _usual(signs, _counted)
+    if found is not None:
+        return found
+    few = len(signs) // 5 + 2
+    # If most have the same shape, two of these have.
+    if len(set(_loose(signs[:few]))) == few:
+        return None
+    return _usual(_loose(signs), str)
 
 
 def _counted(signs: str) -> str:
@@ -114,8 +126,13 @@ def _usual(signs: Sequence[str], shape: Callable[[str], str]) -> str | None:
     return found if len(found) <= _LONGEST_SHAPE else None
 
 
-def _loose(signs: str) -> str:
-    signs = _OTHER_RUN.sub(_count, signs)
-    for pattern, told in _LETTERS:
-        signs = pattern.sub(told, signs)
-    return signs
+def _loose(shapes: Sequence[str]) -> list[str]:
+    """Without counts of letters and digits."""
+    signs = _BETWEEN.join(shapes)
+    if any(sign * 2 in signs for sign in {*signs} - _LETTERS - {_BETWEEN}):
+        signs = _OTHER_RUN.sub(_count, signs)
+    for sign in _LETTERS:
+        while sign * 2 in signs:
+            signs = signs.replace(sign * 2, sign)
+        signs = signs.replace(sign, f"{sign}+")
+    return signs.split(_BETWEEN)

@@ -11,6 +11,7 @@ FITTING = 0.95
 UNITS = ("%", "€", "$", "£", "¥", "EUR", "USD", "GBP", "CHF", "Kč", "zł", "kr")
 _SPACES = " \u00a0\u202f"
 _UNIT = re.compile("|".join(re.escape(unit) for unit in UNITS))
+_UNIT_BEGINS = re.compile("[" + re.escape("".join(sorted({unit[0] for unit in UNITS}))) + "]")
 _MAYBE = re.compile(rf"[-+\u2212(]?[\d.,'\u2019{_SPACES}]*\d[\d.,'\u2019{_SPACES}eE+-]*\)?")
 _PADDED = re.compile(r"[-+]?0\d+")
 _STYLES = ((".", ""), (",", ""), (".", ","), (",", "."), (",", " "), (".", " "), (".", "'"), (",", "'"))
@@ -28,6 +29,10 @@ def _pattern(decimal: str, group: str) -> re.Pattern[str]:
 
 _PATTERNS = {style: _pattern(*style) for style in _STYLES}
 
+
+_PLAIN_DECIMAL = re.compile(r"[-+\u2212]?\d+\.(?:\d{1,2}|\d{4,})")
+"""That no other style can read: not as a group, which has three digits."""
+_WITH_POINT = [style for style in _STYLES if style[0] == "."]
 
 _WHOLE = re.compile("-?[0-9]{1,18}")
 _DECIMALS = {
@@ -66,28 +71,43 @@ def number_form(values: Sequence[str], sign: str | None, delimiter: str | None) 
 
     `sign` is the table's decimal sign, where it is known. A code such as `00601` is no number.
     """
-    bare = [_bare(value) for value in values]
-    least = FITTING * len(bare)
-    if not do_fit(_MAYBE, bare, least) or any(map(_PADDED.fullmatch, bare)):
+    least = FITTING * len(values)
+    bare: list[str] = []
+    others = 0
+    for value in map(_bare, values):
+        if not _MAYBE.fullmatch(value):
+            others += 1
+            if len(values) - others < least:
+                return None
+        bare.append(value)
+    if any(map(_PADDED.fullmatch, bare)):
         return None
     signed = [value for value in bare if not value.isdecimal()]
-    plain = len(bare) - len(signed)
-    fits = {
-        style: plain + sum(pattern.fullmatch(value) is not None for value in signed)
-        for style, pattern in _PATTERNS.items()
-    }
-    best = max(fits.values())
-    if best < least:
-        return None
-    styles = [style for style, count in fits.items() if count == best]
-    style = _chosen(styles, sign, delimiter, bare)
-    fitting = [value for value in bare if _PATTERNS[style].fullmatch(value)]
+    if all(map(_PLAIN_DECIMAL.fullmatch, signed)):
+        styles = _WITH_POINT if signed else list(_STYLES)
+        style, fitting = _chosen(styles, sign, delimiter, bare), bare
+    else:
+        plain = len(bare) - len(signed)
+        fits = {
+            style: plain + sum(pattern.fullmatch(value) is not None for value in signed)
+            for style, pattern in _PATTERNS.items()
+        }
+        best = max(fits.values())
+        if best < least:
+            return None
+        styles = [style for style, count in fits.items() if count == best]
+        style = _chosen(styles, sign, delimiter, bare)
+        fitting = [value for value in bare if _PATTERNS[style].fullmatch(value)]
     return _form(style, fitting, _unit_of(values), odd=len({decimal for decimal, _ in styles}) > 1)
 
 
 def _bare(value: str) -> str:
     """Without a unit, and `(5)` of accountants as `-5`."""
-    value = _UNIT.sub("", value).strip(_SPACES) if not value.isdigit() else value
+    if value.isdigit():
+        return value
+    if _UNIT_BEGINS.search(value):
+        value = _UNIT.sub("", value)
+    value = value.strip(_SPACES)
     return "-" + value[1:-1] if value.startswith("(") and value.endswith(")") else value
 
 
@@ -171,6 +191,7 @@ def _check_no_number(text: str) -> None:
 
 def _unit_of(values: Sequence[str]) -> str | None:
     """The unit that most of the values stand with."""
-    units = [found[0] for value in values if (found := _UNIT.search(value))]
+    begun = (value for value in values if _UNIT_BEGINS.search(value))
+    units = [found[0] for value in begun if (found := _UNIT.search(value))]
     unit = max(units, key=units.count, default=None)
     return unit if unit and units.count(unit) * 2 > len(values) else None

@@ -32,6 +32,7 @@ _YEAR, _MONTH, _DAY = r"(?:1[0-9]|20|21)\d{2}", r"(?:0?[1-9]|1[0-2])", r"(?:0?[1
 _NAME = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
 _YEAR_MONTH = re.compile(rf"{_YEAR}-(?:0[1-9]|1[0-2])")
 _PLAIN_MONTH = re.compile(r"[0-9]{4}-[0-9]{2}")
+_SHORTEST, _LONGEST = len("1.1.99"), len("31 Dec 2026")
 _HAS_DIGIT = re.compile(r"\d")
 _DAYS = (
     _day(rf"{_YEAR}-{_MONTH}-{_DAY}", "%Y-%m-%d", "yyyy-MM-dd"),
@@ -77,7 +78,7 @@ def time_form(values: Sequence[str]) -> ColumnForm | None:
 
 
 def _date(values: Sequence[str], least: float) -> ColumnForm | None:
-    first = [value for value in values[:5] if value[:1].isdecimal()]
+    first = [value for value in values[:5] if value[:1].isdecimal() and _SHORTEST <= len(value) <= _LONGEST]
     likely = [day for day in _DAYS if any(map(day.pattern.fullmatch, first))]
     fits = [(sum(day.pattern.fullmatch(value) is not None for value in values), day) for day in likely]
     most = max((count for count, _ in fits), default=0)
