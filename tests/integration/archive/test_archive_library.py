@@ -189,7 +189,7 @@ def test_a_first_version_has_nothing_to_be_compared_with(filled):
     filled.put(URL, VERSIONS[0])
     with (
         tamias.Archive(filled.data) as archive,
-        pytest.raises(NotArchived, match="no version before its first"),
+        pytest.raises(NotArchived, match="its first version is the only one"),
     ):
         archive.diff(URL)
 

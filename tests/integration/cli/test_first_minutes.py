@@ -127,7 +127,7 @@ def test_an_archivist_looks_for_versions(terminal, web):
     code, said = terminal.type("get", web.url("/data.csv"))
     assert (code, said.split()) == (0, ["id,price", "1,2"])
     code, said = terminal.type("diff", web.url("/data.csv"))
-    assert (code, "no version before its first" in said) == (1, True)
+    assert (code, "its first version is the only one" in said) == (1, True)
 
 
 def test_a_data_engineer_reads_without_a_database(terminal, web):
