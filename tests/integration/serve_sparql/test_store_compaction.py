@@ -48,6 +48,39 @@ def test_it_has_the_same_statements_and_is_smaller(writer, tmp_path):
     assert size_of(tmp_path / "oxigraph") < size
 
 
+def bytes_on_disk(folder):
+    """Of the tables; a file that has several names is counted once."""
+    return sum({stat.st_ino: stat.st_size for stat in map(os.stat, folder.rglob("*.sst"))}.values())
+
+
+def test_files_of_before_are_gone_when_the_last_reader_is_although_nothing_more_is_written(tmp_path):
+    with closing(GraphWriter(tmp_path, Compaction(tmp_path, quiet_seconds=0.0, slack=1 << 18))) as writer:
+        for value in range(20):
+            writer.replace_all({f"urn:g{n}": triples(n, value) for n in range(40)})
+            writer.publish()
+        with closing(open_newest(tmp_path)):
+            until_compacted(writer, tmp_path)
+            assert (tmp_path / "snapshots" / "20").exists()
+        deadline = time.monotonic() + 60
+        while (tmp_path / "snapshots" / "20").exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+            writer.tend()
+        assert bytes_on_disk(tmp_path) < 1.3 * bytes_on_disk(tmp_path / "oxigraph")
+
+
+def test_files_that_a_quiet_store_has_merged_are_gone_from_its_snapshot_too(tmp_path):
+    with closing(GraphWriter(tmp_path, Compaction(tmp_path, quiet_seconds=3600.0, slack=1 << 18))) as writer:
+        for value in range(10):
+            writer.replace_all({f"urn:g{value}/{n}": triples(n, value) for n in range(40)})
+            writer.publish()
+        before = content(tmp_path)
+        writer._store.optimize()  # as it does by itself in the background, sooner or later
+        assert bytes_on_disk(tmp_path) > 1.3 * bytes_on_disk(tmp_path / "oxigraph")
+        writer.tend()
+        assert bytes_on_disk(tmp_path) < 1.3 * bytes_on_disk(tmp_path / "oxigraph")
+        assert content(tmp_path) == before
+
+
 def test_what_is_written_meanwhile_is_not_lost(writer, tmp_path):
     writer.replace_all({f"urn:g{n}": triples(n, "old") for n in range(5)})
     writer.publish()

@@ -37,7 +37,7 @@ class Compaction:
     ) -> None:
         self._folder = folder
         self._quiet_seconds = quiet_seconds
-        self._slack = slack
+        self.slack = slack
         self._process: subprocess.Popen[bytes] | None = None
         self._looked_at = self._written_at = self._done_at = time.monotonic()
         self._clear()
@@ -90,8 +90,8 @@ class Compaction:
         loaded = read_loaded(self._folder)
         now = size_of(self._folder / STORE)
         if loaded is None or loaded.statements == 0:
-            return now > self._slack
-        return now > GROWN * loaded.bytes * (1 + self._more / loaded.statements) + self._slack
+            return now > self.slack
+        return now > GROWN * loaded.bytes * (1 + self._more / loaded.statements) + self.slack
 
 
 def size_of(folder: Path) -> int:

@@ -112,8 +112,27 @@ def publish(store: Store, folder: Path) -> None:
     """What is in the store now is what queries see from now on."""
     _take_snapshot(store, folder, newest(folder) + 1)
     (folder / _DIRTY).unlink(missing_ok=True)
+    remove_old(folder)
+
+
+def remove_old(folder: Path) -> None:
+    """Removes all snapshots but the newest, unless somebody reads them."""
     for number in _numbers(folder)[:-1]:
         _remove(folder / _SNAPSHOTS / str(number))
+
+
+def bytes_left_behind(folder: Path) -> int:
+    """Bytes that only the newest snapshot has: the store has merged these files into others since."""
+    path = folder / _SNAPSHOTS / str(newest(folder))
+    try:
+        kept = set(os.listdir(folder / STORE))
+        return sum(
+            each.stat().st_size
+            for each in os.scandir(path)
+            if each.name.endswith(".sst") and each.name not in kept
+        )
+    except FileNotFoundError:
+        return 0
 
 
 def clear_leftovers(folder: Path) -> None:

@@ -18,11 +18,13 @@ from tamias.crawl.catalogue.messages import WriteOrder, WriteReply, receive, sen
 from tamias.crawl.catalogue.snapshots import (
     NEXT,
     STORE,
+    bytes_left_behind,
     clear_leftovers,
     is_dirty,
     mark_dirty,
     mark_format,
     publish,
+    remove_old,
     take_next,
 )
 
@@ -45,6 +47,7 @@ class GraphWriter:
         clear_leftovers(folder)
         self._store = Store(str(folder / STORE))
         self._compaction = compaction or Compaction(folder)
+        self._freed_at = 0.0
         mark_format(folder)
         self._written_at = time.monotonic() if is_dirty(folder) else None
 
@@ -80,6 +83,7 @@ class GraphWriter:
         if self._compaction.is_done():
             self._take_compacted()
         elif self._written_at is None:
+            self._free_files()
             self._compaction.start_if_due()
 
     def close(self) -> None:
@@ -104,6 +108,15 @@ class GraphWriter:
         self._store = Store(str(self._folder / STORE))
         self._begin()
         self.publish()
+
+    def _free_files(self) -> None:
+        """A store that is quiet goes on to merge its files; snapshots of before would keep the old ones."""
+        now = time.monotonic()
+        if now - self._freed_at > _IDLE_SECONDS:
+            self._freed_at = now
+            remove_old(self._folder)
+            if bytes_left_behind(self._folder) > self._compaction.slack:
+                publish(self._store, self._folder)
 
     def _begin(self) -> None:
         if self._written_at is None:
