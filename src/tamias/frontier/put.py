@@ -185,7 +185,10 @@ def queue_columns(new: Iterable[Offered], lowered: Iterable[tuple[Any, ...]], no
     """The parameters of `wake` for rows that were inserted, and for those of `lower_depths`."""
     news: dict[Queue, QueueNews] = {}
     for row in new:
-        news.setdefault(row.queue, QueueNews()).count(row.due, row.item.score, now)
+        queue = row.queue
+        if (told := news.get(queue)) is None:
+            told = news[queue] = QueueNews()
+        told.count(row.due, row.item.score, now)
     for qid, crawl, lane, due, score, again in lowered:
         queue = news.setdefault((qid, crawl, lane), QueueNews())
         queue.make_due(due, score, now)

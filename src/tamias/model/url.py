@@ -217,8 +217,6 @@ _ESCAPE = re.compile("%(?:[0-9A-Fa-f]{2})?")
 _SLASHES = re.compile("//+")
 _FINAL_DOT = re.compile(r"(?<=[^.@])\.(?=(?::[0-9]+)?$)")
 _PARTS = re.compile(r"([a-z][a-z0-9+.-]*)://([^/?]*)([^?]*)\??(.*)")
-_ANY_RULE = re.compile(r"[%?;]|//|\.[/:]")
-"""Found behind the scheme wherever one of the rules may have something to do."""
 
 
 def url_key(url: str, session_names: frozenset[str] = DEFAULT_SESSION_NAMES) -> str:
@@ -267,8 +265,12 @@ def key_of_fetched(url: str, session_names: frozenset[str] = DEFAULT_SESSION_NAM
 
 
 def _is_plain(href: str) -> bool:
-    """Whether none of the rules has anything to do."""
-    return href.startswith(("http://", "https://")) and not _ANY_RULE.search(href, len("http://h"))
+    """Whether none of the rules has anything to do. An expression would take twice as long."""
+    return (
+        href.startswith(("http://", "https://"))
+        and not ("%" in href or "?" in href or ";" in href or "./" in href or ".:" in href)
+        and href.find("//", len("http://h")) < 0
+    )
 
 
 def _plain_authority(scheme: str, place: str) -> str:

@@ -19,7 +19,7 @@ from tamias.model.item import CLASSES
 HOSTS_AT_ONCE = 100
 URLS_AT_ONCE = 100
 """Of one host, in one transaction. What a client asks for beyond that comes in further ones."""
-_ENDS_OF_A_HOLD = 64
+_ENDS_OF_A_HOLD = 32
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     """Crawls whose holds may be lost in a crash of the database."""
 
     def held_until(self, now: int) -> int:
-        """The end of a hold from now on, later by up to a 64th of it: holds with one end share a range."""
+        """The end of a hold from now on, later by up to a 32nd of it: holds with one end share a range."""
         step = max(1, self.hold_ms // _ENDS_OF_A_HOLD)
         return -(-(now + self.hold_ms) // step) * step
 
