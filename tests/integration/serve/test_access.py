@@ -143,6 +143,30 @@ def test_a_bound_token_adds_only_for_its_hosts_and_what_its_portals_list(client,
         assert client.get(f"/api/v1/get/dataset/{url}").status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("url", "kind", "status"),
+    [
+        ("http://sources.example/", "ckan", 201),
+        ("http://sources.example/other/", "ckan", 403),
+        ("http://sources.example/sitemap.xml", "sitemap", 403),
+        ("http://bound.example/", "ckan", 403),
+        ("http://bound.example/plain.csv", None, 201),
+    ],
+)
+def test_a_bound_token_adds_a_source_only_if_it_is_one_of_its_bounds(client, make, filled, url, kind, status):
+    """A source names what is watched: it could name anything."""
+    _, token = make("add", bounds=["bound.example", "http://sources.example/"])
+    new = {"url": url, "kind": kind} if kind else {"url": url}
+    for path, sent in (("post/resource", new), ("post/resources", [new])):
+        answer = client.post(f"/api/v1/{path}", headers=bearer(token), json=sent)
+        assert (answer.status_code in (200, 201)) is (status == 201), answer.text
+        assert answer.status_code != 403 or "could name anything" in answer.text
+    found = filled.rows(
+        "SELECT 1 FROM url WHERE url.url = %b AND url.tags && ARRAY['kind=ckan', 'kind=sitemap']", url
+    )
+    assert len(found) == (1 if kind and status == 201 else 0)
+
+
 def test_a_bound_token_cannot_say_that_another_portal_lists_its_resource(client, make):
     _, token = make("add", bounds=["listed.example", "http://paths.example/open/"])
     new = {"url": "http://listed.example/1.csv"}

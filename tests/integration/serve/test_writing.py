@@ -145,3 +145,22 @@ def test_a_removed_resource_is_stopped_and_not_due_and_starts_again_when_it_is_a
     assert (listed(writer, url)["state"], due(filled, url) == [(NEVER,)]) == ("active", False)
     assert writer.post(f"{API}/post/remove", json={"urls": ["http://often.example/no"]}).status_code == 404
     assert writer.get(f"{API}/resources", params={"state": "odd"}).status_code == 400
+
+
+@pytest.mark.parametrize("kind", ["ckan", "sparql", "oai-pmh", "sitemap"])
+def test_a_source_is_added_with_its_kind_and_harvested_not_stored_as_a_file(writer, filled, kind):
+    url = f"http://{kind}.source.example/api"
+    first = writer.post("/api/v1/post/resource", json={"url": url, "kind": kind})
+    again = writer.post("/api/v1/post/resource", json={"url": url, "kind": kind})
+    assert (first.status_code, first.json()["new"], again.json()["known"]) == (201, 1, 1)
+    tagged = filled.rows("SELECT url.tags, url.crawl FROM url WHERE url.url = %b", url)
+    assert [sorted(tags) for tags, _ in tagged] == [[f"kind={kind}", "trusted"]]
+    assert filled.rows("SELECT 1 FROM resource WHERE resource.url = %b", url) == []
+
+
+def test_a_kind_that_there_is_not_is_refused_by_name(writer, filled):
+    new = {"url": "http://unknown.source.example/", "kind": "ckam"}
+    answer = writer.post("/api/v1/post/resource", json=new)
+    assert answer.status_code in (400, 422)
+    assert "unknown source type 'ckam'" in answer.text
+    assert filled.rows("SELECT 1 FROM url WHERE url.url = %b", new["url"]) == []
