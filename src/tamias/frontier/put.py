@@ -185,9 +185,9 @@ def queue_columns(new: Iterable[Offered], lowered: Iterable[tuple[Any, ...]], no
     """The parameters of `wake` for rows that were inserted, and for those of `lower_depths`."""
     news: dict[Queue, QueueNews] = {}
     for row in new:
-        queue = row.queue
-        if (told := news.get(queue)) is None:
-            told = news[queue] = QueueNews()
+        place = row.queue
+        if (told := news.get(place)) is None:
+            told = news[place] = QueueNews()
         told.count(row.due, row.item.score, now)
     for qid, crawl, lane, due, score, again in lowered:
         queue = news.setdefault((qid, crawl, lane), QueueNews())
