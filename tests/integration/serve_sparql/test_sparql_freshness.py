@@ -1,6 +1,7 @@
 """The store follows what is committed: resources, documents, what is gone; and is made anew."""
 
 import hashlib
+import threading
 import time
 from contextlib import closing
 
@@ -11,6 +12,7 @@ from tamias.archive.catalogue import CatalogueBases
 from tamias.archive.catalogue.profiles import keep_profiles
 from tamias.archive.versions.resources import stop_resources
 from tamias.crawl.catalogue.catalogue import CatalogueFollower, rebuild
+from tamias.crawl.catalogue.documents import Documents
 from tamias.crawl.catalogue.kept import KeptGraphs
 from tamias.model.capture import Outcome
 
@@ -283,6 +285,56 @@ def test_a_follower_brings_news_within_seconds(corpus, catalogue, ask):
         until(lambda: (numbers(ask), objects(ask)) == (["1"], ["1"]))
     finally:
         following.close()
+
+
+def test_a_follower_that_is_catching_up_ends_soon_and_the_next_round_brings_the_rest(
+    corpus, catalogue, refresher, ask, monkeypatch
+):
+    many, begun, bring = 60, threading.Event(), Documents._bring
+    monkeypatch.setattr("tamias.crawl.catalogue.documents._AT_ONCE", 1)
+    refresher.round()
+    for number in range(many):
+        corpus.crawl(f"{DOC}/{number}", line(number, f"{DOC}/{number}"))
+    following = CatalogueFollower(catalogue, corpus.database, seconds=0.1)
+
+    def bring_when_it_is_to_end(self, claims):
+        begun.set()
+        assert following._ending.wait(60)
+        return bring(self, claims)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Documents, "_bring", bring_when_it_is_to_end)
+        following.start()
+        assert begun.wait(60)
+        following.close()
+    assert 0 < len(objects(ask)) < many
+    refresher.round()
+    assert objects(ask) == sorted(map(str, range(many)))
+
+
+def test_new_versions_do_not_wait_for_all_documents(corpus, catalogue, refresher, ask, monkeypatch):
+    many, bring = 60, Documents._bring
+    monkeypatch.setattr("tamias.crawl.catalogue.documents._AT_ONCE", 1)
+    monkeypatch.setattr("tamias.crawl.catalogue.catalogue._DOCUMENT_SECONDS", 0.2)
+    refresher.round()
+    for number in range(many):
+        corpus.crawl(f"{DOC}/{number}", line(number, f"{DOC}/{number}"))
+
+    def bring_slowly(self, claims):
+        time.sleep(0.1)
+        return bring(self, claims)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Documents, "_bring", bring_slowly)
+        following = CatalogueFollower(catalogue, corpus.database, seconds=0.1)
+        following.start()
+        try:
+            until(lambda: objects(ask))
+            corpus.put(URL, b"a\n")
+            until(lambda: numbers(ask) == ["1"])
+            assert len(objects(ask)) < many
+        finally:
+            following.close()
 
 
 def test_of_two_services_the_elder_says_what_the_catalogue_begins_with(corpus, catalogue, ask, monkeypatch):

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
+from functools import partial
 from itertools import chain
 from math import inf
 from pathlib import Path
@@ -56,13 +57,13 @@ class OwnFilling:
         self.graphs.publish()
 
     def fill(self, session: Session, bases: CatalogueBases) -> None:
-        partial = self._kept.folder / "store.part"
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(mode=0o700)
-        (partial / "id").write_text(secrets.token_hex(8), encoding="ascii")
-        make_store(partial, chain.from_iterable(self._until_the_end(catalogue_quads(session, bases))))
+        unfinished = self._kept.folder / "store.part"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(mode=0o700)
+        (unfinished / "id").write_text(secrets.token_hex(8), encoding="ascii")
+        make_store(unfinished, chain.from_iterable(self._until_the_end(catalogue_quads(session, bases))))
         self.graphs.close()
-        partial.rename(self._kept.folder / "store.new")
+        unfinished.rename(self._kept.folder / "store.new")
         self._kept.adopt()
 
     def _until_the_end(self, batches: Iterable[list[Quad]]) -> Iterator[list[Quad]]:
@@ -91,6 +92,8 @@ class OtherFilling:
             replace_all(self.graphs, {graph: ntriples(some) for graph, some in by_graph(quads).items()})
 
 
+_DOCUMENT_SECONDS = 2.0
+"""So long are documents of crawls brought before new versions of datasets have their turn again."""
 _MANY_GRAPHS = 100
 _MANY_SECONDS = 2.0
 """A store that is written in fewer and larger lots takes less time for each graph: so long is the pause
@@ -304,9 +307,12 @@ class CatalogueFollower:
             closing(self._catalogue.refresher(session, bases, self._ending.is_set)) as refresher,
         ):
             while not self._ending.is_set() and time.monotonic() < end:
-                written = refresher.round(self._patience)
+                written = refresher.round(self._patience, partial(self._is_enough, time.monotonic()))
                 self._pause = self._seconds
                 self._ending.wait(max(self._pause, _MANY_SECONDS if written > _MANY_GRAPHS else 0.0))
+
+    def _is_enough(self, began: float) -> bool:
+        return self._ending.is_set() or time.monotonic() - began > _DOCUMENT_SECONDS
 
 
 def rebuild(database: Database, data: Path, settings: ServeSettings | None = None) -> int:

@@ -4,7 +4,7 @@ Small documents go many at once; whoever delivers is alone, so nobody else chang
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -49,11 +49,11 @@ class Documents:
         self._outbox = Outbox(session, sink, buckets=buckets)
         self._looked_far_at = float("-inf")
 
-    def deliver(self) -> int:
-        """Brings what was captured since the last time; returns how many documents that were."""
+    def deliver(self, is_enough: Callable[[], bool] = lambda: False) -> int:
+        """Brings what was captured since the last time, until it is enough; returns how many documents."""
         self._catch_up()
         delivered = 0
-        while claims := self._outbox.claim(_AT_ONCE, _HOLD_SECONDS):
+        while not is_enough() and (claims := self._outbox.claim(_AT_ONCE, _HOLD_SECONDS)):
             try:
                 settled = self._bring(claims)
             except BaseException:

@@ -1,7 +1,7 @@
 """Keeps a store up with what is committed: the graphs of what changed are replaced."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Protocol
@@ -72,18 +72,19 @@ class Refresher:
         self._opened: tuple[str, Changes, Documents] | None = None
         self._has_archive = False
 
-    def round(self, patience: float = 0.0) -> int:
+    def round(self, patience: float = 0.0, is_enough: Callable[[], bool] = lambda: False) -> int:
         """Brings all that was committed before; returns how many graphs and documents were written.
 
         A version that waits for its profile is written with it, if that is made within so many seconds.
+        When it is enough, further documents are left to the next round.
         """
         self._lock.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
         with alone(self._lock, _TURN_SECONDS):
             changes, documents = self._open()
             followed = changes.followed()
             if followed is None or (self._bases is not None and followed.service != self._bases.service):
-                return self._fill()
-            written = self._bring(changes, followed, patience) + documents.deliver()
+                return self._fill(is_enough)
+            written = self._bring(changes, followed, patience) + documents.deliver(is_enough)
             self._store.publish()
             return written
 
@@ -118,7 +119,7 @@ class Refresher:
             self._has_archive = False
         return self._opened[1:]
 
-    def _fill(self) -> int:
+    def _fill(self, is_enough: Callable[[], bool] = lambda: False) -> int:
         bases = self._bases or CatalogueBases()
         before = self._store.name()
         seen = self._open()[0].enter()
@@ -128,7 +129,7 @@ class Refresher:
         forget_deliveries(self._session, before, count_buckets(self._session))
         if self._store.name() != before:
             forget_store(self._session, before)
-        delivered = documents.deliver()
+        delivered = documents.deliver(is_enough)
         self._store.publish()
         return delivered
 
