@@ -97,3 +97,17 @@ def test_versions_of_one_day_have_their_minutes(client, filled):
     name = filled.put("http://listed.example/minutes.csv", b"a\n1\n", b"a\n2\n", step=600_000)
     page = client.get(f"/dataset/{name}", headers=HTML).text
     assert re.findall(r'class="soft small nowrap">([^<]+)<', page) == ["2026-01-01 00:10", "2026-01-01 00:00"]
+
+
+def test_the_sizes_of_versions_have_an_axis_and_say_themselves_when_pointed_at(client, filled):
+    name = filled.put("http://listed.example/sizes.csv", b"a\n1\n", b"a\n" + 2046 * b"2", step=600_000)
+    page = client.get(f"/dataset/{name}", headers=HTML).text
+    figure = page[: page.index("Days with new versions")].rpartition("<figure>")[2]
+    assert re.findall(r"<title>([^<]+)</title>", figure) == [
+        "version 2, 2026-01-01 00:10: 2.0 KiB",
+        "version 1, 2026-01-01 00:00: 4 B",
+    ]
+    assert (
+        re.search(r'class="axis" aria-hidden="true"><span>([^<]+)</span><span>0</span>', figure)[1]
+        == "2.0 KiB"
+    )

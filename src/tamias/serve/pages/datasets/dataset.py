@@ -23,7 +23,9 @@ from tamias.schedule.rules import span_of
 from tamias.serve.http.secret import may_read_all
 from tamias.serve.pages.datasets.preview import AT_ONCE, Preview, preview
 from tamias.serve.pages.datasets.reasons import Schedule, reason
+from tamias.serve.pages.html.charts import Mark
 from tamias.serve.pages.html.page import HtmlPage
+from tamias.serve.pages.html.rendering import size
 from tamias.serve.pages.html.tables import CsvTable, table_of
 from tamias.serve.pages.queries import resource_named
 from tamias.serve.published.jsonld import dataset_jsonld
@@ -131,16 +133,17 @@ class DatasetView(msgspec.Struct, frozen=True, kw_only=True):
     json_ld: dict[str, Any] | None
     """For search engines; None where they are not wanted."""
 
-    def marks(self) -> list[tuple[float, float, str]]:
+    def marks(self) -> list[Mark]:
         """The versions on a line of time, as `charts.timeline` takes them."""
         times = [datetime.fromisoformat(each.captured_at).timestamp() for each in self.versions]
         largest = max((each.byte_size for each in self.versions), default=0) or 1
         first, span = min(times, default=0.0), max(times, default=0.0) - min(times, default=0.0)
         return [
-            (
+            Mark(
                 (at - first) / span if span else 0.5,
                 max(_LEAST_MARK, each.byte_size / largest),
                 "soft" if each.noise else "accent",
+                f"version {each.number}, {each.captured_at[:16].replace('T', ' ')}: {size(each.byte_size)}",
             )
             for at, each in zip(times, self.versions, strict=True)
         ]

@@ -6,6 +6,7 @@ Colours come from the style sheet by class. What a chart says is also said in wo
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from itertools import repeat
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -30,9 +31,7 @@ def columns(
         _pointed_at(place, hover, _column(place, stack, classes, tallest or 1.0))
         for place, (stack, hover) in enumerate(zip(stacks, hovers or repeat(""), strict=False))
     )
-    axis = Markup('<div class="axis" aria-hidden="true"><span>{}</span><span>0</span></div>')
-    chart = _svg(f"0 0 {max(1, len(stacks))} 100", drawn, label)
-    return Markup('<div class="plot">') + axis.format(f"{tallest:,.10g}") + chart + Markup("</div>")
+    return _beside_axis(f"{tallest:,.10g}", _svg(f"0 0 {max(1, len(stacks))} 100", drawn, label))
 
 
 def spark(values: Sequence[float], label: str, hovers: Sequence[str] = ()) -> Markup:
@@ -76,14 +75,40 @@ def bar(value: float, most: float, css: str = "accent") -> Markup:
     return Markup(f'<svg class="bar" {box}>{drawn}</svg>')  # noqa: S704 - only a number and our own class
 
 
-def timeline(marks: Sequence[tuple[float, float, str]], label: str) -> Markup:
-    """Marks on a line of time: where (0 to 1), how tall (0 to 1), and the class of each."""
-    drawn = "".join(
-        f'<rect class="{css}" x="{at * (100 - _TICK):.2f}" y="{_HEIGHT * (1 - tall):.1f}" '
-        f'width="{_TICK}" height="{_HEIGHT * tall:.1f}"/>'
-        for at, tall, css in marks
+class Mark(NamedTuple):
+    """Something on a line of time."""
+
+    at: float
+    """0 is the beginning of the line, 1 its end."""
+    tall: float
+    """0 to 1."""
+    css: str
+    hover: str
+    """What it says when pointed at."""
+
+
+def timeline(marks: Sequence[Mark], most: str, label: str) -> Markup:
+    """Marks on a line of time. The axis beside it says what a mark of full height stands for."""
+    rect = Markup('<rect class="{}" x="{}" y="{}" width="{}" height="{}"><title>{}</title></rect>')
+    drawn = Markup().join(
+        rect.format(
+            mark.css,
+            f"{mark.at * (100 - _TICK):.2f}",
+            f"{_HEIGHT * (1 - mark.tall):.1f}",
+            _TICK,
+            f"{_HEIGHT * mark.tall:.1f}",
+            mark.hover,
+        )
+        for mark in marks
     )
-    return _svg("0 0 100 100", drawn, label)
+    return _beside_axis(most, _svg("0 0 100 100", drawn, label))
+
+
+def _beside_axis(most: str, chart: Markup) -> Markup:
+    axis = Markup(
+        '<div class="plot"><div class="axis" aria-hidden="true"><span>{}</span><span>0</span></div>'
+    )
+    return axis.format(most) + chart + Markup("</div>")
 
 
 def _pointed_at(place: int, hover: str, drawn: str) -> Markup:
