@@ -101,7 +101,7 @@ def test_a_researcher_crawls_and_asks(terminal, web):
     assert (code, "reopened 1 URL" in said, "2 quads" in said) == (0, True, True)
     assert "tamias export --data tamias-data" in said
     code, said = terminal.type("query", "SELECT ?s WHERE { GRAPH ?g { ?s rdfs:label ?l }")
-    assert (code, "not valid SPARQL, at line 1, column" in said) == (2, True)
+    assert (code, "not valid SPARQL, near line 1, column" in said) == (2, True)
     code, said = terminal.type("query", "SELECT ?l WHERE { GRAPH ?g { ?s rdfs:label ?l } }")
     assert (code, '"A"' in said or "A" in said.split()) == (0, True)
 

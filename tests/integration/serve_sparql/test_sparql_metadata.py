@@ -187,7 +187,7 @@ def test_what_is_about_other_graphs_is_not_refused(fetched, catalogue, query):
 
 
 def test_what_is_no_query_is_told_as_ever(asked):
-    with pytest.raises(QueryRefused, match="not valid SPARQL, at line 1"):
+    with pytest.raises(QueryRefused, match="not valid SPARQL, near line 1"):
         asked(f"SELECT * {{ {G} {{ ?a }}")
 
 

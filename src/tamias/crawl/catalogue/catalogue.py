@@ -102,6 +102,10 @@ YOUNGER_SECONDS = 10.0
 """How often one that is not the eldest looks if it is."""
 _LOG = logging.getLogger("tamias.catalogue")
 _PLACE = re.compile(r"\berror at (\d+):(\d+): ")
+_TOKEN = re.compile(r"""\[(?:'[^']*'|[^\]'])*\]|"(?:\\.|[^"\\])*"|[^,\[\]"]*[^,\[\]"\s]""", re.DOTALL)
+"""Of what a parser expected: a set of characters, a text in quotes, a word or a remark."""
+_MOST_TOKENS = 6
+_REMARKS = {"Prefix not found": "a prefix is not declared; begin with 'PREFIX name: <namespace>'"}
 PROLOGUE = " ".join(f"PREFIX {name}: <{space}>" for name, space in PREFIXES.items()) + " "
 """On one line, so that lines are counted as the user counts them; a query may declare them otherwise."""
 
@@ -334,16 +338,37 @@ def rebuild(database: Database, data: Path, settings: ServeSettings | None = Non
 
 
 def in_the_users_text(message: str) -> str:
-    """The place of a syntax error, without the prefixes that stand before what the user wrote.
+    """A syntax error in a line: its place, without the prefixes that stand before what the user wrote.
 
-    >>> in_the_users_text(f"error at 1:{len(PROLOGUE) + 7}: expected ASK")
-    'not valid SPARQL, at line 1, column 7: expected ASK'
+    >>> in_the_users_text(f"error at 1:{len(PROLOGUE) + 10}: expected CONSTRUCT")
+    'not valid SPARQL, near line 1, column 1: expected CONSTRUCT or another keyword'
+    >>> in_the_users_text("error at 2:9: expected one of Prefix not found, ['%'], ['A' ..= 'Z' |\\n'a']")
+    "not valid SPARQL, near line 2, column 9: a prefix is not declared; begin with 'PREFIX name: <namespace>'"
     """
     found = _PLACE.search(message)
     if found is None:
         return message
     line, column = int(found[1]), int(found[2])
+    listed = message[found.end() :].removeprefix("expected ").removeprefix("one of ")
+    tokens = [each.strip() for each in _TOKEN.findall(listed)]
+    if len(tokens) == 1 and tokens[0].isupper():
+        # The longest keyword of those that may stand here, and the place after it.
+        column -= len(tokens[0])
+        tokens.append("another keyword")
     if line == 1:
         column = max(1, column - len(PROLOGUE))
-    place = f"not valid SPARQL, at line {line}, column {column}: "
-    return message[: found.start()] + place + message[found.end() :]
+    place = f"not valid SPARQL, near line {line}, column {column}: "
+    return message[: found.start()] + place + _expected(tokens)
+
+
+def _expected(tokens: list[str]) -> str:
+    """What a parser expected: at most some tokens, without sets of characters; or its own remark."""
+    remarks = [_REMARKS.get(each, each) for each in tokens if each[0].isupper() and " " in each]
+    if remarks:
+        return "; ".join(remarks)
+    words = sorted((each for each in tokens if each[0] != "["), key=lambda each: not each[0].isalpha())
+    if len(words) > _MOST_TOKENS:
+        words = [*words[:_MOST_TOKENS], "something else"]
+    if not words:
+        return "something is missing or misspelt"
+    return f"expected {', '.join(words[:-1])} or {words[-1]}" if words[1:] else f"expected {words[0]}"
