@@ -50,12 +50,13 @@ def refusal(request: Request, error: Exception) -> Response:
 
 async def refused_route(request: Request, error: Exception) -> Response:
     """For what Starlette itself refuses: no such route, no such method."""
-    path, status = request.url.path, problem_of(error).status
+    path, problem = request.url.path, problem_of(error)
     said = {
         404: f"there is no page {path} here; /api lists all routes",
         405: f"{path} takes no {request.method}",
     }
-    return refusal(request, HttpProblem(status, said[status]) if status in said else error)
+    detail = said.get(problem.status, problem.detail)
+    return refusal(request, HttpProblem(problem.status, detail, problem.headers))
 
 
 def this_page(request: Request) -> str:
