@@ -8,6 +8,7 @@ from backports import zstd
 
 from tamias.database.connect import Database
 from tamias.database.embedded.binaries import newest
+from tamias.database.embedded.embedded import wait_until_unused
 
 OIDS = """
 SELECT relname FROM pg_class WHERE relnamespace = 'tamias'::regnamespace AND oid < 16384
@@ -91,6 +92,7 @@ def test_the_number_of_buckets_can_be_chosen_in_a_copy(template, tmp_path):
         closing(database.session()) as session,
     ):
         row = session.transact(lambda cursor: cursor.execute("SELECT buckets FROM meta").fetchone())
+    wait_until_unused(tmp_path / "many")
     assert row == (8,)
 
 
