@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from servers.packages import NotRun, installed, program
-from servers.running import answers, free_port
+from servers.running import free_port, is_answering
 
 VERSION = "v0.0.0-20250422221226-0d7408fc9969"
 """RELEASE.2025-04-22T22-12-26Z."""
@@ -62,7 +62,7 @@ class MinioServer:
         with (self._folder / "log").open("ab") as log:
             self.process = subprocess.Popen(words, env={**os.environ, **keys}, stdout=log, stderr=log)
         deadline = time.monotonic() + _READY_SECONDS
-        while not answers(f"http://127.0.0.1:{self.port}/minio/health/live"):
+        while not is_answering(f"http://127.0.0.1:{self.port}/minio/health/live"):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise NotRun("MinIO does not answer")
             time.sleep(0.1)

@@ -62,7 +62,7 @@ def running(
         )
     try:
         deadline = time.monotonic() + seconds
-        while not answers(answers):
+        while not is_answering(answers):
             if process.poll() is not None or time.monotonic() > deadline:
                 raise NotRun(f"{command[0]} does not answer: {_end_of(log)}")
             time.sleep(0.1)
@@ -76,7 +76,7 @@ def running(
             process.wait()
 
 
-def answers(url: str) -> bool:
+def is_answering(url: str) -> bool:
     """Whether a URL gives any HTTP response."""
     try:
         urllib.request.urlopen(url, timeout=5).close()
