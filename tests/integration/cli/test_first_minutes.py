@@ -186,4 +186,13 @@ def test_a_run_that_reached_nothing_says_so_in_plain_words(terminal):
     code, text = terminal.type("crawl", *words)
     said = " ".join(text.split())
     assert (code, "1 URL is left" in said, ": none" in said) == (5, True, False), text
-    assert re.search(r"0 URLs visited in [0-9.]+ s, 1 will be retried later; 0 quads", said), text
+    assert re.search(r"0 URLs visited in [0-9.]+ s, 1 attempt failed and will be repeated; 0 quads", said), (
+        text
+    )
+
+
+def test_a_run_that_only_waits_says_for_whom(terminal, monkeypatch):
+    monkeypatch.setenv("TAMIAS_CRAWL__RETRY_WAIT", "3")
+    code, text = terminal.type("crawl", "http://nowhere.invalid/x.ttl", "--max-wait", "5")
+    waited = r"waiting for http://nowhere\.invalid: name does not resolve: nowhere\.invalid, next try in \d"
+    assert (code, re.search(waited, " ".join(text.split())) is not None) == (5, True), text

@@ -75,7 +75,8 @@ def summary(end: "CrawlSnapshot", data: Path) -> Iterator[str]:
     """What is said at the end."""
     from tamias.crawl.worker.supervisor import Ended
 
-    again = f", {end.put_off:,} will be retried later" if end.put_off else ""
+    attempts = "1 attempt" if end.put_off == 1 else f"{end.put_off:,} attempts"
+    again = f", {attempts} failed and will be repeated" if end.put_off else ""
     again += f", {end.again:,} fetched again (a shorter path was found)" if end.again else ""
     again += f", {end.revisited:,} of them visited before" if end.revisited else ""
     urls = "1 URL" if end.visited == 1 else f"{end.visited:,} URLs"
@@ -130,18 +131,26 @@ def _span(seconds: float) -> str:
     for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} seconds"
+    return "1 second" if round(seconds) == 1 else f"{seconds:.0f} seconds"
 
 
 def _figures(now: "CrawlSnapshot", rate: float) -> list[str]:
     bad = now.outcomes.get("failed", 0)
     return [
         f"done {now.visited:,}  ({rate:,.0f}/s, {now.quads:,} quads, {_size(now.bytes)})",
-        f"queued {now.open:,} of {now.known:,} known on {now.hosts:,} hosts, {now.in_flight} in flight",
+        f"queued {now.open:,} of {now.known:,} known on {now.hosts:,} host{'' if now.hosts == 1 else 's'}, "
+        f"{now.in_flight} in flight",
         f"failed {bad:,}  refused {now.outcomes.get('refused', 0):,}  gone {now.outcomes.get('gone', 0):,}",
         f"time {int(now.seconds) // 60}:{int(now.seconds) % 60:02d}  workers {now.workers}",
         *([f"paused: {now.paused}"] if now.paused else []),
+        *([printable(_waited_for(now))] if now.deferred else []),
     ]
+
+
+def _waited_for(now: "CrawlSnapshot") -> str:
+    more = f" and {len(now.deferred) - 1:,} more" if now.deferred[1:] else ""
+    again = f", next try in {_span(max(1.0, now.next_in))}" if now.next_in is not None else ""
+    return f"waiting for {now.deferred[0]}{more}{again}"
 
 
 def _size(count: float) -> str:

@@ -42,6 +42,7 @@ from tamias.settings import Settings
 
 LOOK_SECONDS = 0.25
 LONGEST_LOOK_SECONDS = 3.0
+DEFERRED_SECONDS = 5.0
 LOOK_PART = 10
 """Of the time, at most a tenth is spent on looking how it goes, if that takes long."""
 HOUSE_CACHE_BYTES = 16 << 20
@@ -85,11 +86,12 @@ class CrawlSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     workers: int
     ended: Ended | None = None
     next_in: float | None = None
-    """Seconds until the next host can be asked, when the crawl ended before that."""
+    """Seconds until the next host can be asked, when the crawl ended before that or waits for it."""
     paused: str | None = None
     """Why workers wait: there is no room on the disk, or no network."""
     deferred: tuple[str, ...] = ()
-    """Hosts that could not be reached, with the reason, when the crawl ended before they were tried again."""
+    """Hosts that could not be reached, with the reason, when the crawl ended before they were tried again or
+    waits for nothing else."""
 
 
 class Until(StrEnum):
@@ -156,6 +158,7 @@ class Supervisor:
         self._tending = Tending(self._session, self._frontier, settings, near)
         self._continuing = self._continuing_crawl()
         self._deferred: tuple[str, ...] = ()
+        self._deferred_at = float("-inf")
         self._seeds: list[Item] = []
         self.undelivered = 0
         """Documents that the sinks outside still wait for."""
@@ -254,12 +257,21 @@ class Supervisor:
                 await self._pool.news(working, pause)
                 begun = time.monotonic()
                 figures = await self._look(figures)
+                await self._note_deferred(figures)
                 pause = _pause(time.monotonic() - begun)
                 self._ended = self._ended or self._verdict(figures)
                 show(self._snapshot(figures))
         finally:
             self._pool.stop()
             await working
+
+    async def _note_deferred(self, figures: CrawlStats) -> None:
+        """While nothing is under way, whoever looks on is told which hosts are waited for."""
+        if not self._is_idle(figures):
+            self._deferred = ()
+        elif time.monotonic() - self._deferred_at > DEFERRED_SECONDS and self._pause.why is None:
+            self._deferred = await self._thread.run(self._read_deferred)
+            self._deferred_at = time.monotonic()
 
     async def _look(self, before: CrawlStats) -> CrawlStats:
         """How it stands; while there is no room on the disk the database may be away."""
@@ -300,10 +312,8 @@ class Supervisor:
         if self._is_over_time():
             return Ended.LIMIT
         wait = self._settings.crawl.max_wait * 1000
-        if (
-            not figures.leased
-            and not self._in_flight()
-            and (figures.next_at is None or figures.next_at - self._session.time() > wait)
+        if self._is_idle(figures) and (
+            figures.next_at is None or figures.next_at - self._session.time() > wait
         ):
             return Ended.PAUSED if figures.next_at is None else Ended.WAITING
         return None
@@ -316,11 +326,12 @@ class Supervisor:
         """Visits under way, also those whose hosts were given back before their documents were read."""
         return sum(each.in_flight for each in self._pool.working)
 
+    def _is_idle(self, figures: CrawlStats) -> bool:
+        return not (figures.leased or self._in_flight())
+
     def _rests(self, figures: CrawlStats) -> bool:
         """Whether nothing is under way, nor left of what was due when it began."""
-        return not (figures.leased or self._in_flight()) and (
-            figures.next_due is None or figures.next_due > self._begun_at
-        )
+        return self._is_idle(figures) and (figures.next_due is None or figures.next_due > self._begun_at)
 
     async def _put_right(self, dead: Progress, count: bool) -> int:
         """What a dead worker left; how many URLs it was the first to visit, if that is to be counted."""
@@ -341,7 +352,7 @@ class Supervisor:
         reasons = ReasonCounts()
         for each in all_progress:
             reasons.merge(each.tally.reasons)
-        waiting = self._ended is not None and figures.next_at is not None
+        waiting = self._ended is not None or self._is_idle(figures)
         return CrawlSnapshot(
             seconds=time.monotonic() - self._begun,
             visited=sum(each.tally.visited for each in all_progress),
@@ -360,7 +371,9 @@ class Supervisor:
             ended=self._ended,
             paused=self._pause.why or next((each.paused for each in self._pool.working if each.paused), None),
             deferred=self._deferred,
-            next_in=(figures.next_at - self._session.time()) / 1000 if waiting and figures.next_at else None,
+            next_in=max(0.0, figures.next_at - self._session.time()) / 1000
+            if waiting and figures.next_at
+            else None,
         )
 
 
