@@ -69,7 +69,7 @@ def test_a_researcher_follows_statements_and_asks_what_names_a_document(page, fo
     def ask():
         """The catalogue may not have the document yet: then one asks again."""
         page.locator(".yasqe_queryButton").click()
-        page.locator(".yasr_results td, .yasr_results .dataTables_empty").first.wait_for(timeout=20_000)
+        page.wait_for_timeout(1500)
         return found.count() > 0
 
     until(page, ask)

@@ -114,7 +114,7 @@ def _unreached(end: "CrawlSnapshot") -> Iterator[str]:
         count = len(end.deferred)
         hosts = "1 host" if count == 1 else f"{count:,} hosts"
         yield f"{hosts} could not be reached; the next run tries again:"
-        yield from (f"  {each}" for each in end.deferred[:MOST_TOLD])
+        yield from (printable(f"  {each}") for each in end.deferred[:MOST_TOLD])
         if count > MOST_TOLD:
             yield f"  and {count - MOST_TOLD:,} more"
 
