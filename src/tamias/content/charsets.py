@@ -65,6 +65,20 @@ def declared_charset(told_type: str | None) -> str | None:
     return believed_charset(found[1]) if found else None
 
 
+_USUAL_NAMES = frozenset({"utf-8", "ascii", "iso8859-1"})
+"""What servers declare without looking; browsers read the last two as Windows-1252."""
+
+
+def text_charset(told_type: str | None) -> str | None:
+    """The encoding of text that is not UTF-8, if its Content-Type names a particular one.
+
+    >>> text_charset("text/csv; charset=Shift_JIS"), text_charset("text/csv; charset=iso-8859-1")
+    ('shift_jis', None)
+    """
+    found = declared_charset(told_type)
+    return None if found in _USUAL_NAMES else found
+
+
 def encoding_of(pieces: Iterable[bytes], told_type: str | None) -> str:
     """What its mark says, UTF-8 if it can be that, what the server told, or the usual one.
 

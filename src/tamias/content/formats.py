@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 from pyoxigraph import RdfFormat
 
+from tamias.content.charsets import text_charset
 from tamias.model.capture import Request
 
 _BEHIND = 0.9
@@ -29,7 +30,8 @@ class Form(StrEnum):
     SHEETS = "sheets"
     """Tables, each with a name."""
     MEMBERS = "members"
-    GZIP = "gzip"
+    PACKED = "packed"
+    """Compressed: what is in it is compared."""
     TEXT = "text"
     BYTES = "bytes"
 
@@ -176,11 +178,12 @@ BUILT_IN: Final = (
     Format(media_type=SEVEN_ZIP, aliases=("application/x-7z",), endings=("7z",),
            signatures=(b"7z\xbc\xaf\x27\x1c",)),
     Format(media_type=GZIP, aliases=("application/x-gzip",), names=("gz", "gzip"),
-           signatures=(b"\x1f\x8b\x08",), form=Form.GZIP),
-    Format(media_type=BZIP2, aliases=("application/bzip2",), names=("bz2",), signatures=(b"BZh",)),
-    Format(media_type=XZ, names=("xz",), signatures=(b"\xfd7zXZ\x00",)),
+           signatures=(b"\x1f\x8b\x08",), form=Form.PACKED),
+    Format(media_type=BZIP2, aliases=("application/bzip2",), names=("bz2",), signatures=(b"BZh",),
+           form=Form.PACKED),
+    Format(media_type=XZ, names=("xz",), signatures=(b"\xfd7zXZ\x00",), form=Form.PACKED),
     Format(media_type=ZSTD, aliases=("application/x-zstd",), names=("zst",),
-           signatures=(b"\x28\xb5\x2f\xfd",)),
+           signatures=(b"\x28\xb5\x2f\xfd",), form=Form.PACKED),
     Format(media_type=BROTLI, aliases=("application/brotli", "application/x-br"), endings=("br",)),
     Format(media_type="application/vnd.rar", names=("rar",), signatures=(b"Rar!\x1a\x07",)),
     # What is only recognised
@@ -272,6 +275,16 @@ def form_of(media_type: str | None) -> Form:
     if name.endswith("+json"):
         return Form.JSON
     return Form.TEXT if name.startswith("text/") or name.endswith("+xml") else Form.BYTES
+
+
+def type_with_charset(media_type: str | None, told_type: str | None) -> str | None:
+    """The type of a table or other text with the charset that its server declared for it.
+
+    >>> type_with_charset("text/csv", "text/csv; charset=windows-1250")
+    'text/csv; charset=cp1250'
+    """
+    charset = text_charset(told_type) if form_of(media_type) in (Form.ROWS, Form.TEXT) else None
+    return f"{media_type}; charset={charset}" if charset else media_type
 
 
 def syntax_of(media_type: str | None) -> RdfFormat | None:

@@ -88,13 +88,22 @@ def _best_reading(text: bytes, syntaxes: tuple[str, ...], is_cut: bool) -> str:
 
 def _lines_type(text: bytes) -> str | None:
     """N-Triples or N-Quads, when every whole line is a statement of theirs."""
-    lines = [line for line in text.split(b"\n")[:30] if line.strip() and not line.lstrip().startswith(b"#")]
-    matches = [_LINE.match(line) for line in lines]
-    if len(matches) > 1 and matches[-1] is None:
-        matches.pop()  # cut where the head ends
-    if not all(matches):
+    read, graphs, is_other = 0, False, False
+    for line in text.split(b"\n", 30)[:30]:
+        bare = line.lstrip()
+        if not bare or bare.startswith(b"#"):
+            continue
+        if is_other:
+            return None
+        match = _LINE.match(line)
+        if match is None:
+            is_other = True  # the last one may be cut where the head ends
+        else:
+            read += 1
+            graphs = graphs or bool(match[1])
+    if is_other and not read:
         return None
-    return NQUADS if any(match and match[1] for match in matches) else NTRIPLES
+    return NQUADS if graphs else NTRIPLES
 
 
 def _turtle_kind(text: bytes) -> str | None:

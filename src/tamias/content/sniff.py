@@ -6,7 +6,12 @@ JSON, RDF text, tables; there, claims decide only what the bytes leave open.
 
 import codecs
 import re
+import zipfile
+import zlib
+from contextlib import suppress
 from functools import lru_cache
+
+import msgspec
 
 from tamias.content.charsets import believed_charset, page_charset
 from tamias.content.containers.streams import HEAD
@@ -20,6 +25,7 @@ from tamias.content.formats import (
     JELLY,
     JSON,
     JSON_LD,
+    NDJSON,
     NQUADS,
     NTRIPLES,
     OFFICE,
@@ -44,6 +50,10 @@ from tamias.content.rdf_text import HALF, SUPERSETS, begins_with_statement, rdf_
 
 _BZIP2_BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")
 _OFFICE_PARTS = ((b"xl/", SHEET), (b"word/", OFFICE + "wordprocessingml.document"))
+_OPEN_OFFICE = "application/vnd.oasis.opendocument."
+_OPEN_PARTS = (b"mimetype", b"META-INF/", b"content.xml", b"meta.xml", b"settings.xml", b"styles.xml")
+_LONGEST_TYPE = 100
+_MEDIA_TYPE = re.compile(rb"[a-z]+/[\w.+-]{1,90}", re.ASCII)
 _OFFICE_TYPES = (SHEET, OFFICE + "wordprocessingml.document", OFFICE + "presentationml.presentation")
 
 
@@ -76,8 +86,10 @@ def _refined(head: bytes, media_type: str, claims: tuple[str, ...]) -> str | Non
 def _zip_kind(head: bytes, claims: tuple[str, ...]) -> str:
     """Office files and e-books are zip archives that are read as one thing."""
     first_name = head[30 : 30 + int.from_bytes(head[26:28], "little")]
-    if first_name == b"mimetype":
-        return head[38 : 38 + int.from_bytes(head[18:22], "little")][:100].decode("ascii", "replace").strip()
+    if first_name == b"mimetype" and (spoken := _spoken_in_zip(head)):
+        return spoken
+    if first_name.startswith(_OPEN_PARTS):  # saved again by something that does not know what comes first
+        return next((claim for claim in claims if claim.startswith(_OPEN_OFFICE)), ZIP)
     if first_name == b"[Content_Types].xml" or first_name.startswith(
         (b"_rels/", b"docProps/", b"xl/", b"word/")
     ):
@@ -85,6 +97,17 @@ def _zip_kind(head: bytes, claims: tuple[str, ...]) -> str:
         seen = next((media_type for part, media_type in _OFFICE_PARTS if part in head), None)
         return seen or claimed or ZIP
     return ZIP
+
+
+def _spoken_in_zip(head: bytes) -> str | None:
+    """The type that the first member tells: as it is, as it should be, or deflated."""
+    size, start = int.from_bytes(head[18:22], "little"), 38 + int.from_bytes(head[28:30], "little")
+    text = head[start : start + size]
+    if int.from_bytes(head[8:10], "little") == zipfile.ZIP_DEFLATED:
+        with suppress(zlib.error):
+            text = zlib.decompressobj(-zlib.MAX_WBITS).decompress(text, _LONGEST_TYPE)
+    found = _MEDIA_TYPE.fullmatch(text.strip())
+    return found[0].decode() if found else None
 
 
 def _is_old_tar(head: bytes) -> bool:
@@ -140,6 +163,8 @@ _PROLOG = re.compile(
 _ROOT = re.compile(rb"<(?:([A-Za-z_][\w.-]*):)?([A-Za-z_][\w.-]*)(?=[\s/>])")
 _HTML_DOCTYPE = re.compile(rb"<!DOCTYPE\s+html", re.IGNORECASE)
 _JSON_OPENING = re.compile(rb'\{\s*+(?:"|\}|\Z)|\[\s*+(?:[{\["\d-]|true\b|false\b|null\b|\Z|\]\s*+\Z)')
+_SECOND_VALUE = re.compile(rb"[^\n]*[}\]][ \t\r]*\n\s*[{\[]")
+"""After a line that ends as a value does comes another value, and no comma between them."""
 _JSON_LD_KEY = re.compile(rb'"@(?:context|id|graph)"\s*:')
 _RDF_JSON = re.compile(
     rb'\{\s*"(?:[A-Za-z][A-Za-z0-9+.-]*:|_:)[^"]*"\s*:\s*\{\s*"[A-Za-z][A-Za-z0-9+.-]*:[^"]+"\s*:'
@@ -298,7 +323,7 @@ def _xml_claim(claims: tuple[str, ...]) -> str | None:
 
 def _json_type(text: bytes, claims: tuple[str, ...]) -> str | None:
     if not _JSON_OPENING.match(text):
-        return None
+        return JSON if JSON in claims and text.rstrip() == b"null" else None
     special = [claim for claim in claims if claim.endswith("+json")]
     if _JSON_LD_KEY.search(text):  # a string of RDF/JSON cannot look like one, for its quotes are escaped
         return JSON_LD
@@ -306,7 +331,17 @@ def _json_type(text: bytes, claims: tuple[str, ...]) -> str | None:
         return RDF_JSON
     if special:
         return special[0]
+    if NDJSON in claims or _SECOND_VALUE.match(text):
+        return NDJSON if _is_json(text.partition(b"\n")[0]) else JSON
     return GEO_JSON if _GEO_JSON.match(text) else JSON
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return False
+    return True
 
 
 def _table_type(text: bytes, claims: tuple[str, ...]) -> str | None:

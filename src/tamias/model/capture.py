@@ -40,7 +40,7 @@ class Unreached(StrEnum):
     """Connected, and then no answer in time."""
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class Request(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What is asked of a server, with the validators of the last visit."""
 
     url: str
@@ -60,7 +60,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the answer is computed before its first byte, which may take longer then."""
 
 
-class Stop(msgspec.Struct, frozen=True):
+class Stop(msgspec.Struct, frozen=True, gc=False):
     """Why a redirect is not followed, and what that makes of the capture."""
 
     outcome: Outcome
@@ -69,7 +69,7 @@ class Stop(msgspec.Struct, frozen=True):
     """What forbids it: bits of `tamias.model.cut`."""
 
 
-class Hop(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Hop(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One request and its answer; a redirect makes several. Its JSON stands in the row of a capture."""
 
     url: str
@@ -83,14 +83,14 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def header(self, name: str) -> str | None:
         """The first value of a header, whatever its case."""
-        wanted = name.lower()
+        wanted, length = name.lower(), len(name)
         for key, value in self.headers:
-            if key.lower() == wanted:
+            if len(key) == length and key.lower() == wanted:
                 return value
         return None
 
 
-class Body(msgspec.Struct, frozen=True, kw_only=True):
+class Body(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A body after transfer and content coding, in memory or in a spool file."""
 
     size: int
@@ -102,7 +102,7 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
     """Set instead of `path` where files cannot be opened by name: an open file, read from its start."""
 
 
-class Capture(msgspec.Struct, frozen=True, kw_only=True):
+class Capture(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One attempt: every hop, the body if there is one, and how it ended."""
 
     url: str
@@ -149,7 +149,7 @@ class Column(msgspec.Struct, frozen=True):
     name: str = ""
 
 
-class Extent(msgspec.Struct, frozen=True):
+class Extent(msgspec.Struct, frozen=True, gc=False):
     """Where the quads of one document stand: plain bytes in the zstd frames of a segment."""
 
     segment: Annotated[int, Column("int8")]
@@ -161,7 +161,7 @@ class Extent(msgspec.Struct, frozen=True):
     """Plain bytes, over as many frames as it takes."""
 
 
-class CaptureRecord(msgspec.Struct, frozen=True, kw_only=True):
+class CaptureRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One attempt on a URL, and its row of the table `capture`. Times are milliseconds UTC."""
 
     id: Annotated[str, Column("uuid", "capture")]

@@ -40,7 +40,7 @@ class Worded(list[str]):
         self.words = words
 
 
-class Links(msgspec.Struct, frozen=True):
+class Links(msgspec.Struct, frozen=True, gc=False):
     """References as they stand in the document, to be resolved against `base`."""
 
     references: list[str]

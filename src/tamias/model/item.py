@@ -14,7 +14,7 @@ CLASSES = 8
 """Priority classes between hosts: class 7 is served before class 0."""
 
 
-class Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A URL to be known by the frontier. `host` is the key of its queue. A known one is left as it is."""
 
     url: str

@@ -6,7 +6,7 @@ from tamias.model.capture import Outcome
 from tamias.model.cut import REOPENED
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
+class Task(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One due URL of a leased host, with what was learnt on the last visit."""
 
     uid: int
@@ -30,7 +30,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.cut & REOPENED)
 
 
-class Unreachable(msgspec.Struct, frozen=True, kw_only=True):
+class Unreachable(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A scheme, host and port of a queue that could not be reached, and when it may be tried again."""
 
     authority: str
@@ -66,7 +66,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     """What of the host could not be reached lately."""
 
 
-class Done(msgspec.Struct, frozen=True, kw_only=True):
+class Done(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What became of a task, and when its URL is due again (`NEVER`: not again)."""
 
     task: Task

@@ -47,7 +47,7 @@ def sitemap_folder(sitemap_url: str) -> str:
     return sitemap_url.partition("?")[0].rpartition("/")[0] + "/"
 
 
-class Signal(msgspec.Struct, frozen=True):
+class Signal(msgspec.Struct, frozen=True, gc=False):
     """One rule that was in force for one capture, as it was told."""
 
     source: str
@@ -58,7 +58,7 @@ class Signal(msgspec.Struct, frozen=True):
     """One rule, such as `noindex` or `ai-train=no`."""
 
 
-class Metas(msgspec.Struct, frozen=True):
+class Metas(msgspec.Struct, frozen=True, gc=False):
     """The metas of a page that speak of its use: name in lower case, and content."""
 
     pairs: list[tuple[str, str]]

@@ -30,14 +30,25 @@ def visited(tamias, site):
 
 
 def test_soft_errors_are_kept_apart_and_accepted_when_they_stay(tamias, site, visited):
-    types = {"csv": "text/csv", "json": "application/json"}
+    types = {
+        "csv": "text/csv", "json": "application/json", "ttl": "text/turtle",
+        "ndjson": "application/x-ndjson",
+    }  # fmt: skip
     rows = "".join(["id,value\n", *(f"{n},{n}\n" for n in range(100))]).encode()
     good = {
+        "/d.ttl": "".join(
+            f"<http://e.example/{n}> <http://e.example/p> {n} .\n" for n in range(100)
+        ).encode(),
+        "/e.ndjson": b"\n".join(b'{"id": %d}' % n for n in range(100)),
+        "/f.json": json.dumps({"rows": [{"no": n} for n in range(100)]}).encode(),
         "/a.csv": rows,
         "/b.json": json.dumps([{"id": n} for n in range(100)]).encode(),
         "/c.csv": rows + b"x,1\n",
     }
     bad = {
+        "/d.ttl": b"Error: no connection to the triple store\n",
+        "/e.ndjson": b'{"id": 1}\n{"id": 2}\n',
+        "/f.json": b"null",
         "/a.csv": b"Error: database connection failed\n",
         "/b.json": b'{"error": "down"}',
         "/c.csv": b"id,value\n1,1\n",
@@ -51,13 +62,16 @@ def test_soft_errors_are_kept_apart_and_accepted_when_they_stay(tamias, site, vi
 
     reasons = {path: [each["suspicious"] for each in listed(path, "--suspicious")] for path in bad}
     assert reasons == {
+        "/d.ttl": ["an error message: Error: no connection to the triple store"],
+        "/e.ndjson": ["2 lines, where the version before has 100"],
+        "/f.json": ["1 items, where the version before has 100"],
         "/a.csv": ["an error message: Error: database connection failed"],
         "/b.json": ['an error message: {"error": "down"}'],
         "/c.csv": ["1 rows, where the version before has 101"],
     }
     assert {path: len(listed(path)) for path in bad} == dict.fromkeys(bad, 1)
     trouble = tamias.run("list", "--trouble").stdout
-    assert trouble.count("suspicious: ") == 3
+    assert trouble.count("suspicious: ") == 6
     tamias.env["TAMIAS_ARCHIVE__SUSPICIOUS_DAYS"] = "0"
     visited({path: body + b"\n" for path, body in bad.items()}, types)
     assert {path: [each["suspicious"] for each in listed(path)] for path in bad} == {

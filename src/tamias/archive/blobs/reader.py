@@ -146,6 +146,7 @@ class BlobReader:
                 if sha256 not in chains:
                     raise BlobDamaged(blob.sha256, f"its chunk {sha256} is missing")
                 content = self.decoded_or_damaged(chains[sha256])
+                self.cache.forget(sha256)  # all of them would drive out what is asked for again
                 digest.update(content)
                 yield content
         if digest.hexdigest() != blob.sha256:

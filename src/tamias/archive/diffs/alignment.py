@@ -16,6 +16,10 @@ _LARGEST_GAP = 2_000
 Items: TypeAlias = "array[int]"
 """Digests: eight bytes for each, since there may be millions."""
 
+Places: TypeAlias = "array[int]"
+"""Of four bytes each; sequences are shorter than that (`_PLACE` is the type of C that has them)."""
+_PLACE = "I"
+
 
 class Gap(NamedTuple):
     """A stretch of the old sequence and what stands there in the new one; one of them may be empty."""
@@ -24,25 +28,23 @@ class Gap(NamedTuple):
     new: slice
 
 
-def gaps(old: Items, new: Items) -> list[Gap]:
-    """All stretches that differ, in order.
+def gaps(old: Items, new: Items) -> Iterator[Gap]:
+    """All stretches that differ, in order; one at a time, since there may be a million.
 
     >>> found = gaps(array("q", [1, 2, 3, 4]), array("q", [9, 2, 4]))
     >>> [(gap.old.start, gap.old.stop, gap.new.start, gap.new.stop) for gap in found]
     [(0, 1, 0, 1), (2, 3, 2, 2)]
     """
     left = CLOSE_LOOK
-    found: list[Gap] = []
     for gap in _between_anchors(old, new):
         gap = _trimmed(old, new, gap)  # noqa: PLW2901
         lengths = gap.old.stop - gap.old.start, gap.new.stop - gap.new.start
         work = lengths[0] * lengths[1]
         if work and max(lengths) <= _LARGEST_GAP and work <= left:
             left -= work
-            found += _closely(old, new, gap)
+            yield from _closely(old, new, gap)
         elif any(lengths):
-            found.append(gap)
-    return found
+            yield gap
 
 
 def _between_anchors(old: Items, new: Items) -> Iterator[Gap]:
@@ -66,32 +68,39 @@ def _trimmed(old: Items, new: Items, gap: Gap) -> Gap:
 
 def _anchors(old: Items, new: Items, gap: Gap) -> Iterator[tuple[int, int]]:
     """Pairs of places with what is there once in both, as many as come in the same order."""
-    (once_old, old_places), (once_new, new_places) = _once(old, gap.old), _once(new, gap.new)
-    if not len(once_new):
-        return iter(())
-    at_new = np.minimum(np.searchsorted(once_new, once_old), len(once_new) - 1)
-    both = once_new[at_new] == once_old
-    old_places, new_places = old_places[both], new_places[at_new[both]]
-    order = np.argsort(old_places)
-    firsts, seconds = (array("q", each[order].tobytes()) for each in (old_places, new_places))
+    firsts, seconds = _once_in_both(old, new, gap)
     return ((firsts[number], seconds[number]) for number in _rising(seconds))
 
 
-def _once(items: Items, part: slice) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _once_in_both(old: Items, new: Items, gap: Gap) -> tuple[Places, Places]:
+    """Where it is in the old sequence, in order, and where in the new one."""
+    (once_old, old_places), (once_new, new_places) = _once(old, gap.old), _once(new, gap.new)
+    if not len(once_new):
+        return array(_PLACE), array(_PLACE)
+    at_new = np.minimum(np.searchsorted(once_new, once_old), len(once_new) - 1)
+    both = once_new[at_new] == once_old
+    del once_old, once_new
+    old_places, new_places = old_places[both], new_places[at_new[both]]
+    del at_new, both
+    order = np.argsort(old_places)
+    return array(_PLACE, old_places[order].tobytes()), array(_PLACE, new_places[order].tobytes())
+
+
+def _once(items: Items, part: slice) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
     """What is there once, sorted, and where it is."""
     found = np.asarray(items, np.int64)[part]
-    order = np.argsort(found)
+    order = np.argsort(found).astype(np.uint32)
     found = found[order]
     differs = np.ones(len(found) + 1, bool)
     differs[1:-1] = found[1:] != found[:-1]
     once = differs[1:] & differs[:-1]
-    return found[once], order[once] + part.start
+    return found[once], order[once] + np.uint32(part.start)
 
 
-def _rising(places: Items) -> Items:
+def _rising(places: Places) -> Places:
     """The numbers of the longest run of places that rise."""
-    ends = array("q")  # the smallest last place of a run of each length
-    at = array("q")
+    ends = array(_PLACE)  # the smallest last place of a run of each length
+    at = array(_PLACE)
     before = array("q")
     for number, place in enumerate(places):
         length = bisect_left(ends, place)
@@ -101,7 +110,7 @@ def _rising(places: Items) -> Items:
             at.append(number)
         else:
             ends[length], at[length] = place, number
-    run = array("q")
+    run = array(_PLACE)
     number = at[-1] if at else -1
     while number >= 0:
         run.append(number)

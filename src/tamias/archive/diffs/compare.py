@@ -22,6 +22,7 @@ from tamias.content.canonical.content_digest import (
     Stored,
     noise_between,
     table_of,
+    text_of,
     type_to_compare,
     unpacked_in,
     ways,
@@ -107,7 +108,7 @@ _KINDS = {
     Form.SHEETS: DiffKind.SHEETS,
     Form.MEMBERS: DiffKind.MEMBERS,
     Form.TEXT: DiffKind.LINES,
-    Form.GZIP: DiffKind.BYTES,
+    Form.PACKED: DiffKind.BYTES,
     Form.BYTES: DiffKind.BYTES,
 }
 
@@ -157,7 +158,7 @@ class _Pair(msgspec.Struct, frozen=True):
 
     def diff(self) -> Diff:
         form = form_of(self.new.media_type)
-        if form is Form.GZIP is form_of(self.old.media_type):
+        if form is Form.PACKED is form_of(self.old.media_type):
             return self._unpacked()
         if filecmp.cmp(*self._files, shallow=False):
             return Diff(kind=_KINDS[form])
@@ -174,7 +175,7 @@ class _Pair(msgspec.Struct, frozen=True):
             except Unreadable as fault:
                 return _noted(bytes_diff(*self._files), [f"not unpacked: {fault}"])
             inner = msgspec.structs.replace(self, old=was, new=now)
-            found = inner.diff() if form_of(now.media_type) is not Form.GZIP else bytes_diff(*inner._files)
+            found = inner.diff() if form_of(now.media_type) is not Form.PACKED else bytes_diff(*inner._files)
             return _noted(found, ["what is packed is compared"])
 
     def _compared(self) -> Diff:
@@ -195,9 +196,13 @@ class _Pair(msgspec.Struct, frozen=True):
         if form is Form.ROWS:
             return tables_diff(self._table(self.old), self._table(self.new), self.key, self.limits)
         if form is Form.STATEMENTS:
-            return triples_diff(*self._files, self.new.media_type or "", self.limits, self.new.base)
+            types = [each.media_type or "" for each in (self.old, self.new)]
+            return triples_diff(*self._files, types[1], self.limits, self.new.base, old_type=types[0])
         if form is Form.SHEETS:
             return sheets_diff(*self._files, self.key, self.limits)
+        if form is Form.TEXT:
+            was, now = (text_of(each, self.limits.read_bytes) for each in (self.old, self.new))
+            return lines_diff(was, now, self.limits)
         return _COMPARED[form](*self._files, self.limits)
 
     def _table(self, stored: Stored) -> FileTable:
@@ -208,7 +213,6 @@ _COMPARED: dict[Form, Callable[[Path, Path, DiffLimits], Diff]] = {
     Form.JSON: json_diff,
     Form.JSON_LINES: json_lines_diff,
     Form.MEMBERS: members_diff,
-    Form.TEXT: lines_diff,
 }
 
 

@@ -2,20 +2,18 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 
 from tamias.archive.diffs.alignment import Gap, gaps
 from tamias.archive.diffs.matching import DigestList, by_content, write_digests
 from tamias.archive.diffs.values import Change, Diff, DiffKind, DiffLimits, What, told_text
-from tamias.content.canonical.text import FoundText, found_text
+from tamias.content.canonical.text import FoundText
 
 MAX_ALIGNED = 2_000_000
 """Texts of more lines are compared without regard to the order of the lines."""
 
 
-def lines_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
-    """Compares two texts; line ends do not count. Raises `Unreadable` for what is not text."""
-    was, now = found_text(old, limits.read_bytes), found_text(new, limits.read_bytes)
+def lines_diff(was: FoundText, now: FoundText, limits: DiffLimits) -> Diff:
+    """Compares two texts; line ends do not count."""
     notes = [] if was.encoding == now.encoding else [f"encoded in {was.encoding}, then in {now.encoding}"]
     with DigestList() as old_digests, DigestList() as new_digests:
         write_digests([old_digests], map(hash, _lines(was)))
@@ -24,9 +22,7 @@ def lines_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
             notes.append(f"more than {MAX_ALIGNED} lines: compared without regard to their order")
             removed, added, found = _without_order(old_digests, new_digests, limits.changes)
         else:
-            found = gaps(old_digests.whole(), new_digests.whole())
-            removed = sum(gap.old.stop - gap.old.start for gap in found)
-            added = sum(gap.new.stop - gap.new.start for gap in found)
+            removed, added, found = _in_order(old_digests, new_digests, limits.changes)
     changes = _told(was, now, found, limits)
     return Diff(
         kind=DiffKind.LINES,
@@ -36,6 +32,18 @@ def lines_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
         truncated=added + removed > len(changes),
         notes=notes,
     )
+
+
+def _in_order(old: DigestList, new: DigestList, most: int) -> tuple[int, int, list[Gap]]:
+    """How many lines went and came, and the first places where they did."""
+    removed, added = 0, 0
+    first: list[Gap] = []
+    for gap in gaps(old.whole(), new.whole()):
+        removed += gap.old.stop - gap.old.start
+        added += gap.new.stop - gap.new.start
+        if len(first) < most:  # each has a line at least
+            first.append(gap)
+    return removed, added, first
 
 
 def _without_order(old: DigestList, new: DigestList, most: int) -> tuple[int, int, list[Gap]]:

@@ -37,11 +37,20 @@ class StatementsDiff(msgspec.Struct, frozen=True):
 
 
 def statements_diff(
-    old: Path, new: Path, media_type: str, limits: DiffLimits, base: str | None = None
+    old: Path,
+    new: Path,
+    media_type: str,
+    limits: DiffLimits,
+    base: str | None = None,
+    *,
+    old_type: str | None = None,
 ) -> StatementsDiff:
-    """All that was said and no longer is, and all that is said now. Raises `Unreadable`."""
+    """All that was said and no longer is, and all that is said now. Raises `Unreadable`.
+
+    The old document is in the same syntax unless it is told.
+    """
     notes: list[str] = []
-    was, now = _lines(old, new, media_type, limits, base, notes)
+    was, now = _lines(old, new, (old_type or media_type, media_type), limits, base, notes)
     old_ground, old_blank = _divided(was)
     new_ground, new_blank = _divided(now)
     old_named, new_named = named_alike(old_blank, new_blank, notes)
@@ -54,9 +63,17 @@ def statements_diff(
     )
 
 
-def triples_diff(old: Path, new: Path, media_type: str, limits: DiffLimits, base: str | None = None) -> Diff:
+def triples_diff(
+    old: Path,
+    new: Path,
+    media_type: str,
+    limits: DiffLimits,
+    base: str | None = None,
+    *,
+    old_type: str | None = None,
+) -> Diff:
     """The same, counted, with some of the statements. Raises `Unreadable`."""
-    found = statements_diff(old, new, media_type, limits, base)
+    found = statements_diff(old, new, media_type, limits, base, old_type=old_type)
     sizes = {What.ADDED: len(found.added), What.REMOVED: len(found.removed)}
     shares = fair_shares(sizes, limits.changes)
     changes = [
@@ -78,15 +95,15 @@ def _told(line: bytes, limits: DiffLimits) -> str:
 
 
 def _lines(
-    old: Path, new: Path, media_type: str, limits: DiffLimits, base: str | None, notes: list[str]
+    old: Path, new: Path, types: tuple[str, str], limits: DiffLimits, base: str | None, notes: list[str]
 ) -> tuple[set[bytes], set[bytes]]:
-    syntax = syntax_of(media_type)
-    if syntax in _ONE_A_LINE:
+    before, syntax = map(syntax_of, types)
+    if syntax in _ONE_A_LINE and before == syntax:
         with suppress(BrokenDocument):
             return _differing_lines(old, new, syntax, limits, base)
     return (
-        _statements(old, media_type, limits, base, ("the old version", notes)),
-        _statements(new, media_type, limits, base, ("the new version", notes)),
+        _statements(old, types[0], limits, base, ("the old version", notes)),
+        _statements(new, types[1], limits, base, ("the new version", notes)),
     )
 
 

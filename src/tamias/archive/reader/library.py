@@ -177,12 +177,15 @@ class ArchiveReader:
         `key` is the column that tells rows apart; without one it is guessed. Raises `NotArchived`.
         """
         from tamias.archive.diffs import diff
+        from tamias.content.formats import type_with_charset
 
         load_formats()
         old, new = self._pair(url, a, b)
         with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
             files = [content.spooled(Path(folder)) for content in (old, new)]
-            was, now = old.version.media_type, new.version.media_type
+            was, now = (
+                type_with_charset(each.version.media_type, each.version.told_type) for each in (old, new)
+            )
             return diff(files[0], files[1], now, old_type=was, key=key, base=new.resource.url)
 
     def diff_update(self, url: str, a: int | Moment | None = None, b: int | Moment | None = None) -> str:
@@ -193,13 +196,14 @@ class ArchiveReader:
 
         load_formats()
         old, new = self._pair(url, a, b)
-        media_type = new.version.media_type or ""
-        if not is_rdf(media_type):
-            raise UsageError(f"{url} is {new.version.media_type}, not RDF: no SPARQL can tell what changed")
+        was, now = (each.version.media_type or "" for each in (old, new))
+        for media_type in (now, was):
+            if not is_rdf(media_type):
+                raise UsageError(f"{url} is {media_type}, not RDF: no SPARQL can tell what changed")
         with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
             files = [content.spooled(Path(folder)) for content in (old, new)]
             try:
-                found = statements_diff(files[0], files[1], media_type, DiffLimits(), new.resource.url)
+                found = statements_diff(files[0], files[1], now, DiffLimits(), new.resource.url, old_type=was)
             except Unreadable as fault:
                 raise UsageError(f"the versions of {url} cannot be compared as graphs: {fault}") from fault
         return as_sparql_update(found)

@@ -148,6 +148,12 @@ def read_watched(
     )
 
 
+def read_told_type(session: Session, resource: str) -> str | None:
+    """The Content-Type that came with the current version."""
+    row = session.fetch_one(_SQL["read_told_type"], {"resource": resource})
+    return row[0] if row else None
+
+
 def add_versions(cursor: Cursor, new: Sequence[NewVersion]) -> None:
     """A version more of each resource, which may stand among them once. The blobs must be there.
 

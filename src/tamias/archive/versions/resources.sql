@@ -44,6 +44,11 @@ SELECT resource.resource, resource.url, resource.host, resource.state, resource.
        resource.wanted_at, resource.items, resource.suspicious, resource.suspicious_since
 FROM resource WHERE resource.resource = ANY(%(resource)b::text[])
 
+-- name: read_told_type
+-- The type that the server declared for the current version.
+SELECT version.told_type FROM version WHERE version.resource = %(resource)b::text
+ORDER BY version.number DESC LIMIT 1
+
 -- name: count_shared
 -- How many resources of a host have a body as their current or suspected one, for pairs of host and body.
 SELECT shared_body.host, shared_body.sha256, shared_body.resources

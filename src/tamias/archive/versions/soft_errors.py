@@ -36,6 +36,7 @@ _XML = re.compile(
     rb"(Error|Exception|ExceptionReport|ServiceExceptionReport|Fault)\b"
 )
 _NUMBER = re.compile(r"[\s0-9.,±%+-]*(?:[eE][+-]?[0-9]+)?\s*")
+_TEXTS: Final = frozenset({Form.ROWS, Form.STATEMENTS, Form.TEXT})
 _ERRORS: Final = frozenset(
     {"error", "errors", "exception", "fault", "errormessage", "error_message", "errorcode", "error_code",
      "stacktrace", "stack_trace", "traceback"}
@@ -63,7 +64,7 @@ def error_in(content: bytes, media_type: str | None) -> str | None:
         return _of_json(content)
     if "xml" in name:
         return _shown(content) if _XML.match(content) else None
-    return _of_text(content) if form in (Form.ROWS, Form.TEXT) and "html" not in name else None
+    return _of_text(content) if form in _TEXTS and "html" not in name else None
 
 
 def _of_text(content: bytes) -> str | None:

@@ -15,8 +15,17 @@ from tamias.content.canonical.blank_nodes import canonical_lines
 from tamias.content.canonical.canonical_json import canonical, canonical_pieces, item_count, value_of
 from tamias.content.canonical.statements import statement_lines
 from tamias.content.canonical.tables import FileTable, Row, found_table
-from tamias.content.canonical.text import CHUNK, Source, found_text, marked_chunks, open_source, size_of
+from tamias.content.canonical.text import (
+    CHUNK,
+    FoundText,
+    Source,
+    found_text,
+    marked_chunks,
+    open_source,
+    size_of,
+)
 from tamias.content.canonical.workbooks import opened_workbook
+from tamias.content.charsets import text_charset
 from tamias.content.containers.directory import members
 from tamias.content.containers.packed import looked_at, unpack
 from tamias.content.containers.workbook_parts import beside_cells
@@ -42,6 +51,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
 
     source: Source
     media_type: str | None
+    """Of text with the charset that is declared (`type_with_charset`)."""
     base: str | None = None
     """Resolves the relative IRIs of RDF."""
     most_bytes: int = MOST_BYTES
@@ -93,10 +103,19 @@ class _Multiset:
         return b"%d %d" % (self.count, self._sum)
 
 
+def text_of(stored: Stored, most_bytes: int) -> FoundText:
+    """The text in a content. Raises `Unreadable`."""
+    return found_text(stored.source, most_bytes, text_charset(stored.media_type))
+
+
 def table_of(stored: Stored, most_bytes: int | None = None) -> FileTable:
     """The table in a content. Raises `Unreadable`."""
-    delimiter = "\t" if bare_type(stored.media_type) == TSV else None
-    return found_table(stored.source, most_bytes or STREAMED * stored.most_bytes, delimiter)
+    most = most_bytes or STREAMED * stored.most_bytes
+    if bare_type(stored.media_type) == TSV:
+        table = found_table(stored.source, most, "\t", text_charset(stored.media_type))
+        if table.width > 1:
+            return table
+    return found_table(stored.source, most, charset=text_charset(stored.media_type))
 
 
 def _of_rows(stored: Stored) -> tuple[bytes, int]:
@@ -212,18 +231,18 @@ def _of_members(stored: Stored) -> tuple[bytes, int]:
     return _digest(repr(each).encode() for each in told), len(told)
 
 
-def _of_gzip(stored: Stored) -> tuple[bytes, int | None]:
+def _of_packed(stored: Stored) -> tuple[bytes, int | None]:
     """What is packed, as what it looks like; else its bytes."""
     with tempfile.TemporaryDirectory(prefix="tamias-") as folder:
         unpacked = unpacked_in(stored, Path(folder) / "content")
-        found = content_digest(unpacked) if form_of(unpacked.media_type) is not Form.GZIP else None
+        found = content_digest(unpacked) if form_of(unpacked.media_type) is not Form.PACKED else None
         if found is not None:
             return found.form.value.encode() + found.digest, found.items
         return _file_digest(unpacked.source), 1
 
 
 def unpacked_in(stored: Stored, target: Path) -> Stored:
-    """What is in a gzip file, written to another. Raises `Unreadable`."""
+    """What is in a compressed file, written to another. Raises `Unreadable`."""
     unpack(stored.source, target, stored.unpacked_bytes)
     return msgspec.structs.replace(stored, source=target, media_type=looked_at(target))
 
@@ -231,7 +250,7 @@ def unpacked_in(stored: Stored, target: Path) -> Stored:
 def _of_text(stored: Stored) -> tuple[bytes, int]:
     """Lines, without regard to their ends and to the encoding."""
     whole, lines, last = sha256(), 0, "\n"
-    with found_text(stored.source, STREAMED * stored.most_bytes).opened() as file:
+    with text_of(stored, STREAMED * stored.most_bytes).opened() as file:
         while text := file.read(CHUNK):
             whole.update(text.encode("utf-8", "surrogatepass"))
             lines += text.count("\n")
@@ -270,7 +289,7 @@ _DIGESTS: dict[Form, Callable[[Stored], tuple[bytes, int | None]]] = {
     Form.JSON_LINES: _of_json_lines,
     Form.SHEETS: _of_sheets,
     Form.MEMBERS: _of_members,
-    Form.GZIP: _of_gzip,
+    Form.PACKED: _of_packed,
     Form.TEXT: _of_text,
 }
 
@@ -331,7 +350,7 @@ def _line_ends(old: Stored, new: Stored) -> list[str]:
 
 
 def _why_text(old: Stored, new: Stored) -> str:
-    was, now = (found_text(each.source, size_of(each.source)) for each in (old, new))
+    was, now = (text_of(each, size_of(each.source)) for each in (old, new))
     told = _why_text_differs(was.encoding, now.encoding)
     return _joined(told + _line_ends(old, new), "a byte order mark, or the end of the last line")
 
@@ -374,7 +393,7 @@ def _why_sheets(old: Stored, new: Stored) -> str:
     return _joined(["workbook saved again", *told], "")
 
 
-def _why_gzip(old: Stored, new: Stored) -> str:
+def _why_packed(old: Stored, new: Stored) -> str:
     with tempfile.TemporaryDirectory(prefix="tamias-") as folder:
         was, now = (unpacked_in(each, Path(folder) / name) for each, name in ((old, "old"), (new, "new")))
         if _file_digest(was.source) == _file_digest(now.source):
@@ -394,6 +413,6 @@ _REASONS: dict[Form, Callable[[Stored, Stored], str]] = {
     Form.JSON_LINES: _why_json_lines,
     Form.SHEETS: _why_sheets,
     Form.MEMBERS: _why_members,
-    Form.GZIP: _why_gzip,
+    Form.PACKED: _why_packed,
     Form.TEXT: _why_text,
 }

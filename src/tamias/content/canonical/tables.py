@@ -93,21 +93,24 @@ class FileTable(msgspec.Struct, frozen=True):
 csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))  # geometries are longer than its default
 
 
-def found_table(source: Source, most_bytes: int, delimiter: str | None = None) -> FileTable:
+def found_table(
+    source: Source, most_bytes: int, delimiter: str | None = None, charset: str | None = None
+) -> FileTable:
     """The table in a file; the delimiter is found unless it is given. Raises `Unreadable`."""
-    text = found_text(source, most_bytes)
+    text = found_text(source, most_bytes, charset)
     sample = text.sample(SAMPLE)
     lines = sample.split("\n")
     signs = delimiter or "".join(filter(sample.__contains__, _DELIMITERS)) or _DELIMITERS[0]
     quotings = (True, False) if '"' in sample else (True,)
     dialects = [(sign, quoted) for sign in signs for quoted in quotings]
-    judged = [(*_judged(_read(lines, sign, quoted)), sign, quoted) for sign, quoted in dialects]
-    score, width, sign, quoted = max(judged, key=lambda each: (each[0], each[3], each[1]))
+    found = [(sign, quoted, _read(lines, sign, quoted)) for sign, quoted in dialects]
+    judged = [(*_judged(rows), sign, quoted, rows) for sign, quoted, rows in found]
+    score, width, sign, quoted, rows = max(judged, key=lambda each: (each[0], each[3], each[1]))
     if score == 0 and any(lines):
         raise Unreadable("not a table")
     if width > MAX_COLUMNS:
         raise Unreadable(f"a table of {width} columns, more than {MAX_COLUMNS}")
-    return _with_header(FileTable(text, sign, quoted, width), _read(lines, sign, quoted))
+    return _with_header(FileTable(text, sign, quoted, width), rows)
 
 
 def _quoting(quoted: bool) -> Literal[0, 3]:

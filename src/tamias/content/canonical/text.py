@@ -67,8 +67,11 @@ class FoundText(msgspec.Struct, frozen=True):
         return text if len(text) < size else text[: text.rfind("\n") + 1]
 
 
-def found_text(source: Source, most_bytes: int) -> FoundText:
-    """How a text is written: by its mark, in UTF-8, else in Windows-1252. Raises `Unreadable`."""
+def found_text(source: Source, most_bytes: int, charset: str | None = None) -> FoundText:
+    """How a text is written: by its mark, in UTF-8, else as it is declared, else in Windows-1252.
+
+    Raises `Unreadable`.
+    """
     size = size_of(source)
     if size > most_bytes:
         raise Unreadable(f"{size} bytes, more than the {most_bytes} that are read")
@@ -76,7 +79,7 @@ def found_text(source: Source, most_bytes: int) -> FoundText:
         encoding, mark = marked_encoding(file.read(4))
     if encoding is not None and encoding != "utf-8":
         return FoundText(source, encoding, mark)
-    return FoundText(source, "utf-8" if _is_utf8(source) else USUAL, mark)
+    return FoundText(source, "utf-8" if _is_utf8(source) else charset or USUAL, mark)
 
 
 def _is_utf8(source: Source) -> bool:

@@ -1,17 +1,33 @@
-"""What is inside a gzip file: unpacked within bounds, and its type by a look at it."""
+"""What is inside a compressed file: unpacked within bounds, and its type by a look at it."""
 
-import gzip
 import re
-import zlib
 from pathlib import Path
 
 import msgspec
 
 from tamias.content.canonical import Unreadable
-from tamias.content.canonical.text import CHUNK, Source, marked_chunks, open_source
-from tamias.content.formats import CSV, GZIP, HTML, JSON, NDJSON, NQUADS, RDF_XML, TURTLE, ZIP
+from tamias.content.canonical.text import Source, marked_chunks, open_source
+from tamias.content.containers.codecs import CODECS, DamageError
+from tamias.content.formats import (
+    BZIP2,
+    CSV,
+    GZIP,
+    HTML,
+    JSON,
+    NDJSON,
+    NQUADS,
+    RDF_XML,
+    TURTLE,
+    XZ,
+    ZIP,
+    ZSTD,
+)
 
+MOST_MEMORY = 128 << 20
+"""Of a decoder; what xz -9 and zstd --ultra have written needs as much."""
 _ZIP = b"PK\x03\x04"
+_HEAD = 6
+_PACKED = ((b"\x1f\x8b", GZIP), (b"BZh", BZIP2), (b"\xfd7zXZ\x00", XZ), (b"\x28\xb5\x2f\xfd", ZSTD))
 _STATEMENT = re.compile(rb"(?:<[^<>\s]*>|_:\S+)\s+<[^<>\s]*>\s+\S.*\.\s*(?:#.*)?")
 _LOOKS = (
     (re.compile(rb"\s*(?:#[^\n]*\n\s*)*(?:@prefix|@base|prefix\s|base\s+<)", re.IGNORECASE), TURTLE),
@@ -22,21 +38,23 @@ _LOOKS = (
 
 
 def unpack(source: Source, target: Path, most_bytes: int) -> None:
-    """Unpacks a gzip file. Raises `Unreadable`."""
+    """Unpacks a compressed file. Raises `Unreadable`."""
     size = 0
-    with open_source(source) as raw, gzip.GzipFile(fileobj=raw) as packed, target.open("wb") as file:
-        while chunk := _chunk(packed):
-            size += len(chunk)
-            if size > most_bytes:
-                raise Unreadable(f"unpacks to more than {most_bytes} bytes")
-            file.write(chunk)
+    with open_source(source) as raw, target.open("wb") as file:
+        kind = _packed_type(raw.read(_HEAD)) or GZIP
+        raw.seek(0)
+        try:
+            for chunk in CODECS[kind](raw, MOST_MEMORY):
+                size += len(chunk)
+                if size > most_bytes:
+                    raise Unreadable(f"unpacks to more than {most_bytes} bytes")
+                file.write(chunk)
+        except DamageError as fault:
+            raise Unreadable(str(fault)) from fault
 
 
-def _chunk(packed: gzip.GzipFile) -> bytes:
-    try:
-        return packed.read(CHUNK)
-    except (OSError, EOFError, zlib.error) as fault:
-        raise Unreadable(f"not gzip: {fault}") from fault
+def _packed_type(head: bytes) -> str | None:
+    return next((kind for magic, kind in _PACKED if head.startswith(magic)), None)
 
 
 def looked_at(source: Source) -> str | None:
@@ -44,8 +62,8 @@ def looked_at(source: Source) -> str | None:
     head = next(marked_chunks(source), b"")
     if head.startswith(_ZIP):
         return ZIP
-    if head.startswith(b"\x1f\x8b"):
-        return GZIP
+    if packed := _packed_type(head):
+        return packed
     if b"\0" in head:
         return None
     return _of_text(head)

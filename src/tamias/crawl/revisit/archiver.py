@@ -28,11 +28,12 @@ from tamias.archive.versions.resources import (
     add_versions,
     note_visits,
     put_resources,
+    read_told_type,
     read_watched,
 )
 from tamias.archive.versions.soft_errors import error_in
 from tamias.content.canonical.content_digest import ContentDigest, Stored, content_digest, noise_between
-from tamias.content.formats import CSV, TSV, Form
+from tamias.content.formats import CSV, TSV, Form, type_with_charset
 from tamias.crawl.revisit.timetable import Timetable
 from tamias.database.connect import Cursor, Session
 from tamias.database.threads import SessionThread, wait_uncancelled
@@ -430,7 +431,7 @@ class Archiver:
             shared_by=shared,
             items=content.items if content else None,
             counted=COUNTED.get(content.form, "items") if content else "items",
-            error=_error(attempt),
+            error=_error(attempt, content),
             at=attempt.capture.ended_at,
         )
 
@@ -460,7 +461,9 @@ class Archiver:
             except (BlobMissing, BlobDamaged):
                 yield None
             else:
-                yield Stored(source=Path(file.name), media_type=known.media_type, base=watched.url)
+                told = read_told_type(self._session, watched.id)
+                typed = type_with_charset(known.media_type, told)
+                yield Stored(source=Path(file.name), media_type=typed, base=watched.url)
 
     def _expected(self, watched: Watched, capture: Capture) -> float | None:
         """How often it changes by the word of others, before anything was seen."""
@@ -532,10 +535,12 @@ def _profile(content: bytes, result: ArchiveResult) -> tuple[bytes, str | None] 
     return None if found is None else pack_profile(found)
 
 
-def _error(attempt: _Attempt) -> str | None:
+def _error(attempt: _Attempt, content: ContentDigest | None) -> str | None:
     """What came as an error message of the type of the data, if it is one."""
     body = attempt.capture.body
     if body is None or body.data is None or attempt.capture.outcome is not Outcome.OK:
+        return None
+    if content is not None and content.form is Form.STATEMENTS:  # `error:Fault a owl:Class .` is one
         return None
     return error_in(body.data, attempt.media_type)
 
@@ -546,4 +551,5 @@ def _stored(capture: Capture, media_type: str | None, watched: Watched) -> Store
     if body is None or capture.outcome is not Outcome.OK or body.sha256 == watched.known.sha256:
         return None
     source = Path(body.path) if body.path is not None else body.data or b""
-    return Stored(source=source, media_type=media_type, base=watched.url)
+    typed = type_with_charset(media_type, capture.told_type)
+    return Stored(source=source, media_type=typed, base=watched.url)

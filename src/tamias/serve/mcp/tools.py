@@ -15,7 +15,7 @@ from tamias.archive.reader.descriptions import describe_version
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.versions.resources import read_resources, read_versions
 from tamias.content.charsets import decoded, encoding_of
-from tamias.content.formats import CSV, TURTLE, Form, form_of
+from tamias.content.formats import CSV, TURTLE, Form, form_of, type_with_charset
 from tamias.crawl.catalogue.exchange import Answer
 from tamias.model.errors import UsageError
 from tamias.model.resource import Resource, Version, resource_id
@@ -116,9 +116,8 @@ def _diff(db: ServiceSession, asked: Arguments, owner: bool) -> str:
     )
     with tempfile.TemporaryDirectory(prefix="tamias-mcp-") as folder:
         files = [Content(resource, each, db.reader).spooled(Path(folder)) for each in (old, new)]
-        found = diff(
-            files[0], files[1], new.media_type, old_type=old.media_type, limits=limits, base=resource.url
-        )
+        types = [type_with_charset(each.media_type, each.told_type) for each in (old, new)]
+        found = diff(files[0], files[1], types[1], old_type=types[0], limits=limits, base=resource.url)
     return _json({"a": old.number, "b": new.number, "diff": found})
 
 

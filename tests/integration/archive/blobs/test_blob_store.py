@@ -3,6 +3,7 @@
 import hashlib
 import random
 import subprocess
+import tracemalloc
 
 import pytest
 
@@ -174,6 +175,18 @@ class TestChunks:
     def test_a_large_body_comes_back_in_pieces(self, store, large, tmp_path):
         (prepared,) = store.put(body_at(tmp_path / "body", large))
         assert max(map(len, store.reader().pieces(prepared.sha256))) < 300_000
+
+    def test_a_large_body_that_was_read_is_not_held_in_pieces(self, store, large, tmp_path):
+        (prepared,) = store.put(body_at(tmp_path / "body", large))
+        reader = store.reader()
+        tracemalloc.start()
+        try:
+            for _ in reader.pieces(prepared.sha256):
+                pass
+            held = tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+        assert held < len(large) / 4
 
     def test_a_large_body_in_memory_is_kept_as_well(self, store, large):
         (prepared,) = store.put(body_of(large))

@@ -1,6 +1,7 @@
 """Lines: the least difference on small texts, near it on large ones."""
 
 import random
+import tracemalloc
 from array import array
 
 from hypothesis import HealthCheck, given, settings
@@ -25,9 +26,26 @@ def test_taking_the_gaps_from_the_new_text_gives_the_new_text(old, new):
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), unique=True, max_size=40), st.data())
 def test_of_different_lines_no_more_is_told_than_changed(items, data):
     kept = [item for item in items if data.draw(st.booleans())]
-    found = gaps(array("q", items), array("q", kept))
+    found = list(gaps(array("q", items), array("q", kept)))
     assert sum(gap.old.stop - gap.old.start for gap in found) == len(items) - len(kept)
     assert all(gap.new.start == gap.new.stop for gap in found)
+
+
+def test_long_texts_take_little_memory_for_each_line_however_many_differ():
+    chance = random.Random(1)
+    old = array("q", (chance.getrandbits(60) for _ in range(100_000)))
+    for step in (1000, 2):
+        new = array("q", old)
+        for place in range(0, len(new), step):
+            new[place] += 1
+        tracemalloc.start()
+        try:
+            count = sum(1 for _ in gaps(old, new))
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert count == len(old) // step
+        assert peak < 60 * len(old)
 
 
 def test_lines_are_told_with_their_numbers(compared):

@@ -22,6 +22,7 @@ from tamias.archive.versions.fingerprints import fingerprint_of
 from tamias.archive.versions.merging import LateVersions, VisitedUrl, merge_late
 from tamias.archive.versions.resources import NewVersion, put_resources, read_watched
 from tamias.content.canonical.content_digest import Stored, content_digest
+from tamias.content.formats import type_with_charset
 from tamias.crawl.analysing.contexts import ROUNDS, ContextCache
 from tamias.crawl.analysing.extractor import Extraction, Extractor, Wanting, discard, is_small
 from tamias.crawl.analysing.routing import is_plain, is_read_at_once
@@ -399,7 +400,8 @@ class CaptureImporter:
         assert body is not None
         media_type = self._extractor.found_type(capture)
         source = Path(body.path) if body.path is not None else body.data or b""
-        content = content_digest(Stored(source=source, media_type=media_type, base=capture.url))
+        typed = type_with_charset(media_type, record.told_type)
+        content = content_digest(Stored(source=source, media_type=typed, base=capture.url))
         return NewVersion(
             resource=each.resource,
             captured_at=record.started_at,

@@ -13,6 +13,7 @@ from tamias.archive.moments import rfc3339
 from tamias.archive.reader.content import Content
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.versions.resources import read_versions
+from tamias.content.formats import type_with_charset
 from tamias.model.resource import Resource, Version
 from tamias.serve.http.params import number
 from tamias.serve.http.problems import HttpProblem
@@ -100,7 +101,8 @@ def compared(db: ServiceSession, resource: Resource, old: Version, new: Version)
     limits = DiffLimits(read_bytes=LARGEST, held_bytes=_HELD, unpacked_bytes=LARGEST)
     with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
         was, now = (Content(resource, each, db.reader).spooled(Path(folder)) for each in (old, new))
-        return diff(was, now, new.media_type, old_type=old.media_type, limits=limits, base=resource.url)
+        types = [type_with_charset(each.media_type, each.told_type) for each in (old, new)]
+        return diff(was, now, types[1], old_type=types[0], limits=limits, base=resource.url)
 
 
 def _table(view: Difference) -> CsvTable:
