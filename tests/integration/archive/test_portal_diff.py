@@ -62,6 +62,57 @@ def test_what_came_changed_and_went_is_told_of_this_portal_only(portal, tamias):
     }
 
 
+HARVESTS = {
+    0: {"A": ["a1", "a2"], "B": ["b1"]},
+    2: {"A": ["a1"]},
+    4: {"A": ["a1", "a2"], "B": ["b1"]},
+    6: {"A": ["a2"]},
+    8: {"A": ["a1", "a2"], "B": ["b1"]},
+}
+"""By day: what a whole harvest saw."""
+GONE = {5: "gone", 7: "active"}
+"""By day: what the server of a2 said."""
+
+
+def there(day):
+    """The files that were offered at the end of a day."""
+    seen = HARVESTS[max(each for each in HARVESTS if each <= day)]
+    return {file for files in seen.values() for file in files} - ({"a2"} if 5 <= day < 7 else set())
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 5), (4, 6), (6, 7), (7, 9), (1, 9), (5, 6)])
+def test_what_went_and_came_back_several_times_is_told_for_each_of_them(filled, tamias, before, after):
+    url = "http://data.example/{}.csv".format
+    filled.run("TRUNCATE portal CASCADE")
+    names = {name: filled.put(url(name), name.encode(), **offered(name)) for name in ("a1", "a2", "b1")}
+
+    def happens(cursor, day):
+        now = START + day * DAY
+        if day in HARVESTS:
+            datasets = [
+                Dataset(
+                    record=name, iri=f"{PORTAL}dataset/{name}", title=name,
+                    distributions=tuple(Distribution(url=url(each)) for each in files),
+                )
+                for name, files in HARVESTS[day].items()
+            ]  # fmt: skip
+            note_datasets(cursor, PORTAL, "ckan", now, datasets)
+            note_whole(cursor, PORTAL, now)
+            cursor.execute("UPDATE source SET last_seen = %s WHERE portal = %s", [now, PORTAL])
+        if day in GONE:
+            note_visits(
+                cursor, [VisitNote(resource=names["a2"], state=GONE[day], now=now, next_visit=0, fails=0)]
+            )
+
+    for day in sorted({*HARVESTS, *GONE}):
+        filled.session.transact(lambda cursor, day=day: happens(cursor, day))
+    told = tamias("diff", "--portal", PORTAL, f"2026-01-{before + 1:02}", f"2026-01-{after + 1:02}", "--json")
+    was, now = there(before), there(after)
+    assert json.loads(told.stdout) == {
+        "added": sorted(map(url, now - was)), "changed": [], "gone": sorted(map(url, was - now))
+    }, told.stderr  # fmt: skip
+
+
 def test_between_two_dates_without_events_there_is_nothing(portal, tamias):
     told = tamias("diff", "--portal", PORTAL.rstrip("/"), "2026-01-08", "2026-01-10")
     assert told.stdout == "resources: 0 added, 0 changed, 0 gone\n", told.stderr

@@ -130,6 +130,7 @@ def shown(made_once, tmp_path_factory):
     data = tmp_path_factory.mktemp("show") / "data"
     shutil.copytree(made_once, data)
     tamias, found, endless = Tamias(data), pages(), Endless()
+    tamias.hold_server()
     with closing(Site("127.0.0.1")) as site:
         site.pages |= {**found, "/large.csv": endless}
         times = visit(tamias, site, found)

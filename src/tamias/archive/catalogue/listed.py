@@ -13,6 +13,26 @@ from tamias.database.sql import statements
 _SQL = statements("tamias.archive.catalogue", "catalogue.sql")
 
 
+Period = tuple[int, int | None]
+"""From and until, in milliseconds; without an end while it lasts."""
+
+
+def overlaps(some: Sequence[Period], others: Sequence[Period]) -> list[Period]:
+    """When both were.
+
+    >>> overlaps([(1, None)], [(1, 3), (5, 9), (12, None)]), overlaps([(1, 3), (6, 7)], [(2, 8)])
+    ([(1, 3), (5, 9), (12, None)], [(2, 3), (6, 7)])
+    """
+    found: list[Period] = []
+    for start, end in some:
+        for from_, until in others:
+            ends = [each for each in (end, until) if each is not None]
+            first, last = max(start, from_), min(ends, default=None)
+            if last is None or first < last:
+                found.append((first, last))
+    return found
+
+
 class ListedTimes(msgspec.Struct, frozen=True):
     """When a dataset, or a file of it, was listed. Times are milliseconds UTC."""
 
@@ -23,8 +43,8 @@ class ListedTimes(msgspec.Struct, frozen=True):
     absences: tuple[tuple[int, int], ...]
     """From and until, oldest first."""
 
-    def periods(self) -> list[tuple[int, int | None]]:
-        """From and until; the last has no end while it lasts.
+    def periods(self) -> list[Period]:
+        """Each time that it was; the last has no end while it lasts.
 
         >>> ListedTimes("", 1, 9, ((3, 5),)).periods()
         [(1, 3), (5, 9)]
@@ -47,11 +67,14 @@ def describe_listings(
     told: GraphBuilder, dataset: NamedNode, portal: NamedNode, scope: str, listings: Sequence[ListedTimes]
 ) -> None:
     """A dct:PeriodOfTime for each time; `scope` is what their names begin with."""
+    whole = [period for listing in listings if not listing.url for period in listing.periods()]
     for place, listing in enumerate(listings):
         node = address(listing.url) if listing.url else dataset
         if node is None:
             continue
-        for number, (start, end) in enumerate(listing.periods()):
+        # A file is listed while its dataset is.
+        periods = overlaps(listing.periods(), whole) if listing.url else listing.periods()
+        for number, (start, end) in enumerate(periods):
             period = NamedNode(f"{scope}:listed:{place}:{number}")
             told.typed(node, "arc:listed", period, "dct:PeriodOfTime")
             told.each(

@@ -19,32 +19,47 @@ SELECT EXISTS (SELECT FROM source WHERE source.portal = %(portal)b::text)
     OR EXISTS (SELECT FROM portal WHERE portal.url = %(portal)b::text)
 
 -- name: portal_between
--- What a portal names, and the content of each at two times. What has left the portal was not seen in its last
--- whole harvest; it, and what its server says is gone, has no content from then on. A version that is noise has the
--- content of the one before.
-SELECT offered.url,
-       CASE WHEN offered.gone_at IS NULL OR offered.gone_at > %(before)b::int8 THEN (
-           SELECT encode(coalesce(version.fingerprint, version.sha256), 'hex') FROM version
-           WHERE version.resource = offered.resource AND version.captured_at <= %(before)b::int8
-             AND version.noise IS NULL
-           ORDER BY version.number DESC LIMIT 1
-       ) END,
-       CASE WHEN offered.gone_at IS NULL OR offered.gone_at > %(after)b::int8 THEN (
-           SELECT encode(coalesce(version.fingerprint, version.sha256), 'hex') FROM version
-           WHERE version.resource = offered.resource AND version.captured_at <= %(after)b::int8
-             AND version.noise IS NULL
-           ORDER BY version.number DESC LIMIT 1
-       ) END
-FROM (
-    SELECT resource.resource, resource.url,
-           least(resource.gone_at,
-                 CASE WHEN max(source.last_seen) < min(portal.walked_at) THEN max(source.last_seen) + 1 END) AS gone_at
+-- What a portal names, and the content of each at two times: none while its server said that it was gone, nor while
+-- the portal did not list it, each time that it was so. What no harvest describes has left the portal when its last
+-- whole harvest did not see it. A version that is noise has the content of the one before.
+WITH asked AS (SELECT * FROM (VALUES (1, %(before)b::int8), (2, %(after)b::int8)) AS times (place, at)),
+listing AS (
+    SELECT offered.url, asked.place,
+           bool_or(greatest(offered.first_seen, described.first_seen) <= asked.at
+                   AND coalesce(least(offered.gone_at, described.gone_at) > asked.at, true)
+                   AND NOT EXISTS (SELECT FROM absence
+                                   WHERE absence.portal = offered.portal AND absence.record = offered.record
+                                     AND absence.url IN ('', offered.url)
+                                     AND absence.gone_at <= asked.at AND absence.back_at > asked.at)) AS is_listed
+    FROM portal JOIN offered ON offered.portal = portal.portal
+         JOIN described ON described.portal = offered.portal AND described.record = offered.record
+         CROSS JOIN asked
+    WHERE portal.url = %(portal)b::text
+    GROUP BY offered.url, asked.place
+),
+named AS (
+    SELECT resource.resource, resource.url, resource.gone_at,
+           CASE WHEN max(source.last_seen) < min(portal.walked_at) THEN max(source.last_seen) + 1 END AS left_at
     FROM source
     JOIN resource ON resource.resource = source.resource
     LEFT JOIN portal ON portal.url = source.portal
     WHERE source.portal = %(portal)b::text
     GROUP BY resource.resource
-) AS offered
+)
+SELECT named.url, max(content.digest) FILTER (WHERE asked.place = 1),
+       max(content.digest) FILTER (WHERE asked.place = 2)
+FROM named CROSS JOIN asked
+     LEFT JOIN listing ON listing.url = named.url AND listing.place = asked.place
+     LEFT JOIN LATERAL (SELECT encode(coalesce(version.fingerprint, version.sha256), 'hex') AS digest FROM version
+                        WHERE version.resource = named.resource AND version.captured_at <= asked.at
+                          AND version.noise IS NULL
+                        ORDER BY version.number DESC LIMIT 1) AS content
+         ON coalesce(listing.is_listed, coalesce(named.left_at > asked.at, true))
+            AND coalesce(named.gone_at > asked.at, true)
+            AND NOT EXISTS (SELECT FROM resource_absence
+                            WHERE resource_absence.resource = named.resource
+                              AND resource_absence.gone_at <= asked.at AND resource_absence.back_at > asked.at)
+GROUP BY named.url
 
 -- name: datasets_at
 -- The datasets that a portal listed at a time, after a given one.
