@@ -62,8 +62,8 @@ class ColumnValues(Protocol):
     def figures(self, place: int, form: ColumnForm) -> ColumnFigures | None:
         """Of the values as that form reads them; None where they are too great to be added up."""
 
-    def numbers(self, form: ColumnForm, texts: list[str]) -> list[float]:
-        """Those of the texts that a form of numbers reads as finite."""
+    def numbers(self, place: int, form: ColumnForm, texts: list[str]) -> list[float]:
+        """Those of a column's sample that its form of numbers reads as finite; after its figures."""
 
     def top(self, place: int) -> tuple[TopValue, ...]:
         """The most frequent values, of those as frequent the first in order."""
@@ -125,7 +125,7 @@ class TableColumns:
             min=figures.least,
             max=figures.most,
             mean=figures.mean,
-            histogram=self._histogram(form, figures, values),
+            histogram=self._histogram(place, form, figures, values),
             top=() if unique else self._values.top(place),
             pattern=pattern,
             meaning=meaning,
@@ -142,7 +142,9 @@ class TableColumns:
         assert figures is not None
         return form, figures
 
-    def _histogram(self, form: ColumnForm, figures: ColumnFigures, sample: list[str]) -> tuple[int, ...]:
+    def _histogram(
+        self, place: int, form: ColumnForm, figures: ColumnFigures, sample: list[str]
+    ) -> tuple[int, ...]:
         """Of the sample: to read a large column once more would take a third of the time of a profile."""
         if not form.is_number or figures.distinct <= _FEW:
             return ()
@@ -151,8 +153,9 @@ class TableColumns:
             return ()
         counts = [0] * BINS
         step = (most - least) / BINS
-        for number in self._values.numbers(form, sample):
-            counts[max(0, min(BINS - 1, int((number - least) / step)))] += 1
+        for number in self._values.numbers(place, form, sample):
+            part = int((number - least) / step)
+            counts[part if 0 <= part < BINS else 0 if part < 0 else BINS - 1] += 1
         return tuple(counts)
 
     def _drop_empty(self) -> None:

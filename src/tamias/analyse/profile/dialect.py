@@ -8,13 +8,13 @@ import io
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import islice, zip_longest
 from statistics import median
 from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
-from tamias.analyse.profile.values.cells import kind_of
+from tamias.analyse.profile.values.cells import kind_of, usual_kind
 
 if TYPE_CHECKING:
     import _csv
@@ -73,7 +73,7 @@ def sample_rows(text: str, marks: Marks) -> list[tuple[Row, int]]:
     rows: list[tuple[Row, int]] = []
     with suppress(csv.Error):
         for row in islice(reader, SAMPLE_ROWS):
-            rows.append(([cell.strip() for cell in row], reader.line_num))  # noqa: PERF401 - what is read stays
+            rows.append((list(map(str.strip, row)), reader.line_num))  # noqa: PERF401 - what is read stays
     return rows
 
 
@@ -116,7 +116,7 @@ def dialect_of(rows: Sequence[tuple[Row, int]], marks: Marks) -> Dialect | None:
 
 def _title_rows(rows: Sequence[Row]) -> int:
     """How many rows stand before the header: nearly empty ones, as against those that follow."""
-    filled = [sum(map(bool, row)) for row in rows]
+    filled = [len(row) - row.count("") for row in rows]
     first = 0
     for place in range(min(len(rows) - 1, MOST_SKIPPED)):
         after = [count for count in filled[place + 1 : place + 60] if count]
@@ -129,7 +129,7 @@ def _title_rows(rows: Sequence[Row]) -> int:
 
 def _width(rows: Sequence[Row]) -> int:
     """The usual number of cells; more, if not just a few rows have more."""
-    widths = Counter(len(row) for row in rows if any(row)) or Counter([1])
+    widths = Counter(map(len, filter(any, rows))) or Counter([1])
     usual = widths.most_common(1)[0][0]
     total = sum(widths.values())
     more = [width for width, count in widths.items() if width > usual and count * 20 >= total]
@@ -150,8 +150,8 @@ def _is_header(rows: Sequence[Row], width: int) -> bool | None:
         return all(kind == "text" for kind in kinds) and width > 1
     if not names or all(kind != "text" for kind in kinds):
         return all(kind == "year" for kind in kinds) and len(set(names)) == len(names) > 2
-    votes = sum(_vote(name, [row[place] for row in body if place < len(row) and row[place]])
-                for place, name in enumerate(candidate) if name)  # fmt: skip
+    columns = zip_longest(candidate, *body, fillvalue="")
+    votes = sum(_vote(name, list(filter(None, below))) for name, *below in columns if name)
     if len(set(names)) < len(names):
         votes -= 1
     return votes > 0 if votes else None
@@ -161,8 +161,8 @@ def _vote(name: str, below: Sequence[str]) -> int:
     """1 where the first cell is unlike the rest of the column, -1 where it is one of them."""
     if not below:
         return 0
-    kind, count = Counter(map(kind_of, below)).most_common(1)[0]
-    if kind != "text" and count * 5 >= len(below) * 4:
+    kind = usual_kind(below)
+    if kind is not None:
         own = kind_of(name)
         return 1 if own == "text" else -1 if own == kind else 0
     if name in below:

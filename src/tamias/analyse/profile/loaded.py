@@ -60,7 +60,7 @@ class LoadedValues:
             return None
         return ColumnFigures(*row)
 
-    def numbers(self, form: ColumnForm, texts: list[str]) -> list[float]:
+    def numbers(self, _place: int, form: ColumnForm, texts: list[str]) -> list[float]:
         rows = self._tables.execute(
             f"SELECT x FROM (SELECT ({form.sql.format(v='v')})::DOUBLE AS x FROM (SELECT unnest(?) AS v))"  # noqa: S608
             " WHERE isfinite(x)",
@@ -113,11 +113,11 @@ class FetchedValues(SmallValues):
         except Uncertain:
             return self._loaded.figures(place, form)
 
-    def numbers(self, form: ColumnForm, texts: list[str]) -> list[float]:
+    def numbers(self, place: int, form: ColumnForm, texts: list[str]) -> list[float]:
         try:
-            return super().numbers(form, texts)
+            return super().numbers(place, form, texts)
         except Uncertain:
-            return self._loaded.numbers(form, texts)
+            return self._loaded.numbers(place, form, texts)
 
 
 def _known(place: int, nulls: str = _TEXT_NULLS) -> str:

@@ -16,7 +16,7 @@ from tamias.analyse.profile.columns import CUT, ColumnFigures, TableColumns
 from tamias.analyse.profile.dialect import SAMPLE_ROWS, Dialect, Marks, Row, dialect_of, sample_rows
 from tamias.analyse.profile.encoding import Utf8Text
 from tamias.analyse.profile.limits import ProfileLimits
-from tamias.analyse.profile.sketches import hash_of, packed
+from tamias.analyse.profile.sketches import hashes_of, packed
 from tamias.analyse.profile.values.form import NULLS, TEXT, TYPED_NULLS, ColumnForm, Uncertain
 from tamias.model.profile import TopValue
 
@@ -40,9 +40,8 @@ class SmallValues:
         self.rows = len(rows)
         self._columns = list(zip(*rows, strict=True)) or [()] * width
         self._limits = limits
-        self._told = [
-            [text for text in column if text.lower() not in _TEXT_NULLS] for column in self._columns
-        ]
+        self._read: dict[int, list[Any]] = {}
+        self._told = [_without(_TEXT_NULLS, column) for column in self._columns]
 
     def sample(self, place: int) -> list[str]:
         return [value[:CUT] for value in self._told[place]]
@@ -52,8 +51,9 @@ class SmallValues:
             raise Uncertain(form.datatype)
         known = self._told[place]
         if form is not TEXT:
-            known = [text for text in known if text.lower() not in _ANY_NULLS]
-        values: list[Any] = [value for text in known if (value := form.read(text)) is not None]
+            known = _without(_ANY_NULLS, known)
+        values = form.read(known)
+        self._read[place] = values
         if form is TEXT:
             values = [text[: self._limits.value] for text in values]
         return ColumnFigures(
@@ -66,20 +66,26 @@ class SmallValues:
             mean=reduce(add, values) / len(values) if values and form.is_number else None,
         )
 
-    def numbers(self, form: ColumnForm, texts: list[str]) -> list[float]:
-        if form.read is None:
+    def numbers(self, place: int, form: ColumnForm, texts: list[str]) -> list[float]:
+        if place not in self._read:
             raise Uncertain(form.datatype)
-        known = [text for text in texts if text.lower() not in _ANY_NULLS]
-        read: list[Any] = [value for text in known if (value := form.read(text)) is not None]
-        return [number for number in map(float, read) if isfinite(number)]
+        return [number for number in map(float, self._read[place]) if isfinite(number)]
 
     def top(self, place: int) -> tuple[TopValue, ...]:
         counts = Counter(text[: self._limits.value] for text in self._told[place])
-        ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-        return tuple(TopValue(*pair) for pair in ordered[: self._limits.top_values])
+        ordered = sorted(counts)
+        ordered.sort(key=counts.__getitem__, reverse=True)
+        return tuple(TopValue(value, counts[value]) for value in ordered[: self._limits.top_values])
 
     def sketch(self, place: int) -> bytes:
-        return packed(map(hash_of, set(self._told[place])))
+        return packed(hashes_of(set(self._told[place])))
+
+
+def _without(nulls: frozenset[str], texts: Sequence[str]) -> list[str]:
+    """Those that say something; in most columns all do."""
+    if nulls.isdisjoint(map(str.lower, texts)):
+        return list(texts)
+    return [text for text in texts if text.lower() not in nulls]
 
 
 def is_plain(value: str) -> bool:

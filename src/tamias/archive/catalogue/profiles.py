@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
-from backports.zstd import compress, decompress
+from backports.zstd import ZstdCompressor, decompress
 from pyoxigraph import Literal, NamedNode, Quad
 
 from tamias.archive.catalogue.joins import JoinCandidate
@@ -25,7 +25,8 @@ from tamias.database.sql import statements
 from tamias.model import profile as p
 from tamias.model.profile import Profile
 
-_LEVEL: Final = 3
+_COMPRESSOR: Final = ZstdCompressor(level=3)
+"""One for all: to make another takes as long as to compress a small profile. It locks itself."""
 MOST_TABLES: Final = 50
 MOST_COLUMNS: Final = 500
 """Of one table: what has more is no table that a query asks for by column."""
@@ -216,7 +217,8 @@ def _packed(profile: Profile) -> bytes:
         )
         for table in profile.tables
     )
-    return compress(msgspec.msgpack.encode(msgspec.structs.replace(profile, tables=tables)), _LEVEL)
+    packed = msgspec.msgpack.encode(msgspec.structs.replace(profile, tables=tables))
+    return _COMPRESSOR.compress(packed, ZstdCompressor.FLUSH_FRAME)
 
 
 def stored_profile(profile: object, packed: bytes | None) -> Profile:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 from urllib.parse import quote
 
@@ -137,8 +137,7 @@ class GraphBuilder:
         """A node that many graphs name: what it is stands in a graph of its own, so that it is said once."""
         if node is not None:
             self.add(subject, predicate, node)
-            graph = catalogue_graph("term", quote(node.value, safe=""))
-            self.quads += [Quad(node, word("rdf:type"), word(kind), graph) for kind in kinds]
+            self.quads += _term_quads(node, kinds)
 
     def are(self, nodes: Iterable[NamedNode], *kinds: str) -> None:
         """What nodes are."""
@@ -147,6 +146,13 @@ class GraphBuilder:
                 self.add(node, "rdf:type", word(kind))
 
 
+@lru_cache(1024)
+def _term_quads(node: NamedNode, kinds: tuple[str, ...]) -> tuple[Quad, ...]:
+    graph = catalogue_graph("term", quote(node.value, safe=""))
+    return tuple(Quad(node, word("rdf:type"), word(kind), graph) for kind in kinds)
+
+
+@lru_cache(1024)
 def address(url: str | None) -> NamedNode | None:
     """An address as an IRI; None for a text that is none."""
     stripped = (url or "").strip()
@@ -158,6 +164,7 @@ def address(url: str | None) -> NamedNode | None:
         return None
 
 
+@lru_cache(1024)
 def media_type_iri(kind: str | None) -> NamedNode | None:
     """IANA's page of a media type, which is its IRI in DCAT."""
     if kind is None or not _MEDIA_TYPE.fullmatch(kind):
@@ -167,7 +174,9 @@ def media_type_iri(kind: str | None) -> NamedNode | None:
 
 def text(value: str | None) -> Literal | None:
     """A plain text."""
-    return Literal(value.encode("utf-8", "replace").decode()) if value else None
+    if not value:
+        return None
+    return Literal(value if value.isascii() else value.encode("utf-8", "replace").decode())
 
 
 def moment_text(milliseconds: int) -> str:
@@ -180,6 +189,7 @@ def moment_text(milliseconds: int) -> str:
     return time.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
+@lru_cache(1024)
 def moment(milliseconds: int) -> Literal:
     """A time as a typed literal."""
     return Literal(moment_text(milliseconds), datatype=v.XSD_DATE_TIME)
@@ -187,4 +197,4 @@ def moment(milliseconds: int) -> Literal:
 
 def typed(value: str | float, datatype: str) -> Literal:
     """A literal of a type of XML Schema."""
-    return Literal(str(value), datatype=NamedNode(v.XSD + datatype))
+    return Literal(str(value), datatype=word(f"xsd:{datatype}"))

@@ -53,6 +53,15 @@ def test_a_comma_before_three_digits_is_decimal_where_semicolons_separate(column
     assert columns("a;b\n1,234;x\n5,678;y\n")["a"].mean == 3.456
 
 
+def test_numbers_on_two_lines_of_a_cell_are_text(columns):
+    rows = "".join(f'"{number}\n{number + 1}","{number}.5\n{number}.25"\n' for number in range(40, 52, 2))
+    found = columns("one,other\n" + rows)
+    assert {name: (column.datatype, column.distinct) for name, column in found.items()} == {
+        "one": ("string", 6),
+        "other": ("string", 6),
+    }
+
+
 def test_missing_values_are_counted(columns):
     column = columns("a,b\n1,x\n,y\nn/a,z\n-,z\n4,z\n")["a"]
     assert (column.datatype, column.nulls, column.mean) == ("integer", 3, 2.5)

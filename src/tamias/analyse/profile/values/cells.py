@@ -4,8 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from tamias.analyse.profile.values.form import TEXT, TYPED_NULLS, ColumnForm
-from tamias.analyse.profile.values.number_forms import number_form
+from tamias.analyse.profile.values.form import TEXT, TYPED_NULLS, ColumnForm, each_read
+from tamias.analyse.profile.values.number_forms import are_words, as_lines, number_form, plain_number_form
 from tamias.analyse.profile.values.time_forms import time_form
 
 TRUTHS = (
@@ -23,16 +23,25 @@ _TYPED_NULLS = frozenset(TYPED_NULLS)
 
 def form_of(values: Sequence[str], sign: str | None, delimiter: str | None) -> ColumnForm:
     """The form of a column. `values` are trimmed and not empty; the other arguments as in `number_form`."""
-    told = [value for value in values if value.lower() not in _TYPED_NULLS]
+    plain = plain_number_form(values)
+    if plain is not None:
+        return plain
+    told = values
+    if not _TYPED_NULLS.isdisjoint(map(str.lower, values)):
+        told = [value for value in values if value.lower() not in _TYPED_NULLS]
     if not told:
         return TEXT
+    if are_words(told):
+        return _truth(told) or TEXT
     return _truth(told) or time_form(told) or number_form(told, sign, delimiter) or TEXT
 
 
 def _truth(values: Sequence[str]) -> ColumnForm | None:
-    seen = {value.lower() for value in values}
-    if len(seen) > 2:
-        return None
+    seen: set[str] = set()
+    for value in values:
+        seen.add(value.lower())
+        if len(seen) > 2:
+            return None
     pairs = [pair for pair in TRUTHS if seen <= set(pair) and (len(seen) == 2 or len(*seen) > 1)]
     if not pairs:
         return None
@@ -42,7 +51,7 @@ def _truth(values: Sequence[str]) -> ColumnForm | None:
         format=f"{yes}|{no}",
         sql=f"CASE lower({{v}}) WHEN '{yes}' THEN true WHEN '{no}' THEN false END",
         told="CAST({x} AS VARCHAR)",
-        read=lambda text: {yes: "true", no: "false"}.get(text.lower()),
+        read=each_read(lambda text: {yes: "true", no: "false"}.get(text.lower())),
     )
 
 
@@ -68,6 +77,29 @@ def kind_of(cell: str) -> str:
     return (found and found.lastgroup) or "text"
 
 
+_NUMBERS = re.compile(r"(?:[-+]?[0-9]{1,90}(?:\.[0-9]{1,90})?\n)+")
+_YEAR_LINE = re.compile(r"^[12][0-9]{3}$", re.MULTILINE)
+
+
+def usual_kind(cells: Sequence[str]) -> str | None:
+    """What four of five cells look like, if that is not text. No more are read once too many are text."""
+    lines = as_lines(cells)
+    if lines is not None and _NUMBERS.fullmatch(lines) and not _YEAR_LINE.search(lines):
+        return "number"
+    kinds: Counter[str] = Counter()
+    least = len(cells) * 4
+    left = len(cells)
+    for cell in cells:
+        kind = kind_of(cell)
+        kinds[kind] += 1
+        if kind == "text":
+            left -= 1
+            if left * 5 < least:
+                return None
+    kind, count = kinds.most_common(1)[0]
+    return kind if kind != "text" and count * 5 >= least else None
+
+
 class _Signs(dict[int, str]):
     """What stands for each character in a shape."""
 
@@ -85,6 +117,7 @@ _RUN = re.compile(r"(.)\1+", re.DOTALL)
 _OTHER_RUN = re.compile(r"([^Aa9\0])\1+")
 _BETWEEN = "\0"
 _LETTERS = frozenset("Aa9")
+_NO_LETTERS = str.maketrans("", "", "Aa9" + _BETWEEN)
 
 
 def _count(run: re.Match[str]) -> str:
@@ -103,33 +136,37 @@ def usual_shape(values: Sequence[str]) -> str | None:
         return None
     # All at once, with what is in no cell between them.
     signs = _BETWEEN.join(values).translate(_SIGNS).split(_BETWEEN)
-    found = _usual(signs, _counted)
+    shapes = Counter(signs)
+    found = _usual(shapes, len(signs), _counted)
     if found is not None:
         return found
     few = len(signs) // 5 + 2
     # If most have the same shape, two of these have.
-    if len(set(_loose(signs[:few]))) == few:
+    if len(shapes) > few and len(set(_loose(signs[:few]))) == few:
         return None
-    return _usual(_loose(signs), str)
+    loose: Counter[str] = Counter()
+    for shape, count in zip(_loose(list(shapes)), shapes.values(), strict=True):
+        loose[shape] += count
+    return _usual(loose, len(signs), str)
 
 
 def _counted(signs: str) -> str:
     return _RUN.sub(_count, signs)
 
 
-def _usual(signs: Sequence[str], shape: Callable[[str], str]) -> str | None:
-    """The shape of most."""
-    most, count = Counter(signs).most_common(1)[0]
-    if count < _USUAL * len(signs):
-        return None
-    found = shape(most)
-    return found if len(found) <= _LONGEST_SHAPE else None
+def _usual(shapes: Counter[str], values: int, told: Callable[[str], str]) -> str | None:
+    """The shape of most values, as it is told."""
+    for shape, count in shapes.items():
+        if count >= _USUAL * values:
+            found = told(shape)
+            return found if len(found) <= _LONGEST_SHAPE else None
+    return None
 
 
 def _loose(shapes: Sequence[str]) -> list[str]:
     """Without counts of letters and digits."""
     signs = _BETWEEN.join(shapes)
-    if any(sign * 2 in signs for sign in {*signs} - _LETTERS - {_BETWEEN}):
+    if any(sign * 2 in signs for sign in {*signs.translate(_NO_LETTERS)}):
         signs = _OTHER_RUN.sub(_count, signs)
     for sign in _LETTERS:
         while sign * 2 in signs:

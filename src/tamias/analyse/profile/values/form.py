@@ -1,6 +1,7 @@
 """The form in which a column writes values of a datatype, and what reads it: SQL, or Python."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -43,8 +44,8 @@ class ColumnForm(msgspec.Struct, frozen=True, kw_only=True):
     """What makes a value of it; NULL where it is none. `{v}` stands for the trimmed text."""
     told: str = "{x}"
     """What makes text of such a value, `{x}`, in the form of XML Schema."""
-    read: Callable[[str], object] | None = None
-    """The same as `sql` in Python: a value whose `str` is what `told` gives, or None where it is none.
+    read: Callable[[Sequence[str]], list[Any]] | None = None
+    """The same as `sql` in Python, of many texts: values whose `str` is what `told` gives, of those that are.
 
     Raises `Uncertain` for a text that it cannot read exactly as DuckDB does; there is none for some forms.
     """
@@ -59,4 +60,9 @@ class ColumnForm(msgspec.Struct, frozen=True, kw_only=True):
         return self.datatype in ("integer", "decimal", "double")
 
 
-TEXT = ColumnForm(datatype="string", read=str)
+def each_read(read: Callable[[str], object]) -> Callable[[Sequence[str]], list[Any]]:
+    """Reads one text after the other; None where it is no value."""
+    return lambda texts: [value for text in texts if (value := read(text)) is not None]
+
+
+TEXT = ColumnForm(datatype="string", read=list)

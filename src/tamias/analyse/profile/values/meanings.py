@@ -1,6 +1,7 @@
 """Guesses what the values of a column mean: by their form and proof, and by the column's name."""
 
 import re
+import sys
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property, lru_cache
@@ -148,6 +149,13 @@ class ColumnSample(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Whole numbers that count on, from the least to the greatest without a gap."""
 
     @cached_property
+    def lengths(self) -> tuple[int, int]:
+        """So many signs have at least as many values as must fit a rule; and so many at most."""
+        lengths = sorted(map(len, self.values))
+        fitting = max(1, int(_FITTING * len(lengths)))
+        return lengths[-fitting], lengths[fitting - 1]
+
+    @cached_property
     def text(self) -> str:
         """All values, one after the other."""
         return "\n".join(self.values)
@@ -164,6 +172,9 @@ class _Rule(msgspec.Struct, frozen=True):
     """What it is worth where the name does."""
     needs: str = ""
     """Signs of which every value that fits has one, so that a column without them need not be tested."""
+    shortest: int = 0
+    longest: int = sys.maxsize
+    """Signs of a value that fits; of this column others need not be tested."""
 
 
 def _number(text: str) -> float | None:
@@ -200,18 +211,18 @@ _RULES = (
     _Rule("orcid", checks.is_orcid, 1.0, needs="-"),
     _Rule("url", checks.is_url, 0.98, needs=":."),
     _Rule("uuid", checks.is_uuid, 1.0, needs="-"),
-    _Rule("iban", checks.is_iban, 1.0),
-    _Rule("isbn", checks.is_isbn, 0.9, _CODES),
+    _Rule("iban", checks.is_iban, 1.0, shortest=15),
+    _Rule("isbn", checks.is_isbn, 0.9, _CODES, shortest=10),
     _Rule("issn", checks.is_issn, 0.95, needs="-"),
     _Rule("ip", checks.is_ip, 0.9, needs=".:"),
     _Rule("coordinate", lambda text: _WKT.fullmatch(text) is not None, 1.0, needs="("),
     _Rule("coordinate", _is_pair, 0.7, needs="."),
     _Rule("country", lambda text: folded(text) in country_names(), 0.95),
-    _Rule("country", lambda text: text.upper() in country_codes()[1], 0.7),
+    _Rule("country", lambda text: text.upper() in country_codes()[1], 0.7, longest=3),
     _Rule("country", lambda text: text.upper() in country_codes()[0], 0.4),
     _Rule("language", lambda text: text.lower().partition("-")[0] in language_codes(), 0.3),
     _Rule("region", _is_region, 0.45),
-    _Rule("phone", checks.is_phone, 0.7, _CODES),
+    _Rule("phone", checks.is_phone, 0.7, _CODES, shortest=8, longest=22),
     _Rule("postcode", lambda text: _POSTCODE.fullmatch(text) is not None, 0.0, _CODES),
     _Rule("latitude", _within(90), 0.0, _NUMBERS),
     _Rule("longitude", _within(180), 0.0, _NUMBERS),
@@ -225,30 +236,40 @@ def meaning_of(column: ColumnSample) -> Meaning | None:
     """The surest guess; None where none is sure enough."""
     if not column.values:
         return None
-    rules = _rules_of(column.form.datatype)
-    guesses = [*_by_form(column), *(_by_rule(rule, column) for rule in rules), *_identifier(column)]
-    type_, confidence = max(guesses, key=lambda guess: guess[1])
+    type_, confidence = _by_form(column)
+    code = _identifier(column)
+    for rule, worth in _rules_of(column.name, column.form.datatype):
+        # Of guesses that are as sure the first counts, and that of a code is the last.
+        if worth > confidence and worth >= code and (guess := worth * _share(rule, column)) > confidence:
+            type_, confidence = rule.type, guess
+    if code > confidence:
+        type_, confidence = "identifier", code
     if confidence < LEAST:
         return None
     return Meaning(type=type_, confidence=round(min(confidence, 0.99), 2), range=RANGES.get(type_))
 
 
-@cache
-def _rules_of(datatype: str) -> tuple[_Rule, ...]:
-    return tuple(rule for rule in _RULES if datatype in rule.datatypes)
+def _rules_of(name: str, datatype: str) -> tuple[tuple[_Rule, float], ...]:
+    """Rules for a column of that name, and what each is worth; without those that are never sure enough."""
+    find = _rules if len(name) <= _LONGEST_NAME else _rules.__wrapped__
+    return find(name, datatype)
 
 
-def _by_rule(rule: _Rule, column: ColumnSample) -> tuple[str, float]:
-    worth = rule.named if says(column.name, rule.type) else rule.alone
-    if not worth:
-        return rule.type, 0.0
-    if rule.needs and sum(map(column.text.count, rule.needs)) < _FITTING * len(column.values):
-        return rule.type, 0.0
-    return rule.type, worth * _share(rule.fits, column.values)
+@lru_cache(maxsize=1024)
+def _rules(name: str, datatype: str) -> tuple[tuple[_Rule, float], ...]:
+    fitting = (rule for rule in _RULES if datatype in rule.datatypes)
+    valued = ((rule, rule.named if says(name, rule.type) else rule.alone) for rule in fitting)
+    return tuple((rule, worth) for rule, worth in valued if worth >= LEAST)
 
 
-def _share(fits: Callable[[str], bool], values: Sequence[str]) -> float:
+def _share(rule: _Rule, column: ColumnSample) -> float:
     """The share of the values that fit; 0 as soon as too few can."""
+    values, fits = column.values, rule.fits
+    at_least, at_most = column.lengths
+    if at_least < rule.shortest or at_most > rule.longest:
+        return 0.0
+    if rule.needs and sum(map(column.text.count, rule.needs)) < _FITTING * len(values):
+        return 0.0
     fitting = len(values)
     for value in values:
         if not fits(value):
@@ -258,28 +279,26 @@ def _share(fits: Callable[[str], bool], values: Sequence[str]) -> float:
     return fitting / len(values)
 
 
-def _by_form(column: ColumnSample) -> list[tuple[str, float]]:
+def _by_form(column: ColumnSample) -> tuple[str, float]:
     form = column.form
     if form.datatype in ("date", "dateTime", "gYearMonth"):
-        return [("date", 0.7 if form.odd else 0.97)]
+        return "date", 0.7 if form.odd else 0.97
     if form.datatype == "time":
-        return [("time", 0.95)]
+        return "time", 0.95
     if not form.is_number:
-        return [("", 0.0)]
+        return "", 0.0
     if form.unit is not None:
-        return [("percent" if form.unit == "%" else "money", 0.97)]
-    return [(each, 0.6) for each in ("percent", "money") if says(column.name, each)] or [("", 0.0)]
+        return "percent" if form.unit == "%" else "money", 0.97
+    return next(((each, 0.6) for each in ("percent", "money") if says(column.name, each)), ("", 0.0))
 
 
-def _identifier(column: ColumnSample) -> list[tuple[str, float]]:
+def _identifier(column: ColumnSample) -> float:
     """A code: no value twice, or all of one shape; and of a form that nobody calculates with."""
     whole = column.form.datatype == "integer" and column.form.format is None
     shaped = column.form.datatype == "string" and column.pattern is not None
     if not whole and not shaped:
-        return []
+        return 0.0
     if says(column.name, "identifier"):
-        return [("identifier", 0.95 if column.unique else 0.65)]
+        return 0.95 if column.unique else 0.65
     digits = shaped and "9" in (column.pattern or "")
-    return [
-        ("identifier", 0.6 if column.unique and len(column.values) > 2 and (column.serial or digits) else 0.0)
-    ]
+    return 0.6 if column.unique and len(column.values) > 2 and (column.serial or digits) else 0.0

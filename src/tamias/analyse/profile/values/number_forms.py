@@ -11,6 +11,7 @@ FITTING = 0.95
 UNITS = ("%", "€", "$", "£", "¥", "EUR", "USD", "GBP", "CHF", "Kč", "zł", "kr")
 _SPACES = " \u00a0\u202f"
 _UNIT = re.compile("|".join(re.escape(unit) for unit in UNITS))
+_UNIT_LETTERS = frozenset(unit[0] for unit in UNITS)
 _UNIT_BEGINS = re.compile("[" + re.escape("".join(sorted({unit[0] for unit in UNITS}))) + "]")
 _MAYBE = re.compile(rf"[-+\u2212(]?[\d.,'\u2019{_SPACES}]*\d[\d.,'\u2019{_SPACES}eE+-]*\)?")
 _PADDED = re.compile(r"[-+]?0\d+")
@@ -35,9 +36,11 @@ _PLAIN_DECIMAL = re.compile(r"[-+\u2212]?\d+\.(?:\d{1,2}|\d{4,})")
 _WITH_POINT = [style for style in _STYLES if style[0] == "."]
 
 _WHOLE = re.compile("-?[0-9]{1,18}")
+_WHOLES = re.compile(rf"(?:{_WHOLE.pattern}\n)*")
 _DECIMALS = {
     sign: re.compile(rf"-?[0-9]{{1,15}}(?:[{sign}][0-9]{{1,30}})?(?:[eE][-+]?[0-9]{{1,2}})?") for sign in ".,"
 }
+_ALL_DECIMALS = {sign: re.compile(rf"(?:{each.pattern}\n)*") for sign, each in _DECIMALS.items()}
 _NO_NUMBER = re.compile(r"[^\dnN]*")
 """What no way of reading makes a number of, not even `inf` or `nan`."""
 
@@ -101,6 +104,31 @@ def number_form(values: Sequence[str], sign: str | None, delimiter: str | None) 
     return _form(style, fitting, _unit_of(values), odd=len({decimal for decimal, _ in styles}) > 1)
 
 
+def as_lines(values: Sequence[str]) -> str | None:
+    """All values, a line each, so that one look does for all; None where one has a line end of its own."""
+    lines = "\n".join(values) + "\n"
+    return lines if lines.count("\n") == len(values) else None
+
+
+def are_words(values: Sequence[str]) -> bool:
+    """Whether so many begin with a letter that they are neither numbers nor times."""
+    left, least = len(values), FITTING * len(values)
+    for value in values:
+        if value[0].isalpha() and value[0] not in _UNIT_LETTERS:
+            left -= 1
+            if left < least:
+                return True
+    return False
+
+
+def plain_number_form(values: Sequence[str]) -> ColumnForm | None:
+    """What `form_of` says of numbers that are beyond doubt, by one look; None for all other columns."""
+    lines = as_lines(values)
+    if lines is None or not _PLAIN.fullmatch(lines):
+        return None
+    return _PLAIN_WHOLE if "." not in lines else _PLAIN_DECIMALS
+
+
 def _bare(value: str) -> str:
     """Without a unit, and `(5)` of accountants as `-5`."""
     if value.isdigit():
@@ -139,7 +167,7 @@ def _form(style: tuple[str, str], bare: list[str], unit: str | None, *, odd: boo
         format=None if whole and not group else _shown(decimal, group, whole=whole),
         sql="{v}" if big else _sql(decimal, group, "HUGEINT" if whole else "DOUBLE"),
         told="{x}" if big else "CAST({x} AS VARCHAR)",
-        read=None if big else _read_whole if whole else _decimal_reader(decimal),
+        read=None if big else _read_wholes if whole else _decimal_reader(decimal),
         unit=unit,
         odd=odd and any(decimal in value or (group and group in value) for value in bare),
     )
@@ -161,32 +189,46 @@ def _sql(decimal: str, group: str, kind: str) -> str:
     return f"TRY_CAST({text} AS {kind})"
 
 
-def _read_whole(text: str) -> int | None:
-    if _WHOLE.fullmatch(text):
-        return int(text)
-    _check_no_number(text)
-    return None
+def _read_wholes(texts: Sequence[str]) -> list[int]:
+    lines = as_lines(texts)
+    if lines is None or not _WHOLES.fullmatch(lines):
+        texts = _matching(_WHOLE, texts)
+    return list(map(int, texts))
 
 
-def _decimal_reader(decimal: str) -> Callable[[str], float | None]:
+def _decimal_reader(decimal: str) -> Callable[[Sequence[str]], list[float]]:
     """Numbers that are written in the plainest way; but which of 0 and -0 is the less, nobody knows."""
-    plain = _DECIMALS[decimal]
+    plain, all_plain = _DECIMALS[decimal], _ALL_DECIMALS[decimal]
 
-    def read(text: str) -> float | None:
-        if not plain.fullmatch(text):
-            _check_no_number(text)
-            return None
-        number = float(text.replace(decimal, "."))
-        if not number and text[0] == "-":
-            raise Uncertain(text)
-        return number
+    def read(texts: Sequence[str]) -> list[float]:
+        lines = as_lines(texts)
+        if lines is None or not all_plain.fullmatch(lines):
+            texts = _matching(plain, texts)
+        numbers = [float(text.replace(decimal, ".")) for text in texts]
+        if 0.0 in numbers and any(
+            not number and text[0] == "-" for number, text in zip(numbers, texts, strict=True)
+        ):
+            raise Uncertain("-0")
+        return numbers
 
     return read
 
 
-def _check_no_number(text: str) -> None:
-    if not _NO_NUMBER.fullmatch(text):
-        raise Uncertain(text)
+_PLAIN = re.compile(r"(?:(?:(?:0|[1-9][0-9]{0,6})|-?(?:0|[1-9][0-9]{0,14})\.(?:[0-9]{1,2}|[0-9]{4,30}))\n)+")
+"""Whole numbers too short for a day, and decimals that no other style can read."""
+_PLAIN_WHOLE = _form((".", ""), ["1"], None, odd=False)
+_PLAIN_DECIMALS = _form((".", ""), ["1.0"], None, odd=False)
+
+
+def _matching(pattern: re.Pattern[str], texts: Sequence[str]) -> list[str]:
+    """Those that match; raises `Uncertain` where another could still be a number."""
+    found = []
+    for text in texts:
+        if pattern.fullmatch(text):
+            found.append(text)
+        elif not _NO_NUMBER.fullmatch(text):
+            raise Uncertain(text)
+    return found
 
 
 def _unit_of(values: Sequence[str]) -> str | None:

@@ -6,7 +6,7 @@ from datetime import date
 
 import msgspec
 
-from tamias.analyse.profile.values.form import ColumnForm, Uncertain
+from tamias.analyse.profile.values.form import ColumnForm, Uncertain, each_read
 from tamias.analyse.profile.values.number_forms import FITTING, do_fit
 
 _CLOCK = re.compile(
@@ -67,7 +67,7 @@ def time_form(values: Sequence[str]) -> ColumnForm | None:
         return ColumnForm(
             datatype="gYearMonth",
             sql="nullif(regexp_extract({v}, '^\\d{{4}}-\\d{{2}}$'), '')",
-            read=lambda text: text if _PLAIN_MONTH.fullmatch(text) else None,
+            read=lambda texts: [text for text in texts if _PLAIN_MONTH.fullmatch(text)],
         )
     if not do_fit(_CLOCK, values, least):
         return _date(values, least)
@@ -95,7 +95,7 @@ def _date(values: Sequence[str], least: float) -> ColumnForm | None:
     )
 
 
-def _day_reader(code: str) -> Callable[[str], object] | None:
+def _day_reader(code: str) -> Callable[[Sequence[str]], list[date]] | None:
     """Days of plain digits; None for those with names of months or short years."""
     if "%b" in code or "%y" in code:
         return None
@@ -113,7 +113,7 @@ def _day_reader(code: str) -> Callable[[str], object] | None:
             raise Uncertain(text)
         return None
 
-    return read
+    return each_read(read)
 
 
 def _is_season(value: str) -> bool:
