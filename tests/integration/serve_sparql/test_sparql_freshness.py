@@ -151,6 +151,20 @@ def test_a_version_more_leaves_the_graphs_of_others_as_they_are(corpus, catalogu
     assert graphs == {f"urn:tamias:catalogue:{name}", f"urn:tamias:catalogue:{name}:21"}
 
 
+def test_rounds_without_news_write_nothing_to_the_database(corpus, refresher, ask):
+    corpus.put(URL, b"a\n")
+    for _ in range(3):
+        refresher.round()
+    read = "SELECT array_agg(xmin::text || seen::text ORDER BY sink) FROM catalogue"
+    before = corpus.session.fetch_all(read.encode())
+    for _ in range(3):
+        refresher.round()
+    assert corpus.session.fetch_all(read.encode()) == before
+    corpus.put(URL, b"b\n", start=START + DAY)
+    refresher.round()
+    assert numbers(ask) == ["1", "2"]
+
+
 TABLE = b"id,name\n1,a\n2,b\n"
 NEW = b"id,name\n1,a\n2,b\n3,c\n"
 

@@ -48,6 +48,25 @@ def test_it_has_the_same_statements_and_is_smaller(writer, tmp_path):
     assert size_of(tmp_path / "oxigraph") < size
 
 
+def test_a_store_that_grew_by_itself_is_not_written_anew_before_something_is_written(writer, tmp_path):
+    writer.replace_all({f"urn:g{n}": triples(n, 1) for n in range(40)})
+    writer.publish()
+    until_compacted(writer, tmp_path)
+    # As when RocksDB merges its files into larger ones, which it does again after each compaction.
+    (tmp_path / "oxigraph" / "merged").write_bytes(bytes(10 << 20))
+    loaded = (tmp_path / "loaded.json").stat().st_mtime_ns
+    for _ in range(40):
+        writer.tend()
+        time.sleep(0.05)
+    assert (tmp_path / "loaded.json").stat().st_mtime_ns == loaded
+    assert not (tmp_path / "next").exists()
+    writer.replace_all({"urn:more": triples("more", 1)})
+    writer.publish()
+    (tmp_path / "loaded.json").unlink()
+    until_compacted(writer, tmp_path)
+    assert len(content(tmp_path)) == 41 * 50
+
+
 def bytes_on_disk(folder):
     """Of the tables; a file that has several names is counted once."""
     return sum({stat.st_ino: stat.st_size for stat in map(os.stat, folder.rglob("*.sst"))}.values())

@@ -95,9 +95,9 @@ class OtherFilling:
 _DOCUMENT_SECONDS = 2.0
 """So long are documents of crawls brought before new versions of datasets have their turn again."""
 _MANY_GRAPHS = 100
-_MANY_SECONDS = 2.0
-"""A store that is written in fewer and larger lots takes less time for each graph: so long is the pause
-after a round that brought many."""
+_MANY_SECONDS = 3.0
+"""A store that is written in fewer and larger lots takes less time for each graph: so long after the
+beginning of a round that brought many the next one begins."""
 YOUNGER_SECONDS = 10.0
 """How often one that is not the eldest looks if it is."""
 _LOG = logging.getLogger("tamias.catalogue")
@@ -311,9 +311,11 @@ class CatalogueFollower:
             closing(self._catalogue.refresher(session, bases, self._ending.is_set)) as refresher,
         ):
             while not self._ending.is_set() and time.monotonic() < end:
-                written = refresher.round(self._patience, partial(self._is_enough, time.monotonic()))
+                began = time.monotonic()
+                written = refresher.round(self._patience, partial(self._is_enough, began))
                 self._pause = self._seconds
-                self._ending.wait(max(self._pause, _MANY_SECONDS if written > _MANY_GRAPHS else 0.0))
+                left = began + _MANY_SECONDS - time.monotonic() if written > _MANY_GRAPHS else 0.0
+                self._ending.wait(max(self._pause, left))
 
     def _is_enough(self, began: float) -> bool:
         return self._ending.is_set() or time.monotonic() - began > _DOCUMENT_SECONDS

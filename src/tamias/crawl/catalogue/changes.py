@@ -11,6 +11,7 @@ from tamias.database.sql import statements
 _SQL = statements("tamias.crawl.catalogue", "changes.sql")
 _SINKS = statements("tamias.sinks", "outbox.sql")
 _PATIENCE_SECONDS = 60.0
+_NOTE_SECONDS = 60.0
 
 
 class Followed(msgspec.Struct, frozen=True):
@@ -39,6 +40,7 @@ class Changes:
         self._session = session
         self._sink = sink
         self._told: set[tuple[str, str, str]] = set()
+        self._noted_at = float("-inf")
 
     def followed(self) -> Followed | None:
         """None when it must be filled from the beginning."""
@@ -86,9 +88,11 @@ class Changes:
         )
 
     def follow(self, seen: str) -> None:
-        """The store has all news up to there."""
-        self._run("follow", seen=seen)
-        self._run("forget_news")
+        """The store has all news up to there. Where there were none, this is noted once a minute."""
+        if self._told or time.monotonic() - self._noted_at > _NOTE_SECONDS:
+            self._run("follow", seen=seen)
+            self._run("forget_news")
+            self._noted_at = time.monotonic()
 
     def forget_told(self) -> None:
         """What was told last has not reached the store."""

@@ -42,12 +42,17 @@ class Compaction:
         self._looked_at = self._written_at = self._done_at = time.monotonic()
         self._clear()
         self._more = 0
+        self._is_new = False
+        """Whether nothing was written since the last one. What RocksDB merges by itself after it, into larger
+        files, it would merge again after another.
+        """
         self.touched: set[str] = set()
         """Graphs that the new store has not as they are now."""
 
     def note(self, graph: str, more: int) -> None:
         """A graph was written, and has so many statements more than before."""
         self._written_at = time.monotonic()
+        self._is_new = False
         self._more += more
         if self._process is not None:
             self.touched.add(graph)
@@ -55,12 +60,14 @@ class Compaction:
     def start_if_due(self) -> None:
         """To be called when the newest snapshot has all that was written."""
         now = time.monotonic()
-        if self._process is not None or now - self._looked_at < min(_LOOK_SECONDS, self._quiet_seconds):
+        is_early = now - self._looked_at < min(_LOOK_SECONDS, self._quiet_seconds)
+        if self._process is not None or self._is_new or is_early:
             return
         self._looked_at = now
         is_time = now - self._written_at > self._quiet_seconds or now - self._done_at > LONGEST_SECONDS
         if is_time and self._is_large():
             self.touched = set()
+            self._is_new = True
             self._clear()
             self._process = subprocess.Popen([sys.executable, "-P", "-m", __spec__.name, str(self._folder)])
 
@@ -71,6 +78,7 @@ class Compaction:
         ended, self._process = self._process.returncode, None
         self._done_at = time.monotonic()
         if ended != 0:
+            self._is_new = False
             self._clear()
             return False
         self._more = 0

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import selectors
 import socket
 import sys
@@ -11,9 +12,9 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final, NoReturn
 
-from pyoxigraph import NamedNode, Quad, RdfFormat, Store, parse
+from pyoxigraph import NamedNode, Quad, RdfFormat, Store, parse, serialize
 
-from tamias.crawl.catalogue.compacting import Compaction
+from tamias.crawl.catalogue.compacting import Compaction, size_of
 from tamias.crawl.catalogue.messages import WriteOrder, WriteReply, receive, send
 from tamias.crawl.catalogue.snapshots import (
     NEXT,
@@ -30,6 +31,15 @@ from tamias.crawl.catalogue.snapshots import (
 
 _LARGE_GRAPH: Final = 100_000
 """Statements of a graph above which it is written as a whole, not compared."""
+_BULK: Final = 300
+"""Statements above which the bulk loader takes less time than a transaction."""
+_SMALL_BYTES: Final = 64 << 20
+"""Of a store. Where transactions and the bulk loader write for one snapshot, RocksDB has two new files of
+each index and not one, and merges files twice as often with the whole store: with a larger one that takes
+more time than the bulk loader saves.
+"""
+_HEAD: Final = re.compile(r"urn:tamias:catalogue:[0-9a-f]{24}")
+_HEADS_BYTES: Final = 16 << 20
 _IDLE_SECONDS: Final = 1.0
 _ORDER_SECONDS: Final = 60.0
 DAMAGED: Final = WriteReply(
@@ -47,19 +57,28 @@ class GraphWriter:
         clear_leftovers(folder)
         self._store = Store(str(folder / STORE))
         self._compaction = compaction or Compaction(folder)
+        self._heads = _Heads()
+        self._has_transactions = False
+        """Whether some were made since the last snapshot."""
         self._freed_at = 0.0
         mark_format(folder)
         self._written_at = time.monotonic() if is_dirty(folder) else None
 
     def replace_all(self, contents: dict[str, bytes]) -> None:
         """Many graphs by their N-Triples; one without any is removed."""
-        added: list[Quad] = []
-        for graph, content in contents.items():
-            name = NamedNode(graph)
-            added += self._replace(name, content)
-        if added:
-            self._begin()
-            self._store.extend(added)
+        try:
+            added = b"".join([self._replace(graph, content) for graph, content in contents.items()])
+            if added:
+                self._begin()
+                quads = parse(added, format=RdfFormat.N_QUADS, lenient=True)
+                if self._is_for_bulk(added):
+                    self._store.bulk_extend(quads)
+                else:
+                    self._has_transactions = True
+                    self._store.extend(quads)
+        except BaseException:
+            self._heads.clear()
+            raise
 
     def replace_large(self, graph: str, descriptor: int) -> None:
         """A graph by a file of N-Triples."""
@@ -75,6 +94,7 @@ class GraphWriter:
         if self._written_at is not None:
             publish(self._store, self._folder)
             self._written_at = None
+            self._has_transactions = False
 
     def tend(self) -> None:
         """To be called now and then: publishes what nobody has published, and keeps the store small."""
@@ -123,24 +143,61 @@ class GraphWriter:
             mark_dirty(self._folder)
         self._written_at = time.monotonic()
 
-    def _replace(self, name: NamedNode, content: bytes) -> set[Quad]:
-        """Removes what the graph has and shall not have; returns what it has not yet."""
-        new = set(_quads(content, name)) if content else set()
-        if not self._store.contains_named_graph(name):  # as a new version is: nothing is looked for in vain
-            self._compaction.note(name.value, len(new))
+    def _is_for_bulk(self, added: bytes) -> bool:
+        if added.count(b"\n") <= _BULK:
+            return False
+        return not self._has_transactions or size_of(self._folder / STORE) < _SMALL_BYTES
+
+    def _replace(self, graph: str, content: bytes) -> bytes:
+        """Removes what the graph has and shall not have; returns what it has not yet, as N-Quads."""
+        name = NamedNode(graph)
+        new = _nquads(content, name)
+        old = self._heads.get(graph) or self._read(name)
+        if _HEAD.fullmatch(graph):
+            self._heads[graph] = new
+        if not old:  # as a new version is: nothing is looked for in vain
+            self._compaction.note(graph, new.count(b"\n"))
             return new
-        old = set(islice(self._store.quads_for_pattern(None, None, None, name), _LARGE_GRAPH))
-        if not new or len(old) == _LARGE_GRAPH:
+        size = old.count(b"\n")
+        more = new.count(b"\n") - size
+        if not new or size == _LARGE_GRAPH:
             self._begin()
+            self._has_transactions = True
             self._store.remove_graph(name)
-            self._compaction.note(name.value, len(new) - len(old))
+            self._compaction.note(graph, more)
             return new
-        if old != new:
+        before, after = set(old.splitlines(keepends=True)), set(new.splitlines(keepends=True))
+        if before != after:
             self._begin()
-            self._compaction.note(name.value, len(new) - len(old))
-        for quad in old - new:
+            self._compaction.note(graph, more)
+        for quad in parse(b"".join(before - after), format=RdfFormat.N_QUADS, lenient=True):
+            self._has_transactions = True
             self._store.remove(quad)
-        return new - old
+        return b"".join(after - before)
+
+    def _read(self, name: NamedNode) -> bytes:
+        if not self._store.contains_named_graph(name):
+            return b""
+        found = islice(self._store.quads_for_pattern(None, None, None, name), _LARGE_GRAPH)
+        return serialize(found, format=RdfFormat.N_QUADS) or b""
+
+
+class _Heads(dict[str, bytes]):
+    """Graphs of resources as they were last written: they change with each version, and are not read back."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+
+    def __setitem__(self, graph: str, content: bytes) -> None:
+        self._bytes += len(content) - len(self.pop(graph, b""))
+        super().__setitem__(graph, content)
+        while self._bytes > _HEADS_BYTES:
+            self._bytes -= len(self.pop(next(iter(self))))
+
+    def clear(self) -> None:
+        """What is in the store is not known any more."""
+        super().clear()
+        self._bytes = 0
 
 
 def write_graphs(keeper: socket.socket, folder: Path) -> NoReturn:
@@ -203,6 +260,13 @@ def _error(writer: GraphWriter, order: WriteOrder, descriptors: list[int]) -> st
     except (OSError, RuntimeError, ValueError, SyntaxError) as error:
         return str(error) or type(error).__name__
     return None
+
+
+def _nquads(content: bytes, graph: NamedNode) -> bytes:
+    """N-Triples as N-Quads of a graph. Ours have one statement a line, which ends as ours do."""
+    if content.count(b" .\n") == content.count(b"\n") and content[-1:] in (b"\n", b""):
+        return content.replace(b" .\n", b" %b .\n" % str(graph).encode())
+    return serialize(_quads(content, graph), format=RdfFormat.N_QUADS) or b""
 
 
 def _quads(content: bytes | BinaryIO, graph: NamedNode) -> Iterator[Quad]:
