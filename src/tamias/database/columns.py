@@ -116,6 +116,14 @@ def _uuid(value: UUID | str) -> bytes:
     return bytes.fromhex(str(value).replace("-", ""))
 
 
+_PACKERS: dict[type, Callable[[list[Any]], bytes]] = {}
+
+
+def packed(column: list[Any]) -> bytes:
+    """A column as it is sent: what takes long with many rows can be done before a transaction begins."""
+    return _PACKERS[type(column)](column)
+
+
 def _register(column: type, name: str, write: Callable[[int], Callable[[list[Any]], bytes]]) -> None:
     kind = psycopg.adapters.types[name]
     written = write(kind.oid)
@@ -128,7 +136,19 @@ def _register(column: type, name: str, write: Callable[[int], Callable[[list[Any
         def dump(self, obj: list[Any]) -> bytes:
             return written(obj) if obj else empty
 
+    class PackedColumn(bytes):
+        pass
+
+    class PackedDumper(Dumper):
+        format = Format.BINARY
+        oid = kind.array_oid
+
+        def dump(self, obj: bytes) -> bytes:
+            return obj
+
     psycopg.adapters.register_dumper(column, ColumnDumper)
+    psycopg.adapters.register_dumper(PackedColumn, PackedDumper)
+    _PACKERS[column] = lambda values: PackedColumn(written(values) if values else empty)
 
 
 _register(Shorts, "int2", lambda oid: _numbers(oid, "h"))

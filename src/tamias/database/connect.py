@@ -263,9 +263,15 @@ class Session:
             return self.nodes.transact(bucket, work)
         return self._alone(work)
 
-    def execute(self, statement: Statement, parameters: Parameters = None) -> int:
-        """One statement without rows; returns how many it changed."""
-        return self._alone(lambda cursor: cursor.execute(_text(statement), parameters).rowcount)
+    def execute(self, statement: Statement, parameters: Parameters = None, bucket: int | None = None) -> int:
+        """One statement without rows; returns how many it changed. Of a `bucket` as `transact` does it."""
+
+        def work(cursor: Cursor) -> int:
+            return cursor.execute(_text(statement), parameters).rowcount
+
+        if bucket is not None and self.nodes is not None:
+            return self.nodes.transact(bucket, work)
+        return self._alone(work)
 
     def fetch_many(self, *asked: tuple[Statement, Parameters]) -> list[list[Row]]:
         """The rows of several statements that only read, in one round trip."""

@@ -40,6 +40,7 @@ GRANT DELETE ON queue, url TO tamias_frontier;
 GRANT DELETE ON revisit, link, tagged TO tamias_frontier;
 GRANT SELECT, UPDATE ON service TO tamias_frontier;
 GRANT SELECT, INSERT, UPDATE, DELETE ON node TO tamias_frontier;
+GRANT EXECUTE ON FUNCTION analyse_frontier(int4) TO tamias_frontier;
 
 -- The web service: all that it shows, and what requests with the secret change. The keys of webhooks are written,
 -- never read: deliveries are signed by the owner.

@@ -61,6 +61,13 @@ SELECT put_few(%(bucket)b::int2, %(now)b::int8, %(delay_ms)b::int4, %(durable)b:
                %(class)b::int2[], %(score)b::float8[], %(depth)b::int2[], %(cut)b::int2[], %(url)b::text[],
                %(spelling)b::text[], %(metadata)b::text[], %(tags)b::text[])
 
+-- name: put_new
+-- The same for many URLs that are likely to be all new: whether they are. If not, nothing was put.
+SELECT put_new(%(bucket)b::int2, %(now)b::int8, %(delay_ms)b::int4, %(durable)b::bool, %(hkey)b::text[],
+               %(qid)b::int8[], %(crawl)b::int4[], %(lane)b::int4[], %(uid)b::int8[], %(due)b::int8[],
+               %(class)b::int2[], %(score)b::float8[], %(depth)b::int4[], %(cut)b::int4[], %(url)b::text[],
+               %(spelling)b::text[], %(metadata)b::text[], %(tags)b::text[])
+
 -- name: put_one
 -- The same for one URL of a queue that is there: whether it is new.
 SELECT put_one(%(bucket)b::int2, %(now)b::int8, %(durable)b::bool, %(qid)b::int8, %(crawl)b::int4, %(lane)b::int4,

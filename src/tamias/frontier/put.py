@@ -7,7 +7,7 @@ import msgspec
 from psycopg.errors import NoDataFound
 
 from tamias.database.citus import is_citus
-from tamias.database.columns import Floats, Ints, Longs, Shorts, Texts
+from tamias.database.columns import Floats, Ints, Longs, Shorts, Texts, packed
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.keys import bucket_of, hash64, host_hash, salted, shared_key
 from tamias.frontier.lease_filter import buckets_of
@@ -29,7 +29,7 @@ Queue = tuple[int, int, int]
 """A row of the queue table, within the bucket: host, crawl, lane."""
 
 
-class Offered(msgspec.Struct):
+class Offered(msgspec.Struct, gc=False):
     """A row of the url table, and which items of a batch it stands for."""
 
     item: Item
@@ -100,6 +100,47 @@ def by_bucket(offered: Iterable[Offered], buckets: int) -> dict[int, list[Offere
     for each in offered:
         groups.setdefault(bucket_of(each.qid, buckets), []).append(each)
     return groups
+
+
+class OfferedPart(msgspec.Struct, frozen=True):
+    """The rows of one bucket, and their columns as they are sent where all rows are of one kind."""
+
+    rows: list[Offered]
+    new: dict[str, Any] | None
+    """The parameters of `put_new`: nothing is told of known URLs."""
+    told: dict[str, Any] | None
+    """The parameters of `tell_known`: nothing but that."""
+
+
+class OfferedItems(msgspec.Struct, frozen=True):
+    """Items on their way into the frontier: numbered and written, which needs no database."""
+
+    items: Sequence[Item]
+    parts: dict[int, OfferedPart]
+    """By bucket."""
+    crowded: list[int]
+    """Positions whose place another URL of them took."""
+    salt: int
+
+
+def offered_part(rows: list[Offered], now: int) -> OfferedPart:
+    """Many rows are written as columns before their transaction begins; a few are written later."""
+    new = told = None
+    if len(rows) > _FEW:
+        if not any(row.item.overwrites for row in rows):
+            new = _packed(few_columns(rows, now))
+        elif all(is_plain_word(row.item) for row in rows):
+            told = _packed(told_columns(rows))
+    return OfferedPart(rows, new, told)
+
+
+def _packed(columns: dict[str, Any]) -> dict[str, Any]:
+    return {name: packed(column) for name, column in columns.items()}
+
+
+def is_plain_word(item: Item) -> bool:
+    """Whether a client says of a known URL no more than when it is due, and its metadata."""
+    return item.overwrites and item.keeps_tags and not item.cut
 
 
 def known_columns(rows: list[Offered]) -> dict[str, Any]:
@@ -276,6 +317,7 @@ class UrlPut:
         self._queues = KnownQueues()
         # Asking first is cheaper where most are known, and a waste where most are new.
         self._expects_new = True
+        self._expects_all = True
         # Citus has no functions that write to several of its tables by the way.
         self._may_put_few = not session.transact(is_citus)
 
@@ -289,40 +331,59 @@ class UrlPut:
         `shortens`: whether the depth of an item is a way to it, so that a known URL by a longer way gets it.
         Not `durable`: the last puts before a crash of the database may be lost, whole and without damage.
         """
+        return self.write(self.prepare(items), shortens=shortens, durable=durable)
+
+    def prepare(
+        self, items: Sequence[Item], among: Iterable[int] | None = None, salt: int = 0
+    ) -> OfferedItems:
+        """The first half of a put: may be done by the `UrlPut` of another thread."""
+        if among is None and self._ours is not None:
+            among = [at for at, item in enumerate(items) if self.owns(item.host)]
+        now = self._clock()
+        rows, crowded = numbered(items, now, salt, self.tag_sets.number, among)
+        parts = {bucket: offered_part(part, now) for bucket, part in by_bucket(rows, self.buckets).items()}
+        return OfferedItems(items, parts, crowded, salt)
+
+    def write(self, offered: OfferedItems, *, shortens: bool, durable: bool = True) -> list[bool]:
+        """The second half."""
+        items = offered.items
         taken = [False] * len(items)
-        left, salt = [at for at, item in enumerate(items) if self.owns(item.host)], 0
-        while left:
-            rows, left = numbered(items, self._clock(), salt, self.tag_sets.number, among=left)
-            for bucket, part in by_bucket(rows, self.buckets).items():
+        while True:
+            left = list(offered.crowded)
+            for bucket, part in offered.parts.items():
                 inserted, strangers = self._put_bucket(bucket, part, shortens, durable)
                 for row in inserted:
                     taken[row.first] = True
                 left += [at for row in strangers for at in row.positions]
-                for row in _overwriting(part, strangers):
+                for row in _overwriting(part.rows, strangers):
                     for at in row.positions:
                         taken[at] = taken[at] or items[at].overwrites
+            if not left:
+                return taken
             # Two URLs with one hash: the second gets the hash of its salted key.
-            salt += 1
-        return taken
+            offered = self.prepare(items, left, offered.salt + 1)
 
     def _put_bucket(
-        self, bucket: int, rows: list[Offered], shortens: bool, durable: bool
+        self, bucket: int, part: OfferedPart, shortens: bool, durable: bool
     ) -> tuple[list[Offered], list[Offered]]:
         """The rows that were inserted, and those whose number belongs to another URL."""
+        rows = part.rows
 
         def work(cursor: Cursor) -> tuple[list[Offered], list[Offered]]:
             if not durable:
                 done_by(cursor, "do_not_sync", {})
             if missing:
                 make_queues(cursor, bucket, missing, self._delay_ms)
-            return self._write(cursor, bucket, rows, shortens)
+            return self._write(cursor, bucket, part, shortens)
 
         if self._are_few(rows):
             inserted, rows = self._put_few(bucket, rows, durable)
             if not rows:
                 return inserted, []
-            others, strangers = self._put_bucket(bucket, rows, shortens, durable)
+            others, strangers = self._put_bucket(bucket, OfferedPart(rows, None, None), shortens, durable)
             return inserted + others, strangers
+        if part.new and self._expects_all and self._may_put_few and self._put_new(bucket, part, durable):
+            return rows, []
         while True:
             missing = self._queues.missing(rows)
             try:
@@ -341,6 +402,24 @@ class UrlPut:
             and len(rows) <= _FEW
             and not any(row.item.overwrites for row in rows)
         )
+
+    def _put_new(self, bucket: int, part: OfferedPart, durable: bool) -> bool:
+        """Whether all rows were inserted; otherwise none was."""
+        missing = self._queues.missing(part.rows)
+        there = {"bucket": bucket, "now": self._clock(), "durable": durable, "delay_ms": self._delay_ms}
+        hosts = Texts([shared_key(row.item.host) for row in part.rows]) if missing else None
+        try:
+            ((self._expects_all,),) = alone(
+                self._session, "put_new", {**there, **(part.new or {}), "hkey": hosts}
+            )
+        except DatabaseError as error:
+            if not isinstance(error.__cause__, NoDataFound):
+                raise
+            self._queues.forget()
+            return False
+        if self._expects_all:
+            self._queues.remember(missing)
+        return self._expects_all
 
     def _put_few(
         self, bucket: int, rows: list[Offered], durable: bool
@@ -369,10 +448,10 @@ class UrlPut:
         return inserted, [row for place, row in enumerate(rows, 1) if place not in places]
 
     def _write(
-        self, cursor: Cursor, bucket: int, rows: list[Offered], shortens: bool
+        self, cursor: Cursor, bucket: int, part: OfferedPart, shortens: bool
     ) -> tuple[list[Offered], list[Offered]]:
         there: dict[str, Any] = {"bucket": bucket, "now": self._clock()}
-        rows = _without_told(cursor, there, rows)
+        rows = _without_told(cursor, there, part)
         if not rows:
             return [], []
         unknown, strangers, shorter = rows, list[Offered](), list[Offered]()
@@ -380,6 +459,7 @@ class UrlPut:
             unknown, strangers, shorter = self._find_known(cursor, bucket, rows, shortens)
         inserted, missed = _insert(cursor, there, unknown)
         self._expects_new = len(inserted) * 2 > len(rows)
+        self._expects_all = len(inserted) == len(rows)
         if missed:
             homeless, others, nearer = self._find_known(cursor, bucket, missed, shortens)
             if homeless:  # neither inserted nor known: their queue is gone
@@ -453,22 +533,25 @@ def _overwrite(cursor: Cursor, there: dict[str, Any], rows: list[Offered]) -> No
     retag(cursor, there["bucket"], _retagged(cursor, there, rows))
 
 
-def _without_told(cursor: Cursor, there: dict[str, Any], rows: list[Offered]) -> list[Offered]:
+def _without_told(cursor: Cursor, there: dict[str, Any], part: OfferedPart) -> list[Offered]:
     """Writes what clients say of URLs that are known by the very text and keep their tags; the other rows.
 
     That is nearly all they say of known URLs, in a third of the statements.
     """
-    plain = [row for row in rows if (item := row.item).overwrites and item.keeps_tags and not item.cut]
+    rows = part.rows
+    plain = rows if part.told else [row for row in rows if is_plain_word(row.item)]
     if not plain:
         return rows
     done_by(cursor, "lock_hosts", {**there, "qid": _hosts(plain)})
-    is_affected: dict[int, bool] = dict(rows_of(cursor, "tell_known", {**there, **told_columns(plain)}))
-    told = [row for place, row in enumerate(plain, 1) if place in is_affected]
-    if not told:
+    ((places, affected),) = rows_of(cursor, "tell_known", {**there, **(part.told or told_columns(plain))})
+    if not places:
         return rows
+    told = plain if len(places) == len(plain) else [plain[place - 1] for place in places]
     _leave_ranges(cursor, there, told)
-    if affected := [row for place, row in enumerate(plain, 1) if is_affected.get(place)]:
-        _refresh(cursor, there, affected)
+    if affected:
+        _refresh(cursor, there, [plain[place - 1] for place in affected])
+    if len(told) == len(rows):
+        return []
     written = {row.place for row in told}
     return [row for row in rows if row.place not in written]
 

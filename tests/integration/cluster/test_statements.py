@@ -30,7 +30,9 @@ COORDINATORS = {
 ONE_SERVER = {
     "archive/stored_files.sql:dead_writers",
     "frontier/frontier.sql:put_few",
+    "frontier/frontier.sql:put_new",
     "frontier/frontier.sql:put_one",
+    "frontier/service/state.sql:analyse_frontier",
 }
 """Not asked on a cluster: the program looks first."""
 VALUES = {

@@ -9,6 +9,7 @@ from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.put import UrlPut
 from tamias.frontier.service.held import Holds, Wish
 from tamias.frontier.service.queues import Listing, Queues, Spot
+from tamias.frontier.tagging.tags import Tagging, change_of
 from tamias.model.item import NEVER, Item
 
 NOW, HOLD = 1_000_000, 64_000
@@ -28,16 +29,18 @@ class Service:
         items = [item(name, **words) for name in names]
         return self.put_urls.put(items, shortens=False)
 
-    def put_late(self, *names, at):
-        """As if their transaction had begun then, and ended only now."""
+    def put_late(self, *names, at, plain=False):
+        """As if their transaction had begun then, and ended only now; `plain`: as on a cluster."""
         late = UrlPut(self.session, str.__eq__, delay_ms=0, clock=lambda: at)
+        late._may_put_few = not plain
+        late.put([item("a_done", due=NEVER)], shortens=False)  # from now on it knows the queue
         assert late.put([item(name) for name in names], shortens=False) == [True] * len(names)
 
     def get(self, per_host=None, hold=HOLD):
         holds, found = Holds(self.session), []
         handing = holds.begin(Wish(hosts=None, per_host=per_host, hold_ms=hold))
         while given := holds.next(handing):
-            found += [each.url.rpartition("/")[2] for each in given]
+            found += [row[2].rpartition("/")[2] for row in given.rows]
         self.now += 1
         return sorted(found)
 
@@ -46,6 +49,9 @@ class Service:
         return sorted(
             task.url.rpartition("/")[2] for lease in frontier.lease(100, 100, 60) for task in lease.tasks
         )
+
+    def figures(self):
+        return PostgresFrontier(self.session, same_url=str.__eq__).figures()
 
     def held(self):
         return Queues(self.session, same_url=str.__eq__).figures(1, None).held
@@ -130,16 +136,22 @@ def test_what_is_told_of_a_held_url_ends_its_hold_alone(service):
     assert service.get() == ["a2", "a3", "a4"]
 
 
-@pytest.mark.parametrize("count", [1, 5, 60])
-def test_a_url_that_is_put_meanwhile_is_not_held(service, count):
+@pytest.mark.parametrize(("count", "plain"), [(1, False), (5, False), (60, False), (60, True)])
+def test_a_url_that_is_put_meanwhile_is_not_held(service, count, plain):
     service.put("a0", due=300)
     assert service.get() == ["a0"]
     new = [f"a{number}" for number in range(1, count + 1)]
-    service.put("b0")  # so that the first of them meets a queue that is known to this session
-    service.put_late(*new, at=200)
+    service.put_late(*new, at=200, plain=plain)
     assert service.held() == 1
-    assert service.get() == sorted([*new, "b0"])
-    assert service.held() == count + 2
+    assert service.get() == sorted(new)
+    assert service.held() == count + 1
+
+
+def test_workers_get_what_is_put_meanwhile_and_not_what_is_held(service):
+    service.put("a1", "a2", due=100)
+    service.get()
+    service.put("a3", due=300)
+    assert service.leased() == ["a3"]
 
 
 def test_a_held_url_that_gets_other_tags_stays_held(service):
@@ -152,6 +164,26 @@ def test_a_held_url_that_gets_other_tags_stays_held(service):
     assert service.get() == ["a1"]
     service.now = LATER + HOLD
     assert service.get() == ["a1", "a2"]
+
+
+def test_a_held_url_that_somebody_tags_stays_held(service):
+    service.put("a1", "a2", due=100)
+    service.get()
+    url = item("a1").url
+    tagging = Tagging(service.session, same_url=str.__eq__)
+    assert tagging.change("a.example", 1, url, url, change_of(["+good"]), "me")
+    assert service.get() == service.leased() == []
+    assert service.held() == 2
+    service.now = LATER
+    assert service.get() == ["a1", "a2"]
+
+
+def test_what_is_told_of_a_held_url_does_not_make_the_others_due(service):
+    service.put("a1", "a2", due=100)
+    service.get()
+    service.put("a1", due=NOW + HOLD // 4, overwrites=True, keeps_tags=True)
+    (crawl,) = (each for each in service.figures().crawls if each.crawl == 1)
+    assert crawl.next_due == NOW + HOLD // 4
 
 
 def test_lists_show_when_a_hold_ends(service):

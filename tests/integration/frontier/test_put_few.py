@@ -1,4 +1,4 @@
-"""A few URLs that are put in one round trip leave the same rows as the same URLs among many."""
+"""URLs that are put in one round trip, a few or many new ones, leave the same rows as by many statements."""
 
 import re
 from contextlib import closing
@@ -40,23 +40,32 @@ def test_one_after_another_is_as_all_at_once(tmp_path, monkeypatch, durable):
         monkeypatch.setattr(putting, "_FEW", few)
         with closing(Database(tmp_path / name)) as database, closing(database.session()) as session:
             put = UrlPut(session, str.__eq__, clock=lambda: 1_000_000)
+            put._may_put_few = name.startswith(("few", "new"))
             some = list(items())
+            some[50:50] = some[:5]  # known ones among others that are new
             taken = []
             for start in range(0, len(some), size):
                 taken += put.put(some[start : start + size], shortens=False, durable=durable)
             return taken, {table: session.fetch_all(sql) for table, sql in TABLES.items()}
 
-    assert rows("few", 32, 1) == rows("many", 0, 1)
-    assert rows("few together", 32, 20) == rows("many together", 0, 20)
+    plain = rows("many", 0, 1)
+    assert rows("few", 32, 1) == plain
+    assert rows("new", 0, 1) == plain
+    together = rows("many together", 0, 20)
+    assert rows("few together", 32, 20) == together
+    assert rows("new together", 0, 20) == together
+    assert set(together[0]) == {True, False}
 
 
-def test_a_queue_that_was_removed_is_made_again(tmp_path):
+@pytest.mark.parametrize("count", [1, 5, 60])
+def test_a_queue_that_was_removed_is_made_again(tmp_path, count):
     with closing(Database(tmp_path / "data")) as database, closing(database.session()) as session:
         put = UrlPut(session, str.__eq__)
-        for number in range(3):
-            url = f"http://h.example/{number}"
-            assert put.put([Item(url=url, key=url, host="h.example")], shortens=False) == [True]
-            assert session.fetch_one(b"SELECT sum(known)::int4 FROM queue") == (1,)
+        for time in range(3):
+            urls = [f"http://h.example/{time}/{number}" for number in range(count)]
+            some = [Item(url=url, key=url, host="h.example") for url in urls]
+            assert put.put(some, shortens=False) == [True] * count
+            assert session.fetch_one(b"SELECT sum(known)::int4 FROM queue") == (count,)
             session.execute(b"DELETE FROM url")
             session.execute(b"DELETE FROM queue")
 

@@ -2,10 +2,13 @@
 
 import threading
 import time
+from contextlib import closing
 
 import grpc
 import pytest
-from frontier_client import Client, discovered, info, known, make
+from frontier_client import Client, Instance, discovered, info, known, make
+
+from tamias.database.connect import Database
 
 OK, SKIPPED = 0, 1
 HOUR = 3600
@@ -303,3 +306,20 @@ def test_the_instance_is_among_the_nodes(client, instance):
 
 def test_a_log_level_can_be_set(client):
     assert client.call("SetLogLevel", package="crawlercommons", level=3).ByteSize() == 0
+
+
+def test_the_database_has_statistics_soon_after_the_first_thousand_urls(tmp_path):
+    instance = Instance(tmp_path)
+    asked = b"SELECT analyze_count FROM pg_stat_user_tables WHERE relname IN ('host', 'queue', 'url')"
+    with (
+        closing(Client(instance.address)) as client,
+        closing(Database(tmp_path)) as database,
+        closing(database.session()) as session,
+    ):
+        client.discover(*(f"http://h{number % 50}.example/{number}" for number in range(1200)))
+        ends_at = time.monotonic() + 20
+        # Not by the database itself, which counts what it does by itself apart.
+        while (counts := session.fetch_all(asked)) != [(1,)] * 3 and time.monotonic() < ends_at:
+            time.sleep(0.1)
+        assert counts == [(1,)] * 3
+    instance.stop()

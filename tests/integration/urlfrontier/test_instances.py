@@ -10,6 +10,7 @@ from frontier_client import Client, Instance, discovered, known
 
 OK, SKIPPED = 0, 1
 HOUR = 3600
+HOLD_SECONDS = 20
 
 
 @pytest.fixture
@@ -193,4 +194,34 @@ def test_sixteen_buckets_serve_as_one(tmp_path):
         assert len(client.get(urls=1, queues=25)) == 25
         assert client.stats().inProcess == 25
         assert client.call("DeleteCrawl", value="").value == 200
+    instance.stop()
+
+
+def test_a_drain_that_is_killed_midway_loses_nothing_and_gives_nothing_twice_early(tmp_path):
+    urls = {f"http://h{host}.example/{number}" for host in range(300) for number in range(30)}
+    instance = Instance(tmp_path, "--delay", "0")
+    with closing(Client(instance.address)) as client:
+        assert set(client.discover(*sorted(urls))) == {OK}
+        asked, answers = client.types["GetURLs"]
+        stub = client.channel.unary_stream(
+            "/urlfrontier.URLFrontier/GetURLs", asked.SerializeToString, answers.FromString
+        )
+        first, began = [], time.time()
+        with suppress(grpc.RpcError):
+            for each in stub(asked(delay_requestable=HOLD_SECONDS)):
+                first.append(each.url)
+                if len(first) == 1000:
+                    instance.kill()
+        assert 1000 <= len(first) < len(urls)
+    instance = Instance(tmp_path)
+    with closing(Client(instance.address)) as client:
+        second = client.get(hold=HOUR)
+        stats = client.stats()
+        assert time.time() < began + HOLD_SECONDS, "too slow for this test: the first holds are over"
+        assert len({*first, *second}) == len(first) + len(second)
+        # What was held for the first client and did not reach it comes when that hold ends.
+        assert stats.inProcess == stats.size == len(urls)
+        time.sleep(began + HOLD_SECONDS * 1.05 + 1 - time.time())
+        assert set(client.get(hold=HOUR)) == urls - set(second)
+        assert client.get() == []
     instance.stop()

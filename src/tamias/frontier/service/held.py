@@ -2,7 +2,7 @@
 
 import secrets
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -40,14 +40,13 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
         return -(-(now + self.hold_ms) // step) * step
 
 
-class Given(NamedTuple):
-    """A URL that the client now holds."""
+class Given(msgspec.Struct, frozen=True):
+    """URLs that the client now holds."""
 
-    host: str
-    crawl: int
-    url: str
-    metadata: str | None
-    tags: list[str] | None
+    hosts: dict[int, str]
+    """The keys of hosts by their numbers."""
+    rows: list[rows.Row]
+    """Of `find_due_urls`: each begins with number of the host, crawl, URL, metadata, tags."""
 
 
 class Holds:
@@ -93,8 +92,8 @@ class Holds:
             row[0] for row in self._session.transact(lambda cursor: rows_of(cursor, "fitting_lanes", asked))
         ]
 
-    def next(self, handing: "Handing") -> list[Given]:
-        """The next part of what a client wished for, held for it from now on; empty when there is no more."""
+    def next(self, handing: "Handing") -> Given | None:
+        """The next part of what a client wished for, held for it from now on; None when there is no more."""
         while handing.may_go_on():
             qids, found, per_host = self._session.transact(partial(self._part, handing))
             if qids:
@@ -102,8 +101,8 @@ class Holds:
             else:
                 handing.buckets.pop(0)
             if found:
-                return [Given(handing.keys[row[0]], *row[1:5]) for row in found]
-        return []
+                return Given(handing.keys, found)
+        return None
 
     def _part(self, handing: "Handing", cursor: Cursor) -> tuple[list[int], list[rows.Row], int]:
         """The hosts that were looked at, the URLs that are given, and how many each host might have given."""
@@ -174,6 +173,12 @@ class Handing(msgspec.Struct):
     lanes: list[int] | None
     keys: dict[int, str]
     """Of the hosts that were chosen last, as clients know them."""
+
+    def beside(self) -> "Handing":
+        """A second one for the same wish without a limit of hosts: each host is given by one of them."""
+        half = len(self.buckets) // 2
+        buckets = self.buckets[half:] + self.buckets[:half]
+        return msgspec.structs.replace(self, buckets=buckets, going_on=[], had=[])
 
     def may_go_on(self) -> bool:
         """Whether there may be more for this client."""

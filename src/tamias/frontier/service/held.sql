@@ -8,7 +8,7 @@
 -- name: tell_known
 -- Writes what clients tell of URLs that are known by the very text and keep their tags: when they are due, and
 -- their metadata. Ends their holds, and keeps the queues' count of open URLs right as `count_settled` does. Returns
--- the positions of those that are known so, and whether their queues have to be looked at: they have a limit, or
+-- the positions of those that are known so, and of those whose queues have to be looked at: they have a limit, or
 -- another next due time. They have none where the URL was in a range that is held, or not the first.
 WITH news AS MATERIALIZED (
     SELECT news.*, url.lane, url.due AS due_before
@@ -32,10 +32,11 @@ WITH news AS MATERIALIZED (
     FROM news
     WHERE url.bucket = %(bucket)b::int2 AND url.qid = news.qid AND url.crawl = news.crawl AND url.uid = news.uid
 )
-SELECT news.place,
-       queue.most_done IS NOT NULL OR news.due < queue.next_due
-       OR news.due_before <= CASE WHEN queue.held_until > %(now)b::int8 AND news.due_before <= queue.held_to
-                                  THEN -9223372036854775807 ELSE queue.next_due END
+SELECT coalesce(array_agg(news.place), '{}') AS told,
+       coalesce(array_agg(news.place) FILTER (WHERE
+           queue.most_done IS NOT NULL OR news.due < queue.next_due
+           OR news.due_before <= CASE WHEN queue.held_until > %(now)b::int8 AND news.due_before <= queue.held_to
+                                      THEN -9223372036854775807 ELSE queue.next_due END), '{}') AS affected
 FROM news JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = news.qid AND queue.crawl = news.crawl
                     AND queue.lane = news.lane
 

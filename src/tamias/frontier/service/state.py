@@ -5,6 +5,7 @@ from functools import partial
 
 import msgspec
 
+from tamias.database.citus import is_citus
 from tamias.database.columns import Ints
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.keys import own_queue
@@ -96,6 +97,16 @@ def crawl_names(session: Session) -> dict[int, str]:
     """All crawls by their numbers, as clients name them."""
     named = session.transact(lambda cursor: rows_of(cursor, "list_crawls", {}))
     return {crawl: DEFAULT_CRAWL if crawl == 1 else name for crawl, name in named}
+
+
+def gather_statistics(session: Session, least: int) -> bool:
+    """Lets the database plan for what has come, where it knows of fewer URLs than `least`.
+
+    It does so by itself some seconds later; a Citus cluster is left to that.
+    """
+    if session.transact(is_citus):
+        return False
+    return bool(alone(session, "analyse_frontier", {"least": least})[0][0])
 
 
 def announce(session: Session, address: str) -> None:

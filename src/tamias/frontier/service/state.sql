@@ -58,3 +58,7 @@ DELETE FROM node WHERE node.address = %(address)b::text
 -- name: list_nodes
 -- The instances that were alive lately.
 SELECT node.address FROM node WHERE node.seen_at >= %(since)b::int8 ORDER BY node.address
+
+-- name: analyse_frontier
+-- Gathers statistics of hosts, queues and URLs where those that there are know of fewer URLs.
+SELECT analyse_frontier(%(least)b::int4)

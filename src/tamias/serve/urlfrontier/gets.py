@@ -1,6 +1,7 @@
 """URLs that go out: GetURLs holds what it gives, ListURLs only looks."""
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -47,7 +48,10 @@ class Gets:
         self._names: dict[int, str] = {}
 
     async def get_urls(self, call: Call) -> None:
-        """Part by part: while one is sent, the next is fetched, and no further one before that is sent."""
+        """Part by part: while one is sent, the next is fetched, and no further one before that is sent.
+
+        Who asks for all queues is served by two transactions at a time.
+        """
         params = parsed(_GET, await call.one())
         if params.worker:
             await self._lend(call, params)
@@ -59,16 +63,23 @@ class Gets:
         if wish is None:
             return
         handing = await self._threads.run(lambda db: db.holds.begin(wish))
-        given = await self._next(handing)
-        while given:
-            await self._know_names({each.crawl for each in given})
-            coming = asyncio.create_task(self._next(handing)) if handing.may_go_on() else None
-            try:
+        is_open = wish.hosts is None and wish.host is None
+        handings = [handing, handing.beside()] if is_open else [handing]
+        coming = deque((each, asyncio.create_task(self._next(each))) for each in handings)
+        try:
+            while coming:
+                given = await coming[0][1]
+                handing, _ = coming.popleft()
+                if given is None:
+                    continue
+                if handing.may_go_on():
+                    coming.append((handing, asyncio.create_task(self._next(handing))))
+                await self._know_names({row[1] for row in given.rows})
+                await asyncio.sleep(0)  # so that it begins
                 await call.send(self._infos(given))
-                given = await coming if coming else []
-            finally:
-                if coming:
-                    coming.cancel()
+        finally:
+            for _, part in coming:
+                part.cancel()
 
     async def list_urls(self, call: Call) -> None:
         """Done and scheduled URLs of a crawl, or of one queue."""
@@ -84,7 +95,7 @@ class Gets:
             left -= len(page)
             await call.send([known_item(each, self._names[crawl.crawl]).SerializeToString() for each in page])
 
-    async def _next(self, handing: Handing) -> list[Given]:
+    async def _next(self, handing: Handing) -> Given | None:
         return await self._threads.run(lambda db: db.holds.next(handing))
 
     async def _page(self, listing: Listing, spot: Spot, size: int) -> tuple[list[UrlState], Spot | None]:
@@ -96,21 +107,20 @@ class Gets:
         except UrlError:
             return False
 
-    def _infos(self, given: list[Given]) -> list[bytes]:
+    def _infos(self, given: Given) -> list[bytes]:
         """Those that are not forgotten; what the URLs of a queue share is written once."""
+        rows, hosts, names = given.rows, given.hosts, self._names
         if self._forgotten:
-            given = [each for each in given if not self._is_forgotten(each.url)]
-        tails: dict[tuple[str, int], bytes] = {}
+            rows = [row for row in rows if not self._is_forgotten(row[2])]
+        tails: dict[tuple[int, int], bytes] = {}
         infos = []
-        for host, crawl, url, metadata, tags in given:
+        for qid, crawl, url, metadata, tags, _, _, _, _ in rows:
             if metadata is None and not tags:
-                if (tail := tails.get((host, crawl))) is None:
-                    tail = tails[host, crawl] = _INFO(
-                        key=host, crawlID=self._names[crawl]
-                    ).SerializeToString()
+                if (tail := tails.get((qid, crawl))) is None:
+                    tail = tails[qid, crawl] = _INFO(key=hosts[qid], crawlID=names[crawl]).SerializeToString()
                 infos.append(url_info(url.encode(), tail))
             else:
-                info = _INFO(url=url, key=host, crawlID=self._names[crawl])
+                info = _INFO(url=url, key=hosts[qid], crawlID=names[crawl])
                 fill_metadata(info, metadata, tags)
                 infos.append(info.SerializeToString())
         return infos

@@ -3,6 +3,8 @@
 import asyncio
 import logging
 
+from tamias.frontier.put import OfferedItems
+from tamias.frontier.service.state import gather_statistics
 from tamias.model.errors import TamiasError
 from tamias.model.item import Item
 from tamias.serve.urlfrontier.session_threads import FrontierSession, FrontierThreads
@@ -11,13 +13,20 @@ OK, SKIPPED, FAIL = 0, 1, 2
 """`AckMessage.Status`."""
 _AT_ONCE = 2048
 _MOST_WAITING = 100_000
+_FEW = 32
+"""So many are numbered by the thread that puts them, without a change of threads."""
 _log = logging.getLogger(__name__)
+
+_WORTH_NUMBERING = 200
+"""So many are numbered while a transaction runs; fewer wait for its end, and for others that come."""
+_STATISTICS_AFTER = (1_000, 10_000, 100_000)
+"""URLs, after which plans for the tables as they were before are not good enough."""
 
 Load = tuple[list[Item], "asyncio.Future[list[int]]"]
 
 
 class PutBatcher:
-    """While one transaction runs, what comes in waits for the next."""
+    """While one transaction runs, what comes in is numbered, and waits for the next."""
 
     def __init__(self, threads: FrontierThreads) -> None:
         self._threads = threads
@@ -25,7 +34,11 @@ class PutBatcher:
         """Crawls whose puts are answered before they are on disk."""
         self._waiting: list[Load] = []
         self._work: asyncio.Task[None] | None = None
-        self._count = 0
+        self._writing: asyncio.Task[None] | None = None
+        self._count = self._count_waiting = 0
+        self._turn = asyncio.Event()
+        self._put_so_far = 0
+        self._statistics: asyncio.Task[None] | None = None
         self._room = asyncio.Event()
 
     async def put(self, urls: list[Item]) -> "asyncio.Future[list[int]]":
@@ -37,18 +50,56 @@ class PutBatcher:
         loop = asyncio.get_running_loop()
         verdicts: asyncio.Future[list[int]] = loop.create_future()
         self._waiting.append((urls, verdicts))
+        self._count_waiting += len(urls)
+        if self._count_waiting >= _WORTH_NUMBERING:
+            self._turn.set()
         if self._work is None:
             self._work = loop.create_task(self._put_all())
         return verdicts
 
     async def _put_all(self) -> None:
         while self._waiting:
+            if self._writing is not None and self._count_waiting < _WORTH_NUMBERING:
+                self._turn.clear()
+                await self._turn.wait()
+                continue
             loads = self._next()
-            together = [told for urls, _ in loads for told in urls]
-            _deal(loads, await self._verdicts(together))
-            self._count -= len(together)
-            self._room.set()
+            urls = [told for those, _ in loads for told in those]
+            self._count_waiting -= len(urls)
+            offered = await self._offered(urls)
+            if self._writing is not None:
+                await self._writing
+            if offered is None:
+                await self._write(loads, urls, offered)  # a task of its own would cost more than it gives
+            else:
+                self._writing = asyncio.get_running_loop().create_task(self._write(loads, urls, offered))
         self._work = None
+
+    async def _offered(self, urls: list[Item]) -> OfferedItems | None:
+        """Many URLs are numbered while the database works on those before them."""
+        if len(urls) <= _FEW:
+            return None
+        try:
+            return await self._threads.number(lambda db: db.put.prepare(urls))
+        except Exception:  # noqa: BLE001 (then the put meets the same, and tells of it)
+            return None
+
+    async def _write(self, loads: list[Load], urls: list[Item], offered: OfferedItems | None) -> None:
+        _deal(loads, await self._verdicts(urls, offered))
+        self._writing = None
+        self._turn.set()
+        self._count -= len(urls)
+        self._room.set()
+        before, self._put_so_far = self._put_so_far, self._put_so_far + len(urls)
+        for least in _STATISTICS_AFTER:
+            if before < least <= self._put_so_far:
+                self._statistics = asyncio.get_running_loop().create_task(self._gather_statistics(least))
+
+    async def _gather_statistics(self, least: int) -> None:
+        try:
+            await self._threads.run(lambda db: gather_statistics(db.session, least))
+        except TamiasError as error:
+            _log.warning("the database could not gather statistics of the frontier: %s", error)
 
     def _next(self) -> list[Load]:
         loads, count = [self._waiting[0]], len(self._waiting[0][0])
@@ -60,10 +111,10 @@ class PutBatcher:
         del self._waiting[: len(loads)]
         return loads
 
-    async def _verdicts(self, urls: list[Item]) -> list[int]:
+    async def _verdicts(self, urls: list[Item], offered: OfferedItems | None) -> list[int]:
         try:
             durable = any(each.crawl not in self.unsynced for each in urls)
-            return await self._threads.put(lambda db: _put(db, urls, durable))
+            return await self._threads.put(lambda db: _put(db, urls, offered, durable))
         except TamiasError as error:
             _log.warning("%d URLs were not put: %s", len(urls), error)
             return [FAIL] * len(urls)
@@ -72,9 +123,9 @@ class PutBatcher:
             return [FAIL] * len(urls)
 
 
-def _put(db: FrontierSession, urls: list[Item], durable: bool) -> list[int]:
+def _put(db: FrontierSession, urls: list[Item], offered: OfferedItems | None, durable: bool) -> list[int]:
     """What another instance must be told of fails here: its section is not ours."""
-    taken = db.put.put(urls, shortens=False, durable=durable)
+    taken = db.put.write(offered or db.put.prepare(urls), shortens=False, durable=durable)
     return [
         OK if each else SKIPPED if db.put.owns(told.host) else FAIL
         for told, each in zip(urls, taken, strict=True)

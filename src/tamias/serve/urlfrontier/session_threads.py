@@ -39,6 +39,7 @@ class FrontierThreads:
         self._sessions: list[FrontierSession] = []
         self._many = ThreadPoolExecutor(threads, "frontier")
         self._puts = ThreadPoolExecutor(1, "puts")
+        self._numbers = ThreadPoolExecutor(1, "numbers")
 
     async def run(self, work: Callable[[FrontierSession], T]) -> T:
         """The result of work that any thread may do."""
@@ -48,9 +49,13 @@ class FrontierThreads:
         """The same in the thread for puts, one after another."""
         return await asyncio.get_running_loop().run_in_executor(self._puts, self._run, work)
 
+    async def number(self, work: Callable[[FrontierSession], T]) -> T:
+        """What puts need before their turn, one after another."""
+        return await asyncio.get_running_loop().run_in_executor(self._numbers, self._run, work)
+
     def close(self) -> None:
         """Waits for what is being done."""
-        for threads in (self._many, self._puts):
+        for threads in (self._many, self._puts, self._numbers):
             threads.shutdown(cancel_futures=True)
         for db in self._sessions:
             db.session.close()

@@ -174,6 +174,7 @@ class Http2Connection(GrpcConnection):
             if len(view) == before:
                 async with asyncio.timeout(STALL_SECONDS):
                     await self._room.wait()
+        self._was_useful = True
 
     def consumed(self, stream: int, length: int) -> None:
         with contextlib.suppress(h2.exceptions.ProtocolError):
