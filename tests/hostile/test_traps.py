@@ -41,6 +41,19 @@ def test_pages_that_differ_in_numbers_only_are_left_alone_after_so_many_by_all_w
     assert "permit.monotony" in refusal(traps, read_all(traps, 1 + first, alike=alike))
 
 
+def test_the_first_pages_count_though_they_are_not_compared():
+    (traps,) = workers(monotony=200)
+    alike = read_all([traps], 199)
+    assert refusal([traps], alike) is None
+    assert "permit.monotony" in refusal([traps], read_all([traps], 1, alike=alike))
+    different = [body_of_words(day) for day in range(20)]
+    assert read_all(workers(monotony=200), 20, body=lambda day: different[day]) == {}
+
+
+def body_of_words(day):
+    return b"page of " + bytes([97 + day % 26]) * (1 + day // 26)
+
+
 def test_pages_with_statements_are_never_left_alone():
     traps = workers()
     assert refusal(traps, read_all(traps, 200, quads=1)) is None
@@ -55,7 +68,7 @@ def test_one_page_with_statements_shows_that_the_others_are_no_trap():
 
 def test_pages_that_differ_in_words_go_on():
     traps = workers()
-    alike = read_all(traps, 200, body=lambda day: b"page of " + bytes([97 + day % 26]) * (1 + day // 26))
+    alike = read_all(traps, 200, body=body_of_words)
     assert refusal(traps, alike) is None
 
 

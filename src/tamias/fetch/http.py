@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from http import HTTPStatus
 
 import msgspec
@@ -230,20 +231,21 @@ class HttpFetcher:
 
 def _headers(attempt: _HttpAttempt, credential: SourceCredential | None) -> list[bytes]:
     request = attempt.request
-    asked = [
-        ("Accept", attempt.accept),
-        ("If-None-Match", request.etag),
-        ("If-Modified-Since", request.last_modified),
-    ]
-    # A validator with a line break would let a server write headers of our next request.
-    lines = [
-        f"{name}: {value}".encode("latin-1", "replace")
-        for name, value in asked
-        if value and not _CONTROL.search(value)
-    ]
+    lines = [*_asked_headers(attempt.accept, request.etag, request.last_modified)]
     if credential is not None:
         lines += credential.headers
     return lines if attempt.body is None else [*lines, *_body_headers(request)]
+
+
+@lru_cache(maxsize=64)  # nearly all requests have the same
+def _asked_headers(accept: str, etag: str | None, last_modified: str | None) -> tuple[bytes, ...]:
+    asked = (("Accept", accept), ("If-None-Match", etag), ("If-Modified-Since", last_modified))
+    # A validator with a line break would let a server write headers of our next request.
+    return tuple(
+        f"{name}: {value}".encode("latin-1", "replace")
+        for name, value in asked
+        if value and not _CONTROL.search(value)
+    )
 
 
 def _body_headers(request: Request) -> list[bytes]:

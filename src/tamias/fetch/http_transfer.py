@@ -82,6 +82,16 @@ class HttpTransfer(Transfer):
     def _lend(self, opened: socket.socket) -> None:
         asyncio.get_running_loop().call_soon(opened.close)
 
+    def _take_header(self, line: bytes) -> int | None:
+        # Nearly every line is one that is only kept: it takes no second call.
+        if self.status and not self.answered and line.strip(b"\r\n"):
+            self._header_bytes += len(line)
+            if self._header_bytes <= self._options.max_header_bytes:
+                self._lines.append(line)
+                return None
+            self._header_bytes -= len(line)
+        return super()._take_header(line)
+
     def _take_line(self, line: bytes) -> int | None:
         if self.answered:
             return None  # a trailer: counted, not kept

@@ -1,6 +1,7 @@
 """How long to leave a host alone: between requests, when it asks for it (RFC 9110), when it is away."""
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from math import ceil
 
 import msgspec
@@ -46,6 +47,7 @@ LONGEST_DELAY_MS = 2**31 - 1
 """24 days, the most that the frontier can hold; a longer one is taken for this."""
 
 
+@lru_cache
 def host_delay_ms(configured_s: float, crawl_delay_s: float | None, obey_robots: bool) -> int:
     """The longer of the configured delay and, where robots.txt is obeyed, its Crawl-delay.
 

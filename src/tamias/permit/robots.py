@@ -99,6 +99,8 @@ class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def verdict(self, url: str) -> RobotsVerdict:
         """Whether an absolute URL, or a path with its query, may be fetched."""
+        if self.blanket is not None and "/robots.txt" not in url:
+            return self.blanket
         path = path_of(url)
         if path == "/robots.txt":
             return _ROBOTS_ITSELF
@@ -113,6 +115,8 @@ class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def usage(self, url: str) -> tuple[tuple[str, str], ...]:
         """The lines about uses, and the AI crawlers that may not fetch the URL, as one line more."""
+        if not self.ai_groups:
+            return self.signals
         path = path_of(url)
         kept_out = [names for names, rules in self.ai_groups if not _strongest(rules, path).allowed]
         return (*self.signals, (AI_AGENTS, " ".join(kept_out))) if kept_out else self.signals

@@ -47,8 +47,10 @@ class RobotsStore:
 
         def work(cursor: Cursor) -> None:
             cursor.execute(_SQL["write_robots"].text, told)
-            if wanted["delay_ms"]:
-                cursor.execute(_SQL["slow_host"].text, wanted)
+            cursor.execute(_SQL["slow_host"].text, wanted)
 
-        self._session.transact(work, bucket)
+        if wanted["delay_ms"]:
+            self._session.transact(work, bucket)
+        else:
+            self._session.execute(_SQL["write_robots"], told, bucket)
         return KnownRobots(rules, now + seconds * 1000)

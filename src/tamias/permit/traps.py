@@ -67,6 +67,7 @@ class Traps:
         self._host_budget = host_budget
         self._monotony = monotony
         self._most_texts = max(1, NEW_SHARE * monotony)
+        self._unread = max(0, int(SHARED_PART * monotony) - 2)
         self._templates: OrderedDict[int, Pages] = OrderedDict()
         self._words: OrderedDict[str, set[int]] = OrderedDict()
 
@@ -116,7 +117,7 @@ class Traps:
 
         One with statements shows that its template is no trap.
         """
-        if not self._monotony or body is None:
+        if not self._monotony or body is None or (quads and not self._templates and not alike):
             return False
         template = _number(template_of(url))
         if quads:
@@ -124,7 +125,9 @@ class Traps:
             return alike.pop(template, None) is not None
         pages = alike.get(template) or self._known(template)
         pages.visits += 1
-        if len(pages.texts) <= self._most_texts:  # how many more there are makes no difference
+        # Most templates have few pages; two are enough to see whether they differ. And beyond so many texts,
+        # how many more there are makes no difference.
+        if pages.visits > self._unread and len(pages.texts) <= self._most_texts:
             text = _text_number(body)
             if text not in pages.texts:
                 pages.texts.append(text)

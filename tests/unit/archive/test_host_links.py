@@ -29,4 +29,5 @@ def test_memory_has_a_bound(monkeypatch):
     counted = HostLinks()
     for n in range(4):
         counted.count(f"http://a{n}.example/", ["http://b.example/"])
-    assert len(counted.take()) == 2
+    counted.count("http://a0.example/", ["http://b.example/", "http://c.example/"])
+    assert counted.take() == {("a0.example", "b.example"): 2, ("a1.example", "b.example"): 1}

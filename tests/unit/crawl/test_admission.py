@@ -15,6 +15,7 @@ BASES = (
     "https://me@a.test/d/",
     "ftp://a.test/d/x",
     "http://a.test/x?q=/y/",
+    "http://a.test/d/e//f/page?q=../z",
 )
 LINKS = (
     *(
@@ -24,7 +25,13 @@ LINKS = (
         "/\\b.test/x",
         "/x/../y",
         "../x",
+        "../../x",
+        "../",
+        "..//x",
+        "./x",
         "x",
+        "x:y",
+        "x/ftp://a.test/x",
         "?q",
         "",
         "/",
@@ -76,6 +83,25 @@ def test_known_links_are_those_that_resolve_to_known_urls(earlier, later, base, 
     admission.remember(admission.items(Reference(earlier, other, 1, 1)))
     known = by_resolving(earlier, other, ())
     assert admitted(admission, later, base) == by_resolving(later, base, known)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.sampled_from(LINKS) | st.text("/.x#?:\\ahtp@%é ", max_size=8), max_size=8),
+            st.sampled_from(BASES),
+            st.sampled_from([1, 2]),
+            st.sampled_from([None, "sparql", "sitemap"]),
+            st.sampled_from([(), ("trusted",)]),
+        ),
+        max_size=6,
+    )
+)
+def test_pages_that_are_admitted_together_give_the_items_that_each_gives_alone(pages):
+    references = [Reference(links, base, depth, 1, kind, tags) for links, base, depth, kind, tags in pages]
+    together, seen = Admission(Settings(), []), {}
+    alone = Admission(Settings(), [])
+    assert [together.admit(each, seen) for each in references] == [alone.admit(each) for each in references]
 
 
 @pytest.mark.parametrize("link", ["/x", "http://a.test/x", "../x"])

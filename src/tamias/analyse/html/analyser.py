@@ -44,7 +44,11 @@ _WORD = re.compile(r"[a-z]+")
 
 def portal_links(page: MarkupPage, parsed: LexborHTMLParser, generators: list[str]) -> list[Links]:
     """The root of the portal that made a page, with its kind; usually none."""
-    kinds = dict.fromkeys(kind for mark, kind in _MARKS if mark in page.markup)
+    markup = page.markup
+    kinds: dict[str, None] = {}
+    for mark, kind in _MARKS:
+        if mark in markup:
+            kinds[kind] = None
     if page.data.find(_SOCRATA, 0, _BEGINNING) >= 0:
         kinds["socrata"] = None
     for generator in generators:
@@ -84,6 +88,8 @@ _RELATIONS_OF_KINDS = {
 """Of `<link>` only: what `<a rel=sitemap>` leads to is mostly a page."""
 _ROBOTS = ("robots", "tamias")
 _SIGNALS = frozenset({*_ROBOTS, "tdm-reservation", "tdm-policy"})
+_META_WORDS = (b"&", b"robots", b"generator", b"tdm-", b"tamias")
+"""In the name of each meta that is read is one of these; the first where it is not written in letters."""
 _MOST_METAS = 100
 _LONGEST_META = 8192
 _FEW_TAGS = 2000
@@ -176,11 +182,11 @@ class HtmlAnalyser:
     def _seen(self, page: MarkupPage) -> Iterator[Finding]:
         """What a browser's eyes see: metas and links. Sets the page's base."""
         parsed = _parsed(page.data, page.media_type)
-        metas = _metas(parsed)
+        # Each look at all elements takes longer than a look whether there can be such a tag.
+        metas = _metas(parsed) if _has_telling_meta(page.markup) else []
         signals = [(name, content) for name, content in metas if name in _SIGNALS]
         if signals:
             yield Metas(signals[:_MOST_METAS])
-        # Each look at all elements takes longer than a look whether there can be such a tag.
         if b"<base" in page.markup:
             page.base = _base(parsed, page.base)
         if any(book.narrows(page.url) for book in self._rules):
@@ -223,6 +229,13 @@ def _parsed(page: bytes, media_type: str) -> LexborHTMLParser:
     return LexborHTMLParser(_EMPTY_RAW_TEXT.sub(rb"<\1\2></\1>", page) if media_type == XHTML else page)
 
 
+def _has_telling_meta(markup: bytes) -> bool:
+    for word in _META_WORDS:  # noqa: SIM110 - every page passes here, and a generator costs more than a search
+        if word in markup:
+            return True
+    return False
+
+
 def _metas(page: LexborHTMLParser) -> list[tuple[str, str]]:
     return [
         ((meta.attrs.get("name") or "").strip().lower(), (meta.attrs.get("content") or "")[:_LONGEST_META])
@@ -245,13 +258,18 @@ def _refresh(page: LexborHTMLParser) -> str | None:
 
 def _links(page: LexborHTMLParser, base: str) -> Iterator[Links]:
     """Those without a kind, even if there are none; then those of each kind."""
-    found: dict[str | None, dict[str, None]] = {None: {}}
+    plain: dict[str, None] = {}
+    found: dict[str | None, dict[str, None]] = {None: plain}
     for node in page.css(_LINKING):
         attributes = node.attributes
         reference = (attributes.get("href") or attributes.get("src") or "").strip()
+        if not reference or reference.startswith(_NOWHERE):
+            continue
         relation = attributes.get("rel")
-        if reference and not reference.startswith(_NOWHERE) and _is_followed(relation):
-            kind = _kind(relation) if relation and node.tag == "link" else None
+        if not relation:
+            plain[reference] = None
+        elif _FURNITURE.isdisjoint(relation.lower().split()):
+            kind = _kind(relation) if node.tag == "link" else None
             found.setdefault(kind, {})[reference] = None
     for kind, references in found.items():
         yield Links(list(references), base, kind)
@@ -259,10 +277,6 @@ def _links(page: LexborHTMLParser, base: str) -> Iterator[Links]:
 
 def _kind(relation: str) -> str | None:
     return next(filter(None, map(_RELATIONS_OF_KINDS.get, relation.lower().split())), None)
-
-
-def _is_followed(relation: str | None) -> bool:
-    return relation is None or _FURNITURE.isdisjoint(relation.lower().split())
 
 
 def _forbids_following(metas: list[tuple[str, str]]) -> bool:

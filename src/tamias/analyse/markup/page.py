@@ -18,7 +18,7 @@ XML = frozenset({"application/xml", "image/svg+xml"})
 _DOCTYPE = re.compile(rb"(?i)<!DOCTYPE[^>\[]*")
 _PROLOG = 4096
 _DECLARATION = 1000
-_WHOLE_TAG = re.compile(rb"""<[A-Za-z][^"'>]*+(?:(?:"[^"]*+"|'[^']*+')[^"'>]*+)*+""")
+_TELLING_TAG = re.compile(rb"""<[A-Za-z][A-Za-z0-9]*+(?!>)[^"'>]*+(?:(?:"[^"]*+"|'[^']*+')[^"'>]*+)*+""")
 _NAMED = re.compile(rb"&([A-Za-z][A-Za-z0-9]+);")
 _LOOKS = frozenset(
     {"class", "id", "style", "href", "src", "alt", "title", "width", "height", "type", "target"}
@@ -60,8 +60,11 @@ class MarkupPage:
 
     @cached_property
     def tags(self) -> list[bytes]:
-        """Every start tag as it stands, without its end: the small part of a page that holds its markup."""
-        return _WHOLE_TAG.findall(self.data)
+        """Every start tag that may say more than a common name, as it stands, without its end.
+
+        These are the small part of a page that holds its markup.
+        """
+        return _TELLING_TAG.findall(self.data)
 
     @cached_property
     def markup(self) -> bytes:

@@ -18,7 +18,7 @@ _SQL = statements("tamias.archive.sources", "host_links.sql")
 MOST_OF_A_HOST = 100
 """Hosts that are counted for one that leads to them."""
 MOST_PAIRS = 20_000
-"""Pairs in memory; once there are so many, pages are not counted until the next batch."""
+"""Pairs in memory; once there are so many, no other pair is counted until the next batch."""
 _WEB = ("http://", "https://")
 _AFTER_SCHEME = 8
 
@@ -44,14 +44,22 @@ class HostLinks:
 
     def count(self, site: str, urls: Iterable[str]) -> None:
         """The links of a page that lead away from its site. Called for each page, it only cuts and counts."""
-        if self._pairs >= MOST_PAIRS:
-            return
         led_to = self._sites.get(site)
+        places = [url[: url.find("/", _AFTER_SCHEME) + 1] for url in urls]
+        if self.is_full:
+            places = [each for each in places if led_to and each in led_to]
         if led_to is None:
+            if not places:
+                return
             led_to = self._sites[site] = Counter()
         before = len(led_to)
-        led_to.update([url[: url.find("/", _AFTER_SCHEME) + 1] for url in urls])
+        led_to.update(places)
         self._pairs += len(led_to) - before
+
+    @property
+    def is_full(self) -> bool:
+        """Whether pairs are not counted any more that are not counted yet."""
+        return self._pairs >= MOST_PAIRS
 
     def take(self) -> Pairs:
         """What was counted since this was last called, by the keys of hosts."""
@@ -74,12 +82,13 @@ def add_host_links(session: "Session", pairs: Mapping[tuple[str, str], int]) -> 
     """Adds to the counts, in one statement."""
     if not pairs:
         return
-    from tamias.database.columns import storable  # loads the database's library, which counting does without
+    # Loads the database's library, which counting does without.
+    from tamias.database.columns import Longs, Texts, storable
 
     added = {
-        "from_host": [storable(source) for source, _ in pairs],
-        "to_host": [storable(to) for _, to in pairs],
-        "links": list(pairs.values()),
+        "from_host": Texts([storable(source) for source, _ in pairs]),
+        "to_host": Texts([storable(to) for _, to in pairs]),
+        "links": Longs(pairs.values()),
         "most": MOST_OF_A_HOST,
     }
     session.transact(lambda cursor: cursor.execute(_SQL["count_host_links"].text, added))

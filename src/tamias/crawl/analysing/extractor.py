@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any, Self
 
 import msgspec
 from pyoxigraph import NamedNode, Quad
@@ -94,6 +95,32 @@ class Wanting(Exception):
         self.addresses = addresses
 
 
+class _DocumentOnDemand:
+    """Opens a place for a document's quads with the first of them: most pages have none."""
+
+    def __init__(self, new_document: NewDocument) -> None:
+        self._new_document = new_document
+        self._context: AbstractContextManager[DocumentSink] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def write(self, chunk: bytes) -> None:
+        if self._context is None:
+            context = self._new_document()
+            self._target = context.__enter__()
+            self._context = context
+        self._target.write(chunk)
+
+    @property
+    def extent(self) -> Extent:
+        """Only of one that was written to."""
+        return self._target.extent
+
+    def __exit__(self, *raised: Any) -> bool | None:
+        return None if self._context is None else self._context.__exit__(*raised)
+
+
 class Extractor:
     """Reads bodies with the installed analysers. May be used by two threads with two writers."""
 
@@ -132,7 +159,7 @@ class Extractor:
             return self._quick(capture, body, *quick, new_document, take_links)
         found = Extraction()
         try:
-            with new_document() as target:
+            with _DocumentOnDemand(new_document) as target:
                 self._read(capture, body, found, target, LinkFollowing(capture, found, take_links), kind)
                 untried = self._contexts.to_fetch(found.wanted) if self._contexts else []
                 if untried:

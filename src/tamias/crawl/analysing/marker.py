@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from mmap import mmap
 from pathlib import Path
 
 import msgspec
@@ -22,33 +23,43 @@ class AnalysisMarker:
     def __init__(self, folder: Path, worker: int) -> None:
         folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         self._path = folder / str(worker)
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
-        self._free = list(range(_SLOTS))
+        self._notes = _mapped(self._path)
+        self._free = list(range(0, len(self._notes), _SLOT_BYTES))
 
     @contextmanager
     def analysing(self, lease: Lease, task: Task) -> Iterator[None]:
         """The document is being analysed while this lasts."""
-        note = msgspec.json.encode((lease.bucket, lease.qid, task.crawl, task.uid))
-        slot = self._free.pop() if self._free else None
-        if slot is None:
+        start = self._free.pop() if self._free else None
+        if start is None:
             yield
             return
-        self._write(note.ljust(_SLOT_BYTES), slot)
+        note = msgspec.json.encode((lease.bucket, lease.qid, task.crawl, task.uid))
+        self._notes[start : start + _SLOT_BYTES] = note.ljust(_SLOT_BYTES)
         try:
             yield
         finally:
-            self._write(_NO_NOTE, slot)
-            self._free.append(slot)
-
-    def _write(self, note: bytes, slot: int) -> None:
-        # On a full disk the note is missing, and soon somebody who cannot do without tells of it.
-        with suppress(OSError):
-            os.pwrite(self._file, note, slot * _SLOT_BYTES)
+            self._notes[start : start + _SLOT_BYTES] = _NO_NOTE
+            self._free.append(start)
 
     def close(self) -> None:
         """The worker is told to end: if it dies from here on, no document is to blame."""
         self._free.clear()
         self._path.unlink(missing_ok=True)
+
+
+def _mapped(path: Path) -> mmap | bytearray:
+    """The file as memory: a note costs no call of the system, and is there for others when the worker dies.
+
+    On a full disk there are no notes, and soon somebody who cannot do without tells of it.
+    """
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        os.posix_fallocate(file, 0, _SLOTS * _SLOT_BYTES)  # in a file with holes a note could end us
+        return mmap(file, _SLOTS * _SLOT_BYTES)
+    except OSError:
+        return bytearray()
+    finally:
+        os.close(file)
 
 
 def left_by(folder: Path, worker: int) -> list[DocumentPlace]:

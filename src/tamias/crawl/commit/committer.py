@@ -121,8 +121,9 @@ class Committer:
 
     async def add(self, visit: Visit) -> None:
         """Hands a settled visit over; waits when too many are waiting."""
-        async with self._room:
-            await self._room.wait_for(lambda: len(self._waiting) < MOST_WAITING)
+        if len(self._waiting) >= MOST_WAITING:
+            async with self._room:
+                await self._room.wait_for(lambda: len(self._waiting) < MOST_WAITING)
         self._waiting.append(visit)
         self._news.set()
 

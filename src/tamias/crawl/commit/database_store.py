@@ -44,6 +44,8 @@ from tamias.permit.store import KnownRobots, RobotsStore
 
 T = TypeVar("T")
 RECOVER_SECONDS = 60.0
+HOST_LINKS_SECONDS = 20.0
+"""A site names the same hosts again and again: the longer they are counted, the fewer rows are written."""
 LEFT_AFTER_MS = 2 * SEALED_AFTER_MS
 """A file that is still in parts after so long is a dead worker's."""
 DEAD_AFTER_MS = 90_000
@@ -106,6 +108,7 @@ class DatabaseStore:
         self._robots = RobotsStore(thread.session)
         self._space = DiskSpace(data, settings.crawl.room)
         self._recovered_at = float("-inf")
+        self._linked_at = time.monotonic()
         self._missing: dict[int, int] = {}
         """Workers that left files and are not connected, and since when."""
 
@@ -202,7 +205,7 @@ class DatabaseStore:
 
     async def close(self) -> None:
         try:
-            await self.thread.run(self._count)
+            await self.thread.run(self._count, True)
             await self.thread.run(self.quads.close)
             await self._merge_files()
         finally:
@@ -248,8 +251,11 @@ class DatabaseStore:
             if goes_on:
                 each.parked_until = until
 
-    def _count(self) -> None:
-        """What block lists kept out, and which hosts led to which, since the last time."""
+    def _count(self, is_last: bool = False) -> None:
+        """What block lists kept out, and, less often, which hosts led to which, since the last time."""
         count_blocked(self.thread.session, self.context.admission.blocked_counts())
-        add_host_links(self.thread.session, self.context.admission.host_links.take())
+        links, waited = self.context.admission.host_links, time.monotonic() - self._linked_at
+        if is_last or links.is_full or waited >= HOST_LINKS_SECONDS:
+            self._linked_at = time.monotonic()
+            add_host_links(self.thread.session, links.take())
         self.context.frontier.credit(self._committer.links.invitations.take())

@@ -104,7 +104,8 @@ class LinkPut:
     ) -> list[int]:
         """Links and the visits that found them, if these are known. Returns for each what kept links out."""
         with step("admit"):
-            admitted = [self._admission.admit(self._coverage.without_own(each)) for each, _ in links]
+            seen: dict[str, Item] = {}  # many pages of a site have the same links
+            admitted = [self._admission.admit(self._coverage.without_own(each), seen) for each, _ in links]
             found = [item for items, _ in admitted for item in items]
             for (_, visit), (items_of, _) in zip(links, admitted, strict=True):
                 if visit is not None:

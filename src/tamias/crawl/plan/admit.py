@@ -36,7 +36,7 @@ FIRST = 2.0
 LONG_DUE = 1
 
 
-class Reference(msgspec.Struct, frozen=True):
+class Reference(msgspec.Struct, frozen=True, gc=False):
     """Links of one document: as they stand in it, what they are relative to, and how deep they lead."""
 
     references: Sequence[str]
@@ -110,6 +110,34 @@ class KnownLinks:
         self._young[url] = depth
 
 
+class LinkTexts:
+    """What references in one document are likely to mean, without reading them as URLs."""
+
+    def __init__(self, base: str) -> None:
+        self._site = site_of(base)
+        self._top = self._site.removesuffix("/")
+        self._scheme = self._site.partition("/")[0]
+        self._folder = base[: base.partition("?")[0].rfind("/") + 1]
+        above = self._folder[: self._folder.rfind("/", 0, -1) + 1]
+        self._above = above if len(above) > len(self._site) else self._site
+
+    def guess(self, reference: str) -> str:
+        """A text that is what the reference means, if it is a URL as the URL standard writes it.
+
+        >>> texts = LinkTexts("http://a.example/b/c/d?e")
+        >>> texts.guess("f"), texts.guess("../f"), texts.guess("/f"), texts.guess("//g.example/f")
+        ('http://a.example/b/c/f', 'http://a.example/b/f', 'http://a.example/f', 'http://g.example/f')
+        """
+        if reference[:4] == "http":
+            return reference
+        begins = reference[:1]
+        if begins == "/":
+            return (self._scheme if reference[1:2] == "/" else self._top) + reference
+        if begins == ".":
+            return self._above + reference[3:] if reference[:3] == "../" else ""
+        return "" if begins in "?#" or ":" in reference else self._folder + reference
+
+
 class Admission:
     """Decides which references become items. Used by one thread at a time."""
 
@@ -134,22 +162,26 @@ class Admission:
         """The items of references that are not known to be known so near."""
         return self.admit(found)[0]
 
-    def admit(self, found: Reference) -> tuple[list[Item], int]:
-        """The same, and what kept others out: bits of `tamias.model.cut`."""
+    def admit(self, found: Reference, seen: dict[str, Item] | None = None) -> tuple[list[Item], int]:
+        """The same, and what kept others out: bits of `tamias.model.cut`.
+
+        `seen` are plain links that are put together with these, and these are added to them.
+        """
         if self._max_depth is not None and found.depth > self._max_depth:
             return [], self._cut_by_depth(found)
         fresh: dict[str, Item] = {}
         known, followed, cut = self._known_in(found.crawl), False, 0
         base, depth, kind = found.base, found.depth, found.kind
-        here = site_of(base)
+        is_plain = kind is None and not found.tags and found.score is None
+        seen = {} if seen is None or not is_plain else seen
+        site, here = LinkTexts(base), site_of(base)
         away: list[str] = []
-        top = here.removesuffix("/")
         for reference in found.references:
             # What is known stands there as the URL standard writes it: text that is equal is that URL.
-            at_top = reference[:1] == "/" != reference[1:2]
-            url = top + reference if at_top else reference if reference[:4] == "http" else ""
-            near = kind is None and known.within(url, depth)
-            if not near:
+            url = site.guess(reference) if kind is None else ""
+            near = known.within(url, depth)
+            item = None if near else seen.get(url)
+            if not near and item is None:
                 try:
                     url = resolve(reference, base)
                 except UrlError:
@@ -157,6 +189,9 @@ class Admission:
                 near = known.within(url if kind is None else kind_key(url, kind), depth)
             if not url.startswith(here):
                 away.append(url)
+            if item is not None and item.depth == depth and item.crawl == found.crawl:
+                fresh[url] = item
+                continue
             # Most links are known as they stand: only the others are searched for session parameters.
             if not near and (plain := without_session(url, self._session_names)) != url:
                 url, near = plain, known.within(kind_key(plain, kind), depth)
@@ -165,7 +200,7 @@ class Admission:
                 continue
             refused_by = self._refused_by(url, depth)
             if refused_by is None:
-                fresh[url] = self._found_item(url, found)
+                seen[url] = fresh[url] = self._found_item(url, found)
             else:
                 cut |= refused_by[1]
         if away:

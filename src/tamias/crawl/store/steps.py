@@ -2,8 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import msgspec
@@ -16,16 +15,18 @@ _NOT_COUNTED = nullcontext()
 
 def step(name: str) -> AbstractContextManager[None]:
     """Counts the block's CPU time under a name."""
-    return _NOT_COUNTED if _FILE is None else _counted(name)
+    return _NOT_COUNTED if _FILE is None else _CountedStep(name)
 
 
-@contextmanager
-def _counted(name: str) -> Iterator[None]:
-    begun = time.thread_time()
-    try:
-        yield
-    finally:
-        _SECONDS[name] = _SECONDS.get(name, 0.0) + time.thread_time() - begun
+class _CountedStep:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        self._begun = time.thread_time()
+
+    def __exit__(self, *_raised: object) -> None:
+        _SECONDS[self._name] = _SECONDS.get(self._name, 0.0) + time.thread_time() - self._begun
 
 
 def write_steps(pages: int) -> None:
