@@ -39,8 +39,9 @@ def command(  # noqa: PLR0917 (click passes them by name)
 ) -> int:
     """Removes resources, or one version, for good: bodies, statements, WARC records, catalogue and profiles.
 
-    A tombstone with the reason stays, and the URL is not fetched again. Other versions keep every byte. You
-    can kill it at any moment: the next run, or `tamias serve`, finishes it.
+    A tombstone with the reason stays, and the URL is not fetched again. Other versions keep every byte. It
+    does not ask first: --dry-run shows what it would remove. You can kill it at any moment: the next run, or
+    `tamias serve`, finishes it.
 
     Example: tamias forget https://example.org/data.csv --version 3 --reason "personal data"
     """

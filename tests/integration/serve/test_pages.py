@@ -219,9 +219,9 @@ def test_an_error_is_a_page_for_a_browser_and_a_problem_document_for_others(clie
 
 @pytest.mark.parametrize("told", [{}, {"secret": ""}, {"secret": "wrong"}, {"secret": "wröng"}])
 def test_the_form_adds_nothing_without_the_secret(client, told):
-    url = "http://added.example/refused.csv"
+    url = "http://added.example/unsecret.csv"
     answer = client.post("/add", data={"url": url, **told})
-    assert (answer.status_code, client.get("/search.json?q=refused.csv").json()["hits"]) == (403, [])
+    assert (answer.status_code, client.get("/search.json?q=unsecret.csv").json()["hits"]) == (403, [])
 
 
 def test_the_form_puts_an_address_under_watch(client):
@@ -324,9 +324,9 @@ def test_what_cannot_be_shown_has_a_note_and_no_error(client, filled, content, k
 
 
 def test_the_form_tells_what_will_happen_without_the_secret_and_adds_nothing(client):
-    form = {"url": "http://told.example/a.csv", "only": "account"}
+    form = {"url": "http://unsaid.example/a.csv", "only": "account"}
     answer = client.post("/add", data=form)
-    found = client.get("/search.json?q=told.example").json()["hits"]
+    found = client.get("/search.json?q=unsaid.example").json()["hits"]
     assert (answer.status_code, "It is not watched yet" in answer.text, found) == (200, True, [])
 
 
