@@ -19,6 +19,23 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+
+def _files_in_memory():
+    """Whether /dev/shm has room for what the tests write at any one time, and lets programs be run."""
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK):
+        return False
+    stats, lines = os.statvfs(memory), Path("/proc/meminfo").read_text().splitlines()
+    available = next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable"))
+    room = min(stats.f_bavail * stats.f_frsize, available)
+    return room > 8 << 30 and not stats.f_flag & os.ST_NOEXEC
+
+
+# A thousand databases of as many files are copied and removed: in memory that takes a fifth of the time.
+# Whoever names a place, by TMPDIR or --basetemp, has it.
+if "TMPDIR" not in os.environ and _files_in_memory():
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/dev/shm")
+
 ROOT = Path(__file__).resolve().parent.parent
 # It is read by type checkers, and not to be run.
 collect_ignore = ["unit/user_script.py"]

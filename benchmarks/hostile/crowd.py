@@ -57,10 +57,10 @@ def expected() -> dict[str, frozenset[str]]:
     }
 
 
-def hostile_sites() -> dict[str, Site]:
-    """Hosts with nothing good about them; their pages together are `ENDPOINTS`, one seed for each."""
+def hostile_sites(endpoints: int) -> dict[str, Site]:
+    """Hosts with nothing good about them: so many bombs, one seed for each, and the traps."""
     pages: dict[str, dict[str, Answer]] = {}
-    for number, (path, answer) in zip(range(ENDPOINTS), itertools.cycle(_hostile()), strict=False):
+    for number, (path, answer) in zip(range(endpoints), itertools.cycle(_hostile()), strict=False):
         pages.setdefault(f"bad-{number // 3}.test", {})[f"/{number}{path}"] = answer
     sites: dict[str, Site] = dict(pages)
     for name, make in TRAPS.items():
@@ -74,11 +74,11 @@ def _trap_type(name: str) -> str:
     return "text/turtle" if "ld" in name else "text/html"
 
 
-def hostile_seeds() -> list[str]:
+def hostile_seeds(endpoints: int) -> list[str]:
     """One address for each endpoint."""
     return [
         f"{'sparql:' if name == f'{ENDPOINT}.test' else ''}http://{name}{'/' if path == '*' else path}"
-        for name, site in hostile_sites().items()
+        for name, site in hostile_sites(endpoints).items()
         for path in site
     ]
 

@@ -64,7 +64,9 @@ def run(
     return report
 
 
-def run_crowd(out: Out, *, workers: int = 2, alone: bool = True) -> dict[str, object]:
+def run_crowd(
+    out: Out, *, workers: int = 2, alone: bool = True, endpoints: int = crowd.ENDPOINTS
+) -> dict[str, object]:
     """Ten good hosts alone, then in a crowd of bombs and traps: compared quad by quad."""
     with tempfile.TemporaryDirectory(prefix="tamias-crowd-") as place:
         options = TrialOptions(
@@ -76,12 +78,13 @@ def run_crowd(out: Out, *, workers: int = 2, alone: bool = True) -> dict[str, ob
             workers=workers,
             seconds=CROWD_SECONDS,
             crowd=True,
+            endpoints=endpoints,
         )
         control = _tried(options, "alone") if alone else None
         if control is not None:
             out(f"{crowd.HOSTS} good hosts of {crowd.DOCUMENTS} documents alone: {_account(control)}")
         mixed = _tried(msgspec.structs.replace(options, hostile=True), "crowd")
-    out(f"in a crowd of {crowd.ENDPOINTS} hostile endpoints: {_account(mixed)}")
+    out(f"in a crowd of {endpoints} hostile endpoints: {_account(mixed)}")
     for name, requests in mixed.trap_requests.items():
         out(f"{'contained' if requests <= MOST_TRAPPED else 'NOT CONTAINED':13} {name}: {requests} requests")
     ratio = mixed.good_seconds / control.good_seconds if control else None

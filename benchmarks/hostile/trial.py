@@ -66,6 +66,8 @@ class TrialOptions(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     only: tuple[str, ...] = ()
     """Names or numbers of attacks; none: all of them."""
+    endpoints: int = crowd.ENDPOINTS
+    """Bombs in the crowd."""
     crowd: bool = False
     """The crowd of bombs and traps instead of the attacks, with good hosts of its own."""
 
@@ -125,7 +127,7 @@ def trial(options: TrialOptions) -> Trial:
         seeds = folder / "seeds"
         wanted = [f"http://{name}/" for name in good]
         wanted += [url for attack in options.attacks for url in attack.seed_urls]
-        wanted += crowd.hostile_seeds() if options.crowd and options.hostile else []
+        wanted += crowd.hostile_seeds(options.endpoints) if options.crowd and options.hostile else []
         seeds.write_text("\n".join(wanted) + "\n", encoding="utf-8")
         started = time.monotonic()
         measured = measure(
@@ -200,7 +202,7 @@ def _served(options: TrialOptions, good: dict[str, Site], evidence: AttackEviden
     table: dict[str, list[list[str]]] = {name: [[address]] for name, address in at.items()}
     sites: dict[str, Site] = dict(good)
     if options.hostile and options.crowd:
-        bad = crowd.hostile_sites()
+        bad = crowd.hostile_sites(options.endpoints)
         sites |= bad
         at |= {name: f"{WEB}210.{number + 1}" for number, name in enumerate(bad)}
         table |= {name: [[at[name]]] for name in bad}

@@ -20,6 +20,7 @@ from psycopg.conninfo import conninfo_to_dict
 from pyoxigraph import Quad, RdfFormat, Store, serialize
 
 from tamias.database.connect import Database
+from tamias.database.locks import is_free, shared
 
 PATIENCE = 60.0
 VOCABULARY = "https://w3id.org/tamias/vocab#"
@@ -115,6 +116,17 @@ class Tamias:
         self.data = data
         self.env = {**os.environ, "TAMIAS_CRAWL__RETRY_WAIT": "0.1", "TAMIAS_SEEDS__PROBE": "false"}
         self.started = []
+        self.users = None
+
+    def hold_server(self):
+        """Until `let_go`, all commands meet the server that the first one starts: to start and stop one for
+        each takes as long as the command. Tests about what is left running do without."""
+        self.users = shared(self.data / "pg" / "users.lock")
+
+    def let_go(self):
+        """The server ends with its last user, as always."""
+        if self.users is not None:
+            self.users.close()
 
     def run(self, verb, *words, timeout=PATIENCE):
         """Runs to the end: exit code, stdout, stderr."""
@@ -194,6 +206,10 @@ class Tamias:
             with suppress(ProcessLookupError):
                 process.kill()
             process.communicate()
+        self.let_go()
+        # To look at all processes takes long: not before the database says that it has ended.
+        locks = [self.data / "pg" / name for name in ("keeper.lock", "server.lock")]
+        self.wait_until(lambda: all(is_free(lock) for lock in locks if lock.exists()))
         self.wait_until(lambda: not self.in_use())
 
     def _command(self, verb, words):
@@ -259,6 +275,7 @@ def fresh(tamias_at, made_once):
     def make(name):
         tamias = tamias_at(name)
         shutil.copytree(made_once, tamias.data)
+        tamias.hold_server()
         return tamias
 
     return make
@@ -276,22 +293,26 @@ def object_store():
 @pytest.fixture
 def machine(fresh, tamias_at, object_store):
     """`machine(name)`: a data folder of its own, on the database and the store of all."""
-    from .archive.blobs import s3_server
-
     with closing(Database(fresh("server").data)) as database:
-        address = "postgresql:///?" + urlencode(conninfo_to_dict(database.embedded.address()))
 
         def make(name):
             made = tamias_at(name)
-            made.env |= {
-                "TAMIAS_DB": address,
-                "AWS_ENDPOINT_URL": f"http://127.0.0.1:{object_store.server_port}",
-                "AWS_ACCESS_KEY_ID": s3_server.CREDENTIALS.key,
-                "AWS_SECRET_ACCESS_KEY": s3_server.CREDENTIALS.secret,
-            }
+            made.env |= shared_by_machines(database, object_store)
             return made
 
         yield make
+
+
+def shared_by_machines(database, object_store):
+    """The environment of machines that share a database and an S3-compatible store."""
+    from .archive.blobs import s3_server
+
+    return {
+        "TAMIAS_DB": "postgresql:///?" + urlencode(conninfo_to_dict(database.embedded.address())),
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{object_store.server_port}",
+        "AWS_ACCESS_KEY_ID": s3_server.CREDENTIALS.key,
+        "AWS_SECRET_ACCESS_KEY": s3_server.CREDENTIALS.secret,
+    }
 
 
 @pytest.fixture

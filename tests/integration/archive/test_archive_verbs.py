@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, Store
+from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, Store, parse, serialize
 
 URL = "http://data.example/a.csv"
 VERSIONS = [b"id,name\n1,first\n", b"id,name\n1,first\n2,second\n", b"id,name\n1,changed\n3,third\n"]
@@ -108,6 +108,26 @@ def test_diff_as_sparql_turns_the_old_graph_into_the_new_one(tamias, filled):
     for graph in graphs:
         graph.canonicalize(CanonicalizationAlgorithm.UNSTABLE)
     assert graphs[0] == graphs[1]
+
+
+def test_versions_in_two_syntaxes_are_compared_by_their_statements(tamias, filled):
+    url = "http://data.example/vocabulary"
+    told = '<http://e.example/{0}> <http://e.example/p> "{0}" .\n'.format
+    quads = [*parse("".join(map(told, range(9))).encode(), format=RdfFormat.N_TRIPLES)]
+    old = serialize([quad.triple for quad in quads], format=RdfFormat.RDF_XML)
+    filled.put(url, old, media_type="application/rdf+xml")
+    new = "".join(map(told, range(2, 10))).encode()
+    filled.put(url, new, media_type="text/turtle")
+    found = json.loads(tamias("diff", url, "--json").stdout)
+    assert (found["kind"], found["added"], found["removed"], found["notes"]) == ("triples", 1, 2, [])
+    assert {change["old"] or change["new"] for change in found["changes"]} == {
+        told(number).strip() for number in (0, 1, 9)
+    }
+    store, wanted = Store(), Store()
+    store.load(old, RdfFormat.RDF_XML)
+    wanted.load(new, RdfFormat.TURTLE)
+    store.update(tamias("diff", url, "--sparql-update").stdout)
+    assert set(store) == set(wanted)
 
 
 def test_diff_as_sparql_of_a_table_is_one_sentence(tamias, kept):

@@ -58,6 +58,7 @@ def crawled(made_once, tmp_path_factory):
     """`/3` has five versions, of which the third has the mark; the others have one."""
     tamias, site = Tamias(tmp_path_factory.mktemp("crawled") / "data"), Site("127.0.0.1")
     shutil.copytree(made_once, tamias.data)
+    tamias.hold_server()
     site.pages |= {f"/{number}": document(number) for number in range(1, 13)}
     crawl(tamias, site.url("/1"))
     for version in (2, 3, 4, 5):
@@ -77,6 +78,7 @@ def tamias(tamias_at, crawled):
     """The same in a copy."""
     made = tamias_at("data")
     shutil.copytree(crawled.data, made.data, ignore=shutil.ignore_patterns("socket", "*.sock*"))
+    made.hold_server()
     return made
 
 

@@ -5,9 +5,12 @@ import json
 import os
 import random
 import secrets
+import shutil
 import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
 from uuid import uuid4
 
 import pytest
@@ -15,6 +18,8 @@ import zstandard
 
 from tamias.database.connect import Database
 
+from ..conftest import Site, Tamias, shared_by_machines
+from .blobs import s3_server
 from .bytes_search import find_bytes
 from .test_forget_crawled import MARK_BYTES, PATIENCE, document
 
@@ -32,16 +37,50 @@ CRAWL = (
 CRAWL += ("--sink", "warc")
 
 
-@pytest.fixture
-def stored(machine, site):
-    """A machine whose archive is in the store: `/3` has five versions, of which the third has the mark."""
-    made = machine("one")
+class StoredOnce(NamedTuple):
+    """The data of a database and of a machine, both ended, what is in the store, and where it came from."""
+
+    server: Path
+    machine: Path
+    objects: dict[str, bytes]
+    site: Site
+
+
+@pytest.fixture(scope="module")
+def stored_once(made_once, tmp_path_factory):
+    """`/3` has five versions, of which the third has the mark."""
+    folder = tmp_path_factory.mktemp("stored")
+    server, made, site = Tamias(folder / "server"), Tamias(folder / "one"), Site("127.0.0.1")
+    shutil.copytree(made_once, server.data)
     site.pages |= {f"/{number}": document(number) for number in range(1, 5)}
-    crawl(made, site.url("/1"))
-    for version in (2, 3, 4, 5):
-        site.pages["/3"] = document(3, version, marked=version == 3)
-        crawl(made, "--recrawl", site.url("/3"))
-    return made
+    with s3_server.serving() as store:
+        with closing(Database(server.data)) as database:
+            made.env |= shared_by_machines(database, store)
+            crawl(made, site.url("/1"))
+            for version in (2, 3, 4, 5):
+                site.pages["/3"] = document(3, version, marked=version == 3)
+                crawl(made, "--recrawl", site.url("/3"))
+        made.end()
+        server.end()
+        yield StoredOnce(server.data, made.data, dict(store.objects), site)
+    site.close()
+
+
+@pytest.fixture
+def site(stored_once):
+    return stored_once.site
+
+
+@pytest.fixture
+def stored(stored_once, tamias_at, object_store):
+    """A machine whose archive is in the store: copies of what was made once."""
+    server, made = tamias_at("server"), tamias_at("one")
+    shutil.copytree(stored_once.server, server.data)
+    shutil.copytree(stored_once.machine, made.data)
+    object_store.objects |= stored_once.objects
+    with closing(Database(server.data)) as database:
+        made.env |= shared_by_machines(database, object_store)
+        yield made
 
 
 def crawl(tamias, *words):

@@ -51,6 +51,7 @@ def crawled(made_once, tmp_path_factory):
     """A site that was visited twice: pages, a redirect, an error, a new version."""
     tamias, site = Tamias(tmp_path_factory.mktemp("crawled") / "data"), Site("127.0.0.1")
     shutil.copytree(made_once, tamias.data)
+    tamias.hold_server()
     for number in range(1, 9):
         links = " ".join(f"<> <#next> </{other}> ." for other in (2 * number, 2 * number + 1, "gone"))
         site.pages[f"/{number}"] = f'<> <#is> "{number}" . {links}'.encode()
@@ -68,6 +69,7 @@ def tamias(crawled, tamias_at):
     crawled[0].end()
     made = tamias_at("data")
     shutil.copytree(crawled[0].data, made.data, ignore=shutil.ignore_patterns("socket", "*.sock*"))
+    made.hold_server()
     return made
 
 

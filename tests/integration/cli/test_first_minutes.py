@@ -69,12 +69,32 @@ def test_a_refused_seed_leaves_nothing_behind(terminal):
 
 
 def processes_of(folder):
-    """The command lines that name a folder."""
+    """The command lines of processes that name a folder, or are in it."""
     lines = []
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
+    for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            lines.append(process.read_bytes())
-    return [line for line in lines if os.fsencode(folder) in line]
+            line = (process / "cmdline").read_bytes()
+            if os.fsencode(folder) in line or (process / "cwd").readlink() == folder:
+                lines.append(line)
+    return lines
+
+
+def test_the_database_and_the_workers_load_while_seeds_are_read(terminal):
+    seeds = terminal.folder / "seeds.txt"
+    os.mkfifo(seeds)
+    words = ["crawl", "--seeds", "seeds.txt", "--exclude", "data", "--data", "nowhere"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "tamias", *words], cwd=terminal.folder, env=terminal.env,
+        stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        with seeds.open("wb") as file:  # as soon as it reads
+            loading = processes_of(terminal.folder)
+            file.write(b"https://data.example/a\n")
+        assert b"the seed https://data.example/a is excluded" in process.stderr.read()
+    assert any(line.endswith(b"\0tamias.crawl.worker\0") for line in loading), loading
+    assert any(os.fsencode(terminal.folder / "nowhere") in line for line in loading), loading
+    assert list(terminal.folder.iterdir()) == [seeds]
+    assert processes_of(terminal.folder) == []
 
 
 def test_what_was_typed_is_checked_without_the_library_of_the_database():
@@ -191,8 +211,8 @@ def test_a_run_that_reached_nothing_says_so_in_plain_words(terminal):
     )
 
 
-def test_a_run_that_only_waits_says_for_whom(terminal, monkeypatch):
-    monkeypatch.setenv("TAMIAS_CRAWL__RETRY_WAIT", "3")
+def test_a_run_that_only_waits_says_for_whom(terminal):
+    terminal.env["TAMIAS_CRAWL__RETRY_WAIT"] = "3"
     code, text = terminal.type("crawl", "http://nowhere.invalid/x.ttl", "--max-wait", "5")
     waited = r"waiting for http://nowhere\.invalid: name does not resolve: nowhere\.invalid, next try in \d"
     assert (code, re.search(waited, " ".join(text.split())) is not None) == (5, True), text

@@ -32,6 +32,7 @@ def crawled_once(shared_site, made_once, tmp_path_factory):
     """A data directory to be copied: tables under watch and a small graph, both crawled, with WARC files."""
     tamias, site = Tamias(tmp_path_factory.mktemp("crawled") / "data"), shared_site
     shutil.copytree(made_once, tamias.data)
+    tamias.hold_server()
     site.pages |= {f"/{number}.csv": table(number, 1) for number in range(RESOURCES)}
     site.pages["/graph"] = "".join(f'<#{n}> <#says> "{n}" .\n' for n in range(100)).encode()
     assert tamias.run("add", *(site.url(f"/{n}.csv") for n in range(RESOURCES))).returncode == 0
@@ -55,6 +56,7 @@ def archive(tamias_at, crawled_once):
     """A copy of its own."""
     tamias = tamias_at("data")
     shutil.copytree(crawled_once, tamias.data)
+    tamias.hold_server()
     return tamias
 
 

@@ -52,6 +52,7 @@ def test_seeds_of_a_crawl_interrupted_while_its_database_starts_are_fetched_late
 
 @pytest.mark.parametrize("words", [(), ("--json",), ("--max-urls", "1")])
 def test_a_crawl_that_has_returned_has_left_nothing_running(tamias, site, words):
+    tamias.let_go()
     site.pages |= {"/": b"<> <#next> </next> .", "/next": b""}
     done = tamias.crawl(site.url("/"), *words)
     assert not tamias.in_use()
@@ -59,6 +60,7 @@ def test_a_crawl_that_has_returned_has_left_nothing_running(tamias, site, words)
 
 
 def test_a_crawl_beside_another_user_of_the_data_does_not_wait_for_it(tamias, site):
+    tamias.let_go()
     site.pages["/"] = b""
     with closing(Database(tamias.data)):
         assert tamias.crawl(site.url("/")).returncode == 0

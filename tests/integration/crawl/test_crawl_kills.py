@@ -65,6 +65,7 @@ def test_a_crawl_killed_ten_times_finds_the_same_quads_and_asks_hardly_more(fres
 
 
 def test_workers_end_by_themselves_when_their_supervisor_is_killed(tamias, web, kill):
+    tamias.let_go()
     supervisor = go_on(tamias, web)
     tamias.wait_until(lambda: len(tamias.workers()) > 0 and len(web.log) > 0)
     kill(supervisor.pid)

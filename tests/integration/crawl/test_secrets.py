@@ -95,6 +95,7 @@ def unpacked(content):
 
 
 def test_nobody_else_can_list_what_is_kept(crawled):
+    crawled.end()
     of_others = stat.S_IMODE(crawled.data.stat().st_mode) & 0o077
     assert of_others == (0o011 if os.geteuid() == 0 else 0), "root's may be passed through by its database"
     modes = dict(modes_below(crawled.data))

@@ -47,6 +47,7 @@ def let_holds_end(tamias):
 
 
 def test_what_both_kills_leave_is_what_the_export_holds(tamias, web, sparql_server, kill):
+    tamias.let_go()
     words = ("--allow-private", "--delay", "0.2", "--sink", f"sparql:{sparql_server.url}/store", *web.seeds)
     crawl = tamias.start("crawl", *words)
     tamias.wait_until(lambda: len(sparql_server.stored()) > 0)
