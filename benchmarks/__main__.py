@@ -252,11 +252,12 @@ def faults(  # noqa: PLR0917 (click passes them by name)
 @click.option("--attack", "only", multiple=True, help="Only this name or number, such as H5. [all]")
 @click.option("--no-control", is_flag=True, help="Do not crawl the good sites alone first: no ratio.")
 @click.option("--serve", type=click.IntRange(1, 65535), help="Only serve the attacks on this loopback port.")
-@click.option("--crowd", is_flag=True, help="Ten good hosts in a crowd of 122 bombs and traps instead.")
+@click.option("--crowd", is_flag=True, help="Ten good hosts in a crowd of bombs and traps instead.")
+@click.option("--endpoints", type=int, default=122, show_default=True, help="Bombs in the crowd; 22 kinds.")
 @common
 def hostile(
     place: CommonOptions, *, sites: int, pages: int, workers: int, only: tuple[str, ...], no_control: bool,
-    serve: int | None, crowd: bool,
+    serve: int | None, crowd: bool, endpoints: int,
 ) -> int:  # fmt: skip
     """Good sites among attacks H1 to H29: what is contained, and what it costs. See docs/hostile-web.md.
 
@@ -270,7 +271,8 @@ def hostile(
     from benchmarks.hostile.run import run, run_crowd
 
     if crowd:
-        return _print_report(place, run_crowd(_out(place), workers=workers, alone=not no_control))
+        crowded = run_crowd(_out(place), workers=workers, alone=not no_control, endpoints=endpoints)
+        return _print_report(place, crowded)
     found = run(_out(place), sites=sites, pages=pages, workers=workers, alone=not no_control, only=only)
     return _print_report(place, found)
 

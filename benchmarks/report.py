@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from benchmarks.crawl.peers import first_line
 from benchmarks.frontier.grpc.experiment import PHASES, SERIAL, Run
 
 Out = Callable[[str], object]
@@ -26,19 +27,33 @@ PEERS = {
 """Who is compared in each part; one that did not run has a row all the same."""
 
 REASONS = {
-    "wget -r": "fetches and writes files, looks for links only, and keeps no frontier, record or provenance",
+    "wget -r": "it fetches, looks for links and writes files; it keeps no frontier, record or provenance",
     "wget2": "the same as wget, in several threads of C",
     "httrack": "a crawler in C that keeps files; it stores no statements and no provenance",
-    "rdf-dereference": "parses and prints; it stores nothing, obeys no robots.txt and keeps no frontier",
-    "comunica": "evaluates one query in memory and stores nothing",
+    "rdf-dereference": "it parses and prints; it stores nothing, obeys no robots.txt and keeps no frontier",
+    "comunica": "it evaluates one query in memory and stores nothing",
     "scrapy": "our spider for it stores nothing; start-up weighs more in a small crawl",
     "heritrix": "a Java crawler that writes WARC; its start-up is not ours",
     "git gc": "one pack for one history, which cannot be appended to without packing it again",
-    "frontier": "it never waits for the disk, and keeps holds in memory; ours are rows of a database",
+    "frontier": "it keeps its queues, holds and counts in the memory of one process and never waits for its "
+    "disk; ours are rows of a database, which each put, hold and completion changes in a transaction",
     "zstd -19 --long over all": "one frame: no version can be read without all before it",
 }
 """Why a peer, or all of a part, can be ahead; printed for those that are."""
+SCRAPY_TARGETS = {20_000: 10.0, 3_000: 5.0}
+"""What Scrapy is to be left behind by, at a number of pages."""
+DOCUMENTS_TARGET = 2.5
+GIT_TARGET = 1.0
 FRONTIER_QUEUES = 4_000
+NO_SYNC = ("--no-sync", "DEFAULT")
+STORED = {
+    "git gc": (["git", "--version"], "git gc --force --aggressive --prune=now"),
+    "borg": (["borg", "--version"], "borg create --compression=zstd,3 STORE::all VERSIONS"),
+    "restic": (["restic", "version"], "restic backup --compression max --repo STORE VERSIONS"),
+    "zstd -3, file by file": (["zstd", "--version"], "zstd -3 VERSION"),
+    "zstd -19 --long over all": (["zstd", "--version"], "cat VERSIONS | zstd -19 --long"),
+}
+"""How each peer of stored versions is asked for its version, and what stands for what it does."""
 
 
 class PeerRatios(msgspec.Struct, kw_only=True):
@@ -48,13 +63,23 @@ class PeerRatios(msgspec.Struct, kw_only=True):
     measure: str
     peer: str
     version: str = ""
+    command: str = ""
     terms: str = ""
+    target: float | None = None
+    """The ratio that is wanted."""
     ratios: list[float] = []
+    own: list[float] = []
+    """Our figure in each run."""
+    theirs: list[float] = []
     absent: str = ""
 
     @property
     def middle(self) -> float:
         return median(self.ratios)
+
+    def add(self, ratio: float, own: float, theirs: float) -> None:
+        """The figures of one more run."""
+        self.ratios, self.own, self.theirs = [*self.ratios, ratio], [*self.own, own], [*self.theirs, theirs]
 
 
 class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,19 +104,25 @@ def run(options: ReportOptions, page: Path | None, command: str, out: Out = prin
 
         install_peers()
     rows: dict[tuple[str, str], PeerRatios] = {}
-    for pages in options.pages:
-        repeat(rows, options.runs, partial(_pages, pages, out))
-    if options.nodes:
-        repeat(rows, options.runs, partial(_documents, options.nodes, out))
-    if options.urls:
-        repeat(rows, options.runs, partial(_frontier, options.urls, options.jar, out))
-    repeat(rows, 1, partial(_versions, options.histories, out))  # sizes do not vary
-    found = list(rows.values())
-    text = "\n".join(page_lines(found, options, command)) + "\n"
-    if page is not None:
-        page.write_text(text, encoding="utf-8")
+    text = ""
+    for runs, part in _parts(options, out):
+        repeat(rows, runs, part)
+        text = "\n".join(page_lines(list(rows.values()), options, command)) + "\n"
+        if page is not None:  # after each part: a fault in a later one takes nothing away
+            page.write_text(text, encoding="utf-8")
     out(text)
-    return {"rows": msgspec.to_builtins(found), "ok": True}
+    return {"rows": msgspec.to_builtins(list(rows.values())), "ok": True}
+
+
+def _parts(options: ReportOptions, out: Out) -> Iterator[tuple[int, Callable[[], Iterable[PeerRatios]]]]:
+    """How often each part is run, and what does it."""
+    yield 1, partial(_versions, options.histories, out)  # sizes do not vary
+    for durable in (True, False) if options.urls else ():
+        yield options.runs, partial(_frontier, options, durable, out)
+    if options.nodes:
+        yield options.runs, partial(_documents, options.nodes, out)
+    for pages in options.pages:
+        yield options.runs, partial(_pages, pages, out)
 
 
 def repeat(
@@ -102,7 +133,8 @@ def repeat(
         for row in part():
             before = rows.setdefault((row.measure, row.peer), row)
             if before is not row:
-                before.ratios += row.ratios
+                for figures in zip(row.ratios, row.own, row.theirs, strict=True):
+                    before.add(*figures)
 
 
 def _pages(pages: int, out: Out) -> list[PeerRatios]:
@@ -111,8 +143,10 @@ def _pages(pages: int, out: Out) -> list[PeerRatios]:
     figures = crawl(pages, max(20, pages // 40), out=out)
     measure = f"{pages:,} pages of 31 kB, pages per CPU-second"
     rates = {row["tool"]: row["pages_per_cpu_second"] for row in figures["rows"]}
-    said = {row["tool"]: (row["version"], row["terms"]) for row in figures["rows"]}
-    return compared("pages", measure, rates, said, figures["skipped"])
+    said = {row["tool"]: (row["version"], row["terms"], row["command"]) for row in figures["rows"]}
+    rows = compared("pages", measure, rates, said, figures["skipped"])
+    rows[0].target = SCRAPY_TARGETS.get(pages)
+    return rows
 
 
 def _documents(nodes: int, out: Out) -> list[PeerRatios]:
@@ -123,8 +157,11 @@ def _documents(nodes: int, out: Out) -> list[PeerRatios]:
     found = figures["experiments"][0]
     measure = f"{found['resources']:,} small documents, resources per CPU-second"
     rates = {each["name"]: each["resources_per_cpu_second"] for each in found["outcomes"]}
-    said = {each["name"]: (each["version"], _recall(each)) for each in found["outcomes"]}
-    return compared("documents", measure, rates, said, found["skipped"])
+    said = {each["name"]: (each["version"], _recall(each), each["command"]) for each in found["outcomes"]}
+    rows = compared("documents", measure, rates, said, found["skipped"])
+    for row in rows[1:]:
+        row.target = DOCUMENTS_TARGET
+    return rows
 
 
 def _recall(outcome: Mapping[str, Any]) -> str:
@@ -136,7 +173,7 @@ def compared(
     part: str,
     measure: str,
     rates: Mapping[str, float],
-    said: Mapping[str, tuple[str, str]],
+    said: Mapping[str, tuple[str, str, str]],
     skipped: Sequence[Mapping[str, str]],
 ) -> list[PeerRatios]:
     """A row for each peer of a part: its rate beside ours in this run, or why there is none."""
@@ -145,40 +182,47 @@ def compared(
     for peer in PEERS[part]:
         row = PeerRatios(part=part, measure=measure, peer=peer)
         if rates.get(peer):
-            row.ratios = [rates["tamias"] / rates[peer]]
-            row.version, row.terms = said[peer]
+            row.add(rates["tamias"] / rates[peer], rates["tamias"], rates[peer])
+            row.version, row.terms, row.command = said[peer]
         else:
             row.absent = absent[peer]
         rows.append(row)
     return rows
 
 
-def _frontier(urls: int, jar: Path | None, out: Out) -> list[PeerRatios]:
-    from benchmarks.frontier import grpc as service
+def _frontier(options: ReportOptions, durable: bool, out: Out) -> list[PeerRatios]:
+    from benchmarks.frontier.grpc.experiment import DURABLE, UNSYNCED, measure
 
-    measure = f"{urls:,} URLs over gRPC in {FRONTIER_QUEUES:,} queues, URLs per second; memory at the end"
-    rows = [PeerRatios(part="frontier", measure=measure, peer=peer) for peer in PEERS["frontier"]]
+    jar = options.jar
+    terms = "nothing acknowledged before it is on our disk" if durable else "no syncs on either side"
+    title = f"{options.urls:,} URLs over gRPC in {FRONTIER_QUEUES:,} queues, {terms}; URLs per second"
+    rows = [PeerRatios(part="frontier", measure=title, peer=peer) for peer in PEERS["frontier"]]
     if jar is None or shutil.which("java") is None:
         absent = "no jar was named (--reference)" if jar is None else "there is no java"
         return [msgspec.structs.replace(row, absent=absent) for row in rows]
-    measured = service.measure(urls, FRONTIER_QUEUES, None, jar, (), out)
-    for row, (ratio, terms) in zip(rows, frontier_ratios(measured), strict=True):
-        row.version, row.terms, row.ratios = jar.stem, terms, [ratio]
+    measured = measure(options.urls, FRONTIER_QUEUES, None, jar, () if durable else NO_SYNC, out)
+    for row, (figures, said) in zip(rows, frontier_ratios(measured), strict=True):
+        row.version, row.terms, row.command = jar.stem, said, f"java -jar {jar.name}"
+        row.add(*figures)
+        row.target = DURABLE if durable else UNSYNCED
+    rows[-1].target = 1.0
+    if durable:
+        rows[PHASES.index(SERIAL)].target = None  # it is to reach a part of the disk's syncs instead
     return rows
 
 
-def frontier_ratios(run: Run) -> Iterator[tuple[float, str]]:
-    """Of each phase, then of memory: the ratio in one run, and what to know about it."""
+def frontier_ratios(run: Run) -> Iterator[tuple[tuple[float, float, float], str]]:
+    """Of each phase, then of memory: the ratio and both figures in one run, and what to know about it."""
     ours, theirs = run.phases.values()
     for own, other in zip(ours, theirs, strict=True):
         cpu = f"CPU of a URL {own.cpu:.0f} and {other.cpu:.0f} µs"
-        sync = own.per_second / run.syncs
-        yield (
-            own.per_second / other.per_second,
-            f"{cpu}; {sync:.2f} of the syncs of the disk" if own.name == SERIAL else cpu,
-        )
-    own_memory, other_memory = run.memory.values()
-    yield other_memory / own_memory, f"{own_memory >> 20} and {other_memory >> 20} MiB"
+        sync = f"; {own.per_second / run.syncs:.2f} of the syncs of the disk" if own.name == SERIAL else ""
+        yield (own.per_second / other.per_second, own.per_second, other.per_second), cpu + sync
+    own_memory, other_memory = (size / (1 << 20) for size in run.memory.values())
+    yield (
+        (other_memory / own_memory, own_memory, other_memory),
+        "MiB of all processes of the server at the end",
+    )
 
 
 def _versions(histories: Path | None, out: Out) -> list[PeerRatios]:
@@ -193,10 +237,14 @@ def _versions(histories: Path | None, out: Out) -> list[PeerRatios]:
     measure = f"{count:,} versions of {len(figures)} files, bytes of the peer / ours after a repack"
     rows = []
     for peer in PEERS["versions"]:
-        row = PeerRatios(part="versions", measure=measure, peer=peer, terms=f"{sizes.get(peer, 0):,} bytes")
-        row.ratios = [sizes[peer] / own] if peer in sizes else []
+        asked, command = STORED[peer]
+        row = PeerRatios(part="versions", measure=measure, peer=peer, command=command)
+        if peer in sizes:
+            row.add(sizes[peer] / own, own, sizes[peer])
+            row.version = first_line(asked) if shutil.which(asked[0]) else ""
         row.absent = "" if peer in sizes else "it is not installed"
         rows.append(row)
+    rows[0].target = GIT_TARGET
     return rows
 
 
@@ -210,30 +258,40 @@ def page_lines(rows: Sequence[PeerRatios], options: ReportOptions, command: str)
         f"A machine with {os.cpu_count()} processors ({platform.machine()}, Linux {platform.release()}), "
         f"load {os.getloadavg()[0]:.1f} at the end. A ratio is Tamias to the peer in the same run, the "
         f"median of {options.runs} runs with the least and the greatest; above 1 Tamias is ahead. CPU is "
-        "that of the whole process tree, for Tamias with its database."
+        "that of the whole process tree, for Tamias with its database. Figures of both are medians too; "
+        "what the last column says is of the first run."
     )
     for measure in dict.fromkeys(row.measure for row in rows):
+        those = [row for row in rows if row.measure == measure]
         yield ""
         yield f"## {measure[:1].upper()}{measure[1:]}"
         yield ""
-        yield "| peer | ratio | least | greatest | version | terms |"
-        yield "|---|---|---|---|---|---|"
-        for row in rows:
-            if row.measure == measure:
-                yield _line(row)
-    yield ""
-    yield "## Where others are ahead"
-    yield ""
-    behind = [row for row in rows if row.ratios and row.middle < 1]
-    for row in behind:
-        reason = REASONS.get(row.peer) or REASONS.get(row.part, "")
-        yield f"- **{row.peer}** ({row.measure}, {row.middle:.2f}): {reason}."
-    if not behind:
+        yield "| peer | ratio | least | greatest | target | Tamias | peer's | version | terms |"
+        yield "|---|---|---|---|---|---|---|---|---|"
+        yield from map(_line, those)
+        if commands := dict.fromkeys(row.command for row in those if row.ratios and row.command):
+            yield from ("", "```sh", *commands, "```")
+    yield from _behind([row for row in rows if row.ratios and row.middle < 1])
+
+
+def _behind(rows: Sequence[PeerRatios]) -> Iterator[str]:
+    yield from ("", "## Where others are ahead", "")
+    said: dict[str, list[str]] = {}
+    for row in rows:
+        reason = REASONS.get(row.peer) or REASONS.get(row.part, "for no reason that we know")
+        said.setdefault(reason, []).append(f"{row.peer} ({row.measure.split(', ')[0]}: {row.middle:.2f})")
+    for reason, peers in said.items():
+        yield f"- **{', '.join(peers)}**: {reason}."
+    if not rows:
         yield "Nowhere in this run."
 
 
 def _line(row: PeerRatios) -> str:
     if not row.ratios:
-        return f"| {row.peer} | | | | | did not run: {row.absent} |"
+        return f"| {row.peer} | | | | | | | | did not run: {row.absent} |"
     spread = f"{row.middle:.2f} | {min(row.ratios):.2f} | {max(row.ratios):.2f}"
-    return f"| {row.peer} | {spread} | {row.version} | {row.terms} |"
+    judged = ""
+    if row.target is not None:
+        judged = f" {row.target:g}: {'met' if row.middle >= row.target else 'missed'}"
+    figures = f"{median(row.own):,.0f} | {median(row.theirs):,.0f}"
+    return f"| {row.peer} | {spread} |{judged} | {figures} | {row.version} | {row.terms} |"

@@ -240,11 +240,12 @@ def _version(resource: str, sha256: str, now: int) -> NewVersion:
 def _lag(catalogue: Catalogue, captures: _Captures, seconds: float) -> list[float]:
     """From the commit of one capture after another until a query finds it."""
     bases, found, until = bases_of(ServeSettings()), [], time.monotonic() + seconds
+    looked_at = None
     while time.monotonic() < until:
-        if captures.latest is None:
+        if captures.latest is None or captures.latest == looked_at:  # each is looked for once
             time.sleep(_PAUSE_SECONDS)
             continue
-        resource, number, committed = captures.latest
+        looked_at = resource, number, committed = captures.latest
         iri = bases.version(resource, number).value
         while b"true" not in _ask(catalogue, f"ASK {{ <{iri}> dcat:version ?number }}"):
             time.sleep(_PAUSE_SECONDS)

@@ -24,6 +24,7 @@ class CrawlRow(msgspec.Struct, frozen=True):
     terms: str
     visits: Visits
     measured: MeasuredRun
+    command: str
     fault: str = ""
     """Why this crawl is no fair measure: it failed, or left something running; empty if nothing is wrong."""
 

@@ -16,7 +16,7 @@ from benchmarks.crawl.site import MEAN_BYTES, SiteSize, StaticSite, build_site
 from benchmarks.crawl.web import find_nginx, read_visits, serving
 from benchmarks.measuring.budget import PROFILE_VARIABLE, budget, read_profiles
 from benchmarks.measuring.measure import last_line, measure
-from benchmarks.measuring.peers import Skipped
+from benchmarks.measuring.peers import Skipped, shown_command
 from benchmarks.measuring.ports import free_ports
 from tamias import __version__
 from tamias.model.errors import DiskFull, UsageError
@@ -118,7 +118,15 @@ def crawl(site: StaticSite, folder: Path, contender: Contender) -> CrawlRow:
         fault = f"ENDED WITH CODE {measured.exit_code}: {last_line(folder / 'stderr')}"
     elif measured.left_behind:
         fault = f"LEFT RUNNING: {', '.join(measured.left_behind)}"
-    return CrawlRow(contender.name, contender.version, contender.terms, read_visits(log), measured, fault)
+    return CrawlRow(
+        tool=contender.name,
+        version=contender.version,
+        terms=contender.terms,
+        visits=read_visits(log),
+        measured=measured,
+        command=shown_command(contender.command),
+        fault=fault,
+    )
 
 
 def own_budget(row: CrawlRow, own: Contender) -> dict[str, float]:

@@ -14,7 +14,7 @@ from benchmarks.dataweb.visits import RequestAccount, account, read_visits
 from benchmarks.dataweb.web.web import OrcaWeb
 from benchmarks.measuring.budget import read_profiles
 from benchmarks.measuring.measure import last_line, measure
-from benchmarks.measuring.peers import Skipped
+from benchmarks.measuring.peers import Skipped, shown_command
 from benchmarks.measuring.reaper import MeasuredRun
 
 SCOPE = r"^(https?|ftp)://127\.[2-9]\."
@@ -27,6 +27,7 @@ class TrialOutcome(msgspec.Struct, frozen=True):
     name: str
     version: str
     terms: str
+    command: str
     measured: MeasuredRun
     account: RequestAccount
     score: RecallScore | None
@@ -87,6 +88,7 @@ def visit(
         name=contender.name,
         version=contender.version,
         terms=contender.terms,
+        command=shown_command(contender.command),
         measured=measured,
         account=account(web, visits, started),
         score=score(web, read_found(files), later=bool(servers.epoch.value)) if files else None,
