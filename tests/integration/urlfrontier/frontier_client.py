@@ -22,9 +22,11 @@ def make(name, **words):
 class Client:
     """Calls by name; server streams come as lists."""
 
-    def __init__(self, address, token=None, credentials=None):
+    def __init__(self, address, token=None, credentials=None, options=None):
         self.channel = (
-            grpc.secure_channel(address, credentials) if credentials else grpc.insecure_channel(address)
+            grpc.secure_channel(address, credentials, options)
+            if credentials
+            else grpc.insecure_channel(address, options)
         )
         self.metadata = [("authorization", f"Bearer {token}")] if token else []
         self.types = method_types(FRONTIER)

@@ -1,8 +1,11 @@
 """Token, TLS, health and reflection, as the usual gRPC tools use them."""
 
 import asyncio
+import socket
+import ssl
 import subprocess
 import sys
+import threading
 from contextlib import closing
 
 import grpc
@@ -58,9 +61,40 @@ def test_a_worker_without_a_database_is_answered_by_tls_with_the_token(guarded, 
         try:
             return (await FrontierClient(line, 7).hello()).settings
         finally:
-            line.close()
+            await line.close()
 
     assert asyncio.run(settings()).fetch.contact
+
+
+@pytest.fixture
+def deaf(guarded, folder):
+    """The address of a server that shakes hands, and reads and says nothing from then on."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    over = threading.Event()
+
+    def serve():
+        with listening.accept()[0] as connection, context.wrap_socket(connection, server_side=True):
+            over.wait(20)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+        over.set()
+        thread.join()
+
+
+def test_a_worker_leaves_no_socket_at_a_service_that_does_not_read(deaf, folder):
+    target = ServiceTarget(address=deaf, tls=True, authority=str(folder / "cert.pem"))
+
+    async def main():
+        line = ReconnectingChannel(target)
+        used = (await line._opened())._transport.get_extra_info("socket")
+        await line.close()
+        assert used.fileno() == -1
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize("token", [None, "wrong"])

@@ -45,7 +45,7 @@ def far(instance, client):
                 service = FrontierClient(line, worker)
                 return await work(service, await service.hello())
             finally:
-                line.close()
+                await line.close()
 
         return asyncio.run(main())
 

@@ -200,7 +200,9 @@ def test_sixteen_buckets_serve_as_one(tmp_path):
 def test_a_drain_that_is_killed_midway_loses_nothing_and_gives_nothing_twice_early(tmp_path):
     urls = {f"http://h{host}.example/{number}" for host in range(300) for number in range(30)}
     instance = Instance(tmp_path, "--delay", "0")
-    with closing(Client(instance.address)) as client:
+    # At most 64 KiB are on their way, so the service cannot have sent everything when it is killed.
+    small_window = [("grpc.http2.bdp_probe", 0), ("grpc.http2.lookahead_bytes", 1 << 16)]
+    with closing(Client(instance.address, options=small_window)) as client:
         assert set(client.discover(*sorted(urls))) == {OK}
         asked, answers = client.types["GetURLs"]
         stub = client.channel.unary_stream(

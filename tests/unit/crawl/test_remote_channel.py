@@ -329,7 +329,7 @@ def reconnecting(work, *behaviours):
         try:
             return await work(connection)
         finally:
-            connection.close()
+            await connection.close()
 
     return served(main, *behaviours)
 

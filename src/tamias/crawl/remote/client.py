@@ -134,9 +134,9 @@ class FrontierClient:
         """No further tries; what is under way ends at its next failure."""
         self._channel.hang_up()
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Closes the connection."""
-        self._channel.close()
+        await self._channel.close()
 
     async def _ask(self, name: str, asked: Any, kind: type[T], patience: float | None = None) -> T:
         path, sent = f"/{WORKERS}/{name}", [_PACKED(value=packed(asked)).SerializeToString()]

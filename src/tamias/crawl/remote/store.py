@@ -122,7 +122,7 @@ class RemoteStore:
         self._deliveries.end()
 
     async def close(self) -> None:
-        self._client.close()
+        await self._client.close()
 
     def _narrow(self, visit: Visit) -> list[Item]:
         """Takes out what the filters refuse and what is known; returns what will be known by this visit."""

@@ -93,7 +93,7 @@ class RemoteSupervisor:
                 _log.info("the death of worker %d could not be reported: %s", dead.worker, error)
             finally:
                 self._clients.remove(client)
-                client.close()
+                await client.close()
             for folder in _FOLDERS:
                 shutil.rmtree(self._scratch / folder / str(dead.worker), ignore_errors=True)
         return 0

@@ -59,6 +59,7 @@ class Channel(GrpcConnection):
             *([(CRAWL_HEADER, quote(crawl, safe=""))] if crawl else []),
         ]  # fmt: skip
         self._streams: dict[int, _Stream] = {}
+        self._lost = asyncio.Event()
 
     @classmethod
     async def open(
@@ -77,6 +78,21 @@ class Channel(GrpcConnection):
         """Ends it, with the calls under way."""
         super().close()
         self._fail_all("the connection was closed")
+
+    def abort(self) -> None:
+        """Ends it at once, whether or not the other end reads."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def close_and_wait(self, seconds: float) -> None:
+        """Ends it, and returns when its socket is closed: with TLS when the other end agrees, or in time."""
+        self.close()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._lost.wait()
+        except TimeoutError:
+            self.abort()
+            await self._lost.wait()
 
     async def call(self, path: str, messages: Iterable[bytes]) -> list[bytes]:
         """All answers to all messages of one call. Raises `CallFailed` or `ConnectionError`."""
@@ -116,6 +132,7 @@ class Channel(GrpcConnection):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
+        self._lost.set()
         self._fail_all(str(exc) if exc else "the service closed the connection")
 
     def data_received(self, data: bytes) -> None:

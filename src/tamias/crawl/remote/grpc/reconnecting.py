@@ -14,6 +14,7 @@ from tamias.model.errors import ConfigError, TamiasError
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 5.0
 CALL_SECONDS = 60.0
+CLOSE_SECONDS = 1.0
 _UNAUTHENTICATED = 16
 _PASSING = frozenset({1, 2, 4, 8, 14})
 """Statuses that may be gone at the next try: cancelled, unknown, too late, no room, unavailable."""
@@ -103,10 +104,11 @@ class ReconnectingChannel:
         """No further tries; what is under way ends at its next failure."""
         self._hung_up = True
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Closes the line."""
         self._hung_up = True
-        self._drop()
+        if self._channel is not None:
+            await self._channel.close_and_wait(CLOSE_SECONDS)
 
     async def _opened(self) -> Channel:
         async with self._opening:
@@ -119,7 +121,7 @@ class ReconnectingChannel:
 
     def _drop(self) -> None:
         if self._channel is not None:
-            self._channel.close()
+            self._channel.abort()
             self._channel = None
 
 
