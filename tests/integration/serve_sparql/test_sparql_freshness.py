@@ -301,6 +301,48 @@ def test_a_follower_brings_news_within_seconds(corpus, catalogue, ask):
         following.close()
 
 
+def test_the_first_query_after_a_while_sees_what_was_committed_before_it(corpus, catalogue, ask):
+    following = CatalogueFollower(catalogue, corpus.database, seconds=0.1)
+    following.start()
+    try:
+        for number in range(3):
+            following._asked_at = float("-inf")  # as if nobody had asked for a while
+            until(lambda: following._is_resting)
+            corpus.put(f"{URL}/{number}", b"a\n")
+            corpus.crawl(f"{DOC}/{number}", line(number, f"{DOC}/{number}"))
+            assert objects(ask) == list(map(str, range(number + 1)))
+            assert len(ask("SELECT ?v { ?v dcat:isVersionOf [] }")) == number + 1
+    finally:
+        following.close()
+
+
+def test_a_follower_that_rests_ends_at_once(corpus, catalogue):
+    following = CatalogueFollower(catalogue, corpus.database, seconds=0.1)
+    following.start()
+    until(lambda: following._is_resting)
+    following.close()
+    assert not following._is_resting
+
+
+def test_documents_that_a_round_has_left_are_brought_although_nobody_asks(
+    corpus, catalogue, refresher, monkeypatch
+):
+    many = 20
+    monkeypatch.setattr("tamias.crawl.catalogue.documents._AT_ONCE", 1)
+    monkeypatch.setattr("tamias.crawl.catalogue.catalogue._DOCUMENT_SECONDS", 0.0)
+    monkeypatch.setattr("tamias.crawl.catalogue.catalogue._UNASKED_SECONDS", 3600.0)
+    refresher.round()
+    for number in range(many):
+        corpus.crawl(f"{DOC}/{number}", line(number, f"{DOC}/{number}"))
+    following = CatalogueFollower(catalogue, corpus.database, seconds=0.01)
+    following.start()
+    try:
+        until(lambda: following._is_resting)
+    finally:
+        following.close()
+    assert len([each for each in everything(catalogue) if f"<{DOC}/" in each]) == many
+
+
 def test_a_follower_that_is_catching_up_ends_soon_and_the_next_round_brings_the_rest(
     corpus, catalogue, refresher, ask, monkeypatch
 ):

@@ -15,7 +15,13 @@ from threading import Event, Thread
 import pytest
 from pyoxigraph import Literal, NamedNode, Quad
 
-from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueOptions, options_of, rebuild
+from tamias.crawl.catalogue.catalogue import (
+    Catalogue,
+    CatalogueFollower,
+    CatalogueOptions,
+    options_of,
+    rebuild,
+)
 from tamias.crawl.catalogue.errors import StoreAway, StoreError
 from tamias.crawl.catalogue.snapshots import make_store, open_newest
 from tamias.database.locks import is_free
@@ -210,6 +216,24 @@ def test_another_server_is_filled_and_asked(corpus, place, elsewhere):
         )
     )
     assert filled(corpus.database, place, options) == {"1"}
+
+
+def test_another_server_is_followed_although_nobody_asks_us(corpus, place, elsewhere, monkeypatch):
+    monkeypatch.setattr("tamias.crawl.catalogue.catalogue._UNASKED_SECONDS", 3600.0)
+    base = f"http://127.0.0.1:{elsewhere}"
+    options = CatalogueOptions(server=f"{base}/query", server_graphs=f"{base}/store")
+    with (
+        Catalogue(place, options) as ours,
+        Catalogue(place, options) as of_others,
+        closing(CatalogueFollower(ours, corpus.database, seconds=0.1)) as following,
+    ):
+        following.start()
+        for number in range(1, 4):
+            corpus.crawl(f"{DOC}/{number}", QUADS.replace(b'"1"', b'"%d"' % number))
+            deadline = time.monotonic() + 20
+            while objects(of_others) != set(map(str, range(1, number + 1))):
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
 
 
 def test_another_server_that_is_away_is_told_of(tmp_path):

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
-from functools import partial
 from itertools import chain
 from math import inf
 from pathlib import Path
@@ -98,6 +97,12 @@ _MANY_GRAPHS = 100
 _MANY_SECONDS = 3.0
 """A store that is written in fewer and larger lots takes less time for each graph: so long after the
 beginning of a round that brought many the next one begins."""
+_ASKED_SECONDS = 10.0
+"""So long after a query the news are brought every second."""
+_UNASKED_SECONDS = 10.0
+"""So long after the beginning of a round the next one begins while nobody asks."""
+_CATCH_UP_SECONDS = 5.0
+"""So long a query after a while without any waits for the news at most."""
 YOUNGER_SECONDS = 10.0
 """How often one that is not the eldest looks if it is."""
 _LOG = logging.getLogger("tamias.catalogue")
@@ -152,6 +157,8 @@ class Catalogue:
         if self.options.server is None:
             self._kept = KeptStore(data, seconds=self.options.seconds, guarded=self.options.guarded)
         self._client = SparqlClient(self.options.server or "")
+        self.follower: CatalogueFollower | None = None
+        """Who keeps it up in this process."""
 
     def ask(
         self,
@@ -178,6 +185,8 @@ class Catalogue:
             raise QueryRefused("SERVICE is not supported: other servers are not queried")
         if self._kept is None:
             return self._client.ask(text, accept, limits, graphs)
+        if self.follower is not None:
+            self.follower.catch_up()
         order = QueryOrder(text, accept, graphs or {}, limits.bytes)
         if names_metadata(query, order.graphs):
             try:
@@ -261,6 +270,7 @@ class CatalogueFollower:
     """A thread that keeps a catalogue up with the database until it is closed.
 
     Several services may follow for one catalogue; the eldest of them says what its IRIs begin with.
+    While nobody asks it rests between rounds, and a query wakes it.
     """
 
     def __init__(
@@ -279,17 +289,35 @@ class CatalogueFollower:
         self._seconds = self._pause = seconds
         self._eldest = catalogue.data / "catalogue" / "eldest.lock"
         self._ending = threading.Event()
+        self._changed = threading.Condition()
+        """Of the following three."""
+        self._asked_at = -inf
+        self._is_resting = False
+        self._rounds = 0
         self._thread = threading.Thread(target=self._follow, name="catalogue", daemon=True)
 
     def start(self) -> None:
         """From now on."""
+        self._catalogue.follower = self
         self._thread.start()
 
     def close(self) -> None:
         """Ends after what is under way."""
         self._ending.set()
+        with self._changed:
+            self._changed.notify_all()
         if self._thread.is_alive():
             self._thread.join()
+
+    def catch_up(self) -> None:
+        """Somebody asks: if this rests, what was committed is brought first, if that does not take long."""
+        with self._changed:
+            self._asked_at = time.monotonic()
+            if not self._is_resting:
+                return
+            self._is_resting, rounds = False, self._rounds
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._rounds > rounds or self._ending.is_set(), _CATCH_UP_SECONDS)
 
     def _follow(self) -> None:
         self._eldest.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
@@ -311,14 +339,50 @@ class CatalogueFollower:
             closing(self._catalogue.refresher(session, bases, self._ending.is_set)) as refresher,
         ):
             while not self._ending.is_set() and time.monotonic() < end:
-                began = time.monotonic()
-                written = refresher.round(self._patience, partial(self._is_enough, began))
+                turn = _Turn(self._ending)
+                try:
+                    written = refresher.round(self._patience, turn.is_over)
+                finally:
+                    self._end_round()
                 self._pause = self._seconds
-                left = began + _MANY_SECONDS - time.monotonic() if written > _MANY_GRAPHS else 0.0
-                self._ending.wait(max(self._pause, left))
+                if turn.was_cut or not self._rest(turn.began):
+                    left = turn.began + _MANY_SECONDS - time.monotonic() if written > _MANY_GRAPHS else 0.0
+                    self._ending.wait(max(self._pause, left))
 
-    def _is_enough(self, began: float) -> bool:
-        return self._ending.is_set() or time.monotonic() - began > _DOCUMENT_SECONDS
+    def _end_round(self) -> None:
+        with self._changed:
+            self._rounds += 1
+            self._changed.notify_all()
+
+    def _rest(self, began: float) -> bool:
+        """Waits longer, until somebody asks; False where somebody has just asked, or may ask elsewhere."""
+        with self._changed:
+            if self._catalogue.kept is None or time.monotonic() - self._asked_at < _ASKED_SECONDS:
+                return False
+            self._is_resting = True
+            self._changed.wait_for(
+                lambda: not self._is_resting or self._ending.is_set(),
+                max(self._seconds, began + _UNASKED_SECONDS - time.monotonic()),
+            )
+            self._is_resting = False
+        return True
+
+
+class _Turn:
+    """Of a round: documents of crawls are brought for a while, the rest of them in the next one."""
+
+    def __init__(self, ending: threading.Event) -> None:
+        self._ending = ending
+        self._until: float | None = None
+        self.began = time.monotonic()
+        self.was_cut = False
+
+    def is_over(self) -> bool:
+        """To be asked before documents are brought, and before more of them are."""
+        now = time.monotonic()
+        self._until = self._until or now + _DOCUMENT_SECONDS
+        self.was_cut = self._ending.is_set() or now > self._until
+        return self.was_cut
 
 
 def rebuild(database: Database, data: Path, settings: ServeSettings | None = None) -> int:
