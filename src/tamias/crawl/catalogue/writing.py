@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final, NoReturn
 
+from backports.zstd import ZstdCompressor, decompress
 from pyoxigraph import NamedNode, Quad, RdfFormat, Store, parse, serialize
 
 from tamias.crawl.catalogue.compacting import Compaction, size_of
@@ -39,7 +40,8 @@ each index and not one, and merges files twice as often with the whole store: wi
 more time than the bulk loader saves.
 """
 _HEAD: Final = re.compile(r"urn:tamias:catalogue:[0-9a-f]{24}")
-_HEADS_BYTES: Final = 16 << 20
+_HEADS_BYTES: Final = 32 << 20
+"""Compressed: those of about fifty thousand resources."""
 _IDLE_SECONDS: Final = 1.0
 _ORDER_SECONDS: Final = 60.0
 DAMAGED: Final = WriteReply(
@@ -154,7 +156,7 @@ class GraphWriter:
         new = _nquads(content, name)
         old = self._heads.get(graph) or self._read(name)
         if _HEAD.fullmatch(graph):
-            self._heads[graph] = new
+            self._heads.keep(graph, new)
         if not old:  # as a new version is: nothing is looked for in vain
             self._compaction.note(graph, new.count(b"\n"))
             return new
@@ -182,21 +184,36 @@ class GraphWriter:
         return serialize(found, format=RdfFormat.N_QUADS) or b""
 
 
-class _Heads(dict[str, bytes]):
-    """Graphs of resources as they were last written: they change with each version, and are not read back."""
+class _Heads:
+    """Graphs of resources as they were last written: they change with each version, and are not read back.
+
+    To read one takes the longer the larger the store is, and each version needs one.
+    """
 
     def __init__(self) -> None:
+        self._packed: dict[str, bytes] = {}
         self._bytes = 0
+        self._compressor = ZstdCompressor(level=1)
 
-    def __setitem__(self, graph: str, content: bytes) -> None:
-        self._bytes += len(content) - len(self.pop(graph, b""))
-        super().__setitem__(graph, content)
+    def __len__(self) -> int:
+        return len(self._packed)
+
+    def get(self, graph: str) -> bytes:
+        """Its statements; none where they are not known."""
+        packed = self._packed.get(graph)
+        return decompress(packed) if packed else b""
+
+    def keep(self, graph: str, content: bytes) -> None:
+        """From now on it has these; those that were written longest ago make room."""
+        packed = self._compressor.compress(content, ZstdCompressor.FLUSH_FRAME)
+        self._bytes += len(packed) - len(self._packed.pop(graph, b""))
+        self._packed[graph] = packed
         while self._bytes > _HEADS_BYTES:
-            self._bytes -= len(self.pop(next(iter(self))))
+            self._bytes -= len(self._packed.pop(next(iter(self._packed))))
 
     def clear(self) -> None:
         """What is in the store is not known any more."""
-        super().clear()
+        self._packed.clear()
         self._bytes = 0
 
 
