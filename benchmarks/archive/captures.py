@@ -154,6 +154,7 @@ def _measured(
                 _wait_for(session, b"SELECT count(*) >= %d FROM version" % ((version + 1) * resources))
                 seconds = time.monotonic() - started
                 _wait_for(session, b"SELECT count(*) = 0 FROM profile_due")
+                _ask(port)
                 _rest(pid)
                 cost = _cost(version + 1, resources, seconds, before, _spent(pid))
                 _tell(cost, out)
@@ -195,6 +196,15 @@ def _visit_all(port: int, hosts: list[str]) -> None:
             answer = connection.getresponse()
             if answer.read() and answer.status >= 400:
                 raise TamiasError(f"the service did not take {host}: {answer.status}")
+
+
+def _ask(port: int) -> None:
+    """A query, for which the catalogue is brought up to date."""
+    with closing(HTTPConnection("127.0.0.1", port, timeout=_STEP_SECONDS)) as connection:
+        connection.request("GET", "/sparql?query=ASK%7B%7D")
+        answer = connection.getresponse()
+        if answer.read() and answer.status >= 400:
+            raise TamiasError(f"the service did not answer a query: {answer.status}")
 
 
 def _wait_for(session: Session, query: bytes) -> None:

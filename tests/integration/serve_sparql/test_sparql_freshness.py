@@ -1,9 +1,12 @@
 """The store follows what is committed: resources, documents, what is gone; and is made anew."""
 
 import hashlib
+import os
+import signal
 import threading
 import time
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +18,7 @@ from tamias.crawl.catalogue.catalogue import CatalogueFollower, rebuild
 from tamias.crawl.catalogue.documents import Documents
 from tamias.crawl.catalogue.kept import KeptGraphs
 from tamias.model.capture import Outcome
+from tamias.model.errors import TamiasError
 
 from .conftest import DAY, START
 
@@ -144,7 +148,7 @@ def test_a_version_more_leaves_the_graphs_of_others_as_they_are(corpus, catalogu
     name = corpus.put(URL, *(b"%d\n" % number for number in range(20)))
     refresher.round()
     sent = []
-    monkeypatch.setattr(KeptGraphs, "replace_all", lambda _, contents: sent.extend(contents))
+    monkeypatch.setattr(KeptGraphs, "hold", lambda _, contents: sent.extend(contents))
     corpus.put(URL, b"one more\n", start=START + 30 * DAY)
     refresher.round()
     graphs = {graph for graph in sent if graph.startswith(f"urn:tamias:catalogue:{name}")}
@@ -190,10 +194,8 @@ def test_a_version_is_written_once_with_its_profile_by_who_has_patience(
     profile_content(TABLE)
     refresher.round()
     sent = []
-    plain = KeptGraphs.replace_all
-    monkeypatch.setattr(
-        KeptGraphs, "replace_all", lambda it, graphs: (sent.extend(graphs), plain(it, graphs))[1]
-    )
+    plain = KeptGraphs.hold
+    monkeypatch.setattr(KeptGraphs, "hold", lambda it, graphs: (sent.extend(graphs), plain(it, graphs))[1])
     corpus.put(URL, NEW, start=START + DAY)
     refresher.round(patience=600)
     assert sent == []
@@ -299,6 +301,39 @@ def test_a_follower_brings_news_within_seconds(corpus, catalogue, ask):
         until(lambda: (numbers(ask), objects(ask)) == (["1"], ["1"]))
     finally:
         following.close()
+
+
+def test_news_whose_writer_was_killed_before_they_were_safe_are_brought_again(
+    corpus, catalogue, refresher, ask, monkeypatch
+):
+    refresher.round()
+    corpus.put(URL, b"a\n")
+    hold = KeptGraphs.hold
+
+    def hold_and_kill(self, contents):
+        hold(self, contents)
+        kill_writer(catalogue)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(KeptGraphs, "hold", hold_and_kill)
+        with pytest.raises(TamiasError):
+            refresher.round()
+    assert numbers(ask) == []
+    refresher.round()
+    assert numbers(ask) == ["1"]
+
+
+def kill_writer(catalogue):
+    keeper = catalogue.kept.running().keeper_pid
+    children = Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()
+    [writer] = [pid for pid in children if holds_lock(pid)]
+    os.kill(int(writer), signal.SIGKILL)
+
+
+def holds_lock(pid):
+    """Whether a process has the lock of RocksDB, which only one that writes has."""
+    files = (os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir())
+    return any(name.endswith("/oxigraph/LOCK") for name in files)
 
 
 def test_the_first_query_after_a_while_sees_what_was_committed_before_it(corpus, catalogue, ask):

@@ -120,6 +120,46 @@ def test_more_heads_than_are_remembered_are_replaced(writer, tmp_path, monkeypat
     assert statements(tmp_path) == told(graphs)
 
 
+def test_what_is_held_is_written_once_as_it_was_last(writer, tmp_path, monkeypatch):
+    writer.replace_all({HEAD: head(1), "urn:gone": triples("gone")})
+    lots, whole = [], GraphWriter.replace_all
+    monkeypatch.setattr(
+        GraphWriter, "replace_all", lambda self, graphs: (lots.append(graphs), whole(self, graphs))
+    )
+    graphs = {HEAD: head(3)} | {f"urn:g{n}": triples(n) for n in range(20)}
+    writer.hold({HEAD: head(2), "urn:gone": b"", "urn:g0": triples("another")})
+    for graph, content in graphs.items():
+        writer.hold({graph: content})
+    assert lots == []
+    writer.publish()
+    assert len(lots) == 1
+    assert statements(tmp_path) == told(graphs)
+
+
+def test_what_is_held_is_written_before_it_is_too_much(writer, tmp_path, monkeypatch):
+    monkeypatch.setattr("tamias.crawl.catalogue.writing._LOT_BYTES", 5000)
+    graphs = {f"urn:g{n}": triples(n) for n in range(20)}
+    for graph, content in graphs.items():
+        writer.hold({graph: content})
+        assert sum(map(len, writer._held.values())) <= 5000
+    writer.publish()
+    assert statements(tmp_path) == told(graphs)
+
+
+def test_what_is_written_after_something_was_held_is_newer(writer, tmp_path):
+    writer.hold({HEAD: head(1), "urn:g": triples(1)})
+    writer.replace_all({HEAD: head(2)})
+    writer.publish()
+    assert statements(tmp_path) == told({HEAD: head(2), "urn:g": triples(1)})
+
+
+def test_what_is_held_and_published_by_nobody_is_published_soon(writer, tmp_path, monkeypatch):
+    monkeypatch.setattr("tamias.crawl.catalogue.writing._IDLE_SECONDS", 0.0)
+    writer.hold({HEAD: head(1)})
+    writer.tend()
+    assert statements(tmp_path) == told({HEAD: head(1)})
+
+
 def lot(number):
     """Heads that change, and new graphs: the removals of one half, the bulk loader for the other."""
     new = {f"urn:g{number}/{n}": triples(f"{number}/{n}", 20) for n in range(30)}

@@ -6,7 +6,7 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from itertools import chain
 from math import inf
@@ -52,6 +52,9 @@ class OwnFilling:
             mark.write_text(secrets.token_hex(8), encoding="ascii")
         return f"catalogue:{mark.read_text(encoding='ascii')}"
 
+    def replace(self, contents: Mapping[str, bytes]) -> None:
+        self.graphs.hold(contents)
+
     def publish(self) -> None:
         self.graphs.publish()
 
@@ -83,12 +86,15 @@ class OtherFilling:
     def name(self) -> str:
         return f"catalogue:{self._url}"
 
+    def replace(self, contents: Mapping[str, bytes]) -> None:
+        replace_all(self.graphs, contents)
+
     def publish(self) -> None:
         """It is seen at once."""
 
     def fill(self, session: Session, bases: CatalogueBases) -> None:
         for quads in catalogue_quads(session, bases):
-            replace_all(self.graphs, {graph: ntriples(some) for graph, some in by_graph(quads).items()})
+            self.replace({graph: ntriples(some) for graph, some in by_graph(quads).items()})
 
 
 _DOCUMENT_SECONDS = 2.0

@@ -245,6 +245,14 @@ class KeptGraphs:
         if contents:
             self._send(WriteOrder(dict(contents)))
 
+    def hold(self, contents: Mapping[str, bytes]) -> None:
+        """The same, but until `publish` has returned they may be lost with the process that writes them.
+
+        `publish` then fails: the line to that process is lost.
+        """
+        if contents:
+            self._send(WriteOrder(dict(contents), is_held=True))
+
     def publish(self) -> None:
         """Queries see all that was written."""
         if self._line is not None:

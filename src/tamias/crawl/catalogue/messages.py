@@ -48,6 +48,8 @@ class WriteOrder(msgspec.Struct, frozen=True):
     """A graph whose N-Triples are in the file that comes with the order: it is too large for memory."""
     publish: bool = False
     """Queries see all that was written when this is done."""
+    is_held: bool = False
+    """Whether the graphs may be written with those of later orders by the same line; `publish` ends that."""
 
 
 class WriteReply(msgspec.Struct, frozen=True):

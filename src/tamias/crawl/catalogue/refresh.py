@@ -27,7 +27,7 @@ from tamias.crawl.catalogue.changes import (
     forget_store,
     numbered,
 )
-from tamias.crawl.catalogue.documents import Documents, replace_all
+from tamias.crawl.catalogue.documents import Documents
 from tamias.database.connect import Session
 from tamias.database.locks import alone
 from tamias.sinks.sparql.placement import GraphStore
@@ -50,6 +50,10 @@ class Filling(Protocol):
 
     def fill(self, session: Session, bases: CatalogueBases) -> None:
         """Puts the whole catalogue there, in place of all that is there."""
+        ...
+
+    def replace(self, contents: Mapping[str, bytes]) -> None:
+        """Graphs by their N-Triples; one without any is removed. They are safe once `publish` returns."""
         ...
 
     def publish(self) -> None:
@@ -170,7 +174,7 @@ class Refresher:
         self._replace(removed | by_graph(chain.from_iterable(found.values())))
 
     def _replace(self, graphs: Mapping[str, Iterable[Quad]]) -> None:
-        replace_all(self._store.graphs, {graph: ntriples(quads) for graph, quads in graphs.items()})
+        self._store.replace({graph: ntriples(quads) for graph, quads in graphs.items()})
 
     def _write_portals(self, news: CatalogueChanges) -> int:
         """And what sites declare."""

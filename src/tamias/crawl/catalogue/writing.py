@@ -39,6 +39,10 @@ _SMALL_BYTES: Final = 64 << 20
 each index and not one, and merges files twice as often with the whole store: with a larger one that takes
 more time than the bulk loader saves.
 """
+_SMALL_TIMES: Final = 6
+"""The same for a large lot: a store that is not larger than so many times what is added to it."""
+_LOT_BYTES: Final = 32 << 20
+"""Of graphs that are held until they are written together."""
 _HEAD: Final = re.compile(r"urn:tamias:catalogue:[0-9a-f]{24}")
 _HEADS_BYTES: Final = 32 << 20
 """Compressed: those of about fifty thousand resources."""
@@ -60,14 +64,30 @@ class GraphWriter:
         self._store = Store(str(folder / STORE))
         self._compaction = compaction or Compaction(folder)
         self._heads = _Heads()
+        self._held: dict[str, bytes] = {}
+        self._held_bytes = 0
         self._has_transactions = False
         """Whether some were made since the last snapshot."""
         self._freed_at = 0.0
         mark_format(folder)
         self._written_at = time.monotonic() if is_dirty(folder) else None
 
+    def hold(self, contents: dict[str, bytes]) -> None:
+        """The same as `replace_all`, but they may be written with the next ones: larger lots take less time.
+
+        They are safe when `publish` has returned, and lost when something fails before: one round of news at
+        a time is brought, and brought again if any order of it fails.
+        """
+        self._begin()
+        self._held |= contents
+        self._held_bytes += sum(map(len, contents.values()))
+        if self._held_bytes > _LOT_BYTES:
+            self.replace_all({})
+
     def replace_all(self, contents: dict[str, bytes]) -> None:
         """Many graphs by their N-Triples; one without any is removed."""
+        contents = self._held | contents
+        self._held, self._held_bytes = {}, 0
         try:
             added = b"".join([self._replace(graph, content) for graph, content in contents.items()])
             if added:
@@ -93,6 +113,8 @@ class GraphWriter:
 
     def publish(self) -> None:
         """Queries see what was written."""
+        if self._held:
+            self.replace_all({})
         if self._written_at is not None:
             publish(self._store, self._folder)
             self._written_at = None
@@ -148,7 +170,8 @@ class GraphWriter:
     def _is_for_bulk(self, added: bytes) -> bool:
         if added.count(b"\n") <= _BULK:
             return False
-        return not self._has_transactions or size_of(self._folder / STORE) < _SMALL_BYTES
+        small = max(_SMALL_BYTES, _SMALL_TIMES * len(added))
+        return not self._has_transactions or size_of(self._folder / STORE) < small
 
     def _replace(self, graph: str, content: bytes) -> bytes:
         """Removes what the graph has and shall not have; returns what it has not yet, as N-Quads."""
@@ -269,7 +292,7 @@ def _obey(writer: GraphWriter | None, line: socket.socket) -> bool:
 def _error(writer: GraphWriter, order: WriteOrder, descriptors: list[int]) -> str | None:
     """What kept it from being done."""
     try:
-        writer.replace_all(order.graphs)
+        (writer.hold if order.is_held else writer.replace_all)(order.graphs)
         if order.file:
             writer.replace_large(order.file, descriptors[0])
         if order.publish:
