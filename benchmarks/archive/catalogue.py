@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
+from pyoxigraph import Store
 
 from benchmarks.archive.captures import run as run_captures
 from benchmarks.archive.captures import sizes_by_part, tell_sizes
@@ -21,7 +22,7 @@ from benchmarks.serve.pages import ask, paths_of_pages
 from benchmarks.serve.servers import service
 from tamias.archive.versions.resources import NewVersion, add_versions
 from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueFollower, bases_of
-from tamias.crawl.catalogue.compacting import QUIET_SECONDS
+from tamias.crawl.catalogue.compacting import QUIET_SECONDS, size_of
 from tamias.crawl.catalogue.errors import StoreError
 from tamias.crawl.catalogue.kept import Asking
 from tamias.crawl.catalogue.snapshots import NEXT, open_newest, read_loaded
@@ -82,19 +83,19 @@ class _Bench:
             began = time.monotonic()
             self._round(catalogue)
             self._tell("filled_s", time.monotonic() - began)
-            statements, size = self._count(), self._size()
-            self._tell("statements", statements)
-            self._tell("bulk_bytes", size)
+            self._tell("statements", self._count())
             with self._following(catalogue):
                 self._tell("sparql_alone", _asked(catalogue, self._filled, seconds / 4))
                 self._measure_lag(catalogue, rate, seconds)
             self._round(catalogue)
-            more = self._count()
-            self._tell("statements_after", more)
-            self._tell("size_ratio_busy", self._size() / (size * more / statements))
+            self._tell("statements_after", self._count())
+            busy = self._size()
             self._tell("compacted_s", self._wait_for_compaction())
             self._tell("bytes_after", self._size())
-            self._tell("size_ratio", self._size() / (size * more / statements))
+            loaded = self._load_again()
+            self._tell("bulk_bytes", loaded)
+            self._tell("size_ratio_busy", busy / loaded)
+            self._tell("size_ratio", self._size() / loaded)
             os.kill(catalogue.kept.running().keeper_pid, signal.SIGKILL)  # type: ignore[union-attr]
         self._tell("restart_s", self._restart())
         with closing(self._database.session()) as session:
@@ -164,6 +165,13 @@ class _Bench:
     def _count(self) -> int:
         with closing(open_newest(self._store)) as snapshot:
             return len(snapshot.store)
+
+    def _load_again(self) -> int:
+        """Bytes of a store that the same statements were just loaded into, before its files are merged."""
+        with TemporaryDirectory(dir=self._data) as folder, closing(open_newest(self._store)) as snapshot:
+            store = Store(folder)
+            store.bulk_extend(snapshot.store)
+            return size_of(Path(folder))
 
     def _size(self) -> int:
         """On disk; a file that has several names is counted once."""

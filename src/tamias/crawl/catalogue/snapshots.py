@@ -48,10 +48,14 @@ class Loaded(msgspec.Struct, frozen=True):
 
 
 def load(store: Store, folder: Path, quads: Iterable[Quad]) -> None:
-    """Puts quads into an empty store, and notes how large it is then."""
+    """Puts quads into an empty store, and notes how large it is then.
+
+    The bulk loader writes files of a million quads, which RocksDB would merge as soon as the store is used:
+    for minutes in a large one, and what is written meanwhile is seen late. So they are merged here.
+    """
     counted = _Counted(quads)
     store.bulk_extend(counted)
-    store.flush()
+    store.optimize()
     size = sum(entry.stat().st_size for entry in os.scandir(folder / STORE))
     (folder / _LOADED).write_bytes(msgspec.json.encode(Loaded(counted.count, size)))
 
