@@ -20,7 +20,8 @@ GRANT SELECT, INSERT, UPDATE ON host, queue, url TO tamias_worker, tamias_fronti
 GRANT SELECT, INSERT ON lane TO tamias_worker, tamias_frontier;
 GRANT SELECT, UPDATE (state, removals) ON crawl TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT
-    ON capture, version, profile, suspect, source_record, site_claim, likeness, absence, resource_absence, warc_record
+    ON capture, version, profile, suspect, source_record, site_claim, likeness, absence, resource_absence, warc_record,
+       earlier_description
     TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT, UPDATE
     ON stored_file, robots, outbox, current_document, walk, context, site, portal, described, offered, site_dataset,
@@ -48,7 +49,7 @@ GRANT SELECT
     ON meta, crawl, host, queue, url, lane, capture, stored_file, current_document, robots, unreachable, blob, pack,
        resource, source, version, suspect, profile, measure, figure, join_candidate, portal, described, offered,
        source_record, tally, tally_news, attempts, blocked, link, host_link, findable, catalogue, catalogue_news,
-       event, event_news, delivery, tagged, absence, resource_absence, profile_due, snapshot,
+       event, event_news, delivery, tagged, absence, resource_absence, earlier_description, profile_due, snapshot,
        warc_record, index_line, forgotten, forgotten_body, kept_version, kept_resource, moved_captures
     TO tamias_service;
 -- What is to be forgotten is noted by the service, and removed by the owner.

@@ -5,6 +5,7 @@ from contextlib import closing
 
 import pytest
 
+from tamias.archive.reader.portals import datasets_at
 from tamias.archive.sources.source_records import (
     count_of_records,
     latest_records,
@@ -21,6 +22,7 @@ SECRET = "Zaphod Beeblebrox of Magrathea"
 def portal(site, reply):
     """A CKAN portal with three datasets, of which one names a person."""
     site.notes = {"one": "plain", "two": SECRET, "three": "plain"}
+    site.titles = {}
 
     def search(handler):
         words = dict(pair.split("=") for pair in handler.path.partition("?")[2].split("&"))
@@ -33,7 +35,7 @@ def portal(site, reply):
     def record(name):
         publisher = {"name": "office", "title": "The office"}
         return {
-            "id": name, "name": name, "title": name.title(), "notes": site.notes[name],
+            "id": name, "name": name, "title": site.titles.get(name, name.title()), "notes": site.notes[name],
             "organization": publisher,
             "resources": [{"id": f"r-{name}", "url": site.url(f"/{name}.csv"), "format": "CSV"}],
         }  # fmt: skip
@@ -112,3 +114,32 @@ def test_a_forgotten_version_of_a_record_is_not_stored_again(tamias, portal):
     portal.notes["two"] = "plain"
     harvest(tamias, portal)
     assert stored(tamias)[0] == [("one", 1), ("three", 1), ("two", 2)]
+
+
+def listed(tamias, portal):
+    """What the portal called its datasets in each of its harvests, by what was listed then."""
+    found = []
+    with closing(Database(tamias.data, create=False)) as database, closing(database.session()) as session:
+        times = session.fetch_all(b"SELECT DISTINCT captured_at FROM source_record ORDER BY captured_at")
+        for (at,) in times:
+            datasets = datasets_at(session, portal.url("/"), at, "", 10)
+            found.append({each.record: each.title for each in datasets})
+    return found
+
+
+def test_a_dataset_that_was_renamed_has_its_title_of_each_harvest_until_that_version_is_forgotten(
+    tamias, portal
+):
+    for title in ("Two", SECRET, "Two"):
+        portal.titles["two"] = title
+        harvest(tamias, portal)
+    others = {"one": "One", "three": "Three"}
+    assert listed(tamias, portal) == [others | {"two": title} for title in ("Two", SECRET, "Two")]
+    done = tamias.run("forget", portal.url("/") + "#two", "--version", "2")
+    assert done.returncode == 0, done.stderr
+    assert rows(tamias, b"SELECT title FROM earlier_description") == [("Two",)]
+    assert tamias.run("check").returncode == 0
+    done = tamias.run("forget", portal.url("/") + "#two")
+    assert done.returncode == 0, done.stderr
+    assert rows(tamias, b"SELECT title FROM earlier_description") == []
+    assert listed(tamias, portal) == [others]

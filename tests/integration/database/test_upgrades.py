@@ -27,6 +27,15 @@ SHAPES = {
 }
 ROWS = {
     "crawl": "INSERT INTO crawl (crawl, name) OVERRIDING SYSTEM VALUE VALUES (100, 'kept')",
+    "portal": "INSERT INTO portal (portal, url, kind, first_seen) VALUES (7, 'http://p.example/', 'ckan', 1)",
+    "described": (
+        "INSERT INTO described (portal, record, iri, title, first_seen, last_seen)"
+        " VALUES (7, 'a', 'http://p.example/a', 'A title', 1, 5)"
+    ),
+    "offered": (
+        "INSERT INTO offered (portal, record, url, title, last_seen)"
+        " VALUES (7, 'a', 'http://a.example/', 'é', 5)"
+    ),
     "resource": (
         "INSERT INTO resource (resource, url, host, added_at, title)"
         " VALUES ('a', 'http://a.example/', 'a.example', 1, 'é')"
@@ -87,10 +96,17 @@ def test_data_of_every_schema_is_upgraded_to_the_schema_of_new_data(database):
         } == {}
         kept = {
             "crawl": "SELECT name FROM crawl WHERE name = 'kept'",
+            "portal": "SELECT url FROM portal",
+            "described": "SELECT title, told_at FROM described",
+            "offered": "SELECT title, told_at FROM offered",
             "resource": "SELECT title FROM resource WHERE resource = 'a'",
         }
         found = {table: old.execute(kept[table]).fetchone() for table in put}
-        assert found == {table: ("kept",) if table == "crawl" else ("é",) for table in put}
+        expected = {
+            "crawl": ("kept",), "portal": ("http://p.example/",), "described": ("A title", 5),
+            "offered": ("é", 5), "resource": ("é",),
+        }  # fmt: skip
+        assert found == {table: expected[table] for table in put}
 
 
 def test_the_numbers_of_steps_never_change():

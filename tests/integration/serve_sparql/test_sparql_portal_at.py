@@ -29,6 +29,12 @@ GONE = """ASK { ?dataset dcat:distribution/dcat:accessURL <%(file)s> ; arc:gone 
     FILTER (?from <= %(at)s) FILTER NOT EXISTS { ?time dcat:endDate ?until FILTER (?until <= %(at)s) } }"""
 
 
+TITLED = """SELECT ?dataset ?title {
+    ?dataset arc:titled ?time . ?time arc:hasPortal <%(portal)s> ; dct:title ?title ; dcat:startDate ?from
+    FILTER (?from <= %(at)s) FILTER NOT EXISTS { ?time dcat:endDate ?until FILTER (?until <= %(at)s) }
+}"""
+
+
 def url(name):
     return f"http://files.example/{name}.csv"
 
@@ -73,3 +79,25 @@ def test_every_day_has_what_the_harvest_before_it_saw_and_files_are_gone_while_t
         state = VISITS[max((each for each in VISITS if each <= day), default=1)] if day else "active"
         gone = client.get("/sparql", params={"query": GONE % words}).json()["boolean"]
         assert gone == (state == "gone"), day
+
+
+def test_every_day_has_the_titles_of_the_harvest_before_it(corpus, refresher, client):
+    corpus.session.transact(lambda cursor: cursor.execute("TRUNCATE portal CASCADE"))
+    titles = {0: "Budget", 2: "Spending", 4: "Budget", 6: None, 8: "Budget 2027"}
+
+    def happens(day):
+        def note(cursor):
+            told = Dataset(record="A", iri=f"{PORTAL}A", title=titles[day]) if titles[day] else None
+            note_datasets(cursor, PORTAL, "ckan", START + day * DAY, [told] if told else [])
+            note_whole(cursor, PORTAL, START + day * DAY)
+
+        corpus.session.transact(note)
+
+    for day in titles:
+        happens(day)
+        refresher.round()
+    for day in range(10):
+        words = {"portal": PORTAL, "at": noon(day)}
+        rows = client.get("/sparql", params={"query": TITLED % words}).json()["results"]["bindings"]
+        last = titles[max(each for each in titles if each <= day)] or titles[4]
+        assert [(row["dataset"]["value"], row["title"]["value"]) for row in rows] == [(f"{PORTAL}A", last)]

@@ -31,6 +31,16 @@ SELECT described.record, described.iri FROM described
 WHERE described.portal = %(portal)b::int8 AND described.record > %(after)b::text
 ORDER BY described.record LIMIT %(limit)b::int4
 
+-- name: read_titles
+-- What a portal called datasets, each title from a harvest until another, the present ones without an end.
+SELECT told.record, told.title, told.told_at, told.until
+FROM (SELECT earlier.record, earlier.title, earlier.told_at, earlier.until FROM earlier_description AS earlier
+      WHERE earlier.portal = %(portal)b::int8 AND earlier.record = ANY(%(record)b::text[]) AND earlier.url = ''
+      UNION ALL
+      SELECT described.record, described.title, described.told_at, NULL FROM described
+      WHERE described.portal = %(portal)b::int8 AND described.record = ANY(%(record)b::text[])) AS told
+ORDER BY told.record, told.told_at
+
 -- name: read_listings
 -- When datasets of a portal and their files were first seen, when each left and came back, and when it left for good.
 SELECT told.record, told.url, told.first_seen, told.gone_at, coalesce(away.gone_at, '{}'), coalesce(away.back_at, '{}')

@@ -1,4 +1,4 @@
-"""When portals listed datasets and files: a period of time for each time that one was there."""
+"""When portals listed datasets and files, and what they called them: a period of time for each."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 from pyoxigraph import NamedNode
 
-from tamias.archive.catalogue.terms import GraphBuilder, address, moment
+from tamias.archive.catalogue.terms import GraphBuilder, address, moment, text
 from tamias.database.connect import Session
 from tamias.database.sql import statements
 
@@ -31,6 +31,14 @@ def overlaps(some: Sequence[Period], others: Sequence[Period]) -> list[Period]:
             if last is None or first < last:
                 found.append((first, last))
     return found
+
+
+class TitleTime(msgspec.Struct, frozen=True):
+    """What a portal called a dataset from a harvest until another, in milliseconds UTC."""
+
+    title: str
+    start: int
+    end: int | None
 
 
 class ListedTimes(msgspec.Struct, frozen=True):
@@ -61,6 +69,32 @@ def read_listings(session: Session, portal: int, records: Sequence[str]) -> dict
     ):
         found[record].append(ListedTimes(url, first_seen, gone_at, tuple(zip(gone, back, strict=True))))
     return found
+
+
+def read_titles(session: Session, portal: int, records: Sequence[str]) -> dict[str, list[TitleTime]]:
+    """Of datasets of a portal, oldest first."""
+    found: dict[str, list[TitleTime]] = defaultdict(list)
+    for record, *row in session.fetch_all(_SQL["read_titles"], {"portal": portal, "record": list(records)}):
+        found[record].append(TitleTime(*row))
+    return found
+
+
+def describe_titles(
+    told: GraphBuilder, dataset: NamedNode, portal: NamedNode, scope: str, titles: Sequence[TitleTime]
+) -> None:
+    """A dct:PeriodOfTime for each title."""
+    for number, each in enumerate(titles):
+        period = NamedNode(f"{scope}:titled:{number}")
+        told.typed(dataset, "arc:titled", period, "dct:PeriodOfTime")
+        told.each(
+            period,
+            {
+                "arc:hasPortal": portal,
+                "dct:title": text(each.title),
+                "dcat:startDate": moment(each.start),
+                "dcat:endDate": None if each.end is None else moment(each.end),
+            },
+        )
 
 
 def describe_listings(

@@ -9,7 +9,14 @@ from pyoxigraph import NamedNode, Quad
 
 from tamias.archive.catalogue.declared import declared_quads
 from tamias.archive.catalogue.joins import joins_of
-from tamias.archive.catalogue.listed import ListedTimes, describe_listings, read_listings
+from tamias.archive.catalogue.listed import (
+    ListedTimes,
+    TitleTime,
+    describe_listings,
+    describe_titles,
+    read_listings,
+    read_titles,
+)
 from tamias.archive.catalogue.measures import describe_measures, metric_quads
 from tamias.archive.catalogue.profiles import stored_profile
 from tamias.archive.catalogue.resource import head_quads, resource_quads, version_quads
@@ -218,18 +225,24 @@ def _descriptions(session: Session, portal: int, url: str, node: NamedNode) -> I
         _SQL["page_described"], {"portal": portal, "after": after, "limit": AT_ONCE}
     ):
         measures = read_measures(session, [record_id(url, record) for record, _ in page])
-        listings = read_listings(session, portal, [record for record, _ in page])
+        records = [record for record, _ in page]
+        listings, titles = read_listings(session, portal, records), read_titles(session, portal, records)
         yield [
             quad
             for record, iri in page
             for name in [record_id(url, record)]
-            for quad in _description(name, iri, measures[name], node, listings[record])
+            for quad in _description(name, iri, measures[name], node, listings[record], titles[record])
         ]
         after = page[-1][0]
 
 
 def _description(
-    name: str, iri: str, measures: Sequence[Measure], portal: NamedNode, listings: Sequence[ListedTimes]
+    name: str,
+    iri: str,
+    measures: Sequence[Measure],
+    portal: NamedNode,
+    listings: Sequence[ListedTimes],
+    titles: Sequence[TitleTime],
 ) -> list[Quad]:
     graph = catalogue_graph("record", name)
     told = GraphBuilder(graph)
@@ -237,4 +250,5 @@ def _description(
     if node is not None:
         describe_measures(told, node, measures, scope=name)
         describe_listings(told, node, portal, graph.value, listings)
+        describe_titles(told, node, portal, graph.value, titles)
     return told.quads

@@ -241,8 +241,12 @@ WITH gone AS (
     DELETE FROM source_record USING forgotten
     WHERE forgotten.forgotten = %(forgotten)b::int8 AND source_record.resource = forgotten.resource
       AND (forgotten.number IS NULL OR forgotten.number = source_record.number)
-    RETURNING source_record.portal, source_record.record, forgotten.number, forgotten.forgotten, source_record.sha256,
-              source_record.byte_size),
+    RETURNING source_record.portal, source_record.record, source_record.captured_at, forgotten.number,
+              forgotten.forgotten, source_record.sha256, source_record.byte_size),
+reworded AS (
+    DELETE FROM earlier_description AS earlier USING gone
+    WHERE gone.number IS NOT NULL AND earlier.portal = gone.portal AND earlier.record = gone.record
+      AND earlier.told_at = gone.captured_at),
 noted AS (
     INSERT INTO forgotten_body (forgotten, sha256, byte_size)
     SELECT DISTINCT gone.forgotten, gone.sha256, gone.byte_size FROM gone ON CONFLICT DO NOTHING)

@@ -62,9 +62,15 @@ FROM named CROSS JOIN asked
 GROUP BY named.url
 
 -- name: datasets_at
--- The datasets that a portal listed at a time, after a given one.
-SELECT described.record, described.iri, described.title
+-- The datasets that a portal listed at a time, after a given one, in the words that it used then or, where none are
+-- stored of that time, in the earliest later ones.
+SELECT described.record, coalesce(earlier.iri, described.iri), coalesce(earlier.title, described.title),
+       coalesce(earlier.told_at, described.told_at)
 FROM portal JOIN described ON described.portal = portal.portal
+     LEFT JOIN LATERAL (SELECT earlier.* FROM earlier_description AS earlier
+                        WHERE earlier.portal = described.portal AND earlier.record = described.record
+                          AND earlier.url = '' AND earlier.until > %(at)b::int8
+                        ORDER BY earlier.until LIMIT 1) AS earlier ON true
 WHERE portal.url = %(portal)b::text AND described.record > %(after)b::text
   AND described.first_seen <= %(at)b::int8 AND coalesce(described.gone_at > %(at)b::int8, true)
   AND NOT EXISTS (SELECT FROM absence
@@ -74,13 +80,18 @@ ORDER BY described.record LIMIT %(limit)b::int4
 
 -- name: files_at
 -- The files of these datasets at a time, each with the version that was current, and whether its server had it.
-SELECT offered.record, offered.url, offered.title, offered.format, version.resource || '_' || version.number,
+SELECT offered.record, offered.url, CASE WHEN earlier.until IS NULL THEN offered.title ELSE earlier.title END,
+       CASE WHEN earlier.until IS NULL THEN offered.format ELSE earlier.format END, version.resource || '_' || version.number,
        version.captured_at, encode(version.sha256, 'hex'), version.byte_size,
        coalesce(resource.gone_at <= %(at)b::int8, false)
        OR EXISTS (SELECT FROM resource_absence
                   WHERE resource_absence.resource = resource.resource AND resource_absence.gone_at <= %(at)b::int8
                     AND resource_absence.back_at > %(at)b::int8)
 FROM portal JOIN offered ON offered.portal = portal.portal
+     LEFT JOIN LATERAL (SELECT earlier.* FROM earlier_description AS earlier
+                        WHERE earlier.portal = offered.portal AND earlier.record = offered.record
+                          AND earlier.url = offered.url AND earlier.until > %(at)b::int8
+                        ORDER BY earlier.until LIMIT 1) AS earlier ON true
      LEFT JOIN resource ON resource.url = offered.url
      LEFT JOIN LATERAL (SELECT version.* FROM version
                         WHERE version.resource = resource.resource AND version.captured_at <= %(at)b::int8
@@ -94,8 +105,9 @@ WHERE portal.url = %(portal)b::text AND offered.record = ANY(%(record)b::text[])
 ORDER BY offered.record, offered.url
 
 -- name: absences
--- Every time that a dataset or a file of a portal was not there, the latest first; without an end where it lasts.
-SELECT away.record, described.iri, described.title, away.url, away.gone_at, away.back_at
+-- Every time that a dataset or a file of a portal was not there, the latest first; without an end where it lasts. The
+-- dataset is named as it was when that began.
+SELECT away.record, coalesce(earlier.iri, described.iri), coalesce(earlier.title, described.title), away.url, away.gone_at, away.back_at
 FROM portal
      JOIN LATERAL (
          SELECT absence.record, absence.url, absence.gone_at, absence.back_at FROM absence
@@ -108,5 +120,9 @@ FROM portal
          WHERE offered.portal = portal.portal AND offered.gone_at IS NOT NULL
      ) AS away ON true
      JOIN described ON described.portal = portal.portal AND described.record = away.record
+     LEFT JOIN LATERAL (SELECT earlier.* FROM earlier_description AS earlier
+                        WHERE earlier.portal = described.portal AND earlier.record = described.record
+                          AND earlier.url = '' AND earlier.until > away.gone_at
+                        ORDER BY earlier.until LIMIT 1) AS earlier ON true
 WHERE portal.url = %(portal)b::text
 ORDER BY away.gone_at DESC, away.record, away.url LIMIT %(limit)b::int4 OFFSET %(skip)b::int4

@@ -33,6 +33,9 @@ class ListedDataset(msgspec.Struct, frozen=True, kw_only=True):
     """The portal's own identifier."""
     iri: str
     title: str
+    title_from: str
+    """The start of the harvest that brought the title and the IRI. If it is later than the time asked for,
+    nothing of that time is stored, and they are the earliest known ones."""
     files: list[ListedFile]
 
 
@@ -54,7 +57,7 @@ def datasets_at(session: Session, portal: str, at: int, after: str, limit: int) 
     asked = {"portal": portal, "at": at, "after": after, "limit": limit}
     datasets = session.fetch_all(_SQL["datasets_at"], asked)
     files: dict[str, list[ListedFile]] = defaultdict(list)
-    named = {"portal": portal, "at": at, "record": [record for record, _, _ in datasets]}
+    named = {"portal": portal, "at": at, "record": [record for record, *_ in datasets]}
     for record, *row in session.fetch_all(_SQL["files_at"], named):
         url, title, form, version, captured_at, sha256, byte_size, gone = row
         files[record].append(
@@ -65,8 +68,8 @@ def datasets_at(session: Session, portal: str, at: int, after: str, limit: int) 
             )
         )  # fmt: skip
     return [
-        ListedDataset(record=record, iri=iri, title=title, files=files[record])
-        for record, iri, title in datasets
+        ListedDataset(record=record, iri=iri, title=title, title_from=rfc3339(told_at), files=files[record])
+        for record, iri, title, told_at in datasets
     ]
 
 

@@ -7,24 +7,35 @@ ON CONFLICT (url) DO UPDATE SET kind = excluded.kind
 RETURNING portal
 
 -- name: put_described
--- Datasets that a harvest saw; one that had vanished is back.
-INSERT INTO described (portal, record, iri, title, first_seen, last_seen)
-SELECT %(portal)b::int8, new.record, new.iri, new.title, %(harvest)b::int8, %(harvest)b::int8
+-- Datasets that a harvest saw; one that had vanished is back. Of words that changed, a trigger stores the earlier
+-- ones. A harvest that began before one that saw the dataset later changes no words.
+INSERT INTO described (portal, record, iri, title, first_seen, last_seen, told_at)
+SELECT %(portal)b::int8, new.record, new.iri, new.title, %(harvest)b::int8, %(harvest)b::int8, %(harvest)b::int8
 FROM unnest(%(record)b::text[], %(iri)b::text[], %(title)b::text[]) AS new (record, iri, title)
 ON CONFLICT (portal, record)
-DO UPDATE SET iri = excluded.iri, title = excluded.title, gone_at = NULL,
-              last_seen = greatest(described.last_seen, excluded.last_seen)
+DO UPDATE SET iri = CASE WHEN excluded.last_seen < described.last_seen THEN described.iri ELSE excluded.iri END,
+              title = CASE WHEN excluded.last_seen < described.last_seen THEN described.title ELSE excluded.title END,
+              told_at = CASE WHEN excluded.last_seen < described.last_seen
+                               OR (excluded.iri, excluded.title) = (described.iri, described.title)
+                             THEN described.told_at ELSE excluded.told_at END,
+              gone_at = NULL, last_seen = greatest(described.last_seen, excluded.last_seen)
 
 -- name: put_offered
--- The forms in which they can be had.
-INSERT INTO offered (portal, record, url, title, format, media_type, byte_size, sha256, modified, first_seen, last_seen)
+-- The forms in which they can be had; earlier words are stored as those of datasets are.
+INSERT INTO offered (portal, record, url, title, format, media_type, byte_size, sha256, modified, first_seen, last_seen,
+                     told_at)
 SELECT %(portal)b::int8, new.record, new.url, new.title, new.format, new.media_type, new.byte_size, new.sha256,
-       new.modified, %(harvest)b::int8, %(harvest)b::int8
+       new.modified, %(harvest)b::int8, %(harvest)b::int8, %(harvest)b::int8
 FROM unnest(%(record)b::text[], %(url)b::text[], %(title)b::text[], %(format)b::text[], %(media_type)b::text[],
             %(byte_size)b::int8[], %(sha256)b::text[], %(modified)b::text[])
      AS new (record, url, title, format, media_type, byte_size, sha256, modified)
 ON CONFLICT (portal, record, url)
-DO UPDATE SET title = excluded.title, format = excluded.format, media_type = excluded.media_type,
+DO UPDATE SET title = CASE WHEN excluded.last_seen < offered.last_seen THEN offered.title ELSE excluded.title END,
+              format = CASE WHEN excluded.last_seen < offered.last_seen THEN offered.format ELSE excluded.format END,
+              told_at = CASE WHEN excluded.last_seen < offered.last_seen
+                               OR (excluded.title, excluded.format) IS NOT DISTINCT FROM (offered.title, offered.format)
+                             THEN offered.told_at ELSE excluded.told_at END,
+              media_type = excluded.media_type,
               byte_size = excluded.byte_size, sha256 = excluded.sha256, modified = excluded.modified,
               last_seen = greatest(offered.last_seen, excluded.last_seen), gone_at = NULL
 

@@ -14,7 +14,8 @@ from tamias.serve.service import Service
 
 MOST_ABSENCES = 100
 _COLUMNS = (
-    "dataset", "record", "title", "url", "format", "version", "captured_at", "sha256", "byte_size", "gone",
+    "dataset", "record", "title", "title_from", "url", "format", "version", "captured_at", "sha256",
+    "byte_size", "gone",
 )  # fmt: skip
 
 
@@ -53,7 +54,10 @@ async def portal_at(request: Request, service: Service) -> PortalAtView:
 def _table(view: PortalAtView) -> CsvTable:
     """A line for each file; one without a URL for a dataset that had none."""
     rows = [
-        [dataset.iri, dataset.record, dataset.title, *(getattr(file, name, None) for name in _COLUMNS[3:])]
+        [
+            *(dataset.iri, dataset.record, dataset.title, dataset.title_from),
+            *(getattr(file, name, None) for name in _COLUMNS[4:]),
+        ]
         for dataset in view.datasets
         for file in dataset.files or (None,)
     ]

@@ -48,7 +48,8 @@ SMALL_TABLE = 64 << 20
 _log = logging.getLogger(__name__)
 
 _SMALL_TABLES = (
-    "profile", "findable", "source_record", "described", "offered", "link", "context", "source", "suspect",
+    "profile", "findable", "source_record", "described", "offered", "earlier_description", "link", "context",
+    "source", "suspect",
 )  # fmt: skip
 _LARGE_TABLES = ("capture", "current_document", "resource", "version")
 
