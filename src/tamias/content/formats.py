@@ -174,7 +174,7 @@ BUILT_IN: Final = (
            signatures=(b"PK\x03\x04", b"PK\x05\x06"), form=Form.MEMBERS),
     Format(media_type="application/vnd.google-earth.kmz", names=("kmz",), form=Form.MEMBERS),
     Format(media_type="application/java-archive", form=Form.MEMBERS),
-    Format(media_type=TAR, aliases=("application/tar",), endings=("tar",)),
+    Format(media_type=TAR, aliases=("application/tar",), endings=("tar",), form=Form.MEMBERS),
     Format(media_type=SEVEN_ZIP, aliases=("application/x-7z",), endings=("7z",),
            signatures=(b"7z\xbc\xaf\x27\x1c",)),
     Format(media_type=GZIP, aliases=("application/x-gzip",), names=("gz", "gzip"),

@@ -1,9 +1,11 @@
 """What a capture says of a version: why it is noise, also after an upgrade. The diff says the same."""
 
 import bz2
+import gzip
 import io
 import json
 import lzma
+import tarfile
 import zipfile
 from contextlib import closing
 from functools import partial
@@ -115,6 +117,28 @@ def saved_again(book, *, first=None):
 
 
 BOOK = ods({"Prices": ROWS})
+FILES = {f"data/{n}.csv": table([*ROWS, [str(n), "last"]]) for n in range(3)}
+
+
+def tarred(members, *, mtime=1, owner="a", dialect=tarfile.PAX_FORMAT):
+    """A tar archive of files with these contents."""
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w", format=dialect) as archive:
+        for name, content in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mtime, entry.uname, entry.uid = len(content), mtime, owner, mtime
+            archive.addfile(entry, io.BytesIO(content))
+    return target.getvalue()
+
+
+def tarred_again():
+    """The same files from another machine, in another order."""
+    names = ("./" + name for name in reversed(FILES))
+    members = dict(zip(names, reversed(FILES.values()), strict=True))
+    return tarred(members, mtime=1_700_000_000, owner="root", dialect=tarfile.GNU_FORMAT)
+
+
+TARRED_AGAIN = "packed again: times, owners or order of the files"
 AGAIN = {
     "/declared.csv": [
         ("text/csv; charset=windows-1250", quoted(CZECH, "cp1250")),
@@ -161,6 +185,37 @@ AGAIN = {
         ("application/zstd", zstandard.ZstdCompressor(19, write_checksum=True).compress(table(ROWS))),
         "compressed again",
     ],
+    "/a.tar": [("application/x-tar", tarred(FILES)), ("application/x-tar", tarred_again()), TARRED_AGAIN],
+    "/untold.tar": [
+        ("application/octet-stream", tarred(FILES)),
+        ("application/octet-stream", tarred_again()),
+        TARRED_AGAIN,
+    ],
+    "/a.tar.gz": [
+        ("application/gzip", gzip.compress(tarred(FILES), mtime=1)),
+        ("application/gzip", gzip.compress(tarred_again(), 1, mtime=2)),
+        f"in the compressed file: {TARRED_AGAIN}",
+    ],
+    "/b.tar.gz": [
+        ("application/gzip", gzip.compress(tarred(FILES), mtime=1)),
+        ("application/zstd", zstandard.compress(tarred_again())),
+        f"in the compressed file: {TARRED_AGAIN}",
+    ],
+    "/a.tar.bz2": [
+        ("application/x-bzip2", bz2.compress(tarred(FILES))),
+        ("application/x-bzip2", bz2.compress(tarred_again())),
+        f"in the compressed file: {TARRED_AGAIN}",
+    ],
+    "/a.tar.xz": [
+        ("application/x-xz", lzma.compress(tarred(FILES))),
+        ("application/x-xz", lzma.compress(tarred_again())),
+        f"in the compressed file: {TARRED_AGAIN}",
+    ],
+    "/a.tar.zst": [
+        ("application/zstd", zstandard.compress(tarred(FILES))),
+        ("application/zstd", zstandard.compress(tarred_again())),
+        f"in the compressed file: {TARRED_AGAIN}",
+    ],
     "/first.ods": [(ODS, saved_again(BOOK, first="mimetype")), (ODS, BOOK), "workbook saved again"],
     "/last.ods": [
         (ODS, saved_again(BOOK, first="mimetype")),
@@ -191,3 +246,36 @@ def test_whatever_is_written_again_is_noise_with_its_reason(tamias, site):
         encodings = {row[0].value for row in archive.query("SELECT ?is WHERE { ?table csvw:encoding ?is }")}
     assert found == {path: (2, reason) for path, (_, _, reason) in AGAIN.items()}
     assert encodings == {"utf-8", "cp1250", "iso8859-2"}  # profiles read them the same way
+
+
+def test_a_tar_archive_of_an_earlier_version_of_tamias_was_compared_by_bytes_and_is_no_change_now(
+    tamias, site, serving
+):
+    serving("/d.tar", tarred(FILES), "application/x-tar")
+    database = Database(tamias.data, create=False)
+    with closing(database.session()) as session:
+        session.transact(
+            lambda cursor: cursor.execute("UPDATE resource SET fingerprint = NULL, items = NULL")
+        )
+    database.close()
+    versions = serving("/d.tar", tarred_again(), "application/x-tar")
+    assert [version["noise"] for version in versions] == [None, TARRED_AGAIN]
+
+
+def test_files_of_a_tar_archive_that_came_went_and_changed_are_told(tamias, site, serving):
+    """Also if it is compressed, and in another way than before."""
+    serving("/e.tar.gz", gzip.compress(tarred(FILES)), "application/gzip")
+    changed = {"data/1.csv": b"a,b\n", "data/2.csv": FILES["data/2.csv"], "new.txt": b"new"}
+    versions = serving("/e.tar.gz", lzma.compress(tarred(changed)), "application/x-xz")
+    assert [version["noise"] for version in versions] == [None, None]
+    found = json.loads(tamias.run("diff", site.url("/e.tar.gz"), "--json").stdout)
+    sizes = [len(FILES[f"data/{n}.csv"]) for n in range(2)]
+    assert (found["kind"], found["added"], found["removed"], found["changed"]) == ("members", 1, 1, 1)
+    assert [
+        (each["what"], each["where"], (each["old"] or {}).get("size"), (each["new"] or {}).get("size"))
+        for each in found["changes"]
+    ] == [
+        ("removed", "data/0.csv", sizes[0], None),
+        ("changed", "data/1.csv", sizes[1], 4),
+        ("added", "new.txt", None, 3),
+    ]

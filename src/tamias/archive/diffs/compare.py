@@ -28,7 +28,7 @@ from tamias.content.canonical.content_digest import (
     ways,
 )
 from tamias.content.canonical.tables import FileTable
-from tamias.content.containers.directory import ZipEntry, members
+from tamias.content.containers.directory import ArchiveEntry, members
 from tamias.content.formats import Form, form_of
 
 _STEP = 1 << 22
@@ -71,9 +71,10 @@ def _agreeing(one: bytes, other: bytes, *, from_end: bool) -> int:
 
 
 def members_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
-    """Compares two zip archives by their directories. Raises `Unreadable`."""
+    """Compares two archives by the names and checksums of their files. Raises `Unreadable`."""
     was, now = (
-        {each.name: each for each in members(path) if not each.tells_of_saving} for path in (old, new)
+        {each.name: each for each in members(path, limits.read_bytes) if not each.tells_of_saving}
+        for path in (old, new)
     )
     changed = [name for name in was.keys() & now.keys() if was[name] != now[name]]
     names = sorted([*(was.keys() ^ now.keys()), *changed])
@@ -91,13 +92,17 @@ def members_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
     )
 
 
-def _change(name: str, was: ZipEntry | None, now: ZipEntry | None, limits: DiffLimits) -> Change:
+def _change(name: str, was: ArchiveEntry | None, now: ArchiveEntry | None, limits: DiffLimits) -> Change:
     what = What.ADDED if was is None else What.REMOVED if now is None else What.CHANGED
     return Change(what, told_text(name, limits), _told(was), _told(now))
 
 
-def _told(member: ZipEntry | None) -> dict[str, int | str] | None:
-    return None if member is None else {"size": member.size, "crc32": f"{member.crc:08x}"}
+def _told(member: ArchiveEntry | None) -> dict[str, int | str] | None:
+    if member is None:
+        return None
+    if member.special is not None:
+        return {"special": member.special}
+    return {"size": member.size, "crc32": f"{member.crc:08x}"}
 
 
 _KINDS = {

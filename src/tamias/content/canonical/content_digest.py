@@ -29,7 +29,7 @@ from tamias.content.charsets import text_charset
 from tamias.content.containers.directory import members
 from tamias.content.containers.packed import looked_at, unpack
 from tamias.content.containers.workbook_parts import beside_cells
-from tamias.content.formats import TSV, Form, bare_type, form_of
+from tamias.content.formats import TAR, TSV, Form, bare_type, form_of
 
 MOST_BYTES = 64 << 20
 STREAMED = 16
@@ -224,10 +224,14 @@ def _statements(stored: Stored) -> set[bytes]:
 
 
 def _of_members(stored: Stored) -> tuple[bytes, int]:
-    found = members(stored.source)
+    found = members(stored.source, STREAMED * stored.most_bytes)
     if any(member.encrypted for member in found):
         raise Unreadable("encrypted members have no checksum that can be relied on")
-    told = sorted((each.name, each.crc, each.size) for each in found if not each.tells_of_saving)
+    told = sorted(
+        (each.name, each.crc, each.size, *filter(None, (each.special,)))
+        for each in found
+        if not each.tells_of_saving
+    )
     return _digest(repr(each).encode() for each in told), len(told)
 
 
@@ -381,8 +385,9 @@ def _why_statements(old: Stored, new: Stored) -> str:
     return "other labels of blank nodes"
 
 
-def _why_members(_old: Stored, _new: Stored) -> str:
-    return "packed again: times, order or compression of the files"
+def _why_members(_old: Stored, new: Stored) -> str:
+    differing = "owners or order" if bare_type(new.media_type) == TAR else "order or compression"
+    return f"packed again: times, {differing} of the files"
 
 
 def _why_sheets(old: Stored, new: Stored) -> str:

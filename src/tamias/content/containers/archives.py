@@ -1,8 +1,6 @@
 """Members of zip and tar archives, read one after the other and never extracted by name."""
 
-import contextlib
 import struct
-import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -12,13 +10,12 @@ import msgspec
 
 from tamias.content.containers.codecs import CODECS, ByteSource, DamageError, deflate_frame, stored_chunks
 from tamias.content.containers.directory import bounded_zip
-from tamias.content.containers.limits import MIB, Meter
+from tamias.content.containers.limits import Meter
 from tamias.content.containers.streams import Section
+from tamias.content.containers.tar import tar_entries
 from tamias.content.formats import BZIP2, ZSTD
 
-MAX_TAR_NAMES = MIB
 MAX_NAME = 1000
-BLOCK = 512
 ENTRY = b"PK\x01\x02"
 LOCAL_HEADER = struct.Struct("<4s22xHH")
 ENCRYPTED = 0x1
@@ -109,61 +106,8 @@ def _deflated(packed: ByteSource) -> Iterator[bytes]:
 
 
 def tar_members(stream: BinaryIO, meter: Meter) -> Iterator[Member]:
-    """The regular files of a tar archive, read forward; links, devices and directories are passed over.
-
-    The headers are walked here because tarfile reads an extended header of any size into memory.
-    """
-    long_name = None
-    while header := _tar_header(stream):
-        size = header.size if header.type not in (tarfile.LNKTYPE, tarfile.SYMTYPE, tarfile.DIRTYPE) else 0
-        content = Section(stream, size)
-        if header.type in (tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE):
-            long_name = _tar_long_name(header.type, content) or long_name
-        elif header.isreg() and header.type != tarfile.GNUTYPE_SPARSE:
+    """The regular files of a tar archive, read forward; links, devices and directories are passed over."""
+    for entry in tar_entries(stream):
+        if entry.is_file:
             meter.member()
-            yield Member((long_name or header.name)[:MAX_NAME], _tar_content(content), packed=False)
-        if header.type not in (tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.GNUTYPE_LONGLINK):
-            long_name = None
-        _pass_over(stream, content.left + -size % BLOCK)
-
-
-def _tar_header(stream: BinaryIO) -> tarfile.TarInfo | None:
-    block = stream.read(BLOCK)
-    if not block.strip(b"\0"):
-        return None
-    try:
-        return tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
-    except tarfile.TarError as error:
-        raise DamageError(f"tar header is damaged: {error}") from None
-
-
-def _tar_content(content: Section) -> Iterator[bytes]:
-    yield from stored_chunks(content)
-    if content.left:
-        raise DamageError("tar archive ends early")
-
-
-def _tar_long_name(kind: bytes, content: Section) -> str | None:
-    if content.left > MAX_TAR_NAMES:
-        raise DamageError(f"tar header of more than {MAX_TAR_NAMES} bytes")
-    text = b"".join(stored_chunks(content))
-    if kind == tarfile.GNUTYPE_LONGNAME:
-        return text.rstrip(b"\0").decode("utf-8", "replace")
-    return _pax_path(text.split(b"\n"))
-
-
-def _pax_path(records: Iterable[bytes]) -> str | None:
-    for record in records:
-        key, _, value = record.partition(b" ")[2].partition(b"=")
-        if key == b"path":
-            return value.decode("utf-8", "replace")
-    return None
-
-
-def _pass_over(stream: BinaryIO, count: int) -> None:
-    if stream.seekable():
-        stream.seek(count, 1)
-        return
-    with contextlib.suppress(DamageError):
-        for _ in stored_chunks(Section(stream, count)):
-            pass
+            yield Member(entry.name[:MAX_NAME], entry.chunks(), packed=False)

@@ -8,6 +8,7 @@ import msgspec
 from tamias.content.canonical import Unreadable
 from tamias.content.canonical.text import Source, marked_chunks, open_source
 from tamias.content.containers.codecs import CODECS, DamageError
+from tamias.content.containers.tar import is_tar
 from tamias.content.formats import (
     BZIP2,
     CSV,
@@ -17,6 +18,7 @@ from tamias.content.formats import (
     NDJSON,
     NQUADS,
     RDF_XML,
+    TAR,
     TURTLE,
     XZ,
     ZIP,
@@ -65,7 +67,7 @@ def looked_at(source: Source) -> str | None:
     if packed := _packed_type(head):
         return packed
     if b"\0" in head:
-        return None
+        return TAR if is_tar(head) else None
     return _of_text(head)
 
 

@@ -33,7 +33,7 @@ from tamias.archive.versions.resources import (
 )
 from tamias.archive.versions.soft_errors import error_in
 from tamias.content.canonical.content_digest import ContentDigest, Stored, content_digest, noise_between
-from tamias.content.formats import CSV, TSV, Form, type_with_charset
+from tamias.content.formats import CSV, TSV, Form, form_of, type_with_charset
 from tamias.crawl.revisit.timetable import Timetable
 from tamias.database.connect import Cursor, Session
 from tamias.database.threads import SessionThread, wait_uncancelled
@@ -436,9 +436,14 @@ class Archiver:
         )
 
     def _comparable(self, watched: Watched) -> KnownState:
-        """What is known, with a fingerprint by the present rules where it was made by earlier ones."""
+        """What is known, with a fingerprint by the present rules where it was made by earlier ones.
+
+        An archive without one was a tar archive to earlier rules, or could not be read.
+        """
         known = watched.known
-        if known.fingerprint is None or is_comparable(known.fingerprint):
+        if known.fingerprint is None and form_of(known.media_type) is not Form.MEMBERS:
+            return known
+        if is_comparable(known.fingerprint):
             return known
         with self._version_before(watched) as before:
             found = None if before is None else content_digest(before)

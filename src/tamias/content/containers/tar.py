@@ -1,0 +1,131 @@
+"""The entries of a tar archive, read forward: nothing is extracted, and no link is followed.
+
+The headers are walked here because tarfile reads an extended header of any size into memory.
+"""
+
+import contextlib
+import tarfile
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import msgspec
+
+from tamias.content.containers.codecs import DamageError, stored_chunks
+from tamias.content.containers.limits import MIB
+from tamias.content.containers.streams import Section
+
+MAX_TAR_NAMES = MIB
+BLOCK = 512
+_NO_CONTENT = frozenset({tarfile.LNKTYPE, tarfile.SYMTYPE, tarfile.DIRTYPE})
+_EXTENDED = frozenset({tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE})
+_GNU_NAMES = {tarfile.GNUTYPE_LONGNAME: "path", tarfile.GNUTYPE_LONGLINK: "linkpath"}
+_SPARSE = "GNU.sparse."
+
+
+class TarEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry: a file, a link, a device or a directory."""
+
+    name: str
+    type: bytes
+    """As tarfile names it."""
+    link: str
+    """What a link points to."""
+    device: tuple[int, int]
+    content: Section
+    is_sparse: bool
+    """Whether its content is a list of pieces with gaps between them, as GNU tar writes it."""
+
+    @property
+    def is_file(self) -> bool:
+        """Whether its content is that of a file."""
+        return self.type in tarfile.REGULAR_TYPES and self.type != tarfile.GNUTYPE_SPARSE
+
+    def chunks(self) -> Iterator[bytes]:
+        """The content. Raises `DamageError` where the archive ends before it does."""
+        yield from stored_chunks(self.content)
+        if self.content.left:
+            raise DamageError("tar archive ends early")
+
+
+def is_tar(head: bytes) -> bool:
+    """Whether a file begins with a header of tar, with or without the mark of later dialects."""
+    try:
+        tarfile.TarInfo.frombuf(head[:BLOCK], "utf-8", "surrogateescape")
+    except tarfile.TarError:
+        return False
+    return True
+
+
+def tar_entries(stream: BinaryIO) -> Iterator[TarEntry]:
+    """The entries in order, each to be read before the next is asked for. Raises `DamageError`."""
+    told: dict[str, str] = {}
+    while header := _header(stream):
+        size = 0 if header.type in _NO_CONTENT else _size(header, told)
+        content = Section(stream, size)
+        if header.type in _EXTENDED:
+            told |= _extended(header.type, content)
+        elif header.type != tarfile.XGLTYPE:
+            yield _entry(header, told, content)
+            told = {}
+        _pass_over(stream, content.left + -size % BLOCK)
+
+
+def _header(stream: BinaryIO) -> tarfile.TarInfo | None:
+    block = stream.read(BLOCK)
+    if not block.strip(b"\0"):
+        return None
+    try:
+        return tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
+    except tarfile.TarError as error:
+        raise DamageError(f"tar header is damaged: {error}") from None
+
+
+def _size(header: tarfile.TarInfo, told: dict[str, str]) -> int:
+    size = header.size
+    if header.type not in _EXTENDED and told.get("size", "").isdecimal():
+        size = int(told["size"][:20])
+    if size < 0:
+        raise DamageError("tar header is damaged: negative size")
+    return size
+
+
+def _entry(header: tarfile.TarInfo, told: dict[str, str], content: Section) -> TarEntry:
+    return TarEntry(
+        name=told.get("path") or header.name,
+        type=header.type,
+        link=told.get("linkpath") or header.linkname,
+        device=(header.devmajor, header.devminor),
+        content=content,
+        is_sparse=header.type == tarfile.GNUTYPE_SPARSE or any(key.startswith(_SPARSE) for key in told),
+    )
+
+
+def _extended(kind: bytes, content: Section) -> dict[str, str]:
+    """What a header before an entry says of it."""
+    if content.left > MAX_TAR_NAMES:
+        raise DamageError(f"tar header of more than {MAX_TAR_NAMES} bytes")
+    text = b"".join(stored_chunks(content))
+    if kind in _GNU_NAMES:
+        return {_GNU_NAMES[kind]: text.rstrip(b"\0").decode("utf-8", "replace")}
+    return dict(_pax_records(text))
+
+
+def _pax_records(text: bytes) -> Iterator[tuple[str, str]]:
+    """`LENGTH KEY=VALUE` after each other, up to the first that is not so."""
+    start = 0
+    while start < len(text):
+        length, _, _ = text[start : start + 20].partition(b" ")
+        if not length.isdigit() or int(length) <= len(length) + 1:
+            return
+        key, _, value = text[start + len(length) + 1 : start + int(length) - 1].partition(b"=")
+        yield key.decode("utf-8", "replace"), value.decode("utf-8", "replace")
+        start += int(length)
+
+
+def _pass_over(stream: BinaryIO, count: int) -> None:
+    if stream.seekable():
+        stream.seek(count, 1)
+        return
+    with contextlib.suppress(DamageError):
+        for _ in stored_chunks(Section(stream, count)):
+            pass
