@@ -117,6 +117,24 @@ def saved_again(book, *, first=None):
 
 
 BOOK = ods({"Prices": ROWS})
+HEAD = [["city", "year", "people"]]
+BERLIN = [["Berlin", "2020", "5"], ["", "2021", "6"], ["", "2022", "7"]]
+HAMBURG = [["Hamburg", "2020", "7"], ["", "2021", "8"]]
+
+
+def places(numbers):
+    """GeoJSON of places that have nothing to tell them apart by; some are there twice."""
+    features = [
+        {
+            "type": "Feature",
+            "geometry": {"type": "Point", "coordinates": [n // 2, 1.5]},
+            "properties": {"kind": "tree"},
+        }
+        for n in numbers
+    ]
+    return json.dumps({"type": "FeatureCollection", "features": features}).encode()
+
+
 FILES = {f"data/{n}.csv": table([*ROWS, [str(n), "last"]]) for n in range(3)}
 
 
@@ -184,6 +202,36 @@ AGAIN = {
         ("application/zstd", zstandard.compress(table(ROWS), 1)),
         ("application/zstd", zstandard.ZstdCompressor(19, write_checksum=True).compress(table(ROWS))),
         "compressed again",
+    ],
+    "/margin.csv": [
+        ("text/csv", table([["", *row] for row in ROWS])),
+        ("text/csv", table([["", *row] for row in [ROWS[0], *ROWS[:0:-1]]])),
+        "rows in another order",
+    ],
+    "/index.csv": [
+        ("text/csv", table([["", "name"], *ROWS[1:]])),
+        ("text/csv", table([["", "name"], *ROWS[:0:-1]])),
+        "rows in another order",
+    ],
+    "/groups.csv": [
+        ("text/csv", table([*HEAD, *BERLIN, *HAMBURG])),
+        ("text/csv", table([*HEAD, *HAMBURG, BERLIN[0], *BERLIN[:0:-1]])),
+        "rows in another order",
+    ],
+    "/missing.csv": [
+        ("text/csv", table([*ROWS, ["", "no id"]])),
+        ("text/csv", table([ROWS[0], ["", "no id"], *ROWS[:0:-1]])),
+        "rows in another order",
+    ],
+    "/places.geojson": [
+        ("application/geo+json", places(range(30))),
+        ("application/geo+json", places(range(29, -1, -1))),
+        "items in another order",
+    ],
+    "/places.json": [
+        ("application/json", places(range(30))),
+        ("application/json", places(range(29, -1, -1))),
+        "items in another order",
     ],
     "/a.tar": [("application/x-tar", tarred(FILES)), ("application/x-tar", tarred_again()), TARRED_AGAIN],
     "/untold.tar": [

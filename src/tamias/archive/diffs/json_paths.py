@@ -5,6 +5,7 @@ Values are compared as text first and taken apart only where they differ, so tha
 
 import re
 from array import array
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ from tamias.archive.diffs.alignment import gaps
 from tamias.archive.diffs.values import Change, Diff, DiffKind, DiffLimits, What, told_text
 from tamias.content.canonical import Unreadable
 from tamias.content.canonical.canonical_json import (
+    FEATURES,
     IN_ORDER,
     Raws,
     by_key,
     canonical_pieces,
+    is_collection,
     is_identifier,
     key_paths,
     parts_of_array,
@@ -84,7 +87,14 @@ class _Comparison:
         )
 
     def values(
-        self, path: str, old: msgspec.Raw, new: msgspec.Raw, depth: int, *, in_order: bool = False
+        self,
+        path: str,
+        old: msgspec.Raw,
+        new: msgspec.Raw,
+        depth: int,
+        *,
+        in_order: bool = False,
+        as_set: bool = False,
     ) -> None:
         was, now = memoryview(old), memoryview(new)
         if was == now:
@@ -96,30 +106,38 @@ class _Comparison:
         elif opening == b"{":
             self._objects(path, parts_of_object(old), parts_of_object(new), depth + 1, in_order)
         else:
-            self.arrays(path, parts_of_array(old), parts_of_array(new), depth + 1, in_order)
+            self.arrays(path, parts_of_array(old), parts_of_array(new), depth + 1, in_order, as_set)
 
     def _objects(
         self, path: str, old: dict[str, msgspec.Raw], new: dict[str, msgspec.Raw], depth: int, in_order: bool
     ) -> None:
+        features = None if in_order or not (is_collection(old) and is_collection(new)) else FEATURES
         for name, value in old.items():
             if name in new:
-                is_below = in_order or name in IN_ORDER
-                self.values(_child(path, name), value, new[name], depth, in_order=is_below)
+                below, is_set = in_order or name in IN_ORDER, name == features
+                self.values(_child(path, name), value, new[name], depth, in_order=below, as_set=is_set)
             else:
                 self._tell(What.REMOVED, _child(path, name), value, None)
         for name, value in new.items():
             if name not in old:
                 self._tell(What.ADDED, _child(path, name), None, value)
 
-    def arrays(self, path: str, old: Raws, new: Raws, depth: int, in_order: bool = False) -> None:
-        """Objects are matched by an identifier where all have one, other values by their order."""
+    def arrays(
+        self, path: str, old: Raws, new: Raws, depth: int, in_order: bool = False, as_set: bool = False
+    ) -> None:
+        """Objects are matched by an identifier where all have one, other values by their order.
+
+        With `as_set`, what has no identifier and is in another order is matched by its content.
+        """
         for names in key_paths(old) if new else ():
             was, now = by_key(old, names), by_key(new, names)
             if was is None or now is None:
                 continue
-            if (in_order or not is_identifier(names)) and _is_moved(was, now):
+            if not as_set and (in_order or not is_identifier(names)) and _is_moved(was, now):
                 continue
             self._keyed(path, names, was, now, depth, in_order)
+            return
+        if as_set and self._unordered(path, old, new):
             return
         self._ordered(path, old, new, depth, in_order)
 
@@ -142,6 +160,20 @@ class _Comparison:
         for key, value in new.items():
             if key not in old:
                 self._tell(What.ADDED, f"{path}[?@{query}=={key.decode()}]", None, value)
+
+    def _unordered(self, path: str, old: Raws, new: Raws) -> bool:
+        """Tells what only one side has; False, and nothing is told, if the rest is in the same order."""
+        was, now = _digests(old, False), _digests(new, False)
+        both = Counter(was) & Counter(now)
+        gone, kept = _surplus(was, both)
+        come, kept_now = _surplus(now, both)
+        if [was[place] for place in kept] == [now[place] for place in kept_now]:
+            return False
+        for place in gone:
+            self._tell(What.REMOVED, f"{path}[{place}]", old[place], None)
+        for place in come:
+            self._tell(What.ADDED, f"{path}[{place}]", None, new[place])
+        return True
 
     def _ordered(self, path: str, old: Raws, new: Raws, depth: int, in_order: bool) -> None:
         for gap in gaps(_digests(old, in_order), _digests(new, in_order)):
@@ -173,6 +205,17 @@ def _is_moved(old: dict[bytes, msgspec.Raw], new: dict[bytes, msgspec.Raw]) -> b
 
 def _digests(values: Raws, in_order: bool) -> "array[int]":
     return array("q", (hash(b"".join(canonical_pieces(value, in_order=in_order))) for value in values))
+
+
+def _surplus(digests: "array[int]", both: Counter[int]) -> tuple[list[int], list[int]]:
+    """The places of what is there more often than in both, and of the rest."""
+    left = both.copy()
+    more: list[int] = []
+    rest: list[int] = []
+    for place, digest in enumerate(digests):
+        (rest if left[digest] > 0 else more).append(place)
+        left[digest] -= 1
+    return more, rest
 
 
 def _child(path: str, name: str) -> str:

@@ -1,8 +1,8 @@
 """One text for all JSON texts that say the same: keys in order, numbers in one spelling, no space.
 
 An array of objects that all have an identifier is a set: its items are put in order too, unless it describes
-columns, whose order is that of the cells. A large value is gone through part by part, so that little more
-than its text is held in memory.
+columns, whose order is that of the cells. The features of GeoJSON are a set, with identifiers or without. A
+large value is gone through part by part, so that little more than its text is held in memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,6 +37,10 @@ _NO_IDENTIFIERS = frozenset({"name"})
 """Enough to find an item again, and too little to say that the order of the items means nothing."""
 IN_ORDER = frozenset({"fields", "columns", "headers", "dimensions"})
 """Names of members in which nothing is a set."""
+FEATURES = "features"
+"""The member of a GeoJSON FeatureCollection whose items are in no order."""
+_COLLECTION = "FeatureCollection"
+_CONTAINERS = (dict, list)
 
 Raws = Sequence[msgspec.Raw]
 
@@ -67,23 +71,35 @@ def value_of(text: bytes | msgspec.Raw) -> Any:
     return _decoded(_values, text)
 
 
-def canonical(value: Any) -> bytes:
-    """The one text of a value."""
-    return _canonical.encode(_with_sets(value))
+def canonical(value: Any, *, as_set: bool = False) -> bytes:
+    """The one text of a value; of an array in any order with `as_set`."""
+    return _canonical.encode(_with_sets(value, as_set))
 
 
-def _with_sets(value: Any) -> Any:
+def _with_sets(value: Any, as_set: bool = False) -> Any:
     if isinstance(value, dict):
-        return {name: part if name in IN_ORDER else _with_sets(part) for name, part in value.items()}
+        features = FEATURES if FEATURES in value and value.get("type") == _COLLECTION else None
+        return {
+            name: _with_sets(part, name == features)
+            if isinstance(part, _CONTAINERS) and name not in IN_ORDER
+            else part
+            for name, part in value.items()
+        }
     if not isinstance(value, list):
         return value
-    parts = [_with_sets(part) for part in value]
-    if len(parts) < 2 or not isinstance(parts[0], dict):
+    parts = [_with_sets(part) if isinstance(part, _CONTAINERS) else part for part in value]
+    if len(parts) < 2 or not (as_set or isinstance(parts[0], dict)):
         return parts
     texts = [_canonical.encode(part) for part in parts]
-    if not _is_set([msgspec.Raw(text) for text in texts]):
+    if not (as_set or _is_set([msgspec.Raw(text) for text in texts])):
         return parts
     return [parts[place] for place in sorted(range(len(parts)), key=texts.__getitem__)]
+
+
+def is_collection(parts: dict[str, msgspec.Raw]) -> bool:
+    """Whether the members are those of a GeoJSON FeatureCollection."""
+    kind = parts.get("type")
+    return kind is not None and len(memoryview(kind)) < SMALL and value_of(kind) == _COLLECTION
 
 
 def key_paths(values: Raws) -> Iterator[Sequence[str]]:
@@ -159,23 +175,24 @@ def item_count(text: bytes | msgspec.Raw, levels: int = _ITEM_LEVELS) -> int:
 
 
 def canonical_pieces(
-    text: bytes | msgspec.Raw, levels: int = _LARGE_LEVELS, *, in_order: bool = False
+    text: bytes | msgspec.Raw, levels: int = _LARGE_LEVELS, *, in_order: bool = False, as_set: bool = False
 ) -> Iterator[bytes]:
     """The canonical text of a JSON text, in pieces; `in_order` without sets. Raises `Unreadable`."""
     view = memoryview(text)
     opening = bytes(view[:1])
     if len(view) <= SMALL or levels == 0 or opening not in {b"[", b"{"}:
-        yield _canonical.encode(value_of(text)) if in_order else canonical(value_of(text))
+        value = value_of(text)
+        yield _canonical.encode(value) if in_order else canonical(value, as_set=as_set)
     elif opening == b"[":
-        yield from _list_pieces(text, levels - 1, in_order)
+        yield from _list_pieces(text, levels - 1, in_order, as_set)
     else:
         yield from _object_pieces(text, levels - 1, in_order)
 
 
-def _list_pieces(text: bytes | msgspec.Raw, levels: int, in_order: bool) -> Iterator[bytes]:
+def _list_pieces(text: bytes | msgspec.Raw, levels: int, in_order: bool, as_set: bool) -> Iterator[bytes]:
     sign = b"["
     parts = parts_of_array(text)
-    is_set = not in_order and _is_set(parts)
+    is_set = not in_order and (as_set or _is_set(parts))
     pieces = (canonical_pieces(part, levels, in_order=in_order) for part in parts)
     for each in sorted([b"".join(piece)] for piece in pieces) if is_set else pieces:
         yield sign
@@ -186,9 +203,13 @@ def _list_pieces(text: bytes | msgspec.Raw, levels: int, in_order: bool) -> Iter
 
 def _object_pieces(text: bytes | msgspec.Raw, levels: int, in_order: bool) -> Iterator[bytes]:
     sign = b"{"
-    for name, part in sorted(parts_of_object(text).items(), key=itemgetter(0)):
+    parts = parts_of_object(text)
+    in_any_order = FEATURES if is_collection(parts) else None
+    for name, part in sorted(parts.items(), key=itemgetter(0)):
         yield sign + canonical(name) + b":"
-        yield from canonical_pieces(part, levels, in_order=in_order or name in IN_ORDER)
+        yield from canonical_pieces(
+            part, levels, in_order=in_order or name in IN_ORDER, as_set=name == in_any_order
+        )
         sign = b","
     yield b"}" if sign == b"," else b"{}"
 

@@ -34,6 +34,8 @@ from tamias.content.formats import TAR, TSV, Form, bare_type, form_of
 MOST_BYTES = 64 << 20
 STREAMED = 16
 """What need not be held in memory may be this many times larger."""
+_RARELY = 20
+"""A cell that one row in so many lacks is missing there; more often, it is left out on purpose."""
 _UNKNOWN = frozenset({"", "application/octet-stream"})
 
 
@@ -99,6 +101,12 @@ class _Multiset:
         self._sum += int.from_bytes(sha256(text).digest(), "big")
         self.count += 1
 
+    def plus(self, other: "_Multiset") -> "_Multiset":
+        """The texts of both."""
+        both = _Multiset()
+        both._sum, both.count = self._sum + other._sum, self.count + other.count
+        return both
+
     def digest(self) -> bytes:
         return b"%d %d" % (self.count, self._sum)
 
@@ -128,36 +136,65 @@ def _of_rows(stored: Stored) -> tuple[bytes, int]:
 
 
 class _Rows:
-    """Rows in any order, or in theirs where one takes its meaning from those before it."""
+    """Rows in any order; in theirs in a list, and where titles stand between them.
 
-    def __init__(self, any_order: bool) -> None:
-        self._any_order = any_order
-        self._set = _Multiset()
+    A row without a first cell belongs to the row above it: both may go elsewhere, but only together. If
+    hardly any row lacks the cell, it is only missing.
+    """
+
+    def __init__(self, table: FileTable) -> None:
+        self._any_order = table.width > 1
+        self._rows_above = table.rows_above
         self._list = sha256()
+        self._set = _Multiset()
+        self._lacking = _Multiset()
+        """Rows without a first cell."""
+        self._grouped = _Multiset()
+        """The same, each with the cells that it takes over."""
+        self._above: Row = ()
 
-    def add(self, row: Row, *, in_table: bool) -> None:
+    def add(self, row: Row) -> None:
         text = _packed(row)
-        self._set.add(text)
         self._list.update(text)
-        if in_table and (len(row) < 2 or not row[0]):
+        if row and not row[0]:
+            self._add_lacking(row, text)
+            return
+        if len(row) == 1 and self.count >= self._rows_above:
             self._any_order = False
+        self._set.add(text)
+        self._above = row or self._above
+
+    def _add_lacking(self, row: Row, text: bytes) -> None:
+        taken = self._taken_over(row)
+        self._above = [*taken, *row[len(taken) :]]
+        if self.count < self._rows_above:
+            self._set.add(text)
+            return
+        self._lacking.add(text)
+        self._grouped.add(_packed([taken, row]) if any(taken) else text)
+
+    def _taken_over(self, row: Row) -> list[str]:
+        """What stands above the empty cells with which a row begins."""
+        empty = next(place for place, cell in enumerate(row) if cell)
+        taken = list(self._above[:empty])
+        return taken + [""] * (empty - len(taken))
 
     @property
     def count(self) -> int:
-        return self._set.count
+        return self._set.count + self._lacking.count
 
     def digest(self) -> bytes:
-        return self._set.digest() if self._any_order else b"in order " + self._list.digest()
+        if not self._any_order:
+            return b"in order " + self._list.digest()
+        is_missing = self._lacking.count * _RARELY <= self.count - self._rows_above
+        return self._set.plus(self._lacking if is_missing else self._grouped).digest()
 
 
 def _rows_of(table: FileTable) -> _Rows:
-    """All rows, also the header: a table without one is the same in any order.
-
-    Not so a list of one column, nor rows whose first cell is left empty because the row before says it.
-    """
-    found = _Rows(any_order=table.width > 1)
-    for place, row in enumerate(table.all_rows()):
-        found.add(_trimmed(row), in_table=place >= table.rows_above)
+    """All rows, also the header: a table without one is the same in any order."""
+    found = _Rows(table)
+    for row in table.all_rows():
+        found.add(_trimmed(row))
     return found
 
 
