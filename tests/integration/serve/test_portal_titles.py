@@ -2,10 +2,14 @@
 
 import csv
 import io
+import json
 
 import pytest
 
 from tamias.archive.sources.catalogues import note_datasets, note_listed, note_whole
+from tamias.archive.sources.source_records import keep_records
+from tamias.harvesters.kit.mapping import map_record
+from tamias.harvesters.portals.ckan_records import MAPPING
 from tamias.model.dataset import Dataset, Distribution
 from tamias.model.finding import Present
 
@@ -100,6 +104,7 @@ def test_the_page_its_json_and_its_csv_have_them_too(client, day, title, name):
     lines = csv.DictReader(io.StringIO(client.get("/portal/at", params={**asked, "format": "csv"}).text))
     line = next(each for each in lines if each["record"] == "A")
     form = data["datasets"][0]["files"][0]["format"] or ""
+    assert line["format_from"] == data["datasets"][0]["files"][0]["title_from"]
     assert (line["title"], line["dataset"], line["format"], line["title_from"]) == (
         title, f"{CATALOGUE}{name}", form, data["datasets"][0]["title_from"],
     )  # fmt: skip
@@ -141,6 +146,34 @@ def test_of_a_time_before_titles_were_stored_the_earliest_known_one_is_given_and
         for day in (1, 5)
     ]
     assert [page.count("earliest known") for page in pages] == [1, 0]
+
+
+def record(title, form):
+    file = {"id": "r", "url": FILE, "format": form, "name": f"{title}, as a table"}
+    value = {"id": "A", "name": "a", "title": title, "notes": "x", "resources": [file]}
+    return map_record(MAPPING, json.dumps(value).encode(), "http://recorded.example/")
+
+
+def test_titles_from_before_they_were_stored_are_read_from_the_records_of_that_time(client, filled):
+    portal = "http://recorded.example/"
+    harvests = {0: ("Budget", "CSV"), 2: ("Spending", "CSV"), 4: ("Budget", "XLSX")}
+
+    def note(cursor, day):
+        mapped = record(*harvests[day])
+        note_datasets(cursor, portal, "ckan", START + day * DAY, [mapped.dataset])
+        keep_records(cursor, portal, START + day * DAY, [mapped.source])
+
+    for day in harvests:
+        filled.session.transact(lambda cursor, day=day: note(cursor, day))
+    before = {day: read(client, day, portal) for day in range(6)}
+    of_it = "portal = (SELECT portal FROM portal WHERE url = %s)"
+    for change in ("UPDATE described SET told_at = last_seen", "UPDATE offered SET told_at = last_seen"):
+        filled.run(f"{change} WHERE {of_it}", portal)  # as an upgrade does
+    filled.run(f"DELETE FROM earlier_description WHERE {of_it}", portal)
+    assert {day: read(client, day, portal) for day in range(6)} == before
+    titles = {day: [(each["title"], each["title_from"]) for each in items] for day, items in before.items()}
+    assert titles == {day: [(harvests[day // 2 * 2][0], time_of(day // 2 * 2))] for day in range(6)}
+    assert [before[day][0]["files"][0]["format"] for day in (1, 3, 5)] == ["CSV", "CSV", "XLSX"]
 
 
 def test_a_title_that_changes_with_every_harvest_is_stored_a_bounded_number_of_times(client, filled):

@@ -81,7 +81,8 @@ ORDER BY described.record LIMIT %(limit)b::int4
 -- name: files_at
 -- The files of these datasets at a time, each with the version that was current, and whether its server had it.
 SELECT offered.record, offered.url, CASE WHEN earlier.until IS NULL THEN offered.title ELSE earlier.title END,
-       CASE WHEN earlier.until IS NULL THEN offered.format ELSE earlier.format END, version.resource || '_' || version.number,
+       CASE WHEN earlier.until IS NULL THEN offered.format ELSE earlier.format END,
+       coalesce(earlier.told_at, offered.told_at), version.resource || '_' || version.number,
        version.captured_at, encode(version.sha256, 'hex'), version.byte_size,
        coalesce(resource.gone_at <= %(at)b::int8, false)
        OR EXISTS (SELECT FROM resource_absence

@@ -17,6 +17,8 @@ class ListedFile(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     title: str | None
     format: str | None
+    title_from: str
+    """The start of the harvest that brought the title and the format, as with datasets."""
     version: str | None
     """The id of the version that was current then; null: none was captured until then."""
     captured_at: str | None
@@ -59,10 +61,10 @@ def datasets_at(session: Session, portal: str, at: int, after: str, limit: int) 
     files: dict[str, list[ListedFile]] = defaultdict(list)
     named = {"portal": portal, "at": at, "record": [record for record, *_ in datasets]}
     for record, *row in session.fetch_all(_SQL["files_at"], named):
-        url, title, form, version, captured_at, sha256, byte_size, gone = row
+        url, title, form, told_at, version, captured_at, sha256, byte_size, gone = row
         files[record].append(
             ListedFile(
-                url=url, title=title, format=form, version=version,
+                url=url, title=title, format=form, title_from=rfc3339(told_at), version=version,
                 captured_at=None if captured_at is None else rfc3339(captured_at),
                 sha256=sha256, byte_size=byte_size, gone=gone,
             )

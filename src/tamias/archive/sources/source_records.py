@@ -89,6 +89,18 @@ class RecordBodies:
         yield self.read(digest)
 
 
+def records_at(
+    session: Session, portal: str, iris: Sequence[str], at: int, most_bytes: int
+) -> list[tuple[SourceRecord, int]]:
+    """The records with these IRIs as a catalogue gave them at a time, each with when it was first seen so.
+
+    Those of more bytes are left out.
+    """
+    asked = {"url": portal, "resource": [resource_id(iri) for iri in iris], "at": at, "most": most_bytes}
+    rows = session.fetch_all(_SQL["records_at"], asked)
+    return [(_source_record(row), captured_at) for *row, captured_at in rows if row[-1] is not None]
+
+
 def latest_records(session: Session, portal: str) -> Iterator[SourceRecord]:
     """The records of a catalogue, each as it was last seen."""
     after = ""
@@ -118,7 +130,7 @@ def count_of_records(session: Session, portal: str, since: int) -> int:
     return int(row[0]) if row else 0
 
 
-def _source_record(row: tuple[Any, ...]) -> SourceRecord:
+def _source_record(row: Sequence[Any]) -> SourceRecord:
     _, iri, record, mapping, catalogue, media_type, body = row
     return SourceRecord(
         iri=iri,

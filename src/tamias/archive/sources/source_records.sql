@@ -51,6 +51,16 @@ ORDER BY kept.number
 SELECT kept.body FROM source_record AS kept
 WHERE kept.resource = %(resource)b::text AND kept.sha256 = %(sha256)b::bytea LIMIT 1
 
+-- name: records_at
+-- The version of each record that was the latest at a time; without a body where that is too large.
+SELECT DISTINCT ON (kept.resource) kept.resource, kept.iri, kept.record, kept.mapping, kept.catalogue, kept.media_type,
+       CASE WHEN kept.byte_size <= %(most)b::int8 THEN kept.body END, kept.captured_at
+FROM source_record AS kept JOIN portal ON portal.portal = kept.portal
+WHERE portal.url = %(url)b::text AND kept.resource = ANY(%(resource)b::text[]) AND kept.captured_at <= %(at)b::int8
+  AND NOT EXISTS (SELECT FROM forgotten WHERE forgotten.resource = kept.resource AND forgotten.finished_at IS NULL
+                                             AND coalesce(forgotten.number = kept.number, true))
+ORDER BY kept.resource, kept.number DESC
+
 -- name: latest_records
 -- The latest version of each record of a catalogue, some after another.
 SELECT DISTINCT ON (kept.resource) kept.resource, kept.iri, kept.record, kept.mapping, kept.catalogue, kept.media_type,

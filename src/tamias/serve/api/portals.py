@@ -8,9 +8,10 @@ from starlette.responses import Response
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.reader.portals import Absence, ListedDataset, absences, datasets_at
 from tamias.serve.http.endpoints import PAGED, URL, Endpoint, Parameter, ResponseSpec
-from tamias.serve.http.params import cursor, limit, parameter, until
+from tamias.serve.http.params import LATEST, cursor, limit, parameter, until
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.responses import ListPage, page_answer
+from tamias.serve.queries.earlier_records import with_words_of_records
 from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
@@ -54,7 +55,8 @@ def named_portal(request: Request) -> str:
 def listed_at(db: ServiceSession, portal: str, at: int, after: str, most: int) -> list[ListedDataset]:
     """So many datasets that it listed at a time. Raises `NotArchived`."""
     expect_portal(db, portal)
-    return datasets_at(db.session, portal, at, after, most)
+    found = datasets_at(db.session, portal, at, after, most)
+    return found if at == LATEST else with_words_of_records(db.session, portal, at, found)
 
 
 def expect_portal(db: ServiceSession, portal: str) -> None:

@@ -13,10 +13,8 @@ from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
 MOST_ABSENCES = 100
-_COLUMNS = (
-    "dataset", "record", "title", "title_from", "url", "format", "version", "captured_at", "sha256",
-    "byte_size", "gone",
-)  # fmt: skip
+_OF_FILE = ("url", "format", "title_from", "version", "captured_at", "sha256", "byte_size", "gone")
+_COLUMNS = ("dataset", "record", "title", "title_from", "url", "format", "format_from", *_OF_FILE[3:])
 
 
 class PortalAtView(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +54,7 @@ def _table(view: PortalAtView) -> CsvTable:
     rows = [
         [
             *(dataset.iri, dataset.record, dataset.title, dataset.title_from),
-            *(getattr(file, name, None) for name in _COLUMNS[4:]),
+            *(getattr(file, name, None) for name in _OF_FILE),
         ]
         for dataset in view.datasets
         for file in dataset.files or (None,)
