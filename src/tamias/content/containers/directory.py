@@ -20,8 +20,8 @@ from tamias.model.document import LimitExceeded
 
 _ENCRYPTED = 0x1
 _FAULTS = (zipfile.BadZipFile, ValueError, NotImplementedError, OverflowError, EOFError, LimitExceeded)
-_RECORDS_OF_SAVING = frozenset({"docProps/core.xml", "docProps/app.xml", "meta.xml"})
-"""Where office files keep who saved them and when."""
+_RECORDS_OF_SAVING = {"docProps/core.xml": None, "docProps/app.xml": None, "meta.xml": "content.xml"}
+"""Where office files keep who saved them and when; `meta.xml` only beside the other, as in OpenDocument."""
 
 
 _ZIP = b"PK"
@@ -93,18 +93,21 @@ def members(source: Source, most_bytes: int = MOST_TAR) -> list[ArchiveEntry]:
 def _of_zip(file: BinaryIO) -> list[ArchiveEntry]:
     try:
         with bounded_zip(file) as archive:
-            return [_zip_entry(entry) for entry in archive.infolist() if not entry.is_dir()]
+            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
     except _FAULTS as fault:
         raise Unreadable(f"no readable zip directory ({fault})") from fault
+    names = {None, *(entry.filename for entry in entries)}
+    saving = {name for name, beside in _RECORDS_OF_SAVING.items() if beside in names}
+    return [_zip_entry(entry, saving) for entry in entries]
 
 
-def _zip_entry(entry: zipfile.ZipInfo) -> ArchiveEntry:
+def _zip_entry(entry: zipfile.ZipInfo, saving: set[str]) -> ArchiveEntry:
     return ArchiveEntry(
         name=entry.filename,
         crc=entry.CRC,
         size=entry.file_size,
         encrypted=bool(entry.flag_bits & _ENCRYPTED),
-        tells_of_saving=entry.filename in _RECORDS_OF_SAVING,
+        tells_of_saving=entry.filename in saving,
     )
 
 

@@ -438,6 +438,16 @@ def test_other_office_files_saved_again_are_noise(judged):
     assert reason == "packed again: times, order or compression of the files"
 
 
+def test_a_file_named_like_the_record_of_who_saved_it_is_content_if_the_archive_is_no_office_file(judged):
+    """As in Darwin Core archives, where `meta.xml` says what the columns are."""
+    old, new = (zipped({"occurrence.csv": "id,a\n1,2\n", "meta.xml": f"<field {n}/>"}) for n in "12")
+    reason, found = judged(old, new, "application/zip")
+    assert (reason, [each.where for each in found.changes]) == (None, ["meta.xml"])
+    text = "application/vnd.oasis.opendocument.text"
+    old, new = (zipped({"content.xml": "<a/>", "meta.xml": f"<saved {n}/>"}) for n in "12")
+    assert judged(old, new, text)[0] == "packed again: times, order or compression of the files"
+
+
 def test_what_is_compressed_is_judged_by_what_is_in_it(judged):
     rows = [["id", "name"], *([str(n), f"name {n}"] for n in range(50))]
     old = gzip.compress(written(rows), 1, mtime=1)
