@@ -264,11 +264,8 @@ def _of_members(stored: Stored) -> tuple[bytes, int]:
     found = members(stored.source, STREAMED * stored.most_bytes)
     if any(member.encrypted for member in found):
         raise Unreadable("encrypted members have no checksum that can be relied on")
-    told = sorted(
-        (each.name, each.crc, each.size, *filter(None, (each.special,)))
-        for each in found
-        if not each.tells_of_saving
-    )
+    named = {each.name: each for each in found if not each.tells_of_saving}  # unpacked, the last one stays
+    told = sorted((each.name, each.crc, each.size, *filter(None, (each.special,))) for each in named.values())
     return _digest(repr(each).encode() for each in told), len(told)
 
 

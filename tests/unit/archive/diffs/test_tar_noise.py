@@ -160,6 +160,13 @@ def test_a_hard_link_is_the_file_that_it_names_whichever_of_the_two_comes_first(
     assert judged(one, tarred(file("b", b"1"), file("a", b"2")))[0] is None
 
 
+def test_of_files_with_one_name_the_last_counts_as_when_they_are_unpacked(judged):
+    one, two = file("a", b"1"), file("./a", b"2")
+    reason, found = judged(tarred(one, two), tarred(two, one))
+    assert (reason, [each.where for each in found.changes]) == (None, ["a"])
+    assert judged(tarred(one, two), tarred(two))[0] == AGAIN
+
+
 def test_a_zip_that_becomes_a_tar_of_the_same_files_is_noise(judged, tmp_path):
     import zipfile
 
