@@ -261,6 +261,21 @@ def test_a_truncated_tar_delivers_what_it_has_and_then_a_problem():
     assert "b.nt: tar archive ends early" in problem
 
 
+@pytest.mark.parametrize("size", [-1, 1 << 62, 1 << 80])
+def test_a_tar_entry_of_a_size_that_no_file_has_is_a_problem(size, tmp_path):
+    """In a file on disk too, which has no such place to go to."""
+    entry = tarfile.TarInfo("pipe")
+    entry.type, entry.size = tarfile.FIFOTYPE, size
+    packed = tarred({"a.nt": TRIPLE})[:1024] + entry.tobuf(tarfile.GNU_FORMAT) + b"x" * 512
+    (tmp_path / "x.tar").write_bytes(packed)
+    body = Body(size=len(packed), sha256="", path=str(tmp_path / "x.tar"))
+    document, problem = (
+        part.what if isinstance(part, Problem) else part.stream.read()
+        for part in documents(body, url="http://a/x.tar", told_type=None)
+    )
+    assert (document, problem) == (TRIPLE, "tar header is damaged: a size that no file has")
+
+
 def test_a_broken_tar_header_is_a_problem_after_the_good_members():
     packed = tarred({"a.nt": TRIPLE})[:1024] + b"x" * 1024
     first, problem = opened(packed, url="http://a/x.tar")

@@ -15,6 +15,8 @@ from tamias.content.containers.limits import MIB
 from tamias.content.containers.streams import Section
 
 MAX_TAR_NAMES = MIB
+MAX_TAR_FILE = 1 << 40
+"""Bytes of one file; what says more cannot even be passed over, for files on disk have no such places."""
 BLOCK = 512
 _NO_CONTENT = frozenset({tarfile.LNKTYPE, tarfile.SYMTYPE, tarfile.DIRTYPE})
 _EXTENDED = frozenset({tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE})
@@ -84,8 +86,8 @@ def _size(header: tarfile.TarInfo, told: dict[str, str]) -> int:
     size = header.size
     if header.type not in _EXTENDED and told.get("size", "").isdecimal():
         size = int(told["size"][:20])
-    if size < 0:
-        raise DamageError("tar header is damaged: negative size")
+    if not 0 <= size <= MAX_TAR_FILE:
+        raise DamageError("tar header is damaged: a size that no file has")
     return size
 
 

@@ -195,13 +195,14 @@ HOSTILE = {
     "truncated in a file": (GOOD[:600], "tar archive ends early"),
     "truncated in a header": (GOOD[:1536] + GOOD[:100], "tar header is damaged"),
     "damaged header": (GOOD[:1536] + b"x" * 512, "tar header is damaged"),
-    "negative size": (with_size(file("a"), b"\xff" * 11 + b"\x01"), "tar header is damaged: negative size"),
-    "huge size": (with_size(file("a"), b"\x80" + b"\x7f" * 11) + b"x" * 512, "tar archive ends early"),
+    "negative size": (with_size(file("a"), b"\xff" * 11 + b"\x01"), "a size that no file has"),
+    "huge size": (with_size(file("a"), b"\x80" + b"\x7f" * 11) + b"x" * 512, "a size that no file has"),
+    "large size": (with_size(file("a"), b"7" * 11 + b"\0") + b"x" * 512, "tar archive ends early"),
     "sparse": (tarred(SPARSE, dialect=tarfile.GNU_FORMAT), "sparse.img is a sparse file"),
     "sparse by pax": (
         tarred(file("s", b"1", pax_headers={"GNU.sparse.major": "1"})), "s is a sparse file",
     ),
-    "size by pax": (tarred(file("a", b"1", pax_headers={"size": "9" * 30})), "tar archive ends early"),
+    "size by pax": (tarred(file("a", b"1", pax_headers={"size": "9" * 30})), "a size that no file has"),
     "long header": (
         tarred(file("a", pax_headers={"comment": "x" * (2 << 20)})), "tar header of more than 1048576 bytes",
     ),
