@@ -151,11 +151,11 @@ def test_of_a_time_before_titles_were_stored_the_earliest_known_one_is_given_and
 def record(title, form):
     file = {"id": "r", "url": FILE, "format": form, "name": f"{title}, as a table"}
     value = {"id": "A", "name": "a", "title": title, "notes": "x", "resources": [file]}
-    return map_record(MAPPING, json.dumps(value).encode(), "http://recorded.example/")
+    return map_record(MAPPING, json.dumps(value).encode(), "http://recorded.example/")  # the portal's root
 
 
 def test_titles_from_before_they_were_stored_are_read_from_the_records_of_that_time(client, filled):
-    portal = "http://recorded.example/"
+    portal = "http://recorded.example/dataset?all=1"
     harvests = {0: ("Budget", "CSV"), 2: ("Spending", "CSV"), 4: ("Budget", "XLSX")}
 
     def note(cursor, day):

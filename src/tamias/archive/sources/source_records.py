@@ -89,6 +89,12 @@ class RecordBodies:
         yield self.read(digest)
 
 
+def catalogue_of(session: Session, portal: str) -> str | None:
+    """What the IRIs of a portal's records begin with; None where none are kept."""
+    row = session.fetch_one(_SQL["catalogue_of"], {"url": portal})
+    return row[0] if row else None
+
+
 def records_at(
     session: Session, portal: str, iris: Sequence[str], at: int, most_bytes: int
 ) -> list[tuple[SourceRecord, int]]:

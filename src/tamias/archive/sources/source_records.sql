@@ -51,6 +51,11 @@ ORDER BY kept.number
 SELECT kept.body FROM source_record AS kept
 WHERE kept.resource = %(resource)b::text AND kept.sha256 = %(sha256)b::bytea LIMIT 1
 
+-- name: catalogue_of
+-- What the IRIs of a portal's records begin with: its root, whatever the address by which it was found.
+SELECT kept.catalogue FROM source_record AS kept JOIN portal ON portal.portal = kept.portal
+WHERE portal.url = %(url)b::text ORDER BY kept.resource LIMIT 1
+
 -- name: records_at
 -- The version of each record that was the latest at a time; without a body where that is too large.
 SELECT DISTINCT ON (kept.resource) kept.resource, kept.iri, kept.record, kept.mapping, kept.catalogue, kept.media_type,

@@ -6,7 +6,7 @@ import msgspec
 
 from tamias.archive.moments import rfc3339
 from tamias.archive.reader.portals import ListedDataset
-from tamias.archive.sources.source_records import records_at
+from tamias.archive.sources.source_records import catalogue_of, records_at
 from tamias.database.connect import Session
 from tamias.model.dataset import Dataset
 
@@ -20,7 +20,8 @@ def with_words_of_records(
     """The datasets; of those with words of a later time, in the words of their records of that time."""
     asked = rfc3339(at)
     late = [each.record for each in datasets if each.title_from > asked]
-    if not late:
+    catalogue = catalogue_of(session, portal) if late else None
+    if catalogue is None:
         return list(datasets)
     # All harvesters are behind this import: a service that is never asked for records does not load them.
     from tamias.harvesters.kit.paging import BAD
@@ -28,7 +29,7 @@ def with_words_of_records(
     from tamias.harvesters.portals.mappings import dataset_again
 
     found: dict[str, tuple[Dataset, str]] = {}
-    names = [below(portal, record).value for record in late]
+    names = [below(catalogue, record).value for record in late]
     for record, captured_at in records_at(session, portal, names, at, MOST_RECORD):
         try:
             dataset = dataset_again(record)

@@ -11,7 +11,7 @@ import pytest
 from tamias.harvesters.coverage import MappingCoverage
 from tamias.harvesters.kit.dcat import catalogue_quads, dataset_quads
 from tamias.harvesters.kit.from_dcat import datasets_in
-from tamias.harvesters.portals.mappings import map_again, mapping_of
+from tamias.harvesters.portals.mappings import dataset_again, map_again, mapping_of
 from tamias.harvesters.schemaorg import datasets_in as datasets_in_page
 
 
@@ -60,6 +60,18 @@ def test_every_record_is_kept_and_says_the_same_when_it_is_read_again(portal, ha
     assert unlabelled(again) <= unlabelled(harvested.quads)
     assert [(each.field, each.lost) for each in coverage.fields.values() if each.lost] == []
     assert coverage.dropped <= 0.03 * coverage.values
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_record_describes_the_same_dataset_when_it_is_read_again(portal, harvest, kind):
+    def words(dataset):
+        files = {(each.url, each.title, each.format) for each in dataset.distributions}
+        return dataset.iri, dataset.title, files
+
+    harvester, path, portal.serve, _ = KINDS[kind]
+    harvested = harvest(harvester(), path)
+    again = {source.record: words(dataset_again(source)) for source in harvested.sources}
+    assert again == {each.record: words(each) for each in harvested.datasets if each.record in again}
 
 
 @pytest.mark.parametrize("kind", KINDS)
