@@ -10,6 +10,7 @@ import click
 
 from tamias import __version__
 from tamias.model.errors import TamiasError
+from tamias.model.process_end import end_process
 
 VERBS = {
     "crawl": "crawl from seeds until nothing is left",
@@ -96,7 +97,10 @@ def cli() -> None:
 def main() -> NoReturn:
     """Runs a verb and ends the process with its documented code."""
     gc.set_threshold(_COLLECTED_AFTER)
-    run(cli, "tamias")
+    try:
+        run(cli, "tamias")
+    except SystemExit as end:
+        end_process(end.code if isinstance(end.code, int) else 1)
 
 
 def run(command: click.Command, name: str) -> NoReturn:

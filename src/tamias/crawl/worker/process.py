@@ -20,6 +20,7 @@ from tamias.crawl.worker.fork_server import is_fork
 from tamias.crawl.worker.worker import Replaced, Worker
 from tamias.model.errors import DiskFull, TamiasError
 from tamias.model.log_lines import configure_as_told
+from tamias.model.process_end import end_process
 from tamias.model.url import host_key
 from tamias.plugins import load_own
 
@@ -52,7 +53,7 @@ def run_process(assemble: Assemble) -> None:
     if not is_fork():
         sys.exit(0)
     configure_as_told()
-    sys.exit(run(_main(assemble)))
+    end_process(run(_main(assemble)))
 
 
 def _load_ahead() -> None:
