@@ -8,11 +8,11 @@ from benchmarks.crawl.web import Visits
 from benchmarks.measuring.peers import Skipped
 from benchmarks.measuring.proc import Glance
 from benchmarks.measuring.reaper import MeasuredRun
+from tamias.crawl.worker.fork_server import DATABASE_WORKER
 
 TARGET_RATIO = 6.0
 USUAL_BUDGET = 2.0
 """Milliseconds a page may cost where Scrapy's costs 12; used when Scrapy was not run beside."""
-WORKER = "tamias.crawl.worker"
 COLUMNS = ("tool", "pages", "pages/s wall", "CPU ms/page", "pages/CPU-s", "peak PSS MB", "x Scrapy")
 
 
@@ -129,7 +129,7 @@ def memory_lines(found: CrawlComparison) -> Iterator[str]:
 
 def quarters(glances: Sequence[Glance]) -> list[int]:
     """The memory of the workers a quarter, a half, three quarters through, and at the end."""
-    working = [seen.by_name[WORKER] for seen in glances if WORKER in seen.by_name]
+    working = [seen.by_name[DATABASE_WORKER] for seen in glances if DATABASE_WORKER in seen.by_name]
     return [working[max(0, len(working) * part // 4 - 1)] for part in (1, 2, 3, 4)] if working else []
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import msgspec
 
+from tamias.crawl.worker.fork_server import DATABASE_WORKER, PROCESS_NAME
+
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PROC = Path("/proc")
 _READ_LIMIT = 64 * 1024
@@ -105,9 +107,13 @@ def name_of(line: bytes) -> str:
     'tamias'
     >>> name_of(b"postgres: tamias tamias [local] idle")
     'postgres'
+    >>> name_of(b"tamias-worker\\0\\0")
+    'tamias.crawl.worker'
     """
     words = line.decode(errors="replace").split("\0")
     program = words[0].partition(":")[0].rpartition("/")[2]
+    if program == PROCESS_NAME:
+        return DATABASE_WORKER
     if not program.startswith("python"):
         return program
     if "-m" in words[:-1]:

@@ -19,6 +19,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 from pyoxigraph import Quad, RdfFormat, Store, serialize
 
+from tamias.crawl.worker.fork_server import DATABASE_WORKER, PROCESS_NAME
 from tamias.database.connect import Database
 from tamias.database.locks import is_free, shared
 
@@ -222,9 +223,10 @@ def processes():
 
 def is_worker(pid):
     try:
-        return b"tamias.crawl.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
+    return DATABASE_WORKER.encode() in command or command.startswith(PROCESS_NAME.encode())
 
 
 def uses(pid, data):

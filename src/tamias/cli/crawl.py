@@ -1,8 +1,9 @@
 """`tamias crawl`: from seeds to an archive of quads, until nothing is left."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
     from tamias.crawl.worker.supervisor import CrawlSnapshot, Supervisor
     from tamias.database.child_server import KeeperProcess
     from tamias.database.connect import Database
-    from tamias.database.embedded.embedded import EarlyStart
+    from tamias.database.embedded.embedded import Embedded
 
 SCOPES = click.Choice(["any", "host", "domain", "prefix"])
+MANY_SEEDS = 100_000
+"""Workers that are forks of this process would share their memory with it, until it changes."""
 FLAGS = {
     "crawl": (
         "preset",
@@ -139,7 +142,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
     stage = Stage(place)
     try:
         if not dry_run:
-            stage.start_imports()
+            stage.start_keeper()
         seeds, seed_files, imports = told_apart(seeds, seed_files)
         named = _named(seeds, seed_files)
         _check(settings, named)
@@ -178,37 +181,38 @@ class Stage:
         self._place = place
         self._pending: Path | None = None
         self._keeper: KeeperProcess | None = None
-        self._early: EarlyStart | None = None
+        self._use: Embedded | None = None
         self.advice = "nothing was stored yet; run the same command again"
 
-    def start_imports(self) -> None:
-        """The keeper of the database and the workers load their modules while what was typed is checked."""
+    def start_keeper(self) -> None:
+        """The keeper of the database loads its modules while what was typed is checked."""
         from tamias.database.child_server import DATABASE_KEEPER, KeeperProcess
 
         if self._place.db is None and not self._is_up():
             self._keeper = KeeperProcess(DATABASE_KEEPER, str(self._place.data.absolute()))
-        from tamias.crawl.worker.fork_server import DATABASE_WORKER, fork_server
 
-        fork_server(DATABASE_WORKER).start()
+    def start_database(self, meanwhile: Callable[[], None]) -> None:
+        """Begins with what takes longest, where there is no database; that it takes a while is said at once.
 
-    def start_database(self) -> None:
-        """Begins with what takes longest; that it takes a while is said at once."""
-        from tamias.database.embedded.embedded import EarlyStart
+        Errors are met again by whoever connects, and told there.
+        """
+        from tamias.database.embedded.embedded import Embedded
 
         if self._place.db is not None:
             return
         if self._place.verbosity >= 0 and not self._is_up():
             click.echo("starting the database…", err=True)
-        self._early = EarlyStart(self._place.data, keeper=self._keeper)
-        self._keeper = None
+        with suppress(TamiasError, OSError):
+            self._use = Embedded(self._place.data)
+            self._use.start(str(self._place.data.absolute()), self._keeper, meanwhile)
 
     def _is_up(self) -> bool:
         return (self._place.data / "pg" / "running.json").exists()
 
     def release_database(self) -> None:
         """Others use it by now, or nobody will."""
-        if self._early is not None:
-            self._early.close()
+        if self._use is not None:
+            self._use.close()
 
     def keep(self, pending: "PendingSeeds") -> None:
         """From now on the seeds are not lost, whatever happens."""
@@ -273,8 +277,8 @@ def _crawl(
 
     if not recrawl and not imports:
         stage.keep(PendingSeeds(seeds, flags, name))
-    # It takes as long as our own imports, which go on meanwhile.
-    stage.start_database()
+    stage.start_database(partial(_start_workers, seeds))
+    _start_workers(seeds)  # unless that was done while it started
     from tamias.crawl.worker.supervisor import Ended, Supervisor, Until
 
     with closing(_open(place, flags, stage)) as database:
@@ -315,6 +319,21 @@ def _crawl(
     }
     assert end.ended is not None
     return codes[end.ended]
+
+
+def _start_workers(seeds: list[Seed]) -> None:
+    """Loads what this process and its workers need, once for all of them."""
+    from tamias.crawl.worker.fork_server import DATABASE_WORKER, fork_server
+
+    server = fork_server(DATABASE_WORKER)
+    if len(seeds) > MANY_SEEDS:
+        server.start()
+        return
+    from tamias.crawl.worker import supervisor  # noqa: F401 (it has much in common with a worker)
+    from tamias.crawl.worker.process import run_process
+    from tamias.crawl.worker.wiring import database_worker
+
+    server.start_as_fork(partial(run_process, database_worker))
 
 
 def _open(place: CommonOptions, flags: dict[str, object], stage: Stage) -> "Database":

@@ -32,6 +32,10 @@ _LONGEST_LINE = 64 * 1024
 _LOG_LIMIT = 10 << 20
 
 
+def _nothing() -> None:
+    pass
+
+
 class StartReport(msgspec.Struct, frozen=True):
     """The keeper's one message to the process that started it: ready, or what went wrong."""
 
@@ -67,10 +71,13 @@ class ServerUse:
         """Whether a keeper is there, and its server takes connections."""
         return not is_free(self.folder / "keeper.lock") and (self.folder / "running.json").exists()
 
-    def start(self, orders: str, ready: "KeeperProcess | None" = None) -> None:
+    def start(
+        self, orders: str, ready: "KeeperProcess | None" = None, meanwhile: Callable[[], None] = _nothing
+    ) -> None:
         """Starts a keeper if there is none, with orders on its command line; cheap when there is one.
 
-        One that is `ready` with the same orders is used if one is needed; the caller closes it.
+        One that is `ready` with the same orders is used if one is needed; the caller closes it. While a
+        keeper that was started works, `meanwhile` is called.
         """
         deadline = time.monotonic() + NEWCOMER_SECONDS
         with self.starting():
@@ -80,7 +87,7 @@ class ServerUse:
                         f"the keeper of {self.folder} does not answer; end it or wait for it"
                     )
                 if is_free(self.folder / "keeper.lock"):
-                    self._start_keeper(ready or KeeperProcess(self.keeper, orders))
+                    self._start_keeper(ready or KeeperProcess(self.keeper, orders), meanwhile)
                     ready = None
                 else:
                     time.sleep(0.05)
@@ -92,10 +99,10 @@ class ServerUse:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def _start_keeper(self, process: "KeeperProcess") -> None:
+    def _start_keeper(self, process: "KeeperProcess", meanwhile: Callable[[], None]) -> None:
         log = self.folder.parent / "log" / "keeper.log"
         with closing(process):
-            ended, told = process.begin(log)
+            ended, told = process.begin(log, meanwhile)
         if ended != 0:
             raise self.failure(f"the keeper of {self.folder} cannot be started; see {log}")
         if not told:
@@ -125,10 +132,11 @@ class KeeperProcess:
         finally:
             os.close(writing)
 
-    def begin(self, log: Path) -> tuple[int, bytes]:
+    def begin(self, log: Path, meanwhile: Callable[[], None]) -> tuple[int, bytes]:
         """Lets it work, until its first process has made another; from now on it writes to the log.
 
-        Returns how that first one ended, and the line that was written to the descriptor.
+        Returns how that first one ended, and the line that was written to the descriptor. Calls `meanwhile`
+        before it waits for that.
         """
         log.parent.mkdir(mode=0o700, exist_ok=True)
         with suppress(BrokenPipeError):  # it has ended, and is asked how
@@ -136,6 +144,7 @@ class KeeperProcess:
             with self._first.stdin as words:
                 words.write(os.fsencode(log.absolute()))
         try:
+            meanwhile()
             told = self._answer.readline(_LONGEST_LINE)
         except BaseException:  # Ctrl-C: if it has made no other process yet, it is not to do so now
             self._first.terminate()

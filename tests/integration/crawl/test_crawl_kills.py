@@ -1,5 +1,6 @@
 """A crawl that is killed again and again ends where an undisturbed one ends."""
 
+import os
 import random
 import signal
 import time
@@ -17,7 +18,7 @@ from tamias.database.connect import Database
 from tamias.demo.expected import missing
 from tamias.demo.plan import make_plan
 from tamias.demo.server import max_in_flight, serving
-from tests.integration.conftest import is_worker
+from tests.integration.conftest import is_worker, uses
 
 KILLS = 10
 OFTEN = ["worker"] * 4 + ["supervisor"] * 2 + ["keeper_pid"] * 2 + ["server_pid"] * 2
@@ -90,6 +91,16 @@ def fork_server_of(crawl):
     children = Path(f"/proc/{crawl.pid}/task/{crawl.pid}/children").read_text().split()
     found = [int(pid) for pid in children if is_worker(pid)]
     return found[0] if found else None
+
+
+def test_the_process_that_workers_are_forks_of_holds_nothing_of_the_program_it_is_a_fork_of(tamias, web):
+    crawl = go_on(tamias, web)
+    tamias.wait_until(tamias.workers)
+    server = fork_server_of(crawl)
+    assert os.getsid(server) == server  # a terminal's Ctrl-C does not reach it
+    assert not uses(server, tamias.data)  # or the database would not end with the crawl
+    crawl.send_signal(signal.SIGINT)
+    assert crawl.wait(60) == 130
 
 
 def test_workers_end_with_the_process_that_they_are_forks_of_and_others_take_over(fresh, web, kill):

@@ -4,6 +4,9 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
+import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -91,6 +94,68 @@ def test_the_death_of_the_server_is_that_of_its_workers_and_the_next_one_starts_
         return await end_of(second)
 
     assert asyncio.run(run()) == 0
+
+
+FORK = """
+import asyncio, sys
+from tamias.crawl.worker.fork_server import ForkServer
+from tamias.crawl.worker.process import run_process
+
+async def run(server):
+    process = await server.fork()
+    process.stdin.write(b"plan")
+    process.stdin.close()
+    told, code = await process.stdout.read(), await process.wait()
+    process.close()
+    print(type(server._process).__name__, told, code)
+
+def serve():
+    {serve}
+
+sys.stdin.readline()
+print("begun")
+server = ForkServer("tamias.crawl.worker")
+server.start_as_fork(serve)
+try:
+    asyncio.run(run(server))
+finally:
+    server.close()
+    print("closed")
+"""
+
+
+def run_fork(serve):
+    """What a program says whose workers are forks of it; `serve` is the code of the process between."""
+    code = FORK.format(serve=serve)
+    command = [sys.executable, "-c", code]
+    return subprocess.run(
+        command, input="first\nread ahead\n", capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_a_worker_that_is_a_fork_of_the_program_reads_its_own_plan_and_says_nothing_twice():
+    work = "from tamias.crawl.worker.fork_server import is_fork; print(input()) if is_fork() else None"
+    done = run_fork(work)
+    assert (done.stdout, done.stderr) == ("begun\n_OwnFork b'plan\\n' 1\nclosed\n", "")
+
+
+def test_a_fork_of_the_program_that_fails_ends_nothing_of_the_program():
+    done = run_fork("raise LookupError('no workers today')")
+    assert done.stdout == "begun\nclosed\n"
+    assert "no workers today" in done.stderr
+    assert "ChildProcessError" in done.stderr
+
+
+def test_a_program_with_threads_is_not_forked(server):
+    waiting = threading.Event()
+    thread = threading.Thread(target=waiting.wait)
+    thread.start()
+    try:
+        server.start_as_fork(pytest.fail)
+        assert isinstance(server._process, subprocess.Popen)
+    finally:
+        waiting.set()
+        thread.join()
 
 
 def test_it_is_ended_with_its_last_worker_only(server):

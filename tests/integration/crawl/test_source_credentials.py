@@ -253,7 +253,7 @@ def _tables(cursor):
 
 def processes_without_need(processes):
     """The environments of all but the crawler, its workers and the other commands of the test."""
-    ours = (b"\0-m\0tamias\0", b"\0tamias.crawl.worker\0")
+    ours = (b"\0-m\0tamias\0", b"\0tamias.crawl.worker\0", b"tamias-worker\0")
     assert any(PASSWORD.encode() in environment for environment in processes.values()), "nobody has it"
     others = {
         f"environment of {command!r}": [environment]

@@ -108,7 +108,7 @@ def start_database_early(place: CommonOptions) -> None:
     from tamias.database.embedded.embedded import EarlyStart
 
     if place.db is None:
-        click.get_current_context().call_on_close(EarlyStart(place.data, create=False).close)
+        click.get_current_context().call_on_close(EarlyStart(place.data).close)
 
 
 def archive_at(place: CommonOptions) -> "ArchiveReader":

@@ -1,11 +1,12 @@
 """Worker processes are forks of one process that has imported all they need.
 
 Imports are most of what it takes to start a worker: they are done once for all workers of a program, and
-while its database starts. The server is `python -m MODULE` with a socket as its stdin; each fork gets pipes
-of its own as stdin and stdout.
+while its database starts. The server is `python -m MODULE` with a socket as its stdin, or a fork of a program
+that has imported the same for itself; each worker gets pipes of its own as stdin and stdout.
 """
 
 import asyncio
+import ctypes
 import gc
 import logging
 import os
@@ -14,17 +15,26 @@ import signal
 import socket
 import subprocess
 import sys
+import traceback
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
+from typing import NoReturn
 
 import msgspec
+
+from tamias.model.process_end import end_process
 
 _log = logging.getLogger(__name__)
 
 DATABASE_WORKER = "tamias.crawl.worker"
 """The module of workers that have a database."""
 
+PROCESS_NAME = "tamias-worker"
+"""The command line of workers that are forks of a program, whose own may hold a password."""
+_LAST_STREAM = 2
 _MESSAGE_BYTES = 128
 _KILLED = -signal.SIGKILL
 
@@ -75,12 +85,25 @@ class WorkerProcess:
                 os.kill(self._pid, signal.SIGKILL)
 
 
+class _OwnFork:
+    """A server that is a fork of this process."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> None:
+        os.waitpid(self.pid, 0)
+
+
 class ForkServer:
     """The server of one module, used by all pools of this process; started when it is first needed."""
 
     def __init__(self, module: str) -> None:
         self._module = module
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | _OwnFork | None = None
         self._socket: socket.socket | None = None
         self._asked: deque[asyncio.Future[_Forked]] = deque()
         self._ended: dict[int, asyncio.Future[int]] = {}
@@ -97,6 +120,26 @@ class ForkServer:
                 [sys.executable, "-m", self._module], stdin=theirs.fileno(), start_new_session=True
             )
         self._socket = ours  # last: who is interrupted before has no server, and it ends by itself
+
+    def start_as_fork(self, serve: Callable[[], NoReturn]) -> None:
+        """The same, as a fork of this process, which has imported what `serve` needs.
+
+        Only a process of one thread can be forked without harm: beside others, the server is started anew.
+        """
+        if self._socket is not None:
+            return
+        if len(os.listdir("/proc/self/task")) > 1:
+            self.start()
+            return
+        sys.stdout.flush()
+        gc.freeze()  # or else either's collector writes to the pages that both share
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        if (pid := os.fork()) == 0:
+            _become_server(theirs.fileno(), serve)
+        theirs.close()
+        ours.setblocking(False)
+        self._process = _OwnFork(pid)
+        self._socket = ours
 
     async def fork(self) -> WorkerProcess:
         """A new worker. ChildProcessError if the server died, or cannot make one."""
@@ -184,6 +227,36 @@ class ForkServer:
 def fork_server(module: str) -> ForkServer:
     """The one of this process."""
     return ForkServer(module)
+
+
+def _become_server(asking: int, serve: Callable[[], NoReturn]) -> NoReturn:
+    """What the fork of a program does. It never comes back: what the program began is not for it to end."""
+    code = 1
+    try:
+        os.setsid()
+        _write_over_command_line(PROCESS_NAME.encode())
+        os.dup2(asking, 0)
+        # Not one that holds what the program has read ahead.
+        sys.stdin = open(0, closefd=False, encoding="utf-8")  # noqa: SIM115
+        for name in os.listdir("/proc/self/fd"):
+            if int(name) > _LAST_STREAM:
+                with suppress(OSError):  # that of the list itself
+                    os.close(int(name))
+        serve()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    except BaseException:  # noqa: BLE001 (as the interpreter would)
+        traceback.print_exc()
+    with suppress(SystemExit):
+        end_process(code)
+    os._exit(code)
+
+
+def _write_over_command_line(name: bytes) -> None:
+    """Lists of processes show what is there; the kernel tells where that is (proc(5), `arg_start`)."""
+    fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
+    begin, end = int(fields[45]), int(fields[46])
+    ctypes.memmove(begin, name[: end - begin - 1].ljust(end - begin, b"\0"), end - begin)
 
 
 def is_fork() -> bool:

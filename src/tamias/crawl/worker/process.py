@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, suppress
+from typing import NoReturn
 
 import msgspec
 
@@ -41,7 +42,7 @@ Assemble = Callable[[bytes], AbstractAsyncContextManager[Worker]]
 """Makes a worker of what the supervisor says."""
 
 
-def run_process(assemble: Assemble) -> None:
+def run_process(assemble: Assemble) -> NoReturn:
     """Serves forks; each runs a worker on the fastest event loop there is, and ends with its exit code."""
     try:
         import uvloop

@@ -5,10 +5,11 @@ import os
 import secrets
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from tamias.database.child_server import DATABASE_KEEPER, NEWCOMER_SECONDS, KeeperProcess, ServerUse
+from tamias.database.child_server import DATABASE_KEEPER, NEWCOMER_SECONDS, ServerUse
 from tamias.database.disk import make_data_folder, refusals
 from tamias.database.embedded.cluster import clusters
 from tamias.database.embedded.login import DATABASE, OWNER, SUPERUSER, password_file
@@ -106,26 +107,20 @@ class Embedded(ServerUse):
 
 
 class EarlyStart:
-    """Starts the server in a thread, while this process imports what will use it.
+    """Starts the server of existing data in a thread, while this process imports what will use it.
 
     Errors are met again by whoever connects first, and told there.
     """
 
-    def __init__(self, data: Path, *, create: bool = True, keeper: KeeperProcess | None = None) -> None:
-        """The `keeper`, if one is ready, is used or closed."""
+    def __init__(self, data: Path) -> None:
         self._use: Embedded | None = None
-        self._thread = threading.Thread(target=self._start, args=(data, create, keeper), daemon=True)
+        self._thread = threading.Thread(target=self._start, args=(data,), daemon=True)
         self._thread.start()
 
-    def _start(self, data: Path, create: bool, keeper: KeeperProcess | None) -> None:
-        try:
-            self._use = Embedded(data, create=create)
-            self._use.start(str(data.absolute()), keeper)
-        except (TamiasError, OSError):
-            pass
-        finally:
-            if keeper is not None:
-                keeper.close()
+    def _start(self, data: Path) -> None:
+        with suppress(TamiasError, OSError):
+            self._use = Embedded(data, create=False)
+            self._use.start(str(data.absolute()))
 
     def close(self) -> None:
         """When it is started; others use it from then on, or it ends. May be called twice."""
