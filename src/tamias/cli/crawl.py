@@ -330,9 +330,10 @@ def _start_workers(seeds: list[Seed]) -> None:
         server.start()
         return
     from tamias.crawl.worker import supervisor  # noqa: F401 (it has much in common with a worker)
-    from tamias.crawl.worker.process import run_process
+    from tamias.crawl.worker.process import load_ahead, run_process
     from tamias.crawl.worker.wiring import database_worker
 
+    load_ahead()
     server.start_as_fork(partial(run_process, database_worker))
 
 

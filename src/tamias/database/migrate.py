@@ -1,6 +1,7 @@
 """The schema and its versions: `migrations/0001_name.sql`, each applied once, in order, all or nothing."""
 
 import re
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,8 @@ class Migration(msgspec.Struct, frozen=True, order=True):
     text: str
 
 
-def migrations() -> list[Migration]:
+@cache
+def migrations() -> tuple[Migration, ...]:
     """All steps, oldest first."""
     folder = files("tamias.database").joinpath("migrations")
     found = []
@@ -34,7 +36,7 @@ def migrations() -> list[Migration]:
         match = re.fullmatch(r"(\d{4})_(\w+)\.sql", entry.name)
         if match:
             found.append(Migration(int(match[1]), match[2], entry.read_text(encoding="utf-8")))
-    return sorted(found)
+    return tuple(sorted(found))
 
 
 def migrate(

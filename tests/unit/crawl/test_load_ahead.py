@@ -6,8 +6,8 @@ import sys
 from tamias import plugins
 
 SHOW = (
-    "import sys; from tamias.crawl.worker.process import _load_ahead; "
-    "from tamias.crawl.worker.wiring import database_worker; _load_ahead(); before = set(sys.modules); "
+    "import sys; from tamias.crawl.worker.process import load_ahead; "
+    "from tamias.crawl.worker.wiring import database_worker; load_ahead(); before = set(sys.modules); "
     "from tamias.plugins import load_all; "
     "[load_all(f'tamias.{group}') for group in ('filters', 'fetchers', 'formats', 'taggers')]; "
     "print(sorted(name for name in sys.modules if name.startswith('tamias') and name not in before))"

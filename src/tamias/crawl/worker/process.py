@@ -19,6 +19,7 @@ from tamias.archive.blobs.packs import StoreUnavailable
 from tamias.crawl.store.progress import Progress
 from tamias.crawl.worker.fork_server import is_fork
 from tamias.crawl.worker.worker import Replaced, Worker
+from tamias.database.migrate import migrations
 from tamias.model.errors import DiskFull, TamiasError
 from tamias.model.log_lines import configure_as_told
 from tamias.model.process_end import end_process
@@ -50,17 +51,21 @@ def run_process(assemble: Assemble) -> NoReturn:
         run: Callable[..., int] = uvloop.run
     except ImportError:
         run = asyncio.run
-    _load_ahead()
+    load_ahead()
     if not is_fork():
         sys.exit(0)
     configure_as_told()
     end_process(run(_main(assemble)))
 
 
-def _load_ahead() -> None:
-    """What every fork would load for itself, while the database is ready and nothing is fetched yet."""
+def load_ahead() -> None:
+    """What every fork would load for itself, while the database is ready and nothing is fetched yet.
+
+    Done again it takes no time.
+    """
     load_own("tamias.filters", "tamias.fetchers", "tamias.formats", "tamias.taggers", "tamias.sinks")
     host_key("http://any.example/")  # reads the public suffixes
+    migrations()
 
 
 async def _main(assemble: Assemble) -> int:

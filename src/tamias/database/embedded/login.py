@@ -26,6 +26,7 @@ _SQL = statements("tamias.database.embedded", "login.sql")
 _STEPS = ("make_roles", "limit_owner", "give_database", "give_contents", "close_superuser")
 _PASSWORD_BYTES = 32
 _SALT_BYTES = 16
+_SINGLE_BUFFERS = "16MB"  # a server's are made and given back for nothing, which is half of a session
 _ITERATIONS = 1  # they make guessing slow, and a random key of 256 bits is not guessed
 
 
@@ -79,7 +80,8 @@ def run_single_session(
     A semicolon before a blank line ends a statement.
     """
     forget_stale_note(cluster)
-    all_settings = {**server_settings(), "exit_on_error": "on", "log_checkpoints": "off", **(settings or {})}
+    own_settings = {"shared_buffers": _SINGLE_BUFFERS, "exit_on_error": "on", "log_checkpoints": "off"}
+    all_settings = {**server_settings(), **own_settings, **(settings or {})}
     words = [word for name, value in all_settings.items() for word in ("-c", f"{name}={value}")]
     command = [programs.program("postgres"), "--single", "-j", "-D", str(cluster), *words, DATABASE]
     run_program(command, cluster, account, text=script)
