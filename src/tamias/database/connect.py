@@ -82,6 +82,8 @@ class Database:
         self.embedded = None if url else Embedded(data, create=create)
         self._patience = patience
         self._role: Role | None = None
+        self._checked: list[Connection] = []
+        """The connection by which the schema was checked, until a session takes it."""
 
         def make(cursor: Cursor) -> list[Role]:
             if url and not unfinished:
@@ -99,6 +101,8 @@ class Database:
                 lacking = session.transact(make)
                 self._asks_nodes = bool(url) and self._asks_nodes and session.transact(is_spread)
                 self._role = None if role in lacking else role
+                if self.embedded is not None and self._role is None:
+                    self._checked.append(session.give_away())
         except BaseException:
             self.close()
             raise
@@ -112,12 +116,16 @@ class Database:
             connect_apart=partial(self._connection, self._coordinator),
             data=self._data,
         )
+        if self._checked:
+            session.take(self._checked.pop())
         if self._asks_nodes:
             session.nodes = ClusterNodes(session, partial(self._connection, kind=NodeConnection))
         return session
 
     def close(self) -> None:
         """Closed when the sessions are; the embedded server ends with its last user."""
+        for connection in self._checked:
+            connection.close()
         if self.embedded is not None:
             self.embedded.close()
 
@@ -333,14 +341,25 @@ class Session:
         self._worker = worker
         self._persist(lambda: self._open().execute(_ALIVE, [worker]))
 
+    def give_away(self) -> Connection:
+        """The connection, for another session; the next use opens another."""
+        connection = self._open()
+        self._connection = None
+        return connection
+
+    def take(self, connection: Connection) -> None:
+        """Uses a connection that another session gave away."""
+        self._connection = connection
+        self.opened += 1
+        if self._worker is not None:
+            connection.execute(_ALIVE, [self._worker])
+        if not self._prepares:
+            connection.prepare_threshold = None
+
     def _open(self) -> Connection:
         if self._connection is None:
-            self._connection = self._connect()
-            self.opened += 1
-            if self._worker is not None:
-                self._connection.execute(_ALIVE, [self._worker])
-            if not self._prepares:
-                self._connection.prepare_threshold = None
+            self.take(self._connect())
+        assert self._connection is not None
         return self._connection
 
     def _persist(self, attempt: Callable[[], T]) -> T:
