@@ -149,3 +149,5 @@ def written(parser: Iterator[Quad], *, has_graphs: bool) -> list[QuadLines]:
 def _texts(quads: Iterator[Quad], syntax: RdfFormat) -> Iterator[bytes]:
     while text := serialize(islice(quads, BATCH), format=syntax):
         yield text
+        if text.count(b"\n") < BATCH:  # a line for each of them, so that was all
+            return

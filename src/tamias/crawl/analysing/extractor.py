@@ -160,7 +160,8 @@ class Extractor:
         found = Extraction()
         try:
             with _DocumentOnDemand(new_document) as target:
-                self._read(capture, body, found, target, LinkFollowing(capture, found, take_links), kind)
+                following = LinkFollowing(_headers(capture), found, take_links)
+                self._read(capture, body, found, target, following, kind)
                 untried = self._contexts.to_fetch(found.wanted) if self._contexts else []
                 if untried:
                     raise Wanting(untried)
@@ -185,7 +186,7 @@ class Extractor:
         found = Extraction(media_type=media_type, quads=sum(map(len, statements)), read=True)
         if not found.quads:
             return found
-        following = LinkFollowing(capture, found, take_links)
+        following = LinkFollowing((), found, take_links)  # its headers have no signals: see `quick_lines`
         naming = Naming(capture.final_url, body.sha256, graphs=self._graphs)
         with new_document() as target:
             for lines in statements:
@@ -220,7 +221,7 @@ class Extractor:
         following: "LinkFollowing",
         kind: str | None,
     ) -> None:
-        for links in discovery_links(capture.hops[-1].headers if capture.hops else (), capture.final_url):
+        for links in discovery_links(_headers(capture), capture.final_url):
             following.take(links.references, links.base, links.kind)
         for part in self._documents(capture, body):
             if isinstance(part, Problem):
@@ -302,11 +303,11 @@ class Extractor:
 class LinkFollowing:
     """Counts links and hands them on, as long as the site does not say that they are not to be followed."""
 
-    def __init__(self, capture: Capture, found: Extraction, take_links: TakeLinks) -> None:
-        self._headers = capture.hops[-1].headers if capture.hops else ()
+    def __init__(self, headers: Sequence[tuple[str, str]], found: Extraction, take_links: TakeLinks) -> None:
+        self._headers = headers
         self._found = found
         self._take_links = take_links
-        self._forbidden = verdict(signals_of(self._headers, (), ())).nofollow
+        self._forbidden = bool(headers) and verdict(signals_of(headers, (), ())).nofollow
 
     def hear(self, metas: Metas) -> None:
         """The page speaks of its use; this holds for what comes after."""
@@ -324,6 +325,10 @@ def _datasets(quads: Sequence[Quad], url: str) -> Datasets:
     from tamias.harvesters.schemaorg import datasets_in
 
     return Datasets(datasets_in(quads, url))
+
+
+def _headers(capture: Capture) -> tuple[tuple[str, str], ...]:
+    return capture.hops[-1].headers if capture.hops else ()
 
 
 def is_small(body: Body) -> bool:

@@ -26,6 +26,7 @@ from tamias.database.embedded.cluster import ready_cluster
 from tamias.database.embedded.server import Server
 from tamias.database.locks import opened, try_alone
 from tamias.model.errors import DatabaseError
+from tamias.model.process_end import end_process
 
 _POLL_SECONDS = 0.2
 _RESTARTS = 20
@@ -43,6 +44,7 @@ def main() -> None:
     """`python -m tamias.database.embedded.keeper DATA READY_FD`, started by `embedded.py` only."""
     _forget_surroundings()
     run_keeper(Path(sys.argv[1]) / "pg", int(sys.argv[2]), _keep)
+    end_process(0)
 
 
 def _forget_surroundings() -> None:
