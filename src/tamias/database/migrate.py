@@ -1,5 +1,6 @@
 """The schema and its versions: `migrations/0001_name.sql`, each applied once, in order, all or nothing."""
 
+import hashlib
 import re
 from functools import cache
 from importlib.resources import files
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tamias.database.embedded.binaries import OLDEST_MAJOR
-from tamias.database.sql import commands
+from tamias.database.sql import commands, statements
 from tamias.model.errors import DatabaseError, DataMissing, SchemaTooNew
 
 if TYPE_CHECKING:  # the keeper has no other need of it, and it takes long to load
@@ -37,6 +38,13 @@ def migrations() -> tuple[Migration, ...]:
         if match:
             found.append(Migration(int(match[1]), match[2], entry.read_text(encoding="utf-8")))
     return tuple(sorted(found))
+
+
+@cache
+def rights() -> tuple[str, bytes]:
+    """What roles may do, and a name for it that is another one when that or the schema changes."""
+    text = statements("tamias.database", "rights.sql")["give_rights"].text
+    return f"{migrations()[-1].number}-{hashlib.sha256(text).hexdigest()[:16]}", text
 
 
 def migrate(

@@ -3,16 +3,14 @@
 What each may do stands in `rights.sql`.
 """
 
-import hashlib
 from collections.abc import Sequence
 from enum import StrEnum
-from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
 from psycopg import errors as pg
 
-from tamias.database.migrate import ADVISORY_LOCK, migrations
+from tamias.database.migrate import ADVISORY_LOCK, rights
 from tamias.database.sql import statements
 
 if TYPE_CHECKING:
@@ -117,13 +115,13 @@ def _standing(cursor: "Cursor") -> Standing:
     assert given is not None
     assert row is not None
     is_owner, may_make, citus, joined, used = row
-    return Standing(given[0] == _rights()[0], is_owner, may_make, citus, tuple(joined), tuple(used))
+    return Standing(given[0] == rights()[0], is_owner, may_make, citus, tuple(joined), tuple(used))
 
 
 def _give_rights(cursor: "Cursor") -> None:
     for role in Role:
         ready_role(cursor, role)
-    name, text = _rights()
+    name, text = rights()
     # Not by the cursor: it asks for binary answers, and such a request holds one statement only.
     cursor.connection.execute(text)
     cursor.execute(_SQL["note_rights"].text, {"rights": name})
@@ -135,10 +133,3 @@ def _ready_role(cursor: "Cursor", name: str) -> None:
         cursor.execute(_SQL["make_role"].text.replace(b":role", name.encode()))
     if row is None or not row[0]:
         cursor.execute(_SQL["join_role"].text.replace(b":role", name.encode()))
-
-
-@cache
-def _rights() -> tuple[str, bytes]:
-    """The rights, and a name for them that is another one when they or the schema change."""
-    text = statements("tamias.database", "rights.sql")["give_rights"].text
-    return f"{migrations()[-1].number}-{hashlib.sha256(text).hexdigest()[:16]}", text

@@ -28,7 +28,7 @@ from tamias.crawl.store.disk_space import DiskSpace
 from tamias.crawl.store.steps import step, write_steps
 from tamias.crawl.store.visit import Visit
 from tamias.crawl.store.worker_store import Sinks
-from tamias.database.connect import Database
+from tamias.database.connect import Database, Session
 from tamias.database.threads import SessionThread
 from tamias.filters.blocked import count_blocked
 from tamias.frontier.lease_filter import LeaseFilter
@@ -68,14 +68,15 @@ class DatabaseStore:
         admission: Admission,
         *,
         number: int,
+        session: Session | None = None,
         lease_filter: LeaseFilter | None = None,
         sinks: Sinks = Sinks(),  # noqa: B008 (a value)
     ) -> None:
-        """`lease_filter`: what may be leased; without them anything."""
+        """`lease_filter`: what may be leased; without it anything. A `session` becomes the store's own."""
         settings = admission.settings
         self.number = number
         self.data = data
-        thread = SessionThread(database.session())
+        thread = SessionThread(session or database.session())
         thread.session.show_alive(number)
         choose_store(thread.session, settings.archive.store)
         files = file_store(thread.session, data, settings.archive.patience)

@@ -33,7 +33,7 @@ from tamias.crawl.visit.runner import VisitRunner
 from tamias.crawl.visit.visitor import Visitor
 from tamias.crawl.worker.plan import WorkerPlan
 from tamias.crawl.worker.worker import Worker
-from tamias.database.connect import Database
+from tamias.database.connect import Database, Session
 from tamias.database.roles import Role
 from tamias.sinks.warc.warc_writer import WarcWriter
 
@@ -70,16 +70,18 @@ async def _database_worker(told: bytes) -> AsyncIterator[Worker]:
     settings, data = plan.settings, Path(plan.data)
     with closing(Database(data, plan.db, role=Role.WORKER)) as database:
         admission, number = Admission(settings, plan.seeds), worker_number(database)
+        session = database.session()
         store = DatabaseStore(
             database,
             data,
             admission,
+            session=session,
             number=number,
             lease_filter=terms_of(settings, plan.crawl),
             sinks=Sinks(
                 plan.sinks,
                 _warc(plan, number) if plan.warc else None,
-                _archiver(plan, database, admission),
+                _archiver(plan, database, session, admission),
             ),
         )
         runner = visit_runner(store, admission, data)
@@ -94,11 +96,12 @@ def _warc(plan: WorkerPlan, number: int) -> WarcWriter:
     return WarcWriter(folder, warc_prefix(number), agent=agent, accept=accept_header(), robots=robots)
 
 
-def _archiver(plan: WorkerPlan, database: Database, admission: Admission) -> Archiver:
-    session = database.session()
-    choose_store(session, plan.settings.archive.store)
-    packs = packs_of(session, Path(plan.data), plan.settings.archive.patience)
+def _archiver(plan: WorkerPlan, database: Database, first: Session, admission: Admission) -> Archiver:
+    """It has a session of its own, which connects for its first capture; `first` is asked before that."""
+    choose_store(first, plan.settings.archive.store)
+    packs = packs_of(first, Path(plan.data), plan.settings.archive.patience)
     packs.probe()  # before anything is leased whose body could not be kept
+    session = database.session()
     return Archiver(
         BlobWriter(packs, session),
         session,

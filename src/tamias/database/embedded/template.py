@@ -19,7 +19,7 @@ from tamias.database.embedded.account import ServerAccount
 from tamias.database.embedded.binaries import Binaries
 from tamias.database.embedded.login import OWNER, SUPERUSER, make_owner, run_single_session
 from tamias.database.embedded.programs import run_program
-from tamias.database.migrate import migrations
+from tamias.database.migrate import migrations, rights
 
 _INITDB = ("--encoding=UTF8", "--locale=C", "--auth=reject", "--data-checksums", "--no-instructions")
 _KEPT = 3  # of the templates of other versions, the newest
@@ -83,10 +83,13 @@ def _template(programs: Binaries) -> Path | None:
 
 
 def _schema_script() -> str:
-    """All migrations as the owner's. A blank line would end a statement of a single session."""
-    steps = [_BLANK_LINES.sub("\n", step.text).strip() for step in migrations()]
+    """All migrations as the owner's, and rights. A blank line would end a statement of a single session."""
+    name, given = rights()
+    texts = [*(step.text for step in migrations()), given.decode()]
+    steps = [_BLANK_LINES.sub("\n", text).strip() for text in texts]
     # Without buckets until somebody chooses how many: see `migrate`.
-    ready = f"UPDATE meta SET schema_version = {migrations()[-1].number}, buckets = 0;"  # noqa: S608
+    version = migrations()[-1].number
+    ready = f"UPDATE meta SET schema_version = {version}, buckets = 0, rights = '{name}';"  # noqa: S608
     return f"SET ROLE {OWNER};\n\nBEGIN;\n\n" + "\n\n".join([*steps, ready]) + "\n\nCOMMIT;\n\n"
 
 
