@@ -1,6 +1,7 @@
 """`tamias crawl`: from seeds to an archive of quads, until nothing is left."""
 
 import difflib
+import gc
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from functools import partial
@@ -329,12 +330,14 @@ def _start_workers(seeds: list[Seed]) -> None:
     if len(seeds) > MANY_SEEDS:
         server.start()
         return
+    gc.disable()  # no module is garbage, and to look for some is a tenth of the imports
     from tamias.crawl.worker import supervisor  # noqa: F401 (it has much in common with a worker)
     from tamias.crawl.worker.process import load_ahead, run_process
     from tamias.crawl.worker.wiring import database_worker
 
     load_ahead()
     server.start_as_fork(partial(run_process, database_worker))
+    gc.enable()
 
 
 def _open(place: CommonOptions, flags: dict[str, object], stage: Stage) -> "Database":
