@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -18,7 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 from tamias.database.citus import coordinator_elsewhere, is_spread, place_new_tables
 from tamias.database.disk import make_data_folder
 from tamias.database.embedded.embedded import Embedded
-from tamias.database.migrate import migrate, refuse_unfinished
+from tamias.database.migrate import migrate, migrations, refuse_unfinished, rights
 from tamias.database.nodes import ClusterNodes, NodeConnection
 from tamias.database.pooler import refuse_shared, refuses_options, set_up
 from tamias.database.roles import Role, ready_roles
@@ -39,6 +39,7 @@ _USUAL: dict[str, Any] = {"connect_timeout": 10, "application_name": "tamias"}
 _TIME_LIMIT = "SELECT pg_catalog.set_config('statement_timeout', %s, true)"
 _CLOCK = "SELECT extract(epoch FROM clock_timestamp())::float8 * 1000"
 _ALIVE = b"SELECT pg_try_advisory_lock_shared(hashtextextended('tamias worker ' || %s::int8, 0))"
+_READY = b"SELECT schema_version, rights FROM meta WHERE buckets > 0"
 _CLOCK_SECONDS = 60.0
 # Words of the URL that are ours, not the client library's.
 _OURS = frozenset({"prepare", "nodes"})
@@ -74,7 +75,7 @@ class Database:
         self._data = data
         self._named = _read_url(url) if url else {}
         self._prepares = self._named.pop("prepare", "on") == "on"
-        self._asks_nodes = self._named.pop("nodes", "on") == "on"
+        self._asks_nodes = bool(url) and self._named.pop("nodes", "on") == "on"
         self._pooled = False
         self._coordinator: dict[str, Any] = {}
         if url and data.is_dir():
@@ -93,13 +94,15 @@ class Database:
             return ready_roles(cursor).lacking if upto is None else list(Role)
 
         try:
+            if self.embedded is not None and role is not None and upto is None and self._is_ready_for(role):
+                return
             # An address that was mistyped should be told of at once.
             with closing(Session(self._connection, 0.0 if url else patience)) as session:
                 if url:
                     self._notice_pooler(session)
                     self._coordinator = session.transact(coordinator_elsewhere)
                 lacking = session.transact(make)
-                self._asks_nodes = bool(url) and self._asks_nodes and session.transact(is_spread)
+                self._asks_nodes = self._asks_nodes and session.transact(is_spread)
                 self._role = None if role in lacking else role
                 if self.embedded is not None and self._role is None:
                     self._checked.append(session.give_away())
@@ -121,6 +124,16 @@ class Database:
         if self._asks_nodes:
             session.nodes = ClusterNodes(session, partial(self._connection, kind=NodeConnection))
         return session
+
+    def _is_ready_for(self, role: Role) -> bool:
+        """Whether the role can be had and finds schema and rights of this release: nothing is left to do."""
+        self._role = role
+        with suppress(DatabaseError), closing(Session(self._connection, 0.0)) as session:
+            if session.fetch_one(_READY) == (migrations()[-1].number, rights()[0]):
+                self._checked.append(session.give_away())
+                return True
+        self._role = None
+        return False
 
     def close(self) -> None:
         """Closed when the sessions are; the embedded server ends with its last user."""

@@ -240,6 +240,36 @@ def test_a_lost_connection_is_made_anew_as_the_role(sessions, ask):
     assert (anew != backend, role) == (True, "tamias_service")
 
 
+def test_a_process_with_a_role_gives_the_rights_of_this_release_too(data, sessions, ask):
+    ask(sessions[None], "UPDATE meta SET rights = 'other'")
+    with closing(Database(data, role=Role.WORKER)) as database, closing(database.session()) as session:
+        found = ask(session, "SELECT current_user::text, rights <> 'other' FROM meta")
+    assert found == [("tamias_worker", True)]
+
+
+@pytest.mark.parametrize("role", [None, Role.WORKER])
+def test_a_database_connects_once_for_itself_and_its_first_session(data, sessions, ask, monkeypatch, role):
+    made, connect = [], psycopg.Connection.connect
+
+    def count(*words, **named):
+        made.append(connect(*words, **named))
+        return made[-1]
+
+    monkeypatch.setattr(psycopg.Connection, "connect", count)
+    with closing(Database(data, role=role)) as database:
+        assert len(made) == 1
+        backends = set()
+        for number in (1, 2):
+            with closing(database.session()) as session:
+                user = "tamias_owner" if role is None else role
+                [(backend, found)] = ask(session, "SELECT pg_backend_pid(), current_user::text")
+                assert (len(made), found) == (number, user)
+            backends.add(backend)
+        assert len(backends) == len(made)
+    Database(data, role=role).close()
+    assert [each for each in made if not each.closed] == []
+
+
 def test_rights_are_given_anew_where_they_are_not_those_of_this_release(data, sessions, ask):
     ask(sessions[None], "UPDATE meta SET rights = 'other'")
     ask(sessions[None], "REVOKE SELECT ON url FROM tamias_worker")
