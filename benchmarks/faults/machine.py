@@ -1,5 +1,6 @@
 """The processes of Tamias on one data directory: started, found, killed; and disks that can be filled."""
 
+import json
 import os
 import re
 import signal
@@ -9,8 +10,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-
-import msgspec
 
 from benchmarks.measuring.children import end
 from benchmarks.measuring.proc import command_line, members
@@ -113,8 +112,8 @@ class Machine:
 def database_processes(data: Path) -> Running | None:
     """The keeper and the server of the database of a data directory, as they noted it themselves."""
     try:
-        return msgspec.json.decode((data / "pg" / "running.json").read_bytes(), type=Running)
-    except (OSError, msgspec.DecodeError):
+        return Running(**json.loads((data / "pg" / "running.json").read_bytes()))
+    except (OSError, ValueError, TypeError):
         return None
 
 

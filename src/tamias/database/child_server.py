@@ -5,6 +5,7 @@ when it can have the users' lock alone. PostgreSQL and the SPARQL server are kep
 """
 
 import fcntl
+import json
 import os
 import shutil
 import signal
@@ -14,9 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import IO, NoReturn
-
-import msgspec
+from typing import IO, NamedTuple, NoReturn
 
 from tamias.database.disk import private, refusals
 from tamias.database.locks import alone, is_free, opened, shared
@@ -36,7 +35,7 @@ def _nothing() -> None:
     pass
 
 
-class StartReport(msgspec.Struct, frozen=True):
+class StartReport(NamedTuple):
     """The keeper's one message to the process that started it: ready, or what went wrong."""
 
     error: str | None = None
@@ -107,7 +106,7 @@ class ServerUse:
             raise self.failure(f"the keeper of {self.folder} cannot be started; see {log}")
         if not told:
             raise self.unavailable(f"the keeper of {self.folder} was ended; see {log}")
-        report = msgspec.json.decode(told, type=StartReport)
+        report = StartReport(**json.loads(told))
         if report.error is not None:
             raise getattr(errors, report.error, self.failure)(report.message)
 
@@ -212,10 +211,10 @@ class Keeping:
         self._running = folder / "running.json"
         self._ready = ready
 
-    def publish(self, running: msgspec.Struct) -> None:
-        """Users may connect from now on."""
+    def publish(self, running: bytes) -> None:
+        """Users may connect from now on, and read this."""
         partial = self._running.with_name("running.json.new")
-        partial.write_bytes(msgspec.json.encode(running))
+        partial.write_bytes(running)
         partial.replace(self._running)
 
     def withdraw(self) -> None:
@@ -226,7 +225,7 @@ class Keeping:
         """Says it once: later there is nobody to listen."""
         if not self._ready.closed:
             with suppress(BrokenPipeError), self._ready:
-                self._ready.write(msgspec.json.encode(report) + b"\n")
+                self._ready.write(json.dumps(report._asdict()).encode() + b"\n")
 
 
 def run_keeper(folder: Path, descriptor: int, keep: Callable[[Keeping], None]) -> None:

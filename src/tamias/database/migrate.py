@@ -3,13 +3,10 @@
 import hashlib
 import re
 from functools import cache
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamias.database.embedded.binaries import OLDEST_MAJOR
-from tamias.database.sql import commands, statements
+from tamias.database.sql import commands, folder_of, statements
 from tamias.model.errors import DatabaseError, DataMissing, SchemaTooNew
 
 if TYPE_CHECKING:  # the keeper has no other need of it, and it takes long to load
@@ -20,7 +17,7 @@ UNFINISHED = "unfinished_copy"
 """The table that a database has until all data of another is copied to it (`tamias.database.rebucket`)."""
 
 
-class Migration(msgspec.Struct, frozen=True, order=True):
+class Migration(NamedTuple):
     """One step of the schema."""
 
     number: int
@@ -31,9 +28,8 @@ class Migration(msgspec.Struct, frozen=True, order=True):
 @cache
 def migrations() -> tuple[Migration, ...]:
     """All steps, oldest first."""
-    folder = files("tamias.database").joinpath("migrations")
     found = []
-    for entry in folder.iterdir():
+    for entry in folder_of("tamias.database").joinpath("migrations").iterdir():
         match = re.fullmatch(r"(\d{4})_(\w+)\.sql", entry.name)
         if match:
             found.append(Migration(int(match[1]), match[2], entry.read_text(encoding="utf-8")))

@@ -95,7 +95,7 @@ class RowSchema(Generic[T]):
         text = statement.text.decode()
         for word, written in self._words.items():
             text = text.replace(word, written)
-        return msgspec.structs.replace(statement, text=text.encode())
+        return statement._replace(text=text.encode())
 
     def parameters(self, rows: Sequence[Any], *columns: str) -> dict[str, list[Any]]:
         """The columns of rows, or only those named, as arrays for a statement."""

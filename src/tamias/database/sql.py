@@ -3,16 +3,16 @@
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
-
-import msgspec
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
 
 _HEADING = re.compile(r"^-- name: (\w+)\n((?:-- .*\n)+)", re.MULTILINE)
 
 _PIECE = re.compile(r"--[^\n]*|'[^']*'|\"[^\"]*\"|(\$\w*\$).*?\1|[^-'\"$;]+|;|.", re.DOTALL)
 
 
-class SqlStatement(msgspec.Struct, frozen=True):
+class SqlStatement(NamedTuple):
     """One named statement: `%(word)b` stands for a parameter."""
 
     name: str
@@ -26,7 +26,7 @@ def statements(package: str, filename: str) -> dict[str, SqlStatement]:
 
     A block starts with `-- name: words_with_underscores`, then its purpose in comment lines.
     """
-    source = files(package).joinpath(filename).read_text(encoding="utf-8")
+    source = folder_of(package).joinpath(filename).read_text(encoding="utf-8")
     headings = list(_HEADING.finditer(source))
     ends = [heading.start() for heading in headings[1:]] + [len(source)]
     return {
@@ -35,6 +35,11 @@ def statements(package: str, filename: str) -> dict[str, SqlStatement]:
         )
         for heading, end in zip(headings, ends, strict=True)
     }
+
+
+def folder_of(package: str) -> Path:
+    """Where the files of a package are."""
+    return Path(import_module(package).__path__[0])
 
 
 def commands(text: str) -> Iterator[str]:

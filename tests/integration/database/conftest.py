@@ -11,7 +11,6 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from tamias.database.connect import Database
@@ -73,7 +72,7 @@ class Place:
         return self.users[-1]
 
     def running(self):
-        return msgspec.json.decode((self.path / "pg" / "running.json").read_bytes(), type=Running)
+        return Running(**json.loads((self.path / "pg" / "running.json").read_bytes()))
 
     def kill(self, which):
         """Kills the keeper or the server, by `running()`'s word; false if it was gone already."""

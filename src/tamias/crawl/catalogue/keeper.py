@@ -288,7 +288,8 @@ class StoreKeeper:
         with _listening(socket_folder(self._folder)) as asked:
             try:
                 self._open()
-                self._keeping.publish(RunningCatalogue(os.getpid(), self._seconds))
+                running = RunningCatalogue(os.getpid(), self._seconds)
+                self._keeping.publish(msgspec.json.encode(running))
                 self._keeping.report(StartReport())
                 self._watch(asked)
             finally:

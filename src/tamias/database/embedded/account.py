@@ -10,8 +10,7 @@ import pwd
 import signal
 from collections.abc import Callable
 from pathlib import Path
-
-import msgspec
+from typing import NamedTuple
 
 from tamias.model.errors import DatabaseError
 
@@ -20,7 +19,7 @@ _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class ServerAccount(msgspec.Struct, frozen=True):
+class ServerAccount(NamedTuple):
     """How to start the server's programs: as we are, in a namespace, or as another user."""
 
     kind: str

@@ -8,8 +8,7 @@ from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-
-import msgspec
+from typing import NamedTuple
 
 from tamias.model.errors import DatabaseError
 
@@ -19,7 +18,7 @@ _MAJOR = re.compile(r"^#define PG_MAJORVERSION_NUM (\d+)", re.MULTILINE)
 _LARGEST_HEADER = 1 << 20
 
 
-class Binaries(msgspec.Struct, frozen=True, order=True):
+class Binaries(NamedTuple):
     """The programs of one major version of PostgreSQL."""
 
     major: int

@@ -4,14 +4,14 @@ Every Tamias process holds a shared lock on `pg/users.lock`. The keeper stops th
 lock alone, starts it again when it dies, and takes it along when it is killed itself.
 """
 
+import json
 import os
 import select
 import signal
 import sys
 import time
 from pathlib import Path
-
-import msgspec
+from typing import NamedTuple
 
 from tamias.database.child_server import (
     Keeping,
@@ -33,7 +33,7 @@ _RESTARTS = 20
 _RESTART_WINDOW = 60.0
 
 
-class Running(msgspec.Struct, frozen=True):
+class Running(NamedTuple):
     """What the keeper tells its users, in `pg/running.json`, for as long as they may connect."""
 
     server_pid: int
@@ -67,12 +67,17 @@ def _keep(keeping: Keeping) -> None:
     leave_on(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     try:
         server.start()
-        keeping.publish(Running(server.pid, os.getpid()))
+        _publish(keeping, server)
         keeping.report(StartReport())
         _watch(keeping, server)
     finally:
         keeping.withdraw()
         server.stop()
+
+
+def _publish(keeping: Keeping, server: Server) -> None:
+    running = Running(server.pid, os.getpid())
+    keeping.publish(json.dumps(running._asdict()).encode())
 
 
 def _server(folder: Path) -> Server:
@@ -98,7 +103,7 @@ def _watch(keeping: Keeping, server: Server) -> None:
                 raise DatabaseError(f"the database died {_RESTARTS} times in a minute; see {server.log}")
             restarts.append(time.monotonic())
             server.start()
-            keeping.publish(Running(server.pid, os.getpid()))
+            _publish(keeping, server)
         # The lock is held meanwhile, so a newcomer waits for a clean stop.
         keeping.withdraw()
         server.stop()
