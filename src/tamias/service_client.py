@@ -255,7 +255,7 @@ async def addresses_of(name: str, seconds: float) -> list[str]:
     return [str(each[4][0]) for each in found]
 
 
-_UNPRINTABLE = re.compile(r"[^\x20-\x7e\xa0-\U0010ffff]+")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
 def credentials(variable: str, environ: Mapping[str, str] = os.environ) -> Credentials | None:

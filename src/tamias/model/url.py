@@ -175,8 +175,8 @@ def _canonical_host(name: str) -> str:
 @cache
 def _public_suffixes() -> PublicSuffixList:
     """Of the list only the few that are not ASCII are encoded, where the library would encode all."""
-    rules = [line.partition(" ")[0] for line in Path(PSLFILE).read_text("utf-8").splitlines()]
-    rules = [rule for rule in rules if rule and not rule.startswith("//")]
+    lines = Path(PSLFILE).read_text("utf-8").split("\n")
+    rules = [line.partition(" ")[0] for line in lines if line and line[0] != "/"]
     encoded = [_in_punycode(rule) for rule in rules if not rule.isascii()]
     return PublicSuffixList(rules + encoded, accept_encoded_idn=False)
 

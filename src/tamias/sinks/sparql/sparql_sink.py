@@ -31,7 +31,7 @@ _SILENT_SECONDS = 120
 """How long a server may neither take nor send anything."""
 _REQUEST_SECONDS = 3600
 _ANSWER_BYTES = 64 * 1024
-_UNPRINTABLE = re.compile(r"[^\x20-\x7e\xa0-\U0010ffff]+")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 _PROBE = "urn:tamias:probe"
 _PROBE_TRIPLE = b"<urn:tamias:probe> <urn:tamias:probe> <urn:tamias:probe> .\n"
