@@ -128,7 +128,7 @@ class ForkServer:
         """
         if self._socket is not None:
             return
-        if len(os.listdir("/proc/self/task")) > 1:
+        if not _has_one_thread():
             self.start()
             return
         sys.stdout.flush()
@@ -227,6 +227,13 @@ class ForkServer:
 def fork_server(module: str) -> ForkServer:
     """The one of this process."""
     return ForkServer(module)
+
+
+def _has_one_thread() -> bool:
+    """Of those of libraries too."""
+    with suppress(OSError):  # nobody can tell
+        return len(os.listdir("/proc/self/task")) == 1
+    return False
 
 
 def _become_server(asking: int, serve: Callable[[], NoReturn]) -> NoReturn:
