@@ -14,15 +14,16 @@ def end_process(code: int) -> NoReturn:
     To take them down one by one is a fifth of the processor time of a process that has little else to do.
     """
     with suppress(OSError, ValueError):  # of a stream that is gone: Python's own end says so
-        _flush()
+        flush_streams()
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
-        _flush()
+        flush_streams()
         os._exit(code)
     sys.exit(code)
 
 
-def _flush() -> None:
+def flush_streams() -> None:
+    """Writes what was said; a process may have been started without streams."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()

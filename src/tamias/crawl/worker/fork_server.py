@@ -25,7 +25,7 @@ from typing import NoReturn
 
 import msgspec
 
-from tamias.model.process_end import end_process
+from tamias.model.process_end import end_process, flush_streams
 
 _log = logging.getLogger(__name__)
 
@@ -131,7 +131,7 @@ class ForkServer:
         if not _has_one_thread():
             self.start()
             return
-        sys.stdout.flush()
+        flush_streams()
         gc.freeze()  # or else either's collector writes to the pages that both share
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         if (pid := os.fork()) == 0:
