@@ -8,7 +8,6 @@ Curl's sockets sit in an epoll of their own, and the loop watches that one descr
 # loop.add_reader/add_writer for every socket (also what pycurl.AsyncCurlMulti does) 71 us.
 
 import asyncio
-import contextlib
 import select
 from collections.abc import Callable
 
@@ -84,8 +83,10 @@ class Multi:
     def _watch_socket(self, what: int, socket: int, _multi: object, _data: object) -> None:
         if what == pycurl.POLL_REMOVE:
             self._sockets.discard(socket)
-            with contextlib.suppress(OSError):  # already closed, which also took it out of the epoll
+            try:
                 self._epoll.unregister(socket)
+            except OSError:
+                return  # already closed, which also took it out of the epoll
         elif socket in self._sockets:
             self._epoll.modify(socket, _WATCHED[what])
         else:

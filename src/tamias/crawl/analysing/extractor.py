@@ -187,10 +187,11 @@ class Extractor:
         if not found.quads:
             return found
         following = LinkFollowing((), found, take_links)  # its headers have no signals: see `quick_lines`
-        naming = Naming(capture.final_url, body.sha256, graphs=self._graphs)
+        url = capture.final_url
+        naming = Naming(url, body.sha256, graphs=self._graphs)
         with new_document() as target:
             for lines in statements:
-                self._keep(lines, naming, target, following, capture.final_url)
+                self._keep(lines, naming, target, following, url)
         _note_names(found, naming)
         found.extent = target.extent
         return found

@@ -33,7 +33,7 @@ def quick_lines(
     url, told = capture.final_url, capture.told_type
     media_type = next(iter(claimed_types(told, url.partition("#")[0].partition("?")[0])), "")
     syntax = _SYNTAXES.get(media_type)
-    if syntax is None or any(name.lower() in _SAYS_MORE for name, _ in capture.hops[-1].headers):
+    if syntax is None or not _SAYS_MORE.isdisjoint([name.lower() for name, _ in capture.hops[-1].headers]):
         return None
     if not _is_harmless(data, syntax, told, limits):
         return None

@@ -44,10 +44,10 @@ class UsageSignals:
 
     async def signals(self, capture: Capture, metas: Sequence[tuple[str, str]]) -> tuple[Signal, ...]:
         """All of them, with where each was said."""
-        headers = capture.hops[-1].headers if capture.hops else ()
-        told = self._robots.signals(capture.final_url)
-        files = await self._usage_files(capture.final_url) if self._probed else _NO_FILES
-        return signals_of(headers, metas, told, url=capture.final_url, tdm=files.tdm, ai=files.ai)
+        headers, url = capture.hops[-1].headers if capture.hops else (), capture.final_url
+        told = self._robots.signals(url)
+        files = await self._usage_files(url) if self._probed else _NO_FILES
+        return signals_of(headers, metas, told, url=url, tdm=files.tdm, ai=files.ai)
 
     async def _usage_files(self, url: str) -> _UsageFiles:
         if not url.startswith(("http://", "https://")):
