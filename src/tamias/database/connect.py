@@ -14,10 +14,12 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 import psycopg
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import ExecStatus
 
 from tamias.database.citus import coordinator_elsewhere, is_spread, place_new_tables
 from tamias.database.disk import make_data_folder
 from tamias.database.embedded.embedded import Embedded
+from tamias.database.loop_connection import LoopConnection
 from tamias.database.migrate import migrate, migrations, refuse_unfinished, rights
 from tamias.database.nodes import ClusterNodes, NodeConnection
 from tamias.database.pooler import refuse_shared, refuses_options, set_up
@@ -311,6 +313,18 @@ class Session:
         if bucket is not None and self.nodes is not None:
             return self.nodes.transact(bucket, work)
         return self._persist(partial(self._once, work))
+
+    def lend(self, name: str, text: bytes) -> LoopConnection | None:
+        """The connection for an event loop, with a statement prepared by its name.
+
+        None where statements are not prepared. Once it is released, the session may be used again; with
+        another connection (`opened`), another is lent.
+        """
+        if not self._prepares:
+            return None
+        connection = self._open()
+        prepared = connection.pgconn.prepare(name.encode(), text)
+        return LoopConnection(connection) if prepared.status == ExecStatus.COMMAND_OK else None
 
     def away_words(self) -> str | None:
         """Which nodes of a cluster are away, if some are."""

@@ -394,6 +394,15 @@ class UrlPut:
                 self._queues.remember(missing)
                 return written
 
+    def one_new(self, item: Item, now: int) -> dict[str, Any] | None:
+        """The parameters of `put_one` for a URL that is likely to be new; None where that takes more."""
+        if item.tags or not self.owns(item.host):
+            return None
+        (row,), _ = numbered([item], now)
+        if not self._are_few([row]) or self._queues.missing([row]):
+            return None
+        return {"bucket": bucket_of(row.qid, self.buckets), "now": now, **one_url(row, now)}
+
     def _are_few(self, rows: list[Offered]) -> bool:
         """Whether these are so few, and so likely to be new, that one round trip pays."""
         return (

@@ -11,6 +11,7 @@ from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.put import UrlPut
 from tamias.frontier.service.held import Holds
 from tamias.frontier.service.queues import Queues
+from tamias.frontier.single_put import SinglePut
 
 T = TypeVar("T")
 Same = Callable[[str, str], bool]
@@ -24,6 +25,7 @@ class FrontierSession:
         self.holds = Holds(session, lease_filter)
         self.queues = Queues(session, same_url=same_url)
         self.put = UrlPut(session, same_url, section=lease_filter.section)
+        self.single = SinglePut(session, self.put)
 
 
 class FrontierThreads:
@@ -58,6 +60,7 @@ class FrontierThreads:
         for threads in (self._many, self._puts, self._numbers):
             threads.shutdown(cancel_futures=True)
         for db in self._sessions:
+            db.single.release()
             db.session.close()
 
     def _run(self, work: Callable[[FrontierSession], T]) -> T:
