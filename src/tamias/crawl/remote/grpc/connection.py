@@ -15,6 +15,9 @@ import h2.settings
 from tamias.crawl.remote.grpc.status import CallError, Code
 
 _PREFIX = struct.Struct(">BI")
+_FRAME_HEAD = struct.Struct(">HBBBI")
+_DATA = 0
+"""The kind of a frame."""
 
 
 class GrpcConnection(asyncio.Protocol, ABC):
@@ -85,9 +88,19 @@ class GrpcConnection(asyncio.Protocol, ABC):
         if room <= 0 or not self._writable:
             self._room.clear()
             return data
-        self._h2.send_data(stream, bytes(data[:room]))
-        self._flush()
+        self._write_data(stream, bytes(data[:room]))
         return data[room:]
+
+    def _write_data(self, stream: int, data: bytes) -> None:
+        """A data frame without the library, which takes 20 µs for it; it is told what its windows lose."""
+        opened = self._h2.streams[stream]
+        if opened.closed:
+            raise ConnectionError("the stream is closed")
+        self._h2.outbound_flow_control_window -= len(data)
+        opened.outbound_flow_control_window -= len(data)
+        head = _FRAME_HEAD.pack(len(data) >> 8, len(data) & 0xFF, _DATA, 0, stream)
+        assert self._transport is not None
+        self._transport.write(self._h2.data_to_send() + head + data)
 
     def _flush(self) -> None:
         data = self._h2.data_to_send()

@@ -8,7 +8,9 @@ from typing import Protocol
 
 from tamias.crawl.remote.grpc.connection import framed, split_messages
 from tamias.crawl.remote.grpc.status import CallError, Code
+from tamias.serve.urlfrontier.grpc.frames import ReceiveWindow
 
+STREAM_WINDOW = 1 << 20
 MAX_MESSAGE = 4 << 20
 MOST_AT_ONCE = 1024
 """Messages of one call that are handed over together."""
@@ -41,6 +43,7 @@ class Call:
         self.path = path
         self.metadata = metadata
         self._buffer = bytearray()
+        self.received = ReceiveWindow(STREAM_WINDOW)
         self._credit = 0
         self._refused: CallError | None = None
         self.targets: list[str] = []
@@ -75,6 +78,7 @@ class Call:
     def forget(self) -> None:
         """The call is over: nothing waits any more."""
         self._hold(-self.held)
+        self._give_credit()
 
     def seconds(self) -> float | None:
         """How long the client is willing to wait, if it says so."""
@@ -132,5 +136,5 @@ class Call:
 
     def _give_credit(self) -> None:
         credit, self._credit = self._credit, 0
-        if credit and not self.ended:
+        if credit:
             self._channel.consumed(self._stream, credit)

@@ -15,18 +15,17 @@ import h2.errors
 import h2.events
 import h2.exceptions
 import h2.settings
-from hyperframe.frame import GoAwayFrame
+from hyperframe.frame import DataFrame, GoAwayFrame, WindowUpdateFrame
 
 from tamias.crawl.remote.grpc.connection import GrpcConnection
 from tamias.crawl.remote.grpc.status import CallError, Code, refusal
 from tamias.model.errors import TamiasError
-from tamias.serve.urlfrontier.grpc.calls import Call
+from tamias.serve.urlfrontier.grpc.calls import STREAM_WINDOW, Call
 from tamias.serve.urlfrontier.grpc.connections import Connections
-from tamias.serve.urlfrontier.grpc.joined_frames import FrameJoiner
+from tamias.serve.urlfrontier.grpc.frames import FrameSplitter, ReceiveWindow
 
 _log = logging.getLogger(__name__)
 
-STREAM_WINDOW = 1 << 20
 CONNECTION_WINDOW = 8 << 20
 MAX_STREAMS = 100
 STALL_SECONDS = 120.0
@@ -61,7 +60,8 @@ class Http2Connection(GrpcConnection):
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._begun: set[int] = set()
         self._unparsed = bytearray()
-        self._frames = FrameJoiner()
+        self._frames = FrameSplitter()
+        self._received = ReceiveWindow(CONNECTION_WINDOW)
         self._is_parsing = False
         self._futile = 0.0
         self._futile_at = time.monotonic()
@@ -123,11 +123,13 @@ class Http2Connection(GrpcConnection):
             self._transport.resume_reading()
 
     def _receive_slice(self, data: bytes) -> None:
-        fault = self._receive(self._frames.join(data))
-        if fault is not None:
-            _log.info("a client broke the protocol: %s", fault)
-            self.close()
-        elif self._futile > MOST_FUTILE:
+        for part in self._frames.split(data):
+            fault = self._receive(part) if isinstance(part, bytes) else self._receive_data(*part)
+            if fault is not None:
+                _log.info("a client broke the protocol: %s", fault)
+                self.close()
+                return
+        if self._futile > MOST_FUTILE:
             self._h2.close_connection(h2.errors.ErrorCodes.ENHANCE_YOUR_CALM)
             self._flush()
             self.close()
@@ -177,9 +179,14 @@ class Http2Connection(GrpcConnection):
         self._was_useful = True
 
     def consumed(self, stream: int, length: int) -> None:
-        with contextlib.suppress(h2.exceptions.ProtocolError):
-            self._h2.acknowledge_received_data(length, stream)
-        self._flush()
+        call = self._calls.get(stream)
+        if call is not None and not call.ended:
+            self._widen(stream, call.received.consume(length))
+        self._widen(0, self._received.consume(length))
+
+    def _widen(self, stream: int, length: int) -> None:
+        if length and self._transport is not None:
+            self._transport.write(WindowUpdateFrame(stream, window_increment=length).serialize())
 
     def _take(self, event: h2.events.Event) -> None:
         match event:
@@ -209,15 +216,25 @@ class Http2Connection(GrpcConnection):
         self._futile = max(0.0, self._futile - forgiven) + 1
         self._futile_at = now
 
+    def _receive_data(self, stream: int, data: bytes, length: int) -> Exception | None:
+        """What the library need not read. The client's windows are ours to keep."""
+        call = self._calls.get(stream)
+        if call is None or call.ended:
+            return self._receive(DataFrame(stream, data).serialize())  # it knows what to say
+        if not self._received.take(length) or not call.received.take(length):
+            return h2.exceptions.FlowControlError("more data than its windows allow")
+        call.feed(data, length)
+        return None
+
     def _data(self, event: h2.events.DataReceived) -> None:
+        """What ends a stream, has nothing in it, or belongs to no call."""
         call = self._calls.get(event.stream_id)
-        length = event.flow_controlled_length or 0
         if call is not None:
             if not event.data and event.stream_ended is None:
                 self._count_futile()
-            call.feed(event.data or b"", length)
-        else:
-            self.consumed(event.stream_id, length)
+            call.feed(event.data or b"", 0)
+        with contextlib.suppress(h2.exceptions.ProtocolError):
+            self._h2.acknowledge_received_data(event.flow_controlled_length or 0, event.stream_id)
 
     def _begin(self, event: h2.events.RequestReceived) -> None:
         headers = {str(name): str(value) for name, value in event.headers or ()}

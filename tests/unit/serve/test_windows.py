@@ -1,0 +1,122 @@
+"""The windows of a connection: a client may send on as its data is consumed, and never more than that."""
+
+import asyncio
+
+import h2.config
+import h2.connection
+import pytest
+from hyperframe.frame import DataFrame
+
+from tamias.serve.urlfrontier.grpc.calls import STREAM_WINDOW
+from tamias.serve.urlfrontier.grpc.connections import Connections
+from tamias.serve.urlfrontier.grpc.http2 import CONNECTION_WINDOW, Http2Connection
+
+PATH = "/urlfrontier.URLFrontier/PutURLs"
+MESSAGE = b"\0" + (60_000).to_bytes(4, "big") + bytes(60_000)
+
+
+class Wire:
+    """The transport of a connection: what is written comes to the client's own library."""
+
+    def __init__(self, client):
+        self.client = client
+        self.is_closed = False
+
+    def write(self, data):
+        self.client.receive_data(bytes(data))
+
+    def get_extra_info(self, name):
+        return ("127.0.0.1", 1)
+
+    def is_closing(self):
+        return self.is_closed
+
+    def close(self):
+        self.is_closed = True
+
+    def pause_reading(self):
+        pass
+
+    resume_reading = pause_reading
+
+
+class Client:
+    """A client's library, and the connection it talks to."""
+
+    def __init__(self, handler):
+        self.h2 = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True))
+        self.wire = Wire(self.h2)
+        self.connection = Http2Connection(handler, Connections(10, 10))
+        self.h2.initiate_connection()
+        self.connection.connection_made(self.wire)
+        self.flush()
+
+    def begin(self):
+        stream = self.h2.get_next_available_stream_id()
+        headers = [(":method", "POST"), (":scheme", "http"), (":path", PATH), (":authority", "x")]
+        self.h2.send_headers(stream, [*headers, ("content-type", "application/grpc"), ("te", "trailers")])
+        return stream
+
+    def flush(self):
+        self.connection.data_received(self.h2.data_to_send())
+
+    async def send(self, stream, data, *, ends):
+        for at in range(0, len(data), 16_384):
+            part = data[at : at + 16_384]
+            while self.h2.local_flow_control_window(stream) < len(part):
+                self.flush()
+                await asyncio.sleep(0)
+            self.h2.send_data(stream, part, end_stream=ends and at + 16_384 >= len(data))
+        self.flush()
+
+
+async def read_all(call):
+    async for _ in call.batches():
+        pass
+
+
+async def read_nothing(_call):
+    await asyncio.Event().wait()
+
+
+async def leave(_call):
+    pass
+
+
+@pytest.mark.parametrize("handler", [read_all, leave])
+def test_calls_may_follow_each_other_for_longer_than_the_window_of_the_connection(handler):
+    async def work():
+        client = Client(handler)
+        for _ in range(2 * CONNECTION_WINDOW // len(MESSAGE)):
+            async with asyncio.timeout(10):
+                await client.send(client.begin(), MESSAGE, ends=True)
+                await asyncio.sleep(0)
+
+    asyncio.run(work())
+
+
+def test_one_call_may_send_more_than_its_window():
+    async def work():
+        client = Client(read_all)
+        stream = client.begin()
+        for _ in range(3 * CONNECTION_WINDOW // len(MESSAGE)):
+            async with asyncio.timeout(10):
+                await client.send(stream, MESSAGE, ends=False)
+
+    asyncio.run(work())
+
+
+def test_who_sends_more_than_its_window_is_cut_off():
+    async def work():
+        client = Client(read_nothing)
+        stream = client.begin()
+        client.flush()
+        sent = 0
+        while not client.wire.is_closed:
+            client.connection.data_received(DataFrame(stream, bytes(16_384)).serialize())
+            sent += 16_384
+            for _ in range(6):  # it is parsed in slices
+                await asyncio.sleep(0)
+        return sent
+
+    assert asyncio.run(work()) == STREAM_WINDOW + 16_384
