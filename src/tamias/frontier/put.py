@@ -121,6 +121,15 @@ class OfferedItems(msgspec.Struct, frozen=True):
     crowded: list[int]
     """Positions whose place another URL of them took."""
     salt: int
+    uids: frozenset[int]
+
+    def may_go_with(self, other: "OfferedItems") -> bool:
+        """Whether both may be written at the same time: they share no URL, and neither changes tags."""
+        return self._is_plain and other._is_plain and self.uids.isdisjoint(other.uids)
+
+    @property
+    def _is_plain(self) -> bool:
+        return all(part.new or part.told for part in self.parts.values())
 
 
 def offered_part(rows: list[Offered], now: int) -> OfferedPart:
@@ -258,7 +267,7 @@ class QueueGone(Exception):
 
 
 class KnownQueues:
-    """The queues that URLs were put into, as long as they are remembered."""
+    """The queues that URLs were put into, as long as they are remembered. Threads may share one."""
 
     def __init__(self) -> None:
         self._known: set[Queue] = set()
@@ -304,6 +313,7 @@ class UrlPut:
         clock: Callable[[], int] | None = None,
         delay_ms: int | None = None,
         section: tuple[int, int] | None = None,
+        queues: KnownQueues | None = None,
     ) -> None:
         """`delay_ms`: of new hosts, else the usual delay; `section`: the buckets that are ours, else all."""
         self._session = session
@@ -314,7 +324,7 @@ class UrlPut:
         """Parts of the frontier, each named in every statement."""
         self._ours = None if section is None else frozenset(buckets_of(section, self.buckets))
         self.tag_sets = TagSets(session)
-        self._queues = KnownQueues()
+        self._queues = queues or KnownQueues()
         # Asking first is cheaper where most are known, and a waste where most are new.
         self._expects_new = True
         self._expects_all = True
@@ -342,7 +352,7 @@ class UrlPut:
         now = self._clock()
         rows, crowded = numbered(items, now, salt, self.tag_sets.number, among)
         parts = {bucket: offered_part(part, now) for bucket, part in by_bucket(rows, self.buckets).items()}
-        return OfferedItems(items, parts, crowded, salt)
+        return OfferedItems(items, parts, crowded, salt, frozenset([row.uid for row in rows]))
 
     def write(self, offered: OfferedItems, *, shortens: bool, durable: bool = True) -> list[bool]:
         """The second half."""
@@ -551,7 +561,7 @@ def _without_told(cursor: Cursor, there: dict[str, Any], part: OfferedPart) -> l
     plain = rows if part.told else [row for row in rows if is_plain_word(row.item)]
     if not plain:
         return rows
-    done_by(cursor, "lock_hosts", {**there, "qid": _hosts(plain)})
+    done_by(cursor, "lock_hosts", {**there, "qid": _hosts(rows)})  # of all, so that they are locked in order
     ((places, affected),) = rows_of(cursor, "tell_known", {**there, **(part.told or told_columns(plain))})
     if not places:
         return rows

@@ -8,7 +8,7 @@ from tamias.frontier.service.state import gather_statistics
 from tamias.frontier.single_put import SinglePut
 from tamias.model.errors import TamiasError
 from tamias.model.item import Item
-from tamias.serve.urlfrontier.session_threads import FrontierSession, FrontierThreads
+from tamias.serve.urlfrontier.session_threads import PUTS_AT_ONCE, FrontierSession, FrontierThreads
 
 OK, SKIPPED, FAIL = 0, 1, 2
 """`AckMessage.Status`."""
@@ -27,7 +27,11 @@ Load = tuple[list[Item], "asyncio.Future[list[int]]"]
 
 
 class PutBatcher:
-    """While one transaction runs, what comes in is numbered, and waits for the next."""
+    """While transactions run, what comes in is numbered, and waits for the next.
+
+    Two at a time may write, if no URL is in both: so what is said of a URL keeps its order, and neither waits
+    for a URL of the other while that waits for one of its hosts.
+    """
 
     def __init__(self, threads: FrontierThreads) -> None:
         self._threads = threads
@@ -35,7 +39,7 @@ class PutBatcher:
         """Crawls whose puts are answered before they are on disk."""
         self._waiting: list[Load] = []
         self._work: asyncio.Task[None] | None = None
-        self._writing: asyncio.Task[None] | None = None
+        self._writing: dict[asyncio.Task[None], OfferedItems] = {}
         self._single: SinglePut | None = None
         self._is_single = False
         self._count = self._count_waiting = 0
@@ -64,7 +68,7 @@ class PutBatcher:
         """Whether a URL that comes by itself is being put without a thread. What comes next waits for it."""
         if self._is_single:
             return True
-        if len(urls) > 1 or self._writing is not None or self._single is None:
+        if len(urls) > 1 or self._writing or self._single is None:
             return False
 
         def done(is_new: bool) -> None:
@@ -82,21 +86,35 @@ class PutBatcher:
 
     async def _put_all(self) -> None:
         while self._waiting:
-            if self._writing is not None and self._count_waiting < _WORTH_NUMBERING:
-                self._turn.clear()
-                await self._turn.wait()
+            if self._writing and self._count_waiting < _WORTH_NUMBERING:
+                await self._next_turn()
                 continue
             loads = self._next()
             urls = [told for those, _ in loads for told in those]
             self._count_waiting -= len(urls)
             offered = await self._offered(urls)
-            if self._writing is not None:
-                await self._writing
+            while not self._may_write(offered):
+                await self._next_turn()
             if offered is None:
                 await self._write(loads, urls, offered)  # a task of its own would cost more than it gives
             else:
-                self._writing = asyncio.get_running_loop().create_task(self._write(loads, urls, offered))
+                writing = asyncio.get_running_loop().create_task(self._write(loads, urls, offered))
+                self._writing[writing] = offered
+                writing.add_done_callback(self._end_writing)
         self._work = None
+
+    def _may_write(self, offered: OfferedItems | None) -> bool:
+        if offered is None:
+            return not self._writing
+        return len(self._writing) < PUTS_AT_ONCE and all(map(offered.may_go_with, self._writing.values()))
+
+    def _end_writing(self, writing: asyncio.Task[None]) -> None:
+        del self._writing[writing]
+        self._turn.set()
+
+    async def _next_turn(self) -> None:
+        self._turn.clear()
+        await self._turn.wait()
 
     async def _offered(self, urls: list[Item]) -> OfferedItems | None:
         """Many URLs are numbered while the database works on those before them."""
@@ -109,8 +127,6 @@ class PutBatcher:
 
     async def _write(self, loads: list[Load], urls: list[Item], offered: OfferedItems | None) -> None:
         _deal(loads, await self._verdicts(urls, offered))
-        self._writing = None
-        self._turn.set()
         self._count_done(len(urls))
 
     def _count_done(self, urls: int) -> None:

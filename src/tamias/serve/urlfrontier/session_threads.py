@@ -1,4 +1,4 @@
-"""Between the event loop and the database: threads with a session each, one of them for puts alone."""
+"""Between the event loop and the database: threads with a session each, some of them for puts alone."""
 
 import asyncio
 import threading
@@ -8,10 +8,13 @@ from typing import TypeVar
 
 from tamias.database.connect import Database, Session
 from tamias.frontier.lease_filter import LeaseFilter
-from tamias.frontier.put import UrlPut
+from tamias.frontier.put import KnownQueues, UrlPut
 from tamias.frontier.service.held import Holds
 from tamias.frontier.service.queues import Queues
 from tamias.frontier.single_put import SinglePut
+
+PUTS_AT_ONCE = 2
+"""Transactions: more than the database has processors for only wait for each other."""
 
 T = TypeVar("T")
 Same = Callable[[str, str], bool]
@@ -20,16 +23,18 @@ Same = Callable[[str, str], bool]
 class FrontierSession:
     """What one thread works with."""
 
-    def __init__(self, session: Session, same_url: Same, lease_filter: LeaseFilter) -> None:
+    def __init__(
+        self, session: Session, same_url: Same, lease_filter: LeaseFilter, queues: KnownQueues
+    ) -> None:
         self.session = session
         self.holds = Holds(session, lease_filter)
         self.queues = Queues(session, same_url=same_url)
-        self.put = UrlPut(session, same_url, section=lease_filter.section)
+        self.put = UrlPut(session, same_url, section=lease_filter.section, queues=queues)
         self.single = SinglePut(session, self.put)
 
 
 class FrontierThreads:
-    """Runs work on the database in threads. Puts have one of their own, so that they keep their order."""
+    """Runs work on the database in threads. Puts have some of their own, so that they wait for nobody."""
 
     def __init__(
         self, database: Database, same_url: Same, threads: int, lease_filter: LeaseFilter | None = None
@@ -39,8 +44,9 @@ class FrontierThreads:
         self._same_url = same_url
         self._own = threading.local()
         self._sessions: list[FrontierSession] = []
+        self._queues = KnownQueues()
         self._many = ThreadPoolExecutor(threads, "frontier")
-        self._puts = ThreadPoolExecutor(1, "puts")
+        self._puts = ThreadPoolExecutor(PUTS_AT_ONCE, "puts")
         self._numbers = ThreadPoolExecutor(1, "numbers")
 
     async def run(self, work: Callable[[FrontierSession], T]) -> T:
@@ -48,7 +54,7 @@ class FrontierThreads:
         return await asyncio.get_running_loop().run_in_executor(self._many, self._run, work)
 
     async def put(self, work: Callable[[FrontierSession], T]) -> T:
-        """The same in the thread for puts, one after another."""
+        """The same in a thread for puts."""
         return await asyncio.get_running_loop().run_in_executor(self._puts, self._run, work)
 
     async def number(self, work: Callable[[FrontierSession], T]) -> T:
@@ -70,7 +76,7 @@ class FrontierThreads:
         db: FrontierSession | None = getattr(self._own, "session", None)
         if db is None:
             db = self._own.session = FrontierSession(
-                self._database.session(), self._same_url, self._lease_filter
+                self._database.session(), self._same_url, self._lease_filter, self._queues
             )
             self._sessions.append(db)
         return db
