@@ -317,14 +317,16 @@ class Session:
     def lend(self, name: str, text: bytes) -> LoopConnection | None:
         """The connection for an event loop, with a statement prepared by its name.
 
-        None where statements are not prepared. Once it is released, the session may be used again; with
-        another connection (`opened`), another is lent.
+        None where statements are not prepared, or the connection is lost. Once it is released, the session
+        may be used again; with another connection (`opened`), another is lent.
         """
-        if not self._prepares:
+        if not self._prepares or self._connection is None:
             return None
-        connection = self._open()
-        prepared = connection.pgconn.prepare(name.encode(), text)
-        return LoopConnection(connection) if prepared.status == ExecStatus.COMMAND_OK else None
+        try:
+            prepared = self._connection.pgconn.prepare(name.encode(), text)
+        except psycopg.OperationalError:
+            return None
+        return LoopConnection(self._connection) if prepared.status == ExecStatus.COMMAND_OK else None
 
     def away_words(self) -> str | None:
         """Which nodes of a cluster are away, if some are."""

@@ -3,6 +3,7 @@
 import struct
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from psycopg.pq import ExecStatus
@@ -12,6 +13,7 @@ from tamias.database.connect import Session
 from tamias.database.loop_connection import LoopConnection
 from tamias.frontier.put import UrlPut
 from tamias.frontier.queries import with_numbers
+from tamias.model.errors import DatabaseUnavailable
 from tamias.model.item import Item
 
 _STATEMENT = "put_one"
@@ -41,12 +43,13 @@ class SinglePut:
         self._ready_until = 0.0
 
     def make_ready(self) -> None:
-        """By the thread itself, when it has put something."""
-        self._session.now()
+        """By the thread itself, when it has put something. What was put is put, also where this fails."""
+        with suppress(DatabaseUnavailable):
+            self._session.now()
+            self._ready_until = time.monotonic() + _READY_SECONDS
         if self._opened != self._session.opened:
             self._connection = self._session.lend(_STATEMENT, _TEXT)
             self._opened = self._session.opened
-        self._ready_until = time.monotonic() + _READY_SECONDS
 
     def begin(self, item: Item, durable: bool, done: Callable[[bool], None]) -> bool:
         """Whether the URL is being put; then `done` is told whether it was. If not, the thread must do it."""

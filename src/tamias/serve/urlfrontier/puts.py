@@ -278,7 +278,8 @@ async def _read(call: Call, begin: Begin, unanswered: _Unanswered) -> None:
             weight = await unanswered.enter(some)
             if unanswered.over:
                 return
-            await asyncio.sleep(0)
+            if len(some) > 1:
+                await asyncio.sleep(0)
             unanswered.add(weight, await begin(some))
 
 
