@@ -222,7 +222,7 @@ class _Unanswered:
     """What was read of a stream and is not answered yet: at most so many messages and so many bytes."""
 
     def __init__(self, most: int) -> None:
-        self.at_once = max(1, most // 2)
+        self.at_once = max(1, most // 3)
         self._most = most
         self._unit = MOST_BYTES // most
         self._taken = 0
