@@ -155,7 +155,8 @@ class Puts:
         return [crawl in found for crawl in crawls]
 
     async def _count_removals(self, crawls: Iterable[int]) -> None:
-        counts, connection = await self._threads.run(
+        # Always by the same thread: the first connection of another could not be told from one after a crash.
+        counts, connection = await self._threads.number(
             lambda db: (removals(db.session, crawls), (id(db), db.session.opened))
         )
         if connection not in self._connections:

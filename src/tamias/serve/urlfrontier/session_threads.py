@@ -58,7 +58,7 @@ class FrontierThreads:
         return await asyncio.get_running_loop().run_in_executor(self._puts, self._run, work)
 
     async def number(self, work: Callable[[FrontierSession], T]) -> T:
-        """What puts need before their turn, one after another."""
+        """What puts need before their turn, one after another in one thread."""
         return await asyncio.get_running_loop().run_in_executor(self._numbers, self._run, work)
 
     def close(self) -> None:
