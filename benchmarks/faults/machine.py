@@ -25,7 +25,7 @@ USUAL = {
     "TAMIAS_SANDBOX__USE": "never",
 }
 """Loopback addresses are hosts of their own; no looking around on them, and short waits."""
-_WORKER = re.compile(rb"tamias\.crawl\.(remote\.)?worker")
+_WORKER = re.compile(rb"tamias\.crawl\.(remote\.)?worker|^tamias-worker")
 _END_SECONDS = 20.0
 _LOOK_SECONDS = 0.02
 

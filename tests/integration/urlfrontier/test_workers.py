@@ -24,7 +24,7 @@ LIMIT = LimitReached.exit_code
 DELAY = 0.25
 HOSTS = 10
 PAGES = 30
-WORKER = re.compile(rb"tamias\.crawl\.(remote\.)?worker")
+WORKER = re.compile(rb"tamias\.crawl\.(remote\.)?worker|^tamias-worker")
 
 
 class Web:
