@@ -311,8 +311,8 @@ MUTATIONS = (
     Mutation(
         "a gRPC client that sends empty frames is sent away",
         "serve/urlfrontier/grpc/http2.py",
-        "elif self._futile > MOST_FUTILE:",
-        "elif False:",
+        "if self._futile > MOST_FUTILE:",
+        "if False:",
         ("unit/serve/test_turns_of_connections.py", "-k", "without_anything_in_them"),
     ),
     Mutation(
