@@ -1,12 +1,12 @@
 """Millions of URLs into the tables at once, row by row the same as `put` would have written them."""
 
+import json
 import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import psycopg
 
 from benchmarks.frontier.workload import Workload, host_key, url_of
@@ -59,7 +59,7 @@ def settle(address: str, data: Path) -> None:
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("VACUUM (ANALYZE)")
     folder = data / "pg"
-    running = msgspec.json.decode((folder / "running.json").read_bytes(), type=Running)
+    running = Running(**json.loads((folder / "running.json").read_bytes()))
     os.kill(running.keeper_pid, signal.SIGTERM)
     with alone(folder / "keeper.lock", _STOP_SECONDS):
         pass  # the next statement starts another

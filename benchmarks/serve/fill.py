@@ -30,7 +30,7 @@ PORTALS = 10
 AT_ONCE = 5000
 _RESOURCE_TYPES = ("text",) * 5 + ("int8", "int4", "bytea", "text", "int8", "float8", "int8", "int8", "int8")
 _SOURCE_TYPES = ("text",) * 5 + ("int8", "int8")
-_DESCRIBED_TYPES = ("int8", "text", "text", "text", "int8", "int8")
+_DESCRIBED_TYPES = ("int8", "text", "text", "text", "int8", "int8", "int8")
 
 
 class Filled(msgspec.Struct, frozen=True):
@@ -173,7 +173,7 @@ def _source(number: int, name: str, now: int) -> tuple[Any, ...]:
 
 
 def _described(number: int, portal: int, now: int) -> tuple[Any, ...]:
-    return portal, f"d{number}", _record(number), _title(number), now, now
+    return portal, f"d{number}", _record(number), _title(number), now, now, now
 
 
 def _put_frontier(session: Session, numbers: range) -> None:

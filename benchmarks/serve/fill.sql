@@ -32,7 +32,7 @@ COPY source (resource, source, portal, title, format, first_seen, last_seen) FRO
 
 -- name: copy_described
 -- Where a portal's descriptions of them are written to.
-COPY described (portal, record, iri, title, first_seen, last_seen) FROM STDIN (FORMAT binary)
+COPY described (portal, record, iri, title, first_seen, last_seen, told_at) FROM STDIN (FORMAT binary)
 
 -- name: versions
 -- The versions that each resource says it has, one a day up to its last one, of a few bodies in turn.
