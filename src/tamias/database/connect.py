@@ -16,6 +16,7 @@ from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import ExecStatus
 
+import tamias.database.columns  # noqa: F401 (a connection writes only the types that were known when it was made)
 from tamias.database.citus import coordinator_elsewhere, is_spread, place_new_tables
 from tamias.database.disk import make_data_folder
 from tamias.database.embedded.embedded import Embedded

@@ -1,5 +1,7 @@
 """Columns arrive in the database as they were written."""
 
+import subprocess
+import sys
 from contextlib import closing
 from uuid import UUID
 
@@ -42,6 +44,26 @@ def test_a_column_of_uuids_comes_back(database):
 
 def test_a_column_of_digests_comes_back(database):
     assert sent(database, Digests(["00ff", None, ""]), "bytea") == [b"\0\xff", None, b""]
+
+
+EARLY = """
+import sys
+from pathlib import Path
+from tamias.database.connect import Database
+
+database = Database(Path(sys.argv[1]))
+session = database.session()
+session.now()  # it has connected, before anything else was imported
+from tamias.database.columns import Digests
+print(session.fetch_one(b"SELECT %(column)b::bytea[]", {"column": Digests(["00ff"])}))
+session.close()
+database.close()
+"""
+
+
+def test_a_connection_that_was_made_before_all_else_writes_columns_as_any_other(place):
+    done = subprocess.run([sys.executable, "-c", EARLY, str(place.path)], capture_output=True, check=False)
+    assert done.stdout.decode().strip() == r"([b'\x00\xff'],)", done.stderr
 
 
 def sent(database, column, kind):

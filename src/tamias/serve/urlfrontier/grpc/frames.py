@@ -13,6 +13,8 @@ LARGEST = 16_384
 _DATA, _PLAIN, _PADDED = 0, 0, 8
 """The kind of data frames, and the flags of those that do not end their stream."""
 
+_LAST_STREAM = 2**31 - 1
+
 StreamData = tuple[int, bytes, int]
 """A stream, what frames that follow each other say in it, and the bytes of the client's windows they took."""
 
@@ -61,7 +63,7 @@ class FrameSplitter:
 
 def _content(data: bytes, at: int, start: int, after: int) -> bytes | None:
     """Of a data frame that does not end its stream; None of others, and of those that are wrong."""
-    if data[at + 3] != _DATA:
+    if data[at + 3] != _DATA or not 0 < int.from_bytes(data[at + 5 : start], "big") <= _LAST_STREAM:
         return None
     if data[at + 4] == _PLAIN:
         return data[start:after]
