@@ -22,10 +22,10 @@ from benchmarks.serve.pages import ask, paths_of_pages
 from benchmarks.serve.servers import service
 from tamias.archive.versions.resources import NewVersion, add_versions
 from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueFollower, bases_of
-from tamias.crawl.catalogue.compacting import QUIET_SECONDS, size_of
+from tamias.crawl.catalogue.compacting import QUIET_SECONDS
 from tamias.crawl.catalogue.errors import StoreError
 from tamias.crawl.catalogue.kept import Asking
-from tamias.crawl.catalogue.snapshots import NEXT, open_newest, read_loaded
+from tamias.crawl.catalogue.snapshots import NEXT, open_newest, read_loaded, size_of
 from tamias.database.connect import Database, Session
 from tamias.model.capture import new_capture_id
 from tamias.settings import ServeSettings

@@ -7,8 +7,8 @@ from contextlib import closing
 
 import pytest
 
-from tamias.crawl.catalogue.compacting import Compaction, size_of
-from tamias.crawl.catalogue.snapshots import open_newest
+from tamias.crawl.catalogue.compacting import Compaction
+from tamias.crawl.catalogue.snapshots import open_newest, size_of
 from tamias.crawl.catalogue.writing import GraphWriter
 
 

@@ -11,8 +11,7 @@ import rdflib
 from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 from rdflib.compare import isomorphic
 
-from tamias.crawl.catalogue.compacting import size_of
-from tamias.crawl.catalogue.snapshots import make_store, open_newest
+from tamias.crawl.catalogue.snapshots import make_store, open_newest, size_of
 from tamias.crawl.catalogue.writing import GraphWriter
 
 HEAD = "urn:tamias:catalogue:" + "a" * 24

@@ -17,7 +17,7 @@ from typing import Final
 
 from pyoxigraph import Store
 
-from tamias.crawl.catalogue.snapshots import NEXT, STORE, load, open_newest, read_loaded
+from tamias.crawl.catalogue.snapshots import NEXT, STORE, load, open_newest, read_loaded, size_of
 
 GROWN: Final = 1.25
 """How much larger a store may be than one that was just loaded, before it is written anew."""
@@ -102,11 +102,6 @@ class Compaction:
         return now > GROWN * loaded.bytes * (1 + self._more / loaded.statements) + self.slack
 
 
-def size_of(folder: Path) -> int:
-    """Bytes of the files of a store."""
-    return sum(entry.stat().st_size for entry in os.scandir(folder))
-
-
 def main() -> None:
     """Loads the newest snapshot of a store into another store beside it."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -116,7 +111,7 @@ def main() -> None:
         target = folder / NEXT
         target.mkdir(mode=0o700)
         store = Store(str(target / STORE))
-        load(store, target, snapshot.store)
+        load(store, target, snapshot.store, sorted_=True)
 
 
 if __name__ == "__main__":

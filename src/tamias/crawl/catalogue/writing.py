@@ -15,7 +15,7 @@ from typing import BinaryIO, Final, NoReturn
 from backports.zstd import ZstdCompressor, decompress
 from pyoxigraph import NamedNode, Quad, RdfFormat, Store, parse, serialize
 
-from tamias.crawl.catalogue.compacting import Compaction, size_of
+from tamias.crawl.catalogue.compacting import Compaction
 from tamias.crawl.catalogue.messages import WriteOrder, WriteReply, receive, send
 from tamias.crawl.catalogue.snapshots import (
     NEXT,
@@ -27,6 +27,7 @@ from tamias.crawl.catalogue.snapshots import (
     mark_format,
     publish,
     remove_old,
+    size_of,
     take_next,
 )
 
