@@ -22,6 +22,8 @@ _NO_CONTENT = frozenset({tarfile.LNKTYPE, tarfile.SYMTYPE, tarfile.DIRTYPE})
 _EXTENDED = frozenset({tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE})
 _GNU_NAMES = {tarfile.GNUTYPE_LONGNAME: "path", tarfile.GNUTYPE_LONGLINK: "linkpath"}
 _SPARSE = "GNU.sparse."
+_USED = frozenset({"path", "linkpath", "size"})
+"""Keys of extended headers; others, of which there may be any number before an entry, are not kept."""
 
 
 class TarEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +100,7 @@ def _entry(header: tarfile.TarInfo, told: dict[str, str], content: Section) -> T
         link=told.get("linkpath") or header.linkname,
         device=(header.devmajor, header.devminor),
         content=content,
-        is_sparse=header.type == tarfile.GNUTYPE_SPARSE or any(key.startswith(_SPARSE) for key in told),
+        is_sparse=header.type == tarfile.GNUTYPE_SPARSE or _SPARSE in told,
     )
 
 
@@ -113,14 +115,18 @@ def _extended(kind: bytes, content: Section) -> dict[str, str]:
 
 
 def _pax_records(text: bytes) -> Iterator[tuple[str, str]]:
-    """`LENGTH KEY=VALUE` after each other, up to the first that is not so."""
+    """What is used of `LENGTH KEY=VALUE` after each other, up to the first that is not so."""
     start = 0
     while start < len(text):
         length, _, _ = text[start : start + 20].partition(b" ")
         if not length.isdigit() or int(length) <= len(length) + 1:
             return
-        key, _, value = text[start + len(length) + 1 : start + int(length) - 1].partition(b"=")
-        yield key.decode("utf-8", "replace"), value.decode("utf-8", "replace")
+        name, _, value = text[start + len(length) + 1 : start + int(length) - 1].partition(b"=")
+        key = name.decode("utf-8", "replace")
+        if key in _USED:
+            yield key, value.decode("utf-8", "replace")
+        elif key.startswith(_SPARSE):
+            yield _SPARSE, ""
         start += int(length)
 
 

@@ -5,6 +5,7 @@ import gzip
 import io
 import lzma
 import tarfile
+import tracemalloc
 
 import pytest
 import zstandard
@@ -237,6 +238,22 @@ def test_members_names_and_bytes_are_bounded(monkeypatch, judged):
         members(many)
     with pytest.raises(Unreadable, match="a tar archive of more than 100 bytes"):
         members(many, 100)
+
+
+def test_what_extended_headers_say_before_an_entry_is_not_gathered_in_memory(tmp_path):
+    header = tarfile.TarInfo("x")
+    header.type, header.size = tarfile.XHDTYPE, 1 << 18
+    with (tmp_path / "old").open("wb") as written:
+        for number in range(200):
+            record = b"%d key%d=" % (header.size, number)
+            written.write(header.tobuf() + record.ljust(header.size - 1, b"v") + b"\n")
+        written.write(tarred(file("a", b"1")))
+    tracemalloc.start()
+    try:
+        assert [each.name for each in members(tmp_path / "old", 1 << 30)] == ["a"]
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_bomb_of_zeros_is_not_unpacked(tmp_path):
