@@ -111,7 +111,7 @@ def main() -> None:
         target = folder / NEXT
         target.mkdir(mode=0o700)
         store = Store(str(target / STORE))
-        load(store, target, snapshot.store, sorted_=True)
+        load(store, target, snapshot.store, by_graph=True)
 
 
 if __name__ == "__main__":

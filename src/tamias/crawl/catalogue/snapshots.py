@@ -48,19 +48,19 @@ class Loaded(msgspec.Struct, frozen=True):
     bytes: int
 
 
-def load(store: Store, folder: Path, quads: Iterable[Quad], *, sorted_: bool = False) -> None:
+def load(store: Store, folder: Path, quads: Iterable[Quad], *, by_graph: bool = False) -> None:
     """Puts quads into an empty store, and notes how large it is then.
 
     The bulk loader writes files of a million quads, which RocksDB would merge as soon as the store is used:
     for minutes in a large one, and what is written meanwhile is seen late. So they are merged here. Merged
-    files are not compressed. Where quads come `sorted_`, as a store lists them, half of the files need no
+    files are not compressed. Where quads come `by_graph`, as a store lists them, half of the files need no
     merging; one that was loaded otherwise is noted as small as it was before, and so written anew once.
     """
     counted = _Counted(quads)
     store.bulk_extend(counted)
     size = size_of(folder / STORE)
     store.optimize()
-    if sorted_:
+    if by_graph:
         size = size_of(folder / STORE)
     (folder / _LOADED).write_bytes(msgspec.json.encode(Loaded(counted.count, size)))
 
