@@ -53,8 +53,8 @@ def load(store: Store, folder: Path, quads: Iterable[Quad], *, by_graph: bool = 
 
     The bulk loader writes files of a million quads, which RocksDB would merge as soon as the store is used:
     for minutes in a large one, and what is written meanwhile is seen late. So they are merged here. Merged
-    files are not compressed. Where quads come `by_graph`, as a store lists them, half of the files need no
-    merging; one that was loaded otherwise is noted as small as it was before, and so written anew once.
+    files are not compressed. Those of quads that come `by_graph`, as a store lists them, are smaller: a store
+    that was loaded otherwise is noted as small as it was before the merge, and so written anew once.
     """
     counted = _Counted(quads)
     store.bulk_extend(counted)
