@@ -96,6 +96,9 @@ class _Bench:
             self._tell("bulk_bytes", loaded)
             self._tell("size_ratio_busy", busy / loaded)
             self._tell("size_ratio", self._size() / loaded)
+            with self._following(catalogue):
+                self._measure_lag_after_compaction(catalogue, rate, seconds)
+            self._tell("bytes_after_updates", self._size())
             os.kill(catalogue.kept.running().keeper_pid, signal.SIGKILL)  # type: ignore[union-attr]
         self._tell("restart_s", self._restart())
         with closing(self._database.session()) as session:
@@ -127,6 +130,14 @@ class _Bench:
         self._tell("lag_beside_abandoned_s", _quantiles(beside))
         self._tell("abandoned_queries", abandoned[0])
         self._tell("bytes_written_a_capture", (_written(catalogue) - written) / max(1, captures.committed))
+
+    def _measure_lag_after_compaction(self, catalogue: Catalogue, rate: float, seconds: float) -> None:
+        """RocksDB merges the whole store once more then, beside what is written."""
+        captures, written = _Captures(self._database, self._filled, rate), _written(catalogue)
+        with captures.arriving():
+            self._tell("lag_after_compaction_s", _quantiles(_lag(catalogue, captures, seconds)))
+        each = (_written(catalogue) - written) / max(1, captures.committed)
+        self._tell("bytes_written_after_compaction", each)
 
     def _round(self, catalogue: Catalogue) -> None:
         with (

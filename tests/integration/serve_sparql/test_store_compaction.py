@@ -6,9 +6,11 @@ import time
 from contextlib import closing
 
 import pytest
+from pyoxigraph import Literal, NamedNode, Quad, Store
 
+from tamias.crawl.catalogue import snapshots
 from tamias.crawl.catalogue.compacting import Compaction
-from tamias.crawl.catalogue.snapshots import open_newest, size_of
+from tamias.crawl.catalogue.snapshots import load, open_newest, read_loaded, size_of
 from tamias.crawl.catalogue.writing import GraphWriter
 
 
@@ -23,7 +25,9 @@ def content(folder):
 
 @pytest.fixture
 def writer(tmp_path):
-    with closing(GraphWriter(tmp_path, Compaction(tmp_path, quiet_seconds=0.0, slack=0))) as writer:
+    with closing(
+        GraphWriter(tmp_path, Compaction(tmp_path, quiet_seconds=0.0, slack=0, rest_times=0))
+    ) as writer:
         yield writer
 
 
@@ -67,13 +71,47 @@ def test_a_store_that_grew_by_itself_is_not_written_anew_before_something_is_wri
     assert len(content(tmp_path)) == 41 * 50
 
 
+def test_after_one_that_took_long_the_store_is_left_alone_for_longer(tmp_path):
+    compaction = Compaction(tmp_path, quiet_seconds=0.0, slack=0, rest_times=1000)
+    with closing(GraphWriter(tmp_path, compaction)) as writer:
+        writer.replace_all({f"urn:g{n}": triples(n, 1) for n in range(40)})
+        writer.publish()
+        until_compacted(writer, tmp_path)
+        writer.replace_all({f"urn:more{n}": triples(n, 1) for n in range(4)})
+        writer.publish()
+        (tmp_path / "loaded.json").unlink()  # as large as it may be
+        for _ in range(20):
+            writer.tend()
+            time.sleep(0.01)
+        assert not (tmp_path / "next").exists()
+        assert len(content(tmp_path)) == 44 * 50
+
+
+def test_a_large_store_is_merged_once_more_and_has_the_same_statements(tmp_path, monkeypatch):
+    """With some of its own statements: RocksDB compresses what it merges into a large index."""
+    monkeypatch.setattr(snapshots, "_COMPRESSIBLE", 1000)
+    monkeypatch.setattr(snapshots, "_SOME", 10)
+    quads = [
+        Quad(NamedNode(f"urn:s{n}"), NamedNode("urn:p"), Literal(f"value {n}"), NamedNode(f"urn:g{n % 7}"))
+        for n in range(1234)
+    ]
+    store = Store(str(tmp_path / "oxigraph"))
+    load(store, tmp_path, iter(quads), is_compressed=True)
+    assert sorted(map(str, store)) == sorted(map(str, quads))
+    loaded = read_loaded(tmp_path)
+    assert loaded is not None
+    assert loaded.statements == 1234
+
+
 def bytes_on_disk(folder):
     """Of the tables; a file that has several names is counted once."""
     return sum({stat.st_ino: stat.st_size for stat in map(os.stat, folder.rglob("*.sst"))}.values())
 
 
 def test_files_of_before_are_gone_when_the_last_reader_is_although_nothing_more_is_written(tmp_path):
-    with closing(GraphWriter(tmp_path, Compaction(tmp_path, quiet_seconds=0.0, slack=1 << 18))) as writer:
+    with closing(
+        GraphWriter(tmp_path, Compaction(tmp_path, quiet_seconds=0.0, slack=1 << 18, rest_times=0))
+    ) as writer:
         for value in range(20):
             writer.replace_all({f"urn:g{n}": triples(n, value) for n in range(40)})
             writer.publish()
@@ -88,7 +126,9 @@ def test_files_of_before_are_gone_when_the_last_reader_is_although_nothing_more_
 
 
 def test_files_that_a_quiet_store_has_merged_are_gone_from_its_snapshot_too(tmp_path):
-    with closing(GraphWriter(tmp_path, Compaction(tmp_path, quiet_seconds=3600.0, slack=1 << 18))) as writer:
+    with closing(
+        GraphWriter(tmp_path, Compaction(tmp_path, quiet_seconds=3600.0, slack=1 << 18, rest_times=0))
+    ) as writer:
         for value in range(10):
             writer.replace_all({f"urn:g{value}/{n}": triples(n, value) for n in range(40)})
             writer.publish()

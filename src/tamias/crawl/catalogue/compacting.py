@@ -25,6 +25,8 @@ SLACK_BYTES: Final = 16 << 20
 QUIET_SECONDS: Final = 30.0
 LONGEST_SECONDS: Final = 3600.0
 """How long a store that is never quiet may be larger than that."""
+REST_TIMES: Final = 20
+"""How many times as long as one took it is until the next: they take a twentieth of a core at most."""
 _LOOK_SECONDS: Final = 10.0
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -33,13 +35,20 @@ class Compaction:
     """Says when it is due, runs it, and knows which graphs were written meanwhile."""
 
     def __init__(
-        self, folder: Path, *, quiet_seconds: float = QUIET_SECONDS, slack: int = SLACK_BYTES
+        self,
+        folder: Path,
+        *,
+        quiet_seconds: float = QUIET_SECONDS,
+        slack: int = SLACK_BYTES,
+        rest_times: float = REST_TIMES,
     ) -> None:
         self._folder = folder
         self._quiet_seconds = quiet_seconds
         self.slack = slack
+        self._rest_times = rest_times
         self._process: subprocess.Popen[bytes] | None = None
-        self._looked_at = self._written_at = self._done_at = time.monotonic()
+        self._looked_at = self._written_at = self._begun_at = self._done_at = time.monotonic()
+        self._rested_at = self._done_at
         self._clear()
         self._more = 0
         self._is_new = False
@@ -61,7 +70,7 @@ class Compaction:
         """To be called when the newest snapshot has all that was written."""
         now = time.monotonic()
         is_early = now - self._looked_at < min(_LOOK_SECONDS, self._quiet_seconds)
-        if self._process is not None or self._is_new or is_early:
+        if self._process is not None or self._is_new or is_early or now < self._rested_at:
             return
         self._looked_at = now
         is_time = now - self._written_at > self._quiet_seconds or now - self._done_at > LONGEST_SECONDS
@@ -69,6 +78,7 @@ class Compaction:
             self.touched = set()
             self._is_new = True
             self._clear()
+            self._begun_at = now
             self._process = subprocess.Popen([sys.executable, "-P", "-m", __spec__.name, str(self._folder)])
 
     def is_done(self) -> bool:
@@ -77,6 +87,7 @@ class Compaction:
             return False
         ended, self._process = self._process.returncode, None
         self._done_at = time.monotonic()
+        self._rested_at = self._done_at + self._rest_times * (self._done_at - self._begun_at)
         if ended != 0:
             self._is_new = False
             self._clear()
@@ -111,7 +122,7 @@ def main() -> None:
         target = folder / NEXT
         target.mkdir(mode=0o700)
         store = Store(str(target / STORE))
-        load(store, target, snapshot.store, by_graph=True)
+        load(store, target, snapshot.store, is_compressed=True)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,9 @@ _SNAPSHOTS: Final = "snapshots"
 _FORMAT: Final = "format"
 _THIS_FORMAT: Final = "2"
 _DIRTY: Final = "dirty"
+_COMPRESSIBLE: Final = 8_000_000
+"""Quads of which each index takes 512 MiB."""
+_SOME: Final = 20_000
 _REPLACED_SECONDS: Final = 5.0
 """After which a folder that is not there is taken for an empty store."""
 
@@ -48,21 +51,26 @@ class Loaded(msgspec.Struct, frozen=True):
     bytes: int
 
 
-def load(store: Store, folder: Path, quads: Iterable[Quad], *, by_graph: bool = False) -> None:
+def load(store: Store, folder: Path, quads: Iterable[Quad], *, is_compressed: bool = False) -> None:
     """Puts quads into an empty store, and notes how large it is then.
 
     The bulk loader writes files of a million quads, which RocksDB would merge as soon as the store is used:
-    for minutes in a large one, and what is written meanwhile is seen late. So they are merged here. Merged
-    files are not compressed. Those of quads that come `by_graph`, as a store lists them, are smaller: a store
-    that was loaded otherwise is noted as small as it was before the merge, and so written anew once.
+    for minutes in a large one, and what is written meanwhile is seen late. So they are merged here.
+
+    RocksDB compresses files only where those of an index are merged with 512 MiB of it or more, so not by the
+    first merge. One that `is_compressed` is merged once more, with some of its own quads. One that is not is
+    noted as small as it was before it was merged, and so written anew once.
     """
-    counted = _Counted(quads)
-    store.bulk_extend(counted)
+    loaded = _Counted(quads)
+    store.bulk_extend(loaded)
     size = size_of(folder / STORE)
     store.optimize()
-    if by_graph:
+    if is_compressed and loaded.count >= _COMPRESSIBLE:
+        store.bulk_extend(loaded.some)
+        store.optimize()
+    if is_compressed:
         size = size_of(folder / STORE)
-    (folder / _LOADED).write_bytes(msgspec.json.encode(Loaded(counted.count, size)))
+    (folder / _LOADED).write_bytes(msgspec.json.encode(Loaded(loaded.count, size)))
 
 
 def size_of(folder: Path) -> int:
@@ -96,9 +104,17 @@ class _Counted:
     def __init__(self, quads: Iterable[Quad]) -> None:
         self._quads = quads
         self.count = 0
+        self.some: list[Quad] = []
+        """Taken at even distances, so that every file of an index has keys of them."""
 
     def __iter__(self) -> Iterator[Quad]:
+        step = 1
         for quad in self._quads:
+            if self.count % step == 0:
+                self.some.append(quad)
+                if len(self.some) == _SOME:
+                    del self.some[1::2]
+                    step *= 2
             self.count += 1
             yield quad
 
