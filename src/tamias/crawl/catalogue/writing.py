@@ -40,10 +40,12 @@ _SMALL_BYTES: Final = 64 << 20
 each index and not one, and merges files twice as often with the whole store: with a larger one that takes
 more time than the bulk loader saves.
 """
-_SMALL_TIMES: Final = 6
+_SMALL_TIMES: Final = 20
 """The same for a large lot: a store that is not larger than so many times what is added to it."""
-_LOT_BYTES: Final = 32 << 20
+_LOT_BYTES: Final = 64 << 20
 """Of graphs that are held until they are written together."""
+_AT_ONCE: Final = 100
+"""Graphs that are parsed in one go."""
 _HEAD: Final = re.compile(r"urn:tamias:catalogue:[0-9a-f]{24}")
 _HEADS_BYTES: Final = 32 << 20
 """Compressed: those of about fifty thousand resources."""
@@ -89,12 +91,17 @@ class GraphWriter:
         """Many graphs by their N-Triples; one without any is removed."""
         contents = self._held | contents
         self._held, self._held_bytes = {}, 0
+        added: list[bytes] = []
         try:
-            added = b"".join([self._replace(graph, content) for graph, content in contents.items()])
+            while contents:  # taken away one after the other: there may be many
+                graph, content = contents.popitem()
+                if new := self._replace(graph, content):
+                    added.append(new)
             if added:
                 self._begin()
-                quads = parse(added, format=RdfFormat.N_QUADS, lenient=True)
-                if self._is_for_bulk(added):
+                is_for_bulk = self._is_for_bulk(added)
+                quads = _parsed(added)
+                if is_for_bulk:
                     self._store.bulk_extend(quads)
                 else:
                     self._has_transactions = True
@@ -168,10 +175,10 @@ class GraphWriter:
             mark_dirty(self._folder)
         self._written_at = time.monotonic()
 
-    def _is_for_bulk(self, added: bytes) -> bool:
-        if added.count(b"\n") <= _BULK:
+    def _is_for_bulk(self, added: list[bytes]) -> bool:
+        if sum(each.count(b"\n") for each in added) <= _BULK:
             return False
-        small = max(_SMALL_BYTES, _SMALL_TIMES * len(added))
+        small = max(_SMALL_BYTES, _SMALL_TIMES * sum(map(len, added)))
         return not self._has_transactions or size_of(self._folder / STORE) < small
 
     def _replace(self, graph: str, content: bytes) -> bytes:
@@ -308,6 +315,14 @@ def _nquads(content: bytes, graph: NamedNode) -> bytes:
     if content.count(b" .\n") == content.count(b"\n") and content[-1:] in (b"\n", b""):
         return content.replace(b" .\n", b" %b .\n" % str(graph).encode())
     return serialize(_quads(content, graph), format=RdfFormat.N_QUADS) or b""
+
+
+def _parsed(added: list[bytes]) -> Iterator[Quad]:
+    """The quads of many pieces of N-Quads, some pieces at a time; those that were parsed are let go."""
+    while added:
+        some = added[-_AT_ONCE:]
+        del added[-_AT_ONCE:]
+        yield from parse(b"".join(some), format=RdfFormat.N_QUADS, lenient=True)
 
 
 def _quads(content: bytes | BinaryIO, graph: NamedNode) -> Iterator[Quad]:
