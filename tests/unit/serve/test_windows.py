@@ -95,6 +95,27 @@ def test_calls_may_follow_each_other_for_longer_than_the_window_of_the_connectio
     asyncio.run(work())
 
 
+def test_what_is_sent_to_a_call_that_is_over_ends_no_other_and_is_given_back():
+    async def work():
+        client = Client(leave)
+        room, sent = client.h2.outbound_flow_control_window, 0
+        while sent < 2 * CONNECTION_WINDOW:
+            stream = client.begin()
+            client.flush()
+            for _ in range(3):
+                await asyncio.sleep(0)
+            on_their_way = [DataFrame(stream, bytes(16_000), pad_length=255, flags=["PADDED"])] * 4
+            client.connection.data_received(b"".join(frame.serialize() for frame in on_their_way))
+            sent += 4 * 16_256
+            for _ in range(20):  # it is parsed in slices
+                await asyncio.sleep(0)
+            assert not client.wire.is_closed
+        return sent, client.h2.outbound_flow_control_window - room  # its library has counted nothing sent
+
+    sent, given_back = asyncio.run(work())
+    assert sent - CONNECTION_WINDOW // 2 < given_back <= sent
+
+
 def test_one_call_may_send_more_than_its_window():
     async def work():
         client = Client(read_all)

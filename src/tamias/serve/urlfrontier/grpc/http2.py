@@ -22,7 +22,7 @@ from tamias.crawl.remote.grpc.status import CallError, Code, refusal
 from tamias.model.errors import TamiasError
 from tamias.serve.urlfrontier.grpc.calls import STREAM_WINDOW, Call
 from tamias.serve.urlfrontier.grpc.connections import Connections
-from tamias.serve.urlfrontier.grpc.frames import FrameSplitter, ReceiveWindow
+from tamias.serve.urlfrontier.grpc.frames import LARGEST, FrameSplitter, ReceiveWindow
 
 _log = logging.getLogger(__name__)
 
@@ -220,7 +220,7 @@ class Http2Connection(GrpcConnection):
         """What the library need not read. The client's windows are ours to keep."""
         call = self._calls.get(stream)
         if call is None or call.ended:
-            return self._receive(DataFrame(stream, data).serialize())  # it knows what to say
+            return self._receive(_unread(stream, length))  # it knows what to say
         if not self._received.take(length) or not call.received.take(length):
             return h2.exceptions.FlowControlError("more data than its windows allow")
         call.feed(data, length)
@@ -290,3 +290,9 @@ class Http2Connection(GrpcConnection):
         except (h2.exceptions.ProtocolError, KeyError):
             return
         self._flush()
+
+
+def _unread(stream: int, length: int) -> bytes:
+    """Frames that took so many bytes of the client's windows, whatever was in them."""
+    sizes = [min(LARGEST, length - at) for at in range(0, length, LARGEST)]
+    return b"".join([DataFrame(stream, bytes(size)).serialize() for size in sizes])
