@@ -7,12 +7,13 @@ import h2.connection
 import pytest
 from hyperframe.frame import DataFrame
 
-from tamias.serve.urlfrontier.grpc.calls import STREAM_WINDOW
+from tamias.serve.urlfrontier.grpc.calls import MOST_AT_ONCE, STREAM_WINDOW
 from tamias.serve.urlfrontier.grpc.connections import Connections
 from tamias.serve.urlfrontier.grpc.http2 import CONNECTION_WINDOW, Http2Connection
 
 PATH = "/urlfrontier.URLFrontier/PutURLs"
 MESSAGE = b"\0" + (60_000).to_bytes(4, "big") + bytes(60_000)
+SMALL_MESSAGES = (b"\0" + (100).to_bytes(4, "big") + bytes(100)) * 150
 
 
 class Wire:
@@ -123,6 +124,35 @@ def test_one_call_may_send_more_than_its_window():
         for _ in range(3 * CONNECTION_WINDOW // len(MESSAGE)):
             async with asyncio.timeout(10):
                 await client.send(stream, MESSAGE, ends=False)
+
+    asyncio.run(work())
+
+
+def test_what_a_quick_client_sends_to_a_slow_call_does_not_pile_up():
+    async def read_slowly(call):
+        async for _ in call.batches():
+            for _ in range(100):
+                await asyncio.sleep(0)
+
+    async def work():
+        client, held = Client(read_slowly), 0
+        stream = client.begin()
+        for _ in range(20 * STREAM_WINDOW // len(SMALL_MESSAGES)):
+            async with asyncio.timeout(10):
+                await client.send(stream, SMALL_MESSAGES, ends=False)
+            held = max(held, client.connection.held)
+        return held
+
+    assert asyncio.run(work()) < 3 * STREAM_WINDOW
+
+
+@pytest.mark.parametrize("before", [1, MOST_AT_ONCE])
+def test_a_message_longer_than_the_window_comes_after_others(before):
+    async def work():
+        client = Client(read_all)
+        long = b"\0" + (2 * STREAM_WINDOW).to_bytes(4, "big") + bytes(2 * STREAM_WINDOW)
+        async with asyncio.timeout(10):
+            await client.send(client.begin(), b"\0\0\0\0\0" * before + long, ends=True)
 
     asyncio.run(work())
 

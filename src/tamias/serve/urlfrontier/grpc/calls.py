@@ -94,8 +94,9 @@ class Call:
             if messages:
                 yield messages
             self._hold(-taken)
-            self._give_credit()
-            if len(messages) == MOST_AT_ONCE:
+            has_more = len(messages) == MOST_AT_ONCE
+            self._give_credit(len(self._buffer) if has_more else 0)
+            if has_more:
                 await asyncio.sleep(0)  # other clients have their turn
             elif self.ended and not self._news.is_set():
                 break
@@ -134,7 +135,9 @@ class Call:
         self.held += length
         self._channel.hold(length)
 
-    def _give_credit(self) -> None:
-        credit, self._credit = self._credit, 0
-        if credit:
+    def _give_credit(self, waiting: int = 0) -> None:
+        """Not for whole messages that wait: they would become more with each turn."""
+        credit = self._credit - waiting
+        if credit > 0:
+            self._credit = waiting
             self._channel.consumed(self._stream, credit)
