@@ -7,6 +7,7 @@ import h2.connection
 import pytest
 from hyperframe.frame import DataFrame
 
+from tamias.crawl.remote.grpc.status import CallError, Code
 from tamias.serve.urlfrontier.grpc.calls import MOST_AT_ONCE, STREAM_WINDOW
 from tamias.serve.urlfrontier.grpc.connections import Connections
 from tamias.serve.urlfrontier.grpc.http2 import CONNECTION_WINDOW, Http2Connection
@@ -144,6 +145,41 @@ def test_what_a_quick_client_sends_to_a_slow_call_does_not_pile_up():
         return held
 
     assert asyncio.run(work()) < 3 * STREAM_WINDOW
+
+
+def test_only_a_client_that_is_waited_for_has_stalled():
+    """Others wait for us, or have sent all they have to say by now."""
+
+    async def work(*sent):
+        proceed, read, refused = asyncio.Event(), [], []
+
+        async def read_late(call):
+            try:
+                async for messages in call.batches():
+                    read.extend(messages)
+                    await proceed.wait()
+            except CallError as error:
+                refused.append(error.code)
+
+        client = Client(read_late)
+        stream = client.begin()
+        for data in sent:
+            client.h2.send_data(stream, data)
+            client.flush()
+            await asyncio.sleep(0)
+        client.connection.drop_stalled_calls(float("inf"))
+        proceed.set()
+        client.h2.end_stream(stream)
+        client.flush()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        return read, refused
+
+    whole, cut_off = b"\0\0\0\0\1a", b"\0\0\0"
+    assert asyncio.run(work(whole, b"\0\0\0\0\1b" * 3)) == ([b"a", b"b", b"b", b"b"], [])
+    assert asyncio.run(work(b"")) == ([], [])
+    assert asyncio.run(work(cut_off)) == ([], [Code.DEADLINE_EXCEEDED])
+    assert asyncio.run(work(whole, cut_off)) == ([b"a"], [Code.INTERNAL])
 
 
 @pytest.mark.parametrize("before", [1, MOST_AT_ONCE])

@@ -50,15 +50,16 @@ class Call:
         """Names of what it concerns, for the audit log."""
         self.held = 0
         """Bytes that were received and are not worked off."""
-        self.incomplete_since: float | None = None
+        self._begun_at: float | None = None
         """When the message that is not complete yet was begun."""
+        self._is_waited_for = False
         self.ended = False
         self._news = asyncio.Event()
 
     def feed(self, data: bytes, length: int) -> None:
         """Bytes of the client, and how many of its window they took."""
-        if self.incomplete_since is None:
-            self.incomplete_since = time.monotonic()
+        if self._begun_at is None and data:
+            self._begun_at = time.monotonic()
         self._buffer += data
         self._credit += length
         self._news.set()
@@ -85,14 +86,21 @@ class Call:
         told = _TIMEOUT.fullmatch(self.metadata.get("grpc-timeout", ""))
         return int(told[1]) * _UNITS[told[2]] if told else None
 
+    @property
+    def stalled_since(self) -> float | None:
+        """When the message was begun whose rest is waited for."""
+        return self._begun_at if self._is_waited_for else None
+
     async def batches(self) -> AsyncIterator[list[bytes]]:
         """The client's messages, as many at a time as have come, within bounds."""
         while self._refused is None:
             before = len(self._buffer)
-            messages = self._split()
+            messages = split_messages(self._buffer, MAX_MESSAGE, MOST_AT_ONCE)
             taken = before - len(self._buffer)
             if messages:
                 yield messages
+                # What we took for those is not the client's fault.
+                self._begun_at = time.monotonic() if self._buffer else None
             self._hold(-taken)
             has_more = len(messages) == MOST_AT_ONCE
             self._give_credit(len(self._buffer) if has_more else 0)
@@ -101,7 +109,9 @@ class Call:
             elif self.ended and not self._news.is_set():
                 break
             else:
+                self._is_waited_for = True
                 await self._news.wait()
+                self._is_waited_for = False
                 self._news.clear()
         if self._refused is not None:
             raise self._refused
@@ -123,13 +133,6 @@ class Call:
         """Sends messages, all in one piece, when the client has room."""
         if data := framed(messages):
             await self._channel.send(self._stream, data)
-
-    def _split(self) -> list[bytes]:
-        before = len(self._buffer)
-        messages = split_messages(self._buffer, MAX_MESSAGE, MOST_AT_ONCE)
-        if len(self._buffer) < before:
-            self.incomplete_since = time.monotonic() if self._buffer else None
-        return messages
 
     def _hold(self, length: int) -> None:
         self.held += length

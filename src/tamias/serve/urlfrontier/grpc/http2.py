@@ -147,7 +147,7 @@ class Http2Connection(GrpcConnection):
 
     def drop_stalled_calls(self, begun_before: float) -> None:
         for stream, call in list(self._calls.items()):
-            if call.incomplete_since is not None and call.incomplete_since < begun_before:
+            if call.stalled_since is not None and call.stalled_since < begun_before:
                 self._drop(stream, CallError(Code.DEADLINE_EXCEEDED, "a message was not completed in time"))
 
     def _drop(self, stream: int, refused: CallError) -> None:
