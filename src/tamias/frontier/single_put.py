@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from psycopg.pq import ExecStatus
+from psycopg.pq import DiagnosticField, ExecStatus
 from psycopg.pq.abc import PGresult
 
 from tamias.database.connect import Session
@@ -21,6 +21,7 @@ _READY_SECONDS = 60.0
 """So long the time of the database is believed; then the thread reads it again."""
 _TEXT, _PARAMETERS = with_numbers(_STATEMENT)
 _NEW = b"\x01"
+_NO_SUCH_STATEMENT = b"26000"
 
 _NUMBERS: dict[str, Callable[[Any], bytes]] = {
     name: struct.Struct(">" + code).pack
@@ -60,12 +61,19 @@ class SinglePut:
             return False
         asked["durable"] = durable
         parameters = [_written(name, asked[name]) for name in _PARAMETERS]
-        return self._connection.ask(_STATEMENT, parameters, lambda result: done(_is_new(result)))
+        return self._connection.ask(_STATEMENT, parameters, lambda result: done(self._is_new(result)))
 
     def release(self) -> None:
         """The thread may work again."""
         if self._connection is not None:
             self._connection.release()
+
+    def _is_new(self, result: PGresult | None) -> bool:
+        if result is None:
+            return False
+        if result.error_field(DiagnosticField.SQLSTATE) == _NO_SUCH_STATEMENT:
+            self._opened = 0  # after a rollback psycopg has the server forget all statements: prepared again
+        return result.status == ExecStatus.TUPLES_OK and result.get_value(0, 0) == _NEW
 
 
 def _written(name: str, value: Any) -> bytes | None:
@@ -73,7 +81,3 @@ def _written(name: str, value: Any) -> bytes | None:
         return None
     pack = _NUMBERS.get(name)
     return value.encode() if pack is None else pack(value)
-
-
-def _is_new(result: PGresult | None) -> bool:
-    return result is not None and result.status == ExecStatus.TUPLES_OK and result.get_value(0, 0) == _NEW
