@@ -121,3 +121,97 @@ def test_a_service_that_is_killed_while_it_puts_has_kept_what_it_answered(tmp_pa
     with closing(Database(tmp_path / "data")) as database, closing(database.session()) as session:
         assert session.fetch_one(COUNTS) == (60_000, 60_000, 60_000, 60_000)
     second.stop()
+
+
+BY_QUEUE = b"""
+    SELECT queue.qid, queue.crawl, queue.known, queue.open, count(url.uid),
+           count(url.uid) FILTER (WHERE url.due < 9223372036854775807),
+           queue.held_to IS NOT NULL OR queue.next_due <= coalesce(min(url.due), 9223372036854775807)
+    FROM queue LEFT JOIN url USING (bucket, qid, crawl, lane)
+    GROUP BY queue.bucket, queue.qid, queue.crawl, queue.lane"""
+LOST_URLS = b"""
+    SELECT url FROM url WHERE NOT EXISTS (
+        SELECT FROM queue WHERE queue.bucket = url.bucket AND queue.qid = url.qid
+        AND queue.crawl = url.crawl AND queue.lane = url.lane)"""
+DATES = b"SELECT crawl.name, url.url, url.due FROM url JOIN crawl USING (crawl) ORDER BY 1, 2"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_comes_at_once_leaves_what_a_model_says(client, instance, frontier_session, seed):
+    """Writers discover the same URLs, and each speaks of its own; others delete, limit and get meanwhile."""
+    chance = random.Random(seed)
+    urls = urls_of(f"model{seed}", chance.choice([2, 30, 500]), 1500)
+    crawls = ["", "other", "deleted"]
+    told = [[] for _ in range(3)]
+    for writer, words in enumerate(told):
+        for _ in range(30):
+            some = chance.sample(range(len(urls)), chance.choice([1, 1, 20, 60, 300]))
+            some += chance.choices(some, k=len(some) // 10)
+            words_of = chance.choice(["known", "discovered", "both"])
+            crawl = chance.choice(crawls)
+            words.append(
+                [
+                    (crawl, urls[at], chance.choice([0, 1_000, 2_000_000_000 + at]))
+                    if words_of == "known" or (words_of == "both" and chance.random() < 0.5)
+                    else (crawl, urls[at], None)
+                    for at in (some if words_of == "discovered" else [3 * (at // 3) + writer for at in some])
+                ]
+            )
+    is_over = threading.Event()
+
+    def write(words):
+        with closing(Client(instance.address)) as own:
+            return [
+                own.put(
+                    *(
+                        discovered(url, crawl=crawl) if date is None else known(url, date, crawl=crawl)
+                        for crawl, url, date in load
+                    )
+                )
+                for load in words
+            ]
+
+    def disturb():
+        with closing(Client(instance.address)) as own:
+            while not is_over.wait(0.02):
+                own.call("DeleteCrawl", value="deleted")
+                with suppress(grpc.RpcError):  # there may be no such queue yet
+                    own.call("SetCrawlLimit", key=urls[1].split("/")[2], limit=5, crawlID="other")
+                own.get(urls=5, queues=5, hold=1, crawlID="other")
+
+    disturbing = threading.Thread(target=disturb)
+    disturbing.start()
+    try:
+        answers = at_once(*(lambda words=words: write(words) for words in told))
+    finally:
+        is_over.set()
+        disturbing.join()
+    new, dates = {}, {}
+    for words, answered in zip(told, answers, strict=True):
+        for load, acks in zip(words, answered, strict=True):
+            assert [name for name, _ in acks] == [url for _, url, _ in load]
+            for (crawl, url, date), (_, status) in zip(load, acks, strict=True):
+                if crawl != "deleted":
+                    dates.setdefault((crawl, url), None)
+                    if date is None:
+                        new[crawl, url] = new.get((crawl, url), 0) + (status == OK)
+                    else:
+                        assert status == OK
+                        dates[crawl, url] = date
+    assert max(new.values()) == 1
+    assert {new[place] for place, date in dates.items() if date is None} == {1}
+    found = {
+        ("" if crawl == "default" else crawl, url): due
+        for crawl, url, due in frontier_session.fetch_all(DATES)
+        if crawl != "deleted"
+    }
+    assert found.keys() == dates.keys()
+    for place, date in dates.items():
+        if date is None or date == 1_000:  # what is due by now may be moved, out of what clients hold
+            assert 1_000_000 <= found[place] < 2_000_000_000_000, (place, date)
+        else:
+            assert found[place] == (2**63 - 1 if date == 0 else 1000 * date), (place, date)
+    assert frontier_session.fetch_all(LOST_URLS) == []
+    for *place, known_urls, open_urls, counted, counted_open, wakes in frontier_session.fetch_all(BY_QUEUE):
+        assert (known_urls, open_urls, wakes) == (counted, counted_open, True), place
+    assert frontier_session.fetch_one(DEADLOCKS) == (0,)
