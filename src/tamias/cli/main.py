@@ -10,6 +10,7 @@ import click
 
 from tamias import __version__
 from tamias.model.errors import TamiasError
+from tamias.model.process_begin import open_missing_streams
 from tamias.model.process_end import end_process
 
 VERBS = {
@@ -96,6 +97,7 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Runs a verb and ends the process with its documented code."""
+    open_missing_streams()
     gc.set_threshold(_COLLECTED_AFTER)
     try:
         run(cli, "tamias")
