@@ -21,14 +21,46 @@ ORDER BY away.resource, away.gone_at
 SELECT encode(profile.sha256, 'hex'), profile.profile, profile.packed FROM profile
 WHERE profile.kind = 'content' AND profile.sha256 = ANY(%(sha256)b::bytea[])
 
+-- name: page_resources_at
+-- Resources after a given one as they were known at a time: those of that time, with the sources that named them then.
+-- When one was stopped is not known; the rate of change is that of the last visit, if that was
+-- before. A title stays as it was first given, by a source that had one.
+SELECT resource.resource, resource.url,
+       CASE WHEN resource.state = 'stopped' THEN 'stopped'
+            WHEN resource.gone_at <= %(at)b::int8
+                 OR EXISTS (SELECT FROM resource_absence AS away
+                            WHERE away.resource = resource.resource AND away.gone_at <= %(at)b::int8
+                              AND away.back_at > %(at)b::int8) THEN 'gone'
+            ELSE 'active' END,
+       CASE WHEN EXISTS (SELECT FROM source
+                         WHERE source.resource = resource.resource AND source.title IS NOT NULL
+                           AND source.first_seen <= %(at)b::int8) THEN resource.title END,
+       NULL, NULL, resource.added_at, NULL,
+       CASE WHEN resource.tried_at <= %(at)b::int8 THEN resource.change_rate END, 0, NULL, NULL,
+       coalesce((SELECT jsonb_agg(jsonb_build_array(source.source, source.portal, source.title, source.format)
+                                  ORDER BY source.first_seen, source.source)
+                 FROM source WHERE source.resource = resource.resource AND source.first_seen <= %(at)b::int8), '[]')
+FROM kept_resource AS resource
+WHERE resource.resource > %(after)b::text
+  AND (resource.added_at <= %(at)b::int8
+       OR EXISTS (SELECT FROM version
+                  WHERE version.resource = resource.resource AND version.captured_at <= %(at)b::int8))
+ORDER BY resource.resource LIMIT %(limit)b::int4
+
 -- name: portals
 -- All portals, when they were first seen, and when last as a whole.
 SELECT portal.portal, portal.url, portal.first_seen, portal.walked_at FROM portal ORDER BY portal.portal
 
 -- name: page_described
--- What a portal describes, page by page.
-SELECT described.record, described.iri FROM described
+-- What a portal described until a time, page by page; each by the IRI that it had then.
+SELECT described.record, coalesce(earlier.iri, described.iri)
+FROM described
+     LEFT JOIN LATERAL (SELECT earlier.iri FROM earlier_description AS earlier
+                        WHERE earlier.portal = described.portal AND earlier.record = described.record
+                          AND earlier.url = '' AND earlier.until > %(at)b::int8
+                        ORDER BY earlier.until LIMIT 1) AS earlier ON true
 WHERE described.portal = %(portal)b::int8 AND described.record > %(after)b::text
+  AND described.first_seen <= %(at)b::int8
 ORDER BY described.record LIMIT %(limit)b::int4
 
 -- name: read_titles

@@ -8,6 +8,7 @@ from pyoxigraph import Literal, NamedNode, Quad
 from tamias.archive.catalogue.terms import GraphBuilder, address, catalogue_graph, moment, text
 from tamias.archive.sources.declared import DeclaredDataset, declared_datasets
 from tamias.database.connect import Session
+from tamias.model.item import NEVER
 
 _FREQUENCY: Final = "http://publications.europa.eu/resource/authority/frequency/"
 _FREQUENCIES: Final = {
@@ -21,10 +22,12 @@ _FREQUENCIES: Final = {
 }
 
 
-def declared_quads(session: Session, only: Collection[str] | None = None) -> Iterator[list[Quad]]:
-    """One graph for each declared dataset; only those of some sitemaps, if these are named."""
+def declared_quads(
+    session: Session, only: Collection[str] | None = None, at: int = NEVER
+) -> Iterator[list[Quad]]:
+    """One graph for each dataset declared until a time; only those of some sitemaps, if these are named."""
     for each in declared_datasets(session):
-        if only is None or each.sitemap in only:
+        if each.seen_at <= at and (only is None or each.sitemap in only):
             yield _quads(each)
 
 

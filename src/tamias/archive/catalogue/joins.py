@@ -51,6 +51,11 @@ class JoinCandidate(msgspec.Struct, frozen=True, kw_only=True):
     shared: int
     """Hashes by which this is known: the more, the surer."""
 
+    @property
+    def sides(self) -> tuple[TableColumn, TableColumn]:
+        """Both columns."""
+        return self.of, self.within
+
 
 def sketched_columns(session: Session) -> Iterator[SketchedColumn]:
     """Every column that can be joined, of current tables."""

@@ -1,7 +1,7 @@
 """When portals listed datasets and files, and what they called them: a period of time for each."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from pyoxigraph import NamedNode
@@ -9,12 +9,22 @@ from pyoxigraph import NamedNode
 from tamias.archive.catalogue.terms import GraphBuilder, address, moment, text
 from tamias.database.connect import Session
 from tamias.database.sql import statements
+from tamias.model.item import NEVER
 
 _SQL = statements("tamias.archive.catalogue", "catalogue.sql")
 
 
 Period = tuple[int, int | None]
 """From and until, in milliseconds; without an end while it lasts."""
+
+
+def known_periods(periods: Iterable[Period], at: int) -> list[Period]:
+    """Those that had begun at a time; one that ended later had no end then.
+
+    >>> known_periods([(1, 3), (5, 9), (12, None)], 6)
+    [(1, 3), (5, None)]
+    """
+    return [(start, end if end is not None and end <= at else None) for start, end in periods if start <= at]
 
 
 def overlaps(some: Sequence[Period], others: Sequence[Period]) -> list[Period]:
@@ -60,22 +70,39 @@ class ListedTimes(msgspec.Struct, frozen=True):
         starts = [self.first_seen, *(back for _, back in self.absences)]
         return list(zip(starts, [*(gone for gone, _ in self.absences), self.gone_at], strict=True))
 
+    def known_at(self, at: int) -> "ListedTimes":
+        """What was known of it at a time, at which it had been seen.
 
-def read_listings(session: Session, portal: int, records: Sequence[str]) -> dict[str, list[ListedTimes]]:
-    """Of datasets of a portal, each with its files."""
+        >>> ListedTimes("", 1, 9, ((3, 5), (6, 8))).known_at(7)
+        ListedTimes(url='', first_seen=1, gone_at=6, absences=((3, 5),))
+        """
+        periods = known_periods(self.periods(), at)
+        absences = zip((end for _, end in periods), (start for start, _ in periods[1:]), strict=False)
+        return ListedTimes(self.url, self.first_seen, periods[-1][1], tuple((g, b) for g, b in absences if g))
+
+
+def read_listings(
+    session: Session, portal: int, records: Sequence[str], at: int = NEVER
+) -> dict[str, list[ListedTimes]]:
+    """Of datasets of a portal, each with its files; with a time, what was known then."""
     found: dict[str, list[ListedTimes]] = defaultdict(list)
     for record, url, first_seen, gone_at, gone, back in session.fetch_all(
         _SQL["read_listings"], {"portal": portal, "record": list(records)}
     ):
-        found[record].append(ListedTimes(url, first_seen, gone_at, tuple(zip(gone, back, strict=True))))
+        listed = ListedTimes(url, first_seen, gone_at, tuple(zip(gone, back, strict=True)))
+        if first_seen <= at:
+            found[record].append(listed.known_at(at))
     return found
 
 
-def read_titles(session: Session, portal: int, records: Sequence[str]) -> dict[str, list[TitleTime]]:
-    """Of datasets of a portal, oldest first."""
+def read_titles(
+    session: Session, portal: int, records: Sequence[str], at: int = NEVER
+) -> dict[str, list[TitleTime]]:
+    """Of datasets of a portal, oldest first; with a time, what was known then."""
     found: dict[str, list[TitleTime]] = defaultdict(list)
-    for record, *row in session.fetch_all(_SQL["read_titles"], {"portal": portal, "record": list(records)}):
-        found[record].append(TitleTime(*row))
+    asked = {"portal": portal, "record": list(records)}
+    for record, title, start, end in session.fetch_all(_SQL["read_titles"], asked):
+        found[record] += [TitleTime(title, *period) for period in known_periods([(start, end)], at)]
     return found
 
 

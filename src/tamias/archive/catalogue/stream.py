@@ -5,15 +5,18 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
+import msgspec
 from pyoxigraph import NamedNode, Quad
 
 from tamias.archive.catalogue.declared import declared_quads
-from tamias.archive.catalogue.joins import joins_of
+from tamias.archive.catalogue.joins import JoinCandidate, joins_of
 from tamias.archive.catalogue.listed import (
     ListedTimes,
+    Period,
     TitleTime,
     describe_listings,
     describe_titles,
+    known_periods,
     read_listings,
     read_titles,
 )
@@ -27,6 +30,7 @@ from tamias.archive.catalogue.terms import (
     catalogue_graph,
     moment,
     text,
+    word,
 )
 from tamias.archive.quality import Measure, read_measures, record_id
 from tamias.archive.versions.resources import (
@@ -36,12 +40,14 @@ from tamias.archive.versions.resources import (
     read_named_versions,
     read_resources,
     read_versions,
+    resource_of,
 )
 from tamias.archive.versions.same_content import earlier_content
 from tamias.database.connect import Session
 from tamias.database.sql import statements
+from tamias.model.item import NEVER
 from tamias.model.profile import Profile
-from tamias.model.resource import Resource
+from tamias.model.resource import Resource, Version
 from tamias.model.url import host
 
 _SQL = statements("tamias.archive.catalogue", "catalogue.sql")
@@ -49,12 +55,16 @@ AT_ONCE: Final = 200
 """Resources or descriptions in one batch."""
 
 
-def catalogue_quads(session: Session, bases: CatalogueBases) -> Iterator[list[Quad]]:
+def catalogue_quads(session: Session, bases: CatalogueBases, at: int = NEVER) -> Iterator[list[Quad]]:
     """The whole catalogue graph in batches, each of whole named graphs; two runs give the same quads.
 
-    Where nothing is described there are none, not even of the archive itself.
+    With a time in milliseconds, what was known then; values that have changed since and of which only the
+    present one is stored are left out. Where nothing is described there are none, not even of the archive
+    itself.
     """
-    described = chain(_portals(session), declared_quads(session), _resources(session, bases))
+    described = chain(
+        _portals(session, at=at), declared_quads(session, at=at), _resources(session, bases, at)
+    )
     first = next(described, None)
     if first is not None:
         yield archive_quads(bases)
@@ -67,11 +77,18 @@ def archive_quads(bases: CatalogueBases) -> list[Quad]:
     return _whole(bases) + metric_quads()
 
 
-def _resources(session: Session, bases: CatalogueBases) -> Iterator[list[Quad]]:
+def _resources(session: Session, bases: CatalogueBases, at: int) -> Iterator[list[Quad]]:
     after = ""
-    while page := page_of_resources(session, after, AT_ONCE):
-        yield [quad for quads in _graphs(session, page, bases).values() for quad in quads]
+    while page := _page_of_resources(session, after, at):
+        yield [quad for quads in _graphs(session, page, bases, at).values() for quad in quads]
         after = page[-1].id
+
+
+def _page_of_resources(session: Session, after: str, at: int) -> list[Resource]:
+    if at == NEVER:
+        return page_of_resources(session, after, AT_ONCE)
+    rows = session.fetch_all(_SQL["page_resources_at"], {"after": after, "limit": AT_ONCE, "at": at})
+    return [resource_of(row[:-1], row[-1]) for row in rows]
 
 
 def quads_of_resources(
@@ -155,18 +172,23 @@ def _whole(bases: CatalogueBases) -> list[Quad]:
     return told.quads
 
 
-def _graphs(session: Session, resources: Sequence[Resource], bases: CatalogueBases) -> dict[str, list[Quad]]:
+def _graphs(
+    session: Session, resources: Sequence[Resource], bases: CatalogueBases, at: int = NEVER
+) -> dict[str, list[Quad]]:
     names = [resource.id for resource in resources]
-    versions = read_versions(session, names)
-    suspects = _read_suspects(session, names)
-    gone = _read_gone(session, names)
-    measures = read_measures(session, names)
-    joins = joins_of(session, names)
+    versions = {
+        name: [version for version in known if version.captured_at <= at]
+        for name, known in read_versions(session, names).items()
+    }
+    suspects = _read_suspects(session, names, at)
+    gone = _read_gone(session, names, at)
+    measures = read_measures(session, names, at)
+    joins = _read_joins(session, names, at)
     profiles = _read_profiles(session, {each.sha256 for listed in versions.values() for each in listed})
     same = earlier_content(session, [each for listed in versions.values() for each in listed])
-    return {
+    found = {
         resource.id: resource_quads(
-            resource,
+            _with_type(resource, versions[resource.id], at),
             versions[resource.id],
             bases=bases,
             suspects=suspects[resource.id],
@@ -178,20 +200,48 @@ def _graphs(session: Session, resources: Sequence[Resource], bases: CatalogueBas
         )
         for resource in resources
     }
+    if at != NEVER:
+        for resource in resources:
+            if resource.state == "stopped":  # nobody noted when
+                found[resource.id] = [q for q in found[resource.id] if q.predicate != word("arc:state")]
+    return found
 
 
-def _read_suspects(session: Session, resources: Sequence[str]) -> dict[str, list[Suspect]]:
+def _with_type(resource: Resource, versions: Sequence[Version], at: int) -> Resource:
+    """With the type of the version that was current at a time."""
+    if at == NEVER or not versions:
+        return resource
+    return msgspec.structs.replace(resource, media_type=versions[-1].media_type)
+
+
+def _read_suspects(session: Session, resources: Sequence[str], at: int = NEVER) -> dict[str, list[Suspect]]:
     found: dict[str, list[Suspect]] = defaultdict(list)
     for resource, *row in session.fetch_all(_SQL["read_suspects"], {"resource": list(resources)}):
-        found[resource].append(Suspect(*row))
+        suspect = Suspect(*row)
+        if suspect.seen_at <= at:
+            found[resource].append(suspect)
     return found
 
 
-def _read_gone(session: Session, resources: Sequence[str]) -> dict[str, list[tuple[int, int | None]]]:
-    found: dict[str, list[tuple[int, int | None]]] = defaultdict(list)
+def _read_gone(session: Session, resources: Sequence[str], at: int = NEVER) -> dict[str, list[Period]]:
+    found: dict[str, list[Period]] = defaultdict(list)
     for resource, gone_at, back_at in session.fetch_all(_SQL["read_gone"], {"resource": list(resources)}):
-        found[resource].append((gone_at, back_at))
+        found[resource] += known_periods([(gone_at, back_at)], at)
     return found
+
+
+def _read_joins(session: Session, resources: Sequence[str], at: int) -> dict[str, list[JoinCandidate]]:
+    """Those of versions that were there at a time. They are the current ones, so they were so since then."""
+    joins = joins_of(session, resources)
+    if at == NEVER:
+        return joins
+    sides = {(side.resource, side.version) for each in joins.values() for join in each for side in join.sides}
+    known = read_named_versions(session, [f"{resource}_{number}" for resource, number in sorted(sides)])
+    there = {(each.resource, each.number) for each, _ in known if each.captured_at <= at}
+    return defaultdict(list) | {
+        name: [join for join in each if all((side.resource, side.version) in there for side in join.sides)]
+        for name, each in joins.items()
+    }
 
 
 def _read_profiles(session: Session, digests: set[str]) -> dict[str, Profile]:
@@ -199,11 +249,11 @@ def _read_profiles(session: Session, digests: set[str]) -> dict[str, Profile]:
     return {digest: stored_profile(profile, packed) for digest, profile, packed in rows}
 
 
-def _portals(session: Session, only: Collection[str] | None = None) -> Iterator[list[Quad]]:
+def _portals(session: Session, only: Collection[str] | None = None, at: int = NEVER) -> Iterator[list[Quad]]:
     """Portals and the quality of what they describe: one graph for each portal and each description."""
     for portal, url, first_seen, walked_at in session.fetch_all(_SQL["portals"]):
         node = address(url)
-        if node is None or (only is not None and url not in only):
+        if node is None or first_seen > at or (only is not None and url not in only):
             continue
         told = GraphBuilder(catalogue_graph("portal", str(portal)))
         told.each(
@@ -211,22 +261,23 @@ def _portals(session: Session, only: Collection[str] | None = None) -> Iterator[
             {
                 "rdfs:label": text(host(url) or url),
                 "arc:firstSeen": moment(first_seen),
-                "arc:walkedAt": moment(walked_at) if walked_at is not None else None,
+                "arc:walkedAt": moment(walked_at) if walked_at is not None and walked_at <= at else None,
             },
         )
-        describe_measures(told, node, read_measures(session, [url])[url])
+        describe_measures(told, node, read_measures(session, [url], at)[url])
         yield told.quads
-        yield from _descriptions(session, portal, url, node)
+        yield from _descriptions(session, portal, url, node, at)
 
 
-def _descriptions(session: Session, portal: int, url: str, node: NamedNode) -> Iterator[list[Quad]]:
+def _descriptions(session: Session, portal: int, url: str, node: NamedNode, at: int) -> Iterator[list[Quad]]:
     after = ""
     while page := session.fetch_all(
-        _SQL["page_described"], {"portal": portal, "after": after, "limit": AT_ONCE}
+        _SQL["page_described"], {"portal": portal, "after": after, "limit": AT_ONCE, "at": at}
     ):
-        measures = read_measures(session, [record_id(url, record) for record, _ in page])
         records = [record for record, _ in page]
-        listings, titles = read_listings(session, portal, records), read_titles(session, portal, records)
+        measures = read_measures(session, [record_id(url, record) for record in records], at)
+        listings = read_listings(session, portal, records, at)
+        titles = read_titles(session, portal, records, at)
         yield [
             quad
             for record, iri in page

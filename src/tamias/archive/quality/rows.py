@@ -18,6 +18,7 @@ from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.model.dataset import Dataset
 from tamias.model.errors import UrlError
+from tamias.model.item import NEVER
 from tamias.model.resource import resource_id
 from tamias.model.url import url_key
 
@@ -65,11 +66,13 @@ def measure_resources(session: Session, only: Sequence[str] | None = None) -> in
     return sum(_measure_some(session, names) for names in _names(session, only))
 
 
-def read_measures(session: Session, subjects: Sequence[str]) -> dict[str, list[Measure]]:
-    """What is measured of each subject."""
+def read_measures(session: Session, subjects: Sequence[str], at: int = NEVER) -> dict[str, list[Measure]]:
+    """What is measured of each subject; with a time, what has been so since then."""
     found: dict[str, list[Measure]] = defaultdict(list)
     for subject, *row in session.fetch_all(_SQL["read_measures"], {"subject": list(subjects)}):
-        found[subject].append(Measure(*row))
+        measure = Measure(*row)
+        if measure.measured_at <= at:
+            found[subject].append(measure)
     return found
 
 

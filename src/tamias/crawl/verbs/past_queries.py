@@ -35,7 +35,6 @@ _VERSION: Final = re.compile(
     r"https?://[^?#]+/(?:get/file/id/([0-9a-f]{24}_[1-9][0-9]{0,8})|dataset/([0-9a-f]{24}/[1-9][0-9]{0,8}))"
 )
 _MEMENTO: Final = re.compile(r"https?://[^?#]+?/memento/([0-9]{14})/(.+)")
-_ISSUED: Final = "http://purl.org/dc/terms/issued"
 
 
 def names_versions(query: str) -> bool:
@@ -82,22 +81,8 @@ class PastQueries:
         with SegmentReader(segments_of(session, self._archive.data), committed_lengths(session)) as reader:
             for held in documents_at(session, moment):
                 yield from parse(b"".join(reader.read(held.extent)), format=RdfFormat.N_QUADS, lenient=True)
-        for batch in catalogue_quads(session, self._bases):
-            yield from self._issued_until(moment, batch)
-
-    def _issued_until(self, moment: int, quads: list[Quad]) -> Iterator[Quad]:
-        """Without what is said of versions that came later."""
-        later = {
-            name
-            for quad in quads
-            if quad.predicate.value == _ISSUED and milliseconds(quad.object.value) > moment  # type: ignore[union-attr]
-            if isinstance(quad.subject, NamedNode) and _VERSION.fullmatch(name := quad.subject.value)
-        }
-        for quad in quads:
-            terms = (quad.subject, quad.object)
-            named = {term.value.partition("#")[0] for term in terms if isinstance(term, NamedNode)}
-            if not named & later:
-                yield quad
+        for batch in catalogue_quads(session, self._bases, moment):
+            yield from batch
 
     def _graph(self, name: str, current: Catalogue) -> Iterator[Quad]:
         graph = NamedNode(name)
