@@ -327,3 +327,36 @@ def test_files_of_a_tar_archive_that_came_went_and_changed_are_told(tamias, site
         ("changed", "data/1.csv", sizes[1], 4),
         ("added", "new.txt", None, 3),
     ]
+
+
+def test_geojson_that_is_too_large_for_memory_is_compared_by_its_features(tamias, site):
+    tamias.env["TAMIAS_SCHEDULE__RULE"] = "fixed:1"
+    features = [
+        {"type": "Feature", "properties": {"n": number, "text": f"{number} " * 1500}, "geometry": None}
+        for number in range(9500)
+    ]
+
+    def visit(found, **words):
+        body = json.dumps({"type": "FeatureCollection", "features": found}, **words).encode()
+        assert len(body) > 64 << 20
+        site.pages["/large.geojson"] = partial(answer, body=body, media_type="application/geo+json")
+        assert tamias.run("add", site.url("/large.geojson")).returncode == 0
+        done = tamias.crawl("--recrawl", site.url("/large.geojson"), timeout=600)
+        assert done.returncode == 0, done.stderr
+
+    visit(features)
+    visit(features[::-1], indent=1)
+    features[7]["properties"]["n"] = "seven"
+    visit(features)
+    versions = json.loads(tamias.run("versions", site.url("/large.geojson"), "--json").stdout)
+    assert [version["noise"] for version in versions] == [None, "items in another order", None]
+    same, other = (
+        json.loads(tamias.run("diff", site.url("/large.geojson"), *each, "--json", timeout=600).stdout)
+        for each in (["1", "2"], ["1", "3"])
+    )
+    assert (same["kind"], same["changes"], same["notes"]) == (
+        "json", [], ["the same content: items in another order"],
+    )  # fmt: skip
+    assert [(each["what"], each["where"], each["old"], each["new"]) for each in other["changes"]] == [
+        ("changed", "$.features[7].properties.n", 7, "seven")
+    ]

@@ -35,14 +35,14 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 def json_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
     """Compares two JSON documents. Raises `Unreadable`."""
-    comparison = _Comparison(limits)
+    comparison = JsonComparison(limits)
     comparison.values("$", _document(old, limits), _document(new, limits), 0)
     return comparison.told()
 
 
 def json_lines_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
     """Compares two texts of one JSON value a line, as if they were one array. Raises `Unreadable`."""
-    comparison = _Comparison(limits)
+    comparison = JsonComparison(limits)
     comparison.arrays("$", _line_values(old, limits), _line_values(new, limits), 0)
     return comparison.told()
 
@@ -68,15 +68,16 @@ def _line_values(path: Path, limits: DiffLimits) -> list[msgspec.Raw]:
     return [msgspec.Raw(line) for line in map(bytes.strip, lines) if line]
 
 
-class _Comparison:
+class JsonComparison:
     """Goes through two values at once and counts what is not the same."""
 
     def __init__(self, limits: DiffLimits) -> None:
-        self._limits = limits
+        self.limits = limits
         self._counts = dict.fromkeys(What, 0)
         self._changes: list[Change] = []
 
     def told(self) -> Diff:
+        """What was found."""
         return Diff(
             kind=DiffKind.JSON,
             added=self._counts[What.ADDED],
@@ -96,13 +97,14 @@ class _Comparison:
         in_order: bool = False,
         as_set: bool = False,
     ) -> None:
+        """Compares two values at a path."""
         was, now = memoryview(old), memoryview(new)
         if was == now:
             return
         opening = bytes(was[:1])
         if opening not in {b"{", b"["} or opening != bytes(now[:1]) or depth > MAX_DEPTH:
             if not _equal(old, new):
-                self._tell(What.CHANGED, path, old, new)
+                self.tell(What.CHANGED, path, old, new)
         elif opening == b"{":
             self._objects(path, parts_of_object(old), parts_of_object(new), depth + 1, in_order)
         else:
@@ -115,12 +117,12 @@ class _Comparison:
         for name, value in old.items():
             if name in new:
                 below, is_set = in_order or name in IN_ORDER, name == features
-                self.values(_child(path, name), value, new[name], depth, in_order=below, as_set=is_set)
+                self.values(child_path(path, name), value, new[name], depth, in_order=below, as_set=is_set)
             else:
-                self._tell(What.REMOVED, _child(path, name), value, None)
+                self.tell(What.REMOVED, child_path(path, name), value, None)
         for name, value in new.items():
             if name not in old:
-                self._tell(What.ADDED, _child(path, name), None, value)
+                self.tell(What.ADDED, child_path(path, name), None, value)
 
     def arrays(
         self, path: str, old: Raws, new: Raws, depth: int, in_order: bool = False, as_set: bool = False
@@ -150,16 +152,16 @@ class _Comparison:
         depth: int,
         in_order: bool,
     ) -> None:
-        query = "".join(_child("", name) for name in names)
+        query = "".join(child_path("", name) for name in names)
         for key, value in old.items():
             where = f"{path}[?@{query}=={key.decode()}]"
             if key in new:
                 self.values(where, value, new[key], depth, in_order=in_order)
             else:
-                self._tell(What.REMOVED, where, value, None)
+                self.tell(What.REMOVED, where, value, None)
         for key, value in new.items():
             if key not in old:
-                self._tell(What.ADDED, f"{path}[?@{query}=={key.decode()}]", None, value)
+                self.tell(What.ADDED, f"{path}[?@{query}=={key.decode()}]", None, value)
 
     def _unordered(self, path: str, old: Raws, new: Raws) -> bool:
         """Tells what only one side has; False, and nothing is told, if the rest is in the same order."""
@@ -170,9 +172,9 @@ class _Comparison:
         if [was[place] for place in kept] == [now[place] for place in kept_now]:
             return False
         for place in gone:
-            self._tell(What.REMOVED, f"{path}[{place}]", old[place], None)
+            self.tell(What.REMOVED, f"{path}[{place}]", old[place], None)
         for place in come:
-            self._tell(What.ADDED, f"{path}[{place}]", None, new[place])
+            self.tell(What.ADDED, f"{path}[{place}]", None, new[place])
         return True
 
     def _ordered(self, path: str, old: Raws, new: Raws, depth: int, in_order: bool) -> None:
@@ -183,15 +185,16 @@ class _Comparison:
                 where = f"{path}[{gap.new.start + place}]"
                 self.values(where, was[place], now[place], depth, in_order=in_order)
             for place in range(both, len(was)):
-                self._tell(What.REMOVED, f"{path}[{gap.old.start + place}]", was[place], None)
+                self.tell(What.REMOVED, f"{path}[{gap.old.start + place}]", was[place], None)
             for place in range(both, len(now)):
-                self._tell(What.ADDED, f"{path}[{gap.new.start + place}]", None, now[place])
+                self.tell(What.ADDED, f"{path}[{gap.new.start + place}]", None, now[place])
 
-    def _tell(self, what: What, path: str, old: msgspec.Raw | None, new: msgspec.Raw | None) -> None:
+    def tell(self, what: What, path: str, old: msgspec.Raw | None, new: msgspec.Raw | None) -> None:
+        """Counts a change, and tells it if it is one of the first."""
         self._counts[what] += 1
-        if len(self._changes) < self._limits.changes:
-            where = told_text(path, self._limits)
-            self._changes.append(Change(what, where, _told(old, self._limits), _told(new, self._limits)))
+        if len(self._changes) < self.limits.changes:
+            where = told_text(path, self.limits)
+            self._changes.append(Change(what, where, _told(old, self.limits), _told(new, self.limits)))
 
 
 def _equal(old: msgspec.Raw, new: msgspec.Raw) -> bool:
@@ -218,7 +221,8 @@ def _surplus(digests: "array[int]", both: Counter[int]) -> tuple[list[int], list
     return more, rest
 
 
-def _child(path: str, name: str) -> str:
+def child_path(path: str, name: str) -> str:
+    """The path of a member."""
     if _PLAIN_NAME.fullmatch(name):
         return f"{path}.{name}"
     return path + "['" + name.replace("\\", "\\\\").replace("'", "\\'") + "']"

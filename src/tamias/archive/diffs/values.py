@@ -133,7 +133,7 @@ class DiffLimits(msgspec.Struct, frozen=True, kw_only=True):
     read_bytes: int = 256 << 20
     """Larger files are compared byte by byte only."""
     held_bytes: int = 64 << 20
-    """Larger RDF and JSON are compared line by line."""
+    """Larger RDF and JSON lines are compared line by line; larger JSON is not held in memory."""
     unpacked_bytes: int = 256 << 20
 
 

@@ -18,7 +18,7 @@ SMALL = 1 << 18
 """Texts up to this length become objects at once."""
 _LARGE_LEVELS = 100
 _PLAIN_DIGITS = 40
-_ITEM_LEVELS = 2
+_USUAL = Context(prec=40)
 _KEYS = (
     "@id",
     "id",
@@ -39,7 +39,7 @@ IN_ORDER = frozenset({"fields", "columns", "headers", "dimensions"})
 """Names of members in which nothing is a set."""
 FEATURES = "features"
 """The member of a GeoJSON FeatureCollection whose items are in no order."""
-_COLLECTION = "FeatureCollection"
+COLLECTION = "FeatureCollection"
 _CONTAINERS = (dict, list)
 
 Raws = Sequence[msgspec.Raw]
@@ -51,7 +51,7 @@ def number(text: str) -> Decimal | int:
     >>> number("1.50"), number("1e2"), number("-0.0"), number("2.0")
     (Decimal('1.5'), 100, 0, 2)
     """
-    exact_to = Context(prec=len(text) + 1)
+    exact_to = _USUAL if len(text) <= _USUAL.prec else Context(prec=len(text) + 1)
     try:
         value = exact_to.create_decimal(text).normalize(exact_to)
     except ArithmeticError as fault:
@@ -78,7 +78,7 @@ def canonical(value: Any, *, as_set: bool = False) -> bytes:
 
 def _with_sets(value: Any, as_set: bool = False) -> Any:
     if isinstance(value, dict):
-        features = FEATURES if FEATURES in value and value.get("type") == _COLLECTION else None
+        features = FEATURES if FEATURES in value and value.get("type") == COLLECTION else None
         return {
             name: _with_sets(part, name == features)
             if isinstance(part, _CONTAINERS) and name not in IN_ORDER
@@ -99,7 +99,7 @@ def _with_sets(value: Any, as_set: bool = False) -> Any:
 def is_collection(parts: dict[str, msgspec.Raw]) -> bool:
     """Whether the members are those of a GeoJSON FeatureCollection."""
     kind = parts.get("type")
-    return kind is not None and len(memoryview(kind)) < SMALL and value_of(kind) == _COLLECTION
+    return kind is not None and len(memoryview(kind)) < SMALL and value_of(kind) == COLLECTION
 
 
 def key_paths(values: Raws) -> Iterator[Sequence[str]]:
@@ -123,6 +123,15 @@ def by_key(values: Raws, names: Sequence[str]) -> dict[bytes, msgspec.Raw] | Non
             return None
         found[key] = value
     return found
+
+
+def key_of(value: Any, names: Sequence[str]) -> bytes | None:
+    """The identifier of an item, which is a text or its value; None if it has none there."""
+    if isinstance(value, msgspec.Raw):
+        return _key(value, names)
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return None if value is None or isinstance(value, _CONTAINERS) else _canonical.encode(value)
 
 
 def _key(value: msgspec.Raw, names: Sequence[str]) -> bytes | None:
@@ -158,20 +167,6 @@ def parts_of_array(text: bytes | msgspec.Raw) -> list[msgspec.Raw]:
     """The items of an array. Raises `Unreadable`."""
     found: list[msgspec.Raw] = _decoded(_lists, text)
     return found
-
-
-def item_count(text: bytes | msgspec.Raw, levels: int = _ITEM_LEVELS) -> int:
-    """How many items a JSON text has: those of its array, or of the longest array near its surface; else 1.
-
-    >>> item_count(b'{"type": "FeatureCollection", "features": [1, 2, 3]}'), item_count(b'{"error": "no"}')
-    (3, 1)
-    """
-    opening = bytes(memoryview(text)[:1])
-    if opening == b"[":
-        return len(parts_of_array(text))
-    if opening != b"{" or levels == 0:
-        return 1
-    return max((item_count(part, levels - 1) for part in parts_of_object(text).values()), default=1)
 
 
 def canonical_pieces(

@@ -12,7 +12,8 @@ import msgspec
 
 from tamias.content.canonical import Unreadable
 from tamias.content.canonical.blank_nodes import canonical_lines
-from tamias.content.canonical.canonical_json import canonical, canonical_pieces, item_count, value_of
+from tamias.content.canonical.canonical_json import canonical, value_of
+from tamias.content.canonical.json_stream import Regard, json_digest
 from tamias.content.canonical.statements import statement_lines
 from tamias.content.canonical.tables import FileTable, Row, found_table
 from tamias.content.canonical.text import (
@@ -34,6 +35,8 @@ from tamias.content.formats import TAR, TSV, Form, bare_type, form_of
 MOST_BYTES = 64 << 20
 STREAMED = 16
 """What need not be held in memory may be this many times larger."""
+LARGE_JSON = 4
+"""JSON, which takes longer to read, may be this many times larger; a value in it may not."""
 _RARELY = 20
 """A cell that one row in so many lacks is missing there; more often, it is left out on purpose."""
 _UNKNOWN = frozenset({"", "application/octet-stream"})
@@ -219,13 +222,9 @@ def _of_sheets(stored: Stored) -> tuple[bytes, int]:
     )
 
 
-def _of_json(stored: Stored) -> tuple[bytes, int]:
-    text = _json_text(stored)
-    return _digest(canonical_pieces(text)), item_count(text)
-
-
-def _json_text(stored: Stored) -> bytes:
-    return b"".join(_bounded(marked_chunks(stored.source), stored.most_bytes)).strip()
+def _of_json(stored: Stored, regard: Regard = Regard.CONTENT) -> tuple[bytes, int]:
+    chunks = _bounded(marked_chunks(stored.source), LARGE_JSON * stored.most_bytes)
+    return json_digest(chunks, stored.most_bytes, regard)
 
 
 def _of_json_lines(stored: Stored) -> tuple[bytes, int]:
@@ -394,18 +393,10 @@ def _why_text(old: Stored, new: Stored) -> str:
 
 
 def _why_json(old: Stored, new: Stored) -> str:
-    was, now = _json_text(old), _json_text(new)
-    if _same_json(was, now, None):
+    if _of_json(old, Regard.ALL_ORDER) == _of_json(new, Regard.ALL_ORDER):
         return "white space, or another spelling of numbers and characters"
-    return "keys in another order" if _same_json(was, now, "sorted") else "items in another order"
-
-
-def _same_json(was: bytes, now: bytes, order: str | None) -> bool:
-    return _json_digest(was, order) == _json_digest(now, order)
-
-
-def _json_digest(text: bytes, order: str | None) -> bytes:
-    return sha256(msgspec.json.encode(value_of(text), order="sorted" if order else None)).digest()
+    same_items = _of_json(old, Regard.ORDER_OF_ITEMS) == _of_json(new, Regard.ORDER_OF_ITEMS)
+    return "keys in another order" if same_items else "items in another order"
 
 
 def _why_json_lines(old: Stored, new: Stored) -> str:

@@ -1,0 +1,133 @@
+"""JSON in a stream: one digest for all texts that say the same, whatever the pieces in which they come."""
+
+import json
+import random
+from collections import Counter
+
+import pytest
+
+from tamias.content.canonical import Unreadable, json_stream
+from tamias.content.canonical.canonical_json import canonical, value_of
+from tamias.content.canonical.json_stream import Regard, json_digest
+
+LONGEST = 1 << 20
+NAMES = ["id", "name", "features", "type", "fields", "a", '"{[', "ä\\"]
+SCALARS = [0, 1, 2, -1, 1.5, 10.0, 1e30, True, None, "", "x", ']}"', "\\", "ü€", "FeatureCollection", 2**70]
+
+
+def value(chance, depth=0):
+    kind = chance.random()
+    if depth > 4 or kind < 0.3:
+        return chance.choice(SCALARS)
+    if kind < 0.6:
+        names = chance.sample(NAMES, chance.randrange(len(NAMES)))
+        found = {name: value(chance, depth + 1) for name in names}
+        return found | ({"type": "FeatureCollection"} if chance.random() < 0.3 else {})
+    if kind < 0.8:
+        items = [{"id": number, "v": value(chance, depth + 2)} for number in range(chance.randrange(5))]
+        chance.shuffle(items)
+        return items
+    return [value(chance, depth + 1) for _ in range(chance.randrange(4))]
+
+
+def reordered(chance, found):
+    """With keys, and at times items, in another order."""
+    if isinstance(found, dict):
+        pairs = [(name, reordered(chance, part)) for name, part in found.items()]
+        return dict(chance.sample(pairs, len(pairs)))
+    if isinstance(found, list):
+        parts = [reordered(chance, part) for part in found]
+        return chance.sample(parts, len(parts)) if chance.random() < 0.5 else parts
+    return found
+
+
+def pieces(chance, text):
+    at = 0
+    while at < len(text):
+        step = chance.choice([1, 2, 3, 7, 50, 1000])
+        yield text[at : at + step]
+        at += step
+
+
+def written(chance, found):
+    words = {"indent": chance.choice([None, 1]), "ensure_ascii": chance.random() < 0.5}
+    return json.dumps(found, **words).encode()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_two_texts_have_one_digest_just_when_their_canonical_texts_are_the_same(seed, monkeypatch):
+    monkeypatch.setattr(json_stream, "_HELD", 2)
+    monkeypatch.setattr(json_stream, "_READ", 5)
+    chance = random.Random(seed)
+    outcomes = Counter()
+    for _ in range(100):
+        first = value(chance)
+        second = reordered(chance, first) if chance.random() < 0.9 else value(chance)
+        one, other = written(chance, first), written(chance, second)
+        same = canonical(value_of(one)) == canonical(value_of(other))
+        digests = [json_digest(pieces(chance, text), LONGEST)[0] for text in (one, other)]
+        assert (digests[0] == digests[1]) == same, (one, other)
+        outcomes[same] += 1
+    assert min(outcomes[True], outcomes[False]) > 5
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "regards"),
+    [
+        (b'{"a":1,"b":[1.0]}', b' {"a": 1, "b": [ 1 ] }\n', [True, True, True]),
+        (b'{"a":1,"b":2}', b'{"b":2,"a":1}', [True, True, False]),
+        (b'[{"id":1},{"id":2}]', b'[{"id":2},{"id":1}]', [True, False, False]),
+        (b'[{"x":1},{"x":2}]', b'[{"x":2},{"x":1}]', [False, False, False]),
+        (b'{"features":[1,2]}', b'{"features":[2,1]}', [False, False, False]),
+        (
+            b'{"features":[1,2],"type":"FeatureCollection"}',
+            b'{"type":"FeatureCollection","features":[2,1]}',
+            [True, False, False],
+        ),
+        (b'{"fields":[{"id":1},{"id":2}]}', b'{"fields":[{"id":2},{"id":1}]}', [False, False, False]),
+        (b'{"a":1,"a":2}', b'{"a":2}', [True, True, False]),
+    ],
+)  # fmt: skip
+def test_what_counts_is_told_apart(one, other, regards):
+    found = [
+        json_digest(iter([one]), LONGEST, regard)[0] == json_digest(iter([other]), LONGEST, regard)[0]
+        for regard in Regard
+    ]
+    assert found == regards
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        (b"[1, 2, 3]", 3), (b'{"error": "no"}', 1), (b'{"a": {"b": [1, 2]}, "c": [1]}', 2), (b"{}", 1),
+        (b"7", 1),
+        (b'{"type": "FeatureCollection", "features": [1, 2, 3]}', 3), (b'{"a": {"b": {"c": [1, 2]}}}', 1),
+        (b'{"a": []}', 0),
+    ],
+)  # fmt: skip
+def test_items_are_counted_near_the_surface(text, count):
+    assert json_digest(iter([text]), LONGEST)[1] == count
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"", b" ", b"{", b"[1,2", b"[1,,2]", b"[1 2]", b"[1]]", b"[1}", b'{"a"}', b'{"a":}', b"{1:2}",
+        b'{"a":1,}',
+        b'["a', b'["a\\', b"[1] 2", b"tru", b"[NaN]", b'{"a":[1}', b"[{]}]", b'"\xff"', b"[1,]", b'["a":1]',
+    ],
+)  # fmt: skip
+def test_what_is_no_json_is_refused(text):
+    with pytest.raises(Unreadable):
+        json_digest(iter([text]), LONGEST)
+
+
+@pytest.mark.parametrize(
+    "text", [b'["' + b"x" * 2000 + b'"]', b"[[" + b"1," * 2000 + b"1]]", b"[" + b"1" * 2000 + b"]"]
+)
+@pytest.mark.parametrize("step", [10, 10_000])
+def test_a_value_that_is_longer_than_allowed_is_refused(text, step):
+    chunks = [text[at : at + step] for at in range(0, len(text), step)]
+    with pytest.raises(Unreadable, match="a value of more than 1000 bytes"):
+        json_digest(iter(chunks), 1000)
+    assert json_digest(iter([b"[" + b"[1]," * 2000 + b"1]"]), 1000)[1] == 2001
