@@ -1,15 +1,17 @@
 """The executable `tamias`: finds the verb, and turns every error into one sentence and an exit code."""
 
 import difflib
+import errno
 import gc
 import importlib
+import os
 import sys
 from typing import NoReturn
 
 import click
 
 from tamias import __version__
-from tamias.model.errors import TamiasError
+from tamias.model.errors import DiskFull, TamiasError
 from tamias.model.process_begin import open_missing_streams
 from tamias.model.process_end import end_process
 
@@ -123,4 +125,17 @@ def run(command: click.Command, name: str) -> NoReturn:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
+    except OSError as error:
+        sys.exit(_tell_failure_of_a_file(name, error))
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _tell_failure_of_a_file(name: str, error: OSError) -> int:
+    """One sentence about a folder, a file or a stream that cannot be used. Raises what is none of these."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    if not full and error.filename is None:
+        raise error
+    where = "" if error.filename is None else f": {os.fsdecode(error.filename)}"
+    advice = "; free some space, then run the same command again" if full else ""
+    click.echo(f"{name}: {error.strerror}{where}{advice}", err=True)
+    return DiskFull.exit_code if full else TamiasError.exit_code

@@ -132,3 +132,24 @@ def test_a_data_directory_of_a_newer_version_is_refused(tamias, tmp_path):
     result = tamias("stats", "--data", "d")
     assert result.returncode == 4
     assert "newer Tamias" in one_sentence(result)
+
+
+def test_a_backup_folder_that_cannot_be_written_is_one_sentence(tamias, tmp_path):
+    Database(tmp_path / "data").close()
+    (tmp_path / "file").write_text("no folder")
+    result = tamias("backup", "file", "--data", "data")
+    assert result.returncode == 1
+    assert one_sentence(result) == "tamias: cannot write a backup to file: it is a file; name another folder"
+    result = tamias("backup", "file/in/it", "--data", "data")
+    assert result.returncode == 1
+    assert "cannot write a backup to file/in/it: Not a directory" in one_sentence(result)
+
+
+def test_a_full_disk_behind_the_output_is_one_sentence_and_exit_code_12(tmp_path):
+    with open("/dev/full", "wb") as full:
+        result = subprocess.run(
+            [sys.executable, "-m", "tamias", "config", "show"], cwd=tmp_path, stdout=full,
+            stderr=subprocess.PIPE, text=True, timeout=120, check=False,
+        )  # fmt: skip
+    assert result.returncode == 12
+    assert "No space left on device; free some space" in one_sentence(result)

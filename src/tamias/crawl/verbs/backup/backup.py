@@ -73,8 +73,13 @@ def take(database: Database, data: Path, folder: Path) -> Taken:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "backup.lock").open("wb") as lock:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        opened = (folder / "backup.lock").open("wb")
+    except OSError as error:
+        why = "it is a file" if isinstance(error, FileExistsError) else error.strerror
+        raise TamiasError(f"cannot write a backup to {folder}: {why}; name another folder") from error
+    with opened as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
