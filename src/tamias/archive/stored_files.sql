@@ -78,5 +78,6 @@ WHERE stored_file.file = %(file)b::uuid AND stored_file.committed = %(committed)
 UPDATE stored_file SET sha256 = %(sha256)b::bytea WHERE stored_file.file = %(file)b::uuid AND stored_file.parts = '{}'
 
 -- name: segment_figures
--- The files of quads: how many, how large.
-SELECT count(*), coalesce(sum(stored_file.committed), 0)::int8 FROM stored_file WHERE stored_file.kind = 'rdf'
+-- The files of quads that hold something: how many, how large.
+SELECT count(*), coalesce(sum(stored_file.committed), 0)::int8 FROM stored_file
+WHERE stored_file.kind = 'rdf' AND stored_file.committed > 0

@@ -106,6 +106,8 @@ def test_stats_and_status_of_a_fresh_crawl_add_up(tamias, tmp_path):
     status = json.loads(tamias("status", "--once", "--json", "--data", "d").stdout)
     assert stats["corpus"]["outcomes"][0]["outcome"] == "failed"
     assert status["crawls"][0]["known"] == stats["frontier"]["crawls"][0]["known"] == 1
+    checked = json.loads(tamias("check", "--json", "--data", "d").stdout)
+    assert stats["corpus"]["segments"] == checked["looked"]["segments"] == 0
 
 
 def test_wrong_usage_is_told_with_exit_code_2(tamias):
