@@ -99,7 +99,7 @@ def _lift(place: CommonOptions, session: "Session", settings: "Settings", urls: 
     if place.json:
         say_json({"lifted": lifted})
         return 0
-    for url in lifted:
+    for url in dict.fromkeys(lifted):
         say(f"may be fetched again: {url}; what was forgotten stays so ('tamias add' watches it)")
     return 0
 
@@ -164,6 +164,8 @@ def _tell(done: "Forgetting") -> None:
     say(f"bodies     {done.bodies:,} removed, {done.recoded:,} others coded anew")
     say(f"segments   {done.segments:,} with statements erased")
     say(f"warc       {done.warc_records:,} records erased")
+    for url in dict.fromkeys(done.not_stored):
+        say(f"nothing    was stored of {url}; it will not be fetched ('--lift' undoes that)")
     for url in dict.fromkeys(done.shared):
         say(f"shared     a body stays: {url} has it too")
     for each in dict.fromkeys(done.remains):

@@ -131,6 +131,16 @@ def test_a_dry_run_says_how_much_and_removes_nothing(tamias, forget, kept, versi
     assert read_versions(kept.data) == without(versions)
 
 
+def test_a_misspelt_url_is_said_to_have_had_nothing(tamias, forget, kept):
+    misspelt = URL.replace(".csv", ".cvs")
+    assert forget(misspelt)["not_stored"] == [misspelt]
+    again = tamias("forget", misspelt)
+    assert f"was stored of {misspelt}; it will not be fetched" in again.stdout
+    lifted = tamias("forget", misspelt, "--lift").stdout.splitlines()
+    assert len(lifted) == 1, lifted
+    assert forget(URL)["not_stored"] == []
+
+
 def test_rules_keep_the_last_versions_and_a_trial_says_how_much(tamias, forget, kept, versions, tmp_path):
     (tmp_path / "tamias.toml").write_text('[archive]\nkeep = "last:3"\n')
     kept.put(OTHER, *versions[:2])

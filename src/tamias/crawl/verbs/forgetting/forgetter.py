@@ -69,6 +69,8 @@ class Forgetting(msgspec.Struct, kw_only=True):
     warc_records: int = 0
     shared: list[str] = []
     """Bodies that stay because another resource has them: the URL of one."""
+    not_stored: list[str] = []
+    """URLs of which nothing was stored, such as misspelt ones."""
     remains: list[str] = []
     """What is left for a later run, and why."""
 
@@ -137,12 +139,20 @@ class Forgetter:
                     yield from reader.read(extent)
 
             note_bodies(self._rows, tombstone, covered, urls, key, writer.reader, read)
+        if self._is_nothing(tombstone, covered):
+            self._done.not_stored.append(tombstone.url)
         reached("forget-noted")
         now = self._rows.now()
         self._rows.transact(lambda cursor: remove_rows(cursor, tombstone, covered, urls, now))
         if tombstone.blocked and not tombstone.is_record:
             self._retire(urls)
         return covered
+
+    def _is_nothing(self, tombstone: Tombstone, covered: CoveredRows) -> bool:
+        """Whether nothing was there, nor was removed by a run that was interrupted."""
+        if tombstone.number is not None or tombstone.is_record or covered.bodies or covered.captures:
+            return False
+        return not self._rows.fetch_all(SQL["bodies"], {"forgotten": [tombstone.forgotten]})
 
     def _documents(self, tombstone: Tombstone) -> list[str]:
         """Where its statements may stand: those of a record are in the documents of its catalogue."""
