@@ -40,20 +40,26 @@ def command(place: CommonOptions, target: str, changes: tuple[str, ...], crawl: 
         if is_pattern(target) and change is not None:
             with audited(session, place.data, "tag", [target]):
                 changed = tagging.change_all(target, number, change, by or getuser())
-            _tell(place, {"pattern": target, "changed": changed}, f"{changed:,} URLs changed")
+            urls = "URL" if changed == 1 else "URLs"
+            _tell(place, {"pattern": target, "changed": changed}, f"{changed:,} {urls} changed")
             return
         url = fetch_url(target)
         where = (queue_key(settings.frontier.queue)(url), number, url, url_key(url, names))
         if change is not None:
             with audited(session, place.data, "tag", [url]):
-                tagging.change(*where, change, by or getuser())
+                if not tagging.change(*where, change, by or getuser()):
+                    raise _unknown(crawl, url)
         tags = tagging.tags(*where)
         setters = tagging.setters(*where)
     if tags is None:
-        raise UsageError(f"the crawl '{crawl}' does not know {url}; a pattern has a * in it")
+        raise _unknown(crawl, url)
     by_tag = {each.tag: {"by": each.by, "at": rfc3339(each.at)} for each in setters}
     shown = [f"{tag} (by {by_tag[tag]['by']})" if tag in by_tag else tag for tag in tags]
     _tell(place, {"url": url, "tags": tags, "set_by": by_tag}, f"{url}  {' '.join(shown)}")
+
+
+def _unknown(crawl: str, url: str) -> UsageError:
+    return UsageError(f"the crawl '{crawl}' does not know {url}; to name many URLs, write a pattern with *")
 
 
 def _tell(place: CommonOptions, value: dict[str, object], line: str) -> None:

@@ -171,7 +171,7 @@ def test_tags_are_changed_by_hand(tamias, site):
     site.pages["/"] = b"<> <#p> 1 ."
     assert tamias.crawl(site.url("/")).returncode == 0
     assert tamias.run("tag", site.url("/"), "+good", "+draft").returncode == 0
-    assert "1 URLs changed" in tamias.run("tag", "http://*", "-draft").stdout
+    assert "1 URL changed" in tamias.run("tag", "http://*", "-draft").stdout
     assert tags_of(tamias, site.url("/")) == ["good"]
 
 
@@ -179,6 +179,13 @@ def test_what_is_no_change_of_tags_is_told(tamias):
     refused = tamias.run("tag", "http://a.example/*", "good")
     assert refused.returncode == 2
     assert "write +TAG" in refused.stderr
+
+
+def test_the_audit_log_says_that_a_url_was_not_known(tamias):
+    refused = tamias.run("tag", "http://a.example/", "+good")
+    assert refused.returncode == 2
+    assert "does not know http://a.example/" in refused.stderr
+    assert "tag  http://a.example/  failed: " in tamias.run("audit").stdout
 
 
 def test_who_set_a_tag_is_known_until_it_is_taken_away(session, tagging):
