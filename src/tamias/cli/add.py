@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     "files",
     multiple=True,
     type=click.Path(),
-    help="List of URLs: text, or CSV with a uri header (and type, title, format, portal, source).",
+    help="List of URLs, or -: text, or CSV with a uri header (and type, title, format, portal, source).",
 )
 @click.option("--title", help="Title of the resource.")
 @click.option("--format", "format_name", help="Expected format: a media type, or a short name such as csv.")

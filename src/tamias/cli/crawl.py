@@ -59,7 +59,7 @@ FLAGS = {
     "seed_files",
     multiple=True,
     type=click.Path(),
-    help="File of seeds: one a line, CSV with a uri column, URLFrontier's JSON lines, WARC or CDX.",
+    help="File of seeds, or -: one a line, CSV with a uri column, URLFrontier's JSON lines, WARC or CDX.",
 )
 @click.option(
     "--preset",

@@ -1,10 +1,12 @@
 """A seed list in a file: one URL a line, CSV with a `uri` column, or the JSON lines of a URLFrontier."""
 
 import csv
+import io
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -21,20 +23,23 @@ _ONE_DOCUMENT = frozenset({"dereferenceable", "dump", "http", "unknown"})
 
 
 class ListSeeds:
-    """Carries out `protocols.SeedSource` for a file; blank lines and `#` comments are skipped.
+    """Carries out `protocols.SeedSource` for a file, or `-` for stdin.
+
+    Blank lines and `#` comments are skipped.
 
     A `type` is obeyed: the kind of a source (`ckan`, `sparql`) or an expected format (`html`, `text/csv`).
     The other columns of a CSV file become tags, `column=value`.
     """
 
     def seeds(self, argument: str) -> Iterator[Seed]:
+        if argument == "-":
+            yield from self._read("stdin", _decoded("stdin", sys.stdin.buffer))
+            return
         try:
-            with Path(argument).open(encoding="utf-8-sig", newline="") as file:
-                yield from self._read(argument, file)
+            with Path(argument).open("rb") as file:
+                yield from self._read(argument, _decoded(argument, file))
         except OSError as error:
             raise UsageError(f"cannot read the seed file {argument}: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise UsageError(f"the seed file {argument} is not UTF-8 text: {error.reason}") from error
 
     def _read(self, name: str, lines: Iterator[str]) -> Iterator[Seed]:
         header: list[str] | None = None
@@ -51,6 +56,19 @@ class ListSeeds:
                 yield _seed(text, header)
             except (ValueError, RecursionError) as error:
                 raise UsageError(f"{name} line {number}: {error}") from error
+
+
+def _decoded(name: str, file: BinaryIO) -> Iterator[str]:
+    """The lines of a list, however they end."""
+    number = 0
+    for raw in file:
+        try:
+            text = raw.decode("utf-8" if number else "utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{name} line {number + 1} is not UTF-8 text: {error.reason}") from error
+        for line in io.StringIO(text, newline=None):
+            number += 1
+            yield line
 
 
 def _columns(text: str) -> list[str]:

@@ -155,3 +155,13 @@ def test_a_full_disk_behind_the_output_is_one_sentence_and_exit_code_12(tmp_path
         )  # fmt: skip
     assert result.returncode == 12
     assert "No space left on device; free some space" in one_sentence(result)
+
+
+@pytest.mark.parametrize("words", [("crawl", "--seeds"), ("add", "--file")])
+def test_a_list_of_urls_may_come_through_a_pipe(tmp_path, words):
+    result = subprocess.run(
+        [sys.executable, "-m", "tamias", *words, "-", "--data", "d"], cwd=tmp_path, text=True, timeout=120,
+        input="# a list\nhttps://a.example/\nnonsense\n", capture_output=True, check=False,
+    )  # fmt: skip
+    assert result.returncode == 2
+    assert "stdin line 3: 'nonsense' is not a URL" in one_sentence(result)

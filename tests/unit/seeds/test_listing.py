@@ -2,6 +2,7 @@
 
 import pytest
 
+from tamias.model.errors import UsageError
 from tamias.model.item import TRUSTED
 from tamias.seeds.listing import ListSeeds
 
@@ -36,3 +37,18 @@ def test_the_type_of_a_seed_is_obeyed(listed, type_, kind, tags):
 def test_a_prefix_of_the_address_says_more_than_its_type(listed):
     [seed] = listed("uri,type\nckan:http://example.org/a,sparql\n")
     assert seed.kind == "ckan"
+
+
+def test_lines_may_end_as_on_any_system(listed):
+    assert [seed.address for seed in listed("http://a.example/\r\nhttp://b.example/\rhttp://c.example/")] == [
+        "http://a.example/",
+        "http://b.example/",
+        "http://c.example/",
+    ]
+
+
+def test_a_line_that_is_not_utf_8_is_named(tmp_path):
+    file = tmp_path / "seeds.txt"
+    file.write_bytes(b"\xef\xbb\xbfhttp://a.example/\n# none\nhttp://b.example/\xff\n")
+    with pytest.raises(UsageError, match=r"seeds.txt line 3 is not UTF-8 text"):
+        list(ListSeeds().seeds(str(file)))
