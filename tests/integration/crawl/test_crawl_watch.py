@@ -83,6 +83,17 @@ def test_a_named_resource_is_visited_before_it_is_due(tamias, site, visit):
     assert watched(tamias) == {site.url("/a.csv"): 2}
 
 
+def test_a_resource_that_is_gone_counts_as_visited(tamias, site, visit):
+    site.pages |= {"/a.csv": TABLE, "/robots.txt": b""}
+    add(tamias, site.url("/a.csv"))
+    visit()
+    del site.pages["/a.csv"]
+    said = visit(site.url("/a.csv"))
+    assert "1 URL visited" in said
+    assert ": 1 gone; 0 quads" in said
+    assert "will be repeated" not in said
+
+
 def test_a_visit_to_what_nobody_watches_is_refused_with_advice(tamias, site):
     site.pages |= {"/a.csv": TABLE}
     add(tamias, site.url("/a.csv"))

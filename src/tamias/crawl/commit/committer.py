@@ -67,15 +67,15 @@ def count_visit(tally: Tally, visit: Visit) -> None:
     tally.quads += record.quads
     if visit.planned is not None and task.status is not Outcome.NEW:
         tally.revisited += 1
-    if done.due < NEVER and visit.planned is None and not _seen_under_watch(done):
+    if done.due < NEVER and visit.planned is None and not _seen_under_watch(done, record.outcome):
         tally.put_off += 1
     else:
         tally.count_outcome(record.outcome, record.reason, task.url)
 
 
-def _seen_under_watch(done: Done) -> bool:
-    """A resource under watch is always due again; that is no attempt that failed."""
-    return done.task.crawl == WATCH and not done.fails
+def _seen_under_watch(done: Done, outcome: Outcome) -> bool:
+    """A watched resource is always due again, also one that is gone: that is no attempt that failed."""
+    return done.task.crawl == WATCH and (not done.fails or outcome is Outcome.GONE)
 
 
 class Stranded:
