@@ -4,8 +4,10 @@ A value comes from the default, then the file, then the environment, then the fl
 """
 
 import difflib
+import json
 import logging
 import os
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -557,6 +559,17 @@ def resolve(
     return Resolved(_converted(values, origins), origins)
 
 
+_TYPES = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "str": "text",
+    "array": "a list",
+    "object": "a table",
+}
+_LONGEST_SHOWN = 60
+
+
 def _variable(table: str, name: str) -> str:
     return f"TAMIAS_{table}__{name}".upper()
 
@@ -634,11 +647,37 @@ def _converted(values: dict[str, Any], origins: dict[str, str]) -> Settings:
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at `$.")
         key = place.rstrip("`").split("[")[0]
-        raise ConfigError(f"{key} ({origins.get(key, 'unknown')}): {what}") from error
+        wanted = _in_words(what, key)
+        told = f"{wanted}, not {_shown(values[key])}" if key in values else wanted
+        raise ConfigError(f"{key} ({origins.get(key, 'unknown')}): {told}") from error
     if settings.frontier.buckets & (settings.frontier.buckets - 1):
         raise ConfigError(f"frontier.buckets ({origins['frontier.buckets']}): must be a power of two")
     _check_alerts(settings.alerts, origins)
     return settings
+
+
+def _in_words(problem: str, key: str) -> str:
+    """What a value has to be, for somebody who writes TOML, from what msgspec says of it.
+
+    >>> _in_words("Expected `int | null`, got `float`", "crawl.depth")
+    'must be a whole number'
+    >>> _in_words("Expected `float` >= 0.0", "fetch.delay")
+    'must be a number >= 0.0'
+    >>> _in_words("Invalid enum value 'hosts'", "filters.scope")
+    'must be one of any, host, domain, prefix'
+    """
+    if problem.startswith("Invalid enum value"):
+        table, name = key.split(".")
+        kind = next(each.type for each in msgspec.structs.fields(Settings) if each.name == table)
+        choice = next(each.type for each in msgspec.structs.fields(kind) if each.name == name)
+        return f"must be one of {', '.join(get_args(get_args(choice)[0]))}"
+    wanted = problem.partition(", got ")[0].replace("Expected ", "must be ", 1).replace(" | null`", "`")
+    return re.sub(r"`(\w+)`", lambda found: _TYPES.get(found[1], found[0]), wanted)
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
 def _check_alerts(alerts: AlertsSettings, origins: dict[str, str]) -> None:
