@@ -123,7 +123,16 @@ def _as_json(source: str, reading: Reading) -> dict[str, object]:
 def _tell_problems(source: str, reading: Reading, *, to_stdout: bool) -> None:
     for problem in reading.problems:
         at = "" if problem.line is None else f" line {problem.line}"
-        click.echo(printable(f"{source}{at}: {problem.what}"), err=not to_stdout)
+        advice = "" if reading.media_type else _advice(problem.what)
+        click.echo(printable(f"{source}{at}: {problem.what}{advice}"), err=not to_stdout)
+
+
+def _advice(reason: str) -> str:
+    """What to type after a refusal that an option of this verb lifts."""
+    from tamias.crawl.store.reasons import kind_of_reason
+
+    _, advice = kind_of_reason(reason)
+    return f"; {advice}" if "--allow-private" in advice else ""
 
 
 def _print(quads: Iterator[Quad], form: str) -> None:
