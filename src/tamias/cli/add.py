@@ -85,7 +85,7 @@ def command(
     wanted = [msgspec.structs.replace(each, every=every_ms, priority=priority) for each in wanted]
     added = _add(place, settings, wanted, harvesters)
     _tell(place, added)
-    return 0
+    return 1 if added.refused and not added.new and not added.known else 0
 
 
 def _add(
@@ -159,6 +159,7 @@ def _tell(place: CommonOptions, added: "Added") -> None:
         say_json(added)
         return
     say(f"{added.new} watched now, {added.known} already watched")
-    say("'tamias serve' visits them whenever they are due; 'tamias crawl --recrawl' visits them once")
+    if added.new or added.known:
+        say("'tamias serve' visits them whenever they are due; 'tamias crawl --recrawl' visits them once")
     for url, reason in added.refused:
         click.echo(f"not added: {printable(url)}: {reason}", err=True)

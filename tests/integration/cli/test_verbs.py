@@ -165,3 +165,17 @@ def test_a_list_of_urls_may_come_through_a_pipe(tmp_path, words):
     )  # fmt: skip
     assert result.returncode == 2
     assert "stdin line 3: 'nonsense' is not a URL" in one_sentence(result)
+
+
+def test_a_url_that_the_rules_keep_out_is_not_said_to_be_visited(tamias, tmp_path):
+    (tmp_path / "tamias.toml").write_text('[filters]\nexclude = ["secret"]\n')
+    result = tamias("add", "https://a.example/secret.csv", "--data", "d")
+    assert result.returncode == 1
+    assert "not added: https://a.example/secret.csv: " in result.stderr
+    assert result.stdout == "0 watched now, 0 already watched\n"
+
+
+def test_reading_a_private_address_names_the_option_that_allows_it(tamias):
+    result = tamias("read", nowhere())
+    assert result.returncode == 1
+    assert result.stderr.endswith("refused: loopback address 127.0.0.1; use --allow-private\n")
