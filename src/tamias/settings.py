@@ -568,6 +568,7 @@ _TYPES = {
     "object": "a table",
 }
 _LONGEST_SHOWN = 60
+_CONTACT = re.compile(r"[A-Za-z][\w+.-]*:\S+|[^\s@]+@[^\s@]+")
 
 
 def _variable(table: str, name: str) -> str:
@@ -652,6 +653,11 @@ def _converted(values: dict[str, Any], origins: dict[str, str]) -> Settings:
         raise ConfigError(f"{key} ({origins.get(key, 'unknown')}): {told}") from error
     if settings.frontier.buckets & (settings.frontier.buckets - 1):
         raise ConfigError(f"frontier.buckets ({origins['frontier.buckets']}): must be a power of two")
+    if _CONTACT.fullmatch(settings.fetch.contact) is None:
+        shown = _shown(settings.fetch.contact)
+        raise ConfigError(
+            f"fetch.contact ({origins['fetch.contact']}): must be a URL or an e-mail address, not {shown}"
+        )
     _check_alerts(settings.alerts, origins)
     return settings
 

@@ -57,6 +57,7 @@ def test_a_list_from_the_environment_is_split_at_commas():
         ("[crawl]\ndepth = 2.5\n", r"crawl\.depth \(file .*\): must be a whole number, not 2.5$"),
         ("[permit]\nrobots = 'no'\n", r'must be true or false, not "no"$'),
         ("[filters]\nblocklists = '/a'\n", r'must be a list, not "/a"$'),
+        ("[fetch]\ncontact = 'ask me'\n", r'must be a URL or an e-mail address, not "ask me"$'),
         ("delay = 1\n", "must be in a table"),
         ("[fetch\n", "is not TOML"),
         ("[frontier]\nbuckets = 3\n", "power of two"),
