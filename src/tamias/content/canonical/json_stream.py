@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from enum import Enum
 from hashlib import sha256
 from heapq import merge
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from operator import itemgetter
 from typing import IO, Final
 
@@ -27,6 +27,8 @@ from tamias.content.canonical.canonical_json import (
     is_identifier,
     key_of,
     key_paths,
+    parts_of_array,
+    parts_of_object,
     value_of,
 )
 
@@ -162,6 +164,34 @@ class JsonText:
             raise Unreadable(f"a value of more than {self._longest} bytes")
 
 
+class HeldJson:
+    """The same for a text that is in memory, in less time."""
+
+    def __init__(self, text: bytes) -> None:
+        self._next = msgspec.Raw(text.strip(b" \t\r\n"))
+
+    def sign(self) -> bytes:
+        """What comes next; nothing at the end."""
+        return bytes(memoryview(self._next)[:1])
+
+    def value(self) -> bytes:
+        """The text of the next value."""
+        return bytes(self._next)
+
+    def members(self) -> Iterator[str]:
+        """The names of an object's members, each once; the value of each must be read before the next."""
+        for name, value in parts_of_object(self._next).items():
+            self._next = value
+            yield name
+
+    def items(self) -> Iterator[bytes]:
+        """The texts of an array's items."""
+        return map(bytes, parts_of_array(self._next))
+
+    def end(self) -> None:
+        """Nothing may follow: what does is part of the last value, which then is none."""
+
+
 class _SortedRecords:
     """Records of one length, given back in order. Most of them are in a file, as runs that are sorted."""
 
@@ -223,22 +253,35 @@ class Regard(Enum):
     ALL_ORDER = "all order"
 
 
-def json_digest(chunks: Iterator[bytes], longest: int, regard: Regard = Regard.CONTENT) -> tuple[bytes, int]:
+def json_digest(
+    chunks: Iterator[bytes], longest: int, regard: Regard = Regard.CONTENT, *, held: int | None = None
+) -> tuple[bytes, int]:
     """The digest of a JSON text, and how many items it has. Raises `Unreadable`.
 
     Items are those of its array, or of the longest array near its surface; else it has one. With regard to
     the content, two texts have the same digest just when `canonical` makes them the same. No value that is
-    read as a whole may be longer than so many bytes.
+    read as a whole may be longer than so many bytes; a text that is not longer than that, or than `held`, is
+    taken into memory, where it is read in less time.
     """
-    reader = JsonText(chunks, longest)
     with ExitStack() as stack:
+        reader = _reader(chunks, longest, longest if held is None else held)
         found = _Digester(reader, regard, stack).value(0, in_order=regard is not Regard.CONTENT)
         reader.end()
     return found
 
 
+def _reader(chunks: Iterator[bytes], longest: int, most_held: int) -> JsonText | HeldJson:
+    held, size = [], 0
+    for chunk in chunks:
+        held.append(chunk)
+        size += len(chunk)
+        if size > most_held:
+            return JsonText(chain(held, chunks), longest)
+    return HeldJson(b"".join(held))
+
+
 class _Digester:
-    def __init__(self, reader: JsonText, regard: Regard, stack: ExitStack) -> None:
+    def __init__(self, reader: JsonText | HeldJson, regard: Regard, stack: ExitStack) -> None:
         self._reader = reader
         self._regard = regard
         self._stack = stack
