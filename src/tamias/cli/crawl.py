@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tamias.crawl.plan.pending_seeds import PendingSeeds
     from tamias.crawl.plan.reopening import Reopened
     from tamias.crawl.plan.seed_outcomes import SeedOutcome
+    from tamias.crawl.worker.fork_server import ForkServer
     from tamias.crawl.worker.supervisor import CrawlSnapshot, Supervisor
     from tamias.database.child_server import KeeperProcess
     from tamias.database.connect import Database
@@ -183,6 +184,8 @@ class Stage:
         self._pending: Path | None = None
         self._keeper: KeeperProcess | None = None
         self._use: Embedded | None = None
+        self.workers: ForkServer | None = None
+        """Not loaded to be closed: where loading was interrupted, Python cannot do it again."""
         self.advice = "nothing was stored yet; run the same command again"
 
     def start_keeper(self) -> None:
@@ -243,10 +246,10 @@ class Stage:
 
     def close(self) -> None:
         """Returns when nothing of the run is left running, unless others use the database."""
-        from tamias.crawl.worker.fork_server import DATABASE_WORKER, fork_server
         from tamias.database.embedded.embedded import wait_until_unused
 
-        fork_server(DATABASE_WORKER).close()
+        if self.workers is not None:
+            self.workers.close()
         if self._keeper is not None:
             self._keeper.close()
         self.release_database()
@@ -278,8 +281,8 @@ def _crawl(
 
     if not recrawl and not imports:
         stage.keep(PendingSeeds(seeds, flags, name))
-    stage.start_database(partial(_start_workers, seeds))
-    _start_workers(seeds)  # unless that was done while it started
+    stage.start_database(partial(_start_workers, seeds, stage))
+    _start_workers(seeds, stage)  # unless that was done while it started
     from tamias.crawl.worker.supervisor import Ended, Supervisor, Until
 
     with closing(_open(place, flags, stage)) as database:
@@ -322,11 +325,11 @@ def _crawl(
     return codes[end.ended]
 
 
-def _start_workers(seeds: list[Seed]) -> None:
+def _start_workers(seeds: list[Seed], stage: Stage) -> None:
     """Loads what this process and its workers need, once for all of them."""
     from tamias.crawl.worker.fork_server import DATABASE_WORKER, fork_server
 
-    server = fork_server(DATABASE_WORKER)
+    server = stage.workers = fork_server(DATABASE_WORKER)
     if len(seeds) > MANY_SEEDS:
         server.start()
         return

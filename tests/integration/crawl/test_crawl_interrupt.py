@@ -1,6 +1,8 @@
 """Ctrl-C: prompt, polite, and nothing is lost."""
 
 import signal
+import subprocess
+import sys
 import time
 from contextlib import closing
 
@@ -82,3 +84,28 @@ def test_an_import_that_was_interrupted_is_to_be_run_again(tamias_at, site, tmp_
     _, said = crawl.communicate(timeout=60)
     assert said == "interrupted; nothing was stored yet; run the same command again\n"
     assert not tamias.in_use()
+
+
+INTERRUPTED_WHILE_IT_LOADS = """
+import sys
+
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "asyncio.events":
+            sys.meta_path.remove(self)
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupt())
+from tamias.cli.main import main
+main()
+"""
+
+
+def test_a_crawl_that_is_interrupted_while_it_loads_says_so(tmp_path):
+    words = ["crawl", "http://a.example/", "--data", str(tmp_path / "data"), "--contact", "me@a.example"]
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_WHILE_IT_LOADS, *words],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.stderr.splitlines()[-1].startswith("interrupted; ")
+    assert (done.returncode, "Traceback" in done.stderr) == (130, False)
