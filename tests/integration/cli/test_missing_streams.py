@@ -42,3 +42,14 @@ def test_a_crawl_needs_no_streams(tmp_path, site, closed):
     done = tamias(closed, "crawl", site, *options)
     assert (done.returncode, "Traceback" in done.stderr) == (0, False)
     assert "1 attempts, 1 quads" in tamias("", "stats").stdout
+
+
+@pytest.mark.parametrize("words", [["--help"], ["config", "show"]])
+def test_a_disk_that_is_full_is_told_of_in_one_sentence(words):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "tamias", *words]
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60
+        )
+    told = "tamias: No space left on device; free some space, then run the same command again\n"
+    assert (done.returncode, done.stderr) == (12, told)
