@@ -64,6 +64,24 @@ def test_noise_is_named_when_it_is_captured_and_the_diff_is_empty(tamias, site, 
     assert "the same content: delimiter ; instead of ," in tamias.run("versions", site.url("/a.csv")).stdout
 
 
+def test_rows_may_change_their_order_within_a_group_and_groups_theirs_but_no_row_its_group(
+    tamias, site, serving
+):
+    berlin = [["Berlin", "2020", "5"], ["", "2021", "6"], ["", "2022", "7"]]
+    again = [["Berlin", "2020", "8"], ["", "2021", "9"]]
+    header = ["city", "year", "n"]
+    serving("/g.csv", table([header, *berlin, *again]), "text/csv")
+    serving("/g.csv", table([header, *again, berlin[0], *berlin[:0:-1]], ";"), "text/csv")
+    versions = serving("/g.csv", table([header, *again, berlin[2], *berlin[:2]], ";"), "text/csv")
+    assert [version["noise"] for version in versions] == [
+        None, "delimiter ; instead of ,, rows in another order", None,
+    ]  # fmt: skip
+    same = json.loads(tamias.run("diff", site.url("/g.csv"), "1", "2", "--json").stdout)
+    assert (same["kind"], same["changes"]) == ("rows", [])
+    other = json.loads(tamias.run("diff", site.url("/g.csv"), "--json").stdout)
+    assert (other["kind"], other["added"], other["removed"]) == ("lines", 1, 1)
+
+
 def test_a_workbook_that_was_saved_again_is_noise_and_a_changed_cell_is_told_by_its_sheet(
     tamias, site, serving
 ):

@@ -104,6 +104,11 @@ class _Multiset:
         self._sum += int.from_bytes(sha256(text).digest(), "big")
         self.count += 1
 
+    def remove(self, text: bytes) -> None:
+        """One that was added."""
+        self._sum -= int.from_bytes(sha256(text).digest(), "big")
+        self.count -= 1
+
     def plus(self, other: "_Multiset") -> "_Multiset":
         """The texts of both."""
         both = _Multiset()
@@ -138,23 +143,42 @@ def _of_rows(stored: Stored) -> tuple[bytes, int]:
     return found.digest(), max(0, found.count - table.rows_above)
 
 
+class _RowGroup:
+    """A row and those below it that begin with more empty cells than it does, in any order."""
+
+    def __init__(self, row: Row, empty: int) -> None:
+        self.empty = empty
+        self._row = row
+        self._below = _Multiset()
+
+    def add(self, group: "_RowGroup") -> None:
+        self._below.add(group.packed())
+
+    def packed(self) -> bytes:
+        return _packed([self._row, self._below.digest()] if self._below.count else self._row)
+
+
 class _Rows:
     """Rows in any order; in theirs in a list, and where titles stand between them.
 
-    A row without a first cell belongs to the row above it: both may go elsewhere, but only together. If
-    hardly any row lacks the cell, it is only missing.
+    A row without a first cell belongs to the row above it: both may go elsewhere, but only together, with all
+    that belong to that row. So it is within groups, where a row begins with more empty cells than the one
+    above it. If hardly any row lacks the cell, it is only missing.
     """
 
     def __init__(self, table: FileTable) -> None:
         self._any_order = table.width > 1
         self._rows_above = table.rows_above
         self._list = sha256()
-        self._set = _Multiset()
-        self._lacking = _Multiset()
-        """Rows without a first cell."""
-        self._grouped = _Multiset()
-        """The same, each with the cells that it takes over."""
-        self._above: Row = ()
+        self._alone = _Multiset()
+        """Rows that are in no group."""
+        self._members = _Multiset()
+        """Rows that are in one, each by itself."""
+        self._groups = _Multiset()
+        self._open: list[_RowGroup] = []
+        """The group that the last row is in, and those within it."""
+        self._last: Row = ()
+        self._lacking = 0
 
     def add(self, row: Row) -> None:
         text = _packed(row)
@@ -164,33 +188,43 @@ class _Rows:
             return
         if len(row) == 1 and self.count >= self._rows_above:
             self._any_order = False
-        self._set.add(text)
-        self._above = row or self._above
+        self._alone.add(text)
+        if row:  # an empty one ends no group
+            self._close(0)
+            self._last = row
 
     def _add_lacking(self, row: Row, text: bytes) -> None:
-        taken = self._taken_over(row)
-        self._above = [*taken, *row[len(taken) :]]
-        if self.count < self._rows_above:
-            self._set.add(text)
-            return
-        self._lacking.add(text)
-        self._grouped.add(_packed([taken, row]) if any(taken) else text)
-
-    def _taken_over(self, row: Row) -> list[str]:
-        """What stands above the empty cells with which a row begins."""
+        self._lacking += self.count >= self._rows_above
+        if not self._open and self._last:
+            above = _packed(self._last)
+            self._alone.remove(above)
+            self._members.add(above)
+            self._open = [_RowGroup(self._last, 0)]
+        self._members.add(text)
         empty = next(place for place, cell in enumerate(row) if cell)
-        taken = list(self._above[:empty])
-        return taken + [""] * (empty - len(taken))
+        self._close(empty)
+        self._open.append(_RowGroup(row, empty))
+
+    def _close(self, empty: int) -> None:
+        """Ends the groups that a row with so many empty cells is not in."""
+        while self._open and self._open[-1].empty >= empty:
+            group = self._open.pop()
+            if self._open:
+                self._open[-1].add(group)
+            else:
+                self._groups.add(group.packed())
 
     @property
     def count(self) -> int:
-        return self._set.count + self._lacking.count
+        return self._alone.count + self._members.count
 
     def digest(self) -> bytes:
         if not self._any_order:
             return b"in order " + self._list.digest()
-        is_missing = self._lacking.count * _RARELY <= self.count - self._rows_above
-        return self._set.plus(self._lacking if is_missing else self._grouped).digest()
+        if self._lacking * _RARELY <= self.count - self._rows_above:
+            return self._alone.plus(self._members).digest()
+        self._close(0)
+        return self._alone.plus(self._groups).digest()
 
 
 def _rows_of(table: FileTable) -> _Rows:

@@ -102,12 +102,20 @@ def meanings(rows):
         return rows
     if sum(not row[0] for row in below) * 20 <= len(below):
         return sorted(rows)
-    told, before = [], [""] * len(rows[0])
-    for row in rows:
-        taken = next((place for place, cell in enumerate(row) if cell), 0)
-        told.append((before[:taken], row))
-        before = [*before[:taken], *row[taken:]] if any(row) else before
-    return sorted(told)
+    filled = [row for row in rows if any(row)]
+    return [len(rows) - len(filled), groups(filled)]
+
+
+def groups(rows):
+    """Each row with those below it that begin with more empty cells, both in no order."""
+    found, place = [], 0
+    empty = [next(place for place, cell in enumerate(row) if cell) for row in rows]
+    while place < len(rows):
+        ends = (end for end in range(place + 1, len(rows)) if empty[end] <= empty[place])
+        end = next(ends, len(rows))
+        found.append((list(rows[place]), groups(rows[place + 1 : end])))
+        place = end
+    return sorted(found)
 
 
 @pytest.mark.parametrize("edit", [*SAME_TABLE, *OTHER_TABLE])
@@ -512,6 +520,75 @@ def test_of_a_table_in_which_hardly_any_row_lacks_its_first_cell_the_order_means
     assert judged(written(rows), written([rows[0], *rows[:0:-1]]), CSV)[0] == "rows in another order"
     more = [*rows, ["", "z"]]
     assert judged(written(more), written([more[0], *more[:0:-1]]), CSV)[0] is None
+
+
+def test_two_groups_of_one_name_are_two_groups(judged):
+    old = "city,year,n\nBerlin,2020,5\n,2021,6\n,2022,7\nBerlin,2020,8\n,2021,9\n"
+    swapped = "city,year,n\nBerlin,2020,8\n,2021,6\n,2022,7\nBerlin,2020,5\n,2021,9\n"
+    assert judged(old.encode(), swapped.encode(), CSV)[0] is None
+    moved = "city,year,n\nBerlin,2020,5\n,2022,7\nBerlin,2020,8\n,2021,6\n,2021,9\n"
+    assert judged(old.encode(), moved.encode(), CSV)[0] is None
+    turned = "city,year,n\nBerlin,2020,8\n,2021,9\nBerlin,2020,5\n,2022,7\n,2021,6\n"
+    assert judged(old.encode(), turned.encode(), CSV)[0] == "rows in another order"
+
+
+FORMS = some.fixed_dictionaries(
+    {
+        "delimiter": some.sampled_from([",", ";", "\t", "|"]),
+        "quoting": some.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+        "end": some.sampled_from(["\n", "\r\n"]),
+    }
+)
+NAMES, YEARS, COUNTS = (some.sampled_from(each) for each in (["Berlin", "Ulm"], ["2020", "2021"], "123"))
+GROUPS = some.lists(
+    some.tuples(
+        some.tuples(NAMES, YEARS, COUNTS),
+        some.lists(
+            some.tuples(some.tuples(some.just(""), YEARS, COUNTS), some.lists(COUNTS, max_size=2)), max_size=3
+        ),
+    ),
+    min_size=1,
+    max_size=4,
+)
+"""Of each group its first row, and rows in it that may have such as begin with two empty cells."""
+
+
+def flat(found):
+    """The rows of groups, below a header."""
+    rows = [["city", "year", "n"]]
+    for first, below in found:
+        rows.append(list(first))
+        for row, counts in below:
+            rows += [list(row), *(["", "", count] for count in counts)]
+    return rows
+
+
+@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(found=GROUPS, form=FORMS, data=some.data())
+def test_groups_and_their_rows_in_another_order_are_noise_in_any_form(judged, found, form, data):
+    order = [
+        (
+            first,
+            [
+                (row, data.draw(some.permutations(counts)))
+                for row, counts in data.draw(some.permutations(below))
+            ],
+        )
+        for first, below in data.draw(some.permutations(found))
+    ]
+    old, new = written(flat(found)), written(flat(order), **form)
+    assert judged(old, new, CSV)[0] is not None or old == new
+
+
+@settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(found=GROUPS, form=FORMS, data=some.data())
+def test_rows_that_go_anywhere_are_noise_just_when_each_stays_in_its_group(judged, found, form, data):
+    rows = flat(found)
+    order = [rows[0], *data.draw(some.permutations(rows[1:]))]
+    old, new = written(rows), written(order, **form)
+    reason, _ = judged(old, new, CSV)
+    if old != new:
+        assert (reason is not None) is (meanings(rows) == meanings(order))
 
 
 CELLS = some.sampled_from(["", "", "a", "b", "1"])
