@@ -5,6 +5,7 @@ columns, whose order is that of the cells. The features of GeoJSON are a set, wi
 large value is gone through part by part, so that little more than its text is held in memory.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from decimal import Context, Decimal
 from operator import itemgetter
@@ -19,6 +20,8 @@ SMALL = 1 << 18
 _LARGE_LEVELS = 100
 _PLAIN_DIGITS = 40
 _USUAL = Context(prec=40)
+_FRACTION = re.compile(r"-?[0-9]{1,20}\.[0-9]{0,19}[1-9]")
+"""Numbers that are in their one spelling already, as most coordinates are."""
 _KEYS = (
     "@id",
     "id",
@@ -51,6 +54,8 @@ def number(text: str) -> Decimal | int:
     >>> number("1.50"), number("1e2"), number("-0.0"), number("2.0")
     (Decimal('1.5'), 100, 0, 2)
     """
+    if _FRACTION.fullmatch(text):
+        return Decimal(text)
     exact_to = _USUAL if len(text) <= _USUAL.prec else Context(prec=len(text) + 1)
     try:
         value = exact_to.create_decimal(text).normalize(exact_to)
