@@ -57,6 +57,7 @@ def command(
     Example: tamias serve --port 8080 --contact https://example.org/about
     """
     start_database_early(place)
+    from tamias.archive.forgetting.rules import RetentionRules
     from tamias.serve.http.secret import find_secret
     from tamias.serve.run import ServicePlan, check_place, run
 
@@ -69,7 +70,8 @@ def command(
         "archive__store": store,
     }
     given = {key: value for key, value in flags.items() if value is not None}
-    place.settings(**given)
+    kept = place.settings(**given).settings.archive
+    RetentionRules(kept.keep, kept.keep_for)  # a rule that is none is told now, not when it is to be applied
     secret = find_secret(place.data, secret_file)
     check_place(host, port, secret)
     policy, others = _policies(place, given)

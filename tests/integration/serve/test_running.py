@@ -79,6 +79,20 @@ def test_an_empty_secret_file_is_a_bad_configuration(empty, tmp_path):
     assert refused(empty, "--secret-file", str(tmp_path / "chosen")).returncode == 4
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('keep = "lots"', "archive.keep: 'lots'"),
+        ('keep_for = ["a.example=lots"]', "archive.keep_for: 'lots'"),
+    ],
+)
+def test_a_retention_rule_that_is_none_is_told_before_anything_is_served(empty, tmp_path, line, said):
+    (tmp_path / "tamias.toml").write_text(f"[archive]\n{line}\n")
+    ended = refused(empty, "--config", str(tmp_path / "tamias.toml"))
+    assert ended.returncode == 4
+    assert ended.stderr.startswith(f"tamias: {said} is not a rule")
+
+
 def test_a_port_that_is_taken_is_told_in_one_sentence(empty):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ended = refused(empty, "--port", str(taken.getsockname()[1]))

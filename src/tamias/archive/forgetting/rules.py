@@ -39,15 +39,15 @@ class RetentionRule(msgspec.Struct, frozen=True):
         ]
 
 
-def parse_rule(text: str) -> RetentionRule:
-    """Raises `ConfigError`.
+def parse_rule(text: str, setting: str = "archive.keep") -> RetentionRule:
+    """Raises `ConfigError`, which names the setting.
 
     >>> parse_rule("last:3, thin")
     RetentionRule(text='last:3,thin')
     """
     plain = text.replace(" ", "")
     if not all(_PART.fullmatch(part) for part in plain.split(",")):
-        raise ConfigError(f"archive.keep: '{text[:100]}' is no rule; write all, last:N, days:D or thin")
+        raise ConfigError(f"{setting}: '{text[:100]}' is not a rule; write all, last:N, days:D or thin")
     return RetentionRule(plain)
 
 
@@ -62,7 +62,7 @@ class RetentionRules:
             name, equals, rule = each.rpartition("=")
             if not equals or not name:
                 raise ConfigError(f"archive.keep_for: '{each[:100]}' is not HOST=RULE or PORTAL=RULE")
-            self._others[name.strip()] = parse_rule(rule)
+            self._others[name.strip()] = parse_rule(rule, "archive.keep_for")
 
     @property
     def keeps_everything(self) -> bool:
