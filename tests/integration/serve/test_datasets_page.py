@@ -93,6 +93,19 @@ def test_a_dataset_has_a_calendar_of_its_changes(client, listed):
     assert page.count('<rect class="some"') == 3
 
 
+@pytest.mark.parametrize(
+    ("bodies", "said"),
+    [
+        ([b"a\n1\n"], "It has not changed so far. A change is expected about every 2 days."),
+        ([b"a\n1\n", b"a\n2\n"], "It changes about 0.5 times a day, that is every 2 days."),
+    ],
+)
+def test_a_change_that_was_never_seen_is_only_expected(client, filled, bodies, said):
+    name = filled.put(f"http://paced.example/{len(bodies)}.csv", *bodies)
+    filled.run("UPDATE tamias.resource SET change_rate = 0.5 WHERE resource = %s", name)
+    assert said in client.get(f"/dataset/{name}", headers=HTML).text
+
+
 def test_versions_of_one_day_have_their_minutes(client, filled):
     name = filled.put("http://listed.example/minutes.csv", b"a\n1\n", b"a\n2\n", step=600_000)
     page = client.get(f"/dataset/{name}", headers=HTML).text

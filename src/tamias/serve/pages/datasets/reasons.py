@@ -29,7 +29,7 @@ def reason(resource: Resource, schedule: Schedule) -> str:
         return "It is not watched any more. Its versions are kept."
     told = [_of_attempts(schedule), _of_rate(resource), _of_interval(resource, schedule)]
     if resource.state == "gone":
-        told.insert(0, "Its server says that it is gone. It is still checked from time to time.")
+        told[0] = "Its server says that it is gone. It is still checked from time to time."
     return " ".join(each for each in told if each)
 
 
@@ -60,6 +60,8 @@ def _of_rate(resource: Resource) -> str:
     if not resource.change_rate or not resource.versions:
         return ""
     every = duration(86_400 / resource.change_rate)
+    if resource.versions == 1:
+        return f"It has not changed so far. A change is expected about every {every}."
     return f"It changes about {resource.change_rate:.2g} times a day, that is every {every}."
 
 
