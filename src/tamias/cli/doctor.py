@@ -72,7 +72,7 @@ def _libraries() -> str:
 
 def _settings(place: CommonOptions) -> str:
     changed = {key: origin for key, origin in place.settings().origins.items() if origin != "default"}
-    return ", ".join(f"{key} from {origin}" for key, origin in changed.items()) or "all as they come"
+    return ", ".join(f"{key} from {origin}" for key, origin in changed.items()) or "all have their defaults"
 
 
 def _disk(data: Path) -> str:

@@ -190,7 +190,7 @@ def _tell_figures(place: CommonOptions) -> None:
 
 
 def _tell_archive(archive: "Basic") -> None:
-    ratio = f", {archive.bytes / archive.stored_bytes:.1f} to 1" if archive.stored_bytes else ""
+    ratio = f", {archive.stored_bytes / archive.bytes:.3g} times their size" if archive.bytes else ""
     say(f"resources    {archive.datasets:,} on {archive.hosts:,} hosts, from {archive.sources:,} sources")
     say(f"versions     {archive.versions:,} of {archive.bytes:,} bytes")
     say(f"stored       {archive.stored_bytes:,} bytes{ratio}")

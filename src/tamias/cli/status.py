@@ -7,6 +7,7 @@ import click
 import msgspec
 
 from tamias.cli.console.options import CommonOptions, common, say, say_json
+from tamias.cli.console.progress import span
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.lease import FrontierStats
 
@@ -49,9 +50,9 @@ def _tell(place: CommonOptions, figures: FrontierStats, paused: str | None) -> N
         say(f"paused: {paused}")
     say(f"hosts {figures.hosts:,}  ready {figures.ready:,}  leased {figures.leased:,}")
     for crawl in figures.crawls:
-        wait = (
-            "" if crawl.next_at is None else f"  next in {max(0, crawl.next_at - figures.now) / 1000:.1f} s"
-        )
+        waits = None if crawl.next_at is None else max(0, crawl.next_at - figures.now) / 1000
+        wait = "" if waits is None else f"  next in {span(waits)}"
         again = f", {crawl.again:,} fetched again" if crawl.again else ""
-        urls = f"{crawl.open:,} of {crawl.known:,} URLs open on {crawl.hosts:,} hosts"
-        say(f"crawl {crawl.name}: {urls}{again}{wait}")
+        urls = f"{crawl.open:,} of {crawl.known:,} URLs open"
+        hosts = "1 host" if crawl.hosts == 1 else f"{crawl.hosts:,} hosts"
+        say(f"crawl {crawl.name}: {urls} on {hosts}{again}{wait}")

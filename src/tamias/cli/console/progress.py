@@ -89,7 +89,7 @@ def summary(end: "CrawlSnapshot", data: Path) -> Iterator[str]:
         return
     why = {
         Ended.LIMIT: "stopped by a limit you set",
-        Ended.WAITING: f"the next host can be visited in {_span(end.next_in or 0)}, more than --max-wait",
+        Ended.WAITING: f"the next host can be visited in {span(end.next_in or 0)}, more than --max-wait",
         Ended.PAUSED: "the crawl is paused ('tamias crawls' lists them, and resumes it)",
         Ended.INTERRUPTED: "interrupted",
     }
@@ -124,10 +124,11 @@ def _afterwards(end: "CrawlSnapshot", data: Path) -> str:
         return "nothing is left to visit"
     if end.next_in is None:
         return f"nothing is left to visit; 'tamias export --data {data}' writes what was found"
-    return f"nothing is due; the next visit is in {_span(end.next_in)}"
+    return f"nothing is due; the next visit is in {span(end.next_in)}"
 
 
-def _span(seconds: float) -> str:
+def span(seconds: float) -> str:
+    """A time in its largest unit."""
     for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
@@ -149,7 +150,7 @@ def _figures(now: "CrawlSnapshot", rate: float) -> list[str]:
 
 def _waited_for(now: "CrawlSnapshot") -> str:
     more = f" and {len(now.deferred) - 1:,} more" if now.deferred[1:] else ""
-    again = f", next try in {_span(max(1.0, now.next_in))}" if now.next_in is not None else ""
+    again = f", next try in {span(max(1.0, now.next_in))}" if now.next_in is not None else ""
     return f"waiting for {now.deferred[0]}{more}{again}"
 
 
