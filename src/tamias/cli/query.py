@@ -1,5 +1,6 @@
 """`tamias query`: asks the catalogue and the crawled graphs."""
 
+import re
 import sys
 from contextlib import closing
 from itertools import zip_longest
@@ -24,6 +25,12 @@ _ACCEPT = {
 _WIDEST = 80
 _MEASURED_ROWS = 1000
 _LONGEST_QUERY = 1 << 20
+_UPDATE = re.compile(
+    r"(?:\s++|#.*+\n|(?:PREFIX\s++[^\s<]*+\s*+|BASE\s*+)<[^>]*+>)*+"
+    r"(INSERT|DELETE|LOAD|CLEAR|CREATE|DROP|COPY|MOVE|ADD|WITH)\b",
+    re.IGNORECASE,
+)
+"""The verb of an update, after what may stand before it."""
 
 
 @click.command()
@@ -46,6 +53,10 @@ def command(place: CommonOptions, sparql: str, form: str | None, at: str | None)
     """
     form = form or ("json" if place.json else "table")
     query = _query(sparql)
+    if not query.strip():
+        raise UsageError("the query is empty")
+    if update := _UPDATE.match(query):
+        raise UsageError(f"{update[1].upper()} is an update, and 'tamias query' only reads")
     start_database_early(place)
     with closing(_ask(place, query, _ACCEPT[form], at).content) as content:
         if form == "table":

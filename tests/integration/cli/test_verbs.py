@@ -179,3 +179,17 @@ def test_reading_a_private_address_names_the_option_that_allows_it(tamias):
     result = tamias("read", nowhere())
     assert result.returncode == 1
     assert result.stderr.endswith("refused: loopback address 127.0.0.1; use --allow-private\n")
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("", "the query is empty"),
+        ("INSERT DATA { <a:a> <a:b> 1 }", "INSERT is an update, and 'tamias query' only reads"),
+        ("# all\nPREFIX a: <a:>\nprefix : <b:> delete where { a:a ?p ?o }", "DELETE is an update"),
+    ],
+)
+def test_what_is_no_query_is_refused_before_the_database_starts(tamias, query, said):
+    result = tamias("query", query)
+    assert result.returncode == 2
+    assert said in one_sentence(result)
