@@ -52,4 +52,4 @@ def command(place: CommonOptions, url: str, *, suspicious: bool) -> None:
             what = "the same bytes as" if other.same_bytes else "the same content as"
             say(f"       {what} version {other.number} of {other.url}")
     if not versions:
-        say("no version yet")
+        say("no version yet; 'tamias list' shows whether it was visited, and what came of it")
