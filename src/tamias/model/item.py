@@ -10,6 +10,9 @@ TAGS = "tags"
 MOST_DEPTH = 2**15 - 1
 """What the frontier can hold; whoever leads a crawl that deep leads it nowhere."""
 
+WATCH = 2
+"""The number of the archive's own crawl, of what is watched."""
+
 CLASSES = 8
 """Priority classes between hosts: class 7 is served before class 0."""
 

@@ -94,6 +94,16 @@ def test_a_resource_that_is_gone_counts_as_visited(tamias, site, visit):
     assert "will be repeated" not in said
 
 
+def test_the_scope_of_a_crawl_is_not_that_of_what_is_watched(tamias, site, site_at, reply, visit):
+    other = site_at("127.0.0.2")
+    site.pages |= {"/a.csv": reply(302, location=other.url("/b.csv")), "/robots.txt": b""}
+    other.pages |= {"/b.csv": TABLE, "/robots.txt": b""}
+    assert tamias.crawl(site.url("/robots.txt"), "--scope", "host").returncode == 0
+    add(tamias, site.url("/a.csv"))
+    assert "2 URLs visited" in visit()
+    assert watched(tamias) == {site.url("/a.csv"): 0, other.url("/b.csv"): 1}
+
+
 def test_a_visit_to_what_nobody_watches_is_refused_with_advice(tamias, site):
     site.pages |= {"/a.csv": TABLE}
     add(tamias, site.url("/a.csv"))

@@ -200,6 +200,15 @@ def test_what_is_put_under_watch_is_visited_and_visited_again_when_that_is_wante
         assert client.get("/healthz").json()["crawl"] is True
 
 
+def test_the_scope_of_crawls_keeps_nothing_from_being_watched(starting, empty):
+    running = starting(empty, "--no-crawl", TAMIAS_SECRET="s", TAMIAS_FILTERS__SCOPE="host")
+    with httpx.Client(base_url=running.address, headers={"Authorization": "Bearer s"}, timeout=30) as client:
+        answer = client.post("/api/v1/post/resource", json={"url": "http://new.example/a.csv"})
+        assert answer.status_code == 201, answer.text
+        answer = client.post("/api/v1/post/resource", json={"url": "http://p.example/", "kind": "portal"})
+        assert answer.status_code == 201, answer.text
+
+
 def test_a_client_that_never_ends_does_not_keep_it_from_stopping(starting, empty):
     running = starting(empty, "--no-crawl", TAMIAS_SECRET="s")
     with socket.create_connection(("127.0.0.1", running.port)) as slow:

@@ -74,8 +74,8 @@ def count_visit(tally: Tally, visit: Visit) -> None:
 
 
 def _seen_under_watch(done: Done, outcome: Outcome) -> bool:
-    """A watched resource is always due again, also one that is gone: that is no attempt that failed."""
-    return done.task.crawl == WATCH and (not done.fails or outcome is Outcome.GONE)
+    """A watched resource is always due again, gone or moved too: that is no attempt that failed."""
+    return done.task.crawl == WATCH and (not done.fails or outcome is not Outcome.FAILED)
 
 
 class Stranded:

@@ -14,7 +14,7 @@ from tamias.filters.scheme import DEFAULT_SCHEMES
 from tamias.model.cut import BELOW, DEPTH, FILTER, SCOPE
 from tamias.model.errors import UrlError, UsageError
 from tamias.model.finding import Worded, Words
-from tamias.model.item import MOST_DEPTH, Item, Seed
+from tamias.model.item import MOST_DEPTH, WATCH, Item, Seed
 from tamias.model.kind import ROBOTS, kind_key, kind_of, kind_tag
 from tamias.model.lease import Task
 from tamias.model.url import authority, fetch_url, host, host_key, resolve, url_key, without_session
@@ -198,7 +198,7 @@ class Admission:
             if near or url in fresh:
                 followed |= near
                 continue
-            refused_by = self._refused_by(url, depth)
+            refused_by = self._refused_by(url, depth, scoped=found.crawl != WATCH)
             if refused_by is None:
                 seen[url] = fresh[url] = self._found_item(url, found)
             else:
@@ -267,16 +267,21 @@ class Admission:
         refused_by = self._refused_by(url, depth)
         return None if refused_by is None else refused_by[0]
 
+    def watch_refusal(self, url: str) -> str | None:
+        """Why a URL may not be watched, if so. The scope of a crawl is about its links, not about these."""
+        refused_by = self._refused_by(url, 0, scoped=False)
+        return None if refused_by is None else refused_by[0]
+
     def cut(self, url: str, depth: int) -> int:
         """The same as bits of `tamias.model.cut`; 0 for a URL that may enter."""
         refused_by = self._refused_by(url, depth)
         return 0 if refused_by is None else refused_by[1]
 
-    def _refused_by(self, url: str, depth: int) -> tuple[str, int] | None:
+    def _refused_by(self, url: str, depth: int, *, scoped: bool = True) -> tuple[str, int] | None:
         if reason := self.forgotten.refuse(url):
             return reason, FILTER
         for name, each in self._filters.items():
-            if reason := each.refuse(url, depth):
+            if (scoped or name != "scope") and (reason := each.refuse(url, depth)):
                 return reason, self._bit(name, url, depth)
         return None
 

@@ -9,6 +9,7 @@ from tamias.crawl.request.robots import AskedToWait, RobotsCache
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.model.capture import Capture, Outcome, Request, Stop
 from tamias.model.cut import PRIVATE, ROBOTS
+from tamias.model.item import WATCH
 from tamias.model.lease import Task
 
 
@@ -68,7 +69,10 @@ class PoliteFetcher:
         return PRIVATE if self.robots.out_of_reach(url) else ROBOTS
 
     def _unwanted(self, target: str, task: Task) -> Stop | None:
-        refusal = self._admission.refusal(target, task.depth)
+        if task.crawl == WATCH:
+            refusal = self._admission.watch_refusal(target)
+        else:
+            refusal = self._admission.refusal(target, task.depth)
         if refusal is None:
             return None
         cut = self._admission.cut(target, task.depth)

@@ -93,7 +93,7 @@ class Watcher:
         self._admission.forgotten.refresh(self._session, now=by_user)
         for each in wanted:
             url = fetch_url(each.url)
-            refusal = self._admission.refusal(url, 0)
+            refusal = self._admission.watch_refusal(url)
             if refusal is None:
                 resource = self._resource(url, each)
                 pairs.append((resource, self._admission.item(url, 0, WATCH, tags=_expected_tags(resource))))

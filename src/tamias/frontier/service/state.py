@@ -10,12 +10,13 @@ from tamias.database.columns import Ints
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.keys import own_queue
 from tamias.frontier.queries import alone, count_of, done_by, rows_of
+from tamias.model import item
 
 _ALIVE_MS = 60_000
 _HOSTS_AT_ONCE = 1000
 _FIRST = -(2**63)
 
-WATCH = 2
+WATCH = item.WATCH
 """The archive's own crawl: its URLs are given only to who names it."""
 DEFAULT_CRAWL = "DEFAULT"
 """The name by which clients know the crawl that has none."""

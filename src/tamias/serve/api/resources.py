@@ -230,7 +230,7 @@ def _add_sources(db: ServiceSession, wanted: list[NewResource], added: Added) ->
     for each in wanted:
         url = fetch_url(each.url)
         reason = None if each.kind in {*harvesters(), SITEMAP} else f"unknown source type '{each.kind}'"
-        if reason := reason or db.admission.refusal(url, 0):
+        if reason := reason or db.admission.watch_refusal(url):
             added.refused.append((each.url, reason))
         else:
             items.append(db.admission.item(url, 0, WATCH, each.kind, tags=(TRUSTED,)))

@@ -33,7 +33,7 @@ def account(db: ServiceSession, told: str) -> AddPreview:
     if not is_address(told):
         return AddPreview(url=told, refused="not a valid URL")
     url = fetch_url(told)
-    refused = db.admission.refusal(url, 0)
+    refused = db.admission.watch_refusal(url)
     if refused:
         return AddPreview(url=url, host=host(url), refused=refused)
     known = _known(db, url)
