@@ -61,6 +61,7 @@ _ADVICE = (
         "robots.txt",
         "use --no-robots if the site's owner agrees",
     ),
+    (r"\bforgotten on (\S+?):", r"forgotten on \1", "tamias forget --lift lets a URL be fetched again"),
     (r"\bpattern: exclude '(.*)' matches", r"--exclude '\1'", "run again without that --exclude"),
     (r"\bpattern: no include matches", "no --include matches", "run again with a wider --include"),
     (r"\bscope (\w+):", r"scope \1", "use a wider --scope"),
@@ -101,6 +102,8 @@ def kind_of_reason(reason: str) -> tuple[str, str]:
     ('robots.txt', "use --no-robots if the site's owner agrees")
     >>> kind_of_reason("robots.txt: loopback address 127.0.0.1")
     ('loopback address', 'use --allow-private')
+    >>> kind_of_reason("forgotten on 2026-11-17: the owner asked for it")[0]
+    'forgotten on 2026-11-17'
     >>> kind_of_reason("redirects to http://a.test/: not a public address fe00::1")
     ('not a public address', 'use --allow-private')
     >>> kind_of_reason("trap: more than 9 visits to a.test (limit permit.host_visits)")
