@@ -142,8 +142,10 @@ def _read(path: Path) -> str:
     try:
         with path.open(encoding="utf-8") as file:
             told = file.read(_LONGEST).strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read the secret {path}: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"cannot read the secret {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"the secret {path} is not UTF-8 text: {error.reason}") from error
     if not told:
         raise ConfigError(f"the secret {path} is empty; write one into it")
     return told
