@@ -164,3 +164,14 @@ def test_a_kind_that_there_is_not_is_refused_by_name(writer, filled):
     assert answer.status_code in (400, 422)
     assert "unknown source type 'ckam'" in answer.text
     assert filled.rows("SELECT 1 FROM url WHERE url.url = %b", new["url"]) == []
+
+
+def test_a_new_resource_is_said_to_be_visited_soon_and_a_stopped_one_to_begin_again(writer):
+    url = "http://new.example/soon.csv"
+    writer.post(f"{API}/post/resource", json={"url": url})
+    page = writer.get("/add", params={"url": url}, headers={"Accept": "text/html"}).text
+    assert "It is watched, with 0 versions. Its next visit comes as soon as politeness allows." in page
+    assert writer.post(f"{API}/post/remove", json={"urls": [url]}).is_success
+    page = writer.get("/add", params={"url": url}, headers={"Accept": "text/html"}).text
+    assert "It was watched before and has 0 versions. Adding it again begins with a visit." in page
+    assert "fetches nothing" not in page

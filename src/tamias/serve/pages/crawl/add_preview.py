@@ -59,9 +59,12 @@ def _known(db: ServiceSession, url: str) -> Resource | None:
 def _first(known: Resource | None) -> str:
     if known is None:
         return "It is not watched yet. The first visit comes as soon as politeness allows."
+    versions = "1 version" if known.versions == 1 else f"{known.versions} versions"
+    if known.state == "stopped":
+        return f"It was watched before and has {versions}. Adding it again begins with a visit."
     if known.next_visit is None:
-        return f"It is already watched, with {known.versions} versions. No visit is planned."
-    return f"It is already watched, with {known.versions} versions. {_planned(known.next_visit)}."
+        return f"It is watched, with {versions}. Its next visit comes as soon as politeness allows."
+    return f"It is watched, with {versions}. {_planned(known.next_visit)}."
 
 
 def _planned(at: int) -> str:
@@ -92,11 +95,13 @@ def _pace(db: ServiceSession, url: str) -> str:
     peace = f" It is paused for another {duration(pause / 1000)}." if pause > 0 else ""
     return (
         f"Requests to the host are at least {delay_ms / 1000:g} seconds apart. "
-        f"{waiting} addresses are queued.{peace}"
+        f"{'1 address is' if waiting == 1 else f'{waiting} addresses are'} queued.{peace}"
     )
 
 
 def _later(known: Resource | None) -> str:
+    if known is not None and known.state == "stopped":
+        return "Its title and format stay as they are."
     if known is not None:
         return "Its title and format stay as they are. Adding it again fetches nothing."
     return (
