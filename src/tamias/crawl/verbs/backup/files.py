@@ -78,7 +78,9 @@ def save_file(place: BackupFolder, file: Needed, known: dict[str, SavedFile]) ->
         ) from None
     except OSError as error:
         if error.errno == errno.ENOSPC:
-            raise DiskFull(f"no room for {copy}") from error
+            raise DiskFull(
+                f"no disk space for {copy}; free some space, then run the same command again"
+            ) from error
         raise
     return _saved(file, copy), file.length - start
 
