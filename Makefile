@@ -83,7 +83,7 @@ interop: setup
 	$(BIN)/pip install --quiet aiosmtpd==1.4.6
 	command -v promtool >/dev/null || apt-get -qq install --no-install-recommends prometheus
 	command -v rapper >/dev/null || apt-get -qq install --no-install-recommends raptor2-utils
-	TAMIAS_INTEROP=1 $(BIN)/pytest tests/interop tests/hostile/test_hostile_web.py tests/integration/serve/test_warc_replay.py tests/integration/strategy/test_escapes.py tests/integration/archive/test_repack.py tests/integration/archive/test_forget_crawled.py tests/integration/crawl/test_snapshots.py tests/integration/database/test_upgrades.py tests/unit/analyse/profile/test_small_tables.py
+	TAMIAS_INTEROP=1 $(BIN)/pytest tests/interop tests/hostile/test_hostile_web.py tests/integration/serve/test_warc_replay.py tests/integration/strategy/test_escapes.py tests/integration/archive/test_repack.py tests/integration/archive/test_forget_crawled.py tests/integration/crawl/test_snapshots.py tests/integration/crawl/test_crawl_noise.py tests/integration/database/test_upgrades.py tests/unit/analyse/profile/test_small_tables.py
 
 # A real Citus cluster (built once, for minutes, in the user's cache), PostgreSQL 15 to 18, and PgBouncer. The
 # packages are unpacked there, not installed.
