@@ -403,14 +403,18 @@ class Session:
             except DatabaseUnavailable:
                 if time.monotonic() >= deadline:
                     raise
-            except _LOST as error:
+            except psycopg.Error as error:
+                if not isinstance(error, _LOST) and not self._is_broken():
+                    raise DatabaseError(f"the database refused: {_sentence(error)}") from error
                 self.close()
                 if time.monotonic() >= deadline:
                     raise DatabaseUnavailable(f"the database stays away: {_sentence(error)}") from error
-            except psycopg.Error as error:
-                raise DatabaseError(f"the database refused: {_sentence(error)}") from error
             time.sleep(pause)
             pause = min(1.0, pause * 2)
+
+    def _is_broken(self) -> bool:
+        """Whether the connection was lost, whatever the error: a pooler adds words to those of the server."""
+        return self._connection is not None and self._connection.broken
 
     def _once(self, work: Callable[[Cursor], T]) -> T:
         connection = self._open()
