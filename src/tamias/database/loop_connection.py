@@ -1,6 +1,7 @@
 """A connection in the hands of an event loop: one prepared statement at a time, no thread waits for it."""
 
 import asyncio
+import select
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ class LoopConnection:
         self._pg = connection.pgconn
         self._loop: asyncio.AbstractEventLoop | None = None
         self._socket = -1
+        self._poll = select.poll()
         self._done: Done | None = None
         self._result: PGresult | None = None
 
@@ -38,12 +40,14 @@ class LoopConnection:
     def release(self) -> None:
         """The loop looks at the connection no more."""
         if self._loop is not None:
+            self._poll.unregister(self._socket)
             self._loop.remove_reader(self._socket)
             self._loop.remove_writer(self._socket)
             self._loop = None
 
     def _watch(self) -> None:
         self._loop, self._socket = asyncio.get_running_loop(), self._pg.socket
+        self._poll.register(self._socket, select.POLLIN)
         self._loop.add_reader(self._socket, self._read)
 
     def _write(self) -> None:
@@ -52,17 +56,23 @@ class LoopConnection:
             self._loop.add_writer(self._socket, self._write_on)
 
     def _read(self) -> None:
+        """Reads all that is there: when a connection is reset, uvloop calls once more and never again."""
         try:
-            self._pg.consume_input()
-            while not self._pg.is_busy():
-                result = self._pg.get_result()
-                if result is None:  # only now it is committed
-                    self._tell(self._result)
-                    return
-                self._result = result
+            self._read_results()
+            while self._loop is not None and self._poll.poll(0):
+                self._read_results()
         except psycopg.OperationalError:
             self.release()
             self._tell(None)
+
+    def _read_results(self) -> None:
+        self._pg.consume_input()
+        while not self._pg.is_busy():
+            result = self._pg.get_result()
+            if result is None:  # only now it is committed
+                self._tell(self._result)
+                return
+            self._result = result
 
     def _write_on(self) -> None:
         assert self._loop is not None
