@@ -104,8 +104,10 @@ def _start(stack: ExitStack, name: str, number: int, private: Path) -> int:
     for words in (("addr", "add", f"{NETWORK}.{number}/24", "dev", "eth0"), ("link", "set", "eth0", "up"),
                   ("link", "set", "lo", "up")):  # fmt: skip
         _ip("netns", "exec", own, "ip", *words)
+    shared = private.parent  # which may be on another file system than all else
     script = (
-        f"mount -t tmpfs -o mode=0755 {name} '{private}' && mount -o remount,bind,ro / && "
+        f"mount --bind '{shared}' '{shared}' && mount -t tmpfs -o mode=0755 {name} '{private}' && "
+        f"mount -o remount,bind,ro '{shared}' && mount -o remount,bind,ro / && "
         "echo ready && exec sleep infinity"
     )
     process = stack.enter_context(
