@@ -1,7 +1,6 @@
 """`tamias` on a real Citus cluster: what its verbs do there is what they do on one server."""
 
 import json
-import os
 import urllib.request
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +12,8 @@ from tamias.database import citus as citus_tables
 from tamias.database.connect import Database
 from tamias.database.migrate import migrate
 from tamias.database.months import divide_months
+
+from .conftest import done
 
 HOSTS = 6
 PAGES = 5
@@ -80,24 +81,6 @@ def at(tamias_at, citus):
 
 
 @pytest.fixture
-def database_of(citus):
-    """`database_of(name)` is the URL of an empty database on the cluster; with `nodes=0` a plain one."""
-    made = []
-
-    def make(name, nodes=None):
-        whole = f"{name}_{os.urandom(3).hex()}"
-        made.append(whole)
-        if nodes == 0:
-            return citus.coordinator.make_database(whole)
-        return citus.make_database(whole, nodes)
-
-    yield make
-    for each in made:
-        for server in citus.servers:
-            server.execute(f"DROP DATABASE IF EXISTS {each} WITH (FORCE)")
-
-
-@pytest.fixture
 def cluster(at, database_of):
     """The executable on an initialised cluster."""
     tamias = at("cluster", database_of("spread"))
@@ -109,11 +92,6 @@ def cluster(at, database_of):
 def plain(at, database_of):
     """The same on one server."""
     return at("plain", database_of("plain", nodes=0))
-
-
-def done(result):
-    assert result.returncode == 0, result.stderr
-    return result.stdout
 
 
 def rows(url):

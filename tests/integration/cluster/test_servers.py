@@ -2,13 +2,12 @@
 
 import json
 import os
-from contextlib import ExitStack, closing
+from contextlib import closing
 
 import psycopg
 import pytest
-from servers import pgbouncer, postgres
 
-from .conftest import FULL
+from .conftest import FULL, done
 
 MAJORS = (15, 16, 17, 18)
 PAGES = {
@@ -16,44 +15,6 @@ PAGES = {
     "/b.ttl": b'<> <urn:x:p> "b" .',
     "/c.ttl": b"<> <urn:x:p> <a.ttl> .",
 }
-
-
-@pytest.fixture(scope="session")
-def server_of(tmp_path_factory, run_or_skip):
-    """`server_of(major)` runs, takes nobody without TLS and SCRAM, and has an owner who is no superuser."""
-    made = {}
-    with ExitStack() as stack:
-
-        def start(major):
-            if major not in made:
-                if not FULL:
-                    pytest.skip(f"PostgreSQL {major} with TLS is run by `make cluster-test`")
-                folder = tmp_path_factory.mktemp(f"postgres-{major}")
-                programs = run_or_skip(f"PostgreSQL {major}", lambda: postgres.programs(major))
-                made[major] = run_or_skip(
-                    f"PostgreSQL {major}",
-                    lambda: stack.enter_context(postgres.start(folder / "server", programs)),
-                )
-                made[major].make_owner()
-            return made[major]
-
-        yield start
-
-
-@pytest.fixture
-def pooler_of(tmp_path, run_or_skip, server_of):
-    """`pooler_of(**settings)` is a PgBouncer before a PostgreSQL 18."""
-    if not FULL:
-        pytest.skip("PgBouncer is run by `make cluster-test`")
-    with ExitStack() as stack:
-
-        def start(**settings):
-            folder = tmp_path / "pooler"
-            return run_or_skip(
-                "PgBouncer", lambda: stack.enter_context(pgbouncer.start(folder, server_of(18), **settings))
-            )
-
-        yield start
 
 
 @pytest.fixture
@@ -90,18 +51,6 @@ def worked(tamias, site, reply, tmp_path):
     done(tamias.run("check"))
     versions = json.loads(done(tamias.run("versions", csv, "--json")))
     return tamias.quads(), [(each["number"], each["sha256"]) for each in versions]
-
-
-def done(result):
-    assert result.returncode == 0, result.stderr
-    return result.stdout
-
-
-def logged_in_by(server, name):
-    """How the sessions of the database are protected, as the server sees it."""
-    return server.execute(
-        f"SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE datname = '{name}'"
-    )
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import json
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -76,6 +77,32 @@ def known(url, date, key="", crawl="", name="", **metadata):
     item.known.info.CopyFrom(info(url, key, crawl, **metadata))
     item.known.refetchable_from_date = date
     return item
+
+
+class Stream:
+    """A call of PutURLs: each item is sent when the one before is answered."""
+
+    def __init__(self, client):
+        self._items = queue.Queue()
+        asked, answered = client.types["PutURLs"]
+        stub = client.channel.stream_stream(
+            f"/{FRONTIER}/PutURLs", asked.SerializeToString, answered.FromString
+        )
+        self._answers = stub(iter(self._items.get, None), timeout=60)
+
+    def send(self, url, **metadata):
+        self._items.put(discovered(url, **metadata))
+
+    def answer(self):
+        return next(self._answers).status
+
+    def put(self, url, **metadata):
+        self.send(url, **metadata)
+        return self.answer()
+
+    def close(self):
+        self._items.put(None)
+        assert list(self._answers) == []
 
 
 class Instance:

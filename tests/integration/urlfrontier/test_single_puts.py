@@ -1,42 +1,13 @@
 """URLs that come one by one are put by the event loop: whatever becomes of it, each is answered."""
 
-import queue
 import threading
 import time
 from contextlib import closing, contextmanager
 
 import pytest
-from frontier_client import Client, Instance, discovered
-
-from tamias.crawl.remote.grpc.messages import FRONTIER
+from frontier_client import Client, Instance, Stream
 
 OK, SKIPPED = 0, 1
-
-
-class Stream:
-    """A call of PutURLs: each item is sent when the one before is answered."""
-
-    def __init__(self, client):
-        self._items = queue.Queue()
-        asked, answered = client.types["PutURLs"]
-        stub = client.channel.stream_stream(
-            f"/{FRONTIER}/PutURLs", asked.SerializeToString, answered.FromString
-        )
-        self._answers = stub(iter(self._items.get, None), timeout=60)
-
-    def send(self, url, **metadata):
-        self._items.put(discovered(url, **metadata))
-
-    def answer(self):
-        return next(self._answers).status
-
-    def put(self, url, **metadata):
-        self.send(url, **metadata)
-        return self.answer()
-
-    def close(self):
-        self._items.put(None)
-        assert list(self._answers) == []
 
 
 @pytest.fixture
