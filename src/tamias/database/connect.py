@@ -104,7 +104,7 @@ class Database:
                 if url:
                     self._notice_pooler(session)
                     self._coordinator = session.transact(coordinator_elsewhere)
-                lacking = session.transact(make)
+                lacking = self._by_the_coordinator(session, make)
                 self._asks_nodes = self._asks_nodes and session.transact(is_spread)
                 self._role = None if role in lacking else role
                 if self.embedded is not None and self._role is None:
@@ -132,11 +132,18 @@ class Database:
         """Whether the role can be had and finds schema and rights of this release: nothing is left to do."""
         self._role = role
         with suppress(DatabaseError), closing(Session(self._connection, 0.0)) as session:
-            if session.fetch_one(_READY) == (migrations()[-1].number, rights()[0]):
+            if _is_current(session):
                 self._checked.append(session.give_away())
                 return True
         self._role = None
         return False
+
+    def _by_the_coordinator(self, session: "Session", make: Callable[[Cursor], T]) -> T:
+        """No other node of a cluster may change the schema and the rights, where that is to be done."""
+        if not self._coordinator or _is_current(session):
+            return session.transact(make)
+        with closing(Session(partial(self._connection, self._coordinator), 0.0)) as there:
+            return there.transact(make)
 
     def close(self) -> None:
         """Closed when the sessions are; the embedded server ends with its last user."""
@@ -456,6 +463,13 @@ class Session:
                 self._unsure, self._offset = unsure, row[0] - self._read_at * 1000
             if unsure < _QUICK_MS:
                 break
+
+
+def _is_current(session: Session) -> bool:
+    """Whether schema and rights are there, and are those of this release."""
+    with suppress(DatabaseError):
+        return session.fetch_one(_READY) == (migrations()[-1].number, rights()[0])
+    return False
 
 
 def _text(statement: Statement) -> bytes:

@@ -191,6 +191,24 @@ def test_an_archive_on_a_cluster_is_upgraded_with_its_rows_places_and_rights(
     )
 
 
+def test_a_worker_at_a_node_lets_the_coordinator_upgrade(older, citus):
+    _, cluster = older
+    here = cluster.env["TAMIAS_DB"]
+    cluster.env["TAMIAS_DB"] = node_urls(citus, here)[0]
+    done(cluster.run("list"))
+    assert asked(here, "SELECT schema_version FROM meta") == [(migrations()[-1].number,)]
+    assert dict(asked(here, PLACES))["earlier_description"] == "local"
+    assert "workers and services have roles of their own" in done(cluster.run("doctor"))
+
+
+def test_a_node_of_a_cluster_without_data_says_that_there_is_none(citus, database_of, tamias_at):
+    tamias = tamias_at("empty")
+    tamias.env |= {"TAMIAS_DB": node_urls(citus, database_of("empty"))[0], "PGOPTIONS": ""}
+    refused = tamias.run("list")
+    assert refused.returncode != 0
+    assert "holds no Tamias data" in refused.stderr
+
+
 def test_roles_have_their_rights_on_a_cluster_that_was_upgraded(older, citus):
     plain, cluster = older
     for tamias in older:
