@@ -1,4 +1,4 @@
-"""The Java reference of the frontier API and ours are asked the same: several crawls on the same keys."""
+"""The Java reference of the frontier API: both are asked the same, and its own tests pass against ours."""
 
 import os
 import shutil
@@ -25,8 +25,8 @@ WINDOW = 2.3
 
 
 @pytest.fixture(scope="module")
-def reference(suites, tmp_path_factory):
-    """The address of the reference with RocksDB, built from its source."""
+def source(suites):
+    """The folder of the reference's source, built."""
     if not os.environ.get("TAMIAS_INTEROP"):
         pytest.skip("the reference is built by 'make interop'")
     if not shutil.which("mvn"):
@@ -35,6 +35,12 @@ def reference(suites, tmp_path_factory):
     source = next(path.parent for path in folder.rglob("pom.xml") if (path.parent / "service").is_dir())
     subprocess.run(["git", "init", "-q", "."], cwd=source, check=True)  # a plug-in of its build wants one
     subprocess.run(["mvn", "-q", "-B", "-DskipTests", "package"], cwd=source, check=True, timeout=900)
+    return source
+
+
+@pytest.fixture(scope="module")
+def reference(source, tmp_path_factory):
+    """The address of the reference with RocksDB."""
     port = free_port()
     words = [
         *("java", "-Xmx1g", "-jar", str(source / "service/target/urlfrontier-service-2.6.jar")),
@@ -61,6 +67,19 @@ def test_every_answer_is_that_of_the_reference(reference, ours):
         expected, found = list(answers(theirs)), list(answers(client))
     assert found == expected
     assert len(found) > 60
+
+
+def test_the_tests_that_the_reference_has_for_any_server_pass(source, ours):
+    host, _, port = ours.rpartition(":")
+    words = [
+        *("mvn", "-B", "-pl", "tests", "-am", "test", "-Dmaven.test.skip=false"),
+        *(f"-Durlfrontier.host={host}", f"-Durlfrontier.port={port}"),
+        # Of the tests of other modules none has one of these names.
+        *("-Dtest=URLFrontierServiceTest,DumpURLsTest", "-Dsurefire.failIfNoSpecifiedTests=false"),
+    ]
+    done = subprocess.run(words, cwd=source, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stdout[-5000:]
+    assert "Tests run: 7, Failures: 0, Errors: 0, Skipped: 0" in done.stdout
 
 
 def answers(client):

@@ -113,6 +113,18 @@ def test_holds_of_different_lengths_end_each_at_its_time(service):
     assert service.get() == ["a1", "a2", "a3"]
 
 
+@pytest.mark.parametrize("hold", [1000, 2000, 10_000])
+def test_a_short_hold_ends_in_time(service, hold):
+    service.put("a", "b")
+    for now in range(LATER, LATER + 20 * hold, 2 * hold - 7):
+        service.now = now
+        assert service.get(hold=hold) == ["a", "b"]
+        service.now = now + hold - 1
+        assert service.held() == 2
+        service.now = now + hold
+        assert service.held() == 0
+
+
 def test_a_client_holds_no_more_than_it_asks_for(service):
     service.put(*(f"a{number}" for number in range(10)), due=100)
     service.put("a10", due=90)

@@ -20,6 +20,7 @@ HOSTS_AT_ONCE = 100
 URLS_AT_ONCE = 100
 """Of one host, in one transaction. What a client asks for beyond that comes in further ones."""
 _ENDS_OF_A_HOLD = 32
+_SHORT_HOLD_MS = 10_000
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,8 +36,12 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     """Crawls whose holds may be lost in a crash of the database."""
 
     def held_until(self, now: int) -> int:
-        """The end of a hold from now on, later by up to a 32nd of it: holds with one end share a range."""
-        step = max(1, self.hold_ms // _ENDS_OF_A_HOLD)
+        """The end of a hold from now on, which is never early.
+
+        A long one ends up to a 32nd later: holds with one end share a range. A short one ends in time: its
+        client may come back at once.
+        """
+        step = self.hold_ms // _ENDS_OF_A_HOLD if self.hold_ms > _SHORT_HOLD_MS else 1
         return -(-(now + self.hold_ms) // step) * step
 
 
