@@ -42,7 +42,10 @@ def maven(coordinates: str) -> Path:
     tool = program("mvn")
 
     def install(folder: Path) -> None:
-        _run([tool, "-q", "-B", _COPY, f"-Dartifact={coordinates}", f"-DoutputDirectory={folder}"], folder)
+        with _alone("maven"):  # which does not expect others in its folder of downloads
+            _run(
+                [tool, "-q", "-B", _COPY, f"-Dartifact={coordinates}", f"-DoutputDirectory={folder}"], folder
+            )
 
     return installed(coordinates, install) / f"{artifact}-{version}.{packaging}"
 
@@ -84,12 +87,15 @@ def is_installed(name: str) -> bool:
 
 
 def installed(name: str, install: Callable[[Path], None]) -> Path:
-    """The folder of a package, filled once; several processes may ask for it at the same time."""
+    """The folder of a package, filled once; several processes may ask for it at the same time.
+
+    One that takes many minutes to build keeps nobody from another.
+    """
     folder = _folder(name)
     complete = folder / "complete"
     if complete.exists():
         return folder
-    with _alone():
+    with _alone(folder.name):
         if not complete.exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
@@ -103,9 +109,9 @@ def _folder(name: str) -> Path:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _alone(name: str) -> Iterator[None]:
     cache().mkdir(parents=True, exist_ok=True)
-    with (cache() / "lock").open("w") as lock:
+    with (cache() / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
