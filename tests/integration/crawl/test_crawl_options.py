@@ -232,6 +232,7 @@ def test_a_refused_private_address_is_told_with_the_option_that_allows_it(tamias
     done = tamias.run("crawl", site.url("/"))
     assert done.returncode == 1
     assert f"  1 refused: loopback address, e.g. {site.url('/')}; use --allow-private" in done.stderr
+    assert f"  {site.url('/')}: refused: loopback address 127.0.0.1\n" in done.stderr
 
 
 def test_one_seed_that_can_be_fetched_is_enough(tamias, site, reply):

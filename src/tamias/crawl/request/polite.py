@@ -42,7 +42,9 @@ class PoliteFetcher:
         except AskedToWait as wait:
             return asked_to_wait(request.url, wait)
         if refusal is not None:
-            return self.unasked(request.url, Outcome.REFUSED, refusal, self._forbidden_by(request.url))
+            cut = self._forbidden_by(request.url)
+            reason = refusal.removeprefix("robots.txt: ") if cut == PRIVATE else refusal
+            return self.unasked(request.url, Outcome.REFUSED, reason, cut)
         capture = await self._gate.request(
             request,
             held,
