@@ -1,5 +1,6 @@
 """Writes the pages of the reference that the code knows best: `python tools/reference.py`."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,7 @@ def routes() -> str:
             if method == "head":
                 continue
             lines += _route(method.upper(), path, operation)
+            lines += _body(operation, described["components"]["schemas"])
     return "\n".join(lines) + "\n"
 
 
@@ -89,6 +91,43 @@ def _route(method: str, path: str, operation: dict[str, Any]) -> Iterator[str]:
         for each in parameters:
             yield f"| `{each['name']}` | {each['in']} | {each.get('description', '')} |"
         yield ""
+
+
+def _body(operation: dict[str, Any], schemas: dict[str, Any]) -> Iterator[str]:
+    """What is to be sent, member by member."""
+    content = operation.get("requestBody", {}).get("content", {})
+    if "application/json" not in content:
+        return
+    form = content["application/json"]["schema"]
+    is_list = form.get("type") == "array"
+    schema = _resolved(form["items"] if is_list else form, schemas)
+    if "properties" not in schema:
+        return
+    yield from (f"Send {'a list of objects' if is_list else 'an object'} as JSON:", "")
+    yield from ("| member | type | |", "|---|---|---|")
+    for name, told in schema["properties"].items():
+        if name in schema.get("required", ()):
+            note = "required"
+        else:
+            note = f"default: `{json.dumps(told['default'])}`" if "default" in told else ""
+        yield f"| `{name}` | {_type(told, schemas)} | {note} |"
+    yield ""
+
+
+def _type(told: dict[str, Any], schemas: dict[str, Any]) -> str:
+    told = _resolved(told, schemas)
+    if "anyOf" in told:
+        return " or ".join(_type(each, schemas) for each in told["anyOf"])
+    if "enum" in told:
+        return ", ".join(f"`{json.dumps(each)}`" for each in told["enum"])
+    if told.get("type") == "array":
+        return f"list of {_type(told.get('items', {}), schemas)}"
+    return str(told.get("type", "any"))
+
+
+def _resolved(told: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = schemas[told["$ref"].rpartition("/")[2]] if "$ref" in told else told
+    return found
 
 
 if __name__ == "__main__":
