@@ -237,7 +237,7 @@ def test_the_index_collapses_neighbours_with_one_digest(client, filled):
 
 
 def test_the_index_says_how_many_pages_it_has_and_gives_each(client, filled):
-    url = "http://many.example/"
+    url = "http://paged.example/"
     filled.put(url, b"1")
     filled.run(MORE_VERSIONS, filled.rows(b"SELECT resource FROM resource WHERE url = %b", url)[0][0])
     asked = {"url": url, "pageSize": 1}
