@@ -71,9 +71,11 @@ class SinglePut:
     def _is_new(self, result: PGresult | None) -> bool:
         if result is None:
             return False
+        if result.status == ExecStatus.TUPLES_OK:
+            return result.get_value(0, 0) == _NEW
         if result.error_field(DiagnosticField.SQLSTATE) == _NO_SUCH_STATEMENT:
             self._opened = 0  # after a rollback psycopg has the server forget all statements: prepared again
-        return result.status == ExecStatus.TUPLES_OK and result.get_value(0, 0) == _NEW
+        return False
 
 
 def _written(name: str, value: Any) -> bytes | None:
