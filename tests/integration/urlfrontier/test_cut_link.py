@@ -4,6 +4,7 @@
 """
 
 import json
+import select
 import signal
 import subprocess
 import sys
@@ -65,11 +66,13 @@ def turtle(links, seconds):
     body = "".join(f"<> <#to> <{link}> ." for link in links).encode()
 
     def page(handler):
-        time.sleep(seconds)
+        has_left = select.select([handler.connection], [], [], seconds)[0]
+        handler.answering = time.monotonic()
+        if has_left:  # a worker that cannot renew its lease gives up what is under way
+            return
         handler.send_response(200)
         handler.send_header("Content-Type", "text/turtle")
         handler.send_header("Content-Length", str(len(body)))
-        handler.answering = time.monotonic()
         handler.end_headers()
         handler.wfile.write(body)
 
