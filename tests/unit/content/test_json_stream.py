@@ -138,3 +138,11 @@ def test_a_value_that_is_longer_than_allowed_is_refused(text, step):
     with pytest.raises(Unreadable, match="a value of more than 1000 bytes"):
         json_digest(iter(chunks), 1000)
     assert json_digest(iter([b"[" + b"[1]," * 2000 + b"1]"]), 1000)[1] == 2001
+
+
+@pytest.mark.parametrize("text", [b"[" + b"1," * 200 + b"1]", b"{" + b'"a":1,' * 100 + b'"a":1}'])
+def test_a_long_text_of_too_many_small_values_is_refused(text, monkeypatch):
+    monkeypatch.setattr(json_stream, "MOST_VALUES", 200)
+    with pytest.raises(Unreadable, match="more than 200 values of JSON"):
+        json_digest(iter([text]), LONGEST, held=0)
+    assert json_digest(iter([b"[" + b"1," * 199 + b"1]"]), LONGEST, held=0)[1] == 200

@@ -34,8 +34,8 @@ from tamias.content.canonical.canonical_json import (
 
 LEVELS: Final = 3
 """Objects within objects that are taken apart."""
-MOST_RECORDS: Final = 1 << 24
-"""Items of an array, or members of an object, whose order means nothing."""
+MOST_VALUES: Final = 4_000_000
+"""Values and names that are read one by one: a text of many small ones would take minutes."""
 _ITEM_LEVELS: Final = 2
 _HELD: Final = 50_000
 _BLOCK: Final = 1 << 14
@@ -48,7 +48,7 @@ _NESTING: Final = re.compile(rb"([\[{])|([\]}])|" + _STRING.pattern, re.DOTALL)
 
 
 class JsonText:
-    """Goes through a JSON text. Raises `Unreadable` where it is none, or a value is too long."""
+    """Goes through a JSON text. Raises `Unreadable` where it is none, or has too long or too many values."""
 
     def __init__(self, chunks: Iterator[bytes], longest: int) -> None:
         self._chunks = chunks
@@ -56,6 +56,7 @@ class JsonText:
         self._text = b""
         self._at = 0
         self._before = 0
+        self._values = 0
 
     @property
     def place(self) -> int:
@@ -83,6 +84,9 @@ class JsonText:
 
     def value(self) -> bytes:
         """The text of the next value, which need not be valid."""
+        self._values += 1
+        if self._values > MOST_VALUES:
+            raise Unreadable(f"more than {MOST_VALUES} values of JSON")
         nested = self.sign() in {b"[", b"{"}
         end = self._end_of_nested() if nested else self._end_of_plain()
         self._check(end - self._at)
@@ -207,8 +211,6 @@ class _SortedRecords:
         self._held.append(record)
         if len(self._held) < _HELD:
             return
-        if len(self._runs) * _HELD >= MOST_RECORDS:
-            raise Unreadable(f"more than {MOST_RECORDS} items")
         if self._file is None:
             self._file = self._stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
         self._file.write(b"".join(sorted(self._held)))
