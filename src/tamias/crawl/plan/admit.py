@@ -198,7 +198,7 @@ class Admission:
             if near or url in fresh:
                 followed |= near
                 continue
-            refused_by = self._refused_by(url, depth, scoped=found.crawl != WATCH)
+            refused_by = self.refused_by(url, depth, scoped=found.crawl != WATCH)
             if refused_by is None:
                 seen[url] = fresh[url] = self._found_item(url, found)
             else:
@@ -216,7 +216,7 @@ class Admission:
             url = resolved(reference, found.base)
             if url is None or url == itself:
                 continue
-            refused_by = self._refused_by(url, 0)
+            refused_by = self.refused_by(url, 0)
             if refused_by is None:
                 return DEPTH
             cut |= refused_by[1]
@@ -264,20 +264,16 @@ class Admission:
 
     def refusal(self, url: str, depth: int) -> str | None:
         """Why a URL may not enter, if so."""
-        refused_by = self._refused_by(url, depth)
+        refused_by = self.refused_by(url, depth)
         return None if refused_by is None else refused_by[0]
 
     def watch_refusal(self, url: str) -> str | None:
         """Why a URL may not be watched, if so. The scope of a crawl is about its links, not about these."""
-        refused_by = self._refused_by(url, 0, scoped=False)
+        refused_by = self.refused_by(url, 0, scoped=False)
         return None if refused_by is None else refused_by[0]
 
-    def cut(self, url: str, depth: int) -> int:
-        """The same as bits of `tamias.model.cut`; 0 for a URL that may enter."""
-        refused_by = self._refused_by(url, depth)
-        return 0 if refused_by is None else refused_by[1]
-
-    def _refused_by(self, url: str, depth: int, *, scoped: bool = True) -> tuple[str, int] | None:
+    def refused_by(self, url: str, depth: int, *, scoped: bool = True) -> tuple[str, int] | None:
+        """Why a URL may not enter, with the bits of `tamias.model.cut`; the scope counts only if `scoped`."""
         if reason := self.forgotten.refuse(url):
             return reason, FILTER
         for name, each in self._filters.items():

@@ -71,13 +71,10 @@ class PoliteFetcher:
         return PRIVATE if self.robots.out_of_reach(url) else ROBOTS
 
     def _unwanted(self, target: str, task: Task) -> Stop | None:
-        if task.crawl == WATCH:
-            refusal = self._admission.watch_refusal(target)
-        else:
-            refusal = self._admission.refusal(target, task.depth)
-        if refusal is None:
+        refused_by = self._admission.refused_by(target, task.depth, scoped=task.crawl != WATCH)
+        if refused_by is None:
             return None
-        cut = self._admission.cut(target, task.depth)
+        refusal, cut = refused_by
         return Stop(Outcome.SKIPPED, f"redirects to {target}, which is not wanted: {refusal}", cut)
 
     async def _follow(self, target: str, held: HeldLease) -> Stop | None:
