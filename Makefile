@@ -41,6 +41,7 @@ check: setup
 	$(BIN)/python tools/shadowed_names.py
 	$(BIN)/python tools/unreached_names.py
 	$(BIN)/python tools/repeated_class_names.py
+	$(BIN)/python tools/budget.py >/dev/null
 
 # The documentation as a site, in build/site.
 docs: setup
@@ -78,15 +79,14 @@ interop: setup
 	.venv/croissant/bin/pip install --quiet mlcroissant==1.1.1
 	$(PYTHON) -m venv .venv/pywb
 	.venv/pywb/bin/pip install --quiet pywb==2.9.1 "setuptools<81"
-	$(BIN)/python -c "from benchmarks.faults.postgres_17 import postgres_17; postgres_17()"
 	test -d /usr/lib/postgresql/15 || apt-get -qq install --no-install-recommends postgresql-15
 	$(BIN)/pip install --quiet aiosmtpd==1.4.6
 	command -v promtool >/dev/null || apt-get -qq install --no-install-recommends prometheus
 	command -v rapper >/dev/null || apt-get -qq install --no-install-recommends raptor2-utils
 	TAMIAS_INTEROP=1 $(BIN)/pytest tests/interop tests/hostile/test_hostile_web.py tests/integration/serve/test_warc_replay.py tests/integration/strategy/test_escapes.py tests/integration/archive/test_repack.py tests/integration/archive/test_forget_crawled.py tests/integration/crawl/test_snapshots.py tests/integration/crawl/test_crawl_noise.py tests/integration/database/test_upgrades.py tests/unit/analyse/profile/test_small_tables.py
 
-# A real Citus cluster (built once, for minutes, in the user's cache), PostgreSQL 15 to 18, and PgBouncer. The
-# packages are unpacked there, not installed.
+# PostgreSQL 15 to 18 and PgBouncer, whose packages are unpacked in the user's cache; and a real Citus cluster
+# where TAMIAS_CITUS names a folder with PostgreSQL and the extension.
 cluster-test: setup
 	TAMIAS_CLUSTER=1 $(BIN)/pytest tests/integration/cluster
 

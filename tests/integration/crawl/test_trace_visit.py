@@ -1,11 +1,14 @@
-"""What a visit costs in objects: the tool that follows one document from its lease to its commit."""
+"""The path of a document: which files it enters, what is made for it, and that this does not grow."""
 
-import subprocess
-import sys
+import runpy
 from collections import Counter
 from pathlib import Path
 
-TOOL = Path(__file__).parents[3] / "tools" / "trace_visit.py"
+import pytest
+
+ROOT = Path(__file__).parents[3]
+TOOL = runpy.run_path(str(ROOT / "tools" / "trace_visit.py"))
+BUDGET = runpy.run_path(str(ROOT / "tools" / "budget.py"))
 ONCE = ("Task", "Lease", "HeldLease", "Request", "Visit", "Reference", "Done", "CaptureRecord", "Return")
 FILES = (
     "crawl/worker/worker.py",
@@ -22,13 +25,24 @@ FILES = (
 )
 
 
-def test_a_document_takes_one_object_of_each_kind_from_its_lease_to_its_commit():
-    told = subprocess.run([sys.executable, TOOL], capture_output=True, text=True, check=True).stdout
-    files, _, classes = told.partition(" classes, ")
-    entered = [line.strip() for line in files.splitlines() if line.startswith("  ")]
+@pytest.fixture(scope="module", params=TOOL["WALKS"])
+def walk(request):
+    return request.param, TOOL["trace"](request.param)
+
+
+def test_the_path_of_a_document_stays_within_its_budget(walk):
+    name, found = walk
+    now = {f"{name}.{each}": number for each, number in found["numbers"].items()}
+    tables = BUDGET["read_tables"]((ROOT / "budget.toml").read_text())
+    budget = {each: number for each, number in tables["budget"].items() if each.startswith(f"{name}.")}
+    assert list(BUDGET["find_problems"](now, budget, {})) == []
+
+
+@pytest.mark.parametrize("walk", ["turtle"], indirect=True)
+def test_a_document_takes_one_object_of_each_kind_from_its_lease_to_its_commit(walk):
+    _, found = walk
     made = Counter()
-    for line in classes.splitlines()[1:]:
-        name, count, _ = line.split()
-        made[name] += int(count)
-    assert {name: made[name] for name in ONCE} == dict.fromkeys(ONCE, 1)
-    assert set(FILES) <= set(entered)
+    for kind, _, count in found["made"]:
+        made[kind] += count
+    assert {kind: made[kind] for kind in ONCE} == dict.fromkeys(ONCE, 1)
+    assert set(FILES) <= set(found["calls"])
