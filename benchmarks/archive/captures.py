@@ -14,8 +14,7 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.measuring.children import answers, running
-from benchmarks.measuring.ports import free_ports
+from benchmarks.measuring.children import answers, free_ports, running
 from benchmarks.measuring.proc import members
 from benchmarks.webs.server import Listeners, in_thread, read_request
 from tamias.database.connect import Database, Session
@@ -149,12 +148,12 @@ def _measured(
                 before, started = _spent(pid), time.monotonic()
                 web.version = version
                 if version:
-                    _visit_all(port, web.hosts)
+                    _request(port, *(("POST", f"/api/v1/crawl?domain={host}") for host in web.hosts))
                 on_loop(web.let_through())
                 _wait_for(session, b"SELECT count(*) >= %d FROM version" % ((version + 1) * resources))
                 seconds = time.monotonic() - started
                 _wait_for(session, b"SELECT count(*) = 0 FROM profile_due")
-                _ask(port)
+                _request(port, ("GET", "/sparql?query=ASK%7B%7D"))  # brings the catalogue up to date
                 _rest(pid)
                 cost = _cost(version + 1, resources, seconds, before, _spent(pid))
                 _tell(cost, out)
@@ -187,24 +186,14 @@ def _tamias(*words: str) -> None:
         raise TamiasError(f"'tamias {words[0]}' ended with {process.returncode}")
 
 
-def _visit_all(port: int, hosts: list[str]) -> None:
+def _request(port: int, *requests: tuple[str, str]) -> None:
+    """Requests by their methods and paths, with the administrator's token; raises if one is refused."""
     with closing(HTTPConnection("127.0.0.1", port, timeout=_STEP_SECONDS)) as connection:
-        for host in hosts:
-            connection.request(
-                "POST", f"/api/v1/crawl?domain={host}", headers={"Authorization": f"Bearer {SECRET}"}
-            )
+        for method, path in requests:
+            connection.request(method, path, headers={"Authorization": f"Bearer {SECRET}"})
             answer = connection.getresponse()
             if answer.read() and answer.status >= 400:
-                raise TamiasError(f"the service did not take {host}: {answer.status}")
-
-
-def _ask(port: int) -> None:
-    """A query, for which the catalogue is brought up to date."""
-    with closing(HTTPConnection("127.0.0.1", port, timeout=_STEP_SECONDS)) as connection:
-        connection.request("GET", "/sparql?query=ASK%7B%7D")
-        answer = connection.getresponse()
-        if answer.read() and answer.status >= 400:
-            raise TamiasError(f"the service did not answer a query: {answer.status}")
+                raise TamiasError(f"the service answered {path} with {answer.status}")
 
 
 def _wait_for(session: Session, query: bytes) -> None:

@@ -16,10 +16,7 @@ from pyoxigraph import Store
 
 from benchmarks.archive.captures import run as run_captures
 from benchmarks.archive.captures import sizes_by_part, tell_sizes
-from benchmarks.measuring.ports import free_ports
 from benchmarks.serve.fill import Filled, fill
-from benchmarks.serve.pages import ask, paths_of_pages
-from benchmarks.serve.servers import service
 from tamias.archive.versions.resources import NewVersion, add_versions
 from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueFollower, bases_of
 from tamias.crawl.catalogue.compacting import QUIET_SECONDS
@@ -35,8 +32,6 @@ _CROSS = "SELECT DISTINCT ?c ?f { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l } OR
 _ABANDONED_AFTER = 0.5
 _COMMIT_SECONDS = 0.1
 _PAUSE_SECONDS = 0.02
-_REQUESTS = 100
-"""For each page."""
 _COMPACTION_SECONDS = 300.0
 _DUE_SECONDS = QUIET_SECONDS + 30.0
 """A compaction that has not begun by then is not due."""
@@ -78,7 +73,7 @@ class _Bench:
         self._report: dict[str, Any] = {"resources": filled.datasets, "versions": filled.versions}
 
     def measure(self, rate: float, seconds: float) -> dict[str, Any]:
-        fill(self._database, self._data, self._filled, lambda: None, min(100, self._filled.datasets))
+        fill(self._database, self._data, self._filled)
         with Catalogue(self._data, database=self._database) as catalogue:
             began = time.monotonic()
             self._round(catalogue)
@@ -104,16 +99,7 @@ class _Bench:
         with closing(self._database.session()) as session:
             self._report["sizes"] = sizes_by_part(self._data, session)
         tell_sizes(self._report["sizes"], self._filled.versions, self._out)
-        self._measure_pages()
         return self._report
-
-    def _measure_pages(self) -> None:
-        """Of a service over this archive, one request after another."""
-        (port,) = free_ports(1)
-        with service(self._data, port) as server:
-            for name, path in paths_of_pages(self._filled).items():
-                ask(server, path)
-                self._tell(f"page: {name}", _quantiles([ask(server, path)[1] for _ in range(_REQUESTS)]))
 
     def _measure_lag(self, catalogue: Catalogue, rate: float, seconds: float) -> None:
         captures = _Captures(self._database, self._filled, rate)

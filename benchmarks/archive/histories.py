@@ -1,34 +1,112 @@
-"""Real histories through the archive and a repack, beside git, borg, restic and zstd."""
+"""Real histories, or made ones, through the archive and a repack, beside git, borg, restic and zstd."""
 
+import csv
+import io
 import os
 import shutil
 import subprocess
 import tarfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from hashlib import sha1, sha256
+from hashlib import file_digest, sha1, sha256
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
+from backports import zstd
 
-from benchmarks.archive.edits import KINDS, edited_history
-from benchmarks.archive.ingest import spooled
-from benchmarks.archive.peers import LEVEL, per_file
-from benchmarks.measuring.peers import skipped_program
-from benchmarks.measuring.targets import BenchmarkTarget, report_targets
+from benchmarks.measuring.targets import BenchmarkTarget, report_targets, skipped_program
 from tamias.archive.blobs import BlobReader, BlobWriter, LocalPacks, insert_blobs
 from tamias.archive.blobs.recode import recode_versions
 from tamias.database.connect import Database, Session
 from tamias.model.capture import Body
 
+Table = list[list[str]]
+_REGIONS = ("Abruzzo", "Basilicata", "Calabria", "Campania", "Lazio", "Liguria", "Lombardia", "Marche")
+_HEADER = ["day", "region", "cases", "tests", "rate", "note"]
+
+
+def edited_history(name: str, count: int, days: int = 300) -> Iterator[bytes]:
+    """The versions of one file; `name` is one of `KINDS`. The same words give the same bytes."""
+    chance = Random(name)
+    edits = KINDS[name]
+    table = [_HEADER, *(row for day in range(days) for row in _day(day, chance))]
+    for version in range(count):
+        yield _written(table, quoted=name == "re-export" and version % 10 > 4)
+        for edit, every in edits:
+            if version % every == every - 1:
+                table = edit(table, days + version, chance)
+
+
+def _append(table: Table, day: int, chance: Random) -> Table:
+    return [*table, *_day(day, chance)]
+
+
+def _prepend(table: Table, day: int, chance: Random) -> Table:
+    return [table[0], *_day(day, chance), *table[1:]]
+
+
+def _correct(table: Table, _day: int, chance: Random) -> Table:
+    changed = list(table)
+    for _ in range(3):
+        place = chance.randrange(1, len(table))
+        row = list(table[place])
+        row[2] = str(int(row[2]) + chance.randrange(-9, 10))
+        changed[place] = row
+    return changed
+
+
+def _rename(table: Table, day: int, _chance: Random) -> Table:
+    return [[*table[0][:3], f"tests_{day}", *table[0][4:]], *table[1:]]
+
+
+def _sort(table: Table, day: int, _chance: Random) -> Table:
+    column = day % 4
+    return [table[0], *sorted(table[1:], key=lambda row: (row[column], row))]
+
+
+def _day(day: int, chance: Random) -> Table:
+    date = f"{2024 + day // 360}-{day // 30 % 12 + 1:02}-{day % 30 + 1:02}"
+    return [
+        [
+            date,
+            region,
+            str(chance.randrange(5000)),
+            str(chance.randrange(90_000)),
+            f"{chance.random():.3f}",
+            "",
+        ]
+        for region in _REGIONS
+    ]
+
+
+def _written(table: Table, *, quoted: bool) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL).writerows(table)
+    return text.getvalue().encode()
+
+
+Edit = Callable[[Table, int, Random], Table]
+KINDS: dict[str, tuple[tuple[Edit, int], ...]] = {
+    "append": ((_append, 1),),
+    "newest first": ((_prepend, 1),),
+    "correct": ((_append, 1), (_correct, 2)),
+    "rename": ((_append, 1), (_correct, 3), (_rename, 20)),
+    "re-sort": ((_append, 1), (_sort, 10)),
+    "re-export": ((_append, 1), (_correct, 5)),
+}
+
+
 MOST_OF_GIT = 1.0
 MOST_OF_CAT_FILE = 2.0
+LEVEL = 3
 VERSIONS = 60
 TIMES = 3
+COLUMNS = ("versions", "MB", "captured", "repacked", "git gc", "ratio", "read ms", "git ms")
 _SECONDS = 1800
 
 Out = Callable[[str], object]
@@ -68,19 +146,7 @@ def run_histories(place: Path | None, out: Out = print) -> dict[str, Any]:
         folder = Path(name)
         histories = _histories(place, folder / "histories")
         with closing(Database(folder / "data")) as database, closing(database.session()) as session:
-            out(
-                _line(
-                    "history",
-                    "versions",
-                    "MB",
-                    "captured",
-                    "repacked",
-                    "git gc",
-                    "ratio",
-                    "read ms",
-                    "git ms",
-                )
-            )
+            out(_line("history", *COLUMNS))
             rows = [_measured(each, session, folder, backups, out) for each in histories]
     for each in absent:
         out(f"{each.name}: skipped, {each.reason}")
@@ -116,8 +182,7 @@ def _measured(
     name, files = history
     row = _archived(session, folder / "blobs", name, files)
     _git(folder / "git", files, row)
-    row.others["zstd -3, file by file"] = per_file(files, folder / "peer").stored
-    shutil.rmtree(folder / "peer")
+    row.others["zstd -3, file by file"] = sum(len(zstd.compress(each.read_bytes(), LEVEL)) for each in files)
     for backup, commands in backups.items():
         row.others[backup] = _backed_up(commands, folder / backup, files)
         shutil.rmtree(folder / backup)
@@ -131,7 +196,7 @@ def _measured(
 def _archived(session: Session, folder: Path, name: str, files: Sequence[Path]) -> HistoryFigures:
     session.transact(lambda cursor: cursor.execute(b"TRUNCATE blob, pack"))
     packs = LocalPacks(folder)
-    bodies = [spooled(path) for path in files]
+    bodies = [_spooled(path) for path in files]
     with closing(BlobWriter(packs, session)) as writer:
         started = time.process_time()
         captured = _capture(session, writer, bodies)
@@ -149,6 +214,12 @@ def _archived(session: Session, folder: Path, name: str, files: Sequence[Path]) 
         repack_seconds=ended - between,
         read_seconds=[_read(packs, session, body) for body in bodies],
     )
+
+
+def _spooled(path: Path) -> Body:
+    """A file as if it had been fetched into the spool."""
+    with path.open("rb") as file:
+        return Body(size=path.stat().st_size, sha256=file_digest(file, "sha256").hexdigest(), path=str(path))
 
 
 def _capture(session: Session, writer: BlobWriter, bodies: Sequence[Body]) -> int:

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import msgspec
 
+from benchmarks.measuring.children import free_ports
 from benchmarks.measuring.measure import last_line
-from benchmarks.measuring.peers import Skipped, skipped_program
-from benchmarks.measuring.ports import free_ports
+from benchmarks.measuring.targets import Skipped, skipped_program
 from tamias.model.errors import TamiasError
 
 SPIDER = Path(__file__).with_name("spider.pyw")
@@ -50,16 +50,20 @@ def install_peers(cache: Path | None = None) -> Path:
     """Makes an environment with Scrapy in it; needs the network. Gives its folder."""
     folder = cache or cache_folder()
     venv.create(folder, clear=True, with_pip=True)
-    command = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", *SCRAPY_NEEDS]
-    log = folder / "pip.log"
+    run_logged([str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", *SCRAPY_NEEDS], folder)
+    _install_heritrix(folder)
+    return folder
+
+
+def run_logged(command: list[str], folder: Path) -> None:
+    """Runs a command of an installation in a folder, which keeps what it says; raises where it fails."""
+    log = folder / "install.log"
     with log.open("wb") as said:
         done = subprocess.run(
             command, stdout=said, stderr=said, stdin=subprocess.DEVNULL, timeout=INSTALL_SECONDS, check=False
         )
     if done.returncode != 0:
-        raise TamiasError(f"Scrapy could not be installed in {folder}: {last_line(log)}")
-    _install_heritrix(folder)
-    return folder
+        raise TamiasError(f"a peer could not be installed in {folder}: {last_line(log)}")
 
 
 def scrapy(seed: str, folder: Path, cache: Path | None = None) -> Contender | Skipped:

@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,11 +10,11 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.crawl.site import StaticSite
+from benchmarks.measuring.children import running
 from benchmarks.measuring.reaper import end_with_parent
 from tamias.model.errors import TamiasError
 
 START_SECONDS = 20.0
-STOP_SECONDS = 10.0
 CONNECTIONS = 4_096
 
 CONFIGURATION = """
@@ -72,29 +71,19 @@ def find_nginx() -> str:
 def serving(site: StaticSite, folder: Path) -> Iterator[Path]:
     """Serves while the block runs; gives the log, which is whole when the block is left."""
     folder.mkdir(parents=True)
-    (folder / "nginx.conf").write_text(configuration(site, folder), encoding="utf-8")
-    command = [
-        find_nginx(),
-        "-p",
-        str(folder),
-        "-c",
-        str(folder / "nginx.conf"),
-        "-e",
-        str(folder / "error.log"),
-    ]
-    with (folder / "nginx.out").open("wb") as said:
-        server = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
-            preexec_fn=end_with_parent,  # noqa: PLW1509 (one thread)
-        )
-    try:
-        await_server(server, site, folder)
+    conf, errors, out = (folder / name for name in ("nginx.conf", "error.log", "nginx.out"))
+    conf.write_text(configuration(site, folder), encoding="utf-8")
+    command = [find_nginx(), "-p", str(folder), "-c", str(conf), "-e", str(errors)]
+    # It notes its number when it has its ports. A connection could be a stranger's.
+    ready = (folder / "nginx.pid").exists
+    with (
+        out.open("wb") as said,
+        running(
+            command, ready=ready, seconds=START_SECONDS, logs=(errors, out),
+            stdin=subprocess.DEVNULL, stdout=said, stderr=said, preexec_fn=end_with_parent,
+        ),
+    ):  # fmt: skip
         yield folder / "access.log"
-    finally:
-        stop(server)
 
 
 def configuration(site: StaticSite, folder: Path) -> str:
@@ -107,32 +96,6 @@ def configuration(site: StaticSite, folder: Path) -> str:
         descriptors=2 * connections,
         listen="\n        ".join(f"listen {address}:{site.port};" for address in site.addresses),
     )
-
-
-def await_server(server: subprocess.Popen[bytes], site: StaticSite, folder: Path) -> None:
-    """Until it has its ports, which is when it notes its number. A connection could be a stranger's."""
-    deadline = time.monotonic() + START_SECONDS
-    note = folder / "nginx.pid"
-    while time.monotonic() < deadline and server.poll() is None:
-        if note.exists() and note.read_text(encoding="ascii").strip() == str(server.pid):
-            return
-        time.sleep(0.02)
-    logs = [folder / "error.log", folder / "nginx.out"]
-    said = " ".join(log.read_text(errors="replace")[-500:].strip() for log in logs if log.exists())
-    raise TamiasError(
-        f"nginx did not start on port {site.port} within {START_SECONDS:.0f} s: {said or 'it said nothing'}; "
-        f"if the port is taken, free it or remove {site.folder}"
-    )
-
-
-def stop(server: subprocess.Popen[bytes]) -> None:
-    """Ends it, by force if it does not listen."""
-    server.terminate()
-    try:
-        server.wait(STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        server.kill()
-        server.wait()
 
 
 def read_visits(log: Path) -> Visits:

@@ -1,27 +1,36 @@
-"""`python -m benchmarks dataweb`: the experiments one after the other, and their report."""
+"""`python -m benchmarks dataweb`: the experiments one after the other, and what is asked of Tamias."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from benchmarks.dataweb.crawlers.rivals import chosen
-from benchmarks.dataweb.experiment import MOST_SECONDS, Results, machine, run_experiment, wish_for
-from benchmarks.dataweb.report.report import write_report
-from benchmarks.dataweb.report.verdicts import verdicts
-from benchmarks.dataweb.scale import Scale, ScaleOptions, crawl_endless
-from benchmarks.dataweb.trial import Out, TrialOutcome
-from benchmarks.dataweb.web.context import Ports
-from benchmarks.dataweb.web.generated import Endless
-from benchmarks.dataweb.web.w3c import check_suite
-from benchmarks.measuring.ports import free_ports
+from benchmarks.dataweb.crawlers.rivals import TAMIAS, CrawlTask, Rival, chosen
+from benchmarks.dataweb.plan import DEREFERENCING, MIXED, ORCA_SEED, WebOptions, make_plan
+from benchmarks.dataweb.trial import SCOPE, Out, TrialOutcome, attempt
+from benchmarks.dataweb.web import OrcaWeb, build_web, check_suite
+from benchmarks.measuring.children import free_ports
+from benchmarks.measuring.targets import BenchmarkTarget, Skipped, at_least, report_targets, table
 
-EXPERIMENTS = ("I", "II", "kinds", "robots", "recrawl", "scale")
-SHORT = ("I", "II", "kinds", "robots", "recrawl")
-ALONE = frozenset({"kinds", "recrawl", "scale"})
-"""Where peers would show nothing: they know few of the kinds, and none comes back."""
+MOST_SECONDS = 1_200.0
+"""A crawler that needs longer is stopped, and what it did until then is what counts."""
+PATIENCE, LEAST_PATIENCE = 8, 60.0
+"""And a peer is stopped when it has had so many times what Tamias took, but not before so many seconds."""
+MEMORY = 1_000_000_000
+USUAL = {
+    "I": WebOptions(nodes=100, weights=MIXED, compressed=0.3),
+    "II": WebOptions(nodes=200, weights=DEREFERENCING),
+    "robots": WebOptions(
+        nodes=25, weights=DEREFERENCING, triples=100, resource_degree=5, disallowed=0.1, delay=1.0
+    ),
+}
+EXPERIMENTS = tuple(USUAL)
+COLUMNS = (
+    "crawler", "recall", "precision", "resources", "requests", "s", "CPU s", "CPU ms/resource",
+    "resources/CPU-s", "peak MB", "servers, of a core",
+)  # fmt: skip
 
 
 class DataWebSize(msgspec.Struct, frozen=True):
@@ -30,86 +39,125 @@ class DataWebSize(msgspec.Struct, frozen=True):
     nodes: int | None = None
     triples: int | None = None
     seed: int | None = None
-    pages: int = 1_000_000
-    hosts: int = 10_000
     seconds: float = MOST_SECONDS
-    max_time: float = MOST_SECONDS
-    """Of each crawl of the scale run."""
-    known: int = 0
-    """URLs in the frontier before the second crawl of the scale run; 0 is no second crawl."""
 
 
 def run(
-    experiments: Sequence[str] = SHORT,
+    experiments: Sequence[str] = EXPERIMENTS,
     size: DataWebSize = DataWebSize(),  # noqa: B008 (frozen)
     *,
     peers: tuple[str, ...] | None = None,
     suite: Path | None = None,
-    report: Path | None = None,
-    profile: bool = False,
-    data: Path | None = None,
     out: Out = print,
-    command: str = "",
 ) -> dict[str, Any]:
     """Runs the experiments and tells what came out. `peers` None is all known, an empty tuple none."""
     rivals = [] if peers == () else chosen(peers or ())
     pages = check_suite(suite) if suite else None
-    results = Results(machine(), [], [], command)
-    out(results.machine)
-    with tempfile.TemporaryDirectory(prefix="tamias-orca-", dir=data, ignore_cleanup_errors=True) as work:
+    found, targets = [], []
+    with tempfile.TemporaryDirectory(prefix="tamias-orca-", ignore_cleanup_errors=True) as work:
         for name in experiments:
-            folder = Path(work) / name
-            if name == "scale":
-                results.scale.append(scale(size, folder, out))
-                continue
-            wish = wish_for(name, size.nodes, size.seed, size.triples)
-            beside = [] if name in ALONE else rivals
-            results.experiments.append(
-                run_experiment(
-                    name, wish, beside, folder, suite=pages, profile=profile, seconds=size.seconds, out=out
-                )
+            wish = _wish(name, size)
+            web = build_web(make_plan(wish), free_ports(1)[0], pages)
+            said = f"{wish.nodes} nodes, {web.resources} resources, {web.triples} triples"
+            out(f"experiment {name}: {said}, {len(web.seeds)} seeds, seed {wish.seed}")
+            outcomes, skipped = compare(web, (TAMIAS, *rivals), Path(work) / name, size.seconds)
+            for line in (*table([COLUMNS, *map(_cells, outcomes)]), *_remarks(outcomes, skipped)):
+                out(f"  {line}")
+            targets += list(_targets(name, outcomes))
+            found.append(
+                {
+                    "name": name,
+                    "resources": web.resources,
+                    "triples": web.triples,
+                    "outcomes": list(map(_plain, outcomes)),
+                    "skipped": msgspec.to_builtins(skipped),
+                }
             )
-    if report:
-        write_report(results, report)
-        out(f"report: {report / 'report.md'} and {report / 'report.html'}")
-    return figures(results, out)
+    return {"experiments": found, **report_targets(targets, out), "ok": True}
 
 
-def scale(size: DataWebSize, folder: Path, out: Out) -> Scale:
-    """The long crawl."""
-    web = Endless(size.pages, size.hosts, Ports(*free_ports(2)))
-    found = crawl_endless(web, folder, ScaleOptions(size.max_time, size.known))
-    for leg in filter(None, (found.first, found.second)):
-        seconds, memory = leg.measured.wall_seconds, leg.measured.peak_bytes / 1e6
-        out(f"scale, {leg.known} URLs known: {leg.fetched} pages in {seconds:.0f} s, last tenth "
-            f"{leg.flatness:.2f} of the second, {memory:.0f} MB at most")  # fmt: skip
-    return found
+def compare(
+    web: OrcaWeb, rivals: Sequence[Rival], folder: Path, seconds: float
+) -> tuple[list[TrialOutcome], list[Skipped]]:
+    """Each crawler in its turn, with servers of its own. One that stands still is not waited for."""
+    outcomes: list[TrialOutcome] = []
+    skipped: list[Skipped] = []
+    for rival in rivals:
+        polite = bool(web.plan.wish.delay or web.plan.wish.disallowed)
+        task = CrawlTask(web.seeds, folder / rival.name, SCOPE, polite=polite)
+        own = outcomes[0].measured.wall_seconds if outcomes else seconds
+        found = attempt(web, rival, task, min(seconds, max(LEAST_PATIENCE, PATIENCE * own)))
+        if isinstance(found, Skipped):
+            skipped.append(found)
+        else:
+            outcomes.append(found)
+    return outcomes, skipped
 
 
-def figures(results: Results, out: Out) -> dict[str, Any]:
-    """Everything for programs; the verdicts are printed too."""
-    checks = list(verdicts(results))
-    for target, measured, reached in checks:
-        out(f"{reached.strip('*'):>4}  {target}: {measured}")
-    plain: dict[str, Any] = msgspec.to_builtins(results)
-    for shown in plain["scale"]:
-        for leg in filter(None, (shown["first"], shown["second"])):
-            leg["measured"].pop("glances")
-    for experiment, shown in zip(results.experiments, plain["experiments"], strict=True):
-        shown["outcomes"] = list(map(shortened, experiment.outcomes))
-        shown["again"] = list(map(shortened, experiment.again))
-    plain["verdicts"] = [{"target": a, "measured": b, "reached": c == "yes"} for a, b, c in checks]
-    plain["ok"] = True
-    return plain
+def _wish(name: str, size: DataWebSize) -> WebOptions:
+    """The web of an experiment; what is not given is as in the published runs."""
+    usual = USUAL[name]
+    return msgspec.structs.replace(
+        usual,
+        nodes=size.nodes or usual.nodes,
+        triples=size.triples or usual.triples,
+        seed=ORCA_SEED if size.seed is None else size.seed,
+    )
 
 
-def shortened(outcome: TrialOutcome) -> dict[str, Any]:
-    """An outcome without its curves."""
+def _cells(outcome: TrialOutcome) -> tuple[str, ...]:
+    score, measured = outcome.score, outcome.measured
+    precision = score.precision if score else None
+    return (
+        outcome.name,
+        f"{score.recall:.4f}" if score else "keeps none",
+        "" if precision is None else f"{precision:.4f}",
+        str(outcome.account.resources),
+        str(outcome.account.requests),
+        f"{measured.wall_seconds:.1f}",
+        f"{measured.cpu_seconds:.1f}",
+        f"{1000 * measured.cpu_seconds / max(1, outcome.account.resources):.3f}",
+        f"{outcome.resources_per_cpu_second:.0f}",
+        f"{measured.peak_bytes / 1e6:.0f}",
+        f"{outcome.server_cpu_seconds / max(0.001, measured.wall_seconds):.0%}",
+    )
+
+
+def _remarks(outcomes: Sequence[TrialOutcome], skipped: Sequence[Skipped]) -> Iterator[str]:
+    for each in outcomes:
+        yield f"{each.name}: {each.version}; {each.terms}" + (f"; {each.fault.upper()}" if each.fault else "")
+        if each.score and len(each.score.by_kind) > 1:
+            shares = (f"{kind} {had}/{all_}" for kind, (had, all_) in sorted(each.score.by_kind.items()))
+            yield f"{each.name}: found of each kind: {', '.join(shares)}"
+    for absent in skipped:
+        yield f"{absent.name}: left out, {absent.reason}"
+
+
+def _plain(outcome: TrialOutcome) -> dict[str, Any]:
+    """An outcome for programs, without what was seen of its memory at each moment."""
     plain: dict[str, Any] = msgspec.to_builtins(outcome)
     plain["measured"].pop("glances")
-    plain["account"].pop("curve")
     if outcome.score:
         plain["recall"], plain["precision"] = outcome.score.recall, outcome.score.precision
-    plain["resources_per_second"] = outcome.resources_per_second
     plain["resources_per_cpu_second"] = outcome.resources_per_cpu_second
     return plain
+
+
+def _targets(name: str, outcomes: Sequence[TrialOutcome]) -> Iterator[BenchmarkTarget]:
+    """What is asked of Tamias in one experiment."""
+    own = outcomes[0]
+    recall = own.score.recall if own.score else 0.0
+    least = 0.999 if name == "I" else 1.0
+    yield BenchmarkTarget(f"{name}: recall at least {least:g}", f"{recall:.4f}", recall >= least)
+    if name == "II":
+        memory = own.measured.peak_bytes
+        yield BenchmarkTarget("II: under 1 GB in total", f"{memory / 1e6:.0f} MB", memory < MEMORY)
+        peers = [each.resources_per_cpu_second for each in outcomes[1:] if each.is_whole]
+        ratio = own.resources_per_cpu_second / max(peers) if peers else None
+        yield at_least(2.5, "II: resources per CPU-second to the best peer that finds nearly all", ratio)
+    if name == "robots":
+        manners = own.account.manners
+        asked = manners.disallowed_requested
+        yield BenchmarkTarget("robots: nothing forbidden asked for", str(asked), not asked)
+        mean = manners.fulfilment[0] if manners.fulfilment else 0.0
+        yield BenchmarkTarget("robots: delay fulfilment 1.0 to 1.2", f"{mean:.3f}", 1.0 <= mean <= 1.2)

@@ -1,8 +1,4 @@
-"""Faults on purpose, F1 to F14: each breaks one thing and holds one figure against the promised one.
+"""Faults on purpose, F1 to F23: each breaks one thing and holds one figure against the promised one.
 
-`machine` has the processes, `web` and `proxy` the network, `inside` what is broken within a process.
+`machine` has the processes, `inside` what is broken within one, `experiments` the faults, `run` their table.
 """
-
-from benchmarks.faults.run import run
-
-__all__ = ["run"]

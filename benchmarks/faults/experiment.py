@@ -1,10 +1,19 @@
-"""What an experiment is given, and what it gives back."""
+"""What an experiment is given and gives back, and what a data directory holds when it is over."""
 
+from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 
 import msgspec
+
+from tamias.archive.captures import all_captures
+from tamias.archive.versions.resources import all_resources, read_versions
+from tamias.crawl.verbs.checking import Checkup
+from tamias.database.connect import Database, Session
+from tamias.model.capture import Outcome
 
 
 class ExperimentSetup(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +54,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return "skipped" if self.ok is None else "pass" if self.ok else "FAIL"
 
 
+Experiment = Callable[[ExperimentSetup], Result]
+
+
 class FaultExperiment(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the table."""
 
@@ -54,4 +66,54 @@ class FaultExperiment(msgspec.Struct, frozen=True, kw_only=True):
     """What is done."""
     promise: str
     """The figure that is promised."""
-    run: Callable[[ExperimentSetup], Result]
+    run: Experiment
+
+
+class ArchiveEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """All that counts of a data directory. Digests are those of the bodies."""
+
+    versions: dict[str, list[str]]
+    """By address, oldest first."""
+    visited: Counter[str]
+    """How many attempts on an address succeeded."""
+    damages: list[str]
+    set_aside: frozenset[str] = frozenset()
+    """Addresses of documents that are blamed for the deaths of two workers, and told to be."""
+
+    def lost(self, truth: dict[str, bytes]) -> int:
+        """Addresses without a version; those that were set aside are told apart."""
+        return sum(not self.versions.get(url) for url in truth if url not in self.set_aside)
+
+    def doubled(self) -> int:
+        """Versions too many: the same body twice in one address, or two where nothing changed."""
+        return sum(max(0, len(each) - 1) for each in self.versions.values())
+
+    def twice(self) -> int:
+        """Attempts that were taken although another had been."""
+        return sum(count - 1 for count in self.visited.values())
+
+    def wrong(self, truth: dict[str, bytes]) -> int:
+        """Versions with other bytes than were served whole."""
+        right = {url: sha256(body).hexdigest() for url, body in truth.items()}
+        return sum(digest != right.get(url) for url, each in self.versions.items() for digest in each)
+
+
+def evidence(data: Path) -> ArchiveEvidence:
+    """Reads every row, and every stored byte."""
+    with closing(Database(data, create=False)) as database, closing(database.session()) as session:
+        with Checkup(database, data) as checkup:
+            damages = [f"{fault.kind} {fault.name}: {fault.problem}" for fault in checkup.faults()]
+        captures = list(all_captures(session))
+        return ArchiveEvidence(
+            versions=versions(session),
+            visited=Counter(each.url for each in captures if each.outcome is Outcome.OK),
+            damages=damages,
+            set_aside=frozenset(each.url for each in captures if each.reason.startswith("set aside")),
+        )
+
+
+def versions(session: Session) -> dict[str, list[str]]:
+    """The digests of the versions of every resource, oldest first."""
+    urls = {each.id: each.url for each in all_resources(session)}
+    found = read_versions(session, list(urls))
+    return {urls[name]: [version.sha256 for version in each] for name, each in found.items()}

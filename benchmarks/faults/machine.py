@@ -1,4 +1,4 @@
-"""The processes of Tamias on one data directory: started, found, killed; and disks that can be filled."""
+"""The processes of Tamias on one data directory: started, found, killed; disks that can be filled; pages."""
 
 import json
 import os
@@ -9,13 +9,60 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
+from random import Random
 
 from benchmarks.measuring.children import end
 from benchmarks.measuring.proc import command_line, members
 from benchmarks.measuring.workspace import works_in
+from benchmarks.webs.server import WireRequest
+from benchmarks.webs.sites import NOTHING, LoopbackSites, SiteAnswer
 from tamias.database.embedded.keeper import Running
 from tamias.model.errors import TamiasError
+
+TEXT_BYTES = 600
+
+
+class PageTree:
+    """The same number of pages on every host, in a tree of two branches each; robots.txt if there is one."""
+
+    def __init__(
+        self, count: int, *, robots: str | None = None, pause: float = 0.0, folder: str = ""
+    ) -> None:
+        self.count = count
+        self.pause = pause
+        self._robots = robots
+        self._folder = folder
+
+    def __call__(self, asked: WireRequest) -> SiteAnswer:
+        """What is served."""
+        if asked.path == "/robots.txt" and self._robots is not None:
+            return SiteAnswer(body=self._robots.encode(), headers=(("Content-Type", "text/plain"),))
+        number = asked.path.removeprefix(f"{self._folder}/")
+        if not number.isdigit() or not 1 <= int(number) <= self.count:
+            return NOTHING
+        return SiteAnswer(body=_body(asked.host, self._folder, int(number), self.count), pause=self.pause)
+
+    def first(self, web: LoopbackSites, port: int | None = None) -> list[str]:
+        """Where a crawl begins."""
+        return [web.url(host, f"{self._folder}/1", port) for host in web.hosts]
+
+    def truth(self, web: LoopbackSites, port: int | None = None) -> dict[str, bytes]:
+        """Every address, and what it says."""
+        return {
+            web.url(host, f"{self._folder}/{number}", port): _body(host, self._folder, number, self.count)
+            for host in web.hosts
+            for number in range(1, self.count + 1)
+        }
+
+
+@cache
+def _body(host: str, folder: str, number: int, count: int) -> bytes:
+    text = Random(f"{host}{folder}/{number}").randbytes(TEXT_BYTES // 2).hex()
+    following = [f"<#next> <{folder}/{each}>" for each in (2 * number, 2 * number + 1) if each <= count]
+    return (" ; ".join([f'<> <#says> "{text}"', *following]) + " .\n").encode()
+
 
 USUAL = {
     "TAMIAS_SEEDS__PROBE": "false",

@@ -1,8 +1,39 @@
-"""What a benchmark promises, and whether a run kept it."""
+"""What a benchmark prints: its table, who is left out, what it promises, and whether a run kept it."""
 
-from collections.abc import Callable, Sequence
+import re
+import resource
+import shlex
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
+
+_FOLDERS = re.compile(r"(?<![\w:/.*])/(?:[\w.+@-]+/)+")
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """One that cannot be run here, and why."""
+
+    name: str
+    reason: str
+
+
+def skipped_program(name: str, package: str) -> Skipped | None:
+    """None where the program is installed; `package` is its name in Debian."""
+    if shutil.which(name) is not None:
+        return None
+    return Skipped(name, f"it is not installed (Debian: apt-get install {package})")
+
+
+def children_seconds() -> float:
+    """Processor time of all child processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def shown_command(command: Iterable[str]) -> str:
+    """A command as a reader may type it: without the folders of this machine."""
+    return shlex.join(_FOLDERS.sub("", word) for word in command)
 
 
 class BenchmarkTarget(msgspec.Struct, frozen=True):
@@ -33,3 +64,11 @@ def report_targets(targets: Sequence[BenchmarkTarget], out: Callable[[str], obje
         "targets": msgspec.to_builtins(targets),
         "ok": all(target.met is not False for target in targets),
     }
+
+
+def table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Columns as wide as they need to be: the first to the left, figures to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for first, *figures in rows:
+        right = (figure.rjust(width) for figure, width in zip(figures, widths[1:], strict=True))
+        yield "  ".join([first.ljust(widths[0]), *right])

@@ -1,7 +1,7 @@
 """An archive of any size, written straight into the tables: as a crawl of years would have left it."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -57,18 +57,12 @@ class Filled(msgspec.Struct, frozen=True):
         return _host(number % self.datasets)
 
 
-def fill(database: Database, data: Path, filled: Filled, catalogue: Callable[[], None], first: int) -> None:
-    """Datasets on hosts, in portals, in the frontier, with versions and attempts.
-
-    `catalogue` is called when the first of them are there: the SPARQL store takes long to be filled, and is
-    told of no others.
-    """
+def fill(database: Database, data: Path, filled: Filled) -> None:
+    """Datasets on hosts, in portals, in the frontier, with versions and attempts."""
     with closing(database.session()) as session:
         _put_bodies(database, session, data)
         portals = [_put_portal(session, place) for place in range(PORTALS)]
-        _put(session, filled, range(first), portals)
-        catalogue()
-        _put(session, filled, range(first, filled.datasets), portals)
+        _put(session, filled, range(filled.datasets), portals)
         _run(session, "recount")
         _run(session, "settle")
 

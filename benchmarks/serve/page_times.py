@@ -1,26 +1,32 @@
 """`python -m benchmarks pages`: how long every page takes over a large archive, asked for again and again."""
 
+import http.client
+import os
 import platform
+import subprocess
+import sys
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
-from benchmarks.measuring.ports import free_ports
+from benchmarks.measuring.children import answers, free_ports, running
 from benchmarks.measuring.targets import BenchmarkTarget, report_targets
 from benchmarks.measuring.workspace import workspace
 from benchmarks.serve.fill import DOCUMENTS_OF_HOST, Filled, fill, fill_documents
-from benchmarks.serve.pages import ask, paths_of_pages
-from benchmarks.serve.servers import ServerProcess, service
 from tamias import __version__
 from tamias.database.connect import Database
 
 MOST_MS = 100.0
 """What the slowest twentieth of the requests for a page may take."""
+MOST_READ = 64 << 20
+_START_SECONDS = 120.0
+_HEADERS = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "Accept-Encoding": "gzip, deflate, br"}
 
 
 class PagePercentiles(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +56,7 @@ def run(
     with workspace(None) as data:
         started = time.monotonic()
         with closing(Database(data)) as database:
-            fill(database, data, filled, lambda: None, 0)
+            fill(database, data, filled)
             fill_documents(database, hosts)
         took = time.monotonic() - started
         out(
@@ -59,14 +65,14 @@ def run(
         )
         (port,) = free_ports(1)
         started = time.monotonic()
-        with service(data, port) as server:
+        with service(data, port):
             listening = time.monotonic() - started
-            ask(server, "/")
+            ask(port, "/")
             first_page = time.monotonic() - started
             out(
                 f"first page {first_page:.2f} s after `tamias serve` was started, listening {listening:.2f} s"
             )
-            found = [_measured(server, name, path, repeats) for name, path in paths(filled).items()]
+            found = [_measured(port, name, path, repeats) for name, path in paths(filled).items()]
     out(f"{'page':<28}{'p50 ms':>9}{'p95 ms':>9}{'first':>9}{'kB':>8}")
     for each in found:
         out(f"{each.name:<28}{each.p50:>9.1f}{each.p95:>9.1f}{each.first:>9.1f}{each.bytes / 1000:>8.1f}")
@@ -80,7 +86,21 @@ def paths(filled: Filled) -> dict[str, str]:
     """Every page, of something that is there."""
     one, portal = filled.id(7), quote(filled.portal, safe="")
     document = quote("http://doc0.example/1.ttl", safe="")
-    return paths_of_pages(filled) | {
+    return {
+        "overview": "/",
+        "search": "/search?q=" + quote("stations district 77"),
+        "search, many hits": "/search?q=temperatures",
+        "dataset": f"/dataset/{one}",
+        "diff": f"/dataset/{one}/diff?a=1&b=2",
+        "hosts": "/hosts",
+        "host": f"/host/{filled.host(7)}",
+        "portals": "/portals",
+        "portal": "/portal?url=" + quote(filled.portal, safe=""),
+        "frontier": "/frontier",
+        "graph": "/graph",
+        "query": "/query",
+        "add": "/add",
+        "api": "/api",
         "datasets": "/datasets",
         "datasets, failing": "/datasets?state=failing",
         "datasets of a type": "/datasets?type=csv",
@@ -99,9 +119,9 @@ def paths(filled: Filled) -> dict[str, str]:
     }
 
 
-def _measured(server: ServerProcess, name: str, path: str, repeats: int) -> PagePercentiles:
-    first = ask(server, path)
-    asked = [ask(server, path) for _ in range(repeats)]
+def _measured(port: int, name: str, path: str, repeats: int) -> PagePercentiles:
+    first = ask(port, path)
+    asked = [ask(port, path) for _ in range(repeats)]
     times = sorted(1000 * seconds for _, seconds, _ in asked)
     return PagePercentiles(
         name=name,
@@ -112,3 +132,27 @@ def _measured(server: ServerProcess, name: str, path: str, repeats: int) -> Page
         first=1000 * first[1],
         bytes=max(size for _, _, size in asked),
     )
+
+
+def ask(port: int, path: str) -> tuple[int, float, int]:
+    """Status, seconds and bytes of one answer."""
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+        connection.connect()
+        started = time.perf_counter()
+        connection.request("GET", path, headers=_HEADERS)
+        answer = connection.getresponse()
+        body = answer.read(MOST_READ)
+        seconds = time.perf_counter() - started
+        head = sum(len(name) + len(value) + 4 for name, value in answer.getheaders())
+        return answer.status, seconds, len(body) + head
+
+
+@contextmanager
+def service(data: Path, port: int) -> Iterator[None]:
+    """`tamias serve --no-crawl` over an archive, until the end of the block."""
+    options = ["--data", str(data), "--port", str(port)]
+    words = [sys.executable, "-m", "tamias", "serve", "--no-crawl", "-q", *options]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("TAMIAS_")}
+    out = subprocess.DEVNULL
+    with running(words, ready=lambda: answers(port), seconds=_START_SECONDS, env=clean, stdout=out):
+        yield

@@ -1,25 +1,45 @@
-"""The hostile web on one event loop: hosts by name, an answer for each path, a log of requests."""
+"""Servers on one event loop: what they listen to, and the requests that they read."""
 
 import asyncio
-import socket
 import ssl
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import Any
 
-from benchmarks.webs.wire import Answer, Wire, WireRequest, status
+import msgspec
 
 HEAD_LIMIT = 64 * 1024
 HEAD_SECONDS = 20.0
 END_SECONDS = 30.0
 BACKLOG = 512
-Site = Mapping[str, Answer]
-"""Answers by path; `*` answers all others."""
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-_NOTHING = status(404)
+Headers = Iterable[tuple[str, str]]
+
+
+class WireRequest(msgspec.Struct, frozen=True):
+    """One request as it came."""
+
+    host: str
+    """Without the port."""
+    target: str
+    """Path and query."""
+    headers: dict[str, str]
+    """By name in lower case."""
+    at: float
+    address: str
+    """Where it came to."""
+
+    @property
+    def path(self) -> str:
+        """Without the query."""
+        return self.target.partition("?")[0]
+
+    @property
+    def query(self) -> str:
+        """Behind the question mark."""
+        return self.target.partition("?")[2]
 
 
 class Listeners:
@@ -61,39 +81,6 @@ class Listeners:
         await asyncio.sleep(0.01)  # a closed connection lets go of its socket a turn later
 
 
-class VirtualHosts(Listeners):
-    """Sites that are being served. Used by the loop's thread, read by others when it has ended."""
-
-    def __init__(self, sites: Mapping[str, Site]) -> None:
-        super().__init__()
-        self._sites = sites
-        self.log: list[WireRequest] = []
-
-    async def listen(self, address: str, port: int, tls: ssl.SSLContext | None = None) -> None:
-        """Serves there too."""
-        await self.accept(address, port, partial(self._talk, address), tls)
-
-    async def watch(self, address: str, port: int, seen: Callable[[str], None]) -> None:
-        """Takes connections that should never come, and tells of each."""
-
-        async def caught(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            seen(f"{address}:{port}")
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-            writer.close()
-
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        self._servers.append(await asyncio.start_server(caught, address, port, family=family))
-
-    async def _talk(self, address: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked = await read_request(reader, address)
-        self.log.append(asked)
-        site = self._sites.get(asked.host, {})
-        answer = site.get(asked.target) or site.get(asked.path) or site.get("*")
-        if asked.path == "/robots.txt" and "/robots.txt" not in site:
-            answer = None
-        await (answer or _NOTHING)(Wire(asked, writer))
-
-
 async def read_request(reader: asyncio.StreamReader, address: str = "") -> WireRequest:
     """The next request of a client. Raises `TimeoutError` or `EOFError` when none comes."""
     return parsed(await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_SECONDS), address)
@@ -123,10 +110,7 @@ def in_thread() -> Iterator[Callable[[Coroutine[Any, Any, Any]], Any]]:
         loop.close()
 
 
-def addresses(sites: Sequence[str], network: str) -> dict[str, str]:
-    """An address of the network `a.b.` for each site.
-
-    >>> addresses(["one.test", "two.test"], "127.66.")
-    {'one.test': '127.66.0.1', 'two.test': '127.66.0.2'}
-    """
-    return {name: f"{network}{number // 250}.{number % 250 + 1}" for number, name in enumerate(sites)}
+def head(status: int, headers: Headers, phrase: str = "Hostile") -> bytes:
+    """Status line and headers, always with the end of the connection announced."""
+    lines = [f"HTTP/1.1 {status} {phrase}", *(f"{name}: {value}" for name, value in headers)]
+    return "\r\n".join([*lines, "Connection: close", "", ""]).encode("latin-1")

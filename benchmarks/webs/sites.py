@@ -12,8 +12,7 @@ from itertools import pairwise
 
 import msgspec
 
-from benchmarks.webs.server import Listeners, in_thread, read_request
-from benchmarks.webs.wire import WireRequest, head
+from benchmarks.webs.server import Listeners, WireRequest, head, in_thread, read_request
 
 ROBOTS = "/robots.txt"
 _BEAT_SECONDS = 0.01

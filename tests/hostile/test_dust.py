@@ -2,11 +2,11 @@
 
 import asyncio
 
-from benchmarks.webs.server import VirtualHosts
-from benchmarks.webs.wire import endless, head, raw
+from benchmarks.webs.server import head
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
 from tamias.model.capture import Outcome, Request
+from tests.hostile.web.wire import VirtualHosts, endless, raw
 
 CHUNKED = head(200, [("Content-Type", "text/plain"), ("Transfer-Encoding", "chunked")])
 

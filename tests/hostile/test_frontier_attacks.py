@@ -10,8 +10,8 @@ import grpc
 import pytest
 from frontier_client import Client, Instance
 
-from benchmarks.hostile.frontier_attacks import ATTACKS, attacked
 from tamias.crawl.remote.grpc.messages import message
+from tests.hostile.frontier_attacks import ATTACKS, attacked
 
 SECONDS = 2.0
 """How long each attack lasts."""

@@ -1,6 +1,6 @@
 """One crawl of good sites among all attacks: the record of each shows the limit that stopped it.
 
-What an attack does, what stops it and which record proves it stand in `benchmarks.hostile.attacks`.
+What an attack does, what stops it and which record proves it stand in `tests.hostile.web.attacks`.
 """
 
 import json
@@ -10,9 +10,9 @@ import sys
 
 import pytest
 
-from benchmarks.hostile.attack import AttackEvidence
-from benchmarks.hostile.attacks import ATTACKS
-from benchmarks.hostile.run import MOST_MEMORY, NUMBERS
+from tests.hostile.web.attack import AttackEvidence
+from tests.hostile.web.attacks import ATTACKS
+from tests.hostile.web.run import MOST_MEMORY, NUMBERS
 
 NAMES = [f"{attack.number}-{attack.name}" for attack in ATTACKS]
 PATIENCE = 400.0

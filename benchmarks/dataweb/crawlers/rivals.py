@@ -3,18 +3,16 @@
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
-from benchmarks.crawl.peers import SCRAPY_LOOP, Contender, cache_folder, find_scrapy, first_line
+from benchmarks.crawl.peers import SCRAPY_LOOP, Contender, cache_folder, find_scrapy, first_line, run_logged
 from benchmarks.crawl.peers import install_peers as install_scrapy
-from benchmarks.measuring.budget import PROFILE_VARIABLE
 from benchmarks.measuring.measure import last_line, measure
-from benchmarks.measuring.peers import Skipped
+from benchmarks.measuring.targets import Skipped
 from tamias import __version__
 from tamias.model.errors import TamiasError, UsageError
 
@@ -25,7 +23,6 @@ EXPORT_SECONDS = 600
 MODULES = ("@comunica/query-sparql-link-traversal", "rdf-dereference")
 PACKAGE = {"private": True, "dependencies": dict.fromkeys(MODULES, "*"), "overrides": {"undici": "~7.5.0"}}
 """Later versions of undici, which both use, want a newer Node.js than Debian has."""
-INSTALL_SECONDS = 900
 
 
 class CrawlTask(msgspec.Struct, frozen=True):
@@ -36,14 +33,8 @@ class CrawlTask(msgspec.Struct, frozen=True):
     scope: str
     """Regular expression of the URLs that belong to the web."""
     tamias: tuple[str, ...] = (sys.executable, "-m", "tamias")
-    options: tuple[str, ...] = ()
-    """More options for Tamias."""
-    environment: dict[str, str] = {}
-    """And more settings for it."""
     polite: bool = False
     """Whether the web has rules in its robots.txt."""
-    profile: bool = False
-    """Whether Tamias is to tell where its processor time goes."""
 
     @property
     def seed_file(self) -> Path:
@@ -61,7 +52,6 @@ class Rival(msgspec.Struct, frozen=True):
     prepare: Callable[[CrawlTask], Contender | Skipped]
     harvest: Callable[[CrawlTask], list[Path]]
     """After the crawl: files of N-Quads or N-Triples with all it has; none if it keeps no statements."""
-    follows_rdf: bool = True
 
 
 def written_files(task: CrawlTask) -> list[Path]:
@@ -72,14 +62,13 @@ def written_files(task: CrawlTask) -> list[Path]:
 def tamias(task: CrawlTask) -> Contender:
     """As anybody would run it, but without a delay of its own and allowed on loopback addresses."""
     options = ["--seeds", str(task.seed_file), "--data", str(task.folder / "data"), "--include", task.scope]
-    options += ["--delay", "0", "--allow-private", "-q", *task.options]
-    profile = {PROFILE_VARIABLE: str(task.folder / "profile.jsonl")}
+    options += ["--delay", "0", "--allow-private", "-q"]
     return Contender(
         name="tamias",
         version=f"Tamias {__version__}",
         command=[*task.tamias, "crawl", *options],
         terms="robots on; quads, links and metadata kept, database included; well-known addresses not probed",
-        environment={**PROBES_OFF, **task.environment, **(profile if task.profile else {})},
+        environment=PROBES_OFF,
     )
 
 
@@ -121,21 +110,6 @@ def scrapy(task: CrawlTask) -> Contender | Skipped:
         terms="our spider on pyoxigraph: uvloop, 200 at once, one per host; RDF by content type, gzip, bz2; "
         "robots on only where the experiment has them",
         environment={"ORCA_ROBOTS": "1" if task.polite else ""},
-    )
-
-
-def wget(task: CrawlTask) -> Contender | Skipped:
-    """`wget -r`: reads HTML only, so on this web it is a measure of what it takes to fetch."""
-    program = shutil.which("wget")
-    if program is None:
-        return Skipped("wget", "wget is not installed (Debian: apt-get install wget)")
-    options = ["--quiet", "--recursive", "--level=inf", "--span-hosts", "--no-config", "--tries=2"]
-    options += [f"--accept-regex={task.scope}", f"--directory-prefix={task.folder / 'files'}"]
-    return Contender(
-        name="wget",
-        version=first_line([program, "--version"]),
-        command=[program, *options, f"--input-file={task.seed_file}"],
-        terms="one request at a time; follows links of HTML only; writes files",
     )
 
 
@@ -207,23 +181,13 @@ def chosen(words: tuple[str, ...]) -> list[Rival]:
 def install_peers() -> None:
     """Scrapy and what the spider needs, and the modules of npm, into the cache folder; needs the network."""
     folder = install_scrapy()
-    _installed([str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "pyoxigraph"], folder)
+    run_logged([str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "pyoxigraph"], folder)
     program = shutil.which("npm")
     if program is not None:
         modules = folder / "npm"
         modules.mkdir(exist_ok=True)
         (modules / "package.json").write_bytes(msgspec.json.encode(PACKAGE))
-        _installed([program, "install", "--prefix", str(modules)], modules)
-
-
-def _installed(command: list[str], folder: Path) -> None:
-    log = folder / "install.log"
-    with log.open("wb") as said:
-        done = subprocess.run(
-            command, stdout=said, stderr=said, stdin=subprocess.DEVNULL, timeout=INSTALL_SECONDS, check=False
-        )
-    if done.returncode != 0:
-        raise TamiasError(f"a peer could not be installed in {folder}: {last_line(log)}")
+        run_logged([program, "install", "--prefix", str(modules)], modules)
 
 
 TAMIAS = Rival("tamias", tamias, tamias_export)
@@ -231,5 +195,4 @@ RIVALS = {
     "scrapy": Rival("scrapy", scrapy, written_files),
     "rdf-dereference": Rival("rdf-dereference", dereference, written_files),
     "comunica": Rival("comunica", comunica, written_files),
-    "wget": Rival("wget", wget, lambda _: [], follows_rdf=False),
 }

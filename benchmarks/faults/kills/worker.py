@@ -1,26 +1,144 @@
 """A worker process of the experiment: leases, puts links, renews, finishes, until it is told to end.
 
-`python -m benchmarks.faults.kills.worker OPTIONS`, started by the pool only.
-"""
+It writes down what it does line by line, so that it can die at any moment and still testify. The pool starts
+it: `python -m benchmarks.faults.kills.worker OPTIONS`."""
 
 import os
 import signal
 import sys
 import time
-from contextlib import closing
+from collections.abc import Iterable
+from contextlib import closing, suppress
+from hashlib import blake2b
 from pathlib import Path
 from random import Random
 
 import msgspec
 
-from benchmarks.faults.kills.events import WorkerLog
-from benchmarks.faults.kills.graph import LinkGraph, number_of
-from benchmarks.faults.kills.options import DELAY_MS, HOSTS, LEASE_SECONDS, PER_HOST, WorkerOptions
+from benchmarks.frontier.experiment import Hold
+from benchmarks.frontier.stores import finished
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.model.capture import Outcome
-from tamias.model.item import NEVER
-from tamias.model.lease import Done, Lease, Return
+from tamias.model.item import Item
+from tamias.model.lease import Lease
+
+LINKS = 20
+OWN_LINKS = 16
+SEEDS = 10
+
+
+class LinkGraph(msgspec.Struct, frozen=True):
+    """So many URLs spread evenly over so many hosts; 20 links on each, 16 of them to its own host."""
+
+    urls: int
+    hosts: int
+
+    def links(self, number: int) -> list[int]:
+        """The numbers of the URLs that this one links to."""
+        own = range(number % self.hosts, self.urls, self.hosts)
+        anywhere = range(self.urls)
+        chances = [_chance(number, place) for place in range(LINKS)]
+        return [
+            (own if place < OWN_LINKS else anywhere)[chance % len(own if place < OWN_LINKS else anywhere)]
+            for place, chance in enumerate(chances)
+        ]
+
+    def closure(self) -> set[int]:
+        """All that can be reached from the seeds."""
+        reached = set(range(min(SEEDS, self.urls)))
+        ahead = list(reached)
+        while ahead:
+            found = set(self.links(ahead.pop())) - reached
+            reached |= found
+            ahead += found
+        return reached
+
+    def item(self, number: int) -> Item:
+        """The URL of this number as it is put into a frontier."""
+        host = f"h{number % self.hosts}.example"
+        url = f"http://{host}/{number}"
+        return Item(url=url, key=url, host=host, score=_chance(number, LINKS) % 1000 / 1000)
+
+
+def number_of(url: str) -> int:
+    """The number behind a URL's text.
+
+    >>> number_of(LinkGraph(100, 10).item(42).url)
+    42
+    """
+    return int(url.rpartition("/")[2])
+
+
+def _chance(number: int, place: int) -> int:
+    return int.from_bytes(blake2b(b"%d.%d" % (number, place), digest_size=8).digest(), "big")
+
+
+class WorkerEvent(msgspec.Struct, array_like=True, frozen=True):
+    """One line. Times are the system's monotonic clock, the same for all processes."""
+
+    at: float
+    event: str
+    """`taken`, `renewed`, `lost` (the worker stops), `returned` (before finish), `finished` (after it)."""
+    host: str
+    until: float = 0.0
+    urls: list[int] = []
+
+
+class WorkerLog:
+    """Appends notes to a file, each by one write."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+    def write(self, event: str, host: str, *, until: float = 0.0, urls: Iterable[int] = ()) -> None:
+        """Notes what happens now."""
+        note = WorkerEvent(time.monotonic(), event, host, until, list(urls))
+        os.write(self._file, msgspec.json.encode(note) + b"\n")
+
+
+def notes(path: Path) -> list[WorkerEvent]:
+    """What was written; a line cut off by death is left out."""
+    read = []
+    for line in path.read_bytes().splitlines() if path.exists() else ():
+        with suppress(msgspec.DecodeError):
+            read.append(msgspec.json.decode(line, type=WorkerEvent))
+    return read
+
+
+def holds(written: list[WorkerEvent], died_at: float | None) -> list[Hold]:
+    """When the worker held which host: until it gave it back, its lease ended, or it died."""
+    held: dict[str, Hold] = {}
+    ended: list[Hold] = []
+    for note in written:
+        if note.event in ("returned", "lost") and note.host in held:
+            hold = held.pop(note.host)
+            ended.append(Hold(hold.host, hold.taken, min(note.at, hold.returned)))
+        elif note.event == "taken":
+            ended += [held.pop(note.host)] if note.host in held else []
+            held[note.host] = Hold(note.host, note.at, note.until)
+        elif note.event == "renewed":
+            held[note.host] = Hold(note.host, held[note.host].taken, note.until)
+    if died_at is not None and written:
+        died_at = max(died_at, written[-1].at)
+        return ended + [Hold(hold.host, hold.taken, min(hold.returned, died_at)) for hold in held.values()]
+    return ended + list(held.values())
+
+
+HOSTS, PER_HOST = 2, 3
+LEASE_SECONDS = 3.0
+DELAY_MS = 200
+
+
+class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Handed over as JSON on the command line."""
+
+    data: str
+    log: str
+    graph: LinkGraph
+    pause: float
+    """Seconds of each round that stand for fetching."""
+    pool: int
+
 
 _IDLE_SECONDS = 0.05
 
@@ -92,7 +210,7 @@ class KillableWorker:
     def _finish(self, leases: list[Lease]) -> None:
         for lease in leases:
             self._log.write("returned", lease.host, urls=_numbers(lease))
-        held = self._frontier.finish([_all_done(lease) for lease in leases])
+        held = self._frontier.finish([finished(lease) for lease in leases])
         for lease in leases:
             event = "finished" if lease.qid in held else "lost"
             self._log.write(event, lease.host, urls=_numbers(lease))
@@ -100,11 +218,6 @@ class KillableWorker:
 
 def _numbers(lease: Lease) -> list[int]:
     return [number_of(task.url) for task in lease.tasks]
-
-
-def _all_done(lease: Lease) -> Return:
-    done = (Done(task=task, outcome=Outcome.OK, due=NEVER) for task in lease.tasks)
-    return Return(lease=lease, done=tuple(done))
 
 
 def main() -> None:

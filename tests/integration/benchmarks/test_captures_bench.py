@@ -1,6 +1,10 @@
 """The benchmark of captures on a handful of files: every version is there, and every process is told of."""
 
+import pytest
+
 from benchmarks.archive.captures import run, small_file
+
+pytestmark = pytest.mark.nightly
 
 
 def test_the_cost_of_captures_is_told_by_process():

@@ -17,8 +17,8 @@ from benchmarks.crawl import peers, web
 from benchmarks.crawl.run import run
 from benchmarks.crawl.site import MEAN_BYTES, SiteSize, build_site
 from benchmarks.crawl.web import find_nginx, read_visits, serving
+from benchmarks.measuring.children import free_ports
 from benchmarks.measuring.measure import measure
-from benchmarks.measuring.ports import free_ports
 from tamias.model.errors import TamiasError, UsageError
 
 SMALL = SiteSize(pages=60, hosts=5, links=40)
@@ -260,6 +260,7 @@ def test_a_crawler_that_fails_is_told_with_its_last_words(tmp_path):
 
 @needs_nginx
 @pytest.mark.skipif(shutil.which("wget") is None, reason="wget is not installed")
+@pytest.mark.nightly
 def test_wget_fetches_the_whole_site(walker, tmp_path):
     found = run(60, 5, 40, peers=["wget"], data=tmp_path, out=lambda _: None, tamias_command=walker)
     assert found["rows"][1]["visits"]["pages"] == 60
@@ -267,6 +268,7 @@ def test_wget_fetches_the_whole_site(walker, tmp_path):
 
 @needs_nginx
 @pytest.mark.skipif(peers.find_scrapy(peers.cache_folder()) is None, reason="Scrapy is not installed")
+@pytest.mark.nightly
 def test_scrapy_fetches_the_whole_site(walker, tmp_path):
     found = run(60, 5, 40, peers=["scrapy"], data=tmp_path, out=lambda _: None, tamias_command=walker)
     assert found["rows"][1]["visits"]["pages"] == 60

@@ -1,28 +1,26 @@
 """The fault experiments: small runs of three of them, and proof that they would notice what they look for."""
 
 import asyncio
-import random
 from collections import Counter
 
 import pytest
 
-from benchmarks.faults.evidence import ArchiveEvidence
-from benchmarks.faults.experiment import ExperimentSetup, Result
-from benchmarks.faults.experiments.network.bad_network import _hasty
+from benchmarks.faults.experiment import ArchiveEvidence, ExperimentSetup, Result
+from benchmarks.faults.experiments.by_tests import by_tests
+from benchmarks.faults.experiments.network import _hasty
 from benchmarks.faults.inside import asking_for, begin
-from benchmarks.faults.run import EXPERIMENTS, chosen, run
-from benchmarks.faults.scorecard import ScorecardRow, page
-from benchmarks.faults.soak.gauges import Gauge, Gauges
-from benchmarks.faults.soak.invariants import SoakStatus, compared, unseen
-from benchmarks.faults.soak.web import Showing
+from benchmarks.faults.run import EXPERIMENTS, ScorecardRow, chosen, page, run
 from benchmarks.webs.proxy import ConnectionFault, Proxy, to_port
 from benchmarks.webs.sites import ServedRequest, gaps, most_at_once, waits
 from tamias.model.errors import UsageError
 
 SMALL = 0.01
+LONGER = ("bad-network", "blob-flipped")
 
 
-@pytest.mark.parametrize("name", ["bad-network", "blob-flipped", "two-supervisors", "sandbox-escape"])
+@pytest.mark.parametrize(
+    "name", ["two-supervisors", *(pytest.param(each, marks=pytest.mark.nightly) for each in LONGER)]
+)
 def test_a_small_run_of_an_experiment_comes_to_what_is_promised(name):
     (told,) = run([name], share=SMALL, out=lambda _: None)["experiments"]
     assert told["result"]["ok"], told["result"]["figure"]
@@ -123,34 +121,12 @@ def test_a_process_breaks_nothing_unless_it_is_asked_to(monkeypatch):
     assert asking_for("clock", "/offset")["TAMIAS_BENCH_INSIDE"] == "clock\n/offset"
 
 
-def test_the_soak_notices_versions_lost_doubled_and_invented():
-    found = compared({"u": ["a", "a", "x"]}, {Showing("u", "b")}, {"u": {"a", "b"}})
-    assert found == {"lost": 1, "doubled": 1, "invented": 1}
-    assert SoakStatus(**found, early=2, at_once=2).breaches == [
-        "1 versions lost",
-        "1 versions doubled",
-        "1 versions that nobody served",
-        "2 requests before the delay was over",
-        "2 requests at once to one host, instead of one",
-    ]
-    assert SoakStatus(at_once=1).breaches == []
-
-
-def test_the_soak_knows_which_states_were_sent_and_not_kept():
-    assert unseen({"u": ["a"]}, {"u": {"a": 1, "b": 2}}) == [("u", 2)]
-
-
-def test_memory_that_grows_in_the_last_half_is_told_from_memory_that_varies():
-    noise, gauges = random.Random(1), Gauges()
-    for second in range(0, 600, 10):
-        gauges.looks["leaking"].append(Gauge(second, 100 + second / 10, 20))
-        gauges.looks["hoarding"].append(Gauge(second, 100, 20 + second // 20))
-        gauges.looks["steady"].append(Gauge(second, 100 + noise.uniform(-8, 8), 20 + noise.randrange(3)))
-    assert {name: growth.is_flat for name, growth in gauges.growths(300).items()} == {
-        "leaking": False,
-        "hoarding": False,
-        "steady": True,
-    }
+@pytest.mark.parametrize(("body", "ok", "figure"), [("pass", True, "1 tests passed"),
+                                                    ("assert 0", False, "1 tests failed")])  # fmt: skip
+def test_a_row_that_is_a_test_says_what_the_test_says(body, ok, figure, tmp_path):
+    (tmp_path / "test_it.py").write_text(f"def test_it():\n    {body}\n")
+    result = by_tests(str(tmp_path / "test_it.py"))(ExperimentSetup(folder=tmp_path))
+    assert (result.ok, result.figure) == (ok, figure)
 
 
 def test_the_scorecard_has_a_row_for_every_result_and_says_what_is_not_promised():

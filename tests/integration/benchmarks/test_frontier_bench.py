@@ -5,12 +5,9 @@ from contextlib import closing
 import msgspec
 import pytest
 
-from benchmarks.frontier import grpc as service
-from benchmarks.frontier import run
-from benchmarks.frontier.client import Hold, held_twice
-from benchmarks.frontier.load import check_load
-from benchmarks.frontier.report import PUTS_PER_SECOND, StoreFigures, targets
-from benchmarks.frontier.workload import Workload
+from benchmarks.frontier.experiment import PUTS_PER_SECOND, Hold, StoreFigures, held_twice, run, targets
+from benchmarks.frontier.grpc import experiment as service
+from benchmarks.frontier.stores import Workload, check_load
 from benchmarks.measuring.workspace import processes_in, workspace
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
@@ -25,6 +22,7 @@ def small():
     return report, lines
 
 
+@pytest.mark.nightly
 def test_every_size_and_number_of_clients_is_measured_for_both_stores(small):
     report, _ = small
     measured = {(each["store"], each["urls"], each["clients"]) for each in report["figures"]}
@@ -36,28 +34,33 @@ def test_every_size_and_number_of_clients_is_measured_for_both_stores(small):
     }
 
 
+@pytest.mark.nightly
 def test_no_host_of_the_frontier_is_held_twice(small):
     report, _ = small
     assert [each["held_twice"] for each in report["figures"] if each["store"] == "frontier"] == [0] * 4
 
 
+@pytest.mark.nightly
 def test_every_target_is_judged_in_a_line_of_its_own(small):
     report, lines = small
     told = [line for line in lines if line.startswith("target: ")]
     assert len(told) == len(report["targets"]) == 3
 
 
+@pytest.mark.nightly
 def test_a_row_of_the_table_is_printed_for_every_measurement(small):
     report, lines = small
     assert sum("frontier" in line or "naive" in line for line in lines[1:]) >= len(report["figures"])
 
 
+@pytest.mark.nightly
 def test_a_slow_put_misses_the_target(small):
     report, _ = small
     slow = [each | {"put_per_second": PUTS_PER_SECOND - 1} for each in report["figures"]]
     assert targets([as_figures(each) for each in slow])[1].met is False
 
 
+@pytest.mark.nightly
 def test_a_lease_that_grows_with_the_frontier_misses_the_target(small):
     report, _ = small
     grown = [as_figures(each | {"lease": at(each["urls"])}) for each in report["figures"]]
@@ -130,6 +133,7 @@ def test_the_ground_is_gone_and_its_server_too(tmp_path):
     assert processes_in(folder) == []
 
 
+@pytest.mark.nightly
 def test_the_service_is_measured_phase_by_phase():
     lines = []
     report = service.run(2000, (200,), None, None, ("--no-sync", "DEFAULT"), lines.append)

@@ -4,11 +4,9 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.faults.kills import run
-from benchmarks.faults.kills.events import WorkerEvent, WorkerLog, holds, notes
-from benchmarks.faults.kills.graph import LINKS, OWN_LINKS, LinkGraph
-from benchmarks.faults.kills.killer import SHARES, plan
-from benchmarks.frontier.client import Hold
+from benchmarks.faults.kills.experiment import SHARES, plan, run
+from benchmarks.faults.kills.worker import LINKS, OWN_LINKS, LinkGraph, WorkerEvent, WorkerLog, holds, notes
+from benchmarks.frontier.experiment import Hold
 
 
 @pytest.fixture(scope="module")
@@ -17,23 +15,28 @@ def small():
     return run(kills=12, urls=1500, hosts=50, workers=3, out=lambda _: None)
 
 
+@pytest.mark.nightly
 def test_a_crawl_among_kills_finishes_every_url_and_no_other(small):
     assert (small["missing"], small["unfinished"], small["extra"], small["miscounted"]) == (0, 0, 0, 0)
 
 
+@pytest.mark.nightly
 def test_no_host_is_held_by_two_workers_at_once(small):
     assert small["held_twice"] == 0
 
 
+@pytest.mark.nightly
 def test_no_worker_fails_because_another_process_was_killed(small):
     assert small["failures"] + small["trouble"] == []
 
 
+@pytest.mark.nightly
 def test_every_kind_of_process_is_killed(small):
     assert sum(small["kills"].values()) == 12
     assert all(small["kills"].values())
 
 
+@pytest.mark.nightly
 def test_nothing_needs_the_sweep_and_nothing_is_left_running(small):
     assert (small["swept"], small["left_running"]) == (0, [])
     assert small["ok"]

@@ -5,9 +5,8 @@ from itertools import count
 
 import pytest
 
-from benchmarks.frontier.grpc.experiment import PHASES, Run, ours
-from benchmarks.frontier.grpc.phases import Phase
-from benchmarks.measuring.peers import shown_command
+from benchmarks.frontier.grpc.experiment import PHASES, Phase, Run, ours
+from benchmarks.measuring.targets import shown_command
 from benchmarks.report import (
     NO_SYNC,
     PEERS,
@@ -118,6 +117,7 @@ def test_a_part_that_fails_takes_nothing_away_from_the_page(tmp_path, monkeypatc
     assert "| git gc | " in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.nightly
 def test_the_service_takes_the_options_that_it_is_given_for_a_run_without_syncs():
     with ours(*NO_SYNC) as server:
         assert server.address

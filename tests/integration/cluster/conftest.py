@@ -1,6 +1,6 @@
 """A real Citus cluster, PostgreSQL servers of every version, a pooler; and the table of what ran on them.
 
-`make cluster-test` runs all of it, and builds Citus first. Without it, only what needs no building is run.
+`make cluster-test` runs all of it; what needs Citus is not run where `TAMIAS_CITUS` names no installation.
 """
 
 import os
@@ -11,11 +11,8 @@ from servers import citus as citus_server
 from servers import pgbouncer, postgres
 from servers.packages import NotRun
 
-from tests.conftest import SUITES
-
 FULL = bool(os.environ.get("TAMIAS_CLUSTER"))
 """Set by `make cluster-test`."""
-SOURCE = SUITES / f"citus-{citus_server.VERSION}-source.tar.gz"
 TABLE = pytest.StashKey[list[str]]()
 
 
@@ -43,8 +40,8 @@ def run_or_skip(table):
 def citus(tmp_path_factory, run_or_skip):
     """A coordinator and two nodes."""
     if not FULL:
-        pytest.skip("a Citus cluster is built and run by `make cluster-test`")
-    programs = run_or_skip("Citus", lambda: citus_server.build(SOURCE))
+        pytest.skip("a Citus cluster is run by `make cluster-test`")
+    programs = run_or_skip("Citus", citus_server.programs)
     with citus_server.start(tmp_path_factory.mktemp("citus"), programs) as cluster:
         yield cluster
 

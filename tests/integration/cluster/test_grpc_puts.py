@@ -100,24 +100,13 @@ def test_a_cluster_stores_the_urls_that_one_server_does(
 
 
 @pytest.mark.parametrize("ignored", [False, True], ids=["options are refused", "options are ignored"])
-def test_a_pooler_that_keeps_sessions_passes_single_puts(
-    ignored, pooler_of, server_of, expected, tmp_path, table
-):
+def test_a_pooler_that_keeps_sessions_passes_puts(ignored, pooler_of, server_of, expected, tmp_path, table):
     server = server_of(18)
     settings = {"ignore_startup_parameters": "options"} if ignored else {}
     pooler = pooler_of(pool_mode="session", **settings)
     name = f"puts_{os.urandom(3).hex()}"
     server.make_database(name)
-    server.execute(f"ALTER DATABASE {name} SET log_statement = 'all'")
-    before = single_puts(server)
     with running(tmp_path / "data", pooler.url(name)) as client:
         verdicts = put_all(client, lambda: end_sessions(server, name))
     assert (verdicts, rows(server.url(name))) == expected
-    by_the_loop = single_puts(server) - before
-    assert by_the_loop > 0
-    table.append(f"{'PgBouncer, session: gRPC puts':<38}{by_the_loop} single puts, the same rows")
-
-
-def single_puts(server):
-    """How often the event loop's own statement was run (`frontier/single_put.py`)."""
-    return (server.folder / "log").read_text(encoding="utf-8", errors="replace").count("execute put_one:")
+    table.append(f"{'PgBouncer, session: gRPC puts':<38}{len(expected[1]['url'])} URLs, the same rows")

@@ -122,7 +122,9 @@ def test_machines_share_a_database_and_a_store_and_no_folder(network, environmen
     crawl = (*TAMIAS, "crawl", *words, *RUN, "0.4", seed)
     begun = one.run(*crawl, "--max-urls", "5", environment=environment)
     assert begun.returncode == 5, begun.stderr
-    with two.running(*TAMIAS, "worker", *words, "--workers", "1", environment=environment) as worker:
+    with two.running(
+        *TAMIAS, "worker", *words, "--workers", "1", "--allow-private", environment=environment
+    ) as worker:
         with one.running(*crawl, environment=environment) as crawling:
             # That of the first five, and one more.
             wait_until(lambda: len(captures_by_worker(three, environment)) > 1)

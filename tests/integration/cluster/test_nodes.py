@@ -6,8 +6,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from benchmarks.faults.cluster.table import FAULTS
-from benchmarks.faults.cluster.trial import Size, Trial
+from benchmarks.cluster.table import FAULTS
+from benchmarks.cluster.trial import Size, Trial
 from tamias.database.connect import Database
 
 SMALL = Size(seconds=8, hosts=12, pages=20)

@@ -9,7 +9,7 @@ import pytest
 from tamias.archive.sources.catalogues import note_datasets, note_whole
 from tamias.database import citus as citus_tables
 from tamias.database.connect import Database
-from tamias.database.migrate import migrate, migrations
+from tamias.database.migrate import FIRST, migrate, migrations
 from tamias.database.roles import Role
 from tamias.model.dataset import Dataset, Distribution
 from tamias.model.errors import DatabaseError
@@ -17,8 +17,8 @@ from tamias.model.errors import DatabaseError
 from .conftest import done
 
 BUCKETS = 16
-SCHEMAS = sorted({76, migrations()[-2].number})
-"""The last one without earlier descriptions, and the last one before this release's."""
+SCHEMAS = sorted({FIRST, migrations()[-2].number})
+"""The first one, and the last one before this release's."""
 PORTAL = "http://portal.example/"
 FILLED = (
     "INSERT INTO crawl (crawl, name) OVERRIDING SYSTEM VALUE VALUES (100, 'kept')",
@@ -30,13 +30,13 @@ FILLED = (
     "INSERT INTO resource (resource, url, host, added_at, title)"
     " SELECT 'r' || n, 'http://h' || n || '/', 'h' || n, n, 'é ' || n FROM numbers",
     f"INSERT INTO portal (portal, url, kind, first_seen, walked_at) VALUES (7, '{PORTAL}', 'ckan', 1, 60)",
-    "INSERT INTO described (portal, record, iri, title, first_seen, last_seen, gone_at)"
-    " SELECT 7, 'd' || n, 'http://portal.example/d' || n, 'Title ü ' || n, n, 60 - mod(n, 3),"
+    "INSERT INTO described (portal, record, iri, title, first_seen, last_seen, told_at, gone_at)"
+    " SELECT 7, 'd' || n, 'http://portal.example/d' || n, 'Title ü ' || n, n, 60 - mod(n, 3), 60 - mod(n, 3),"
     " CASE WHEN mod(n, 3) > 0 THEN 60 END FROM numbers",
-    "INSERT INTO offered (portal, record, url, title, format, first_seen, last_seen, gone_at)"
+    "INSERT INTO offered (portal, record, url, title, format, first_seen, last_seen, told_at, gone_at)"
     " SELECT 7, 'd' || mod(n, 20) + 1, 'http://h' || n || '/', nullif('File ' || mod(n, 4), 'File 0'),"
-    " nullif('CSV ' || mod(n, 5), 'CSV 0'), n, 60 - mod(n, 2), CASE WHEN mod(n, 2) > 0 THEN 60 END"
-    " FROM numbers",
+    " nullif('CSV ' || mod(n, 5), 'CSV 0'), n, 60 - mod(n, 2), 60 - mod(n, 2),"
+    " CASE WHEN mod(n, 2) > 0 THEN 60 END FROM numbers",
     "INSERT INTO absence (portal, record, url, gone_at, back_at)"
     " SELECT 7, 'd' || n, CASE WHEN mod(n, 2) > 0 THEN 'http://h' || n || '/' ELSE '' END, n, n + 1"
     " FROM numbers",
@@ -169,8 +169,6 @@ def test_an_archive_on_a_cluster_is_upgraded_with_its_rows_places_and_rights(
     assert asked(here, "SELECT schema_version FROM meta") == [(migrations()[-1].number,)]
     after = contents(here, columns)
     assert {name: rows for name, rows in after.items() if rows != before[name]} == {}
-    for name in ("described", "offered"):
-        assert asked(here, f"SELECT * FROM {name} WHERE told_at IS DISTINCT FROM last_seen") == []
     assert contents(here, dict(asked(here, TABLES))) == contents(there, dict(asked(there, TABLES)))
 
     fresh = tamias_at("fresh")

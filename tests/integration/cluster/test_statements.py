@@ -29,9 +29,7 @@ COORDINATORS = {
 """Crawls, sinks and strategies have small numbers, which no other node gives out; samples are taken there."""
 ONE_SERVER = {
     "archive/stored_files.sql:dead_writers",
-    "frontier/frontier.sql:put_few",
     "frontier/frontier.sql:put_new",
-    "frontier/frontier.sql:put_one",
     "frontier/service/state.sql:analyse_frontier",
 }
 """Not asked on a cluster: the program looks first."""
@@ -50,7 +48,7 @@ def blocks():
     root = Path(str(files("tamias")))
     for path in sorted(root.rglob("*.sql")):
         place = path.relative_to(root)
-        if path.parent.name == "migrations" or str(place).endswith(ELSEWHERE):
+        if path.parent.name in {"schema", "migrations"} or str(place).endswith(ELSEWHERE):
             continue
         package = ".".join(("tamias", *place.parent.parts))
         for each in statements(package, path.name).values():

@@ -1,25 +1,20 @@
-"""A Citus cluster: a coordinator and nodes, of PostgreSQL 15 with the extension built from its source.
+"""A Citus cluster: a coordinator and nodes, of an installation that `TAMIAS_CITUS` names.
 
-Citus is under the AGPL: it is built and run for tests only. Its source is a suite (`TAMIAS_SUITES`).
+The folder has the programs of PostgreSQL in `bin` (or in `usr/lib/postgresql/VERSION/bin`) and the extension.
 """
 
 import os
-import re
-import shutil
-import subprocess
-import tarfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import psycopg
 
-from servers.packages import NotRun, debian, installed, is_installed, program
-from servers.postgres import DEBIAN_15, OWNER, PostgresServer
+from servers.packages import NotRun
+from servers.postgres import OWNER, PostgresServer
 from servers.postgres import start as start_postgres
 
-VERSION = "13.2.2"
-NAME = f"citus {VERSION} with {' '.join(DEBIAN_15)}"
+VARIABLE = "TAMIAS_CITUS"
 _TRIES = 5
 SETTINGS = (
     "shared_preload_libraries=citus",
@@ -80,52 +75,16 @@ class CitusCluster:
                     break
 
 
-def is_built() -> bool:
-    """Whether a cluster can be started without minutes of compiling."""
-    return is_installed(NAME)
-
-
-def build(source: Path) -> Path:
-    """The programs of a PostgreSQL 15 that has Citus, built once."""
-    if not is_built() and not source.exists():
-        raise NotRun(f"Citus is not built, and its source is not at {source}")
-    plain = debian(*DEBIAN_15)
-
-    def compile_all(folder: Path) -> None:
-        shutil.copytree(plain, folder, symlinks=True, dirs_exist_ok=True)
-        (folder / "complete").unlink()
-        with tarfile.open(source) as tar:
-            tar.extractall(folder / "source", filter="data")
-        _compile(folder, next((folder / "source").rglob("configure")).parent)
-        shutil.rmtree(folder / "source")
-
-    return installed(NAME, compile_all) / "usr/lib/postgresql/15/bin"
-
-
-def _compile(root: Path, source: Path) -> None:
-    header = source / "src/include/pg_version_compat.h"
-    # The server has a function of that name since 15.19.
-    header.write_text(
-        re.sub(
-            r"\bhave_createdb_privilege\(void\)", "citus_have_createdb_privilege(void)", header.read_text()
-        )
-    )
-    libraries = root / "usr/lib/x86_64-linux-gnu"
-    environment = {
-        **os.environ,
-        "PG_CONFIG": str(root / "usr/lib/postgresql/15/bin/pg_config"),
-        "LD_LIBRARY_PATH": str(libraries),
-        "CPPFLAGS": f"-I{root}/usr/include -I{root}/usr/include/mit-krb5 -I{root}/usr/include/postgresql",
-        "LDFLAGS": f"-L{libraries}",
-    }
-    make = [program("nice"), program("make"), "-s", "with_llvm=no"]
-    without = ("--without-libcurl", "--without-lz4", "--without-zstd")
-    for command in (["./configure", *without], [*make, "extension"], [*make, "install-extension"]):
-        done = subprocess.run(
-            command, cwd=source, env=environment, capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            raise NotRun(f"{' '.join(command)} failed: {(done.stderr or done.stdout)[-600:]}")
+def programs() -> Path:
+    """Return the programs of the PostgreSQL with Citus that `TAMIAS_CITUS` names; raise NotRun without it."""
+    named = os.environ.get(VARIABLE)
+    if not named:
+        raise NotRun(f"{VARIABLE} does not name a folder with PostgreSQL and the extension Citus")
+    folder = Path(named).absolute()
+    for place in (folder / "bin", folder, *sorted(folder.glob("usr/lib/postgresql/*/bin"))):
+        if (place / "postgres").exists():
+            return place
+    raise FileNotFoundError(f"{VARIABLE}={named}: there is no PostgreSQL in this folder")
 
 
 @contextmanager

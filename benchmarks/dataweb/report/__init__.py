@@ -1,1 +1,0 @@
-"""What a run found, as tables, plots and verdicts, in Markdown and HTML."""

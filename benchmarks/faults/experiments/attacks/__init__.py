@@ -1,1 +1,0 @@
-"""Strangers who look for a way in or out."""

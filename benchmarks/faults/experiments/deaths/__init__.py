@@ -1,1 +1,0 @@
-"""Processes that are killed or frozen."""

@@ -1,1 +1,0 @@
-"""Disks that are full, fail, lie or rot."""

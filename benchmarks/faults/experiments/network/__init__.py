@@ -1,1 +1,0 @@
-"""Connections that break, and networks that go away."""

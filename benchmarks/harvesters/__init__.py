@@ -1,1 +1,0 @@
-"""The harvesters of portals and SPARQL endpoints, beside plain loops that do the same."""
