@@ -14,19 +14,17 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 import psycopg
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.pq import ExecStatus
 
 import tamias.database.columns  # noqa: F401 (a connection writes only the types that were known when it was made)
 from tamias.database.citus import coordinator_elsewhere, is_spread, place_new_tables
 from tamias.database.disk import make_data_folder
 from tamias.database.embedded.embedded import Embedded
-from tamias.database.loop_connection import LoopConnection
 from tamias.database.migrate import migrate, migrations, refuse_unfinished, rights
 from tamias.database.nodes import ClusterNodes, NodeConnection
 from tamias.database.pooler import refuse_shared, refuses_options, set_up
 from tamias.database.roles import Role, ready_roles
 from tamias.database.sql import SqlStatement
-from tamias.model.errors import DatabaseError, DatabaseUnavailable, DiskFull
+from tamias.model.errors import ConfigError, DatabaseError, DatabaseUnavailable, DiskFull
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 Cursor = psycopg.Cursor[tuple[Any, ...]]
@@ -102,6 +100,7 @@ class Database:
             # An address that was mistyped should be told of at once.
             with closing(Session(self._connection, 0.0 if url else patience)) as session:
                 if url:
+                    session.transact(_refuse_other_encodings)
                     self._notice_pooler(session)
                     self._coordinator = session.transact(coordinator_elsewhere)
                 lacking = self._by_the_coordinator(session, make)
@@ -322,20 +321,6 @@ class Session:
             return self.nodes.transact(bucket, work)
         return self._persist(partial(self._once, work))
 
-    def lend(self, name: str, text: bytes) -> LoopConnection | None:
-        """The connection for an event loop, with a statement prepared by its name.
-
-        None where statements are not prepared, or the connection is lost. Once it is released, the session
-        may be used again; with another connection (`opened`), another is lent.
-        """
-        if not self._prepares or self._connection is None:
-            return None
-        try:
-            prepared = self._connection.pgconn.prepare(name.encode(), text)
-        except psycopg.OperationalError:
-            return None
-        return LoopConnection(self._connection) if prepared.status == ExecStatus.COMMAND_OK else None
-
     def away_words(self) -> str | None:
         """Which nodes of a cluster are away, if some are."""
         if self.nodes is None or not self.nodes.away:
@@ -463,6 +448,15 @@ class Session:
                 self._unsure, self._offset = unsure, row[0] - self._read_at * 1000
             if unsure < _QUICK_MS:
                 break
+
+
+def _refuse_other_encodings(cursor: Cursor) -> None:
+    row = cursor.execute("SELECT current_setting('server_encoding')").fetchone()
+    if row is not None and row[0] != "UTF8":
+        raise ConfigError(
+            f"the database stores text as {row[0]}, which cannot hold what the Web has; make one by"
+            " CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0"
+        )
 
 
 def _is_current(session: Session) -> bool:

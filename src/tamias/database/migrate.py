@@ -1,13 +1,15 @@
-"""The schema and its versions: `migrations/0001_name.sql`, each applied once, in order, all or nothing."""
+"""The schema and its versions: `schema/` makes the first, `migrations/0078_pages.sql` is the next step.
+
+Each step is applied once, in order, all or nothing.
+"""
 
 import hashlib
-import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamias.database.embedded.binaries import OLDEST_MAJOR
 from tamias.database.sql import commands, folder_of, statements
-from tamias.model.errors import DatabaseError, DataMissing, SchemaTooNew
+from tamias.model.errors import DatabaseError, DataMissing, SchemaTooNew, SchemaTooOld
 
 if TYPE_CHECKING:  # the keeper has no other need of it, and it takes long to load
     import psycopg
@@ -17,23 +19,29 @@ UNFINISHED = "unfinished_copy"
 """The table that a database has until all data of another is copied to it (`tamias.database.rebucket`)."""
 
 
+FIRST = 77
+"""The version that the files of `schema/` make."""
+LAST_TO_UPGRADE = "42aa7390"
+"""The commit of Tamias that upgrades data of every earlier version to the first."""
+
+
 class Migration(NamedTuple):
     """One step of the schema."""
 
     number: int
-    name: str
     text: str
 
 
 @cache
 def migrations() -> tuple[Migration, ...]:
-    """All steps, oldest first."""
-    found = []
-    for entry in folder_of("tamias.database").joinpath("migrations").iterdir():
-        match = re.fullmatch(r"(\d{4})_(\w+)\.sql", entry.name)
-        if match:
-            found.append(Migration(int(match[1]), match[2], entry.read_text(encoding="utf-8")))
-    return tuple(sorted(found))
+    """Read the first schema and all steps after it, oldest first."""
+    folder = folder_of("tamias.database")
+    first = "\n".join(path.read_text(encoding="utf-8") for path in sorted(folder.glob("schema/*.sql")))
+    later = sorted(folder.glob("migrations/*.sql"))
+    return (
+        Migration(FIRST, first),
+        *(Migration(int(path.name[:4]), path.read_text(encoding="utf-8")) for path in later),
+    )
 
 
 @cache
@@ -46,7 +54,7 @@ def rights() -> tuple[str, bytes]:
 def migrate(
     connection: "psycopg.Connection[tuple[Any, ...]]", *, create: bool, buckets: int, upto: int | None = None
 ) -> bool:
-    """Brings the schema up to date; with `create` makes it. A newer schema than ours is refused.
+    """Bring the schema up to date; with `create` make it. Raise where `refuse_other_versions` does.
 
     Returns whether something was to be done.
     """
@@ -68,7 +76,8 @@ def migrate(
             # An embedded cluster comes with the newest schema (template.py), and an older one is wanted.
             connection.execute("DROP SCHEMA tamias CASCADE")
             version = 0
-        _refuse_newer(version, steps[-1].number)
+        if version:
+            refuse_other_versions(version)
         for step in steps:
             if step.number <= version:
                 continue
@@ -81,10 +90,18 @@ def migrate(
     return True
 
 
-def _refuse_newer(version: int, ours: int) -> None:
-    if version > ours:
+def refuse_other_versions(version: int) -> None:
+    """Raise `SchemaTooNew` or `SchemaTooOld` for data of a version that cannot be brought up to date."""
+    newest = migrations()[-1].number
+    if version > newest:
         raise SchemaTooNew(
-            f"the data was written by a newer Tamias (schema {version}, this one knows {ours}); upgrade it"
+            f"the data was written by a newer Tamias (schema {version}, this one knows {newest}); upgrade it"
+        )
+    if version < FIRST:
+        raise SchemaTooOld(
+            f"the data was written by an older Tamias (schema {version}, this one opens {FIRST} and later); "
+            f"check out commit {LAST_TO_UPGRADE} and open the data with it once ('tamias stats'), then come "
+            "back; of a backup, restore it with that commit and make a new one"
         )
 
 

@@ -1,4 +1,4 @@
-"""What is current after a history of captures: as they are committed, or were before an upgrade."""
+"""What is current after a history of captures."""
 
 from contextlib import closing
 from uuid import UUID
@@ -8,10 +8,8 @@ import pytest
 from tamias.archive.captures import current_extents, insert_captures
 from tamias.database.connect import Database
 from tamias.model.capture import CaptureRecord, Extent, Outcome
-from tamias.model.item import NEVER
 from tamias.model.lease import Lease, Task
 
-BEFORE = 17
 OK, GONE, FAILED, UNCHANGED = Outcome.OK, Outcome.GONE, Outcome.FAILED, Outcome.UNCHANGED
 HISTORIES = {
     "read": ([(OK, 1, "a", 200)], 1),
@@ -35,48 +33,8 @@ HISTORIES = {
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory):
-    """What is current after the upgrade, by history: the segments' numbers tell which reading it is."""
-    data = tmp_path_factory.mktemp("old")
-    with closing(Database(data, upto=BEFORE)) as old, closing(old.session()) as session:
-        session.transact(_fill)
-    with closing(Database(data)) as new, closing(new.session()) as session:
-        outbox = session.transact(
-            lambda cursor: cursor.execute("SELECT document, segment, due FROM outbox").fetchall()
-        )
-        found = {extent.frame: extent.segment for extent in current_extents(session)}
-        yield found, {document: (segment, due) for document, segment, due in outbox}
-
-
-def _fill(cursor):
-    cursor.execute("INSERT INTO sink (name) VALUES ('there')")
-    moment = 0
-    for number, (name, (history, _)) in enumerate(HISTORIES.items()):
-        document = f"http://e.example/{name.replace(' ', '-')}"
-        for outcome, segment, body, status in history:
-            moment += 1
-            key = UUID(int=moment)
-            place = [None] * 4 if segment is None else [segment, number, 0, 10]
-            cursor.execute(
-                "INSERT INTO capture (bucket, capture, qid, crawl, uid, started_at, ended_at, outcome,"
-                " status, depth, sha256, url, final_url, segment, frame, start, length, reason, worker,"
-                " agent)"
-                " VALUES (0, %s, 1, 1, 1, %s, %s, %s, %s, 0, %s, %s, %s, %s, %s, %s, %s, '', 'w', 'a')",
-                [
-                    *(key, moment, moment, int(outcome), status, body and body.encode(), f"{document}/from"),
-                    *(document, *place),
-                ],
-            )
-        cursor.execute(
-            "INSERT INTO outbox (bucket, sink, document_key, due, started_at, capture, document)"
-            " VALUES (0, 1, substr(sha256(convert_to(%s, 'UTF8')), 1, 16), %s, %s, %s, %s)",
-            [document, NEVER, moment, key, document],
-        )
-
-
-@pytest.fixture(scope="module")
 def committed(tmp_path_factory):
-    """The same after the same captures, committed one by one."""
+    """What is current, by history: the numbers of segments say which reading it is."""
     with (
         closing(Database(tmp_path_factory.mktemp("new"))) as database,
         closing(database.session()) as session,
@@ -107,16 +65,3 @@ def _attempts():
 @pytest.mark.parametrize("name", HISTORIES)
 def test_what_was_last_read_is_current(committed, name):
     assert committed.get(list(HISTORIES).index(name)) == HISTORIES[name][1]
-
-
-@pytest.mark.parametrize("name", HISTORIES)
-def test_an_old_data_directory_opens_with_what_was_last_read(opened, name):
-    found, _ = opened
-    assert found.get(list(HISTORIES).index(name)) == HISTORIES[name][1]
-
-
-def test_what_a_sink_lost_by_a_visit_that_read_nothing_is_due_there_again(opened):
-    _, outbox = opened
-    assert outbox["http://e.example/same-body,-not-read-again"] == (1, 0)
-    assert outbox["http://e.example/gone"] == (None, NEVER)
-    assert outbox["http://e.example/read-without-quads"] == (None, NEVER)

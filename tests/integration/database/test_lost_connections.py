@@ -1,6 +1,5 @@
 """A connection by TCP is lost in every way in which servers, poolers and networks end one: work goes on."""
 
-import asyncio
 import select
 import socket
 import struct
@@ -9,7 +8,6 @@ from contextlib import ExitStack, closing, suppress
 
 import psycopg
 import pytest
-import uvloop
 from psycopg import sql
 
 from tamias.database.connect import Database
@@ -144,45 +142,3 @@ def test_a_session_connects_again(session, relay, words, is_reset):
         assert work() == (1,)
         relay.end(words, is_reset=is_reset)
         assert work() == (1,)
-
-
-@pytest.mark.parametrize("runner", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
-def test_whoever_asks_by_an_event_loop_is_told(session, relay, words, is_reset, runner):
-    """Also where the loop sees words, end and error of the connection at once."""
-
-    async def ask():
-        asked = asyncio.get_running_loop().create_future()
-        assert connection.ask("one", [], asked.set_result)
-        result = await asyncio.wait_for(asked, PATIENCE)
-        assert result.get_value(0, 0) == struct.pack(">i", 1)
-        relay.hold()
-        lost = asyncio.get_running_loop().create_future()
-        assert connection.ask("one", [], lost.set_result)
-        relay.end(words, is_reset=is_reset)  # the loop waits meanwhile
-        assert await asyncio.wait_for(lost, PATIENCE) is None
-        assert not connection.ask("one", [], lost.set_result)
-        connection.release()
-
-    session.fetch_one(b"SELECT 1")
-    connection = session.lend("one", b"SELECT 1")
-    runner(ask())
-    assert session.fetch_one(b"SELECT 1") == (1,)
-
-
-@pytest.mark.parametrize("runner", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
-def test_a_connection_that_is_lost_between_two_questions_takes_none(session, relay, words, is_reset, runner):
-    async def ask():
-        asked = asyncio.get_running_loop().create_future()
-        assert connection.ask("one", [], asked.set_result)
-        await asyncio.wait_for(asked, PATIENCE)
-        relay.end(words, is_reset=is_reset)
-        await asyncio.sleep(0)
-        lost = asyncio.get_running_loop().create_future()
-        if connection.ask("one", [], lost.set_result):
-            assert await asyncio.wait_for(lost, PATIENCE) is None
-        connection.release()
-
-    session.fetch_one(b"SELECT 1")
-    connection = session.lend("one", b"SELECT 1")
-    runner(ask())
-    assert session.fetch_one(b"SELECT 1") == (1,)

@@ -1,4 +1,4 @@
-"""Captures by month: a table that was there becomes the first part as it is; the last is divided in time."""
+"""Captures by month: the last part is divided in time."""
 
 import json
 from contextlib import closing
@@ -11,19 +11,15 @@ import pytest
 from psycopg import sql
 
 from tamias.database.connect import Database
-from tamias.database.migrate import migrate
 from tamias.database.months import divide_months, first_id, next_month
 from tests.integration.serve.conftest import Running
 from tests.integration.serve.test_webhooks import wait_until
 
-BEFORE = 43
-"""The schema that had one table of captures."""
 PUT = """
 INSERT INTO capture (bucket, capture, qid, crawl, uid, started_at, ended_at, outcome, depth, url, reason,
                      worker, agent)
 SELECT %(bucket)s, id, 1, 1, row_number() OVER (), 1, 2, 1, 0, 'http://a.example/' || id, '', 'w', 'a'
 FROM unnest(%(ids)s::uuid[]) AS id"""
-FILES = "SELECT relname, relfilenode FROM pg_class WHERE relname = ANY(%s)"
 PARTS = """
 SELECT part.relname::text FROM pg_inherits JOIN pg_class AS part ON part.oid = inhrelid
 WHERE inhparent = 'tamias.capture'::regclass ORDER BY 1"""
@@ -75,22 +71,13 @@ def placed(connection):
     return found
 
 
-def test_the_table_of_an_old_database_becomes_the_first_part_without_being_written_anew(empty):
-    migrate(empty, create=True, buckets=1, upto=BEFORE)
-    made = put(empty, datetime(2024, 5, 1, tzinfo=UTC), 2000) + put(empty, datetime.now(UTC), 2000)
-    rows = empty.execute("SELECT * FROM capture ORDER BY capture").fetchall()
-    before = dict(
-        empty.execute(FILES, [["capture", "capture_pkey", "capture_url", "capture_trouble"]]).fetchall()
-    )
-    migrate(empty, create=False, buckets=1)
-    names = ["capture_first", "capture_first_pkey", "capture_first_url", "capture_first_trouble"]
-    after = dict(empty.execute(FILES, [names]).fetchall())
-    assert {name.replace("_first", ""): file for name, file in after.items()} == before
-    assert empty.execute("SELECT * FROM capture ORDER BY capture").fetchall() == rows
-    assert placed(empty) == {"capture_first": made}
-    # The indexes that were there are those of the part: no second ones were made.
-    count = "SELECT count(*) FROM pg_index WHERE indrelid = 'capture_first'::regclass"
-    assert empty.execute(count).fetchone() == (3,)
+def test_the_view_of_pages_shows_the_captures_of_every_month(database):
+    with closing(database.session()) as session:
+        made = session.transact(
+            lambda cursor: put(cursor, datetime.now(UTC)) + put(cursor, datetime(2100, 1, 1, tzinfo=UTC))
+        )
+        shown = session.fetch_all(b"SELECT url FROM pages")
+    assert sorted(shown) == sorted((f"http://a.example/{name}",) for name in made)
 
 
 def test_captures_of_a_month_to_come_go_to_a_part_of_their_own(database, monkeypatch):

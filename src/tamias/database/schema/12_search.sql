@@ -1,4 +1,4 @@
--- What the pages look things up by: the words of each resource, and what went wrong at a host.
+-- Search: the words of each resource.
 
 -- The words of a text, as they are searched: lower case, divided by signs, none longer than people write.
 CREATE FUNCTION search_words(told text) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -13,8 +13,9 @@ CREATE TABLE findable (
 );
 CREATE INDEX findable_words ON findable USING gin (words);
 
--- Notes the words of some resources anew.
-CREATE FUNCTION note_words(wanted text[]) RETURNS void LANGUAGE sql AS $$
+-- Computes the words of some resources. In PL/pgSQL: Citus takes no SQL function whose statement has a parameter.
+CREATE FUNCTION note_words(wanted text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
     INSERT INTO tamias.findable (resource, words)
     SELECT resource.resource,
            array_to_tsvector(tamias.search_words(concat_ws(' ', resource.title, resource.url, named.columns)))
@@ -27,12 +28,13 @@ CREATE FUNCTION note_words(wanted text[]) RETURNS void LANGUAGE sql AS $$
         WHERE profile.sha256 = resource.sha256 AND profile.kind = 'table') AS named ON true
     WHERE resource.resource = ANY(wanted)
     ORDER BY resource.resource
-    ON CONFLICT (resource) DO UPDATE SET words = excluded.words WHERE findable.words <> excluded.words
-$$;
+    ON CONFLICT (resource) DO UPDATE SET words = excluded.words WHERE findable.words <> excluded.words;
+END $$;
 
 CREATE FUNCTION find_new() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE names text[] := ARRAY(SELECT changed.resource FROM changed);
 BEGIN
-    PERFORM tamias.note_words(array_agg(changed.resource)) FROM changed;
+    PERFORM tamias.note_words(names);
     RETURN NULL;
 END $$;
 
@@ -42,12 +44,12 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- A body that was looked into may be the current one of several resources.
+-- A body that was profiled may be the current one of several resources.
 CREATE FUNCTION find_profiled() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE bodies bytea[] := ARRAY(SELECT changed.sha256 FROM changed WHERE changed.kind = 'table');
 BEGIN
-    PERFORM tamias.note_words(array_agg(DISTINCT version.resource))
-    FROM changed JOIN tamias.version ON version.sha256 = changed.sha256
-    WHERE changed.kind = 'table';
+    PERFORM tamias.note_words(ARRAY(
+        SELECT DISTINCT version.resource FROM tamias.version WHERE version.sha256 = ANY(bodies)));
     RETURN NULL;
 END $$;
 
@@ -59,8 +61,3 @@ CREATE TRIGGER find_profiled AFTER INSERT ON profile REFERENCING NEW TABLE AS ch
     FOR EACH STATEMENT EXECUTE FUNCTION find_profiled();
 CREATE TRIGGER find_profiled_anew AFTER UPDATE ON profile REFERENCING NEW TABLE AS changed
     FOR EACH STATEMENT EXECUTE FUNCTION find_profiled();
-
-SELECT note_words(array_agg(resource.resource)) FROM resource;
-
--- Attempts that were refused or failed (tamias.model.outcome.Outcome), newest last, by queue.
-CREATE INDEX capture_trouble ON capture (bucket, qid, capture) WHERE outcome IN (4, 5);

@@ -1,4 +1,4 @@
--- What happened, in an order that never changes: for the event stream, for pages that live, and for webhooks.
+-- Events in an order that never changes, for the event stream, live pages and webhooks; and alerts.
 
 -- Every statement that makes news leaves it here, so that writers never wait for one another. Whoever wants the
 -- news moves it to `event`, one at a time, and only there it gets its number.
@@ -19,14 +19,17 @@ CREATE TABLE event (
     at int8 NOT NULL
 );
 
-INSERT INTO event (kind, resource, number, at)
-SELECT 'version', version.resource, version.number, version.captured_at FROM version
-ORDER BY version.captured_at, version.resource, version.number;
-
 CREATE FUNCTION tell_versions() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    names text[];
+    numbers int[];
+    times int8[];
 BEGIN
+    SELECT array_agg(added.resource), array_agg(added.number), array_agg(added.captured_at)
+    INTO names, numbers, times FROM added;
     INSERT INTO tamias.event_news (kind, resource, number, at)
-    SELECT 'version', added.resource, added.number, added.captured_at FROM added;
+    SELECT 'version', each.resource, each.number, each.at
+    FROM unnest(names, numbers, times) AS each (resource, number, at);
     RETURN NULL;
 END $$;
 
@@ -43,7 +46,7 @@ CREATE TRIGGER tell_versions AFTER INSERT ON version REFERENCING NEW TABLE AS ad
 CREATE TRIGGER tell_state AFTER UPDATE ON resource
     FOR EACH ROW WHEN (OLD.state IS DISTINCT FROM NEW.state) EXECUTE FUNCTION tell_state();
 
--- Whom to tell. `seen` is the number of the last event that is delivered or in the delivery under way.
+-- `seen` is the number of the last event that is delivered or in the delivery under way.
 CREATE TABLE webhook (
     webhook text COLLATE "C" PRIMARY KEY,
     url text NOT NULL,
@@ -77,3 +80,32 @@ CREATE TABLE delivery (
 CREATE UNIQUE INDEX delivery_pending ON delivery (webhook) WHERE state = 'pending';
 CREATE INDEX delivery_due ON delivery (due) WHERE state = 'pending';
 CREATE INDEX delivery_webhook ON delivery (webhook, made_at);
+
+-- Alerts that were sent: one row for each thing that needs attention, removed when it no longer does.
+CREATE TABLE alert (
+    alert text PRIMARY KEY,
+    kind text NOT NULL,
+    text text NOT NULL,
+    since int8 NOT NULL,
+    seen_at int8 NOT NULL
+);
+
+-- What is to be sent to whom: claimed by one process, stored until it is sent.
+CREATE TABLE alert_message (
+    message text PRIMARY KEY,
+    target text NOT NULL,
+    subject text NOT NULL,
+    body text NOT NULL,
+    made_at int8 NOT NULL,
+    due int8 NOT NULL,
+    attempts int4 NOT NULL DEFAULT 0,
+    sent_at int8,
+    trouble text
+);
+CREATE INDEX alert_message_due ON alert_message (due) WHERE sent_at IS NULL;
+
+-- When each kind of round was made last: whoever changes the row makes it.
+CREATE TABLE alert_round (
+    kind text PRIMARY KEY,
+    at int8 NOT NULL
+);

@@ -1,4 +1,5 @@
 -- Snapshots: the corpus as it was at a time, under a name, to be cited and exported again with the same bytes.
+
 CREATE TABLE snapshot (
     name text COLLATE "C" PRIMARY KEY,
     at int8 NOT NULL,
@@ -16,6 +17,3 @@ CREATE TABLE snapshot_capture (
     snapshot text COLLATE "C" NOT NULL REFERENCES snapshot ON DELETE CASCADE,
     PRIMARY KEY (capture, snapshot)
 );
-
--- The same content under other URLs.
-CREATE INDEX version_fingerprint ON version (fingerprint) WHERE fingerprint IS NOT NULL;
