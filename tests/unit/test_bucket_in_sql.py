@@ -9,18 +9,19 @@ from pathlib import Path
 
 import pytest
 
+from tamias.database.migrate import migrations
 from tamias.database.sql import statements
 
 ROOT = Path(str(files("tamias")))
-OUTSIDE = "database/migrations"
+OUTSIDE = ("database/schema", "database/migrations")
 """Schemas."""
 
 
 def with_bucket():
-    """The tables whose key begins with the bucket, by the migrations."""
+    """The tables whose key begins with the bucket, by the schema."""
     found = set()
-    for step in sorted((ROOT / "database" / "migrations").glob("*.sql")):
-        found.update(re.findall(r"CREATE TABLE (\w+) \(\s+bucket int2 NOT NULL", step.read_text()))
+    for step in migrations():
+        found.update(re.findall(r"CREATE TABLE (\w+) \(\s+bucket int2 NOT NULL", step.text))
     return sorted(found)
 
 

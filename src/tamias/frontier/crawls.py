@@ -1,20 +1,23 @@
 """Several crawls side by side in one frontier: listed, paused, limited, deleted."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import msgspec
 
+from tamias.database.columns import Ints, Texts
 from tamias.database.connect import Session
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.queries import count_of, done_by, rows_of
 from tamias.frontier.service.queues import Queues
 from tamias.frontier.service.state import WATCH
-from tamias.model.errors import UsageError
+from tamias.model.errors import NodeAway, UsageError
 
-ACTIVE, PAUSED = "active", "paused"
-_FIRST_TWO = frozenset({1, WATCH})
+ACTIVE, PAUSED, STOPPED = "active", "paused", "stopped"
+SERVED = "service"
+"""Active, and the service works on it although no run handed it over."""
 _LOOK_MS = 1000
 
 
@@ -78,6 +81,25 @@ def resume(session: Session, crawl: int) -> None:
     Queues(session, same_url=str.__eq__).pause_crawl(crawl, paused=False)
 
 
+def resume_run(session: Session, crawl: int) -> None:
+    """Its user runs it again. It stays paused where its limit is reached."""
+    _change_state(session, crawl, (STOPPED,), ACTIVE)
+    rows = session.transact(lambda cursor: rows_of(cursor, "crawl_rows", {}))
+    if (crawl, PAUSED) in {(row[0], row[2]) for row in rows} and _reached(session, crawl) is None:
+        resume(session, crawl)
+
+
+def stop(session: Session, crawl: int) -> None:
+    """Its user ended the run: nobody works on it until its user resumes it. A pause stays a pause."""
+    _change_state(session, crawl, (ACTIVE, SERVED), STOPPED)
+
+
+def resume_in_service(session: Session, crawl: int) -> None:
+    """Let the service work on a crawl. Raises `UsageError` where its limit is reached."""
+    resume(session, crawl)
+    _set_state(session, crawl, SERVED)
+
+
 def set_limit(session: Session, crawl: int, urls: int | None) -> None:
     """It is paused soon after so many of its URLs are done, those of earlier runs included."""
     asked = {"crawl": crawl, "limit": urls}
@@ -100,9 +122,13 @@ def delete(session: Session, crawl: int) -> int:
 class Neighbours:
     """What a frontier must know of crawls beside its own: whether there are any, and limits to be kept."""
 
-    def __init__(self, session: Session, now: Callable[[], int]) -> None:
+    def __init__(
+        self, session: Session, now: Callable[[], int], lease_filter: LeaseFilter, buckets: int
+    ) -> None:
         self._session = session
         self._now = now
+        self._lease_filter = lease_filter
+        self._buckets = buckets
         self._looked_at: int | None = None
         self._others = False
 
@@ -112,18 +138,25 @@ class Neighbours:
             return
         self._looked_at = self._now()
         found = self._session.transact(lambda cursor: rows_of(cursor, "limited_crawls", {}))
-        limited, self._others = found[0]
+        limited, known = found[0]
         for crawl in limited:
             if _reached(self._session, crawl) is not None:
                 pause(self._session, crawl)
+        own = self._lease_filter.crawls
+        if own is not None and not self._others:
+            self._others = self._have_queues(sorted(set(known) - set(own)))
 
-    def concern(self, lease_filter: LeaseFilter) -> bool:
-        """Whether ready hosts may have nothing to lend on these lease_filter."""
-        if lease_filter.interest is not None:
-            return True
-        return lease_filter.crawls is not None and (
-            self._others or not _FIRST_TWO.issubset(lease_filter.crawls)
-        )
+    def concern(self) -> bool:
+        """Whether ready hosts may have nothing to lend on the terms of this frontier."""
+        return self._lease_filter.interest is not None or self._others
+
+    def _have_queues(self, crawls: list[int]) -> bool:
+        for bucket in range(self._buckets):
+            place = {"bucket": bucket, "crawls": Ints(crawls)}
+            with suppress(NodeAway):
+                if self._session.transact(partial(count_of, name="have_queues", parameters=place), bucket):
+                    return True
+        return False
 
 
 def _names(session: Session) -> dict[str, int]:
@@ -132,6 +165,11 @@ def _names(session: Session) -> dict[str, int]:
 
 def _set_state(session: Session, crawl: int, state: str) -> None:
     session.transact(lambda cursor: done_by(cursor, "set_state", {"crawl": crawl, "state": state}))
+
+
+def _change_state(session: Session, crawl: int, before: tuple[str, ...], after: str) -> None:
+    values = {"crawl": crawl, "before": Texts(before), "state": after}
+    session.transact(lambda cursor: done_by(cursor, "change_state", values))
 
 
 def _reached(session: Session, crawl: int) -> int | None:

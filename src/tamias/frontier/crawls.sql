@@ -8,6 +8,11 @@ SELECT crawl.crawl, crawl.name, crawl.state, crawl.most_done, crawl.policy FROM 
 -- A crawl goes on, or is paused.
 UPDATE crawl SET state = %(state)b::text WHERE crawl.crawl = %(crawl)b::int4
 
+-- name: change_state
+-- The same, if it was in one of some states.
+UPDATE crawl SET state = %(state)b::text
+WHERE crawl.crawl = %(crawl)b::int4 AND crawl.state = ANY(%(before)b::text[])
+
 -- name: set_most_done
 -- A crawl is paused when so many of its URLs are done; null takes the limit away.
 UPDATE crawl SET most_done = %(limit)b::int8 WHERE crawl.crawl = %(crawl)b::int4
@@ -21,10 +26,15 @@ DELETE FROM crawl WHERE crawl.crawl = %(crawl)b::int4 AND crawl.crawl > 2
 DELETE FROM visit_budget WHERE visit_budget.crawl = %(crawl)b::int4
 
 -- name: limited_crawls
--- The crawls that go on and have a limit, and whether there are more crawls than the first two.
-SELECT coalesce(array_agg(crawl.crawl) FILTER (WHERE crawl.most_done IS NOT NULL AND crawl.state = 'active'), '{}'),
-       coalesce(bool_or(crawl.crawl > 2), false)
+-- The crawls that go on and have a limit, and all crawls.
+SELECT coalesce(array_agg(crawl.crawl) FILTER (WHERE crawl.most_done IS NOT NULL AND crawl.state IN ('active', 'service')), '{}'),
+       array_agg(crawl.crawl)
 FROM crawl
+
+-- name: have_queues
+-- Whether one of some crawls has a queue in a bucket: 1 or 0.
+SELECT EXISTS (SELECT FROM queue
+               WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = ANY(%(crawls)b::int4[]))::int4
 
 -- name: count_done
 -- How many URLs of a crawl are done in a bucket.

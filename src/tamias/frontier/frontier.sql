@@ -54,25 +54,12 @@ ORDER BY new.qid, new.crawl, new.uid
 ON CONFLICT DO NOTHING
 RETURNING qid, crawl, uid
 
--- name: put_few
--- All of this for a few URLs that are likely to be new, in one round trip: the positions of those that are.
-SELECT put_few(%(bucket)b::int2, %(now)b::int8, %(delay_ms)b::int4, %(durable)b::bool, %(hkey)b::text[],
-               %(qid)b::int8[], %(crawl)b::int4[], %(lane)b::int4[], %(uid)b::int8[], %(due)b::int8[],
-               %(class)b::int2[], %(score)b::float8[], %(depth)b::int2[], %(cut)b::int2[], %(url)b::text[],
-               %(spelling)b::text[], %(metadata)b::text[], %(tags)b::text[])
-
 -- name: put_new
--- The same for many URLs that are likely to be all new: whether they are. If not, nothing was put.
+-- All of this for URLs that are likely to be all new, in one round trip: whether they are. If not, nothing was put.
 SELECT put_new(%(bucket)b::int2, %(now)b::int8, %(delay_ms)b::int4, %(durable)b::bool, %(hkey)b::text[],
                %(qid)b::int8[], %(crawl)b::int4[], %(lane)b::int4[], %(uid)b::int8[], %(due)b::int8[],
                %(class)b::int2[], %(score)b::float8[], %(depth)b::int4[], %(cut)b::int4[], %(url)b::text[],
                %(spelling)b::text[], %(metadata)b::text[], %(tags)b::text[])
-
--- name: put_one
--- The same for one URL of a queue that is there: whether it is new.
-SELECT put_one(%(bucket)b::int2, %(now)b::int8, %(durable)b::bool, %(qid)b::int8, %(crawl)b::int4, %(lane)b::int4,
-               %(uid)b::int8, %(due)b::int8, %(class)b::int2, %(score)b::float8, %(depth)b::int2, %(cut)b::int2,
-               %(url)b::text, %(spelling)b::text, %(metadata)b::text, %(tags)b::text)
 
 -- name: lock_hosts
 -- Locks hosts, leased or not, before their queues are changed. A statement of its own: the next one then sees
@@ -149,15 +136,39 @@ WHERE url.bucket = %(bucket)b::int2 AND url.qid = put.qid AND url.crawl = put.cr
 -- choice reads a page for each URL); for one host in eight, chosen by upper bits of the hash since the lower ones
 -- are the same for a whole bucket, simply the oldest. A leased host is ready one delay after its lease: the worker
 -- may have sent a request a moment before the end.
-WITH chosen AS MATERIALIZED (
-    SELECT ready.qid, probe.place
+-- A worker whose ready hosts may have nothing for it, since it serves some crawls only or has an interest, looks for
+-- hosts `by_queue`: only lanes whose tags fit, and the contexts that documents wait for. That walks over queues that
+-- are due while their hosts are not ready.
+WITH wanted AS MATERIALIZED (
+    SELECT probe.class, probe.slots, probe.place, named.crawl, lane.lane
     FROM unnest(%(class)b::int2[], %(slots)b::int4[]) WITH ORDINALITY AS probe (class, slots, place)
-    CROSS JOIN LATERAL (
-        SELECT host.qid FROM host
-        WHERE host.bucket = %(bucket)b::int2 AND host.class = probe.class AND host.ready_at <= %(now)b::int8
-        ORDER BY host.ready_at, host.qid LIMIT probe.slots
-        FOR NO KEY UPDATE OF host SKIP LOCKED) AS ready
-    LIMIT %(hosts)b::int4 + 1
+    CROSS JOIN unnest(coalesce(%(crawls)b::int4[], ARRAY(SELECT crawl.crawl FROM crawl))) AS named (crawl)
+    CROSS JOIN lane
+    WHERE %(by_queue)b::bool
+      AND (lane.tags @> %(require)b::text[] OR lane.tags && ARRAY['kind=context', 'kind=robots'])
+      AND NOT lane.tags && %(forbid)b::text[]
+    ORDER BY probe.place
+), chosen AS MATERIALIZED (
+    (SELECT ready.qid, probe.place
+     FROM unnest(%(class)b::int2[], %(slots)b::int4[]) WITH ORDINALITY AS probe (class, slots, place)
+     CROSS JOIN LATERAL (
+         SELECT host.qid FROM host
+         WHERE host.bucket = %(bucket)b::int2 AND host.class = probe.class AND host.ready_at <= %(now)b::int8
+         ORDER BY host.ready_at, host.qid LIMIT probe.slots
+         FOR NO KEY UPDATE OF host SKIP LOCKED) AS ready
+     WHERE NOT %(by_queue)b::bool
+     LIMIT %(hosts)b::int4 + 1)
+    UNION ALL
+    (SELECT ready.qid, wanted.place
+     FROM wanted CROSS JOIN LATERAL (
+         SELECT host.qid FROM queue
+         JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = queue.qid
+         WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = wanted.crawl AND queue.lane = wanted.lane
+           AND queue.class = wanted.class AND queue.next_due <= %(now)b::int8 AND queue.active
+           AND host.ready_at <= %(now)b::int8
+         ORDER BY queue.next_due, queue.qid LIMIT wanted.slots
+         FOR NO KEY UPDATE OF host SKIP LOCKED) AS ready
+     LIMIT 2 * %(hosts)b::int4 + 1)
 ), leased AS (
     UPDATE host
     SET token = %(token)b::int8, lease_end = %(lease_end)b::int8, ready_at = %(lease_end)b::int8 + host.delay_ms,
@@ -181,67 +192,10 @@ FROM leased LEFT JOIN LATERAL (
         WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = leased.qid AND queue.active
           AND queue.next_due <= %(now)b::int8
           AND (%(crawls)b::int4[] IS NULL OR queue.crawl = ANY(%(crawls)b::int4[]))
-        ORDER BY CASE WHEN leased.oldest_first THEN 0 ELSE queue.class END DESC, queue.next_due
-        LIMIT %(queues)b::int4) AS served
-    CROSS JOIN LATERAL (
-        SELECT early.* FROM (
-            SELECT url.* FROM url
-            WHERE url.bucket = %(bucket)b::int2 AND url.qid = leased.qid AND url.crawl = served.crawl
-              AND url.lane = served.lane AND url.due > served.held_to AND url.due <= %(now)b::int8
-              AND url.due < 9223372036854775807
-            ORDER BY url.due
-            LIMIT CASE WHEN leased.oldest_first THEN %(per_host)b::int4 ELSE greatest(20, %(per_host)b::int4) END
-            ) AS early
-        ORDER BY CASE WHEN leased.oldest_first THEN 0 ELSE early.score END DESC, early.due
-        LIMIT %(per_host)b::int4) AS best
-    ORDER BY CASE WHEN leased.oldest_first THEN 0 ELSE best.score END DESC, best.due
-    LIMIT %(per_host)b::int4) AS task ON true
-
--- name: lease_wanted
--- The same for a worker that serves some crawls only, or has an interest: only lanes whose tags fit, and the
--- contexts that documents wait for. It walks over queues that are due while their hosts are not ready.
-WITH wanted AS MATERIALIZED (
-    SELECT probe.class, probe.slots, probe.place, named.crawl, lane.lane
-    FROM unnest(%(class)b::int2[], %(slots)b::int4[]) WITH ORDINALITY AS probe (class, slots, place)
-    CROSS JOIN unnest(coalesce(%(crawls)b::int4[], ARRAY(SELECT crawl.crawl FROM crawl))) AS named (crawl)
-    CROSS JOIN lane
-    WHERE (lane.tags @> %(require)b::text[] OR lane.tags && ARRAY['kind=context', 'kind=robots'])
-      AND NOT lane.tags && %(forbid)b::text[]
-    ORDER BY probe.place
-), chosen AS MATERIALIZED (
-    SELECT ready.qid, wanted.place
-    FROM wanted CROSS JOIN LATERAL (
-        SELECT host.qid FROM queue
-        JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = queue.qid
-        WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = wanted.crawl AND queue.lane = wanted.lane
-          AND queue.class = wanted.class AND queue.next_due <= %(now)b::int8 AND queue.active
-          AND host.ready_at <= %(now)b::int8
-        ORDER BY queue.next_due, queue.qid LIMIT wanted.slots
-        FOR NO KEY UPDATE OF host SKIP LOCKED) AS ready
-    LIMIT 2 * %(hosts)b::int4 + 1
-), leased AS (
-    UPDATE host
-    SET token = %(token)b::int8, lease_end = %(lease_end)b::int8, ready_at = %(lease_end)b::int8 + host.delay_ms,
-        not_before = greatest(host.not_before, %(round_end)b::int8)
-    FROM (SELECT chosen.qid FROM chosen
-          GROUP BY chosen.qid ORDER BY min(chosen.place) LIMIT %(hosts)b::int4) AS wanted
-    WHERE host.bucket = %(bucket)b::int2 AND host.qid = wanted.qid AND host.ready_at <= %(now)b::int8
-    RETURNING host.qid, host.hkey, host.delay_ms, host.visits, host.earned,
-              EXISTS (SELECT FROM unreachable
-                      WHERE unreachable.bucket = %(bucket)b::int2 AND unreachable.qid = host.qid) AS unreachable, host.alike,
-              (((host.qid >> 32) # %(token)b::int8) & 7) = 0 AS oldest_first
-)
-SELECT leased.qid, leased.hkey, leased.delay_ms, leased.visits, leased.earned, leased.unreachable, leased.alike,
-       task.uid, task.url, task.crawl, task.depth, task.score,
-       task.status, task.fails, task.deaths, task.etag, task.last_modified, task.tags, task.cut
-FROM leased LEFT JOIN LATERAL (
-    SELECT best.* FROM (
-        SELECT queue.crawl, queue.lane,
-               CASE WHEN queue.held_until > %(now)b::int8 THEN queue.held_to ELSE -9223372036854775807 END AS held_to
-        FROM queue
-        WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = leased.qid AND queue.active
-          AND queue.next_due <= %(now)b::int8
-          AND (queue.crawl, queue.lane) IN (SELECT wanted.crawl, wanted.lane FROM wanted)
+          AND queue.lane = ANY(ARRAY(
+              SELECT lane.lane FROM lane
+              WHERE (lane.tags @> %(require)b::text[] OR lane.tags && ARRAY['kind=context', 'kind=robots'])
+                AND NOT lane.tags && %(forbid)b::text[]))
         ORDER BY CASE WHEN leased.oldest_first THEN 0 ELSE queue.class END DESC, queue.next_due
         LIMIT %(queues)b::int4) AS served
     CROSS JOIN LATERAL (

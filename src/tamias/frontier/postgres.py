@@ -59,7 +59,7 @@ class PostgresFrontier:
         self._section = buckets_of(self._lease_filter.section, self.buckets)
         # At random, so that workers do not all begin with the same bucket and class.
         self._calls = secrets.randbelow(CLASSES * self.buckets)
-        self._neighbours = Neighbours(session, self.now)
+        self._neighbours = Neighbours(session, self.now, self._lease_filter, self.buckets)
         # Of a node that is away, its last figures count.
         self._figures_before: dict[int, BucketFigures] = {}
 
@@ -224,6 +224,7 @@ class PostgresFrontier:
         asked = {
             **rows.probes(self._calls // len(self._section) % CLASSES, hosts),
             "crawls": None if self._lease_filter.crawls is None else Ints(self._lease_filter.crawls),
+            "by_queue": self._neighbours.concern(),
             "require": Texts(interest.require),
             "forbid": Texts(interest.forbid),
             "round_end": now + self._lease_filter.round_ms if self._lease_filter.round_ms else 0,
@@ -237,8 +238,7 @@ class PostgresFrontier:
         }
         if self._lease_filter.per_address:
             one_at_a_time(cursor)
-        name = "lease_wanted" if self._neighbours.concern(self._lease_filter) else "lease"
-        found = rows_of(cursor, name, asked)
+        found = rows_of(cursor, "lease", asked)
         leases = rows.leases_from(found, bucket, token, ends_at)
         if self._lease_filter.per_address:
             leases = thinned(cursor, self.buckets, now, leases, self._lease_filter.per_address)

@@ -20,7 +20,6 @@ from tamias.model.item import MOST_DEPTH, NEVER, Item, priority_class
 PUT_BATCH = 1000
 """URLs that are put at once where there are many."""
 _REMEMBERED_QUEUES = 100_000
-_FEW = 32
 
 Same = Callable[[str, str], bool]
 """Whether two texts are one URL."""
@@ -133,13 +132,12 @@ class OfferedItems(msgspec.Struct, frozen=True):
 
 
 def offered_part(rows: list[Offered], now: int) -> OfferedPart:
-    """Many rows are written as columns before their transaction begins; a few are written later."""
+    """Rows are written as columns before their transaction begins."""
     new = told = None
-    if len(rows) > _FEW:
-        if not any(row.item.overwrites for row in rows):
-            new = _packed(few_columns(rows, now))
-        elif all(is_plain_word(row.item) for row in rows):
-            told = _packed(told_columns(rows))
+    if not any(row.item.overwrites for row in rows):
+        new = _packed(new_columns(rows, now))
+    elif all(is_plain_word(row.item) for row in rows):
+        told = _packed(told_columns(rows))
     return OfferedPart(rows, new, told)
 
 
@@ -188,20 +186,9 @@ def url_columns(rows: list[Offered]) -> dict[str, Any]:
     }
 
 
-def few_columns(rows: list[Offered], now: int) -> dict[str, Any]:
-    """The parameters of `put_few`."""
+def new_columns(rows: list[Offered], now: int) -> dict[str, Any]:
+    """The parameters of `put_new`."""
     return {**url_columns(rows), "class": Shorts([_class_at(row, now) for row in rows])}
-
-
-def one_url(row: Offered, now: int) -> dict[str, Any]:
-    """The parameters of `put_one`."""
-    item = row.item
-    return {
-        "qid": row.qid, "crawl": item.crawl, "lane": row.lane, "uid": row.uid, "due": row.due,
-        "class": _class_at(row, now), "score": item.score, "depth": item.depth, "cut": item.cut,
-        "url": item.url, "spelling": item.spelling, "metadata": item.metadata,
-        "tags": "\t".join(item.tags) if item.tags else None,
-    }  # fmt: skip
 
 
 def _class_at(row: Offered, now: int) -> int:
@@ -329,7 +316,7 @@ class UrlPut:
         self._expects_new = True
         self._expects_all = True
         # Citus has no functions that write to several of its tables by the way.
-        self._may_put_few = not session.transact(is_citus)
+        self._may_put_new = not session.transact(is_citus)
 
     def owns(self, host: str) -> bool:
         """Whether the queue of a host is in our section."""
@@ -386,13 +373,7 @@ class UrlPut:
                 make_queues(cursor, bucket, missing, self._delay_ms)
             return self._write(cursor, bucket, part, shortens)
 
-        if self._are_few(rows):
-            inserted, rows = self._put_few(bucket, rows, durable)
-            if not rows:
-                return inserted, []
-            others, strangers = self._put_bucket(bucket, OfferedPart(rows, None, None), shortens, durable)
-            return inserted + others, strangers
-        if part.new and self._expects_all and self._may_put_few and self._put_new(bucket, part, durable):
+        if part.new and self._expects_all and self._may_put_new and self._put_new(bucket, part, durable):
             return rows, []
         while True:
             missing = self._queues.missing(rows)
@@ -403,24 +384,6 @@ class UrlPut:
             else:
                 self._queues.remember(missing)
                 return written
-
-    def one_new(self, item: Item, now: int) -> dict[str, Any] | None:
-        """The parameters of `put_one` for a URL that is likely to be new; None where that takes more."""
-        if item.tags or not self.owns(item.host):
-            return None
-        (row,), _ = numbered([item], now)
-        if not self._are_few([row]) or self._queues.missing([row]):
-            return None
-        return {"bucket": bucket_of(row.qid, self.buckets), "now": now, **one_url(row, now)}
-
-    def _are_few(self, rows: list[Offered]) -> bool:
-        """Whether these are so few, and so likely to be new, that one round trip pays."""
-        return (
-            self._expects_new
-            and self._may_put_few
-            and len(rows) <= _FEW
-            and not any(row.item.overwrites for row in rows)
-        )
 
     def _put_new(self, bucket: int, part: OfferedPart, durable: bool) -> bool:
         """Whether all rows were inserted; otherwise none was."""
@@ -439,32 +402,6 @@ class UrlPut:
         if self._expects_all:
             self._queues.remember(missing)
         return self._expects_all
-
-    def _put_few(
-        self, bucket: int, rows: list[Offered], durable: bool
-    ) -> tuple[list[Offered], list[Offered]]:
-        """The rows that were inserted, and those that are known or whose queue is gone."""
-        missing, now = self._queues.missing(rows), self._clock()
-        there = {"bucket": bucket, "now": now, "durable": durable}
-        try:
-            if len(rows) == 1 and not missing:
-                ((is_new,),) = alone(self._session, "put_one", {**there, **one_url(rows[0], now)})
-                places = {1} if is_new else set()
-            else:
-                hosts = Texts([shared_key(row.item.host) for row in rows]) if missing else None
-                asked = {**there, **few_columns(rows, now), "hkey": hosts, "delay_ms": self._delay_ms}
-                places = set(alone(self._session, "put_few", asked)[0][0])
-        except DatabaseError as error:
-            if not isinstance(error.__cause__, NoDataFound):
-                raise
-            places = set()
-            self._queues.forget()
-        else:
-            self._queues.remember(missing)
-        # What was not inserted is looked up first, so that it does not come back here.
-        self._expects_new = len(places) == len(rows)
-        inserted = [row for place, row in enumerate(rows, 1) if place in places]
-        return inserted, [row for place, row in enumerate(rows, 1) if place not in places]
 
     def _write(
         self, cursor: Cursor, bucket: int, part: OfferedPart, shortens: bool

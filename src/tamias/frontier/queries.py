@@ -1,6 +1,5 @@
 """How the statements of the frontier's files are run: by their names, in the transaction of a cursor."""
 
-import re
 from typing import Any
 
 from tamias.database.connect import Cursor, Session
@@ -22,8 +21,6 @@ _SQL = {
     for name, statement in statements(folder, file).items()
 }
 
-_PARAMETER = re.compile(rb"%\((\w+)\)b")
-
 
 def rows_of(cursor: Cursor, name: str, parameters: dict[str, Any]) -> list[Row]:
     """All rows that a statement gives."""
@@ -33,16 +30,6 @@ def rows_of(cursor: Cursor, name: str, parameters: dict[str, Any]) -> list[Row]:
 def alone(session: Session, name: str, parameters: dict[str, Any]) -> list[Row]:
     """The same in a transaction of its own, in one round trip."""
     return session.fetch_all(_SQL[name], parameters)
-
-
-def with_numbers(name: str) -> tuple[bytes, list[str]]:
-    """A statement for the protocol of the database itself, and the names of its parameters in their order."""
-    text = _SQL[name].text
-    names = [found.decode() for found in _PARAMETER.findall(text)]
-    assert len(set(names)) == len(names)
-    for number, found in enumerate(names, 1):
-        text = text.replace(f"%({found})b".encode(), f"${number}".encode())
-    return text, names
 
 
 def count_of(cursor: Cursor, name: str, parameters: dict[str, Any]) -> int:

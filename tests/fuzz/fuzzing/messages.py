@@ -22,7 +22,7 @@ _ITEM = message("urlfrontier.URLItem")
 _BATCH = message("urlfrontier.DiscoveredBatch")
 _INFO = message("urlfrontier.URLInfo")
 _PARCEL = message("tamias.Parcel")
-_WORDS = (wire.Death, wire.RobotsAsked, wire.RobotsTold, wire.ContextsAsked, wire.Site, wire.DeliveredVisit,
+_WORDS = (wire.Death, wire.RobotsAsked, wire.RobotsAnswer, wire.ContextsAsked, wire.Site, wire.DeliveredVisit,
           wire.Released, wire.Greeting, wire.Renewal, wire.Lent, list[Item])  # fmt: skip
 
 

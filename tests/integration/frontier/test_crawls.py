@@ -166,13 +166,22 @@ def test_crawls_run_beside_each_other_and_each_goes_on_with_its_own_policy(begun
     assert found["news"]["policy"]["flags"]["crawl__depth"] == 0
 
 
-def test_a_run_of_a_paused_crawl_ends_at_once_and_says_why(begun):
+def test_a_run_resumes_a_paused_crawl(begun):
     tamias, site, _ = begun
     assert tamias.run("crawls", "pause", "news").returncode == 0
+    done = tamias.run("crawl", "--crawl", "news", "--workers", "1")
+    assert done.returncode == 0, done.stderr
+    assert site.log
+
+
+def test_a_run_of_a_crawl_whose_limit_is_reached_ends_at_once_and_says_why(begun):
+    tamias, site, _ = begun
+    assert tamias.run("crawl", "--crawl", "news", "--workers", "1", "--max-urls", "1").returncode == 5
+    assert tamias.run("crawls", "limit", "news", "--max-urls", "1").returncode == 0
+    before = len(site.log)
     paused = tamias.run("crawl", "--crawl", "news", "--workers", "1")
-    assert paused.returncode == 5
-    assert "the crawl is paused" in paused.stderr
-    assert not site.log
+    assert (paused.returncode, "the crawl is paused" in paused.stderr) == (5, True), paused.stderr
+    assert len(site.log) == before
 
 
 def test_a_crawl_with_rounds_a_buffer_and_a_cap_on_addresses_ends_and_learns_the_addresses(tamias, site):

@@ -32,7 +32,7 @@ class Service:
     def put_late(self, *names, at, plain=False):
         """As if their transaction had begun then, and ended only now; `plain`: as on a cluster."""
         late = UrlPut(self.session, str.__eq__, delay_ms=0, clock=lambda: at)
-        late._may_put_few = not plain
+        late._may_put_new = not plain
         late.put([item("a_done", due=NEVER)], shortens=False)  # from now on it knows the queue
         assert late.put([item(name) for name in names], shortens=False) == [True] * len(names)
 

@@ -9,7 +9,7 @@ from tamias.frontier import rows
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.item import Item
 
-LEASE = statements("tamias.frontier", "frontier.sql")["lease_wanted"].text
+LEASE = statements("tamias.frontier", "frontier.sql")["lease"].text
 HOSTS, PAGES = 400, 12_000
 
 
@@ -31,7 +31,8 @@ def session(clean_database):
 def plan(session, **words):
     now = session.now()
     asked = {
-        **rows.probes(0, 10), "crawls": None, "require": ["rare"], "forbid": [], "round_end": 0, "bucket": 0,
+        **rows.probes(0, 10), "crawls": None, "by_queue": True, "require": ["rare"], "forbid": [],
+        "round_end": 0, "bucket": 0,
         "now": now, "token": 1, "lease_end": now, "hosts": 10, "per_host": 10, "queues": 3, **words,
     }  # fmt: skip
     lines = session.transact(lambda cursor: cursor.execute(b"EXPLAIN " + LEASE, asked).fetchall())

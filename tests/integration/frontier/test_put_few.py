@@ -1,14 +1,10 @@
 """URLs that are put in one round trip, a few or many new ones, leave the same rows as by many statements."""
 
-import re
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
-import tamias
 from tamias.database.connect import Database
-from tamias.frontier import put as putting
 from tamias.frontier.put import UrlPut
 from tamias.model.item import NEVER, Item
 
@@ -35,12 +31,11 @@ def items():
 
 
 @pytest.mark.parametrize("durable", [True, False])
-def test_one_after_another_is_as_all_at_once(tmp_path, monkeypatch, durable):
-    def rows(name, few, size):
-        monkeypatch.setattr(putting, "_FEW", few)
+def test_one_after_another_is_as_all_at_once(tmp_path, durable):
+    def rows(name, size):
         with closing(Database(tmp_path / name)) as database, closing(database.session()) as session:
             put = UrlPut(session, str.__eq__, clock=lambda: 1_000_000)
-            put._may_put_few = name.startswith(("few", "new"))
+            put._may_put_new = name.startswith("new")
             some = list(items())
             some[50:50] = some[:5]  # known ones among others that are new
             taken = []
@@ -48,12 +43,9 @@ def test_one_after_another_is_as_all_at_once(tmp_path, monkeypatch, durable):
                 taken += put.put(some[start : start + size], shortens=False, durable=durable)
             return taken, {table: session.fetch_all(sql) for table, sql in TABLES.items()}
 
-    plain = rows("many", 0, 1)
-    assert rows("few", 32, 1) == plain
-    assert rows("new", 0, 1) == plain
-    together = rows("many together", 0, 20)
-    assert rows("few together", 32, 20) == together
-    assert rows("new together", 0, 20) == together
+    assert rows("new", 1) == rows("plain", 1)
+    together = rows("plain together", 20)
+    assert rows("new together", 20) == together
     assert set(together[0]) == {True, False}
 
 
@@ -68,16 +60,3 @@ def test_a_queue_that_was_removed_is_made_again(tmp_path, count):
             assert session.fetch_one(b"SELECT sum(known)::int4 FROM queue") == (count,)
             session.execute(b"DELETE FROM url")
             session.execute(b"DELETE FROM queue")
-
-
-def test_whatever_removes_urls_counts_the_removal():
-    """Instances of the service remember what is known: see `crawl.removals`. A new one must count too."""
-    folder = Path(tamias.__file__).parent
-    found = {
-        (file.name, name.strip())
-        for file in folder.rglob("*.sql")
-        if "migrations" not in file.parts
-        for name, text in re.findall(r"-- name: (.*)\n((?:(?!-- name: ).*\n?)*)", file.read_text())
-        if re.search(r"DELETE FROM url\b", text)
-    }
-    assert found == {("queues.sql", "delete_urls"), ("queues.sql", "purge_urls")}

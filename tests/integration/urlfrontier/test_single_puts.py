@@ -1,4 +1,4 @@
-"""URLs that come one by one are put by the event loop: whatever becomes of it, each is answered."""
+"""URLs that come one by one: whatever becomes of the database, each is answered."""
 
 import threading
 import time
@@ -12,7 +12,7 @@ OK, SKIPPED = 0, 1
 
 @pytest.fixture
 def stream(client):
-    """A stream after its first puts: those that follow are put by the loop."""
+    """A stream after its first puts."""
     with closing(Stream(client)) as made:
         assert [made.put(f"http://a.example/first/{number}") for number in range(3)] == [OK] * 3
         yield made

@@ -1,12 +1,11 @@
-"""A batch is counted before it is parsed, whatever else it holds."""
+"""A batch has so many items at most, and one that has far more is not even parsed."""
 
 import pytest
 
-from tamias.crawl.remote.grpc.messages import message
 from tamias.crawl.remote.grpc.status import CallError
-from tamias.serve.urlfrontier.puts import MOST_OF_A_BATCH, check_number_of_items, parsed
+from tamias.serve.urlfrontier import puts
+from tamias.serve.urlfrontier.puts import MOST_OF_A_BATCH, parsed_batch
 
-BATCH = message("urlfrontier.DiscoveredBatch")
 EMPTY_ITEM = b"\x12\0"
 TOO_MANY = EMPTY_ITEM * (MOST_OF_A_BATCH + 1)
 
@@ -18,27 +17,27 @@ TOO_MANY = EMPTY_ITEM * (MOST_OF_A_BATCH + 1)
 )
 def test_too_many_items_are_counted_behind_any_field(before):
     with pytest.raises(CallError, match="at most"):
-        check_number_of_items(before + TOO_MANY)
+        parsed_batch(before + TOO_MANY)
 
 
 def test_an_item_is_counted_however_its_tag_is_written():
     with pytest.raises(CallError, match="at most"):
-        check_number_of_items(b"\x92\x00\0" * (MOST_OF_A_BATCH + 1))
+        parsed_batch(b"\x92\x00\0" * (MOST_OF_A_BATCH + 1))
 
 
-def test_a_group_cannot_hide_items():
-    with pytest.raises(CallError, match="groups"):
-        check_number_of_items(b"\x1b\x1c" + TOO_MANY)
+@pytest.mark.parametrize("item", [EMPTY_ITEM, b"\x92\x00\0"], ids=["usual", "a long tag"])
+def test_a_batch_that_would_take_much_memory_is_not_even_parsed(item, monkeypatch):
+    monkeypatch.setattr(puts, "parsed", None)
+    with pytest.raises(CallError, match="at most"):
+        parsed_batch(item * (9 * MOST_OF_A_BATCH))
 
 
 def test_the_largest_batch_is_taken():
     raw = EMPTY_ITEM * MOST_OF_A_BATCH + b"\x0a\x01n"
-    check_number_of_items(raw)
-    assert len(parsed(BATCH, raw).items) == MOST_OF_A_BATCH
+    assert len(parsed_batch(raw).items) == MOST_OF_A_BATCH
 
 
 def test_a_batch_that_is_cut_off_is_left_to_the_parser():
     raw = b"\x0a\x80\x80\x20" + b"n" * (1 << 19) + b"\x12\x7f"
-    check_number_of_items(raw)
     with pytest.raises(CallError, match="cannot be read"):
-        parsed(BATCH, raw)
+        parsed_batch(raw)

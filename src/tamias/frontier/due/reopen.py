@@ -9,7 +9,8 @@ from tamias.database.columns import Longs
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.put import queue_columns
-from tamias.frontier.queries import count_of, done_by, rows_of
+from tamias.frontier.queries import done_by, rows_of
+from tamias.frontier.rows import Row
 
 _PAGE = 1000
 Place = tuple[int, int, int]
@@ -25,6 +26,8 @@ class ReopenFilter(msgspec.Struct, frozen=True, kw_only=True):
     """What its reason contains."""
     match: str | None = None
     """A regular expression for the URL, as PostgreSQL reads it."""
+    media_type: str | None = None
+    """A regular expression for the media type that was found."""
 
 
 def reopen(session: Session, frontier: PostgresFrontier, crawl: int, reasons: int) -> int:
@@ -47,19 +50,21 @@ def reopen_visited_page(
     return _reopen_page(session, frontier, crawl, "find_by_visit", msgspec.structs.asdict(which), after)
 
 
-def count_cut(session: Session, buckets: int, crawl: int, reasons: int) -> int:
-    """How many URLs `reopen` would open."""
-    return _count(session, buckets, "count_cut", {"crawl": crawl, "reasons": reasons})
+def count_cut(session: Session, buckets: int, crawl: int, reasons: int) -> tuple[int, int]:
+    """Return how many queues have URLs that were cut for one of `reasons`, and how many URLs these are."""
+    found = _each_bucket(session, buckets, "count_cut", {"crawl": crawl, "reasons": reasons})
+    return sum(queues for queues, _ in found), sum(urls for _, urls in found)
 
 
-def count_visited(session: Session, buckets: int, crawl: int, reason: str) -> int:
-    """How many URLs `reopen_visited` would open for a reason."""
-    return _count(session, buckets, "count_by_visit", {"crawl": crawl, "reason": reason})
+def count_visited(session: Session, buckets: int, crawl: int, which: ReopenFilter) -> int:
+    """How many URLs `reopen_visited` would open."""
+    values = {"crawl": crawl, **msgspec.structs.asdict(which)}
+    return sum(row[0] for row in _each_bucket(session, buckets, "count_by_visit", values))
 
 
-def _count(session: Session, buckets: int, name: str, asked: dict[str, Any]) -> int:
-    def count(cursor: Cursor) -> int:
-        return sum(count_of(cursor, name, {"bucket": bucket, **asked}) for bucket in range(buckets))
+def _each_bucket(session: Session, buckets: int, name: str, values: dict[str, Any]) -> list[Row]:
+    def count(cursor: Cursor) -> list[Row]:
+        return [rows_of(cursor, name, {"bucket": bucket, **values})[0] for bucket in range(buckets)]
 
     return session.transact(count)
 

@@ -18,8 +18,8 @@ WHERE url.bucket = %(bucket)b::int2 AND url.qid = wanted.qid AND url.crawl = %(c
 RETURNING url.qid, url.crawl, url.lane, url.due, url.score, true
 
 -- name: count_cut
--- How many URLs of a crawl `find_cut` finds. Reads all its URLs: for a dry run.
-SELECT count(*) FROM url
+-- On how many hosts `find_cut` finds URLs, and how many. Reads all URLs of the crawl: for its end, and a dry run.
+SELECT count(DISTINCT url.qid), count(*) FROM url
 WHERE url.bucket = %(bucket)b::int2 AND url.crawl = %(crawl)b::int4 AND url.due = 9223372036854775807
   AND url.cut & %(reasons)b::int2 <> 0
 
@@ -27,11 +27,17 @@ WHERE url.bucket = %(bucket)b::int2 AND url.crawl = %(crawl)b::int4 AND url.due 
 -- The same of `find_by_visit`.
 SELECT count(*) FROM url
 WHERE url.bucket = %(bucket)b::int2 AND url.crawl = %(crawl)b::int4 AND url.due = 9223372036854775807
-  AND url.status <> 0 AND strpos(
+  AND url.status <> 0 AND (%(outcome)b::int2 IS NULL OR url.status = %(outcome)b::int2)
+  AND (%(match)b::text IS NULL OR url.url ~ %(match)b::text)
+  AND (%(reason)b::text IS NULL OR strpos(
       (SELECT capture.reason FROM capture
        WHERE capture.bucket = %(bucket)b::int2 AND capture.qid = url.qid AND capture.crawl = url.crawl
          AND capture.uid = url.uid
-       ORDER BY capture.capture DESC LIMIT 1), %(reason)b::text) > 0
+       ORDER BY capture.capture DESC LIMIT 1), %(reason)b::text) > 0)
+  AND (%(media_type)b::text IS NULL OR EXISTS (
+      SELECT FROM capture
+      WHERE capture.bucket = %(bucket)b::int2 AND capture.qid = url.qid AND capture.crawl = url.crawl
+        AND capture.uid = url.uid AND capture.found_type ~ %(media_type)b::text))
   AND NOT coalesce(url.tags && ARRAY['kind=probe', 'kind=context', 'kind=robots'], false)
 
 -- name: find_by_visit
@@ -45,6 +51,10 @@ WHERE url.bucket = %(bucket)b::int2 AND url.crawl = %(crawl)b::int4 AND url.due 
        WHERE capture.bucket = %(bucket)b::int2 AND capture.qid = url.qid AND capture.crawl = url.crawl
          AND capture.uid = url.uid
        ORDER BY capture.capture DESC LIMIT 1), %(reason)b::text) > 0)
+  AND (%(media_type)b::text IS NULL OR EXISTS (
+      SELECT FROM capture
+      WHERE capture.bucket = %(bucket)b::int2 AND capture.qid = url.qid AND capture.crawl = url.crawl
+        AND capture.uid = url.uid AND capture.found_type ~ %(media_type)b::text))
   AND NOT coalesce(url.tags && ARRAY['kind=probe', 'kind=context', 'kind=robots'], false)
   AND (url.qid, url.uid) > (%(after_qid)b::int8, %(after_uid)b::int8)
 ORDER BY url.qid, url.uid LIMIT %(page)b::int4

@@ -63,7 +63,7 @@ class Holds:
         self._lease_filter = lease_filter or LeaseFilter()
         self._buckets: int = session.transact(lambda cursor: count_of(cursor, "read_buckets", {}))
         self._section = buckets_of(self._lease_filter.section, self._buckets)
-        self._neighbours = Neighbours(session, session.now)
+        self._neighbours = Neighbours(session, session.now, LeaseFilter(), self._buckets)
         self._calls = secrets.randbelow(CLASSES * self._buckets)
 
     def begin(self, wish: Wish) -> "Handing":

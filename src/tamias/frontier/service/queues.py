@@ -219,7 +219,6 @@ class Queues:
         done_by(cursor, "lock_hosts", queues)
         urls = done_by(cursor, "delete_urls", queues)
         done_by(cursor, "delete_queues", queues)
-        done_by(cursor, "count_removals", queues)
         _forget_gone(cursor, queues)
         if named is not None:
             # Where Tamias asks hosts itself, what it owes them outlives a crawl by one delay at most.
@@ -243,7 +242,6 @@ class Queues:
         }
         if not gone:
             return 0
-        done_by(cursor, "count_removals", queues)
         hit = sorted({qid for qid, _ in urls})
         done_by(cursor, "count_purged", {**queues, **counts})
         done_by(cursor, "delete_empty_queues", {**queues, "qid": hit})

@@ -1,12 +1,10 @@
 """What holds for all instances of the frontier service: is it active, the usual delay, who is there."""
 
-from collections.abc import Iterable
 from functools import partial
 
 import msgspec
 
 from tamias.database.citus import is_citus
-from tamias.database.columns import Ints
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.keys import own_queue
 from tamias.frontier.queries import alone, count_of, done_by, rows_of
@@ -79,14 +77,6 @@ def found_crawl(session: Session, name: str) -> NamedQueues | None:
         return _DEFAULT
     found = session.transact(lambda cursor: rows_of(cursor, "find_crawl", {"name": name}))
     return NamedQueues(*found[0]) if found else None
-
-
-def removals(session: Session, crawls: Iterable[int]) -> dict[int, int]:
-    """How often URLs of crawls were removed: while that is the same, what was known is still known.
-
-    It is another also when a crawl is gone.
-    """
-    return {**dict.fromkeys(crawls, -1), **dict(alone(session, "read_removals", {"crawls": Ints(crawls)}))}
 
 
 def is_tamias_at_work(cursor: Cursor) -> bool:

@@ -30,14 +30,6 @@ ON CONFLICT DO NOTHING
 -- The number of a crawl, and whether its queues have a politeness of their own.
 SELECT crawl.crawl, crawl.own_politeness FROM crawl WHERE crawl.name = %(name)b::text
 
--- name: count_removals
--- URLs of a crawl are removed: what anybody remembers of it is out of date.
-UPDATE crawl SET removals = crawl.removals + 1 WHERE crawl.crawl = %(crawl)b::int4
-
--- name: read_removals
--- How often URLs of crawls were removed.
-SELECT crawl.crawl, crawl.removals FROM crawl WHERE crawl.crawl = ANY(%(crawls)b::int4[])
-
 -- name: crawls_with_own_politeness
 -- The crawls whose queues share no host's row with other crawls.
 SELECT crawl.crawl FROM crawl WHERE crawl.own_politeness

@@ -16,7 +16,6 @@ from tamias.serve.urlfrontier.grpc.calls import Call
 from tamias.serve.urlfrontier.puts import parsed
 from tamias.serve.urlfrontier.reading import checked, date_of, fill_metadata
 from tamias.serve.urlfrontier.session_threads import FrontierSession, FrontierThreads
-from tamias.serve.urlfrontier.wire_parts import url_info
 
 _GET = message("urlfrontier.GetParams")
 _INFO = message("urlfrontier.URLInfo")
@@ -108,21 +107,15 @@ class Gets:
             return False
 
     def _infos(self, given: Given) -> list[bytes]:
-        """Those that are not forgotten; what the URLs of a queue share is written once."""
+        """Write the URLs that are not forgotten."""
         rows, hosts, names = given.rows, given.hosts, self._names
         if self._forgotten:
             rows = [row for row in rows if not self._is_forgotten(row[2])]
-        tails: dict[tuple[int, int], bytes] = {}
         infos = []
         for qid, crawl, url, metadata, tags, _, _, _, _ in rows:
-            if metadata is None and not tags:
-                if (tail := tails.get((qid, crawl))) is None:
-                    tail = tails[qid, crawl] = _INFO(key=hosts[qid], crawlID=names[crawl]).SerializeToString()
-                infos.append(url_info(url.encode(), tail))
-            else:
-                info = _INFO(url=url, key=hosts[qid], crawlID=names[crawl])
-                fill_metadata(info, metadata, tags)
-                infos.append(info.SerializeToString())
+            info = _INFO(url=url, key=hosts[qid], crawlID=names[crawl])
+            fill_metadata(info, metadata, tags)
+            infos.append(info.SerializeToString())
         return infos
 
     async def _unsynced_crawls(self) -> frozenset[int]:

@@ -5,7 +5,6 @@ import logging
 
 from tamias.frontier.put import OfferedItems
 from tamias.frontier.service.state import gather_statistics
-from tamias.frontier.single_put import SinglePut
 from tamias.model.errors import TamiasError
 from tamias.model.item import Item
 from tamias.serve.urlfrontier.session_threads import PUTS_AT_ONCE, FrontierSession, FrontierThreads
@@ -40,8 +39,6 @@ class PutBatcher:
         self._waiting: list[Load] = []
         self._work: asyncio.Task[None] | None = None
         self._writing: dict[asyncio.Task[None], OfferedItems] = {}
-        self._single: SinglePut | None = None
-        self._is_single = False
         self._count = self._count_waiting = 0
         self._turn = asyncio.Event()
         self._put_so_far = 0
@@ -60,29 +57,9 @@ class PutBatcher:
         self._count_waiting += len(urls)
         if self._count_waiting >= _WORTH_NUMBERING:
             self._turn.set()
-        if self._work is None and not self._begin_single(urls, verdicts):
+        if self._work is None:
             self._work = loop.create_task(self._put_all())
         return verdicts
-
-    def _begin_single(self, urls: list[Item], verdicts: "asyncio.Future[list[int]]") -> bool:
-        """Whether a URL that comes by itself is being put without a thread. What comes next waits for it."""
-        if self._is_single:
-            return True
-        if len(urls) > 1 or self._writing or self._single is None:
-            return False
-
-        def done(is_new: bool) -> None:
-            self._is_single = False
-            if is_new:
-                del self._waiting[0]
-                self._count_waiting -= 1
-                _deal([(urls, verdicts)], [OK])
-                self._count_done(1)
-            if self._waiting:
-                self._work = asyncio.get_running_loop().create_task(self._put_all())
-
-        self._is_single = self._single.begin(urls[0], urls[0].crawl not in self.unsynced, done)
-        return self._is_single
 
     async def _put_all(self) -> None:
         while self._waiting:
@@ -156,10 +133,7 @@ class PutBatcher:
     async def _verdicts(self, urls: list[Item], offered: OfferedItems | None) -> list[int]:
         try:
             durable = any(each.crawl not in self.unsynced for each in urls)
-            if self._single is not None:
-                self._single.release()
-            taken, self._single = await self._threads.put(lambda db: _put(db, urls, offered, durable))
-            return taken
+            return await self._threads.put(lambda db: _put(db, urls, offered, durable))
         except TamiasError as error:
             _log.warning("%d URLs were not put: %s", len(urls), error)
             return [FAIL] * len(urls)
@@ -168,17 +142,13 @@ class PutBatcher:
             return [FAIL] * len(urls)
 
 
-def _put(
-    db: FrontierSession, urls: list[Item], offered: OfferedItems | None, durable: bool
-) -> tuple[list[int], SinglePut]:
+def _put(db: FrontierSession, urls: list[Item], offered: OfferedItems | None, durable: bool) -> list[int]:
     """What another instance must be told of fails here: its section is not ours."""
     taken = db.put.write(offered or db.put.prepare(urls), shortens=False, durable=durable)
-    verdicts = [
+    return [
         OK if each else SKIPPED if db.put.owns(told.host) else FAIL
         for told, each in zip(urls, taken, strict=True)
     ]
-    db.single.make_ready()
-    return verdicts, db.single
 
 
 def _deal(loads: list[Load], verdicts: list[int]) -> None:

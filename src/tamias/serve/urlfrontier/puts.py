@@ -1,8 +1,7 @@
 """URLs that come in: PutURLs, a stream of items, and PutDiscovered, a stream of batches."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -10,17 +9,15 @@ from google.protobuf.message import DecodeError
 from tamias.crawl.plan.forgotten_urls import ForgottenUrls
 from tamias.crawl.remote.grpc.messages import message
 from tamias.crawl.remote.grpc.status import CallError, Code
-from tamias.frontier.service.state import DEFAULT_CRAWL, NamedQueues, make_crawl, removals
+from tamias.frontier.service.state import DEFAULT_CRAWL, NamedQueues, make_crawl
 from tamias.model.item import Item
 from tamias.serve.urlfrontier.grpc.calls import Call
-from tamias.serve.urlfrontier.known_urls import KnownUrls, digest
-from tamias.serve.urlfrontier.put_batcher import FAIL, SKIPPED, PutBatcher
+from tamias.serve.urlfrontier.put_batcher import SKIPPED, PutBatcher
 from tamias.serve.urlfrontier.reading import Addresses, due_of, is_name
 from tamias.serve.urlfrontier.session_threads import FrontierThreads
-from tamias.serve.urlfrontier.wire_parts import ack, split_batch, split_item
 
 _URL_ITEM = message("urlfrontier.URLItem")
-_INFO = message("urlfrontier.URLInfo")
+_ACK = message("urlfrontier.AckMessage")
 _BATCH = message("urlfrontier.DiscoveredBatch")
 _BATCH_ACK = message("urlfrontier.BatchAck")
 
@@ -34,10 +31,8 @@ SLICE = 500
 """URLs that are worked off before other clients have their turn."""
 BATCHES_AT_ONCE = 4
 """Of all clients together: a batch in memory takes many times its bytes."""
-_VARINT, _BYTES, _FIXED = 0, 2, {1: 8, 5: 4}
-"""The kinds of fields in the wire format of Protocol Buffers, and the size of those that have one."""
-_ITEMS = 2
-"""The field of `DiscoveredBatch`."""
+_ITEM = (0x12, 0x92)
+"""The first byte of each item in a `DiscoveredBatch`, however it is written."""
 _REMEMBERED_CRAWLS = 10_000
 
 Answer = Callable[[], Awaitable[list[bytes]]]
@@ -70,8 +65,6 @@ class Puts:
         self._puts = PutBatcher(threads)
         self._parsing = asyncio.Semaphore(BATCHES_AT_ONCE)
         self._crawls: dict[str, NamedQueues] = {}
-        self._known_urls = KnownUrls()
-        self._connections: set[tuple[int, int]] = set()
 
     async def put_urls(self, call: Call) -> None:
         """Every item is answered, in order, as soon as it is in the database."""
@@ -82,22 +75,14 @@ class Puts:
         await _answered(call, self._begin_batches, MOST_BATCHES)
 
     async def _begin_items(self, messages: Sequence[bytes]) -> Answer:
-        parts = [split_item(each) for each in messages]
-        digests = [None if each is None else digest(each[1]) for each in parts]
-        known = await self._known(digests)
-        others = [at for at, is_known in enumerate(known) if not is_known]
-        items = [parsed(_URL_ITEM, messages[at]) for at in others]
+        items = [parsed(_URL_ITEM, each) for each in messages]
         infos = [_info(item) for item in items]
-        await self._know_crawls({info.crawlID for info in infos})
-        told = [self._item(item, info) for item, info in zip(items, infos, strict=True)]
-        judged = await self._judged(told, [digests[at] for at in others])
-        names = [(item.ID or info.url).encode() for item, info in zip(items, infos, strict=True)]
+        judged = await self._judge(items, infos)
 
         async def answer() -> list[bytes]:
-            answers = map(ack, names, await judged())
             return [
-                next(answers) if part is None or not is_known else ack(part[0], SKIPPED)
-                for part, is_known in zip(parts, known, strict=True)
+                _ACK(ID=item.ID or info.url, status=status).SerializeToString()
+                for item, info, status in zip(items, infos, await judged(), strict=True)
             ]
 
         return answer
@@ -117,64 +102,39 @@ class Puts:
 
     async def _begin_batch(self, raw: bytes) -> tuple[str, list[Verdicts]]:
         """Its name, and the verdicts to come. Between slices other clients have their turn."""
-        check_number_of_items(raw)
         async with self._parsing:
-            name, items = split_batch(raw) or _parsed_batch(raw)
-            judged = []
-            for start in range(0, len(items), SLICE):
-                judged.append(await self._judge_slice(items[start : start + SLICE], raw))
+            batch = parsed_batch(raw)
+            infos, judged = list(batch.items), []
+            for start in range(0, len(infos), SLICE):
+                some = infos[start : start + SLICE]
+                judged.append(await self._judge([None] * len(some), some))
                 await asyncio.sleep(0)
-            return name.decode(), judged
+            return batch.ID, judged
 
-    async def _judge_slice(self, items: list[bytes], raw: bytes) -> Verdicts:
-        """Verdicts on some URLs of a batch; those that are known need not even be parsed."""
-        digests = [digest(each) for each in items]
-        known = await self._known(digests)
-        others = [at for at, is_known in enumerate(known) if not is_known]
-        try:
-            infos = [_INFO.FromString(items[at]) for at in others]
-        except DecodeError:
-            infos = parsed(_BATCH, raw).items  # says what is wrong
+    async def _judge(self, items: Sequence[Any], infos: Sequence[Any]) -> Verdicts:
+        """Give the verdicts to come on some URLs; an item of None is a discovered URL.
+
+        What is not a URL, or forgotten, is skipped, whatever becomes of the others.
+        """
         await self._know_crawls({info.crawlID for info in infos})
-        judged = await self._judged(
-            [self._discovered(info) for info in infos], [digests[at] for at in others]
-        )
+        offered = list(map(self._item, items, infos))
+        good = [each for each in offered if each is not None]
+        coming = await self._puts.put(good) if good else None
 
         async def verdicts() -> list[int]:
-            answers = iter(await judged())
-            return [SKIPPED if is_known else next(answers) for is_known in known]
+            answers = iter(await coming if coming is not None else [])
+            return [SKIPPED if each is None else next(answers) for each in offered]
 
         return verdicts
 
-    async def _known(self, digests: Sequence[bytes | None]) -> list[bool]:
-        """Which of some URLs are certain to be known now."""
-        crawls = self._known_urls.crawls_of(digests)
-        if found := {crawl for crawl in crawls if crawl is not None}:
-            await self._count_removals(found)
-            crawls = self._known_urls.crawls_of(digests)
-        return [crawl in found for crawl in crawls]
-
-    async def _count_removals(self, crawls: Iterable[int]) -> None:
-        # Always by the same thread: the first connection of another could not be told from one after a crash.
-        counts, connection = await self._threads.number(
-            lambda db: (removals(db.session, crawls), (id(db), db.session.opened))
-        )
-        if connection not in self._connections:
-            # The database may have crashed, and have lost what it had not synced.
-            self._connections.add(connection)
-            self._known_urls.clear()
-        self._known_urls.renew(counts)
-
     def _item(self, item: Any, info: Any) -> Item | None:
-        if item.WhichOneof("item") != "known":
-            return self._discovered(info)
         crawl = self._crawls.get(info.crawlID)
+        if crawl is None:
+            return None
+        if item is None or item.WhichOneof("item") != "known":
+            return self._wanted(self._addresses.told(info, crawl))
         due = due_of(item.known.refetchable_from_date)
-        return None if crawl is None else self._wanted(self._addresses.told(info, crawl, known=True, due=due))
-
-    def _discovered(self, info: Any) -> Item | None:
-        crawl = self._crawls.get(info.crawlID)
-        return None if crawl is None else self._wanted(self._addresses.told(info, crawl))
+        return self._wanted(self._addresses.told(info, crawl, known=True, due=due))
 
     def _wanted(self, item: Item | None) -> Item | None:
         return None if item is None or self._forgotten.refuse(item.url) else item
@@ -186,7 +146,6 @@ class Puts:
         for name in names:
             if name not in self._crawls and is_name(name):
                 self._crawls[name] = await self._crawl(name)
-                await self._count_removals([self._crawls[name].crawl])
                 if (name or DEFAULT_CRAWL) in self._unsynced:
                     self._puts.unsynced.add(self._crawls[name].crawl)
         if len(self._crawls) > _REMEMBERED_CRAWLS:
@@ -195,28 +154,6 @@ class Puts:
     async def _crawl(self, name: str) -> NamedQueues:
         own = self._own_politeness
         return await self._threads.run(lambda db: make_crawl(db.session, name, own_politeness=own))
-
-    async def _judged(self, told: list[Item | None], digests: list[bytes | None] | list[bytes]) -> Verdicts:
-        """Verdicts to come; what is not a URL, or forgotten, is skipped, whatever becomes of the others."""
-        good = [each for each in told if each is not None]
-        counts = {each.crawl: self._known_urls.count(each.crawl) for each in good}
-        coming = await self._puts.put(good) if good else None
-
-        async def verdicts() -> list[int]:
-            judged = await coming if coming is not None else []
-            told_again = (each for each, item in zip(digests, told, strict=True) if item is not None)
-            self._known_urls.add(
-                (
-                    (each, item.crawl)
-                    for each, item, verdict in zip(told_again, good, judged, strict=True)
-                    if each is not None and verdict != FAIL and not item.overwrites
-                ),
-                counts,
-            )
-            answers = iter(judged)
-            return [SKIPPED if each is None else next(answers) for each in told]
-
-        return verdicts
 
 
 class _Unanswered:
@@ -284,51 +221,18 @@ async def _read(call: Call, begin: Begin, unanswered: _Unanswered) -> None:
             unanswered.add(weight, await begin(some))
 
 
-def _parsed_batch(raw: bytes) -> tuple[bytes, list[bytes]]:
-    batch = parsed(_BATCH, raw)
-    return batch.ID.encode(), [each.SerializeToString(deterministic=True) for each in batch.items]
-
-
 def _info(item: Any) -> Any:
     return item.known.info if item.WhichOneof("item") == "known" else item.discovered.info
 
 
-def check_number_of_items(raw: bytes) -> None:
-    """Refuses a batch of too many items before it is parsed: each takes a hundred times its two bytes."""
-    if len(raw) > 2 * MOST_OF_A_BATCH and sum(1 for _ in islice(_items(raw), MOST_OF_A_BATCH + 1)) > (
-        MOST_OF_A_BATCH
-    ):
-        raise CallError(Code.RESOURCE_EXHAUSTED, f"a batch has at most {MOST_OF_A_BATCH} URLs; send several")
-
-
-def _items(raw: bytes) -> Iterator[None]:
-    """One for each item of a batch. Fields that we do not know are passed over, as the parser does."""
-    at = 0
-    try:
-        while at < len(raw):
-            tag, at = _varint(raw, at)
-            kind = tag & 7
-            if kind == _VARINT:
-                _, at = _varint(raw, at)
-            elif kind == _BYTES:
-                length, at = _varint(raw, at)
-                at += length
-                if tag >> 3 == _ITEMS:
-                    yield
-            elif kind in _FIXED:
-                at += _FIXED[kind]
-            else:
-                raise CallError(Code.INVALID_ARGUMENT, "a batch with groups cannot be read")
-    except IndexError:
-        return  # it is cut off, and the parser will say so
-
-
-def _varint(raw: bytes, at: int) -> tuple[int, int]:
-    value, shift = 0, 0
-    while raw[at] & 0x80 and shift < 63:
-        value |= (raw[at] & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-    return value | (raw[at] & 0x7F) << shift, at + 1
+def parsed_batch(raw: bytes) -> Any:
+    """Parse a batch, unless it may have too many items: each takes a hundred times its two bytes."""
+    # The first byte of an item is that of a key, too, and may stand in its text.
+    if sum(map(raw.count, _ITEM)) <= 8 * MOST_OF_A_BATCH:
+        batch = parsed(_BATCH, raw)
+        if len(batch.items) <= MOST_OF_A_BATCH:
+            return batch
+    raise CallError(Code.RESOURCE_EXHAUSTED, f"a batch has at most {MOST_OF_A_BATCH} URLs; send several")
 
 
 def parsed(kind: Any, raw: bytes) -> Any:

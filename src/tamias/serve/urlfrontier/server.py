@@ -19,7 +19,7 @@ import msgspec
 from tamias.crawl.plan.forgotten_urls import ForgottenUrls
 from tamias.crawl.remote.grpc import messages
 from tamias.crawl.remote.grpc.status import CallError, Code, refusal
-from tamias.crawl.remote.registry import Configure, WorkerRegistry
+from tamias.crawl.remote.registry import WorkerRegistry
 from tamias.database.connect import Database
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.service import state as service
@@ -70,8 +70,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     session_names: frozenset[str] = frozenset()
     data: Path = Path("tamias-data")
     """Where the segments of what workers deliver are kept."""
-    configure: Configure = lambda _flags: Settings()
-    """What the crawl's own options make of the settings."""
+    own: Settings = Settings()
+    """The settings of this machine; what a crawl may do stands in its row."""
     lease_filter: LeaseFilter = LeaseFilter()
     """Its section of the frontier, and its interest."""
     shared_politeness: bool = False
@@ -90,7 +90,7 @@ class FrontierServer:
         self._registry = WorkerRegistry(
             database,
             options.data,
-            options.configure,
+            options.own,
             lambda work: self._threads.run(lambda db: work(db.session)),
             options.lease_filter,
         )

@@ -11,7 +11,6 @@ from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.put import KnownQueues, UrlPut
 from tamias.frontier.service.held import Holds
 from tamias.frontier.service.queues import Queues
-from tamias.frontier.single_put import SinglePut
 
 PUTS_AT_ONCE = 2
 """Transactions: more than the database has processors for only wait for each other."""
@@ -30,7 +29,6 @@ class FrontierSession:
         self.holds = Holds(session, lease_filter)
         self.queues = Queues(session, same_url=same_url)
         self.put = UrlPut(session, same_url, section=lease_filter.section, queues=queues)
-        self.single = SinglePut(session, self.put)
 
 
 class FrontierThreads:
@@ -66,7 +64,6 @@ class FrontierThreads:
         for threads in (self._many, self._puts, self._numbers):
             threads.shutdown(cancel_futures=True)
         for db in self._sessions:
-            db.single.release()
             db.session.close()
 
     def _run(self, work: Callable[[FrontierSession], T]) -> T:

@@ -62,7 +62,7 @@ class Workers:
         asked: dict[str, tuple[Any, Answer]] = {
             "Mourn": (wire.Death, RemoteCommitter.note_death),
             "GetRobots": (wire.RobotsAsked, RemoteCommitter.read_robots),
-            "PutRobots": (wire.RobotsTold, RemoteCommitter.write_robots),
+            "PutRobots": (wire.RobotsAnswer, RemoteCommitter.write_robots),
             "GetContexts": (wire.ContextsAsked, RemoteCommitter.read_contexts),
             "IsSiteOpen": (wire.Site, RemoteCommitter.is_site_open),
             "OpenSite": (wire.Site, RemoteCommitter.open_site),

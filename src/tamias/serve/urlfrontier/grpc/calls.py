@@ -8,7 +8,6 @@ from typing import Protocol
 
 from tamias.crawl.remote.grpc.connection import framed, split_messages
 from tamias.crawl.remote.grpc.status import CallError, Code
-from tamias.serve.urlfrontier.grpc.frames import ReceiveWindow
 
 STREAM_WINDOW = 1 << 20
 MAX_MESSAGE = 4 << 20
@@ -43,7 +42,6 @@ class Call:
         self.path = path
         self.metadata = metadata
         self._buffer = bytearray()
-        self.received = ReceiveWindow(STREAM_WINDOW)
         self._credit = 0
         self._refused: CallError | None = None
         self.targets: list[str] = []

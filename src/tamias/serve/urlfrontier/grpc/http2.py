@@ -15,14 +15,13 @@ import h2.errors
 import h2.events
 import h2.exceptions
 import h2.settings
-from hyperframe.frame import DataFrame, GoAwayFrame, WindowUpdateFrame
+from hyperframe.frame import GoAwayFrame
 
 from tamias.crawl.remote.grpc.connection import GrpcConnection
 from tamias.crawl.remote.grpc.status import CallError, Code, refusal
 from tamias.model.errors import TamiasError
 from tamias.serve.urlfrontier.grpc.calls import STREAM_WINDOW, Call
 from tamias.serve.urlfrontier.grpc.connections import Connections
-from tamias.serve.urlfrontier.grpc.frames import LARGEST, FrameSplitter, ReceiveWindow
 
 _log = logging.getLogger(__name__)
 
@@ -60,8 +59,6 @@ class Http2Connection(GrpcConnection):
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._begun: set[int] = set()
         self._unparsed = bytearray()
-        self._frames = FrameSplitter()
-        self._received = ReceiveWindow(CONNECTION_WINDOW)
         self._is_parsing = False
         self._futile = 0.0
         self._futile_at = time.monotonic()
@@ -123,13 +120,11 @@ class Http2Connection(GrpcConnection):
             self._transport.resume_reading()
 
     def _receive_slice(self, data: bytes) -> None:
-        for part in self._frames.split(data):
-            fault = self._receive(part) if isinstance(part, bytes) else self._receive_data(*part)
-            if fault is not None:
-                _log.info("a client broke the protocol: %s", fault)
-                self.close()
-                return
-        if self._futile > MOST_FUTILE:
+        fault = self._receive(data)
+        if fault is not None:
+            _log.info("a client broke the protocol: %s", fault)
+            self.close()
+        elif self._futile > MOST_FUTILE:
             self._h2.close_connection(h2.errors.ErrorCodes.ENHANCE_YOUR_CALM)
             self._flush()
             self.close()
@@ -179,14 +174,9 @@ class Http2Connection(GrpcConnection):
         self._was_useful = True
 
     def consumed(self, stream: int, length: int) -> None:
-        call = self._calls.get(stream)
-        if call is not None and not call.ended:
-            self._widen(stream, call.received.consume(length))
-        self._widen(0, self._received.consume(length))
-
-    def _widen(self, stream: int, length: int) -> None:
-        if length and self._transport is not None:
-            self._transport.write(WindowUpdateFrame(stream, window_increment=length).serialize())
+        with contextlib.suppress(h2.exceptions.ProtocolError):
+            self._h2.acknowledge_received_data(length, stream)
+        self._flush()
 
     def _take(self, event: h2.events.Event) -> None:
         match event:
@@ -216,25 +206,15 @@ class Http2Connection(GrpcConnection):
         self._futile = max(0.0, self._futile - forgiven) + 1
         self._futile_at = now
 
-    def _receive_data(self, stream: int, data: bytes, length: int) -> Exception | None:
-        """What the library need not read. The client's windows are ours to keep."""
-        call = self._calls.get(stream)
-        if call is None or call.ended:
-            return self._receive(_unread(stream, length))  # it knows what to say
-        if not self._received.take(length) or not call.received.take(length):
-            return h2.exceptions.FlowControlError("more data than its windows allow")
-        call.feed(data, length)
-        return None
-
     def _data(self, event: h2.events.DataReceived) -> None:
-        """What ends a stream, has nothing in it, or belongs to no call."""
-        call = self._calls.get(event.stream_id)
-        if call is not None:
-            if not event.data and event.stream_ended is None:
-                self._count_futile()
-            call.feed(event.data or b"", 0)
-        with contextlib.suppress(h2.exceptions.ProtocolError):
-            self._h2.acknowledge_received_data(event.flow_controlled_length or 0, event.stream_id)
+        """Give data to its call, which says when it is consumed; without a call it is at once."""
+        call, length = self._calls.get(event.stream_id), event.flow_controlled_length or 0
+        if call is None:
+            self.consumed(event.stream_id, length)
+            return
+        if not event.data and event.stream_ended is None:
+            self._count_futile()
+        call.feed(event.data or b"", length)
 
     def _begin(self, event: h2.events.RequestReceived) -> None:
         headers = {str(name): str(value) for name, value in event.headers or ()}
@@ -290,9 +270,3 @@ class Http2Connection(GrpcConnection):
         except (h2.exceptions.ProtocolError, KeyError):
             return
         self._flush()
-
-
-def _unread(stream: int, length: int) -> bytes:
-    """Frames that took so many bytes of the client's windows, whatever was in them."""
-    sizes = [min(LARGEST, length - at) for at in range(0, length, LARGEST)]
-    return b"".join([DataFrame(stream, bytes(size)).serialize() for size in sizes])
