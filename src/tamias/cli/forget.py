@@ -67,7 +67,9 @@ def command(  # noqa: PLR0917 (click passes them by name)
             if dry_run:
                 _tell_targets(place, targets)
                 return 0
-            _order(place, session, targets, reason)
+            with audited(session, place.data, "forget", [each.url for each in targets]):
+                _order(session, targets, reason)
+                return _run(place, database, settings)
         return _run(place, database, settings)
 
 
@@ -80,14 +82,11 @@ def _targets(
     return [find_target(session, url, number, names) for url in urls]
 
 
-def _order(
-    place: CommonOptions, session: "Session", targets: list["ForgetTarget"], reason: str | None
-) -> None:
+def _order(session: "Session", targets: list["ForgetTarget"], reason: str | None) -> None:
     from tamias.crawl.verbs.forgetting.orders import put_tombstone
 
-    with audited(session, place.data, "forget", [each.url for each in targets]):
-        for each in targets:
-            put_tombstone(session, each, reason, command_caller())
+    for each in targets:
+        put_tombstone(session, each, reason, command_caller())
 
 
 def _lift(place: CommonOptions, session: "Session", settings: "Settings", urls: tuple[str, ...]) -> int:

@@ -12,6 +12,7 @@ from tamias.crawl.verbs.backup import backup as taking
 from tamias.crawl.verbs.backup import files as backup_files
 from tamias.crawl.verbs.backup.snapshot import BackupFolder
 from tamias.database.connect import Database
+from tamias.database.migrate import FIRST, LAST_TO_UPGRADE, migrations
 from tests.integration.conftest import Site, Tamias
 
 RESOURCES = 30
@@ -215,3 +216,36 @@ def test_a_folder_without_a_backup_is_told(tamias_at, tmp_path):
     done = copy.run("restore", str(tmp_path))
     assert done.returncode == 1
     assert "there is no backup in" in done.stderr
+
+
+def schema_of_backup(folder, schema):
+    """As if the newest snapshot had been made from data of that schema."""
+    [*_, newest] = sorted((folder / "snapshots").glob("*/snapshot.json"))
+    newest.write_text(json.dumps(json.loads(newest.read_bytes()) | {"schema": schema}))
+
+
+def test_a_backup_of_the_first_schema_is_restored_and_brought_up_to_date(archive, restored, tmp_path, site):
+    backup(archive, tmp_path)
+    schema_of_backup(tmp_path / "backup", FIRST)
+    copy = restored()
+    assert versions(copy, site.url("/1.csv")) == versions(archive, site.url("/1.csv"))
+    with closing(Database(copy.data)) as database, closing(database.session()) as session:
+        assert session.fetch_one(b"SELECT schema_version FROM meta") == (migrations()[-1].number,)
+    assert copy.run("check").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("schema", "named"),
+    [(FIRST - 1, LAST_TO_UPGRADE), (9999, "written by a newer Tamias")],
+    ids=["older", "newer"],
+)
+def test_a_backup_of_a_schema_that_cannot_be_upgraded_is_refused_and_nothing_is_left(
+    archive, tamias_at, tmp_path, schema, named
+):
+    backup(archive, tmp_path)
+    schema_of_backup(tmp_path / "backup", schema)
+    copy = tamias_at("restored")
+    done = copy.run("restore", str(tmp_path / "backup"))
+    assert done.returncode == 4
+    assert named in done.stderr
+    assert not copy.data.exists()

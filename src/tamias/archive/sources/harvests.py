@@ -40,6 +40,10 @@ class HarvestProgress(msgspec.Struct, kw_only=True):
     """Of the last answer."""
     address: str = ""
     """Of whoever gave it."""
+    pauses: int = 0
+    """Times that it was given back because the server asked for a pause, since the last step."""
+    failures: int = 0
+    """Times that it stopped for another reason and was tried again later."""
     end: HarvestEnd | None = None
     """Set when nothing is left but to commit it."""
 

@@ -110,6 +110,9 @@ class _Merge:
         trusted: list[NewVersion] = []
         suspects: list[tuple[NewVersion, str]] = []
         for body in bodies:
+            if body.suspicious is not None:
+                suspects.append((body, body.suspicious.removeprefix("suspect: ")))
+                continue
             known: list[Version | NewVersion] = [*versions, *trusted]
             earlier = [each for each in known if each.captured_at <= body.captured_at]
             before = max(earlier, key=lambda each: each.captured_at, default=None)

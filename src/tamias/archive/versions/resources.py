@@ -54,7 +54,7 @@ class NewVersion(msgspec.Struct, frozen=True, kw_only=True):
     noise: Annotated[str | None, Column("text")]
     """Why only the bytes differ, if so."""
     suspicious: Annotated[str | None, Column("text")] = None
-    """Why it was suspicious, if it is accepted all the same."""
+    """Why it was suspicious, if it is accepted all the same; why a late one is, which is not accepted."""
     items: Annotated[int | None, Column("int8")] = None
     """Rows, statements, items or files in it, where they were counted."""
     capture: Annotated[str, Column("uuid")]

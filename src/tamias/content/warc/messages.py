@@ -3,11 +3,10 @@
 Many crawlers keep the headers of a coding that they have undone: a body is decoded only if it is coded.
 """
 
-import base64
 import hashlib
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import brotli
 import msgspec
@@ -19,7 +18,7 @@ from tamias.content.containers.codecs import (
     deflate_frame,
 )
 from tamias.content.formats import BROTLI, GZIP, ZSTD
-from tamias.content.warc.records import WarcBlock
+from tamias.content.warc.records import WarcBlock, digests_of, is_digest
 
 MOST_HEADERS = 1000
 LONGEST_HEADER = 65_536
@@ -79,9 +78,8 @@ class MessageBody:
         """Without a head the block is the body."""
         self._block = block
         self._head = head
-        names = _algorithms(block.fields.get("warc-payload-digest", ""))
-        self._as_stored = [hashlib.new(name) for name in names]
-        self._unchunked = [hashlib.new(name) for name in names]
+        told = block.fields.get("warc-payload-digest", "")
+        self._as_stored, self._unchunked = digests_of(told), digests_of(told)
 
     def pieces(self) -> Iterator[bytes]:
         """All of it. Raises `BadMessage`, and `DamagedRecord` where the file is damaged."""
@@ -99,13 +97,24 @@ class MessageBody:
         while stored.read(_PIECE):  # what stands behind the last chunk belongs to the digest
             continue
 
-    def digest_problem(self) -> str | None:
-        """What is wrong with the digest that the record has; after the last piece."""
-        told = self._block.fields.get("warc-payload-digest", "")
+    def damage(self, size: int) -> str | None:
+        """Why it is not what the server sent, if the record says so; once it is read, of this size."""
+        fields, head = self._block.fields, self._head or MessageHead(200, ())
+        length = head.header("content-length")
+        is_coded = head.header("transfer-encoding") or head.header("content-encoding")
+        if self._block.cut:
+            return "the record is cut"
+        if truncated := fields.get("warc-truncated", ""):
+            return f"the crawler cut the body: {truncated[:100]}"
+        if not is_coded and length.isascii() and length.isdigit() and size < int(length[:16]):
+            return f"the body has {size} of the {length[:16]} bytes that its Content-Length says"
+        told = fields.get("warc-payload-digest", "")
         made = [*self._as_stored, *self._unchunked]
-        if not made or self._block.cut or any(_same_digest(told, each.digest()) for each in made):
-            return None
-        return f"the payload has another digest than the record says ({told[:100]})"
+        if made and not any(is_digest(told, each.digest()) for each in made):
+            return f"the payload has another digest than the record says ({told[:100]})"
+        if not made and self._block.is_damaged():
+            return "the block has another digest than the record says"
+        return None
 
     @staticmethod
     def _observed(pieces: Iterator[bytes], digests: "list[hashlib._Hash]") -> Iterator[bytes]:
@@ -193,23 +202,6 @@ def _inflated(plain: ByteSource) -> Iterator[bytes]:
         yield from deflate_frame(data, plain, zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS)
     except (zlib.error, EOFError) as error:
         raise DamageError(str(error)) from None
-
-
-_ENCODINGS: tuple[Callable[[bytes], str], ...] = (
-    lambda digest: base64.b32encode(digest).decode().rstrip("=").lower(),
-    lambda digest: digest.hex(),
-    lambda digest: base64.b64encode(digest).decode().lower(),
-)
-
-
-def _algorithms(told: str) -> list[str]:
-    name = told.partition(":")[0].strip().lower().replace("-", "")
-    return [name] if name in ("sha1", "sha256", "sha512", "md5") else []
-
-
-def _same_digest(told: str, digest: bytes) -> bool:
-    text = told.partition(":")[2].strip().lower()
-    return any(text.rstrip("=") == each(digest).rstrip("=") for each in _ENCODINGS)
 
 
 def _text(line: bytes) -> str:

@@ -3,6 +3,8 @@
 What is damaged is reported and passed over: reading goes on at the next record that can be found.
 """
 
+import base64
+import hashlib
 import zlib
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
@@ -41,23 +43,49 @@ class WarcBlock:
         """Whether the file, or the member of gzip, ended before the block did."""
         self.left = length
         self._source = source
+        named = "" if "warc-payload-digest" in fields else fields.get("warc-block-digest", "")
+        self._digests = digests_of(named)
 
     def read(self, size: int = -1, /) -> bytes:
         """The next bytes of the block, at least one unless it ends. Raises `DamagedRecord`."""
         wanted = min(self.left, _PIECE if size < 0 else size)
         piece = self._source.read(wanted, in_block=True) if wanted else b""
-        self.left -= len(piece)
-        if wanted and not piece:
-            self.cut, self.left = True, 0
-        return piece
+        return self._count(piece)
 
     def readline(self, limit: int) -> bytes:
         """The next line, or the rest of the block. Raises `DamagedRecord`."""
-        line = self._source.readline(min(limit, self.left), in_block=True) if self.left else b""
-        if self.left and not line:
-            self.cut, self.left = True, 0
-        self.left -= len(line)
-        return line
+        return self._count(self._source.readline(min(limit, self.left), in_block=True) if self.left else b"")
+
+    def is_damaged(self) -> bool:
+        """Whether it has another digest than its head says; once all of it is read."""
+        named = self.fields.get("warc-block-digest", "")
+        return not self.left and not all(is_digest(named, each.digest()) for each in self._digests)
+
+    def _count(self, piece: bytes) -> bytes:
+        self.cut |= bool(self.left) and not piece
+        self.left = self.left - len(piece) if piece else 0
+        for each in self._digests:
+            each.update(piece)
+        return piece
+
+
+_ENCODINGS: tuple[Callable[[bytes], str], ...] = (
+    lambda digest: base64.b32encode(digest).decode().rstrip("=").lower(),
+    lambda digest: digest.hex(),
+    lambda digest: base64.b64encode(digest).decode().lower(),
+)
+
+
+def digests_of(named: str) -> "list[hashlib._Hash]":
+    """Return what computes a digest of the kind that a record names, or nothing."""
+    name = named.partition(":")[0].strip().lower().replace("-", "")
+    return [hashlib.new(name)] if name in ("sha1", "sha256", "sha512", "md5") else []
+
+
+def is_digest(named: str, digest: bytes) -> bool:
+    """Whether a record names this digest."""
+    text = named.partition(":")[2].strip().lower()
+    return any(text.rstrip("=") == each(digest).rstrip("=") for each in _ENCODINGS)
 
 
 def warc_blocks(file: BinaryIO, report: Report, start: int = 0) -> Iterator[WarcBlock]:

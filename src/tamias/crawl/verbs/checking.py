@@ -11,7 +11,7 @@ import msgspec
 from tamias.archive.blobs import BlobReader, BlobWriter
 from tamias.archive.blobs.check import BlobCheck, Damage, parts_of, repair
 from tamias.archive.blobs.collect import FreedSpace, collect
-from tamias.archive.blobs.store import packs_of
+from tamias.archive.blobs.store import elsewhere, packs_of
 from tamias.archive.file_store import file_store, segments_of
 from tamias.archive.moved_captures import damaged_captures
 from tamias.archive.references import (
@@ -36,6 +36,7 @@ from tamias.crawl.verbs.warc_check import WarcComparison, missing_files
 from tamias.database.connect import Database
 from tamias.frontier.due.make_due import make_due_unread
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.errors import UsageError
 from tamias.sinks.segments.segment_check import SegmentCheck
 from tamias.sinks.segments.segment_files import SegmentReader
 from tamias.sinks.warc.warc_files import WarcPart, records, warc_parts
@@ -126,6 +127,21 @@ class Checkup:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def refuse_other_folder(self) -> None:
+        """Raise `UsageError` where the data directory has none of the files that the database names."""
+        if elsewhere(self._session) is not None:
+            return
+        files = [*files_of(self._session, "rdf"), *files_of(self._session, "warc")]
+        keys = [each.key for each in files if not each.in_store]
+        keys += [
+            f"blobs/{pack}.pack" for (pack,) in self._session.fetch_all(b"SELECT DISTINCT pack FROM blob")
+        ]
+        if keys and not any((self._data / key).exists() for key in keys):
+            raise UsageError(
+                f"{self._data} has none of the {len(keys):,} files that the database names: it is not the"
+                " folder of this database. Name the right one with --data"
+            )
 
     def faults(self) -> Iterator[CheckFault]:
         """All that is damaged, as it is found."""

@@ -27,6 +27,7 @@ from tamias.database.citus import one_table_after_another
 from tamias.database.connect import Cursor, Database, Session
 from tamias.database.disk import make_data_folder
 from tamias.database.locks import shared
+from tamias.database.migrate import refuse_other_versions
 from tamias.database.sql import statements
 from tamias.model.errors import DataInUse, TamiasError, UsageError
 from tamias.sinks.warc.warc_files import mend_warcs
@@ -158,6 +159,7 @@ def restore(
     """
     place = BackupFolder(folder)
     chosen, snapshot = place.read(name)
+    refuse_other_versions(snapshot.schema)
     if data.is_dir() and any(data.iterdir()):
         raise UsageError(f"{data} is not empty; name a --data that does not exist yet")
     make_data_folder(data)
@@ -189,8 +191,7 @@ def _load(
     load_sequences(cursor, snapshot.sequences)
     if snapshot.blobs:
         _settle_owner(cursor, take_over=take_over)
-    if cursor.execute("SELECT to_regclass('tamias.forgotten') IS NOT NULL").fetchone() == (True,):
-        cursor.execute(FORGETTING["forget_again"].text)
+    cursor.execute(FORGETTING["forget_again"].text)
     for bucket in range(snapshot.buckets):
         cursor.execute(_SQL["end_leases"].text, {"bucket": bucket})
 

@@ -1,7 +1,7 @@
-"""Seeds of other crawlers, some at a time: there may be millions, and what a filter refuses is counted."""
+"""Import of seeds from files of other crawlers, a batch at a time: there may be millions."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 import msgspec
 
@@ -14,13 +14,14 @@ from tamias.model.errors import UrlError
 from tamias.model.item import TAGS, Item, Seed
 from tamias.model.kind import kind_of, kind_tag
 from tamias.model.url import fetch_url
+from tamias.plugins import load
 from tamias.settings import Settings
 
 AT_ONCE = 2000
 
 
-class Imported(msgspec.Struct):
-    """What became of them."""
+class SeedCount(msgspec.Struct):
+    """How many seeds are new, known, and refused by a filter."""
 
     new: int = 0
     known: int = 0
@@ -29,43 +30,47 @@ class Imported(msgspec.Struct):
     """Of the first that was refused."""
 
     def sentence(self) -> str:
-        """For people."""
-        told = f"imported seeds: {self.new:,} new, {self.known:,} known"
-        return f"{told}, {self.refused:,} excluded ({self.reason})" if self.refused else told
+        """Return a sentence for people."""
+        taken = f"imported seeds: {self.new:,} new, {self.known:,} known"
+        return f"{taken}, {self.refused:,} excluded ({self.reason})" if self.refused else taken
 
 
 def import_seeds(
-    session: Session, settings: Settings, near: Sequence[str], crawl: int, seeds: Iterable[Seed]
-) -> Imported:
-    """Puts seeds into a crawl. One of another frontier keeps its queue, crawl, date and metadata."""
-    desk = _Importer(session, settings, near, crawl)
-    waiting = iter(seeds)
-    while batch := list(islice(waiting, AT_ONCE)):
-        desk.put(batch)
-    return desk.imported
+    session: Session, settings: Settings, near: Sequence[str], crawl: int, files: Iterable[tuple[str, str]]
+) -> SeedCount:
+    """Put seeds into a crawl; `files` has parts of `tamias.seeds`, and what each reads.
+
+    A seed of another frontier keeps its queue, crawl, date and metadata.
+    """
+    importer = _SeedImporter(session, settings, near, crawl)
+    seeds = chain.from_iterable(load("tamias.seeds", part)().seeds(argument) for part, argument in files)
+    while batch := list(islice(seeds, AT_ONCE)):
+        importer.put(batch)
+    return importer.imported
 
 
-class _Importer:
-    """Sorts seeds into those that are put as ours and those that are told as another frontier's."""
+class _SeedImporter:
+    """Puts seeds as our own, and those with metadata of another frontier as its clients would."""
 
     def __init__(self, session: Session, settings: Settings, near: Sequence[str], crawl: int) -> None:
         self._session = session
         self._admission = Admission(settings, near)
+        self._admission.forgotten.refresh(session)
         self._frontier = open_frontier(session, settings)
         self._put = UrlPut(session, same_url(frozenset(settings.filters.session_names)))
         self._crawl = crawl
         self._crawls: dict[str | None, NamedQueues] = {None: NamedQueues(crawl, own_politeness=False)}
-        self.imported = Imported()
+        self.imported = SeedCount()
 
     def put(self, batch: Sequence[Seed]) -> None:
-        """Puts one batch."""
+        """Put one batch."""
         wanted = list(self._wanted(batch))
         items = [self._item(seed, url) for seed, url in wanted if not _noted(seed)]
-        told = [self._told(seed, url) for seed, url in wanted if _noted(seed)]
+        noted = [self._noted_item(seed, url) for seed, url in wanted if _noted(seed)]
         count = self._frontier.put(items)
-        taken = sum(self._put.put(told, shortens=False)) if told else 0
+        taken = sum(self._put.put(noted, shortens=False)) if noted else 0
         self.imported.new += count.new + taken
-        self.imported.known += count.known + len(told) - taken
+        self.imported.known += count.known + len(noted) - taken
 
     def _wanted(self, batch: Sequence[Seed]) -> Iterator[tuple[Seed, str]]:
         for seed in batch:
@@ -89,7 +94,7 @@ class _Importer:
         item = self._admission.item(url, 0, named.crawl, kind, tags=others)
         return msgspec.structs.replace(item, host=named.host(seed.queue or item.host), due=seed.due)
 
-    def _told(self, seed: Seed, url: str) -> Item:
+    def _noted_item(self, seed: Seed, url: str) -> Item:
         metadata, tags = metadata_and_tags(seed.metadata or {})
         named = self._named(seed.crawl)
         return Item(

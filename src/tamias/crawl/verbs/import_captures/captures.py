@@ -1,6 +1,5 @@
 """From the records of a WARC file to captures: bodies decoded and spooled, times and servers as told."""
 
-import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -12,7 +11,7 @@ import msgspec
 
 from tamias.content.warc.messages import BadMessage, MessageBody, MessageHead, read_head
 from tamias.content.warc.records import DamagedRecord, WarcBlock, warc_blocks
-from tamias.crawl.verbs.importing.inputs import WarcInput
+from tamias.crawl.verbs.import_captures.inputs import WarcInput
 from tamias.fetch.spool import Spool
 from tamias.fetch.verdict import REDIRECTS, Verdict, failed, of_status
 from tamias.model.capture import Body, Capture, Hop, Outcome
@@ -24,7 +23,6 @@ REMEMBERED = 100_000
 MOST_INFO = 64 * 1024
 """Of a warcinfo or request record that is read."""
 _SCHEMES = ("http://", "https://", "ftp://")
-_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?:Z|\+00:00)?|(\d{14})")
 _FIRST_YEAR = 1990
 _DAY_MS = 86_400_000
 _NOT_MODIFIED = "server-not-modified"
@@ -151,12 +149,9 @@ class CaptureReader:
             head, body, verdict = self._response(block, kind, problems)
         if kind != "revisit":
             self._remember(source, block)
-        if block.cut:
+        if block.cut and body is None:
             problems.append("the record is cut")
             verdict = failed("the record is cut")
-        elif truncated := block.fields.get("warc-truncated", ""):
-            problems.append(f"the crawler cut the body: {truncated[:100]}")
-            verdict = failed(f"body cut by the crawler: {truncated[:100]}") if body is not None else verdict
         hop = Hop(
             url=url,
             status=head.status,
@@ -219,7 +214,10 @@ class CaptureReader:
     def _body(
         self, payload: MessageBody, problems: list[str], verdict: Verdict
     ) -> tuple[Body | None, Verdict]:
-        """The body; None with another verdict where it is too large or cannot be decoded."""
+        """The body; None with another verdict where it is too large or cannot be decoded.
+
+        One that is known to be damaged is suspicious.
+        """
         spool = Spool(self._limits.spool, self._limits.memory_bytes)
         size = 0
         try:
@@ -228,8 +226,9 @@ class CaptureReader:
                 if size > self._limits.max_bytes:
                     return None, failed(f"larger than {self._limits.max_bytes} bytes (limit fetch.max_bytes)")
                 spool.write(piece)
-            if problem := payload.digest_problem():
-                problems.append(problem)
+            if damage := payload.damage(size):
+                problems.append(damage)
+                verdict = Verdict(Outcome.SKIPPED, f"suspect: {damage}")
             return spool.body(), verdict
         except BadMessage as error:
             problems.append(str(error))
@@ -315,19 +314,13 @@ def _location(head: MessageHead, url: str) -> str | None:
         return None
 
 
-def _milliseconds(told: str) -> int | None:
-    found = _DATE.fullmatch(told.strip())
-    if found is None:
-        return None
-    numbers = found.groups()
-    digits = numbers[7]
-    parts = [digits[:4], *(digits[at : at + 2] for at in range(4, 14, 2))] if digits else numbers[:6]
+def _milliseconds(text: str) -> int | None:
+    """Read a WARC-Date, or the 14 digits of a CDX; a leap second counts as the one before it."""
+    text = text.strip().replace(":60", ":59")
     try:
-        year, month, day, hour, minute, second = (int(part) for part in parts)
-        moment = datetime(year, month, day, hour, minute, min(second, 59), tzinfo=UTC)
+        moment = datetime.fromisoformat(f"{text[:8]}T{text[8:]}" if text.isdigit() else text)
     except ValueError:
         return None
-    if moment.year < _FIRST_YEAR:
-        return None
-    thousandths = int((numbers[6] or "").ljust(3, "0")[:3])
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1) + thousandths
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    return None if moment.year < _FIRST_YEAR else since // timedelta(milliseconds=1)

@@ -100,7 +100,7 @@ def _offsets(path: Path, wanted: str) -> Iterator[int]:
 def _beside(index: Path, name: str) -> Path | None:
     """The file in the folder of the index, by its path or its name; never one outside of it."""
     parts = PurePosixPath(name).parts
-    if not parts or ".." in parts:
+    if not parts or name.startswith("/") or ".." in parts:
         return None
     tries = [
         index.parent / parts[-1],

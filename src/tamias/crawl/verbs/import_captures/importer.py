@@ -17,6 +17,7 @@ import msgspec
 from tamias.archive.blobs import BlobWriter, Prepared, insert_blobs
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.captures import Attempt, insert_captures, known_captures
+from tamias.archive.forgetting.tombstones import Tombstone, tombstones_of
 from tamias.archive.stored_files import StoredFile, commit_files
 from tamias.archive.versions.fingerprints import fingerprint_of
 from tamias.archive.versions.merging import LateVersions, VisitedUrl, merge_late
@@ -31,8 +32,13 @@ from tamias.crawl.plan.admit import Admission
 from tamias.crawl.plan.policy import CRAWL
 from tamias.crawl.sandbox.pool import SandboxPool
 from tamias.crawl.sandbox.turns import Turn
-from tamias.crawl.verbs.importing.captures import CaptureReader, ImportedCapture, ImportLimits, capture_key
-from tamias.crawl.verbs.importing.inputs import WarcInput, warc_inputs
+from tamias.crawl.verbs.import_captures.captures import (
+    CaptureReader,
+    ImportedCapture,
+    ImportLimits,
+    capture_key,
+)
+from tamias.crawl.verbs.import_captures.inputs import WarcInput, warc_inputs
 from tamias.database.connect import Cursor, Database
 from tamias.database.threads import run_uncancelled
 from tamias.frontier.keys import bucket_of, hash64, host_hash
@@ -45,7 +51,7 @@ from tamias.model.resource import Resource, resource_id
 from tamias.model.url import host
 from tamias.permit.signals import signals_of
 from tamias.settings import Settings
-from tamias.sinks.outbox import all_sinks, enqueue, enqueue_metadata
+from tamias.sinks.outbox import enqueue, enqueue_metadata, sink_numbers
 
 _log = logging.getLogger(__name__)
 
@@ -75,6 +81,8 @@ class ImportResult(msgspec.Struct, kw_only=True):
     """That were there already."""
     excluded: int = 0
     """By filters or block lists."""
+    forgotten: int = 0
+    """That tombstones keep out."""
     documents: int = 0
     """That hold something else now."""
     versions: int = 0
@@ -107,6 +115,11 @@ class _Imported(msgspec.Struct):
     found: Extraction = msgspec.field(default_factory=Extraction)
     body: NewVersion | None = None
     prepared: Prepared | None = None
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether it has a body that is known not to be what the server sent."""
+        return self.record.outcome is Outcome.SKIPPED
 
     @property
     def attempt(self) -> Attempt:
@@ -200,6 +213,7 @@ class CaptureImporter:
 
     async def _take(self, name: str, batch: list[ImportedCapture]) -> None:
         wanted = [self._imported(each) for each in batch if self._admits(each)]
+        wanted = await self._store.thread.run(self._without_forgotten, wanted)
         known = await self._store.thread.run(
             known_captures, self._store.thread.session, [each.attempt for each in wanted], self._crawls
         )
@@ -215,6 +229,24 @@ class CaptureImporter:
         refusal = self._admission.refusal(came.capture.url, 0)
         self.result.excluded += refusal is not None
         return refusal is None
+
+    def _without_forgotten(self, wanted: list[_Imported]) -> list[_Imported]:
+        """Leave out what a tombstone covers by its URL, its time or its body."""
+        session, forgotten = self._store.thread.session, self._admission.forgotten
+        forgotten.refresh(session, now=True)
+        of_resource: dict[str, list[Tombstone]] = {}
+        for tombstone in tombstones_of(session, [each.resource for each in wanted]):
+            of_resource.setdefault(tombstone.resource, []).append(tombstone)
+        kept = [
+            each
+            for each in wanted
+            if forgotten.without_body(each.came.capture) is each.came.capture
+            and not any(
+                known.covers(0, each.record.started_at) for known in of_resource.get(each.resource, ())
+            )
+        ]
+        self.result.forgotten += len(wanted) - len(kept)
+        return kept
 
     def _imported(self, came: ImportedCapture) -> _Imported:
         capture = came.capture
@@ -253,9 +285,12 @@ class CaptureImporter:
         return _Imported(came, lease, task, record, resource_id(key))
 
     async def _read(self, each: _Imported) -> None:
-        """What stands in the body, by the same ways as in a crawl; contexts only where they are at hand."""
+        """What stands in the body, by the same ways as in a crawl; contexts only where they are at hand.
+
+        A body that is damaged is not read: it must not replace what an intact one said.
+        """
         capture, body = each.came.capture, each.came.capture.body
-        if body is not None:
+        if body is not None and not each.is_damaged:
             try:
                 each.found = await self._extract_in_contexts(each)
             except (TamiasError, OSError):
@@ -323,7 +358,7 @@ class CaptureImporter:
         durable = self._store.quads.sync()
         self._writer.sync()
         session = self._store.thread.session
-        sinks = all_sinks(session)
+        sinks = sink_numbers(session)
 
         def work(cursor: Cursor) -> tuple[int, int]:
             return self._write(cursor, new, late, durable, sinks)
@@ -370,7 +405,11 @@ class CaptureImporter:
 
     def _versions(self, new: list[_Imported]) -> list[LateVersions]:
         """The bodies of resources whose versions are kept, written and to be put into their histories."""
-        bodies = [each for each in new if each.record.outcome is Outcome.OK and each.came.capture.body]
+        bodies = [
+            each
+            for each in new
+            if each.came.capture.body and (each.record.outcome is Outcome.OK or each.is_damaged)
+        ]
         watched, _ = read_watched(self._store.thread.session, {each.resource for each in bodies}, ())
         kept = [each for each in bodies if self._archive or each.resource in watched]
         chains = self._writer.chains(
@@ -412,6 +451,7 @@ class CaptureImporter:
             fingerprint=fingerprint_of(content),
             items=content.items if content else None,
             noise=None,
+            suspicious=record.reason if each.is_damaged else None,
             capture=record.id,
         )
 

@@ -1,0 +1,69 @@
+"""Seeds in files of other crawlers: `warc:FILE`, `cdx:FILE`, `urlfrontier:FILE`, or by the file's name."""
+
+import re
+from collections.abc import Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import click
+
+from tamias.cli.console.options import CommonOptions
+
+if TYPE_CHECKING:
+    from tamias.database.connect import Database
+    from tamias.settings import Settings
+
+SeedFile = tuple[str, str]
+"""The name of a part of `tamias.seeds`, and what it is to read."""
+
+_OWN = ("address", "list")
+_USUAL = {
+    "warc": re.compile(r"\.warc(\.gz)?$"),
+    "cdx": re.compile(r"(\.cdxj?(\.gz)?|(^|/)cdx-[0-9]+\.gz)$"),
+    "urlfrontier": re.compile(r"\.(jsonl|ndjson)(\.gz)?$"),
+}
+
+
+def split_seeds(
+    seeds: Sequence[str], files: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...], list[SeedFile]]:
+    """Separate seeds and lists of seeds from files of other crawlers."""
+    named = [(text, _by_prefix(text)) for text in seeds]
+    listed = [(text, _by_prefix(text) or _by_name(text)) for text in files]
+    return (
+        tuple(text for text, found in named if found is None),
+        tuple(text for text, found in listed if found is None),
+        [found for _, found in [*named, *listed] if found is not None],
+    )
+
+
+def put_seeds(
+    place: CommonOptions,
+    database: "Database",
+    settings: "Settings",
+    near: Sequence[str],
+    crawl: int,
+    imports: list[SeedFile],
+) -> None:
+    """Put the seeds of files into the frontier and print how many."""
+    from tamias.crawl.verbs.import_seeds import import_seeds
+
+    with closing(database.session()) as session:
+        done = import_seeds(session, settings, near, crawl, imports)
+    if place.verbosity >= 0:
+        click.echo(done.sentence(), err=True)
+
+
+def _by_prefix(text: str) -> SeedFile | None:
+    """Find an installed part that is named before a colon; what goes on with // is an address."""
+    from tamias.plugins import installed
+
+    part, colon, argument = text.partition(":")
+    if not colon or argument.startswith("//") or "://" in argument:
+        return None
+    parts = {each.name for each in installed() if each.group == "tamias.seeds"} - set(_OWN)
+    return (part, argument) if part in parts else None
+
+
+def _by_name(file: str) -> SeedFile | None:
+    return next(((part, file) for part, usual in _USUAL.items() if usual.search(file)), None)
