@@ -14,6 +14,7 @@ from tamias.crawl.analysing.extractor import Extraction
 from tamias.crawl.commit.database_store import DatabaseStore, worker_number
 from tamias.crawl.plan.admit import Admission, Reference
 from tamias.crawl.remote.client import FrontierClient
+from tamias.crawl.remote.grpc.channel import CallFailed
 from tamias.crawl.remote.grpc.reconnecting import ReconnectingChannel, ServiceTarget
 from tamias.crawl.remote.store import RemoteStore
 from tamias.crawl.store.held_lease import HeldLease
@@ -22,7 +23,7 @@ from tamias.database.connect import Database
 from tamias.model.capture import Body, Capture, Hop, Outcome
 from tamias.model.cut import FILTER
 from tamias.model.item import Item
-from tamias.model.kind import CONTEXT, kind_tag
+from tamias.model.kind import CONTEXT, kind_key, kind_tag
 from tamias.permit.robots import RobotsVerdict, Rules
 from tamias.settings import FetchSettings, Settings
 from tamias.sinks.segments.segment_files import SegmentReader
@@ -122,8 +123,10 @@ def working(request, instance, database, session, data, tmp_path):
     return lambda work: asyncio.run(run(work))
 
 
-def item(url=URL, **changes):
-    return Item(**{"url": url, "key": url, "host": url.split("/")[2], "crawl": 1, **changes})
+def item(url=URL, kind=None, **changes):
+    tags = () if kind is None else (kind_tag(kind),)
+    key = kind_key(url, kind)
+    return Item(**{"url": url, "key": key, "host": url.split("/")[2], "crawl": 1, "tags": tags, **changes})
 
 
 def fetched(url=URL, outcome=Outcome.OK, **changes):
@@ -203,19 +206,29 @@ def test_a_site_is_open_for_what_is_as_deep_as_it_was_opened_or_deeper(working):
         lease = (await leased(worker)).lease
         asked = [await worker.store.is_site_open(lease, 1, "http://a.example", 5)]
         await worker.store.open_site(lease, 1, "http://a.example", 1)
-        for crawl, depth in ((1, 0), (1, 1), (1, 2), (3, 2)):
-            asked.append(await worker.store.is_site_open(lease, crawl, "http://a.example", depth))
+        asked += [await worker.store.is_site_open(lease, 1, "http://a.example", depth) for depth in (0, 1, 2)]
         return asked
 
-    assert working(work) == [False, False, True, True, False]
+    assert working(work) == [False, False, True, True]
+
+
+def test_a_site_is_not_open_for_a_crawl_that_nobody_was_lent(working):
+    async def work(worker):
+        lease = (await leased(worker)).lease
+        await worker.store.open_site(lease, 1, "http://a.example", 1)
+        try:
+            return await worker.store.is_site_open(lease, 3, "http://a.example", 2)
+        except CallFailed as refusal:
+            return "the crawl 3" not in str(refusal)
+
+    assert working(work) is False
 
 
 def test_a_context_is_there_for_everybody_once_its_visit_is_committed(working):
     there, missing, untried = ("http://a.example/c", "http://a.example/m", "http://a.example/u")
 
     async def work(worker):
-        tags = (kind_tag(CONTEXT),)
-        held = await leased(worker, item(there, tags=tags), item(missing, tags=tags))
+        held = await leased(worker, item(there, CONTEXT), item(missing, CONTEXT))
         bodies = {there: b"{}", missing: None}
         results = [
             result(fetched(task.url), is_context=True, context=bodies[task.url]) for task in held.lease.tasks

@@ -125,9 +125,9 @@ def add_sink(session: Session, name: str, buckets: int) -> int:
     return session.transact(work)
 
 
-def all_sinks(session: Session) -> list[int]:
-    """The numbers of all sinks that were ever named."""
-    return [sink for (sink,) in session.fetch_all(_SQL["all_sinks"])]
+def sink_numbers(session: Session, names: Sequence[str] | None = None) -> list[int]:
+    """Return the numbers of sinks that were named before; by default of all."""
+    return [sink for sink, name in session.fetch_all(_SQL["all_sinks"]) if names is None or name in names]
 
 
 def give_back(session: Session, workers: Sequence[int], buckets: int) -> None:

@@ -7,7 +7,7 @@ INSERT INTO sink (name) VALUES (%(name)b::text) ON CONFLICT (name) DO UPDATE SET
 
 -- name: all_sinks
 -- The sinks outside that crawls deliver to.
-SELECT sink.sink FROM sink ORDER BY sink.sink
+SELECT sink.sink, sink.name FROM sink ORDER BY sink.sink
 
 -- name: enqueue
 -- The latest capture of each document is to be delivered; an older one than is known changes nothing.

@@ -71,7 +71,7 @@ def serving(clean_database, session, number, tmp_path):
 
 
 def visit(lent):
-    capture = Capture(url=URL, started_at=1, ended_at=2, outcome=Outcome.OK, reason="200 OK")
+    capture = Capture(url=lent.task.url, started_at=1, ended_at=2, outcome=Outcome.OK, reason="200 OK")
     return DeliveredVisit(
         lease=lent.lease, task=lent.task, capture=capture, found=Extraction(quads=1), references=[], items=[],
         put_off=False, is_context=False, context=None, delay_ms=0, blocked_until=None, granted=None,

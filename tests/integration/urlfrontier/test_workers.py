@@ -18,9 +18,7 @@ from tamias.database.connect import Database
 from tamias.demo.expected import missing
 from tamias.demo.plan import make_plan
 from tamias.demo.server import max_in_flight, serving
-from tamias.model.errors import LimitReached
 
-LIMIT = LimitReached.exit_code
 DELAY = 0.25
 HOSTS = 10
 PAGES = 30
@@ -124,7 +122,7 @@ def test_eight_workers_half_of_them_far_ask_for_every_url_once_although_one_and_
     far = start_far(tamias, instance.address, scratch)
     tamias.wait_until(lambda: len(far_workers(scratch)) == 4)
     words = ("--allow-private", "--delay", str(DELAY), "--workers", "4", "--json")
-    assert tamias.run("crawl", *words, "--max-time", "0", *web.seeds()).returncode == LIMIT
+    assert tamias.run("crawl", *words, "--in-service", *web.seeds()).returncode == 0
     everybody_is_there = web.hold_back(reply)
     tamias.wait_until(lambda: web.requests() > 5)
     crawl = tamias.start("crawl", *words)
@@ -162,8 +160,8 @@ def test_far_workers_wait_for_their_service_and_then_find_what_stands_on_the_dat
     tamias, service, tmp_path
 ):
     with serving(make_plan(seed=5, nodes=8, resources=10, crawl_delay=False)) as data_web:
-        begun = tamias.run("crawl", "--allow-private", "--delay", "0", "--max-time", "0", *data_web.seeds)
-        assert begun.returncode == LIMIT, begun.stderr
+        begun = tamias.run("crawl", "--allow-private", "--delay", "0", "--in-service", *data_web.seeds)
+        assert begun.returncode == 0, begun.stderr
         assert not data_web.log
         port = free_port()
         far = start_far(tamias, f"127.0.0.1:{port}", tmp_path / "scratch", workers=2)
@@ -182,8 +180,8 @@ def test_far_workers_deliver_links_with_the_words_they_stand_among(tamias, servi
     for path in ("/x", "/y"):
         site.pages[path] = reply(200, b"<html></html>", Content_Type="text/html")
     tamias.env["TAMIAS_STRATEGY__LINKS"] = "true"
-    words = ("--allow-private", "--no-robots", "--delay", "0", "--max-time", "0")
-    assert tamias.run("crawl", *words, site.url("/")).returncode == LIMIT
+    words = ("--allow-private", "--no-robots", "--delay", "0", "--in-service")
+    assert tamias.run("crawl", *words, site.url("/")).returncode == 0
     far = start_far(tamias, service().address, tmp_path / "scratch", workers=1)
     links = "SELECT to_url, anchor, context_left, context_right, language FROM links ORDER BY to_url"
     with closing(Database(tamias.data)) as database, closing(database.session()) as session:
@@ -197,8 +195,8 @@ def test_far_workers_deliver_links_with_the_words_they_stand_among(tamias, servi
 
 def test_what_far_workers_bring_goes_to_the_store_that_the_service_was_told(tamias, service, site, tmp_path):
     site.pages["/"] = b'<> <#is> "kept" .'
-    words = ("--allow-private", "--no-robots", "--delay", "0", "--max-time", "0")
-    assert tamias.run("crawl", *words, site.url("/")).returncode == LIMIT
+    words = ("--allow-private", "--no-robots", "--delay", "0", "--in-service")
+    assert tamias.run("crawl", *words, site.url("/")).returncode == 0
     tamias.env["TAMIAS_ARCHIVE__STORE"] = str(tmp_path / "store")
     far = start_far(tamias, service().address, tmp_path / "scratch", workers=1)
     with closing(Database(tamias.data)) as database, closing(database.session()) as session:
@@ -210,8 +208,8 @@ def test_what_far_workers_bring_goes_to_the_store_that_the_service_was_told(tami
 
 
 def test_a_service_sends_a_worker_to_private_addresses_only_if_it_may(tamias, service, web, tmp_path):
-    begun = tamias.run("crawl", "--allow-private", "--delay", "0", "--max-time", "0", *web.seeds())
-    assert begun.returncode == LIMIT, begun.stderr
+    begun = tamias.run("crawl", "--allow-private", "--delay", "0", "--in-service", *web.seeds())
+    assert begun.returncode == 0, begun.stderr
     instance = service()
     words = ("--frontier", instance.address, "--workers", "1", "--scratch", str(tmp_path / "scratch"))
     refused = tamias.run("worker", *words)
@@ -238,8 +236,8 @@ def test_a_far_worker_has_no_more_requests_under_way_than_it_is_told(tamias, ser
     hosts = [site_at(f"127.0.3.{number}") for number in range(1, 9)]
     for host in hosts:
         host.pages["/"] = page
-    words = ("--allow-private", "--delay", "0", "--max-time", "0")
-    assert tamias.run("crawl", *words, *(host.url("/") for host in hosts)).returncode == LIMIT
+    words = ("--allow-private", "--delay", "0", "--in-service")
+    assert tamias.run("crawl", *words, *(host.url("/") for host in hosts)).returncode == 0
     far = start_far(tamias, service().address, tmp_path / "scratch", "--concurrency", "2", workers=1)
     with closing(Database(tamias.data)) as database, closing(database.session()) as session:
         tamias.wait_until(lambda: urls_left(session) == 0)
@@ -251,8 +249,8 @@ def test_far_workers_that_die_before_hello_or_without_a_service_are_replaced_and
     tamias, service, web, tmp_path, kill
 ):
     scratch, port = tmp_path / "scratch", free_port()
-    begun = tamias.run("crawl", "--allow-private", "--delay", "0.1", "--max-time", "0", *web.seeds())
-    assert begun.returncode == LIMIT, begun.stderr
+    begun = tamias.run("crawl", "--allow-private", "--delay", "0.1", "--in-service", *web.seeds())
+    assert begun.returncode == 0, begun.stderr
     far = start_far(tamias, f"127.0.0.1:{port}", scratch, "-v", workers=1)
     tamias.wait_until(lambda: worker_processes(far))
     (first,) = worker_processes(far)
@@ -295,9 +293,9 @@ def test_far_workers_ask_for_the_rules_behind_robots_redirects_in_the_turn_of_th
             "/open": b"<> <#is> <#open> .",
             "/shut": b"<> <#is> <#shut> .",
         }
-    words = ("--allow-private", "--delay", str(DELAY), "--max-time", "0")
+    words = ("--allow-private", "--delay", str(DELAY), "--in-service")
     begun = tamias.run("crawl", *words, *(host.url("/") for host in hosts))
-    assert begun.returncode == LIMIT, begun.stderr
+    assert begun.returncode == 0, begun.stderr
     far = start_far(tamias, service().address, tmp_path / "scratch", workers=2)
     with closing(Database(tamias.data)) as database, closing(database.session()) as session:
         tamias.wait_until(lambda: urls_left(session) == 0)
@@ -315,9 +313,9 @@ def urls_left(session):
 
 
 def test_workers_at_the_database_work_until_they_are_stopped(tamias, web):
-    begun = tamias.run("crawl", "--allow-private", "--delay", "0", "--max-time", "0", *web.seeds())
-    assert begun.returncode == LIMIT, begun.stderr
-    near = tamias.start("worker", "--workers", "1")
+    begun = tamias.run("crawl", "--allow-private", "--delay", "0", "--in-service", *web.seeds())
+    assert begun.returncode == 0, begun.stderr
+    near = tamias.start("worker", "--workers", "1", "--allow-private")
     with closing(Database(tamias.data)) as database, closing(database.session()) as session:
         tamias.wait_until(lambda: urls_left(session) == 0)
     assert near.poll() is None
@@ -345,9 +343,9 @@ def test_far_workers_have_credentials_of_their_own_and_the_service_has_no_part_i
         file.write_text(table)
         file.chmod(0o600)
     tamias.env["TAMIAS_FETCH__CREDENTIALS"] = str(files["service"])
-    words = ("--allow-private", "--no-robots", "--delay", "0", "--max-time", "0")
+    words = ("--allow-private", "--no-robots", "--delay", "0", "--in-service")
     words += ("--resolve", f"{site.address}:127.0.0.6")
-    assert tamias.run("crawl", *words, site.url("/data")).returncode == LIMIT
+    assert tamias.run("crawl", *words, site.url("/data")).returncode == 0
     instance = service()
     tamias.env["TAMIAS_FETCH__CREDENTIALS"] = str(files["worker"])
     far = start_far(tamias, instance.address, tmp_path / "scratch", workers=1)
@@ -374,10 +372,10 @@ def test_a_forgotten_url_is_neither_lent_to_far_workers_nor_requested_behind_a_r
         "/c": reply(302, Location="/d"),
         "/d": b'<> <#says> "forgotten" .',
     }
-    words = ("--allow-private", "--delay", "0", "--max-time", "0")
+    words = ("--allow-private", "--delay", "0", "--in-service")
     forget = ("forget", site.url("/b"), site.url("/d"), "--reason", "asked for")
     assert tamias.run(*forget).returncode == 0
-    assert tamias.run("crawl", *words, site.url("/a"), site.url("/b")).returncode == LIMIT
+    assert tamias.run("crawl", *words, site.url("/a"), site.url("/b")).returncode == 0
     far = start_far(tamias, service().address, tmp_path / "scratch", workers=1)
     with closing(Database(tamias.data)) as database, closing(database.session()) as session:
         tamias.wait_until(lambda: site.asked("/c") and urls_left(session) == 0)
@@ -397,8 +395,8 @@ def test_a_forgotten_body_that_a_far_worker_brings_again_is_not_stored(tamias, s
     site.pages["/a"] = b'<> <#says> "forgotten" .'
     assert tamias.crawl("--sink", "archive", url).returncode == 0
     assert tamias.run("forget", url, "--version", "1", "--reason", "asked for").returncode == 0
-    words = ("--allow-private", "--delay", "0", "--max-time", "0", "--crawl", "again")
-    assert tamias.run("crawl", *words, url).returncode == LIMIT
+    words = ("--allow-private", "--delay", "0", "--in-service", "--crawl", "again")
+    assert tamias.run("crawl", *words, url).returncode == 0
     far = start_far(tamias, service().address, tmp_path / "scratch", "--crawl", "again", workers=1)
     tamias.wait_until(lambda: len(tamias.attempts()[url]) == 2)
     ended(far)

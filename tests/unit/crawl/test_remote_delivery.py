@@ -24,9 +24,10 @@ from tamias.model.capture import Capture, Extent, Outcome
 from tamias.model.item import Item
 from tamias.model.kind import PROBE, kind_tag
 from tamias.model.lease import Lease, Task
+from tamias.sinks.segments.naming import Naming
 
 LEASE = Lease(host="a", qid=1, bucket=0, token=1, ends_at=0, delay_ms=0, tasks=())
-QUAD = b"<http://a/> <http://a/b> <http://a/c> .\n"
+QUAD = b"<http://a/> <http://a/b> <http://a/c> <http://a/> .\n"
 _PARCEL = message("tamias.Parcel")
 
 
@@ -227,7 +228,7 @@ class Document:
 def received(data, most=1 << 30):
     async def main():
         segments = Segments()
-        extent = await QuadReceiver(segments, most).receive(io.BytesIO(data))
+        extent = await QuadReceiver(segments, most).receive(io.BytesIO(data), Naming("http://a/", ""))
         return extent, segments.kept
 
     return asyncio.run(main())
@@ -255,7 +256,7 @@ def spooled(folder, size, chunks):
 
 @pytest.mark.parametrize("size", ["small_document", "large_document"])
 def test_what_is_spooled_is_received_as_it_was(tmp_path, size):
-    lines = [b"<http://a/%d> <http://a/b> <http://a/c> .\n" % number for number in range(9000)]
+    lines = [b"<http://a/%d> <http://a/b> <http://a/c> <http://a/> .\n" % number for number in range(9000)]
     noise = [b"".join(lines[start : start + 1000]) for start in range(0, 9000, 1000)]
     pieces = spooled(tmp_path, size, noise)
     assert all(len(piece) <= PIECE for piece in pieces)
@@ -278,7 +279,7 @@ def test_nothing_stays_of_a_document_that_was_not_read_to_its_end(tmp_path, size
 
 
 def test_a_document_without_quads_takes_no_place():
-    assert received(b"") == (None, [])
+    assert received(b"") == ((None, 0), [])
 
 
 def test_a_document_that_unpacks_to_much_is_written_as_a_large_one(monkeypatch):
@@ -292,7 +293,7 @@ def test_a_document_that_unpacks_to_much_is_written_as_a_large_one(monkeypatch):
         (compressed(QUAD * 1000), "more than 1000 bytes"),
         (compressed(QUAD)[:-6], "cut off"),
         (b"no zstd at all", "cannot be unpacked"),
-        (compressed(QUAD[:-1]), "the last of a document's quads is cut off"),
+        (compressed(QUAD[:-1]), "the last line is cut off"),
     ],
 )
 def test_what_is_not_what_it_says_is_not_taken(data, why):

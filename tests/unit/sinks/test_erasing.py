@@ -29,7 +29,7 @@ def written(folder, seed, sizes):
     with SegmentWriter(folder / "1.nq.zst", 1) as writer:
         for number in range(chance.randint(2, 30)):
             lines = [
-                f'<http://e.example/{number}> <#p> "{chance.getrandbits(64):x}" <http://e.example/> .\n'
+                f'<http://e.example/{number}> <urn:p> "{chance.getrandbits(64):x}" <http://e.example/> .\n'
                 for _ in range(chance.choice(sizes))
             ]
             with writer.document() as document:

@@ -96,7 +96,7 @@ class FrontierClient:
         self, lease: Lease, authority: str, rules: Rules, status: int | None, seconds: int
     ) -> KnownRobots:
         """Rules that we fetched, for all workers."""
-        told = wire.RobotsTold(bare(lease), authority, rules, status, seconds)
+        told = wire.RobotsAnswer(bare(lease), authority, rules, status, seconds)
         return await self._ask("PutRobots", told, KnownRobots)
 
     async def read_contexts(self, addresses: list[str], since: int) -> dict[str, bytes | None]:

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 from tamias.crawl.commit.database_store import DatabaseStore
 from tamias.crawl.plan.admit import Admission, Reference
+from tamias.crawl.remote.delivery_check import DeliveryCheck, Untrue, until
 from tamias.crawl.remote.lending import Lender
 from tamias.crawl.remote.receive_quads import Damaged, QuadReceiver
 from tamias.crawl.remote.wire import (
@@ -23,8 +24,8 @@ from tamias.crawl.remote.wire import (
     Lent,
     Released,
     Renewal,
+    RobotsAnswer,
     RobotsAsked,
-    RobotsTold,
     Site,
     WirePolicy,
     bare,
@@ -40,9 +41,11 @@ from tamias.model.errors import NodeAway, TamiasError, UsageError
 from tamias.model.item import Item
 from tamias.model.kind import kind_of
 from tamias.model.lease import Lease, Task
+from tamias.permit.delay import LONGEST_WAIT_MS
 from tamias.permit.store import KnownRobots
 from tamias.permit.traps import unpacked_alike
-from tamias.sinks.outbox import all_sinks
+from tamias.sinks.outbox import sink_numbers
+from tamias.sinks.segments.naming import Graphs, Naming
 
 _SQL = statements("tamias.crawl.remote", "committer.sql")
 MAINTAIN_SECONDS = 5.0
@@ -79,6 +82,9 @@ class RemoteCommitter:
             number=number,
             sinks=Sinks(self._outside),
         )
+        self._check = DeliveryCheck(self._store.context.admission, crawl)
+        self._lent: dict[Place, dict[int, Task]] = {}
+        """What this service lent, by the numbers of URLs."""
         self._quads = QuadReceiver(self._store.quads, policy.settings.open.max_unpacked)
         self._lender = Lender(self._store.context, crawl, lease_filter)
         self._held: dict[Place, HeldLease] = {}
@@ -122,12 +128,14 @@ class RemoteCommitter:
     async def lend(self, worker: int, hosts: int, per_host: int, seconds: float) -> list[Lent]:
         """Hosts with due URLs, without what only a worker with a database can visit."""
         thread, lent = self._store.thread, list[Lent]()
-        self._outside[:] = await thread.run(all_sinks, thread.session)
+        named = self.policy.settings.crawl.sinks
+        self._outside[:] = await thread.run(sink_numbers, thread.session, named)
         for lease in await thread.run(self._lender.lease, worker, hosts, per_host, seconds):
             without_tasks = bare(lease)
             wanted = [task for task in lease.tasks if not await self._settled(without_tasks, task)]
             near = self._store.context.admission.forgotten.near(task.url for task in wanted)
             lent += [Lent(without_tasks, task, {} if at else near) for at, task in enumerate(wanted)]
+            self._lent[_place(lease)] = {task.uid: task for task in wanted}
             if not wanted:
                 self._release(self._holding(without_tasks))
         return lent
@@ -153,10 +161,11 @@ class RemoteCommitter:
         found = await self._store.read_robots(asked.lease, asked.authority)
         return [] if found is None else [found]
 
-    async def write_robots(self, told: RobotsTold) -> KnownRobots:
+    async def write_robots(self, answer: RobotsAnswer) -> KnownRobots:
         """Keeps rules for all workers."""
+        answer = self._check.robots(answer)
         return await self._store.write_robots(
-            told.lease, told.authority, told.rules, told.status, told.seconds
+            answer.lease, answer.authority, answer.rules, answer.status, answer.seconds
         )
 
     async def read_contexts(self, asked: ContextsAsked) -> dict[str, bytes | None]:
@@ -165,22 +174,25 @@ class RemoteCommitter:
 
     async def is_site_open(self, site: Site) -> bool:
         """Whether the sitemaps of a place were put."""
+        site = self._check.site(site)
         return await self._store.is_site_open(site.lease, site.crawl, site.authority, site.depth)
 
     async def open_site(self, site: Site) -> bool:
         """They are put now."""
+        site = self._check.site(site)
         await self._store.open_site(site.lease, site.crawl, site.authority, site.depth)
         return True
 
     async def put(self, items: list[Item]) -> bool:
         """Makes items known, except those that nobody may ask for."""
         blocked = self._store.context.admission.blocked
-        await self._store.put([item for item in items if blocked(item.url, kind_of(item.tags)) is None])
+        made = self._check.items(items)
+        await self._store.put([item for item in made if blocked(item.url, kind_of(item.tags)) is None])
         return True
 
     async def put_links(self, reference: Reference) -> int:
         """Makes links known; returns what kept others out."""
-        return await self._store.put_links(reference)
+        return await self._store.put_links(self._check.links(reference))
 
     async def accept(
         self, name: str, visit: DeliveredVisit, quads: BinaryIO, *, again: bool
@@ -199,7 +211,10 @@ class RemoteCommitter:
             try:
                 if again and await self._store.thread.run(self._is_known, visit.lease.bucket, name):
                     _tell(coming, True)
+                elif (task := await self._lent_task(visit.lease, visit.task)) is None:
+                    _tell(coming, False)
                 else:
+                    visit = self._check.visit(visit, task, self._store.now())
                     await self._take(name, visit, quads, coming)
             except NodeAway:
                 coming.cancel()
@@ -213,14 +228,15 @@ class RemoteCommitter:
         places = set(map(_place, self._store.stranded()))
         return all(self._place_of.get(coming) in places for coming in comings)
 
-    def released(self, told: Released) -> "asyncio.Future[bool]":
+    def released(self, release: Released) -> "asyncio.Future[bool]":
         """Gives a host back; what comes tells that it is done."""
-        held = self._holding(told.lease)
-        held.delay_ms, held.blocked_until = told.delay_ms, told.blocked_until
-        held.visits, held.earned = told.visits, told.earned
-        if told.alike is not None:
-            held.alike, held.alike_changed = unpacked_alike(told.alike), True
-        held.news |= told.news
+        held, now = self._holding(release.lease), self._store.now()
+        held.delay_ms = min(max(0, release.delay_ms), LONGEST_WAIT_MS)
+        held.blocked_until = until(release.blocked_until, now)
+        held.visits, held.earned = release.visits, release.earned
+        if release.alike is not None:
+            held.alike, held.alike_changed = unpacked_alike(release.alike), True
+        held.news |= self._check.news(release.news, held.lease, now)
         return self._release(held)
 
     async def _take(
@@ -242,6 +258,7 @@ class RemoteCommitter:
     async def _received(self, delivered: DeliveredVisit, held: HeldLease, quads: BinaryIO) -> Visit:
         """What a worker brought, without what was forgotten since it was lent. Raises `Damaged`."""
         forgotten = self._store.context.admission.forgotten
+        await self._store.thread.run(partial(forgotten.refresh, self._store.thread.session, now=True))
         capture = delivered.capture
         kept = forgotten.without_body(capture)
         reason = next(filter(None, map(forgotten.refuse, (capture.url, capture.final_url))), None)
@@ -249,7 +266,31 @@ class RemoteCommitter:
             kept = _unasked(capture.url, Outcome.REFUSED, reason, capture.ended_at)
         if kept is not capture:
             return Visit(delivered.task, held, kept)
-        return _visit(delivered, held, await self._quads.receive(quads))
+        settings = self._store.context.settings
+        naming = Naming(capture.final_url, "", graphs=Graphs(settings.sinks.graphs))
+        extent, delivered.found.quads = await self._quads.receive(quads, naming)
+        return _visit(delivered, held, extent)
+
+    async def _lent_task(self, lease: Lease, named: Task) -> Task | None:
+        """What was lent, by this service or another; None if the host is not lent any more.
+
+        Raises `Untrue` where another URL was.
+        """
+        known = self._lent.get(_place(lease))
+        if known is not None:
+            task = known.get(named.uid)
+        else:
+            place = {"bucket": lease.bucket, "qid": lease.qid, "token": lease.token}
+            place |= {"crawl": named.crawl, "uid": named.uid}
+            row = await self._store.thread.run(
+                self._store.thread.session.fetch_one, _SQL["lent_url"], place, lease.bucket
+            )
+            if row is None:
+                return None
+            task = named if row[0] == named.url else None
+        if task is None or task.url != named.url or task.crawl != named.crawl:
+            raise Untrue(f"{named.url[:200]} was not lent")
+        return task
 
     async def _settled(self, lease: Lease, task: Task) -> bool:
         """Whether a URL need not be asked for; then that is its outcome."""
@@ -283,6 +324,7 @@ class RemoteCommitter:
     def _committed(self, released: Sequence[HeldLease], _late: Sequence[Task]) -> None:
         for held in released:
             self._held.pop(_place(held.lease), None)
+            self._lent.pop(_place(held.lease), None)
             for coming in self._releasing.pop(held, []):
                 _tell(coming, True)
 
@@ -305,6 +347,7 @@ class RemoteCommitter:
             for place in [place for place, heard in self._heard.items() if heard < old]:
                 self._heard.pop(place)
                 self._held.pop(place, None)
+                self._lent.pop(place, None)
 
 
 def _visit(delivered: DeliveredVisit, held: HeldLease, extent: Extent | None) -> Visit:

@@ -6,7 +6,7 @@ import msgspec
 
 from tamias.crawl.commit.link_put import CommitContext
 from tamias.crawl.plan.admit import open_frontier
-from tamias.crawl.plan.policy import terms_of
+from tamias.crawl.plan.policy import CrawlRow, terms_of
 from tamias.crawl.revisit.visit_budget import budget_of
 from tamias.crawl.visit.harvesting import harvesters
 from tamias.frontier.lease_filter import Interest, LeaseFilter
@@ -24,13 +24,15 @@ class Lender:
 
     def __init__(self, context: CommitContext, crawl: int, lease_filter: LeaseFilter) -> None:
         self._context = context
+        self._row = CrawlRow(context.session, crawl)
         self._lease_filter = lending_terms(lease_filter, context.settings, crawl)
         self._budget = budget_of(context.session, context.settings, self._lease_filter)
         self._frontiers: dict[int, PostgresFrontier] = {}
 
     def lease(self, worker: int, hosts: int, per_host: int, seconds: float) -> Sequence[Lease]:
-        """Hosts with due URLs that such a worker can visit; none while the service is not active."""
-        if not self._context.session.transact(is_active):
+        """Hosts with due URLs that such a worker can visit; none while service or crawl are not active."""
+        self._row.has_changed()
+        if not self._row.is_active or not self._context.session.transact(is_active):
             return []
         self._context.admission.forgotten.refresh(self._context.session)
         leases = self._budget.lease(self._frontier(worker), hosts, per_host, seconds)

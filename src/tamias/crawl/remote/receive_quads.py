@@ -13,11 +13,13 @@ from tamias.database.threads import run_uncancelled
 from tamias.model.capture import Extent
 from tamias.model.errors import TamiasError
 from tamias.protocols import DocumentSink
+from tamias.sinks.segments.naming import Naming, quads_in, whole_lines
 
 SMALL = 256 * 1024
 """Packed bytes up to which a document is unpacked at once."""
 SMALL_PLAIN = 16 << 20
-_STEP = 64 * 1024
+_STEP = 4096
+"""Packed bytes at a time: each may become ten thousand."""
 _WINDOW = 1 << 27
 
 
@@ -33,15 +35,18 @@ class QuadReceiver:
         self._segments = segments
         self._most = most
 
-    async def receive(self, packed: BinaryIO) -> Extent | None:
-        """Where the document stands now; None for one without quads. Raises `Damaged`."""
+    async def receive(self, packed: BinaryIO, naming: Naming) -> tuple[Extent | None, int]:
+        """Where the document stands now, and its quads; None for one without any. Raises `Damaged`.
+
+        It must be N-Quads, in graphs that the document may have by its naming.
+        """
         size = packed.seek(0, os.SEEK_END)
         if size == 0:
-            return None
+            return None, 0
         if size <= SMALL and (plain := self._small(packed)) is not None:
-            return _written(self._segments.small_document(), [plain])
+            return _written(self._segments.small_document(), [plain], naming)
         async with self._segments.one_large_at_a_time:
-            return await run_uncancelled(partial(self._large, packed))
+            return await run_uncancelled(partial(self._large, packed, naming))
 
     def _small(self, packed: BinaryIO) -> bytes | None:
         """All of it; None if it is not small after all."""
@@ -52,8 +57,8 @@ class QuadReceiver:
                 return None
         return bytes(plain)
 
-    def _large(self, packed: BinaryIO) -> Extent:
-        return _written(self._segments.large_document(), self._unpacked(packed))
+    def _large(self, packed: BinaryIO, naming: Naming) -> tuple[Extent, int]:
+        return _written(self._segments.large_document(), self._unpacked(packed), naming)
 
     def _unpacked(self, packed: BinaryIO) -> Iterator[bytes]:
         packed.seek(0)
@@ -72,12 +77,18 @@ class QuadReceiver:
             raise Damaged("a document's quads are cut off")
 
 
-def _written(place: AbstractContextManager[DocumentSink], chunks: Iterable[bytes]) -> Extent:
-    last = b""
-    with place as document:
-        for chunk in chunks:
-            document.write(chunk)
-            last = chunk[-1:] or last
-        if last != b"\n":
-            raise Damaged("the last of a document's quads is cut off")
-        return document.extent
+def _written(
+    place: AbstractContextManager[DocumentSink], chunks: Iterable[bytes], naming: Naming
+) -> tuple[Extent, int]:
+    quads = 0
+    try:
+        with place as document:
+            for lines in whole_lines(chunks):
+                count, graphs = quads_in(lines)
+                if others := [graph for graph in graphs if not graph or not naming.keeps(graph)]:
+                    raise Damaged(f"a document has no right to the graph '{others[0][:200]}'")
+                document.write(lines)
+                quads += count
+            return document.extent, quads
+    except ValueError as error:
+        raise Damaged(f"a document's quads are no N-Quads: {error}") from error

@@ -5,13 +5,11 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from tamias.crawl.commit.database_store import worker_number
-from tamias.crawl.plan import policy as policies
-from tamias.crawl.plan.policy import read_policy
+from tamias.crawl.plan.policy import CrawlPolicy, read_policy
 from tamias.crawl.remote.committer import RemoteCommitter
 from tamias.crawl.remote.wire import VERSION, Greeting, Renewal, Renewed, WirePolicy
 from tamias.database.connect import Database, Session
@@ -21,24 +19,26 @@ from tamias.settings import AlertsSettings, ArchiveSettings, ServeSettings, Sett
 
 Ask = Callable[[Callable[[Session], WirePolicy]], Awaitable[WirePolicy]]
 """Runs a function with a session, in a thread that may wait for the database."""
-Configure = Callable[[dict[str, Any]], Settings]
-"""The settings in force, given the flags that the crawl was told; as `fetch__delay`."""
+
+
+_NEAR_SINKS = frozenset({"warc", "archive"})
+"""Sinks for workers at the database only."""
 
 
 class WorkerRegistry:
     """Has a committer for each crawl from its first hello on, and a new one when its policy changes."""
 
     def __init__(
-        self, database: Database, data: Path, configure: Configure, ask: Ask, lease_filter: LeaseFilter
+        self, database: Database, data: Path, own: Settings, ask: Ask, lease_filter: LeaseFilter
     ) -> None:
-        """`lease_filter`: which section is served, and with what interest."""
+        """`own`: settings of this machine; `lease_filter`: which section is served, with what interest."""
         self._lease_filter = lease_filter
         self._database = database
         self._data = data
-        self._configure = configure
+        self._own = own
         self._ask = ask
         self._committers: dict[int, RemoteCommitter] = {}
-        self._told: dict[int, tuple[policies.CrawlPolicy, WirePolicy]] = {}
+        self._told: dict[int, tuple[CrawlPolicy, WirePolicy]] = {}
         self._number: int | None = None
         self._changing = asyncio.Lock()
 
@@ -50,6 +50,11 @@ class WorkerRegistry:
                 "use the same release for both"
             )
         policy = await self._ask(partial(self._policy, crawl))
+        if near := _NEAR_SINKS.intersection(policy.settings.crawl.sinks):
+            raise UsageError(
+                f"the crawl writes to {' and '.join(sorted(near))}, which needs bodies, and this worker "
+                "sends none; use 'tamias worker --db'"
+            )
         await self._opened(crawl, policy)
         return _elsewhere(policy)
 
@@ -103,9 +108,9 @@ class WorkerRegistry:
         self._told[crawl] = told, policy
         return policy
 
-    def _made(self, told: policies.CrawlPolicy, now: int) -> WirePolicy:
+    def _made(self, told: CrawlPolicy, now: int) -> WirePolicy:
         settings = msgspec.structs.replace(
-            self._configure(told.flags),
+            told.settings(self._own),
             archive=ArchiveSettings(),
             serve=ServeSettings(),
             alerts=AlertsSettings(),

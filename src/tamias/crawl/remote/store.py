@@ -10,6 +10,7 @@ import msgspec
 from tamias.archive.sources.sites import Covered
 from tamias.crawl.plan.admit import Admission, with_words
 from tamias.crawl.plan.fetch_options import with_own_credentials
+from tamias.crawl.plan.policy import check_bounds, overlay
 from tamias.crawl.remote.client import FrontierClient, Outdated
 from tamias.crawl.remote.delivery_queue import DeliveryQueue
 from tamias.crawl.remote.grpc.reconnecting import NotReached, ReconnectingChannel, ServiceTarget
@@ -23,7 +24,6 @@ from tamias.crawl.visit.visitor import Visitor
 from tamias.crawl.worker.wiring import visit_runner
 from tamias.crawl.worker.worker import Replaced, Worker
 from tamias.model.capture import Body, Capture
-from tamias.model.errors import ConfigError
 from tamias.model.item import Item
 from tamias.model.lease import Lease, Task
 from tamias.settings import Settings
@@ -34,11 +34,8 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
 
     target: ServiceTarget
     scratch: str
-    concurrency: int | None = None
-    allow_private: bool = False
-    """Whether the service may send it to addresses of its own network."""
-    credentials: tuple[str, ...] = ()
-    """Files of this machine; the service has no part in them."""
+    own: Settings
+    """Of this machine: its credentials, and whether it may be sent into its own network."""
 
 
 class RemoteStore:
@@ -144,20 +141,14 @@ async def remote_worker(told: bytes) -> AsyncIterator[Worker]:
     plan = msgspec.json.decode(told, type=RemotePlan)
     client = FrontierClient(ReconnectingChannel(plan.target), secrets.randbelow(2**31 - 1) + 1)
     policy = await client.hello()
-    if policy.settings.permit.allow_private and not plan.allow_private:
-        raise ConfigError(
-            f"the crawl at {plan.target.address} may send requests to private addresses; those that this "
-            "worker can reach are yours: use --allow-private to allow it"
-        )
+    check_bounds(policy.settings, plan.own)
     scratch = Path(plan.scratch)
     settings = _with_rules(policy, scratch / "rules" / str(client.worker))
-    settings = with_own_credentials(settings, plan.credentials)
+    settings = with_own_credentials(settings, plan.own.fetch.credentials)
     admission = Admission(settings, policy.seeds)
     store = RemoteStore(client, policy, admission, scratch)
     visitor = Visitor(visit_runner(store, admission, scratch), store)
-    if plan.concurrency is not None:
-        fetch = msgspec.structs.replace(settings.fetch, concurrency=plan.concurrency)
-        settings = msgspec.structs.replace(settings, fetch=fetch)
+    settings = overlay(settings, {"fetch.concurrency": plan.own.fetch.concurrency})
     yield Worker(settings, store, visitor)
 
 

@@ -18,6 +18,7 @@ from tamias.crawl.remote.store import RemotePlan
 from tamias.crawl.store.disk_space import DiskSpace, Pause
 from tamias.crawl.store.progress import Progress
 from tamias.crawl.worker.process_pool import ProcessPool
+from tamias.settings import Settings
 
 SHOW_SECONDS = 1.0
 _FOLDERS = ("spool", "quads", "rules")
@@ -27,38 +28,19 @@ _log = logging.getLogger(__name__)
 class RemoteSupervisor:
     """One `tamias worker --frontier`. Any number of them may work for one service."""
 
-    def __init__(
-        self,
-        target: ServiceTarget,
-        scratch: Path,
-        *,
-        count: int | None,
-        concurrency: int | None,
-        room: float,
-        allow_private: bool,
-        credentials: tuple[str, ...] = (),
-    ) -> None:
-        """`room`: megabytes that must stay free where the scratch folder is.
-
-        `credentials`: files with what requests to some origins carry.
-        """
+    def __init__(self, target: ServiceTarget, scratch: Path, own: Settings) -> None:
+        """`own`: the settings of this machine."""
         self._target = target
         self._clients: list[FrontierClient] = []
         self._scratch = scratch.absolute()
         self._scratch.mkdir(parents=True, mode=0o700, exist_ok=True)
-        plan = RemotePlan(
-            target=target,
-            scratch=str(self._scratch),
-            concurrency=concurrency,
-            allow_private=allow_private,
-            credentials=credentials,
-        )
+        plan = RemotePlan(target=target, scratch=str(self._scratch), own=own)
         self._pool = ProcessPool(
             "tamias.crawl.remote.worker",
             lambda _share: plan,
             self._put_right,
-            Pause(DiskSpace(self._scratch, room), None),
-            count=count or os.cpu_count() or 1,
+            Pause(DiskSpace(self._scratch, own.crawl.room), None),
+            count=own.crawl.workers or os.cpu_count() or 1,
         )
 
     async def run(self, show: Callable[[Sequence[Progress], int], None]) -> None:

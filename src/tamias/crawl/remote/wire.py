@@ -76,7 +76,7 @@ class RobotsAsked(msgspec.Struct, frozen=True):
     authority: str
 
 
-class RobotsTold(msgspec.Struct, frozen=True):
+class RobotsAnswer(msgspec.Struct, frozen=True):
     """Rules that were just fetched, and for how many seconds they hold."""
 
     lease: Lease

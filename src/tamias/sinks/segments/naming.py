@@ -5,13 +5,13 @@ let through is seen before it can pass for a line of its own.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from functools import cache, cached_property
 from hashlib import blake2b
 from urllib.parse import quote
 
-from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, serialize
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, parse, serialize
 
 from tamias.content.quad_lines import QuadLines
 from tamias.model.errors import UrlError
@@ -24,6 +24,7 @@ MAX_NUMBERED = 1_000_000
 MAX_RENAMED = 1_000
 """Renamed graphs of one document that are kept on record; the new name says the old one anyway."""
 
+LONGEST_LINE = 64 << 20
 _MAX_GRAPHS_AT_HAND = 10_000
 _END = b" .\n"
 
@@ -79,6 +80,38 @@ def sound(quads: Sequence[Quad]) -> list[Quad]:
 def _is_sound(quads: Sequence[Quad]) -> bool:
     text = _serialised(quads, RdfFormat.N_QUADS)
     return text.count(b"\n") == len(quads) and _quads().fullmatch(text) is not None
+
+
+def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Cut chunks where lines end; the last may be cut off. Raises `ValueError` for too long a line."""
+    rest = b""
+    for chunk in chunks:
+        lines, line_end, rest = (rest + chunk).rpartition(b"\n")
+        if line_end:
+            yield lines + line_end
+        elif len(rest) > LONGEST_LINE:
+            raise ValueError(f"a line has more than {LONGEST_LINE} bytes")
+    if rest:
+        yield rest
+
+
+def quads_in(lines: bytes) -> tuple[int, set[str]]:
+    """Count the quads of whole lines of N-Quads, and name their graphs. Raises `ValueError`.
+
+    IRIs that only a lenient parser takes are sound as long as they cannot forge another line.
+    """
+    if lines[-1:] not in (b"", b"\n"):
+        raise ValueError("the last line is cut off")
+    try:
+        quads = list(parse(lines, format=RdfFormat.N_QUADS))
+    except SyntaxError:
+        try:
+            quads = list(parse(lines, format=RdfFormat.N_QUADS, lenient=True))
+        except SyntaxError as error:
+            raise ValueError(str(error)) from None
+        if len(sound(quads)) < len(quads):
+            raise ValueError("an IRI has characters that no IRI has") from None
+    return len(quads), {getattr(quad.graph_name, "value", "") for quad in quads}
 
 
 class Graphs(StrEnum):
@@ -218,14 +251,15 @@ class Naming:
         if name.startswith("_:"):
             return f"{self.graph}#graph={name}"
         name = name[1:-1]
-        if self._is_kept(name):
+        if self.keeps(name):
             return name
         renamed = f"{self.graph}#graph={quote(name, safe='')}"
         if len(self.renamed) < MAX_RENAMED:
             self.renamed[name] = renamed
         return renamed
 
-    def _is_kept(self, name: str) -> bool:
+    def keeps(self, name: str) -> bool:
+        """Whether a graph of this name may be the document's own."""
         if name.lower().startswith(OWN_SPACE):
             return False
         if self._kept == Graphs.ALL or name.partition("#")[0] == self.graph:

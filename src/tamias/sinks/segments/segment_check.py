@@ -7,6 +7,8 @@ import msgspec
 import zstandard
 
 from tamias.model.capture import Extent
+from tamias.model.vocabulary import OWN_SPACE
+from tamias.sinks.segments.naming import quads_in
 from tamias.sinks.segments.segment_files import unpacked_frame
 
 
@@ -43,7 +45,7 @@ class SegmentCheck:
 
     def _walk(self, file: BinaryIO, committed: int, known: list[int], runs: list[_Run]) -> Iterator[str]:
         """Frame by frame; behind a broken one, from the next that is known on."""
-        place = 0
+        place, rest = 0, b""
         while place < committed:
             file.seek(place)
             try:
@@ -51,14 +53,29 @@ class SegmentCheck:
             except (EOFError, zstandard.ZstdError) as error:
                 yield f"there is no sound frame at byte {place} ({error})"
                 runs.append(_Run())
+                rest = b"#"  # the next frame may begin inside of a line: a comment
                 place = next((start for start in known if start > place), committed)
                 continue
             runs[-1].before[place] = runs[-1].total
             runs[-1].total += len(frame)
             self.bytes += behind - place
+            lines, line_end, tail = (rest + frame).rpartition(b"\n")
+            rest = tail
+            if problem := _problem(lines + line_end):
+                yield f"{problem}, in the frame at byte {place}"
             place = behind
         if place > committed:
             yield f"a frame reaches beyond byte {committed}, up to which it is committed"
+
+
+def _problem(lines: bytes) -> str | None:
+    """Say what is wrong with whole lines; those of a forgotten document are blank, or comments."""
+    try:
+        _, graphs = quads_in(lines)
+    except ValueError as error:
+        return f"what stands there is no N-Quads ({error})"
+    own = next((graph for graph in graphs if graph.lower().startswith(OWN_SPACE)), None)
+    return own and f"a document has statements in {own}"
 
 
 def _stands(extent: Extent, run: _Run | None) -> bool:
