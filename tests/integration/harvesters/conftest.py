@@ -376,6 +376,9 @@ class Proxy:
             handler.close_connection = True
         elif fault == "csv":
             self._send(handler, 200, "text/csv", b"s,p,o\r\nhttp://example.org/s,http://example.org/p,1\r\n")
+        elif isinstance(fault, tuple):
+            status, pause = fault
+            self._send(handler, status, "text/plain", b"", {} if pause is None else {"Retry-After": pause})
         elif fault == "busy":
             self._send(handler, 503, "text/plain", b"", {"Retry-After": "7"})
         else:
@@ -397,10 +400,16 @@ class Proxy:
 def _relabel(rows):
     """As servers do that label blank nodes by their turn in each answer."""
     labels = {}
-    for row in rows:
-        for cell in row.values():
+
+    def relabel(cells):
+        for cell in cells:
             if cell["type"] == "bnode":
                 cell["value"] = labels.setdefault(cell["value"], f"b{len(labels)}")
+            elif cell["type"] == "triple":
+                relabel(cell["value"].values())
+
+    for row in rows:
+        relabel(row.values())
 
 
 @pytest.fixture

@@ -38,6 +38,7 @@ from tamias.archive.sources.harvests import (
 )
 from tamias.archive.sources.source_records import keep_records, present_records
 from tamias.archive.stored_files import StoredFile
+from tamias.content.blank_labels import rename_blank_nodes
 from tamias.crawl.analysing.extractor import Extraction, Extractor
 from tamias.crawl.commit.database_store import DatabaseStore
 from tamias.crawl.plan.admit import Reference
@@ -73,6 +74,10 @@ from tamias.protocols import Harvester
 
 _log = logging.getLogger(__name__)
 MOST_PROBLEMS = 20
+MOST_PAUSES = 20
+"""Times that a harvest is given back for a pause, one after another without a step between them."""
+MOST_FAILURES = 50
+"""Of one harvest in all; only those since its last step count against the retries of its URL."""
 MOST_RENAMED = 1000
 DATA = frozenset({"sparql", "ldes"})
 """Kinds that bring data, whose IRIs are followed. A catalogue's harvester names its links itself."""
@@ -103,11 +108,12 @@ class HarvestRunner:
         self._watcher = Watcher(self._session, store.context.frontier, store.context.admission)
 
     async def harvest(
-        self, kind: str, task: Task, held: HeldLease, client: HarvestClient, *, last_try: bool
+        self, kind: str, task: Task, held: HeldLease, client: HarvestClient, *, retries: int
     ) -> Visit:
         """Harvests to the end, from where an earlier attempt came to.
 
-        With `last_try` what was had counts, even if the harvest could go on later.
+        Failures count since the last step that was saved, and pauses that the server asked for do not. After
+        too many of either, what was had counts, even if the harvest could go on later.
         """
         place = harvest_key(held.lease, task)
         path = self._folder / place.file_name
@@ -119,6 +125,7 @@ class HarvestRunner:
         )
         trusted = TRUSTED in task.tags
         client.count_held = partial(self._store.thread.run, self._held, task.url)
+        before = progress.steps
         if progress.end is None:
             harvest = Harvest(
                 url=task.url, kind=kind, state=progress.state, bookmark=bookmark, trusted=trusted
@@ -140,11 +147,19 @@ class HarvestRunner:
             progress.end = HarvestEnd(outcome=Outcome.FAILED, reason="internal error: the harvest has no end")
         if progress.end.changes_only and progress.end.outcome is Outcome.OK:
             progress.end = await run_uncancelled(partial(self._apply, path, progress, task, memory))
+        if progress.steps > before + 1:  # the last one is the end
+            task, progress.pauses = msgspec.structs.replace(task, fails=0), 0
+        pause = progress.end.retry_after_ms if progress.pauses < MOST_PAUSES else None
+        if progress.end.retry:
+            await self._note_trouble(place, progress, paused=pause is not None)
+        may_go_on = pause is not None or (task.fails < retries and progress.failures < MOST_FAILURES)
         capture = _capture(task, kind, progress, self._store.now(), later=bookmark is not None)
-        if last_try:
+        if not may_go_on:
             capture = msgspec.structs.replace(capture, retry=False)
         no_document = progress.end.changes_only and capture.outcome is not Outcome.OK
         visit = Visit(task, held, capture)
+        if capture.retry and pause is not None:
+            visit.due = self._store.now() + pause
         visit.found = await self._found(path, progress, shelve=not (no_document or capture.retry))
         if not capture.retry:
             unchanged = capture.outcome is Outcome.UNCHANGED
@@ -153,6 +168,15 @@ class HarvestRunner:
             )
             visit.afterwards = partial(self._clear, path, progress)
         return visit
+
+    async def _note_trouble(self, place: HarvestKey, progress: HarvestProgress, *, paused: bool) -> None:
+        """Save how often a harvest had to stop; what its last step brought is not saved."""
+        progress.pauses += paused
+        progress.failures += not paused
+        saved: HarvestMemory = await self._store.thread.run(read_harvest, self._session, place)
+        counted = saved.progress or HarvestProgress(started_at=progress.started_at)
+        counted.pauses, counted.failures = progress.pauses, progress.failures
+        await self._store.thread.run(save_harvest, self._session, place, counted)
 
     def _held(self, url: str) -> int:
         return self._session.transact(lambda cursor: count_present(cursor, url))[0]
@@ -375,13 +399,7 @@ def harvesters() -> dict[str, Harvester]:
 
 def _labelled(quad: Quad) -> Quad:
     """With labels that do not look as if nobody had given them: they mean the same in every step."""
-    if not (isinstance(quad.subject, BlankNode) or isinstance(quad.object, BlankNode)):
-        return quad
-    subject, found = (
-        BlankNode("w" + term.value) if isinstance(term, BlankNode) else term
-        for term in (quad.subject, quad.object)
-    )
-    return Quad(subject, quad.predicate, found, quad.graph_name)  # type: ignore[arg-type]
+    return rename_blank_nodes(quad, lambda node: BlankNode("w" + node.value))
 
 
 def _stored(spool: str, parts: tuple[int, ...] = (), kept: int = 0) -> StoredFile:
@@ -423,12 +441,13 @@ def _capture(task: Task, kind: str, progress: HarvestProgress, now: int, *, late
     if progress.status:
         url = f"{task.url}#{kind}{since}"
         hops = (Hop(url=url, status=progress.status, headers=(), address=progress.address),)
+    came = f"; {progress.quads:,} statements so far" if end.outcome is Outcome.FAILED else ""
     return Capture(
         url=task.url,
         started_at=progress.started_at,
         ended_at=now,
         outcome=end.outcome,
-        reason=end.reason,
+        reason=end.reason + came,
         hops=hops,
         retry=end.retry,
         retry_after_ms=end.retry_after_ms,

@@ -28,11 +28,12 @@ from tamias.model.cut import TRAP
 from tamias.model.kind import CONTEXT, PROBE, REQUISITE, ROBOTS, format_in, kind_of
 from tamias.model.lease import Task, Unreachable
 from tamias.model.warc import WarcExtent
-from tamias.permit.traps import Traps
+from tamias.permit.traps import LOOKED_AT, Traps
 from tamias.seeds.well_known import USAGE_FILES, kind_there
 
 DEATHS_ALLOWED = 1
-PROLOG = 16 * 1024
+LONGEST_PAUSE = 60.0
+"""Seconds. A harvest whose host wants a longer pause gives the host back meanwhile."""
 _READ = (Outcome.OK, Outcome.UNCHANGED)
 """How the last visit ended where the body of the version that is known was read."""
 
@@ -62,7 +63,7 @@ class VisitRunner:
         self._warc = store.sinks.warc
         self._archiver = store.sinks.archiver
         self._forgotten = admission.forgotten
-        self._retries = settings.crawl.retries
+        self._crawl = settings.crawl
         permit = settings.permit
         self._traps = Traps(permit.host_visits, permit.monotony, permit.host_budget)
 
@@ -225,12 +226,14 @@ class VisitRunner:
         written: list[WarcExtent] = []
         client = HarvestClient(
             partial(self._ask_of_harvest, kind=kind, task=task, held=held),
+            partial(self._pause, held=held),
+            int(self._crawl.retry_wait * 1000),
             self._reader.extractor,
             partial(self._to_warc, written),
         )
+        held.patience = float("inf")  # given back between two requests, a harvest would begin its step again
         try:
-            last_try = task.fails >= self._retries
-            visit = await self._harvests.harvest(kind, task, held, client, last_try=last_try)
+            visit = await self._harvests.harvest(kind, task, held, client, retries=self._crawl.retries)
             visit.warc = written
             return visit
         finally:
@@ -248,6 +251,15 @@ class VisitRunner:
             self._earn(capture, held, quads=1)
         return capture
 
+    async def _pause(self, wait_ms: int, held: HeldLease) -> bool:
+        """Leaves the host alone as long as it asked for; false where its queue is to be given back."""
+        if wait_ms > min(LONGEST_PAUSE, self._crawl.max_wait) * 1000:
+            return False
+        held.blocked_until = self._store.now() + wait_ms  # for the next worker, should this one be stopped
+        await asyncio.sleep(wait_ms / 1000)
+        held.blocked_until = None
+        return True
+
     def _trap(self, url: str, held: HeldLease) -> str | None:
         lease = held.lease
         visits, earned = lease.visits + held.visits, lease.earned + held.earned
@@ -255,7 +267,7 @@ class VisitRunner:
 
     def _earn(self, capture: Capture, held: HeldLease, quads: int) -> None:
         if capture.body is not None and self._traps.looks(held.lease.visits + held.visits):
-            start = start_of(capture.body, PROLOG)
+            start = start_of(capture.body, LOOKED_AT)
             held.earned += self._traps.earned(held.lease.host, start, quads)
 
     async def _context_here(self, address: str, task: Task, held: HeldLease) -> bytes | None:

@@ -27,7 +27,6 @@ STEP_RECORDS = 250
 
 _SKIPS_IN_A_ROW = 10
 _IDLE_PAGES = 10
-_PAUSE_MS = 60_000
 _TOO_MUCH = frozenset({408, 413, 414, 425})
 
 BAD = (msgspec.MsgspecError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
@@ -201,8 +200,7 @@ class _ListingReader:
     def _answer(self, capture: Capture) -> RecordPage | PageTrouble:
         if capture.outcome is not Outcome.OK or capture.body is None:
             reason = f"{self._listing.name} {capture.url}: {capture.reason}"
-            wait = capture.retry_after_ms or (_PAUSE_MS if capture.status == 429 else None)
-            return PageTrouble(capture.outcome, reason, capture.retry, wait)
+            return PageTrouble(capture.outcome, reason, capture.retry, capture.retry_after_ms)
         if capture.body.size > MOST_PAGE:
             what = f"{capture.body.size:,} bytes, more than the {MOST_PAGE:,} of a page"
             return PageTrouble(Outcome.FAILED, f"{self._listing.name} {capture.url}: {what}")

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable
 from datetime import date
 from functools import cache
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
-from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Triple
+from pyoxigraph import Literal, NamedNode, Quad
 
 from tamias.model.vocabulary import PROV, XSD, address_iri
 
@@ -228,27 +228,3 @@ class DcatStatements:
         """A concept with the label that every concept must have."""
         self.typed(subject, predicate, node, "skos:Concept")
         self.text(node, "skos:prefLabel", label)
-
-
-class Labels:
-    """Makes the labels of one page anew: no two pages of a harvest share one, and each time the same one."""
-
-    def __init__(self, page: str) -> None:
-        self._page = page
-        self._labels: dict[BlankNode, BlankNode] = {}
-
-    def quad(self, quad: Quad) -> Quad:
-        """The same statement with the new labels."""
-        terms = (quad.subject, quad.predicate, quad.object, quad.graph_name)
-        if not any(isinstance(term, BlankNode | Triple) for term in terms):
-            return quad
-        return Quad(
-            self._term(quad.subject), quad.predicate, self._term(quad.object), self._term(quad.graph_name)
-        )
-
-    def _term(self, term: Any) -> Any:
-        if isinstance(term, BlankNode):
-            return self._labels.setdefault(term, BlankNode(f"{self._page}n{len(self._labels) + 1}"))
-        if isinstance(term, Triple):
-            return Triple(self._term(term.subject), term.predicate, self._term(term.object))
-        return term

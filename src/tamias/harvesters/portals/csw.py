@@ -11,11 +11,10 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import msgspec
 from lxml import etree
 
-from tamias.harvesters.kit.dated import DatedBookmark, a_little_before, read_bookmark, sound_stamp
+from tamias.harvesters.kit.dated import DatedBookmark, DatedState, a_little_before, read_bookmark
 from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.mapping import MappedRecord, map_element
-from tamias.harvesters.kit.paging import BAD
-from tamias.harvesters.kit.records import MOST_PAGE, CycleDetector, described, failure
+from tamias.harvesters.kit.records import MOST_PAGE, CycleDetector, failure
 from tamias.harvesters.portals.csw_records import (
     DUBLIN_CORE_MAPPING,
     ISO_MAPPING,
@@ -44,7 +43,7 @@ _OWN: Final = frozenset({
 _DAY: Final = timedelta(days=1)
 
 
-class _CswState(msgspec.Struct, kw_only=True):
+class _CswState(DatedState, kw_only=True):
     """What is to be asked for next, and what was had."""
 
     schemas: list[str] = msgspec.field(default_factory=list)
@@ -57,22 +56,12 @@ class _CswState(msgspec.Struct, kw_only=True):
     changed: bool = False
     """Whether the catalogue counted something else before."""
     pages: int = 0
-    datasets: int = 0
-    problems: int = 0
     skips: int = 0
     """Records that were left out one after the other."""
-    latest: str = ""
-    """The latest time at which a record was changed, as the records say."""
-    undated: bool = False
     days_only: bool = False
     """Whether a record is dated by the day."""
-    since: str | None = None
-    """Only records that changed since are asked for; None reads everything."""
     comparing: bool = False
     """Whether all changes were read, and the catalogue's count is to be compared."""
-    harvests: int = 0
-    why: str = ""
-    """Why everything is read, where changes were not enough."""
     turns: CycleDetector = msgspec.field(default_factory=CycleDetector)
 
 
@@ -94,7 +83,7 @@ class CswHarvester:
         reading = _CswReading(harvest, client)
         end: HarvestEnd | None = None
         if not harvest.state and reading.state.schemas:
-            yield reading.step(reading.catalogue())
+            yield reading.state.step(reading.catalogue())
         while end is None:
             step = await reading.next_step()
             end = step.end
@@ -130,22 +119,24 @@ class _CswReading:
         """The capabilities: title, provider, and the forms in which records are given."""
         capture = await self._ask({"request": "GetCapabilities"})
         if end := failure(capture, "the capabilities of"):
-            return self.step([], end)
+            return self.state.step([], end)
         root = _root(self._client.body(capture, MOST_PAGE))
         if root is None or local(root) != "Capabilities":
-            return self.step([], HarvestEnd(outcome=Outcome.FAILED, reason=f"{capture.url}: {_why(root)}"))
+            return self.state.step(
+                [], HarvestEnd(outcome=Outcome.FAILED, reason=f"{capture.url}: {_why(root)}")
+            )
         schemas = {content(value) for value in root.iter("{*}Value")}
         self.state.schemas = [each for each in (_GMD, _CSW) if each in schemas] or [_GMD, _CSW]
         self.state.title = content(inner(root, "Title")) or ""
         self.state.publisher = content(inner(root, "ProviderName")) or ""
-        return self.step(self.catalogue())
+        return self.state.step(self.catalogue())
 
     async def _page(self) -> HarvestStep:
         state = self.state
         capture = await self._ask(self._records(state.start, state.size))
         end = failure(capture, "the records of")
         if end is not None and (end.retry or end.outcome is Outcome.REFUSED):
-            return self.step([], end)
+            return self.state.step([], end)
         root = _root(self._client.body(capture, MOST_PAGE)) if end is None else None
         results = inner(root, "SearchResults") if root is not None else None
         if results is None:
@@ -159,29 +150,17 @@ class _CswReading:
         return self._take(records, _number(results, "nextRecord"))
 
     def _take(self, records: Sequence[Element], following: int | None) -> HarvestStep:
-        state, problems, mapped = self.state, list[Finding](), list[MappedRecord]()
         for record in records:
-            self._note_change(record)
-            try:
-                mapping = ISO_MAPPING if local(record) == "MD_Metadata" else DUBLIN_CORE_MAPPING
-                mapped.append(map_element(mapping, record, dataset_of(record, self._base), self._base))
-            except BAD as error:
-                state.problems += 1
-                name = identifier_of(record) or "?"
-                problems.append(Problem(f"record {name} of {self._base}: {error}"[:1000]))
-        state.datasets += len(mapped)
-        brought = described(mapped, self._base)
-        if state.since is not None:
-            # The document is written again from what is stored: what changed is not said twice.
-            brought = [each for each in brought if not isinstance(each, Quads)]
-        return self.step([*brought, *problems], self._turn(records, following))
+            said = stamp_of(record)
+            self.state.days_only = self.state.days_only or len(said or "") <= len("2024-01-31")
+            self.state.note_update(said)
+        return self.state.step(
+            self.state.findings(records, self._base, self._map, identifier_of), self._turn(records, following)
+        )
 
-    def _note_change(self, record: Element) -> None:
-        said = stamp_of(record)
-        stamp = sound_stamp(said)
-        self.state.days_only = self.state.days_only or len(said or "") <= len("2024-01-31")
-        self.state.undated = self.state.undated or stamp is None
-        self.state.latest = max(self.state.latest, stamp or "")
+    def _map(self, record: Element) -> MappedRecord:
+        mapping = ISO_MAPPING if local(record) == "MD_Metadata" else DUBLIN_CORE_MAPPING
+        return map_element(mapping, record, dataset_of(record, self._base), self._base)
 
     def _turn(self, records: Sequence[Element], following: int | None) -> HarvestEnd | None:
         """Goes on to the next page: as the server says, unless that leads nowhere."""
@@ -201,40 +180,40 @@ class _CswReading:
         """What is tried next where no page came: a smaller one, another form, or the record after it."""
         state, reason = self.state, f"{capture.url}: {why}"[:1000]
         if state.since is not None:
-            self._read_everything(f"{reason} does not list changes")
-            return self.step()
+            return self._read_everything(f"{reason} does not list changes")
         if state.pages and state.size > 1:
             state.size = max(1, state.size // 3)
-            return self.step()
+            return self.state.step()
         if not state.pages and len(state.schemas) > 1:
             state.schemas = state.schemas[1:]
-            return self.step()
+            return self.state.step()
         if state.pages and state.start <= (state.matched or 0) and state.skips < _SKIPS_IN_A_ROW:
             problem = Problem(f"record {state.start} left out: {reason}")
             state.start, state.skips, state.problems = state.start + 1, state.skips + 1, state.problems + 1
-            return self.step([problem], self._ended(None) if state.start > (state.matched or 0) else None)
-        return self.step([], HarvestEnd(outcome=Outcome.FAILED, reason=reason, retry=bool(state.pages)))
+            return self.state.step(
+                [problem], self._ended(None) if state.start > (state.matched or 0) else None
+            )
+        return self.state.step([], HarvestEnd(outcome=Outcome.FAILED, reason=reason, retry=bool(state.pages)))
 
     async def _compare(self) -> HarvestStep:
         """The end of a harvest of changes, if the catalogue counts as many records as are held."""
         state = self.state
         capture = await self._ask(self._records(1, 1, since=None) | {"resultType": "hits"})
         if end := failure(capture, "the records of"):
-            return self.step([], end)
+            return self.state.step([], end)
         root = _root(self._client.body(capture, MOST_PAGE))
         results = inner(root, "SearchResults") if root is not None else None
         total = _number(results, "numberOfRecordsMatched") if results is not None else None
         held = await self._client.records_held()
         if total != held:
-            self._read_everything(f"{held:,} records are known, and the catalogue counts {total}")
-            return self.step()
+            return self._read_everything(f"{held:,} records are known, and the catalogue counts {total}")
         said = f"{state.datasets} of {total} records read, those changed since {state.since}"
         end = HarvestEnd(
             outcome=Outcome.OK,
             reason=f"{said} by dct:modified; the catalogue counts as many as are known",
             bookmark=self._bookmark(),
         )
-        return self.step([], end)
+        return self.state.step([], end)
 
     def _ended(self, why: str | None) -> HarvestEnd | None:
         state, doubts = self.state, [why] if why else []
@@ -257,23 +236,14 @@ class _CswReading:
         )
 
     def _bookmark(self) -> bytes | None:
-        state = self.state
-        if state.undated or not state.latest:
-            return None
-        return msgspec.msgpack.encode(
-            _CswBookmark(
-                schemas=state.schemas, title=state.title, publisher=state.publisher, latest=state.latest,
-                harvests=state.harvests, days_only=state.days_only,
-            )
-        )  # fmt: skip
+        names = ("schemas", "title", "publisher", "days_only")
+        return self.state.bookmark(_CswBookmark, **{name: getattr(self.state, name) for name in names})
 
-    def _read_everything(self, why: str) -> None:
-        """Begins again, without asking for changes."""
+    def _read_everything(self, why: str) -> HarvestStep:
         old = self.state
-        self.state = _CswState(
-            schemas=old.schemas, title=old.title, publisher=old.publisher,
-            why=f"everything was read: {why}"[:1000],
-        )  # fmt: skip
+        fresh = _CswState(schemas=old.schemas, title=old.title, publisher=old.publisher)
+        self.state.read_everything(fresh, why)
+        return self.state.step()
 
     def _records(self, start: int, size: int, since: str | None = "") -> dict[str, str]:
         since = self.state.since if since == "" else since
@@ -296,12 +266,6 @@ class _CswReading:
     async def _ask(self, words: dict[str, str]) -> Capture:
         query = urlencode([("service", "CSW"), ("version", "2.0.2"), *words.items(), *self._own])
         return await self._client.ask(Request(url=f"{self._base}?{query}", accept=_ACCEPT))
-
-    def step(self, findings: Sequence[Finding] = (), end: HarvestEnd | None = None) -> HarvestStep:
-        """The state with what it brought."""
-        if end is not None and self.state.since is not None:
-            end = msgspec.structs.replace(end, changes_only=True)
-        return HarvestStep(state=msgspec.msgpack.encode(self.state), findings=findings, end=end)
 
 
 def _changes_since(bookmark: bytes | None) -> _CswState | None:

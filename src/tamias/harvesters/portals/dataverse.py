@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from tamias.harvesters.kit.dated import DatedBookmark, a_little_before, read_bookmark, sound_stamp
+from tamias.harvesters.kit.dated import DatedState, sound_stamp
 from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.descriptions import is_web
 from tamias.harvesters.kit.mapping import MappedRecord, RecordMapping, map_record
@@ -17,7 +17,6 @@ from tamias.harvesters.kit.records import (
     MOST_PAGE,
     CycleDetector,
     count,
-    described,
     failure,
     json_of,
     table,
@@ -41,7 +40,7 @@ _INNER = ("api", "dataset.xhtml", "dataverse", "dataverse.xhtml", "oai", "citati
 _COLLECTION = re.compile(r"/dataverse/([^/?#]+)")
 
 
-class _DataverseState(msgspec.Struct, kw_only=True):
+class _DataverseState(DatedState, kw_only=True):
     """How far the list has been read, and what came of it."""
 
     root: str
@@ -50,21 +49,12 @@ class _DataverseState(msgspec.Struct, kw_only=True):
     within: int = 0
     """Of the page that begins there, how many are done."""
     total: int = 0
-    datasets: int = 0
     bare: int = 0
     """Datasets whose files could not be asked for."""
-    problems: int = 0
     failures: int = 0
     exports: bool = True
-    latest: str = ""
-    """The latest time at which a dataset was updated, by the installation's clock."""
-    undated: bool = False
-    """Whether a dataset does not say when it was updated."""
-    since: str | None = None
-    """Datasets that were updated before this are not asked for again; None reads everything."""
     present: int = 0
-    """Those that were not."""
-    harvests: int = 0
+    """Datasets that were not updated since the last harvest, and are not asked for again."""
     turns: CycleDetector = msgspec.field(default_factory=CycleDetector)
 
 
@@ -81,9 +71,7 @@ class DataverseHarvester:
         fresh = _DataverseState(
             root=roots(harvest.url, *_INNER)[0], collection=collection[1] if collection else None
         )
-        if known := read_bookmark(harvest.bookmark, DatedBookmark):
-            fresh.latest, fresh.since = known.latest, a_little_before(known.latest)
-            fresh.harvests = known.harvests + 1
+        fresh.ask_for_changes(harvest.bookmark)
         state = msgspec.msgpack.decode(harvest.state, type=_DataverseState) if harvest.state else fresh
         listing = _Listing(state, client)
         async for step in listing.steps():
@@ -100,30 +88,30 @@ class _Listing:
     async def steps(self) -> AsyncIterator[HarvestStep]:
         state = self._state
         if not state.start and not state.within:
-            yield self._step([Quads(catalogue_quads(state.root, "", None, state.root))])
+            yield state.step([Quads(catalogue_quads(state.root, "", None, state.root))])
         while True:
             capture = await self._client.ask(self._search())
             if end := failure(capture, "the search of"):
-                yield self._step(self._instead(end), end)
+                yield state.step(self._instead(end), end)
                 return
             items = self._items(capture)
             if isinstance(items, HarvestEnd):
-                yield self._step([], items)
+                yield state.step([], items)
                 return
             while state.within < len(items):
                 rest = items[state.within :]
                 if unchanged := list(takewhile(self._is_unchanged, rest)):
                     state.within += len(unchanged)
                     state.present += len(unchanged)
-                    yield self._step([Present([str(each["global_id"]) for each in unchanged])])
+                    yield state.step([Present([str(each["global_id"]) for each in unchanged])])
                     continue
                 changed = takewhile(lambda item: not self._is_unchanged(item), rest[:_EXPORTS_A_STEP])
                 findings, end = await self._part(list(changed))
-                yield self._step(findings, end)
+                yield state.step(findings, end)
                 if end:
                     return
             if end := self._turn(items):
-                yield self._step([], end)
+                yield state.step([], end)
                 return
 
     def _search(self) -> Request:
@@ -164,7 +152,7 @@ class _Listing:
         problems: list[Finding] = []
         end: HarvestEnd | None = None
         for item in items:
-            self._note_update(item)
+            self._state.note_update(text(table(item).get("updatedAt")))
             try:
                 short = map_record(SEARCH_MAPPING, msgspec.json.encode(item), self._state.root)
                 found = await self._whole(short)
@@ -179,16 +167,7 @@ class _Listing:
             records += [found] if found else []
         self._state.datasets += len(records)
         self._state.problems += len(problems)
-        brought = described(records, self._state.root)
-        if self._state.since is not None:
-            # The document is written again from what is stored: what changed is not said twice.
-            brought = [each for each in brought if not isinstance(each, Quads)]
-        return [*brought, *problems], end
-
-    def _note_update(self, item: Any) -> None:
-        stamp = sound_stamp(text(table(item).get("updatedAt")))
-        self._state.undated = self._state.undated or stamp is None
-        self._state.latest = max(self._state.latest, stamp or "")
+        return [*self._state.brought(records, self._state.root), *problems], end
 
     async def _whole(self, short: MappedRecord) -> MappedRecord | HarvestEnd:
         """The dataset as its export describes it; as the search does, where there is no export of it."""
@@ -233,14 +212,8 @@ class _Listing:
             outcome=outcome,
             reason="; ".join([self._told(), *doubts]),
             complete=not doubts,
-            bookmark=None if doubts or state.bare else self._bookmark(),
+            bookmark=None if doubts or state.bare else state.bookmark(),
         )
-
-    def _bookmark(self) -> bytes | None:
-        state = self._state
-        if state.undated or not state.latest:
-            return None
-        return msgspec.msgpack.encode(DatedBookmark(latest=state.latest, harvests=state.harvests))
 
     def _told(self) -> str:
         state, told = self._state, f"{self._state.datasets} datasets"
@@ -248,11 +221,6 @@ class _Listing:
             told += f" read, those updated since {state.since}; {state.present} others are listed as before"
         told += f", {state.bare} of them without their files" if state.bare else ""
         return told + ("" if state.exports else " (robots.txt forbids their export)")
-
-    def _step(self, findings: list[Finding], end: HarvestEnd | None = None) -> HarvestStep:
-        if end is not None and self._state.since is not None:
-            end = msgspec.structs.replace(end, changes_only=True)
-        return HarvestStep(state=msgspec.msgpack.encode(self._state), findings=findings, end=end)
 
 
 _AGENTS: Final = (

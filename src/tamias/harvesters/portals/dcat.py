@@ -12,12 +12,12 @@ from urllib.parse import urlencode
 import msgspec
 from pyoxigraph import NamedNode, Quad
 
-from tamias.harvesters.kit.dated import DatedBookmark, a_little_before, read_bookmark
+from tamias.content.blank_labels import Labels
+from tamias.harvesters.kit.dated import DatedBookmark, DatedState, a_little_before
 from tamias.harvesters.kit.descriptions import MOST_STATEMENTS, Descriptions, is_iri, is_web
 from tamias.harvesters.kit.from_dcat import addresses_in, datasets_in, unread_in
 from tamias.harvesters.kit.paging import as_stamp
 from tamias.harvesters.kit.records import failure, links
-from tamias.harvesters.kit.terms import Labels
 from tamias.harvesters.kit.validators import file_bookmark, request_if_changed, unchanged_end
 from tamias.harvesters.portals.dcat_records import catalogue_records
 from tamias.model.capture import Capture, Outcome, Request
@@ -47,16 +47,14 @@ _DATASETS_A_FINDING = 500
 _QUADS_A_STEP = 20_000
 
 
-class _CatalogueState(msgspec.Struct, kw_only=True):
+class _CatalogueState(DatedState, kw_only=True):
     """The page to ask for, and what was seen of those before."""
 
     page: str
     seen: bytes = b""
     """Of each page the beginning of the digests of its address and of its content."""
     pages: int = 0
-    datasets: int = 0
     total: int | None = None
-    problems: int = 0
     sha256: str = ""
     kept: int = 0
     """Findings of the page that were kept, where it is too large for one step."""
@@ -70,11 +68,6 @@ class _CatalogueState(msgspec.Struct, kw_only=True):
     """What the catalogue counts, where only changes are read."""
     first: bytes = b""
     """The mark of what is on the first page, where only changes are read."""
-    since: str | None = None
-    """Only datasets that changed since are asked for; None reads everything."""
-    harvests: int = 0
-    why: str = ""
-    """Why everything is read, where changes were not enough."""
 
 
 class CatalogueHarvester:
@@ -88,8 +81,8 @@ class CatalogueHarvester:
             if harvest.state
             else _CatalogueState(page=harvest.url)
         )
-        if not harvest.state and (mark := read_bookmark(harvest.bookmark, DatedBookmark)):
-            state.since, state.harvests = _naive(a_little_before(mark.latest)), mark.harvests + 1
+        if not harvest.state and (mark := state.ask_for_changes(harvest.bookmark)):
+            state.since = _naive(a_little_before(mark.latest))
         if state.since is not None:
             async for step in _changes(state, harvest.url, client):
                 yield step
@@ -103,14 +96,14 @@ class CatalogueHarvester:
                 capture, f"page {state.pages + 1} of the catalogue,", MOST_BYTES
             )
             if end is not None:
-                yield _step(state, end=end)
+                yield state.step(end=end)
                 return
             if not state.pages:
                 state.begun_at = _date_of(capture)
             page, held = _CataloguePage(state, capture, harvest.url), list[Finding]()
             for findings in page.parts(client):
                 if held:
-                    yield _step(state, held)
+                    yield state.step(held)
                 held = findings
                 state.kept += len(held)
             end = page.turn()
@@ -118,7 +111,7 @@ class CatalogueHarvester:
                 end = msgspec.structs.replace(end, bookmark=file_bookmark(capture))
             elif end is not None and end.complete:
                 end = msgspec.structs.replace(end, bookmark=_bookmark(state))
-            yield _step(state, held, end)
+            yield state.step(held, end)
 
 
 class _CataloguePage:
@@ -232,31 +225,30 @@ async def _changes(state: _CatalogueState, url: str, client: PoliteClient) -> As
     if state.counted is None:
         capture = await client.ask(Request(url=url))
         if end := _trouble(capture):
-            yield _step(state, end=end)
+            yield state.step(end=end)
             return
         page = _CataloguePage(state, capture, url)
         page.changes(client)
         state.counted, state.first, state.begun_at = page.total() or 0, page.mark, _date_of(capture)
         state.page = f"{url}{'&' if '?' in url else '?'}{urlencode({'modified_since': state.since})}"
-        yield _step(state, [Quads(page.rest)])
+        yield state.step([Quads(page.rest)])
     end = None
     while end is None:
         capture = await client.ask(Request(url=state.page))
         if end := _trouble(capture):
-            yield _step(state, end=end)
+            yield state.step(end=end)
             return
         page = _CataloguePage(state, capture, url)
         findings = page.changes(client) if capture.outcome is Outcome.OK else []
         if capture.outcome is not Outcome.OK or (page.mark and page.mark == state.first):
-            _read_everything(state, url, "the catalogue does not take modified_since")
+            state.read_everything(_CatalogueState(page=url), "the catalogue does not take modified_since")
             return
         end = page.turn()
-        yield _step(state, findings)
+        yield state.step(findings)
     held = await client.records_held()
     if held != state.counted or not state.apart:
-        _read_everything(
-            state, url, f"{held:,} datasets are known, and the catalogue counts {state.counted:,}"
-        )
+        why = f"{held:,} datasets are known, and the catalogue counts {state.counted:,}"
+        state.read_everything(_CatalogueState(page=url), why)
         return
     reason = f"{state.datasets} of {held} datasets read, those changed since {state.since} by modified_since"
     end = HarvestEnd(
@@ -264,19 +256,13 @@ async def _changes(state: _CatalogueState, url: str, client: PoliteClient) -> As
         reason=f"{reason}; the catalogue counts as many as are known",
         bookmark=_bookmark(state),
     )
-    yield _step(state, end=end)
+    yield state.step(end=end)
 
 
 def _trouble(capture: Capture) -> HarvestEnd | None:
     """The end where another try can help; any other failure shows that changes cannot be asked for."""
     end = failure(capture, "the changes of the catalogue,", MOST_BYTES)
     return end if end is not None and end.retry else None
-
-
-def _read_everything(state: _CatalogueState, url: str, why: str) -> None:
-    fresh = _CatalogueState(page=url, why=f"everything was read: {why}")
-    for name in msgspec.structs.asdict(fresh):
-        setattr(state, name, getattr(fresh, name))
 
 
 def _bookmark(state: _CatalogueState) -> bytes | None:
@@ -331,11 +317,3 @@ def _ended(state: _CatalogueState, why: str | None) -> HarvestEnd:
         doubts.append("nothing there is a dcat:Dataset")
     outcome = Outcome.OK if state.datasets else Outcome.FAILED
     return HarvestEnd(outcome=outcome, reason="; ".join([told, *doubts]), complete=not doubts)
-
-
-def _step(
-    state: _CatalogueState, findings: list[Finding] | None = None, end: HarvestEnd | None = None
-) -> HarvestStep:
-    if end is not None and state.since is not None:
-        end = msgspec.structs.replace(end, changes_only=True)
-    return HarvestStep(state=msgspec.msgpack.encode(state), findings=findings or [], end=end)

@@ -10,11 +10,12 @@ from typing import Final, NamedTuple
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple, parse, serialize
 
+from tamias.content.blank_labels import Labels
 from tamias.harvesters.kit.descriptions import Descriptions, Node, Term
 from tamias.harvesters.kit.from_dcat import datasets_by_node, datasets_in
 from tamias.harvesters.kit.mapping import RecordMapping, source_record
 from tamias.harvesters.kit.position import digest
-from tamias.harvesters.kit.terms import DCAT, FOAF, Labels
+from tamias.harvesters.kit.terms import DCAT, FOAF
 from tamias.model.dataset import Dataset
 from tamias.model.finding import SourceRecord
 from tamias.model.vocabulary import RDF_TYPE

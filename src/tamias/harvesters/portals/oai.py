@@ -3,21 +3,22 @@
 import re
 from collections.abc import AsyncIterator
 from datetime import datetime
-from importlib.metadata import version
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import msgspec
 from lxml import etree
 from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 
+from tamias.content.blank_labels import Labels
 from tamias.harvesters.kit.changes import LAG
+from tamias.harvesters.kit.dated import DatedBookmark, read_bookmark
 from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.descriptions import Descriptions
 from tamias.harvesters.kit.from_dcat import addresses_in, datasets_in
 from tamias.harvesters.kit.mapping import MappedRecord, map_element, source_record
-from tamias.harvesters.kit.position import MOST_HARVESTS, digest
+from tamias.harvesters.kit.position import digest
 from tamias.harvesters.kit.records import MOST_PAGE, CycleDetector, described, failure, links
-from tamias.harvesters.kit.terms import DCAT, Labels
+from tamias.harvesters.kit.terms import DCAT
 from tamias.harvesters.portals.oai_records import MAPPING, RDF_MAPPING, OaiHeader, dataset_of, header_of
 from tamias.harvesters.portals.oai_xml import Element, content, elements, inner, local
 from tamias.model.capture import Capture, Outcome, Request
@@ -82,7 +83,7 @@ class _OaiState(msgspec.Struct, kw_only=True):
     why: str = ""
 
 
-class _OaiBookmark(msgspec.Struct, kw_only=True, frozen=True):
+class _OaiBookmark(DatedBookmark, kw_only=True, frozen=True):
     """What the next harvest needs to ask for changes."""
 
     formats: list[str]
@@ -90,8 +91,6 @@ class _OaiBookmark(msgspec.Struct, kw_only=True, frozen=True):
     days_only: bool
     name: str
     email: str | None
-    harvests: int
-    release: str
 
 
 class OaiHarvester:
@@ -332,7 +331,7 @@ class _OaiReading:
         return msgspec.msgpack.encode(
             _OaiBookmark(
                 formats=state.formats, since=since, days_only=state.days_only, name=state.name,
-                email=state.email, harvests=state.harvests, release=version("tamias"),
+                email=state.email, harvests=state.harvests, latest=since,
             )
         )  # fmt: skip
 
@@ -365,11 +364,8 @@ def rdf_in(graph: Element, base: str, identifier: str) -> list[Quad]:
 
 def _changes_since(bookmark: bytes | None) -> _OaiState | None:
     """The beginning of a harvest of changes; None where everything is to be read."""
-    try:
-        known = msgspec.msgpack.decode(bookmark, type=_OaiBookmark) if bookmark else None
-    except msgspec.MsgspecError:
-        return None
-    if known is None or known.release != version("tamias") or known.harvests >= MOST_HARVESTS:
+    known = read_bookmark(bookmark, _OaiBookmark)
+    if known is None:
         return None
     return _OaiState(
         formats=known.formats, since=known.since, days_only=known.days_only, name=known.name,

@@ -3,20 +3,18 @@
 Both are the same protocol: a list of collections, and pages of GeoJSON features that name the next one.
 """
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 import msgspec
 
-from tamias.harvesters.kit.dated import DatedBookmark, a_little_before, read_bookmark, sound_stamp
+from tamias.harvesters.kit.dated import DatedState, sound_stamp
 from tamias.harvesters.kit.dcat import catalogue_quads
-from tamias.harvesters.kit.mapping import MappedRecord, map_record
-from tamias.harvesters.kit.paging import BAD
+from tamias.harvesters.kit.mapping import map_record
 from tamias.harvesters.kit.records import (
     CycleDetector,
     count,
-    described,
     failure,
     json_of,
     table,
@@ -38,7 +36,7 @@ _MOST_GAPS = 10
 _ACCEPT = "application/geo+json, application/json;q=0.9"
 
 
-class _OgcState(msgspec.Struct, kw_only=True):
+class _OgcState(DatedState, kw_only=True):
     """What is to be asked for next, and what was had."""
 
     kind: str
@@ -51,26 +49,15 @@ class _OgcState(msgspec.Struct, kw_only=True):
     """Whether pages of collections are being read."""
     title: str = ""
     pages: int = 0
-    datasets: int = 0
     others: int = 0
     """Collections of features that are data, not records."""
     matched: int = 0
-    problems: int = 0
     gaps: list[str] = msgspec.field(default_factory=list)
     turns: CycleDetector = msgspec.field(default_factory=CycleDetector)
     first: bool = False
     """Whether the page to ask for is the first one of its collection."""
     listed: int = 0
     """Collections that are records themselves."""
-    latest: str = ""
-    """The latest time at which a record was updated, by the catalogue's own word."""
-    undated: bool = False
-    """Whether a record does not say when it was updated."""
-    since: str | None = None
-    """Only records that were updated since are asked for; None reads everything."""
-    harvests: int = 0
-    why: str = ""
-    """Why everything is read, where changes were not enough."""
 
 
 class OgcRecordsHarvester:
@@ -83,11 +70,11 @@ class OgcRecordsHarvester:
         end: HarvestEnd | None = None
         if not harvest.state:
             findings, end = await _introduce(state, client)
-            yield _step(state, findings, end)
+            yield state.step(findings, end)
         while end is None:
             if state.next is None and not state.collections:
                 if await _explains(state, client):
-                    yield _step(state, [], _end(state))
+                    yield state.step([], _end(state))
                     return
                 continue
             if state.next is None:
@@ -103,10 +90,10 @@ class OgcRecordsHarvester:
                 _note_gap(state, end.reason)
                 state.next, end = None, None
                 state.listing = False
-                yield _step(state)
+                yield state.step()
                 continue
             findings = [] if end else _read(state, client, capture)
-            yield _step(state, findings, end)
+            yield state.step(findings, end)
 
 
 class StacHarvester(OgcRecordsHarvester):
@@ -122,9 +109,7 @@ def _state(harvest: Harvest) -> _OgcState:
     path = parts.path.partition("/collections")[0].rstrip("/") + "/"
     root = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
     state = _OgcState(kind=harvest.kind, root=root, next=_collections_address(root))
-    if known := read_bookmark(harvest.bookmark, DatedBookmark):
-        state.latest, state.harvests = known.latest, known.harvests + 1
-        state.since = a_little_before(known.latest)
+    state.ask_for_changes(harvest.bookmark)
     return state
 
 
@@ -145,12 +130,8 @@ async def _explains(state: _OgcState, client: PoliteClient) -> bool:
 
 def _read_everything(state: _OgcState, why: str) -> None:
     """Begins again, without asking for changes."""
-    fresh = _OgcState(
-        kind=state.kind, root=state.root, next=_collections_address(state.root), title=state.title,
-        why=f"everything was read: {why}"[:_LONGEST_NAME],
-    )  # fmt: skip
-    for name in msgspec.structs.asdict(fresh):
-        setattr(state, name, getattr(fresh, name))
+    address = _collections_address(state.root)
+    state.read_everything(_OgcState(kind=state.kind, root=state.root, next=address, title=state.title), why)
 
 
 async def _introduce(state: _OgcState, client: PoliteClient) -> tuple[list[Finding], HarvestEnd | None]:
@@ -179,7 +160,6 @@ def _read(state: _OgcState, client: PoliteClient, capture: Capture) -> list[Find
     """What a page brings; the state goes on to the next one."""
     state.pages += 1
     is_first, state.next, state.first = state.first, None, False
-    findings: list[Finding] = []
     try:
         page = table(json_of(client, capture))
     except msgspec.DecodeError as error:
@@ -199,9 +179,13 @@ def _read(state: _OgcState, client: PoliteClient, capture: Capture) -> list[Find
     is_over = not state.listing and len(records) < len(found)
     if not state.pages:  # It begins again.
         return []
-    brought = described(list(_mapped(state, records, findings)), state.root)
-    # In a harvest of changes the document is written again from what is stored.
-    findings += [each for each in brought if state.since is None or not isinstance(each, Quads)]
+    mapping = STAC_MAPPING if state.kind == "stac" else RECORDS_MAPPING
+    findings = state.findings(
+        records,
+        state.root,
+        lambda record: map_record(mapping, msgspec.json.encode(record), state.root),
+        lambda record: text(record.get("id")),
+    )
     following = _following(page, capture.final_url) if found and not is_over else None
     if following and state.turns.again([following, *(text(each.get("id")) or "" for each in found)]):
         _note_gap(state, f"{following} gives the same page again")
@@ -219,13 +203,13 @@ def _changed(state: _OgcState, found: list[dict[str, Any]]) -> list[dict[str, An
 
     Begins again where they do not come in the order of their updates.
     """
-    stamps = [sound_stamp(text(table(each.get("properties")).get("updated"))) for each in found]
-    dates = [stamp for stamp in stamps if stamp is not None]
-    state.undated = state.undated or len(dates) < len(stamps)
-    state.latest = max([state.latest, *dates])
+    said = [text(table(each.get("properties")).get("updated")) for each in found]
+    for each in said:
+        state.note_update(each)
+    dates = [stamp for stamp in map(sound_stamp, said) if stamp is not None]
     if state.since is None:
         return found
-    if len(dates) < len(stamps) or dates != sorted(dates, reverse=True):
+    if len(dates) < len(said) or dates != sorted(dates, reverse=True):
         _read_everything(state, "the records are not in the order of `updated`")
         return []
     return [each for each, stamp in zip(found, dates, strict=True) if stamp >= state.since]
@@ -257,21 +241,6 @@ def _has_records(state: _OgcState, collection: dict[str, Any]) -> bool:
     return state.kind == "stac" or text(collection.get("itemType")) in ("record", "catalog")
 
 
-def _mapped(
-    state: _OgcState, records: list[dict[str, Any]], findings: list[Finding]
-) -> Iterator[MappedRecord]:
-    mapping = STAC_MAPPING if state.kind == "stac" else RECORDS_MAPPING
-    for record in records:
-        try:
-            mapped = map_record(mapping, msgspec.json.encode(record), state.root)
-        except BAD as error:
-            state.problems += 1
-            findings.append(Problem(f"record {text(record.get('id')) or '?'} of {state.root}: {error}"))
-            continue
-        state.datasets += 1
-        yield mapped
-
-
 def _following(page: dict[str, Any], base: str) -> str | None:
     """The next page, by GET and on the same host; None where there is none."""
     for link in tables(page.get("links")):
@@ -299,19 +268,9 @@ def _end(state: _OgcState) -> HarvestEnd:
         doubts.append("nothing there is a record")
     outcome = Outcome.OK if state.datasets or state.since is not None else Outcome.FAILED
     is_counted = state.since is not None or state.matched + state.listed == state.datasets
-    is_dated = bool(state.latest) and not state.undated
-    bookmark = DatedBookmark(latest=state.latest, harvests=state.harvests)
     return HarvestEnd(
         outcome=outcome,
         reason="; ".join(said + doubts),
         complete=not doubts and state.since is None,
-        bookmark=msgspec.msgpack.encode(bookmark) if is_counted and is_dated and not doubts else None,
+        bookmark=state.bookmark() if is_counted and not doubts else None,
     )
-
-
-def _step(
-    state: _OgcState, findings: list[Finding] | None = None, end: HarvestEnd | None = None
-) -> HarvestStep:
-    if end is not None and state.since is not None:
-        end = msgspec.structs.replace(end, changes_only=True)
-    return HarvestStep(state=msgspec.msgpack.encode(state), findings=findings or [], end=end)

@@ -8,14 +8,12 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from tamias.harvesters.kit.dated import DatedBookmark, a_little_before, read_bookmark, sound_stamp
+from tamias.harvesters.kit.dated import DatedState, a_little_before
 from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.descriptions import is_web
 from tamias.harvesters.kit.mapping import MappedRecord, RecordMapping, map_record
-from tamias.harvesters.kit.paging import BAD
 from tamias.harvesters.kit.records import (
     count,
-    described,
     failure,
     in_languages,
     json_of,
@@ -40,7 +38,7 @@ _INNER = ("api", "records", "record", "search", "communities", "oai2d")
 _FIRST_DAY = "1990-01-01"
 
 
-class _ZenodoState(msgspec.Struct, kw_only=True):
+class _ZenodoState(DatedState, kw_only=True):
     """The slice of time that is being read, and the page in it."""
 
     root: str
@@ -54,24 +52,13 @@ class _ZenodoState(msgspec.Struct, kw_only=True):
     """What a page holds: some installations give fewer than they are asked for."""
     slice_total: int = 0
     total: int | None = None
-    datasets: int = 0
     others: int = 0
-    problems: int = 0
     lost_in_a_row: int = 0
     begun: bool = False
-    latest: str = ""
-    """The latest time at which a record was updated, by the repository's clock."""
-    undated: bool = False
-    """Whether a record does not say when it was updated."""
-    since: str | None = None
-    """Only records that were updated since are asked for; None reads everything."""
     left_out: int = 0
     """Records that the search counts and that are no datasets here, of the last whole harvest."""
-    harvests: int = 0
     comparing: bool = False
     """Whether all changes were read, and the repository's count is to be compared."""
-    why: str = ""
-    """Why everything is read, where changes were not enough."""
 
 
 class ZenodoHarvester:
@@ -81,9 +68,8 @@ class ZenodoHarvester:
 
     async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
         fresh = _ZenodoState(root=roots(harvest.url, *_INNER)[0])
-        if known := read_bookmark(harvest.bookmark, DatedBookmark):
-            fresh.latest, fresh.since = known.latest, _utc(a_little_before(known.latest))
-            fresh.left_out, fresh.harvests = known.left_out, known.harvests + 1
+        if known := fresh.ask_for_changes(harvest.bookmark):
+            fresh.since, fresh.left_out = _utc(a_little_before(known.latest)), known.left_out
         search = _Search(
             msgspec.msgpack.decode(harvest.state, type=_ZenodoState) if harvest.state else fresh, client
         )
@@ -111,32 +97,36 @@ class _Search:
         capture = await self._client.ask(self._request(state.page))
         end = failure(capture, "the records at")
         if end is not None and (end.retry or state.since is None):
-            return self._kept([], end)
+            return state.step([], end)
         hits = self._hits(capture, findings) if end is None else None
         if hits is None and state.since is not None:
-            self._read_everything(f"{capture.url} does not list changes")
-            return self._kept([], None)
+            return self._read_everything(f"{capture.url} does not list changes")
         if hits is None:
-            return self._kept(findings, self._lose())
+            return state.step(findings, self._lose())
         state.begun, state.lost_in_a_row = True, 0
         state.slice_total = _total(hits)
         state.total = state.slice_total if state.total is None else state.total
         if state.since is not None and state.slice_total > WINDOW:
-            self._read_everything("more changed than one search gives")
-            return self._kept([], None)
+            return self._read_everything("more changed than one search gives")
         if state.slice_total > WINDOW and state.page == 1 and not self._is_smallest():
-            return self._kept(findings, await self._narrow())
+            return state.step(findings, await self._narrow())
         found = hits.get("hits")
         records = found if isinstance(found, list) else []
-        brought = described(list(self._mapped(records, findings)), state.root)
+        for record in records:
+            said = table(record)
+            state.note_update(text(said.get("updated")) or text(said.get("modified")))
+        wanted = [record for record in records if is_dataset(record)]
+        state.others += len(records) - len(wanted)
+        findings += state.findings(
+            wanted, state.root, self._map, lambda record: text(table(record).get("id"))
+        )
         if state.since is None:
-            return self._kept([*findings, *brought], self._turn(len(records)))
+            return state.step(findings, self._turn(len(records)))
         older, trouble = await self._older_versions(records)
-        # The document is written again from what is stored: what changed is not said twice.
-        findings += [*(each for each in brought if not isinstance(each, Quads)), *older]
+        findings += older
         if trouble is None and self._turn(len(records)) is not None:
             state.comparing = True
-        return self._kept(findings, trouble)
+        return state.step(findings, trouble)
 
     async def _older_versions(self, records: list[Any]) -> tuple[list[Finding], HarvestEnd | None]:
         """Versions that new ones replaced: the search lists the latest of each record only."""
@@ -160,33 +150,21 @@ class _Search:
         request = Request(url=f"{state.root}api/records?type=dataset&size=1", accept="application/json")
         capture = await self._client.ask(request)
         if end := failure(capture, "the records at"):
-            return self._kept([], end)
+            return state.step([], end)
         total, held = _total(self._hits(capture, []) or {}), await self._client.records_held()
         if held + state.left_out != total:
-            self._read_everything(f"{held:,} records are known, and the repository counts {total:,}")
-            return self._kept([], None)
+            return self._read_everything(f"{held:,} records are known, and the repository counts {total:,}")
         reason = f"{state.datasets:,} of {total:,} datasets read, those updated since {state.since}"
         end = HarvestEnd(
             outcome=Outcome.OK,
             reason=f"{reason}; it counts as many as are known",
-            bookmark=self._bookmark(state.left_out),
-            changes_only=True,
+            bookmark=state.bookmark(left_out=state.left_out),
         )
-        return self._kept([], end)
+        return state.step([], end)
 
-    def _bookmark(self, left_out: int) -> bytes | None:
-        state = self._state
-        if state.undated or not state.latest:
-            return None
-        return msgspec.msgpack.encode(
-            DatedBookmark(latest=state.latest, left_out=left_out, harvests=state.harvests)
-        )
-
-    def _read_everything(self, why: str) -> None:
-        """Begins again, without asking for changes."""
-        fresh = _ZenodoState(root=self._state.root, why=f"everything was read: {why}")
-        for name in msgspec.structs.asdict(fresh):
-            setattr(self._state, name, getattr(fresh, name))
+    def _read_everything(self, why: str) -> HarvestStep:
+        self._state.read_everything(_ZenodoState(root=self._state.root), why)
+        return self._state.step()
 
     def _request(self, page: int, size: int = PAGE_RECORDS, sort: str = "oldest") -> Request:
         query = {"type": "dataset", "size": size, "page": page, "sort": sort}
@@ -208,29 +186,8 @@ class _Search:
         findings.append(Problem(f"{capture.url}: no list of records: {hits}"[:500]))
         return None
 
-    def _mapped(self, records: list[Any], findings: list[Finding]) -> Iterator[MappedRecord]:
-        state = self._state
-        for record in records:
-            self._note_update(record)
-            try:
-                body = msgspec.json.encode(record)
-                mapped = map_record(MAPPING, body, state.root) if is_dataset(record) else None
-            except BAD as error:
-                state.problems += 1
-                findings.append(
-                    Problem(f"record {text(table(record).get('id')) or '?'} of {state.root}: {error}")
-                )
-                continue
-            state.others += mapped is None
-            state.datasets += mapped is not None
-            if mapped is not None:
-                yield mapped
-
-    def _note_update(self, record: Any) -> None:
-        said = table(record)
-        stamp = sound_stamp(text(said.get("updated")) or text(said.get("modified")))
-        self._state.undated = self._state.undated or stamp is None
-        self._state.latest = max(self._state.latest, stamp or "")
+    def _map(self, record: Any) -> MappedRecord:
+        return map_record(MAPPING, msgspec.json.encode(record), self._state.root)
 
     def _lose(self) -> HarvestEnd | None:
         """Leaves a page out that cannot be read; several in a row, or the first, are the end."""
@@ -304,17 +261,12 @@ class _Search:
         outcome = Outcome.OK if state.datasets or not doubts else Outcome.FAILED
         said = [self._told(), *doubts, *filter(None, [state.why])]
         left_out = (state.total or 0) - state.datasets
-        bookmark = None if doubts else self._bookmark(left_out)
+        bookmark = None if doubts else state.bookmark(left_out=left_out)
         return HarvestEnd(outcome=outcome, reason="; ".join(said), complete=not doubts, bookmark=bookmark)
 
     def _told(self) -> str:
         others = f", {self._state.others} records of other kinds left out" if self._state.others else ""
         return f"{self._state.datasets} datasets{others}"
-
-    def _kept(self, findings: list[Finding], end: HarvestEnd | None) -> HarvestStep:
-        if end is not None and self._state.since is not None:
-            end = msgspec.structs.replace(end, changes_only=True)
-        return HarvestStep(state=msgspec.msgpack.encode(self._state), findings=findings, end=end)
 
 
 def _total(hits: dict[str, Any]) -> int:

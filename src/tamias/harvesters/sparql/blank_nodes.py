@@ -3,13 +3,14 @@
 from collections import Counter
 from itertools import islice
 
-from pyoxigraph import BlankNode, Literal, NamedNode, Quad
+import msgspec
+from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Triple
 
-from tamias.harvesters.sparql.queries import quoted, some
+from tamias.content.blank_labels import blank_nodes
+from tamias.harvesters.sparql.queries import TRIPLE_TERM, quoted, some
 from tamias.harvesters.sparql.source import StatementSource
 from tamias.harvesters.sparql.terms import writable
 
-_BLANK = "isBlank(?s) || isBlank(?o)"
 SAMPLE = 200
 _CANDIDATES = 4
 _UNCUT = 50
@@ -19,25 +20,39 @@ Pointer = tuple[str, str]
 """The label of a blank node, and the pattern of statements among which it must be found again."""
 
 
-async def sampled(source: StatementSource, offset: int = 0, *, named: bool) -> list[Quad]:
-    """Some statements with blank nodes, of the default graph or of named graphs. Raises `QueryFailed`."""
-    return (await source.matching(some(_BLANK, named=named), SAMPLE, offset)).quads
+class Sample(msgspec.Struct, frozen=True):
+    """Statements with blank nodes of a pattern, which is of the default graph or of named graphs."""
+
+    quads: list[Quad]
+    where: str
+    named: bool
+
+    @property
+    def turns(self) -> dict[str, int]:
+        """Return each label with the number of others that come before it."""
+        return _turns(self.quads)
 
 
-async def labels_hold(source: StatementSource, sample: list[Quad], *, named: bool) -> bool:
+async def sampled(source: StatementSource, where: str, offset: int = 0) -> list[Quad]:
+    """Return some statements of a pattern, those with blank nodes in them. Raises `QueryFailed`."""
+    quads = (await source.matching(where, SAMPLE, offset)).quads
+    return [quad for quad in quads if any(blank_nodes(quad.subject, quad.object))]
+
+
+async def labels_hold(source: StatementSource, sample: Sample) -> bool:
     """Requests a blank node again, by what is said of it, in a response with fewer of them.
 
     A server that numbers them in each response would give it a lower number there. In doubt, they do not
     hold. Raises `QueryFailed`.
     """
-    turns = _turns(sample)
-    pointers = _pointers(sample, named=named)
+    turns = sample.turns
+    pointers = _pointers(sample.quads, named=sample.named)
     shared = Counter(where for _, where in pointers)
     pointers.sort(key=lambda pointer: (shared[pointer[1]], -turns[pointer[0]]))
     missed = 0
-    for label, where in islice(dict.fromkeys(pointers), _CANDIDATES):
-        again = (await source.matching(where, SAMPLE)).quads
-        if len(again) >= max(_UNCUT, len(sample)):
+    for label, pattern in islice(dict.fromkeys(pointers), _CANDIDATES):
+        again = (await source.matching(pattern, SAMPLE)).quads
+        if len(again) >= max(_UNCUT, len(sample.quads)):
             continue
         labels = _turns(again)
         if label not in labels:
@@ -48,7 +63,7 @@ async def labels_hold(source: StatementSource, sample: list[Quad], *, named: boo
             return True
     if missed:
         return False
-    later = _turns(await sampled(source, len(sample) // 2, named=named))
+    later = _turns(await sampled(source, sample.where, len(sample.quads) // 2))
     return _windows_agree(list(turns), list(later))
 
 
@@ -62,9 +77,8 @@ def _turns(quads: list[Quad]) -> dict[str, int]:
     """Each label with the number of others that come before it."""
     turns: dict[str, int] = {}
     for quad in quads:
-        for term in (quad.subject, quad.object):
-            if isinstance(term, BlankNode):
-                turns.setdefault(term.value, len(turns))
+        for node in blank_nodes(quad.subject, quad.object):
+            turns.setdefault(node.value, len(turns))
     return turns
 
 
@@ -78,9 +92,10 @@ def _pointers(quads: list[Quad], *, named: bool) -> list[Pointer]:
         if isinstance(subject, BlankNode) and isinstance(value, NamedNode | Literal):
             said = f"isBlank(?s) && STR(?o) = {quoted(value.value)}"
             pointers.append((subject.value, some(said, fixed, named=named)))
-        elif isinstance(value, BlankNode) and isinstance(subject, NamedNode) and writable(subject.value):
+        elif isinstance(subject, NamedNode) and writable(subject.value):
             fixed = f"VALUES (?s ?p) {{ (<{subject.value}> <{quad.predicate.value}>) }}"
-            pointers.append((value.value, some("isBlank(?o)", fixed, named=named)))
+            kind = TRIPLE_TERM if isinstance(value, Triple) else "isBlank(?o)"
+            pointers += [(node.value, some(kind, fixed, named=named)) for node in blank_nodes(value)]
         elif isinstance(value, BlankNode):
             pointers.append((value.value, some("isBlank(?s) && isBlank(?o)", fixed, named=named)))
     return pointers

@@ -17,7 +17,7 @@ from tamias.harvesters.sparql.listing import GraphListing, ListedGraph, digest, 
 from tamias.harvesters.sparql.source import StatementSource, uncut
 from tamias.harvesters.sparql.state import CopyPart, CopyState, Way, packed
 from tamias.harvesters.sparql.survey import description, survey
-from tamias.harvesters.sparql.terms import StatementPage, relabelled
+from tamias.harvesters.sparql.terms import StatementPage, has_blank_inside, relabelled
 from tamias.harvesters.sparql.verdict import failed, verdict
 from tamias.model.cut import TRAP
 from tamias.model.finding import Finding, HarvestEnd, HarvestStep, Problem, Quads
@@ -91,9 +91,10 @@ class Copy:
             quads = await description(self._client, self._state)
             self._state.stage = "described"
             yield [Quads(quads)] if quads else []
-        if self._state.stage == "described":
-            self._take(await survey(self._client, self._state))
-            self._state.stage = "surveyed"
+        while self._state.stage != "surveyed":
+            listing = await survey(self._client, self._state)
+            if listing is not None:
+                self._take(listing)
             yield []
 
     async def _statements(self) -> AsyncIterator[Sequence[Finding]]:
@@ -248,8 +249,7 @@ class Copy:
 
     async def _cut_off(self, part: CopyPart, page: StatementPage) -> list[Finding]:
         """A graph that should fit into one response did not come whole."""
-        where = queries.statements(part.graph, content=part.content, own=part.own)
-        if page.rows and len(await self._source.matching(where, 1, page.rows)):
+        if page.rows and len(await self._source.matching(self._source.pattern(part), 1, page.rows)):
             self._state.learn_cap(page.rows)
             return []
         return self._joined(part, page, 0)
@@ -391,6 +391,8 @@ class Copy:
         if self._good % _PATIENCE == 0:
             most = min(self._limits.page, state.cap or self._limits.page)
             state.page = max(state.page, min(most, state.page * 3 // 2))
+        if state.labels == "none" and any(has_blank_inside(quad) for quad in quads):
+            state.labels, state.relabelled = "change", True
         if state.labels == "change":
             quads = relabelled(quads, f"p{state.pages}x")
         found: list[Finding] = [Quads(quads)] if quads else []

@@ -20,15 +20,16 @@ NAMED_ONLY_OF_SOME = (
     "SELECT ?s WHERE { { SELECT ?s ?p ?o WHERE { GRAPH ?g { ?s ?p ?o } } LIMIT 1000 } "
     "FILTER NOT EXISTS { ?s ?p ?o } } LIMIT 1"
 )
+_BLANK_HERE = "{ ?b ?p ?o FILTER(isBlank(?b)) } UNION { ?s ?p ?b FILTER(isBlank(?b)) }"
+_BLANK_THERE = "GRAPH ?h { { ?b ?q ?x } UNION { ?y ?q ?b } }"
 SHARED_BLANKS = (
-    "SELECT ?s WHERE { GRAPH ?g { ?s ?p ?o } FILTER(isBlank(?s)) GRAPH ?h { ?s ?q ?x } FILTER(?g != ?h) } "
-    "LIMIT 1"
+    f"SELECT ?b WHERE {{ GRAPH ?g {{ {_BLANK_HERE} }} {_BLANK_THERE} FILTER(?g != ?h) }} LIMIT 1",
+    f"SELECT ?b WHERE {{ {_BLANK_HERE} {_BLANK_THERE} }} LIMIT 1",
 )
-_CONTENT = {
-    "all": "",
-    "blank": " FILTER(isBlank(?s) || isBlank(?o))",
-    "ground": " FILTER(!isBlank(?s) && !isBlank(?o))",
-}
+"""Blank nodes of several named graphs; those of the default graph and of a named one."""
+BLANK = "isBlank(?s) || isBlank(?o)"
+TRIPLE_TERM = "isTRIPLE(?o)"
+"""SPARQL 1.2: a triple that is a term may have blank nodes in it. Other servers refuse the query."""
 _SAID = (
     'CONCAT(COALESCE(STR(?s), ""), " ", STR(?p), " ", COALESCE(STR(?o), ""), " ", '
     'COALESCE(LANG(?o), ""), " ", COALESCE(STR(DATATYPE(?o)), ""))'
@@ -82,16 +83,15 @@ def count_own_of(some: int) -> str:
     )
 
 
-def statements(
-    graph: str | None, *, content: str = "all", own: bool = False, span: Span | None = None
-) -> str:
+def statements(graph: str | None, *, content: str = "", own: bool = False, span: Span | None = None) -> str:
     """The pattern of the statements of a graph (None: the default graph).
 
-    `own` leaves out what a named graph has as well; a `span` takes those with hashes in it.
+    `content` is a condition; `own` leaves out what a named graph has as well; a `span` takes those with
+    hashes in it.
     """
     found = f"GRAPH <{graph}> {{ ?s ?p ?o }}" if graph is not None else "?s ?p ?o ."
     hashed = "" if span is None or span.is_all else f" {_hashed(_SAID, span)}"
-    return f"{found}{f' {_NOT_IN_A_GRAPH}' if own else ''}{_CONTENT[content]}{hashed}"
+    return f"{found}{f' {_NOT_IN_A_GRAPH}' if own else ''}{content and f' FILTER({content})'}{hashed}"
 
 
 def construct(where: str, limit: int, offset: int = 0, *, order: bool = False) -> str:

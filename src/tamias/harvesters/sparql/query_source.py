@@ -10,11 +10,12 @@ from urllib.parse import parse_qsl, urlencode
 import msgspec
 from pyoxigraph import NamedNode
 
+from tamias.content.blank_labels import Labels
 from tamias.harvesters.kit.dcat import catalogue_quads, dataset_quads
 from tamias.harvesters.kit.descriptions import MOST_STATEMENTS, Descriptions, is_web
 from tamias.harvesters.kit.from_dcat import datasets_in
 from tamias.harvesters.kit.records import addresses_of, failure, links
-from tamias.harvesters.kit.terms import Labels, below
+from tamias.harvesters.kit.terms import below
 from tamias.harvesters.portals.dcat import catalogue_findings
 from tamias.harvesters.sparql.client import LONG_QUERY, EndpointClient, EndpointLimits, QueryFailed
 from tamias.harvesters.sparql.select import Question, SelectState, question, select_pages

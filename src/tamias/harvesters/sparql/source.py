@@ -35,12 +35,18 @@ class StatementSource:
 
     async def window(self, part: CopyPart, limit: int, offset: int = 0) -> StatementPage:
         """A window of a part, its statements in their graph. Raises `QueryFailed`."""
-        where = queries.statements(part.graph, content=part.content, own=part.own, span=part.span)
+        where = self.pattern(part)
         page = await self.matching(where, limit, offset, order=part.way == "ordered")
         if part.graph is not None:
             name = NamedNode(part.graph)
             page.quads = [Quad(quad.subject, quad.predicate, quad.object, name) for quad in page.quads]
         return page
+
+    def pattern(self, part: CopyPart) -> str:
+        """The pattern of what a part holds."""
+        blank = queries.BLANK + f" || {queries.TRIPLE_TERM}" * self._state.triple_terms
+        content = {"all": "", "blank": blank, "ground": f"!({blank})"}[part.content]
+        return queries.statements(part.graph, content=content, own=part.own, span=part.span)
 
     async def graphs(self, names: Sequence[str], limit: int) -> StatementPage:
         """All statements of several graphs. Raises `QueryFailed`."""

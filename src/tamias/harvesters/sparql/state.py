@@ -42,12 +42,15 @@ class CopyPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class CopyState(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Changes with every page, and is kept together with it."""
 
-    stage: Literal["new", "described", "surveyed"] = "new"
+    stage: Literal["new", "described", "readable", "labelled", "counted", "surveyed"] = "new"
+    """How far the survey came."""
     dialect: EndpointDialect = msgspec.field(default_factory=EndpointDialect)
     triples: bool = True
     """Whether statements come by CONSTRUCT, in N-Triples; else as rows."""
     labels: Literal["none", "hold", "change"] = "none"
     """Whether a blank node has the same label in every response; `none`: there are no blank nodes."""
+    triple_terms: bool = False
+    """Whether queries may ask for triple terms; set where labels change."""
     order: Literal["unknown", "holds", "changes"] = "unknown"
     """Whether the windows of LIMIT and OFFSET join."""
     union: Union = ""

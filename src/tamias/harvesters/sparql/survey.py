@@ -1,25 +1,29 @@
 """What is found out before a copy: what the endpoint says of itself, how it answers, what it holds."""
 
 from collections.abc import Iterable
+from itertools import product
 
-from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad
+from pyoxigraph import NamedNode, Quad
 
 from tamias.content.formats import JSON_LD, NTRIPLES, RDF_XML, TURTLE
 from tamias.harvesters.sparql import queries
-from tamias.harvesters.sparql.blank_nodes import labels_hold, sampled
+from tamias.harvesters.sparql.blank_nodes import Sample, labels_hold, sampled
 from tamias.harvesters.sparql.client import RESULT_FORMATS, EndpointClient, QueryFailed
 from tamias.harvesters.sparql.default_graph import default_graph
 from tamias.harvesters.sparql.listing import GraphListing, list_graphs
 from tamias.harvesters.sparql.queries import Span
 from tamias.harvesters.sparql.source import StatementSource
 from tamias.harvesters.sparql.state import CopyState
-from tamias.harvesters.sparql.terms import writable
+from tamias.harvesters.sparql.terms import relabelled, writable
 from tamias.model.capture import Outcome, Request
 from tamias.model.finding import Quads
+from tamias.model.vocabulary import address_iri
 
 _SD = "http://www.w3.org/ns/sparql-service-description#"
 _VOID = "http://rdfs.org/ns/void#"
 _ACCEPT = f"{TURTLE}, {NTRIPLES}, {RDF_XML};q=0.9, {JSON_LD};q=0.5"
+DESCRIPTION = "#service-description"
+"""Behind the address of an endpoint: the graph of what it says of itself."""
 MOST_DESCRIBED = 100_000
 MOST_NAMES = 1_000
 _HEAD = 1024
@@ -44,7 +48,8 @@ async def description(client: EndpointClient, state: CopyState) -> list[Quad]:
     if not any(_describes(quad) for quad in quads):
         return []
     _take_description(quads, state)
-    return [_apart(quad) for quad in quads]
+    graph = NamedNode(address_iri(client.url) + DESCRIPTION)
+    return [Quad(quad.subject, quad.predicate, quad.object, graph) for quad in relabelled(quads, "sd-")]
 
 
 def _describes(quad: Quad) -> bool:
@@ -63,30 +68,31 @@ def _take_description(quads: Iterable[Quad], state: CopyState) -> None:
     state.graph_names = sorted(filter(writable, names))[:MOST_NAMES]
 
 
-def _apart(quad: Quad) -> Quad:
-    """With labels that no blank node of the data can have; the graph is the endpoint's own."""
-    subject, value = (
-        BlankNode(f"sd-{term.value}") if isinstance(term, BlankNode) else term
-        for term in (quad.subject, quad.object)
-    )
-    return Quad(subject, quad.predicate, value, DefaultGraph())  # type: ignore[arg-type]
+async def survey(client: EndpointClient, state: CopyState) -> GraphListing | None:
+    """Take the next step to find out what the endpoint holds and how it answers.
 
-
-async def survey(client: EndpointClient, state: CopyState) -> GraphListing:
-    """Finds out what the endpoint holds and how it answers; returns its graphs as far as they are listed.
-
-    Raises `QueryFailed` when it does not answer at all.
+    The last step returns the graphs as far as they are listed. Raises `QueryFailed` when the endpoint does
+    not answer at all.
     """
-    await _find_result_format(client)
-    await _find_labels(StatementSource(client, state), state)
-    await _count_default(client, state)
-    listing = await list_graphs(client, state, Span(), proven=False)
-    if listing.graphs or listing.unnamed:
-        state.listing = listing.span
-    state.default = None if client.graphs else await default_graph(client, state, listing)
-    if state.labels == "change":
-        await _check_shared_blanks(client, state, listing)
-    return listing
+    if state.stage == "described":
+        await _find_result_format(client)
+        state.stage = "readable"
+    elif state.stage == "readable":
+        await _find_labels(client, StatementSource(client, state), state)
+        state.stage = "labelled"
+    elif state.stage == "labelled":
+        await _count_default(client, state)
+        state.stage = "counted"
+    else:
+        listing = await list_graphs(client, state, Span(), proven=False)
+        if listing.graphs or listing.unnamed:
+            state.listing = listing.span
+        state.default = None if client.graphs else await default_graph(client, state, listing)
+        if state.labels == "change":
+            await _check_shared_blanks(client, state, listing)
+        state.stage = "surveyed"
+        return listing
+    return None
 
 
 async def _find_result_format(client: EndpointClient) -> None:
@@ -109,31 +115,63 @@ async def _find_result_format(client: EndpointClient) -> None:
         raise first from None
 
 
-async def _find_labels(source: StatementSource, state: CopyState) -> None:
+async def _find_labels(client: EndpointClient, source: StatementSource, state: CopyState) -> None:
     """Chooses the form in which blank nodes keep their labels: N-Triples, else rows, else neither."""
     forms = []
     for state.triples in (True, False):
-        sample, of_named = await _sample(source, named=False), False
-        if not sample and (other := await _sample(source, named=True)) is not None:
-            sample, of_named = other, True
-        if sample is None:
+        samples = await _samples(source)
+        if samples is None:
             continue
         forms.append(state.triples)
-        if not sample:
+        if not samples:
             state.labels = "none"
             return
-        if await labels_hold(source, sample, named=of_named):
+        if await _all_hold(client, source, samples):
             state.labels = "hold"
             return
     state.labels = "change"
     state.triples = True in forms
+    state.triple_terms = await _sample(source, queries.some(queries.TRIPLE_TERM)) is not None
 
 
-async def _sample(source: StatementSource, *, named: bool) -> list[Quad] | None:
+async def _all_hold(client: EndpointClient, source: StatementSource, samples: list[Sample]) -> bool:
+    """Return whether labels hold in all samples. One label in two of them stands for one node, or for two."""
+    if len({label for sample in samples for label in sample.turns}) < len(samples):
+        try:
+            if not await client.select(queries.SHARED_BLANKS[1], tries=2):
+                return False
+        except QueryFailed as failure:
+            if failure.final:
+                raise
+            return False
+    return all([await labels_hold(source, sample) for sample in samples])
+
+
+async def _samples(source: StatementSource) -> list[Sample] | None:
+    """Find blank nodes: one place with several of them, else all that have one.
+
+    None where the endpoint does not answer in this form.
+    """
+    found, answers = list[Sample](), False
+    for kind, named in product((queries.BLANK, queries.TRIPLE_TERM), (False, True)):
+        where = queries.some(kind, named=named)
+        quads = None if kind == queries.TRIPLE_TERM and found else await _sample(source, where)
+        if quads is None and kind == queries.TRIPLE_TERM:
+            break
+        answers = answers or quads is not None
+        if quads:
+            sample = Sample(quads, where, named)
+            if len(sample.turns) > 1:
+                return [sample]
+            found.append(sample)
+    return found if answers else None
+
+
+async def _sample(source: StatementSource, where: str) -> list[Quad] | None:
     """Some statements with blank nodes; None where the endpoint does not answer in this form."""
     for _ in range(_TRIES):
         try:
-            return await sampled(source, named=named)
+            return await sampled(source, where)
         except QueryFailed as failure:
             if failure.final:
                 raise
@@ -153,10 +191,13 @@ async def _count_default(client: EndpointClient, state: CopyState) -> None:
 
 async def _check_shared_blanks(client: EndpointClient, state: CopyState, listing: GraphListing) -> None:
     """Blank nodes that change their labels cannot be kept together over several graphs."""
+    several = len(listing.graphs) > 1, bool(listing.graphs) and state.default is not None and not state.union
+    shared = [query for query, has in zip(queries.SHARED_BLANKS, several, strict=True) if has]
+    if shared and state.triple_terms:
+        shared.append(queries.select(queries.some(queries.TRIPLE_TERM, named=True), 1))
     try:
-        state.relabelled = len(listing.graphs) > 1 and bool(
-            await client.select(queries.SHARED_BLANKS, tries=2)
-        )
+        for query in shared:
+            state.relabelled = state.relabelled or bool(await client.select(query, tries=2))
     except QueryFailed as failure:
         if failure.final:
             raise

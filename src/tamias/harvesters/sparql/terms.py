@@ -16,6 +16,7 @@ from pyoxigraph import (
     parse,
 )
 
+from tamias.content.blank_labels import blank_nodes, rename_blank_nodes
 from tamias.harvesters.sparql.answers import Cell, Nested, Row
 
 _WRITABLE = re.compile(r'[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>"{}|^`\\]*')
@@ -69,7 +70,7 @@ class StatementPage:
         value = cell.value
         if isinstance(value, Nested):
             return Triple(*(self._term(each) for each in (value.subject, value.predicate, value.object)))  # type: ignore[arg-type]
-        if cell.type == "bnode" or value.startswith(_NODE_ID):
+        if cell.type == "bnode" or (cell.type == "uri" and value.startswith(_NODE_ID)):
             return _blank(value)
         if cell.type == "uri":
             return self._iri(value)
@@ -105,15 +106,11 @@ def _blank(label: str) -> BlankNode:
         return BlankNode("z" + blake2b(label.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest())
 
 
+def has_blank_inside(quad: Quad) -> bool:
+    """Return whether a triple term of the statement has blank nodes in it."""
+    return isinstance(quad.object, Triple) and any(blank_nodes(quad.object))
+
+
 def relabelled(quads: Iterable[Quad], prefix: str) -> list[Quad]:
-    """With labels that no other response has."""
-
-    def renamed(term: object) -> object:
-        if isinstance(term, Triple):
-            return Triple(renamed(term.subject), term.predicate, renamed(term.object))  # type: ignore[arg-type]
-        return BlankNode(prefix + term.value) if isinstance(term, BlankNode) else term
-
-    return [
-        Quad(renamed(quad.subject), quad.predicate, renamed(quad.object), quad.graph_name)  # type: ignore[arg-type]
-        for quad in quads
-    ]
+    """Return the statements with labels that no other response has."""
+    return [rename_blank_nodes(quad, lambda node: BlankNode(prefix + node.value)) for quad in quads]

@@ -24,8 +24,7 @@ def failed(failure: QueryFailed, state: CopyState) -> HarvestEnd:
     can_help = status is None or status >= 500 or (capture is not None and capture.retry)
     return HarvestEnd(
         outcome=outcome,
-        reason=f"{failure.reason}; {state.statements:,} statements copied in "
-        f"{state.dialect.requests:,} requests",
+        reason=f"{failure.reason}; stopped after {state.dialect.requests:,} requests",
         retry=outcome is Outcome.FAILED and (can_help or state.pages > 0),
         retry_after_ms=None if capture is None else capture.retry_after_ms,
     )
