@@ -1,6 +1,5 @@
 """Parts that can be added from outside: found by entry points, the built-in ones like a stranger's."""
 
-import logging
 from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
@@ -22,12 +21,6 @@ GROUPS = {
     "tamias.sinks": "how segments of quads are written (protocols.Sink)",
     "tamias.graph_sinks": "where graphs are delivered after the commit (sinks.delivery.GraphSink)",
 }
-
-
-FORMER = {"tamias.doors": "tamias.harvesters"}
-"""Groups by a name that they had: still read in this version, with a warning."""
-
-_log = logging.getLogger(__name__)
 
 
 class Plugin(msgspec.Struct, frozen=True, order=True):
@@ -82,18 +75,7 @@ def load_all(group: str) -> dict[str, Any]:
 def _registered() -> dict[str, EntryPoints]:
     """The parts of each group; looked up once, since a look opens a file of every installed package."""
     everything = entry_points()
-    found = {group: everything.select(group=group) for group in GROUPS}
-    for former, group in FORMER.items():
-        # A part that stands under both names serves an older version as well, and needs no warning.
-        old = [each for each in everything.select(group=former) if each.name not in found[group].names]
-        for each in old:
-            _log.warning(
-                "The plug-in '%s' is registered under '%s', which the next version will not read. "
-                "Register it under '%s'.",
-                *(each.name, former, group),
-            )
-        found[group] = EntryPoints([*found[group], *old])
-    return found
+    return {group: everything.select(group=group) for group in GROUPS}
 
 
 def _analysers_of_formats() -> Iterator[Plugin]:

@@ -5,10 +5,9 @@ A value comes from the default, then the file, then the environment, then the fl
 
 import difflib
 import json
-import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -18,11 +17,6 @@ from msgspec import Meta
 
 from tamias.model.environment import CREDENTIAL_PREFIX
 from tamias.model.errors import ConfigError
-
-FORMER = {"schedule.walks": "schedule.harvests"}
-"""Settings by a name that they had: still read in this version, with a warning."""
-
-_log = logging.getLogger(__name__)
 
 CONTACT_PAGE = "https://w3id.org/tamias/crawler"
 
@@ -49,7 +43,9 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True):
         Literal["none", "owler"],
         _about("defaults for other settings, by the name of a known crawler (docs/frontier.md)"),
     ] = "none"
-    depth: Annotated[int | None, _about("follow links at most this many steps from a seed")] = None
+    depth: Annotated[int | None, _about("follow links at most this many steps from a seed; -1: no limit")] = (
+        None
+    )
     max_urls: Annotated[int | None, _about("stop after visiting this many URLs")] = None
     max_time: Annotated[float | None, _about("stop after this many seconds")] = None
     max_wait: Annotated[
@@ -62,6 +58,7 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True):
     requisites: Annotated[bool, _about("also fetch what pages need to be shown: images, styles, scripts")] = (
         False
     )
+    sinks: Annotated[tuple[str, ...], _about("sinks to write to as well, as --sink names them")] = ()
     continuous: Annotated[bool, _about("go on: visit every URL again when it is due")] = False
     budget: Annotated[float | None, _about("visits a day of a continuous crawl; default: no limit")] = None
     new_share: Annotated[
@@ -510,7 +507,7 @@ class Setting(msgspec.Struct, frozen=True):
     @property
     def variable(self) -> str:
         """The environment variable that sets it."""
-        return _variable(self.table, self.name)
+        return f"TAMIAS_{self.table}__{self.name}".upper()
 
 
 class Resolved(msgspec.Struct, frozen=True):
@@ -571,10 +568,6 @@ _LONGEST_SHOWN = 60
 _CONTACT = re.compile(r"[A-Za-z][\w+.-]*:\S+|[^\s@]+@[^\s@]+")
 
 
-def _variable(table: str, name: str) -> str:
-    return f"TAMIAS_{table}__{name}".upper()
-
-
 def _help(annotation: Any) -> str:
     return next((part.description for part in get_args(annotation)[1:] if isinstance(part, Meta)), "") or ""
 
@@ -595,12 +588,9 @@ def _from_file(file: Path, known: dict[str, Setting]) -> dict[str, Any]:
             raise ConfigError(f"{file}: '{table}' must be in a table such as [fetch]")
         for name, value in content.items():
             key = f"{table}.{name}"
-            if key in FORMER:
-                values.setdefault(_renamed(f"{file}: '{key}'", FORMER[key], FORMER[key]), value)
-            elif key in known:
-                values[key] = value
-            else:
+            if key not in known:
                 raise ConfigError(f"{file}: there is no setting '{key}'{_meant(key, known)}")
+            values[key] = value
     if own_credentials is not None:
         # Only the place: who sends requests reads them there.
         values["fetch.credentials"] = [*values.get("fetch.credentials", ()), str(file.absolute())]
@@ -609,28 +599,18 @@ def _from_file(file: Path, known: dict[str, Setting]) -> dict[str, Any]:
 
 def _from_environment(environment: Mapping[str, str], known: dict[str, Setting]) -> dict[str, Any]:
     by_variable = {setting.variable: setting for setting in known.values()}
-    former = {_variable(*old.split(".")): known[key] for old, key in FORMER.items()}
     values: dict[str, Any] = {}
     for variable, text in environment.items():
         if not (variable.startswith("TAMIAS_") and "__" in variable) or variable.startswith(
             CREDENTIAL_PREFIX
         ):
             continue
-        setting = former.get(variable) or by_variable.get(variable)
+        setting = by_variable.get(variable)
         if setting is None:
             raise ConfigError(f"{variable}: there is no such setting{_meant(variable, by_variable)}")
         listed = isinstance(setting.default, tuple)
-        value = [part.strip() for part in text.split(",") if part.strip()] if listed else text
-        if variable in former:
-            values.setdefault(_renamed(variable, setting.key, setting.variable), value)
-        else:
-            values[setting.key] = value
+        values[setting.key] = [part.strip() for part in text.split(",") if part.strip()] if listed else text
     return values
-
-
-def _renamed(old: str, key: str, name: str) -> str:
-    _log.warning("%s is now called '%s'; the next version will not read the old name.", old, name)
-    return key
 
 
 def _meant(wrong: str, known: Mapping[str, Any]) -> str:
@@ -642,7 +622,7 @@ def _converted(values: dict[str, Any], origins: dict[str, str]) -> Settings:
     tables: dict[str, dict[str, Any]] = {}
     for key, value in values.items():
         table, name = key.split(".")
-        tables.setdefault(table, {})[name] = value
+        tables.setdefault(table, {})[name] = None if (key, value) == ("crawl.depth", -1) else value
     try:
         settings = msgspec.convert(tables, Settings, strict=False)
     except msgspec.ValidationError as error:
@@ -651,14 +631,8 @@ def _converted(values: dict[str, Any], origins: dict[str, str]) -> Settings:
         wanted = _in_words(what, key)
         told = f"{wanted}, not {_shown(values[key])}" if key in values else wanted
         raise ConfigError(f"{key} ({origins.get(key, 'unknown')}): {told}") from error
-    if settings.frontier.buckets & (settings.frontier.buckets - 1):
-        raise ConfigError(f"frontier.buckets ({origins['frontier.buckets']}): must be a power of two")
-    if _CONTACT.fullmatch(settings.fetch.contact) is None:
-        shown = _shown(settings.fetch.contact)
-        raise ConfigError(
-            f"fetch.contact ({origins['fetch.contact']}): must be a URL or an e-mail address, not {shown}"
-        )
-    _check_alerts(settings.alerts, origins)
+    for key, wanted in _refused(settings):
+        raise ConfigError(f"{key} ({origins[key]}): {wanted}")
     return settings
 
 
@@ -686,12 +660,17 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
-def _check_alerts(alerts: AlertsSettings, origins: dict[str, str]) -> None:
+def _refused(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Yield settings that no type refuses, with what they must be."""
+    alerts, contact = settings.alerts, settings.fetch.contact
+    if settings.frontier.buckets & (settings.frontier.buckets - 1):
+        yield "frontier.buckets", "must be a power of two"
+    if _CONTACT.fullmatch(contact) is None:
+        yield "fetch.contact", f"must be a URL or an e-mail address, not {_shown(contact)}"
     if alerts.mail_to and not alerts.smtp:
-        wanted = "needs alerts.smtp, HOST:PORT of the mail server"
-        raise ConfigError(f"alerts.mail_to ({origins['alerts.mail_to']}): {wanted}")
+        yield "alerts.mail_to", "needs alerts.smtp, HOST:PORT of the mail server"
     if alerts.quiet:
         begin, end = (int(each) for each in alerts.quiet.split("-"))
         if max(begin, end) > 24 or begin % 24 == end % 24:
             wanted = "must be two different hours from 0 to 24, such as 22-7, and leave some of the day"
-            raise ConfigError(f"alerts.quiet ({origins['alerts.quiet']}): {wanted}, not '{alerts.quiet}'")
+            yield "alerts.quiet", f"{wanted}, not '{alerts.quiet}'"

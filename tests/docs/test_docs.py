@@ -115,6 +115,7 @@ def test_settings_and_flags_use_the_same_words():
         "quiet",
         "verbose",
         "dry_run",
+        "in_service",
         "name",
         "recrawl",
         "strict",

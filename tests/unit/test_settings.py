@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tamias.model.errors import ConfigError
-from tamias.settings import FORMER, all_settings, resolve
+from tamias.settings import all_settings, resolve
 
 
 def write(tmp_path, text):
@@ -82,57 +82,21 @@ def test_every_setting_says_what_it_does():
     assert all(setting.help for setting in all_settings())
 
 
-def test_a_former_name_in_the_file_is_read_with_a_warning(tmp_path, caplog):
-    file = write(tmp_path, "[schedule]\nwalks = 60\n")
-    resolved = resolve(file, {})
-    assert (resolved.settings.schedule.harvests, resolved.origins["schedule.harvests"]) == (
-        60.0,
-        f"file {file}",
-    )
-    (told,) = caplog.messages
-    now = "is now called 'schedule.harvests'; the next version will not read the old name."
-    assert told == f"{file}: 'schedule.walks' {now}"
-
-
-def test_a_former_name_in_the_environment_is_read_with_a_warning(caplog):
-    assert resolve(None, {"TAMIAS_SCHEDULE__WALKS": "60"}).settings.schedule.harvests == 60.0
-    (told,) = caplog.messages
-    assert told.startswith("TAMIAS_SCHEDULE__WALKS is now called 'TAMIAS_SCHEDULE__HARVESTS'")
-
-
-@pytest.mark.parametrize("text", ["walks = 1\nharvests = 2", "harvests = 2\nwalks = 1"])
-def test_a_setting_beats_its_own_former_name(tmp_path, text):
-    assert resolve(write(tmp_path, f"[schedule]\n{text}\n"), {}).settings.schedule.harvests == 2.0
-    variables = {"TAMIAS_SCHEDULE__WALKS": "1", "TAMIAS_SCHEDULE__HARVESTS": "2"}
-    if text.startswith("harvests"):
-        variables = dict(reversed(variables.items()))
-    assert resolve(None, variables).settings.schedule.harvests == 2.0
-
-
-def test_every_former_name_leads_to_a_setting():
-    assert set(FORMER.values()) <= {setting.key for setting in all_settings()}
-
-
-def test_a_file_of_the_first_version_sets_what_it_set_then_and_warns_of_each_former_name(tmp_path):
-    """Some settings got another name since; a file with the old ones works for one version more."""
+def test_a_file_of_the_first_version_sets_what_it_set_then(tmp_path):
+    """Except for `schedule.harvests`, which was `schedule.walks`."""
     file = Path(__file__).with_name("first_version.toml")
-    former = {f"{table}.{name}": value for table, some in tomllib.loads(file.read_text()).items()
-              for name, value in some.items()}  # fmt: skip
+    written = {f"{table}.{name}": value for table, some in tomllib.loads(file.read_text()).items()
+               for name, value in some.items()}  # fmt: skip
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TAMIAS_")}
     command = [sys.executable, "-m", "tamias", "config", "show", "--json", "--config", str(file)]
     shown = subprocess.run(command, env=clean, cwd=tmp_path, capture_output=True, text=True, check=True)
     settings = json.loads(shown.stdout)
-    assert {key: settings[FORMER.get(key, key)]["value"] for key in former} == former
-    assert {settings[FORMER.get(key, key)]["origin"] for key in former} == {f"file {file}"}
+    assert {key: settings[key]["value"] for key in written} == written
+    assert {settings[key]["origin"] for key in written} == {f"file {file}"}
     defaults = {setting.key: setting.default for setting in all_settings()}
-    same = {key for key, value in former.items() if defaults[FORMER.get(key, key)] == value}
+    same = {key for key, value in written.items() if defaults[key] == value}
     assert same <= {"filters.blocklists", "analyse.rules"}
-    assert shown.stderr.splitlines() == [
-        f"WARNING tamias.settings: {file}: '{old}' is now called '{now}';"
-        " the next version will not read the old name."
-        for old, now in FORMER.items()
-        if old in former
-    ]
+    assert shown.stderr == ""
 
 
 def test_credentials_in_the_configuration_are_read_beside_those_that_the_environment_names(tmp_path):

@@ -85,7 +85,11 @@ def command(
     wanted = [msgspec.structs.replace(each, every=every_ms, priority=priority) for each in wanted]
     added = _add(place, settings, wanted, harvesters)
     _tell(place, added)
-    return 1 if added.refused and not added.new and not added.known else 0
+    return 1 if _has_failed(added) else 0
+
+
+def _has_failed(added: "Added") -> bool:
+    return bool(added.refused) and not added.new and not added.known
 
 
 def _add(
@@ -105,11 +109,13 @@ def _add(
     ):
         frontier = PostgresFrontier(session, same_url=same_url(names), delay_ms=delay_ms)
         named = [each.url for each in wanted] + [each.address for each in harvesters]
-        with audited(session, place.data, "add", named):
+        with audited(session, place.data, "add", named) as ending:
             added = Watcher(session, frontier, Admission(settings, ())).add(wanted, by_user=True)
             count = frontier.put(seed_items(settings, harvesters, WATCH))
-        added.new += count.new
-        added.known += count.known
+            added.new += count.new
+            added.known += count.known
+            if _has_failed(added):
+                ending.failure = "nothing could be watched"
     return added
 
 

@@ -41,6 +41,8 @@ def command(place: CommonOptions, repair: bool, copies: Path | None, rebuild: bo
         closing(Database(place.data, place.db, create=False)) as database,
         Checkup(database, place.data) as checkup,
     ):
+        if place.db:
+            checkup.refuse_other_folder()
         if repair:
             _finish_forgetting(place, database)
         faults, freed = _checked(place, checkup, repair, copies)

@@ -1,7 +1,7 @@
 """`tamias coverage`: how much of a list of URLs the crawl has reached, by depth."""
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from tamias.cli.console.options import CommonOptions, common, say, say_json
+from tamias.content.svg import element
 from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:
     from tamias.crawl.verbs.coverage.measure import CoverageReport, Step
+
+_WIDTH, _HEIGHT = 640, 240
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 150, 12, 34
+_COLOURS = ("#1f5fa8", "#c2541c", "#3c8d40", "#7a4ba0", "#8a6d1a", "#555555")
+_MARKS = 5
 
 
 @click.command()
@@ -91,16 +97,54 @@ def _write_csv(report: "CoverageReport", file: TextIO) -> None:
 
 
 def _draw(report: "CoverageReport", file: TextIO) -> None:
-    from tamias.cli.console.plots import Curve, plot
-
-    lines = []
+    curves = {}
     for name, steps in (("URLs", report.by_url), ("domains", report.by_domain)):
-        lines += [
-            Curve(name, [(step.depth, 100 * step.share) for step in steps]),
-            Curve(f"{name}, top {report.top}", [(step.depth, 100 * step.top_share) for step in steps]),
-            Curve(f"{name}, weighted", [(step.depth, 100 * step.weighted_share) for step in steps]),
+        curves[name] = [(step.depth, 100 * step.share) for step in steps]
+        curves[f"{name}, top {report.top}"] = [(step.depth, 100 * step.top_share) for step in steps]
+        curves[f"{name}, weighted"] = [(step.depth, 100 * step.weighted_share) for step in steps]
+    file.write(_plot(curves, "depth", "% covered"))
+
+
+def _plot(curves: Mapping[str, Sequence[tuple[float, float]]], across: str, up: str) -> str:
+    """Draw curves over one another, with their names at the side, on white."""
+    points = [point for curve in curves.values() for point in curve]
+    furthest, highest = (max((point[axis] for point in points), default=0) or 1.0 for axis in (0, 1))
+    parts = [
+        element("rect", width=_WIDTH, height=_HEIGHT, fill="#fff"),
+        *_axes(furthest, highest, across, up),
+    ]
+    for turn, (name, curve) in enumerate(curves.items()):
+        colour = _COLOURS[turn % len(_COLOURS)]
+        places = " ".join(f"{_x(x, furthest):.1f},{_y(y, highest):.1f}" for x, y in curve)
+        parts += [
+            element("polyline", fill="none", stroke=colour, stroke_width=1.5, points=places),
+            element("text", name, x=_WIDTH - _RIGHT + 10, y=_TOP + 14 + 16 * turn, fill=colour),
         ]
-    file.write(plot(lines, "depth", "% covered"))
+    size = {"viewBox": f"0 0 {_WIDTH} {_HEIGHT}", "width": _WIDTH, "height": _HEIGHT}
+    font = {"font_family": "sans-serif", "font_size": 11}
+    return element("svg", *parts, xmlns="http://www.w3.org/2000/svg", **size, **font, role="img")
+
+
+def _axes(furthest: float, highest: float, across: str, up: str) -> Iterator[str]:
+    """The two axes, their names, and five marks on each."""
+    yield element(
+        "path", d=f"M{_LEFT} {_TOP}V{_HEIGHT - _BOTTOM}H{_WIDTH - _RIGHT}", fill="none", stroke="#888"
+    )
+    yield element("text", up, x=_LEFT + 6, y=_TOP + 8, fill="#555")
+    yield element("text", across, x=(_LEFT + _WIDTH - _RIGHT) // 2, y=_HEIGHT - 4, text_anchor="middle")
+    for turn in range(_MARKS):
+        x, y = (most * turn / (_MARKS - 1) for most in (furthest, highest))
+        below = {"x": f"{_x(x, furthest):.0f}", "y": _HEIGHT - _BOTTOM + 14}
+        yield element("text", f"{x:.3g}", **below, text_anchor="middle")
+        yield element("text", f"{y:.3g}", x=_LEFT - 6, y=f"{_y(y, highest) + 4:.0f}", text_anchor="end")
+
+
+def _x(value: float, furthest: float) -> float:
+    return _LEFT + (_WIDTH - _LEFT - _RIGHT) * value / furthest
+
+
+def _y(value: float, highest: float) -> float:
+    return _HEIGHT - _BOTTOM - (_HEIGHT - _TOP - _BOTTOM) * value / highest
 
 
 def _to_file(path: Path, write: Callable[[TextIO], None]) -> None:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import structs
 
 from tamias.cli.console.options import CommonOptions, common, printable, say_json, store_option
 from tamias.cli.console.progress import Display, summary
-from tamias.cli.console.run_policy import run_policy
-from tamias.cli.importing import Import, take_imports, told_apart
+from tamias.cli.console.run_policy import RunPolicy, run_policy
+from tamias.cli.import_seeds import SeedFile, put_seeds, split_seeds
 from tamias.model.errors import LimitReached, TamiasError, UsageError
 from tamias.model.item import Seed
 from tamias.model.kind import SITEMAP
@@ -41,6 +42,7 @@ FLAGS = {
         "max_wait",
         "workers",
         "requisites",
+        "sinks",
         "continuous",
         "budget",
         "new_share",
@@ -48,7 +50,7 @@ FLAGS = {
     "filters": ("scope", "include", "exclude"),
     "fetch": ("delay", "concurrency", "contact", "resolve"),
     "frontier": ("require", "forbid"),
-    "permit": ("allow_private",),
+    "permit": ("robots", "allow_private"),
     "archive": ("store",),
 }
 
@@ -67,7 +69,11 @@ FLAGS = {
     type=click.Choice(["none", "owler"]),
     help="Defaults as another crawler has them. owler: at most 10 visits to a domain in 5 minutes.",
 )
-@click.option("--depth", type=click.IntRange(min=0), help="Follow links at most this many steps from a seed.")
+@click.option(
+    "--depth",
+    type=click.IntRange(min=-1),
+    help="Follow links at most this many steps from a seed; -1: no limit.",
+)
 @click.option("--max-urls", type=click.IntRange(min=1), help="Stop after this many URLs.")
 @click.option("--max-time", type=click.FloatRange(min=0), help="Stop after this many seconds.")
 @click.option(
@@ -81,8 +87,10 @@ FLAGS = {
 @click.option(
     "--delay", type=click.FloatRange(min=0), help="Minimum seconds between two requests to one host. [1]"
 )
-@click.option("--no-robots", is_flag=True, help="Ignore robots.txt.")
-@click.option("--allow-private", is_flag=True, help="Allow private and loopback addresses.")
+@click.option("--robots/--no-robots", default=None, help="Obey or ignore robots.txt.")
+@click.option(
+    "--allow-private/--no-allow-private", default=None, help="Allow private and loopback addresses."
+)
 @click.option("--workers", type=click.IntRange(min=1), help="Worker processes. [one for each core]")
 @click.option("--concurrency", type=click.IntRange(min=1), help="Concurrent requests in each worker. [256]")
 @click.option(
@@ -90,7 +98,7 @@ FLAGS = {
     "sinks",
     multiple=True,
     metavar="NAME[:TARGET]",
-    help="Also write to turtle-files, hdt-files, sparql:URL, warc or archive. [nquads]",
+    help="Also write to turtle-files, hdt-files, sparql:URL, warc or archive; nquads: to nothing else.",
 )
 @click.option(
     "--contact", help="How site owners can reach you: a URL or e-mail address, sent with every request."
@@ -103,7 +111,9 @@ FLAGS = {
     "--recrawl", is_flag=True, help="Revisit watched resources that are due; URLs you name are visited now."
 )
 @click.option(
-    "--requisites", is_flag=True, help="Also fetch what pages need to be shown: images, styles, scripts."
+    "--requisites/--no-requisites",
+    default=None,
+    help="Also fetch what pages need to be shown: images, styles, scripts.",
 )
 @click.option(
     "--continuous/--no-continuous",
@@ -120,6 +130,9 @@ FLAGS = {
     type=click.FloatRange(0, 1),
     help="With --budget: share of the visits for URLs never visited before. [0.3]",
 )
+@click.option(
+    "--in-service", is_flag=True, help="Let the running 'tamias serve' do it; return when it is handed over."
+)
 @store_option
 @click.option("--strict", is_flag=True, help="Exit with 3 if some URLs failed permanently.")
 @click.option("--dry-run", is_flag=True, help="Show what would be fetched, and why the rest is skipped.")
@@ -128,14 +141,16 @@ def command(  # noqa: PLR0917 (click passes them by name)
     place: CommonOptions,
     seeds: tuple[str, ...],
     seed_files: tuple[str, ...],
-    sinks: tuple[str, ...],
     strict: bool,
     dry_run: bool,
     recrawl: bool,
     name: str | None,
+    in_service: bool,
     **words: object,
 ) -> int:
     """Crawls from the seeds until nothing is left, then ends. Run it again to continue where it stopped.
+
+    The options belong to the crawl: what you do not name in a later run stays as it is.
 
     Example: tamias crawl https://example.org/data.ttl --depth 2 --contact https://example.org/about
     """
@@ -145,7 +160,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
     try:
         if not dry_run:
             stage.start_keeper()
-        seeds, seed_files, imports = told_apart(seeds, seed_files)
+        seeds, seed_files, imports = split_seeds(seeds, seed_files)
         named = _named(seeds, seed_files)
         _check(settings, named)
         if dry_run:
@@ -158,22 +173,14 @@ def command(  # noqa: PLR0917 (click passes them by name)
                 "nothing to crawl: name a seed, such as 'tamias crawl https://example.org/data.ttl'; "
                 f"there is no crawl in {place.data} to resume"
             )
-        return _crawl(
-            place, flags, named, _checked(sinks), strict, recrawl, name, imports=imports, stage=stage
-        )
+        if recrawl:
+            return _recrawl(place, settings, named, stage)
+        return _crawl(place, flags, named, strict, name, imports=imports, in_service=in_service, stage=stage)
     except KeyboardInterrupt:
         click.echo(f"interrupted; {stage.advice}", err=True)
         return 130
     finally:
         stage.close()
-
-
-def _checked(sinks: tuple[str, ...]) -> tuple[str, ...]:
-    if not sinks:
-        return ()
-    from tamias.crawl.commit.deliver import checked
-
-    return checked(sinks)
 
 
 class Stage:
@@ -265,64 +272,111 @@ def _has_crawl(data: Path) -> bool:
 
 def _crawl(
     place: CommonOptions,
-    flags: dict[str, object],
+    flags: dict[str, Any],
     seeds: list[Seed],
-    sinks: tuple[str, ...],
     strict: bool,
-    recrawl: bool,
     name: str | None,
     *,
-    imports: list[Import],
+    imports: list[SeedFile],
+    in_service: bool,
     stage: Stage,
 ) -> int:
-    import asyncio
-
     from tamias.crawl.plan.pending_seeds import PendingSeeds
 
-    if not recrawl and not imports:
+    if not imports:
         stage.keep(PendingSeeds(seeds, flags, name))
-    stage.start_database(partial(_start_workers, seeds, stage))
-    _start_workers(seeds, stage)  # unless that was done while it started
-    from tamias.crawl.worker.supervisor import Ended, Supervisor, Until
+    with closing(_start(place, seeds, stage)) as database:
+        from tamias.crawl.worker.supervisor import Ended, Supervisor
 
-    with closing(_open(place, flags, stage)) as database:
         _take_pending(place, database, stage)
         crawl = _number(database, name)
-        policy = run_policy(place, database, flags, [] if recrawl else seeds, crawl, keep=bool(imports))
-        settings, near = policy.settings, policy.near
-        _warn(place, settings)
-        if recrawl:
-            _visit_now(database, settings, seeds)
-        display = Display(place)
-        until = Until.VISITED if recrawl else Until.DONE
-        with (
-            closing(
-                Supervisor(place.data, place.db, settings, near, sinks, until=until, crawl=crawl)
-            ) as supervisor,
-            closing(display),
-        ):
-            supervisor.put_seeds([] if recrawl else seeds)
-            if not recrawl:
-                _tell_reopened(place, supervisor.reopen_widened(policy.before))
+        policy = _begin_run(place, database, flags, seeds, crawl, in_service=in_service, stage=stage)
+        with closing(Supervisor(place.data, place.db, policy.settings, crawl=crawl)) as supervisor:
+            supervisor.put_seeds(seeds)
+            _tell_reopened(place, supervisor.reopen_widened())
             if imports:
-                take_imports(place, database, settings, near, crawl, imports)
+                put_seeds(place, database, policy.settings, policy.near, crawl, imports)
             stage.stored()
-            end = asyncio.run(supervisor.run(display.show))
-            _tell_deliveries(supervisor)
+            if in_service:
+                click.echo(f"handed over: 'tamias serve --data {place.data}' works on it", err=True)
+                return 0
+            end = _run(place, supervisor)
             done = end.ended is Ended.DONE
-            unfetched = supervisor.unfetched_seeds(end) if done and not recrawl and not imports else []
+            unfetched = supervisor.unfetched_seeds(end) if done and not imports else []
             failed = strict and done and supervisor.failed_for_good() > 0
     _tell_end(place, end)
     _tell_unfetched(unfetched)
-    codes = {
-        Ended.DONE: 1 if unfetched else 3 if failed else 0,
-        Ended.LIMIT: LimitReached.exit_code,
-        Ended.WAITING: LimitReached.exit_code,
-        Ended.PAUSED: LimitReached.exit_code,
-        Ended.INTERRUPTED: 130,
-    }
-    assert end.ended is not None
-    return codes[end.ended]
+    return 1 if unfetched else 3 if failed else _exit_code(end)
+
+
+def _recrawl(place: CommonOptions, settings: Settings, seeds: list[Seed], stage: Stage) -> int:
+    """Visits what is watched. Its options are those of this run, and no crawl gets them."""
+    with closing(_start(place, seeds, stage)) as database:
+        from tamias.crawl.worker.plan import Until
+        from tamias.crawl.worker.supervisor import Supervisor
+        from tamias.frontier.service.state import WATCH
+
+        _warn(place, settings)
+        _visit_now(database, settings, seeds)
+        with closing(
+            Supervisor(place.data, place.db, settings, until=Until.VISITED, crawl=WATCH)
+        ) as supervisor:
+            supervisor.put_seeds(())
+            end = _run(place, supervisor)
+    _tell_end(place, end)
+    return _exit_code(end)
+
+
+def _start(place: CommonOptions, seeds: list[Seed], stage: Stage) -> "Database":
+    stage.start_database(partial(_start_workers, seeds, stage))
+    _start_workers(seeds, stage)  # unless that was done while it started
+    return _open(place, stage)
+
+
+def _begin_run(
+    place: CommonOptions,
+    database: "Database",
+    flags: dict[str, Any],
+    seeds: list[Seed],
+    crawl: int,
+    *,
+    in_service: bool,
+    stage: Stage,
+) -> RunPolicy:
+    """Checks the options of the run, writes them to the row of the crawl, and resumes it."""
+    from tamias.crawl.plan.policy import write_policy
+    from tamias.frontier.crawls import resume_run
+
+    try:
+        policy = run_policy(place, database, flags, seeds, crawl)
+    except TamiasError:
+        stage.drop()
+        raise
+    _warn(place, policy.settings)
+    if policy.changes and place.verbosity >= 0:
+        click.echo(f"changed: {printable('; '.join(policy.changes))}", err=True)
+    row = structs.replace(policy.policy, in_service=True) if in_service else policy.policy
+    with closing(database.session()) as session:
+        write_policy(session, row, crawl)
+        resume_run(session, crawl)
+    return policy
+
+
+def _run(place: CommonOptions, supervisor: "Supervisor") -> "CrawlSnapshot":
+    import asyncio
+
+    with closing(Display(place)) as display:
+        end = asyncio.run(supervisor.run_until_signal(display.show))
+    _tell_deliveries(supervisor)
+    return end
+
+
+def _exit_code(end: "CrawlSnapshot") -> int:
+    from tamias.crawl.worker.supervisor import Ended
+
+    if end.ended is Ended.DONE and not end.trapped[1]:
+        return 0
+    return 130 if end.ended is Ended.INTERRUPTED else LimitReached.exit_code
 
 
 def _start_workers(seeds: list[Seed], stage: Stage) -> None:
@@ -343,12 +397,12 @@ def _start_workers(seeds: list[Seed], stage: Stage) -> None:
     gc.enable()
 
 
-def _open(place: CommonOptions, flags: dict[str, object], stage: Stage) -> "Database":
+def _open(place: CommonOptions, stage: Stage) -> "Database":
     """The database. Seeds of a run that it refuses are forgotten."""
     from tamias.database.connect import Database
 
     try:
-        return Database(place.data, place.db, buckets=place.settings(**flags).settings.frontier.buckets)
+        return Database(place.data, place.db, buckets=place.settings().settings.frontier.buckets)
     except TamiasError:
         stage.release_database()
         stage.drop()
@@ -367,7 +421,9 @@ def _take_pending(place: CommonOptions, database: "Database", stage: Stage) -> N
         if stage.is_own(path):
             continue
         crawl = _number(database, pending.crawl)
-        policy = run_policy(place, database, pending.flags, pending.seeds, crawl, keep=False)
+        policy = _begin_run(
+            place, database, pending.flags, pending.seeds, crawl, in_service=False, stage=stage
+        )
         items = seed_items(policy.settings, pending.seeds, crawl)
         with closing(database.session()) as session:
             frontier = open_frontier(session, policy.settings)
@@ -458,14 +514,18 @@ def check_kinds(seeds: Iterable[Seed]) -> None:
 
 def _flags(words: dict[str, Any]) -> dict[str, Any]:
     """Flags under the names of their settings; what was not given is None."""
-    given = {f"{table}__{name}": _given(words[name]) for table, names in FLAGS.items() for name in names}
-    given["crawl__continuous"] = words["continuous"]
-    given["permit__robots"] = False if words["no_robots"] else None
-    return given
+    if words["sinks"]:
+        from tamias.crawl.commit.deliver import checked
+
+        words = {**words, "sinks": checked(words["sinks"])}
+    return {f"{table}__{name}": _given(words[name]) for table, names in FLAGS.items() for name in names}
 
 
 def _given(value: Any) -> Any:
-    return None if value is False or value == () else value
+    """An empty text takes away what an earlier run named."""
+    if not isinstance(value, tuple):
+        return value
+    return tuple(each for each in value if each) if value else None
 
 
 def _named(seeds: tuple[str, ...], files: tuple[str, ...]) -> list[Seed]:

@@ -16,7 +16,9 @@ from pyoxigraph import Quad
 
 from tamias.cli.console.options import CommonOptions, archive_at, common, say, say_json
 from tamias.cli.console.progress import Display, by_outcome
-from tamias.crawl.worker.supervisor import CrawlSnapshot, Supervisor, Until
+from tamias.crawl.worker.plan import Until
+from tamias.crawl.worker.supervisor import CrawlSnapshot, Supervisor
+from tamias.frontier.service.state import WATCH
 from tamias.model.errors import UsageError
 from tamias.model.item import Seed
 from tamias.settings import Settings
@@ -105,11 +107,11 @@ def _announce(place: CommonOptions, web: "DataWeb", nodes: int) -> None:
 
 def _crawl(place: CommonOptions, settings: Settings, seeds: tuple[str, ...]) -> CrawlSnapshot:
     with (
-        closing(Supervisor(place.data, place.db, settings, seeds)) as supervisor,
+        closing(Supervisor(place.data, place.db, settings)) as supervisor,
         closing(Display(place)) as display,
     ):
         supervisor.put_seeds([Seed(address=seed) for seed in seeds])
-        return asyncio.run(supervisor.run(_silent if place.json else display.show))
+        return asyncio.run(supervisor.run_until_signal(_silent if place.json else display.show))
 
 
 def _compared(place: CommonOptions, web: "DataWeb", end: CrawlSnapshot) -> Crawled:
@@ -182,9 +184,9 @@ def _watch(place: CommonOptions, settings: Settings, urls: Sequence[str], *, aga
 
 
 def _visit(place: CommonOptions, settings: Settings) -> None:
-    with closing(Supervisor(place.data, place.db, settings, (), until=Until.VISITED)) as supervisor:
+    with closing(Supervisor(place.data, place.db, settings, until=Until.VISITED, crawl=WATCH)) as supervisor:
         supervisor.put_seeds(())
-        asyncio.run(supervisor.run(_silent))
+        asyncio.run(supervisor.run_until_signal(_silent))
 
 
 def _silent(_: CrawlSnapshot) -> None:

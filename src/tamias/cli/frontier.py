@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from tamias.cli.console.options import CommonOptions, common, say, say_json
-from tamias.model.errors import ConfigError
+from tamias.model.errors import ConfigError, UsageError
 
 
 @click.command()
@@ -56,6 +56,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
     from tamias.frontier.lease_filter import Interest, LeaseFilter, parse_section
     from tamias.frontier.service.held import Holds
     from tamias.frontier.service.state import set_usual_delay
+    from tamias.serve.http.host_check import is_loopback
     from tamias.serve.urlfrontier.server import Options, serve
 
     settings = place.settings(frontier__require=require or None, frontier__forbid=forbid or None).settings
@@ -65,12 +66,14 @@ def command(  # noqa: PLR0917 (click passes them by name)
         interest=Interest(asked.require, asked.forbid) if asked.require or asked.forbid else None,
     )
     token = _token(token_file)
-    if token is None and host not in ("127.0.0.1", "::1", "localhost"):
-        click.echo(f"tamias: anyone who can reach {host}:{port} can read and change the frontier", err=True)
+    if token is None and not is_loopback(host):
+        raise UsageError(
+            f"{host} can be reached by others: choose a token first (TAMIAS_TOKEN or --token-file FILE)"
+        )
     options = Options(
         host=host, port=port, token=token, certificate=tls_cert, key=tls_key, threads=threads,
         session_names=frozenset(settings.filters.session_names), data=place.data,
-        configure=lambda flags: place.settings(**flags).settings, lease_filter=lease_filter,
+        own=place.settings().settings, lease_filter=lease_filter,
         shared_politeness=shared_politeness, unsynced=frozenset(no_sync),
     )  # fmt: skip
     with closing(Database(place.data, place.db, buckets=asked.buckets, role=Role.FRONTIER)) as database:

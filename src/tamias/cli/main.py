@@ -69,7 +69,7 @@ class Verbs(click.Group):
         if cmd_name not in VERBS:
             return None
         # A verb that Python has a meaning for is in a module of another name.
-        module = "import_files" if cmd_name == "import" else cmd_name
+        module = "import_captures" if cmd_name == "import" else cmd_name
         command = importlib.import_module(f"tamias.cli.{module}").command
         assert isinstance(command, click.Command)
         return command

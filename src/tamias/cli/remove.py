@@ -29,8 +29,10 @@ def command(place: CommonOptions, urls: tuple[str, ...]) -> None:
         closing(database.session()) as session,
     ):
         frontier = PostgresFrontier(session, same_url=same_url(names))
-        with audited(session, place.data, "remove", urls):
+        with audited(session, place.data, "remove", urls) as ending:
             unknown = Watcher(session, frontier, Admission(settings, ())).stop(urls)
+            if unknown:
+                ending.failure = f"not watched: {', '.join(unknown)}"
     stopped = [url for url in urls if url not in unknown]
     if place.json:
         say_json({"stopped": stopped, "unknown": unknown})

@@ -1,17 +1,15 @@
 """`tamias serve`: the archive over HTTP, and the workers that keep it up to date."""
 
-from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from tamias.cli.console.options import CommonOptions, common, say_json, start_database_early, store_option
 
 if TYPE_CHECKING:
-    from tamias.crawl.plan.policy import CrawlPolicy
     from tamias.serve.http.secret import Secret
-    from tamias.serve.run import NamedCrawl, ServicePlan
+    from tamias.serve.run import ServicePlan
 
 
 @click.command()
@@ -52,6 +50,9 @@ def command(
 ) -> int:
     """Serves the archive: REST API, Memento, metrics. Scheduler and workers visit watched resources.
 
+    It also works on crawls that were handed over with 'tamias crawl --in-service', each by its own options;
+    --delay, --no-robots and --allow-private are for watched resources.
+
     Stops at Ctrl-C or SIGTERM. Several services on one database share the work.
 
     Example: tamias serve --port 8080 --contact https://example.org/about
@@ -69,48 +70,16 @@ def command(
         "crawl__workers": workers,
         "archive__store": store,
     }
-    given = {key: value for key, value in flags.items() if value is not None}
-    kept = place.settings(**given).settings.archive
+    settings = place.settings(**flags).settings
+    kept = settings.archive
     RetentionRules(kept.keep, kept.keep_for)  # a rule that is none is told now, not when it is to be applied
     secret = find_secret(place.data, secret_file)
     check_place(host, port, secret)
-    policy, others = _policies(place, given)
-    settings = place.settings(**{**policy.flags, **given}).settings
     plan = ServicePlan(
-        data=place.data.absolute(),
-        db=place.db,
-        settings=settings,
-        seeds=() if settings.filters.scope == "any" else policy.seeds,
-        host=host,
-        port=port,
-        crawl=not no_crawl,
-        others=others,
+        data=place.data.absolute(), db=place.db, settings=settings, host=host, port=port, crawl=not no_crawl
     )
     run(plan, secret, lambda: _tell(place, plan, secret))
     return 0
-
-
-def _policies(place: CommonOptions, given: dict[str, Any]) -> "tuple[CrawlPolicy, tuple[NamedCrawl, ...]]":
-    """What a crawl on the same data was told, for the workers go on with that as well.
-
-    And the crawls with names that go on.
-    """
-    from tamias.crawl.plan.policy import CRAWL, read_policies
-    from tamias.database.connect import Database
-    from tamias.serve.run import NamedCrawl
-
-    buckets = place.settings(**given).settings.frontier.buckets
-    with (
-        closing(Database(place.data, place.db, buckets=buckets)) as database,
-        closing(database.session()) as session,
-    ):
-        policies = read_policies(session)
-    others = [
-        NamedCrawl(number, place.settings(**{**policy.flags, **given}).settings, policy.seeds)
-        for number, policy in policies.items()
-        if number != CRAWL
-    ]
-    return policies[CRAWL], tuple(each for each in others if each.settings.crawl.continuous)
 
 
 def _tell(place: CommonOptions, plan: "ServicePlan", secret: "Secret") -> None:

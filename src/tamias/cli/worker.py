@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="With --frontier: file with the token of the service. [TAMIAS_TOKEN]",
 )
-@click.option("--allow-private", is_flag=True, help="With --frontier: allow requests to private addresses.")
+@click.option("--allow-private", is_flag=True, help="Allow private addresses to crawls that allow them.")
 @click.option("--tls", is_flag=True, help="With --frontier: connect with TLS.")
 @click.option("--tls-ca", type=click.Path(path_type=Path), help="With --tls: certificates to trust, in PEM.")
 @store_option
@@ -50,8 +50,14 @@ def command(  # noqa: PLR0917 (click passes them by name)
 
     Example: tamias worker --frontier frontier.example:7071 --token-file token
     """
+    own = place.settings(
+        permit__allow_private=allow_private or None,
+        crawl__workers=workers,
+        fetch__concurrency=concurrency,
+        archive__store=store,
+    ).settings
     if frontier is None:
-        return _at_database(place, crawl_name, workers, concurrency, store)
+        return _at_database(place, crawl_name, own)
     from tamias.crawl.remote.grpc.reconnecting import ServiceTarget
 
     _check_address(frontier)
@@ -62,67 +68,37 @@ def command(  # noqa: PLR0917 (click passes them by name)
         tls=tls or tls_ca is not None,
         authority=str(tls_ca) if tls_ca else None,
     )
-    own = place.settings(permit__allow_private=allow_private or None).settings
     if scratch is not None:
-        return _at_service(place, own, target, scratch, workers, concurrency)
+        return _at_service(place, own, target, scratch)
     with tempfile.TemporaryDirectory(prefix="tamias-worker-") as folder:
-        return _at_service(place, own, target, Path(folder), workers, concurrency)
+        return _at_service(place, own, target, Path(folder))
 
 
-def _at_database(
-    place: CommonOptions,
-    crawl: str | None,
-    workers: int | None,
-    concurrency: int | None,
-    store: str | None,
-) -> int:
-    from tamias.crawl.plan.policy import CRAWL, read_policy
-    from tamias.crawl.worker.supervisor import Supervisor, Until
+def _at_database(place: CommonOptions, crawl: str | None, own: "Settings") -> int:
+    from tamias.crawl.plan.policy import CRAWL
+    from tamias.crawl.worker.plan import Until
+    from tamias.crawl.worker.supervisor import Supervisor
     from tamias.database.connect import Database
     from tamias.frontier.crawls import named
 
-    given = {"crawl__workers": workers, "fetch__concurrency": concurrency, "archive__store": store}
-    buckets = place.settings(**given).settings.frontier.buckets
-    with (
-        closing(Database(place.data, place.db, create=False, buckets=buckets)) as database,
-        closing(database.session()) as session,
-    ):
-        number = CRAWL if crawl is None else named(session, crawl)
-        policy = read_policy(session, number)
-        flags = {**policy.flags, **{key: value for key, value in given.items() if value is not None}}
-        settings = place.settings(**flags).settings
-        display = Display(place)
+    buckets = own.frontier.buckets
+    with closing(Database(place.data, place.db, create=False, buckets=buckets)) as database:
+        with closing(database.session()) as session:
+            number = CRAWL if crawl is None else named(session, crawl)
         with (
-            closing(
-                Supervisor(place.data, place.db, settings, policy.seeds, until=Until.STOPPED, crawl=number)
-            ) as supervisor,
-            closing(display),
+            closing(Supervisor(place.data, place.db, own, until=Until.STOPPED, crawl=number)) as supervisor,
+            closing(Display(place)) as display,
         ):
-            end: CrawlSnapshot = asyncio.run(supervisor.run(display.show))
+            end: CrawlSnapshot = asyncio.run(supervisor.run_until_signal(display.show))
     if place.json:
         say_json(end)
     return 0
 
 
-def _at_service(
-    place: CommonOptions,
-    own: "Settings",
-    target: "ServiceTarget",
-    scratch: Path,
-    workers: int | None,
-    concurrency: int | None,
-) -> int:
+def _at_service(place: CommonOptions, own: "Settings", target: "ServiceTarget", scratch: Path) -> int:
     from tamias.crawl.remote.supervisor import RemoteSupervisor, snapshot
 
-    supervisor = RemoteSupervisor(
-        target,
-        scratch,
-        count=workers,
-        concurrency=concurrency,
-        room=own.crawl.room,
-        allow_private=own.permit.allow_private,
-        credentials=own.fetch.credentials,
-    )
+    supervisor = RemoteSupervisor(target, scratch, own)
 
     def show(progress: "Sequence[Progress]", working: int) -> None:
         if place.json:

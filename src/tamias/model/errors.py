@@ -11,7 +11,8 @@
     └── DatabaseError            exit 1
         ├── DatabaseUnavailable            trying again can help
         │   └── NodeAway                   one node of a cluster; the others can be asked
-        └── SchemaTooNew         exit 4    made by a newer Tamias
+        ├── SchemaTooNew         exit 4    made by a newer Tamias
+        └── SchemaTooOld         exit 4    made by a Tamias too old to upgrade from
 
 An error is one sentence: what happened, to what, and what to do.
 """
@@ -84,5 +85,11 @@ class NodeAway(DatabaseUnavailable):
 
 class SchemaTooNew(DatabaseError):
     """The data was written by a newer version of Tamias."""
+
+    exit_code = 4
+
+
+class SchemaTooOld(DatabaseError):
+    """The data was written by a version of Tamias that this one cannot upgrade from."""
 
     exit_code = 4

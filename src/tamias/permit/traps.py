@@ -24,13 +24,15 @@ EARNED_BY_NUMBERS = 0.2
 """Statements without a new word may still be data, such as measurements."""
 _QUEUES = 1000
 _MOST_WORDS = 20_000
-_WORDS_IN = 16 * 1024
+_WORDS_IN = 64 * 1024
+_CONTENT = (b"<main", b"<article", b"<body")
+"""Where the content of a page begins; its head and its menus are those of all pages."""
 _ADDRESS = re.compile(rb"""https?://[^\s"'<>]*|(?:href|src)\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>]*)|<[^<>\s]*>""")
 _WORD = re.compile(rb"[A-Za-z\x80-\xff]{3,}")
 _TEMPLATES = 10_000
 _DIGITS = b"0123456789"
 _SPOKEN_FOR = re.compile(r"[^/]*[0-9][^/]*")
-_LOOKED_AT = 256 * 1024
+LOOKED_AT = 256 * 1024
 SHARED_PART = 0.05
 """Of `permit.monotony`: from so many pages alike on, they are counted with the host, for all workers."""
 _MOST_SHARED = 50
@@ -161,7 +163,7 @@ class Traps:
 
 def _text_number(body: bytes) -> int:
     """The same where only numbers differ. On most machines SHA-256 takes half as long as a CRC."""
-    return int.from_bytes(sha256(body[:_LOOKED_AT].translate(None, _DIGITS)).digest()[:4])
+    return int.from_bytes(sha256(body[:LOOKED_AT].translate(None, _DIGITS)).digest()[:4])
 
 
 def _number(template: str) -> int:
@@ -169,8 +171,14 @@ def _number(template: str) -> int:
 
 
 def words_of(start: bytes) -> set[int]:
-    """The words of a document, outside of tags and addresses, as hashes."""
-    return {hash(word.lower()) for word in _WORD.findall(_ADDRESS.sub(b" ", start[:_WORDS_IN]))}
+    """The words in the content of a document, outside of tags and addresses, as hashes.
+
+    >>> words_of(b"<head><title>Menu</title></head><body>menu<main>Words</main>") == words_of(b"words")
+    True
+    """
+    lower = start.lower()
+    begin = max(0, next((at for mark in _CONTENT if (at := lower.find(mark)) >= 0), 0))
+    return {hash(word) for word in _WORD.findall(_ADDRESS.sub(b" ", lower[begin : begin + _WORDS_IN]))}
 
 
 def template_of(url: str) -> str:

@@ -153,12 +153,3 @@ class Trust(msgspec.Struct, frozen=True, array_like=True):
 def said_changed(modified_at: int, visited_at: int | None, now_ms: int) -> bool:
     """Whether a date claims a change since our last visit. Dates from the future claim nothing."""
     return modified_at <= now_ms + _TOLERANCE_MS and (visited_at is None or modified_at > visited_at)
-
-
-def due_by_hint(
-    due_ms: int, modified_at: int | None, visited_at: int | None, now_ms: int, trust: Trust
-) -> int:
-    """When a visit is due after a date was told: now if it claims a change and its host has earned trust."""
-    if modified_at is None or not trust.earned or not said_changed(modified_at, visited_at, now_ms):
-        return due_ms
-    return min(due_ms, now_ms)

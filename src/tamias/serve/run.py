@@ -1,7 +1,6 @@
 """Runs the service: the web beside the scheduler and the workers, until somebody says stop."""
 
 import asyncio
-import ipaddress
 import logging
 import os
 import resource
@@ -9,8 +8,9 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -24,20 +24,23 @@ from tamias.archive.blobs.store import choose_store
 from tamias.archive.forgetting.tombstones import under_way
 from tamias.archive.forgetting.warc_captures import has_captures_left
 from tamias.crawl.commit.warc_indexing import index_warcs
-from tamias.crawl.plan.policy import CRAWL
+from tamias.crawl.plan.policy import handed_over
 from tamias.crawl.revisit.housekeeping import keep_house, profile_some
 from tamias.crawl.verbs.forgetting.retention import apply_rules
-from tamias.crawl.worker.supervisor import CrawlSnapshot, Supervisor, Until
+from tamias.crawl.worker.plan import Until
+from tamias.crawl.worker.supervisor import CrawlSnapshot, Supervisor
 from tamias.database.connect import Database
 from tamias.database.months import divide_months
 from tamias.database.roles import Role
+from tamias.frontier.service.state import WATCH
 from tamias.model.errors import TamiasError, UsageError
 from tamias.model.faults import refuse_faults
 from tamias.serve.alerts.sender import AlertSender
 from tamias.serve.app import application
 from tamias.serve.events.webhooks.sender import Sender
+from tamias.serve.http.host_check import is_loopback
 from tamias.serve.http.secret import VARIABLE, Secret, register_secret
-from tamias.serve.queries.thread_pool import SessionPool
+from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
 from tamias.serve.service import Service
 from tamias.serve.sparql.routes import SparqlSide
 from tamias.settings import ServeSettings, Settings
@@ -63,16 +66,12 @@ REPACK_SLOWNESS = 20
 FORGET_SECONDS = 5.0
 """How often it is looked whether something is to be forgotten."""
 FORGET_LONGEST = 6 * 3600.0
+HANDED_SECONDS = 1.0
+"""How often it is looked whether a crawl was handed over."""
+TROUBLE_SECONDS = 60.0
+"""Until a crawl that met trouble is tried again."""
 GRACE_SECONDS = 3.0
 """For answers that are under way when the service stops."""
-
-
-class NamedCrawl(msgspec.Struct, frozen=True):
-    """A crawl with a name that goes on."""
-
-    number: int
-    settings: Settings
-    seeds: tuple[str, ...]
 
 
 class ServicePlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,13 +80,10 @@ class ServicePlan(msgspec.Struct, frozen=True, kw_only=True):
     data: Path
     db: str | None
     settings: Settings
-    seeds: tuple[str, ...] = ()
-    """What the crawl must stay near to."""
+    """Of this machine, and for watched resources."""
     host: str
     port: int
     crawl: bool
-    others: tuple[NamedCrawl, ...] = ()
-    """Crawls beside the first that go on while the service runs."""
 
 
 def check_place(host: str, port: int, secret: Secret) -> None:
@@ -109,20 +105,6 @@ def check_place(host: str, port: int, secret: Secret) -> None:
             ) from error
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it.
-
-    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("example.org")
-    (True, True, False, False)
-    """
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def run(plan: ServicePlan, secret: Secret, ready: Callable[[], None]) -> None:
     """Serves until a signal comes; `ready` is called when requests are answered."""
     with ExitStack() as stack:
@@ -137,10 +119,10 @@ def run(plan: ServicePlan, secret: Secret, ready: Callable[[], None]) -> None:
         sparql = stack.enter_context(closing(SparqlSide(plan.data, owner, settings.serve, patience)))
         database = stack.enter_context(closing(_database(plan, Role.SERVICE)))
         pool = stack.enter_context(closing(SessionPool(database, plan.data, settings)))
-        crawls = [stack.enter_context(closing(each)) for each in _supervisors(plan)] if plan.crawl else []
+        watching = stack.enter_context(closing(_supervisor(plan, WATCH))) if plan.crawl else None
         service = Service(plan.data, settings, pool, secret)
         web = application(service, sparql.endpoints)
-        uvloop.run(_run(plan, web, service, background, crawls, ready))
+        uvloop.run(_run(plan, web, service, background, watching, ready))
 
 
 def _database(plan: ServicePlan, role: Role | None = None) -> Database:
@@ -157,13 +139,11 @@ def _addressed(plan: ServicePlan) -> ServeSettings:
     return msgspec.structs.replace(serve, address=f"http://{host}:{plan.port}")
 
 
-def _supervisors(plan: ServicePlan) -> Iterator[Supervisor]:
-    for each in (NamedCrawl(CRAWL, plan.settings, plan.seeds), *plan.others):
-        supervisor = Supervisor(
-            plan.data, plan.db, each.settings, each.seeds, until=Until.STOPPED, crawl=each.number
-        )
-        supervisor.put_seeds(())
-        yield supervisor
+def _supervisor(plan: ServicePlan, crawl: int) -> Supervisor:
+    until = Until.STOPPED if crawl == WATCH else Until.SERVED
+    supervisor = Supervisor(plan.data, plan.db, plan.settings, until=until, crawl=crawl)
+    supervisor.put_seeds(())
+    return supervisor
 
 
 async def _run(
@@ -171,13 +151,15 @@ async def _run(
     app: ASGIApp,
     service: Service,
     background: SessionPool,
-    crawls: Sequence[Supervisor],
+    watching: Supervisor | None,
     ready: Callable[[], None],
 ) -> None:
     server = web_server(plan.host, plan.port, app)
     server.on_startup(ready)
     web = asyncio.create_task(server.serve())
-    other = asyncio.create_task(_crawled(plan, service, background, crawls) if crawls else _stopped())
+    other = asyncio.create_task(
+        _crawled(plan, service, background, watching) if watching is not None else _stopped()
+    )
     sender = Sender(background, allow_private=plan.settings.permit.allow_private)
     alerts = AlertSender(
         background, plan.data, plan.settings.alerts, allow_private=plan.settings.permit.allow_private
@@ -217,9 +199,9 @@ async def _stopped() -> None:
 
 
 async def _crawled(
-    plan: ServicePlan, service: Service, background: SessionPool, crawls: Sequence[Supervisor]
+    plan: ServicePlan, service: Service, background: SessionPool, watching: Supervisor
 ) -> None:
-    """The crawls, which end together at a signal, and the schedule. The first one is shown."""
+    """Visits what is watched, works on crawls that were handed over, keeps the schedule, until a signal."""
     latest: CrawlSnapshot | None = None
 
     def show(now: CrawlSnapshot) -> None:
@@ -230,20 +212,54 @@ async def _crawled(
     tasks = [
         asyncio.create_task(_schedule(plan, background)),
         asyncio.create_task(_repack_often(plan, background)),
+        asyncio.create_task(_work_on_handed(plan, background)),
     ]
-    running = [asyncio.create_task(each.run(show if each is crawls[0] else _show_nothing)) for each in crawls]
     try:
-        await asyncio.wait(running, return_when="FIRST_COMPLETED")
-        for each in crawls:
-            each.stop()
-        await asyncio.gather(*running)
+        await watching.run_until_signal(show)
     finally:
         for task in tasks:
             task.cancel()
+        await asyncio.wait(tasks)
+
+
+async def _work_on_handed(plan: ServicePlan, background: SessionPool) -> None:
+    """Works on crawls that were handed over to the service, from when that is done until nothing is left."""
+    running: dict[int, asyncio.Task[None]] = {}
+    try:
+        while True:
+            with suppress(TamiasError, OSError):
+                for crawl in await background.run(partial(_handed, frozenset(running))):
+                    running[crawl] = asyncio.create_task(_work_on(plan, crawl))
+            await asyncio.sleep(HANDED_SECONDS)
+            running = {crawl: task for crawl, task in running.items() if not task.done()}
+    finally:
+        for task in running.values():
+            task.cancel()
+        if running:
+            await asyncio.wait(running.values())
+
+
+def _handed(running: frozenset[int], db: ServiceSession) -> frozenset[int]:
+    return handed_over(db.session, db.frontier.buckets) - running
+
+
+async def _work_on(plan: ServicePlan, crawl: int) -> None:
+    """Works on one crawl by the options of its row. Trouble of its own does not end the service."""
+    try:
+        with closing(await asyncio.to_thread(_supervisor, plan, crawl)) as supervisor:
+            working = asyncio.create_task(supervisor.run(_show_nothing))
+            try:
+                await asyncio.shield(working)
+            except asyncio.CancelledError:
+                supervisor.stop()
+                await working
+    except (TamiasError, OSError) as error:
+        _log.error("the crawl %d cannot go on: %s", crawl, error)
+        await asyncio.sleep(TROUBLE_SECONDS)
 
 
 def _show_nothing(_now: CrawlSnapshot) -> None:
-    """Of crawls beside the first: the pages read their figures from the database."""
+    """Of crawls: the pages read their figures from the database."""
 
 
 async def _schedule(plan: ServicePlan, background: SessionPool) -> None:

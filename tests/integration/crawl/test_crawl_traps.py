@@ -1,7 +1,11 @@
 """A site without an end is left alone when its budget is used up, counted once for all workers."""
 
 import json
+import re
 
+from tamias.model.errors import LimitReached
+
+LIMIT = LimitReached.exit_code
 BUDGET = 40
 PAGES = 3 * BUDGET
 
@@ -29,7 +33,7 @@ def crawl(tamias, site, workers):
 def test_what_it_invents_is_cut_after_its_budget_whoever_visits_it(tamias, site):
     chained(site, lambda number: f"Number {number}")
     done = crawl(tamias, site, "3")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == LIMIT, done.stderr
     asked = [path for path in site.pages if site.asked(path)]
     assert BUDGET <= len(asked) <= 1.6 * BUDGET
     cut = [url for url, told in tamias.attempts().items() if told[-1]["outcome"] == "skipped"]
@@ -44,6 +48,41 @@ def test_a_site_that_says_something_new_is_had_to_its_end(tamias, site):
     assert all(site.asked(path) for path in site.pages)
 
 
+def test_a_catalogue_whose_pages_have_a_long_head_is_had_to_its_end(tamias, site, reply):
+    head = "<meta name='x' content='the same on every page'>" * 500
+
+    def page(number):
+        following = [each for each in (2 * number + 1, 2 * number + 2) if each < PAGES]
+        links = "".join(f"<a href='/{each}'>x</a>" for each in following)
+        word = "".join(chr(97 + int(digit)) for digit in f"{number:04}")
+        text = f"<html><head>{head}</head><body><p>About {word}</p>{links}</body></html>"
+        return reply(200, text.encode(), **{"Content-Type": "text/html"})
+
+    site.pages |= {f"/{number}": page(number) for number in range(PAGES)}
+    done = crawl(tamias, site, "2")
+    assert done.returncode == 0, done.stderr
+    assert all(site.asked(path) for path in site.pages)
+
+
+def test_a_cut_crawl_is_not_finished_and_says_how_to_go_on(tamias, site):
+    chained(site, lambda number: f"Number {number}")
+    cut = crawl(tamias, site, "1")
+    found = re.search(
+        r"1 queue stopped as traps; ([0-9]+) known URLs there were not visited; '(.*)'", cut.stderr
+    )
+    assert (cut.returncode, bool(found)) == (LIMIT, True), cut.stderr
+    left = sum(told[-1]["outcome"] == "skipped" for told in tamias.attempts().values())
+    assert int(found[1]) == left
+    again = tamias.crawl("--max-wait", "5")
+    assert again.returncode == LIMIT, again.stderr
+    settings, _, command = found[2].partition(" tamias ")
+    tamias.env |= dict(each.split("=") for each in settings.split())
+    assert command == f"crawl --data {tamias.data}"
+    opened = tamias.run("crawl", "--workers", "1")
+    assert opened.returncode == 0, opened.stderr
+    assert all(site.asked(path) for path in site.pages)
+
+
 def test_a_calendar_without_an_end_is_left_alone_after_so_many_pages_of_all_workers(tamias, site, reply):
     tamias.env["TAMIAS_PERMIT__MONOTONY"] = str(BUDGET)
     tamias.env["TAMIAS_FRONTIER__PER_ROUND"] = "5"
@@ -55,7 +94,7 @@ def test_a_calendar_without_an_end_is_left_alone_after_so_many_pages_of_all_work
     site.pages |= {f"/{number}": day(number) for number in range(10 * BUDGET)}
     words = ("--allow-private", "--delay", "0", "--workers", "4", "--scope", "host")
     done = tamias.run("crawl", *words, site.url("/0"))
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == LIMIT, done.stderr
     asked = [path for path in site.pages if site.asked(path)]
     assert BUDGET <= len(asked) <= 1.5 * BUDGET
     skipped = [each[-1] for each in tamias.attempts().values() if each[-1]["outcome"] == "skipped"]
@@ -91,7 +130,7 @@ def test_an_endpoint_without_an_end_is_cut_told_and_can_be_opened_again(tamias, 
     tamias.env["TAMIAS_PERMIT__HOST_BUDGET"] = str(BUDGET)
     words = (f"sparql:{site.url('/sparql')}", "--depth", "0")
     done = tamias.crawl(*words)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == LIMIT, done.stderr
     asked = len(site.log)
     assert BUDGET <= asked <= 1.5 * BUDGET
     (attempt,) = tamias.attempts()[site.url("/sparql")]
@@ -103,7 +142,7 @@ def test_an_endpoint_without_an_end_is_cut_told_and_can_be_opened_again(tamias, 
     reopened = tamias.run("crawls", "reopen", "--reason", "permit.host_budget")
     assert (reopened.returncode, reopened.stdout) == (0, "default: 1 URL is due again\n"), reopened.stderr
     tamias.env["TAMIAS_PERMIT__HOST_BUDGET"] = str(3 * BUDGET)
-    assert tamias.crawl(*words).returncode == 0
+    assert tamias.crawl(*words).returncode == LIMIT
     assert 3 * BUDGET <= len(site.log) <= 4.5 * BUDGET
     assert len({line for line in tamias.quads() if "<http://e.test/says>" in line}) > len(kept)
 

@@ -6,17 +6,15 @@ from uuid import UUID
 from tamias.database.connect import Database
 from tamias.sinks.segments.segment_files import SegmentWriter
 
-BEFORE = 43
 QUAD = b'<http://e.example/s> <http://e.example/p> "kept" <http://e.example/> .\n'
 URL = "http://e.example/"
 
 
 def test_quads_of_a_data_directory_of_an_earlier_version_are_exported(tamias_at):
     tamias = tamias_at("data")
-    with closing(Database(tamias.data, upto=BEFORE)) as old, closing(old.session()) as session:
-        number = session.fetch_one(b"INSERT INTO segment (worker) VALUES (1) RETURNING segment")[0]
+    with closing(Database(tamias.data)) as old, closing(old.session()) as session:
         (tamias.data / "rdf").mkdir()
-        with SegmentWriter(tamias.data / "rdf" / f"{number}.nq.zst", number) as writer:
+        with SegmentWriter(tamias.data / "rdf" / "1.nq.zst", 1) as writer:
             with writer.document() as document:
                 document.write(QUAD)
             committed = writer.sync()
@@ -24,7 +22,11 @@ def test_quads_of_a_data_directory_of_an_earlier_version_are_exported(tamias_at)
         place = [extent.segment, extent.frame, extent.start, extent.length]
 
         def fill(cursor):
-            cursor.execute("UPDATE segment SET committed = %s", [committed])
+            cursor.execute(
+                "INSERT INTO stored_file (file, kind, name, segment, worker, committed, sealed)"
+                " VALUES (gen_random_uuid(), 'rdf', '1.nq.zst', 1, 1, %s, true)",
+                [committed],
+            )
             cursor.execute(
                 "INSERT INTO capture (bucket, capture, qid, crawl, uid, started_at, ended_at, outcome,"
                 " status, depth, url, segment, frame, start, length, reason, worker, agent)"

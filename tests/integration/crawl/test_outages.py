@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from benchmarks.webs.island import Island, why_not
-from benchmarks.webs.island_web import LOG, page
+from tests.networks.island import Island, why_not
+from tests.networks.island_web import LOG, page
 
 PAGES = 6
 HOSTS = 5

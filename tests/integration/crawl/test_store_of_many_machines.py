@@ -41,7 +41,7 @@ def test_what_two_machines_crawled_is_read_by_a_third(machine, sites, object_sto
     one, two, three = machine("one"), machine("two"), machine("three")
     crawl = one.start("crawl", *CRAWL, "--sink", "warc", sites[0].url("/0"))
     one.wait_until(lambda: len(object_store.objects) > 1)
-    worker = two.start("worker", "--store", "s3://bucket/archive", "--workers", "1")
+    worker = two.start("worker", "--store", "s3://bucket/archive", "--workers", "1", "--allow-private")
     _, said = crawl.communicate(timeout=120)
     assert crawl.returncode == 0, said
     worker.send_signal(signal.SIGINT)

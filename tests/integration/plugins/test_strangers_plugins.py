@@ -1,6 +1,5 @@
 """Plug-ins that a stranger installs: a package with a part of every group, met by one ordinary crawl."""
 
-import json
 from textwrap import dedent
 
 import pytest
@@ -186,29 +185,6 @@ def test_a_part_of_every_group_is_asked(tamias, oak, install, tmp_path):
     assert committed == sizes
     assert {f"{oak.url('/nut')} 1", f"{oak.url('/pantry#pantry')} 2"} <= set(names.read_text().splitlines())
     assert "size=small" in tamias.run("tag", oak.url("/open"), "--json").stdout
-
-
-def test_a_part_under_a_former_name_of_its_group_is_still_read_with_a_warning(tamias, oak, install):
-    install(tamias, {"tamias.doors": PARTS["tamias.harvesters"]})
-    done = tamias.crawl(f"pantry:{oak.url('/pantry')}", "--no-robots")
-    assert done.returncode == 0, done.stderr
-    assert objects(tamias) == {oak.url("/pantry#1"): "beech nuts", oak.url("/pantry#2"): "hazel nuts"}
-    assert (
-        "The plug-in 'pantry' is registered under 'tamias.doors', which the next version will not read. "
-        "Register it under 'tamias.harvesters'."
-    ) in done.stderr
-    listed = json.loads(tamias.run("plugins", "--json").stdout)
-    assert [each["group"] for each in listed if each["name"] == "pantry"] == ["tamias.harvesters"]
-
-
-def test_a_part_under_both_names_is_read_once_and_in_silence(tamias, install):
-    part = PARTS["tamias.harvesters"]
-    install(tamias, {"tamias.doors": part, "tamias.harvesters": part})
-    done = tamias.run("plugins", "--json")
-    assert done.stderr == ""
-    assert [each["target"] for each in json.loads(done.stdout) if each["name"] == "pantry"] == [
-        "stranger:PantryHarvester"
-    ]
 
 
 def test_a_writer_of_segments_that_is_not_installed_is_a_bad_configuration(tamias, oak):

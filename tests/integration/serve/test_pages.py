@@ -4,6 +4,7 @@ import hashlib
 import re
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import httpx
 import msgspec
@@ -313,6 +314,16 @@ def test_a_graph_is_previewed_as_statements(client, filled):
     shown = client.get(f"/dataset/{name}/preview.json").json()["preview"]
     told = [each["object"] for each in shown["statements"]], [ray["object"] for ray in shown["star"]["rays"]]
     assert told == (['"c"', '"d"'], ["c", "d"])
+
+
+def test_a_graph_is_drawn_as_a_star_with_its_words_escaped(client, filled):
+    body = b'<#a> <#b> "1 < 2" , "d" ; <#c> <#e> .'
+    name = filled.put("http://drawn.example/a.ttl", body, media_type="text/turtle")
+    drawn = re.search(r'<svg class="star".*?</svg>', client.get(f"/dataset/{name}").text, re.DOTALL)[0]
+    words = [each.text for each in ElementTree.fromstring(drawn).iter("text")]
+    assert sorted(words) == ["1 < 2", "a", "b", "b", "c", "d", "e"]
+    shapes = [each.tag for each in ElementTree.fromstring(drawn)]
+    assert (shapes.count("line"), shapes.count("rect"), shapes.count("circle")) == (3, 2, 2)
 
 
 @pytest.mark.parametrize(

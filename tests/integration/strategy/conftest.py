@@ -110,4 +110,4 @@ def strategist(session, frontier, admission, seconds):
 def tend(session, frontier, monkeypatch):
     """What a supervisor does beside, to its end however busy the machine is."""
     monkeypatch.setattr("tamias.crawl.strategy.tending.MOST_SECONDS", 30.0)
-    return Tending(session, frontier, SETTINGS, ()).step
+    return Tending(session, frontier, SETTINGS, (), 1).step

@@ -4,13 +4,15 @@ Each carries a function that takes the login's rights and leaves a table behind 
 the role. 16 and 18 come with the wheel; 15 and 17 are tried where they are installed (`make interop`).
 """
 
-from contextlib import closing
+import os
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from servers.packages import NotRun
+from servers.postgres import programs
 
-from benchmarks.faults.postgres_17 import FOLDER
 from tamias.cli.main import cli
 from tamias.crawl.strategy.scoring import Asked, ask
 from tamias.crawl.strategy.versions import in_force
@@ -18,7 +20,6 @@ from tamias.database.connect import Database
 from tamias.database.embedded.binaries import of_major
 from tamias.model.errors import TamiasError
 
-PLACES = {17: (FOLDER,)}
 NEWEST = "SELECT coalesce(max(number), 0) FROM strategy"
 GRAB = """
 CREATE FUNCTION score_url(url text) RETURNS float8 LANGUAGE sql AS $$ SELECT 0.5::float8 $$;
@@ -118,10 +119,12 @@ ENDLESS = {
 
 
 def binaries(major):
-    """The folder of a version's programs, or None."""
+    """The folder of a version's programs, or None; `make interop` has PostgreSQL 17 from npm."""
     found = of_major(major)
-    places = ([Path(found.folder)] if found else []) + [*PLACES.get(major, ())]
-    return next((place for place in places if (place / "postgres").exists()), None)
+    if found is None and major == 17 and os.environ.get("TAMIAS_INTEROP"):
+        with suppress(NotRun):
+            return programs(major)
+    return Path(found.folder) if found else None
 
 
 @pytest.fixture(scope="module", params=[15, 16, 17, 18])

@@ -1,49 +1,77 @@
-"""The examples find what they look for sooner than a breadth-first crawl: counted on a small web."""
+"""An example strategy finds what it looks for sooner than a breadth-first crawl: counted on a small web."""
+
+import random
 
 import pytest
 
-from benchmarks.strategy.harvest import harvest
-from benchmarks.strategy.run import BREADTH_FIRST, run
-from benchmarks.strategy.web import KINDS, SEEDS, TopicWeb
+from benchmarks.webs.sites import NOTHING, SiteAnswer, serving
+
+HOSTS, PAGES, SEEDS = 60, 8, 10
+RELEVANT = range(14, HOSTS, 10)
+"""Hosts about rivers; none of them is a seed."""
+PLAIN = ("read more", "our partners", "a short history", "news of the week")
+TELLING = ("river levels", "flood maps", "rainfall by month", "the gauge at the bridge")
+HTML = (("Content-Type", "text/html"),)
 
 
-def test_the_web_can_be_walked_from_its_seeds():
-    web = TopicWeb(60, 8, 5)
-    reached = {(host, 0) for host in range(SEEDS)}
-    ahead = list(reached)
-    while ahead:
-        found = set(web.links(*ahead.pop())) - reached
-        reached |= found
-        ahead += found
-    assert len(reached) == 60 * 8
+def links(host, page):
+    """Three pages of the host, so that all can be reached, and seven elsewhere; kin link to each other."""
+    chance = random.Random(f"{host}/{page}")
+    own = [(host, child) for child in range(3 * page + 1, 3 * page + 4) if child < PAGES]
+    kin = [(chance.choice(RELEVANT), 0) for _ in range(4 if host in RELEVANT else 0)]
+    others = [(chance.randrange(HOSTS), chance.randrange(PAGES)) for _ in range(7 - len(kin))]
+    return [*own, *kin, *others]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_pages_of_each_kind_stand_on_so_many_hosts(kind):
-    web = TopicWeb()
-    assert sum(web.kind(host) == kind for host in range(web.hosts)) == 50
-    assert web.relevant(kind) == 50 * 16
+@pytest.fixture
+def web():
+    """The web, and in `web.visits` the host and page of every request."""
+
+    def answer(asked):
+        word = asked.path[1:] or "0"
+        host = web.hosts.index(asked.host)
+        if not word.isdigit() or int(word) >= PAGES:
+            return NOTHING
+        web.visits.append((host, int(word)))
+        chance = random.Random(f"{host}/{word}/words")
+        lines = []
+        for to, page in links(host, int(word)):
+            # A fifth of the links to what is looked for do not say so, and a few others lie.
+            says = chance.random() > 0.2 if to in RELEVANT else chance.random() < 0.04
+            words = chance.choice(TELLING if says else PLAIN)
+            lines.append(f'<p>See <a href="{web.url(web.hosts[to], f"/{page}")}">{words}</a>')
+        return SiteAnswer(body=f"<!DOCTYPE html><title>{host}</title>{''.join(lines)}".encode(), headers=HTML)
+
+    with serving(answer, HOSTS, network="127.9") as web:
+        web.visits = []
+        yield web
 
 
-def test_a_harvest_counts_fetches_until_parts_of_it_are_had():
-    web = TopicWeb(60, 8, 5)
-    mine = [host for host in range(60) if web.kind(host) == KINDS[0]]
-    visits = [(0, 0), *((host, page) for host in mine for page in range(8))]
-    told = harvest(web, "mine", KINDS[0], visits, len(visits))
-    assert (told.found, told.until["0.8"], told.hosts_until, told.others_before) == (35, 33, 34, 1)
+def fetches_until(visits, share):
+    """How many pages were asked for until this share of the relevant ones was had."""
+    wanted = {(host, page) for host in RELEVANT for page in range(PAGES)}
+    had = set()
+    for count, visit in enumerate(visits, 1):
+        had |= {visit} & wanted
+        if len(had) >= share * len(wanted):
+            return count
+    return len(visits) + 1
 
 
-def test_a_focused_crawl_needs_far_fewer_fetches_and_meets_its_hosts_first(pytestconfig):
-    lines = []
-    told = run(
-        TopicWeb(60, 8, 5),
-        pytestconfig.rootpath / "examples" / "strategies",
-        kinds=[KINDS[0]],
-        cost=False,
-        out=lines.append,
-    )
-    plain, focused = told["harvests"]
-    assert (plain["crawl"], focused["crawl"]) == (BREADTH_FIRST, KINDS[0])
-    # Half of them on the web of the benchmark; on one this small a few fetches more or less count.
-    assert 4 * focused["until"]["0.8"] <= 3 * plain["until"]["0.8"], "\n".join(lines)
-    assert focused["others_before"] < plain["others_before"], "\n".join(lines)
+def test_a_focused_crawl_needs_far_fewer_fetches(tamias_at, web, pytestconfig):
+    visits = {}
+    for name in ("breadth-first", "keywords"):
+        tamias = tamias_at(name)
+        tamias.env |= {"TAMIAS_SEEDS__PROBE": "false", "TAMIAS_FETCH__CONCURRENCY": "4"}
+        tamias.env |= {"TAMIAS_STRATEGY__SECONDS": "30", "TAMIAS_FRONTIER__QUEUE": "host"}
+        if name == "keywords":
+            tamias.env["TAMIAS_STRATEGY__LINKS"] = "true"
+            example = pytestconfig.rootpath / "examples" / "strategies" / "keywords.sql"
+            assert tamias.run("strategy apply", str(example)).returncode == 0
+        web.visits.clear()
+        seeds = [web.url(host, "/") for host in web.hosts[:SEEDS]]
+        done = tamias.run("crawl", *seeds, "--delay", "0", "--no-robots", "--allow-private", "--workers", "1")
+        assert done.returncode == 0, done.stderr
+        visits[name] = list(web.visits)
+    plain, focused = (fetches_until(each, 0.8) for each in visits.values())
+    assert 4 * focused <= 3 * plain

@@ -5,7 +5,6 @@ import pytest
 from tamias.schedule.hints import (
     ResourceHints,
     Trust,
-    due_by_hint,
     first_interval,
     frequency_days,
     told_by_http,
@@ -108,26 +107,3 @@ def test_trust_is_lost_when_dates_begin_to_lie():
     for _ in range(15):
         trust = trust.after(True, False)
     assert not trust.earned
-
-
-def test_a_trusted_date_after_our_visit_makes_a_visit_due_now():
-    assert due_by_hint(NOW + 9 * DAY_MS, NOW - 1000, NOW - DAY_MS, NOW, EARNED) == NOW
-
-
-@pytest.mark.parametrize(
-    ("modified_at", "trust"),
-    [
-        (None, EARNED),
-        (NOW - 2 * DAY_MS, EARNED),
-        (NOW + 2 * DAY_MS, EARNED),
-        (NOW - 1000, Trust()),
-    ],
-    ids=["no date", "before our visit", "from the future", "not trusted"],
-)
-def test_any_other_date_leaves_the_time_as_it_is(modified_at, trust):
-    due = NOW + 9 * DAY_MS
-    assert due_by_hint(due, modified_at, NOW - DAY_MS, NOW, trust) == due
-
-
-def test_a_visit_that_is_overdue_stays_so():
-    assert due_by_hint(NOW - 5, NOW - 1000, NOW - DAY_MS, NOW, EARNED) == NOW - 5

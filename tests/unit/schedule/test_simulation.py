@@ -7,10 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.__main__ import command
-from benchmarks.schedule import run
-from benchmarks.schedule.publishers import HABITS, PublishedPages, draw_pages
-from benchmarks.schedule.rules import TICK_MS, Nutch
-from benchmarks.schedule.simulation import simulate
+from benchmarks.schedule import HABITS, TICK_MS, Nutch, PublishedPages, draw_pages, run, simulate
 from tamias.schedule.history import DAY_MS
 from tamias.schedule.value import TERMS
 

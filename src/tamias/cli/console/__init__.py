@@ -1,1 +1,1 @@
-"""What the commands share: options, opening the archive, output, progress and plots."""
+"""What the commands share: options, opening the archive, output and progress."""

@@ -6,7 +6,7 @@ from getpass import getuser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tamias.model.errors import TamiasError
+import msgspec
 
 if TYPE_CHECKING:
     from tamias.database.connect import Session
@@ -20,14 +20,23 @@ def command_caller() -> str:
         return "command"
 
 
+class Audited(msgspec.Struct):
+    """How a command ends, as far as no exception says so."""
+
+    failure: str | None = None
+
+
 @contextmanager
-def audited(session: "Session", data: Path, what: str, targets: Sequence[str]) -> Iterator[None]:
-    """Notes what is done inside, and how it ended."""
+def audited(session: "Session", data: Path, what: str, targets: Sequence[str]) -> Iterator[Audited]:
+    """Note in the audit log what is done inside, and how it ended: by an exception, or as it is told."""
     from tamias.serve.access.audit import record
 
+    ending = Audited()
     try:
-        yield
-    except TamiasError as error:
-        record(session, data, command_caller(), what, targets, f"failed: {error}"[:200])
+        yield ending
+    except BaseException as error:
+        ending.failure = str(error) or type(error).__name__
         raise
-    record(session, data, command_caller(), what, targets)
+    finally:
+        outcome = "ok" if ending.failure is None else f"failed: {ending.failure}"[:200]
+        record(session, data, command_caller(), what, targets, outcome)

@@ -35,12 +35,14 @@ def tell_dry_run(place: CommonOptions, flags: dict[str, object], seeds: list[See
         if crawl is None:
             _tell_new(place, flags, seeds)
         else:
-            policy = run_policy(place, database, flags, seeds, crawl, keep=False, write=False)
+            policy = run_policy(place, database, flags, seeds, crawl)
             _tell_known(place, database, crawl, policy, seeds)
 
 
 def _tell_new(place: CommonOptions, flags: dict[str, object], seeds: list[Seed]) -> None:
-    policy = RunPolicy(place.settings(**flags).settings, (), {})
+    from tamias.crawl.plan.policy import CrawlPolicy
+
+    policy = RunPolicy(place.settings(**flags).settings, CrawlPolicy())
     asyncio.run(_tell_prospects(place, policy, seeds, {}, []))
 
 
@@ -50,15 +52,15 @@ def _tell_known(
     from tamias.crawl.plan.admit import open_frontier, seed_items
     from tamias.crawl.plan.reopening import Reopened, count_widened
     from tamias.crawl.plan.seed_outcomes import seed_states
-    from tamias.crawl.plan.widening import options_of, widenings
+    from tamias.crawl.plan.widening import widenings
 
-    settings, before = policy.settings, policy.before
+    settings, before, after = policy.settings, policy.policy.before, policy.policy.options
     with closing(database.session()) as session:
         frontier = open_frontier(session, settings)
         states = seed_states(session, frontier.buckets, seed_items(settings, seeds, crawl))
-        reopened = count_widened(session, frontier.buckets, crawl, before, settings)
+        reopened = count_widened(session, frontier.buckets, crawl, before, after)
         left = next((each.open for each in frontier.figures().crawls if each.crawl == crawl), 0)
-    opened = widenings(before, options_of(settings))
+    opened = widenings(before, after)
     asyncio.run(_tell_prospects(place, policy, seeds, states, opened))
     if place.json:
         say_json({"reopened": {each.option: each.urls for each in reopened}, "open": left})

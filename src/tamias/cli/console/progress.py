@@ -85,7 +85,7 @@ def summary(end: "CrawlSnapshot", data: Path) -> Iterator[str]:
     yield f"{urls} visited in {end.seconds:.1f} s{ways}{again}; {quads}"
     yield from _reasons(end)
     if end.ended is Ended.DONE:
-        yield _afterwards(end, data)
+        yield _trapped(end, data) if end.trapped[1] else _afterwards(end, data)
         return
     why = {
         Ended.LIMIT: "stopped by a limit you set",
@@ -117,6 +117,15 @@ def _unreached(end: "CrawlSnapshot") -> Iterator[str]:
         yield from (printable(f"  {each}") for each in end.deferred[:MOST_TOLD])
         if count > MOST_TOLD:
             yield f"  and {count - MOST_TOLD:,} more"
+
+
+def _trapped(end: "CrawlSnapshot", data: Path) -> str:
+    """What is said of a crawl that was cut."""
+    queues, urls = end.trapped
+    stopped = f"{queues:,} {'queue' if queues == 1 else 'queues'} stopped as traps"
+    left = f"{urls:,} known {'URL' if urls == 1 else 'URLs'} there were not visited"
+    command = f"TAMIAS_PERMIT__HOST_BUDGET=0 TAMIAS_PERMIT__MONOTONY=0 tamias crawl --data {data}"
+    return f"{stopped}; {left}; '{command}' opens them"
 
 
 def _afterwards(end: "CrawlSnapshot", data: Path) -> str:

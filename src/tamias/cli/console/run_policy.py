@@ -1,4 +1,4 @@
-"""The options of a run of `tamias crawl`: those that were given, over those of the runs before."""
+"""The options of a run of `tamias crawl`: those that are named, over those of the crawl."""
 
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
@@ -11,58 +11,67 @@ from tamias.model.item import Seed
 from tamias.settings import Settings
 
 if TYPE_CHECKING:
+    from tamias.crawl.plan.policy import CrawlPolicy
     from tamias.database.connect import Database
-
-KEPT = (
-    *(
-        "crawl__preset",
-        "crawl__depth",
-        "crawl__requisites",
-        "crawl__continuous",
-        "crawl__budget",
-        "crawl__new_share",
-    ),
-    *("fetch__delay", "fetch__contact", "fetch__resolve", "filters__", "permit__"),
-)
-"""Flags that are the crawl's own: they hold for later runs until others are given; the rest is this run's."""
 
 
 class RunPolicy(msgspec.Struct, frozen=True):
     """What holds for a run."""
 
     settings: Settings
-    near: tuple[str, ...]
-    """The seeds that the crawl must stay near to."""
-    before: dict[str, Any]
-    """The options of the run before (`tamias.crawl.plan.widening`)."""
+    policy: "CrawlPolicy"
+    """The row of the crawl from now on."""
+    changes: list[str] = []
+    """The options that are others than before, for users."""
+
+    @property
+    def near(self) -> tuple[str, ...]:
+        """Return the seeds that the crawl must stay near to."""
+        return self.policy.seeds
 
 
 def run_policy(
-    place: CommonOptions,
-    database: "Database",
-    flags: dict[str, object],
-    seeds: list[Seed],
-    crawl: int,
-    *,
-    keep: bool,
-    write: bool = True,
+    place: CommonOptions, database: "Database", flags: dict[str, Any], seeds: list[Seed], crawl: int
 ) -> RunPolicy:
-    """What holds for the crawl from now on. Flags named with seeds replace those of the runs before."""
-    from tamias.crawl.plan.policy import read_policy, widened, write_policy
-    from tamias.crawl.plan.widening import options_of
+    """Return what is to hold for the crawl from now on: an option that is not named stays as it is.
 
-    given = {key: value for key, value in flags.items() if value is not None}
-    scope = place.settings(**given).settings.filters.scope
+    Flags come first, then the flags of earlier runs, then what file and environment name, then what the crawl
+    had. Nothing is written: the caller still has to check the rest.
+    """
+    from tamias.crawl.plan.policy import MACHINE, RUN, CrawlPolicy, options_of, overlay, read_policy
+
     with closing(database.session()) as session:
-        policy = read_policy(session, crawl)
-        before = policy.options or options_of(place.settings(**policy.flags).settings)
-        kept = {key: value for key, value in given.items() if key.startswith(KEPT)}
-        if not seeds and not keep:
-            kept = {**policy.flags, **kept}
-        policy = widened(policy, kept, [seed.address for seed in seeds] if scope != "any" else ())
-        if write:
-            write_policy(session, policy, crawl)
-    settings = place.settings(**{**policy.flags, **given}).settings
+        known = read_policy(session, crawl)
+    given = {key: value for key, value in flags.items() if value is not None}
+    own = {key for key in given if key.replace("__", ".") in MACHINE | RUN or key.startswith("archive__")}
+    kept = {**known.flags, **{key: value for key, value in given.items() if key not in own}}
+    resolved = place.settings(**{**kept, **given})
+    inherited = {
+        key: value
+        for key, value in known.values().items()
+        if resolved.origins.get(key) == "default" and key not in RUN
+    }
+    settings = overlay(resolved.settings, inherited)
+    options = options_of(settings)
+    near = [seed.address for seed in seeds] if settings.filters.scope != "any" else []
+    policy = CrawlPolicy(
+        flags={key: value for key, value in kept.items() if value != -1},
+        seeds=tuple(dict.fromkeys([*known.seeds, *near])),
+        options=options,
+        before=known.before or known.values(),
+        in_service=known.in_service,
+    )
     if settings.filters.scope != "any" and not policy.seeds:
         raise UsageError(f"--scope {settings.filters.scope} needs seeds: name at least one")
-    return RunPolicy(settings, policy.seeds, before)
+    return RunPolicy(settings, policy, _changes(known.values(), options))
+
+
+def _changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    from tamias.crawl.plan.policy import RUN
+
+    pairs = {key: (_shown(before[key]), _shown(after[key])) for key in after.keys() & before.keys() - RUN}
+    return [f"{key} {old} → {new}" for key, (old, new) in sorted(pairs.items()) if old != new]
+
+
+def _shown(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

@@ -71,8 +71,12 @@ class DatabaseStore:
         session: Session | None = None,
         lease_filter: LeaseFilter | None = None,
         sinks: Sinks = Sinks(),  # noqa: B008 (a value)
+        may_lease: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`lease_filter`: what may be leased; without it anything. A `session` becomes the store's own."""
+        """`lease_filter`: what may be leased; without it anything. A `session` becomes the store's own.
+
+        `may_lease` is called in the thread of the session before every lease.
+        """
         settings = admission.settings
         self.number = number
         self.data = data
@@ -100,6 +104,7 @@ class DatabaseStore:
         self._crawl_hints = CrawlHints(thread.session, context.frontier, admission)
         self._continuous = settings.crawl.continuous
         self._budget = budget_of(thread.session, settings, lease_filter)
+        self._may_lease = may_lease
         self._database = database
         self._committer = committer = Committer(context)
         self.release, self.run, self.end = committer.release, committer.run, committer.end
@@ -239,6 +244,8 @@ class DatabaseStore:
 
     def _lease(self, hosts: int, per_host: int, seconds: float) -> list[Lease]:
         self._space.check()
+        if not self._may_lease():
+            return []
         self.context.admission.forgotten.refresh(self.thread.session)
         with step("lease"):
             leases = self._budget.lease(self.context.frontier, hosts, per_host, seconds)

@@ -112,7 +112,13 @@ def checked(texts: Sequence[str]) -> tuple[str, ...]:
             load("tamias.graph_sinks", name)
         elif ":" in text:
             raise ConfigError(f"the sink '{name}' takes no target; it writes under --data")
-    return tuple(dict.fromkeys(texts))
+    return tuple(dict.fromkeys(_in_full(text) for text in texts))
+
+
+def _in_full(text: str) -> str:
+    """The sink with the whole path of its folder: a later run, or the service, may start in another one."""
+    name, target = split_sink(text)
+    return f"{name}:{Path(target).absolute()}" if target and name.endswith("-files") else text
 
 
 def outside(session: Session, texts: Sequence[str], buckets: int) -> list[OutsideSink]:

@@ -1,12 +1,27 @@
--- A crawl as a whole: what it was told, and what became of its URLs.
+-- A crawl as a whole: what it may do, and what became of its URLs.
 
 -- name: read_policy
--- What a crawl was told when its seeds were named.
+-- What a crawl may do.
 SELECT crawl.policy FROM crawl WHERE crawl.crawl = %(crawl)b::int4
 
--- name: read_policies
--- The same of all crawls that are not paused.
-SELECT crawl.crawl, crawl.policy FROM crawl WHERE crawl.state <> 'paused' OR crawl.crawl = 1 ORDER BY crawl.crawl
+-- name: read_mark
+-- What tells whether that is still the same, and whether the crawl goes on.
+SELECT md5(crawl.policy::text), crawl.state FROM crawl WHERE crawl.crawl = %(crawl)b::int4
+
+-- name: handed_over
+-- The crawls that the service is to work on.
+SELECT crawl.crawl FROM crawl
+WHERE crawl.crawl <> 2
+  AND (crawl.state = 'service' OR crawl.state = 'active' AND crawl.policy @> '{"in_service": true}'::jsonb)
+
+-- name: has_open
+-- Whether a crawl has URLs left in a bucket.
+SELECT EXISTS (SELECT FROM queue
+               WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4 AND queue.open > 0)
+
+-- name: has_inserted
+-- Whether people have inserted URLs for a crawl that nobody has taken yet.
+SELECT EXISTS (SELECT FROM inbox WHERE inbox.crawl = %(crawl)b::int4 AND inbox.problem IS NULL)
 
 -- name: write_policy
 -- The same, from now on.

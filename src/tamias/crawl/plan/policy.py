@@ -1,30 +1,108 @@
-"""What a crawl was told when its seeds were named: kept with it, so that it goes on as it began."""
+"""The row of a crawl: every option that says what the crawl may do, and whether anybody may work on it.
 
-from collections.abc import Sequence
+`tamias crawl` writes it. Every worker of any process reads it before it leases.
+"""
+
 from typing import Any
 
 import msgspec
 
-from tamias.database.connect import Cursor, Session
+from tamias.database.connect import Session
 from tamias.database.sql import statements
+from tamias.frontier.crawls import ACTIVE, SERVED
 from tamias.frontier.lease_filter import Interest, LeaseFilter
 from tamias.frontier.service.state import WATCH, make_crawl
-from tamias.model.errors import UsageError
-from tamias.settings import Settings
+from tamias.model.errors import ConfigError, UsageError
+from tamias.settings import Settings, all_settings
 
 CRAWL = 1
 """The crawl that has no name of its own."""
 LONGEST_NAME = 255
+MACHINE = frozenset({
+    *("archive", "serve", "alerts"),
+    *("crawl.workers", "crawl.room", "fetch.concurrency", "fetch.credentials"),
+    *("frontier.buckets", "frontier.lease", "frontier.known_links", "frontier.buffer"),
+    *("sandbox.use", "sandbox.processes", "filters.blocklist_cache"),
+})  # fmt: skip
+"""Tables and settings that belong to the machine of a worker, not to the crawl."""
+RUN = frozenset({
+    *("crawl.max_urls", "crawl.max_time", "crawl.max_wait", "frontier.require", "frontier.forbid")
+})  # fmt: skip
+"""Settings of the crawl that a later run does not inherit."""
 _SQL = statements("tamias.crawl.plan", "crawl.sql")
+
+Options = dict[str, Any]
+"""Settings by their full names."""
 
 
 class CrawlPolicy(msgspec.Struct, frozen=True):
-    """Flags by the names of their settings, and the seeds as far as the scope needs them."""
+    """What a crawl may do."""
 
     flags: dict[str, Any] = {}
+    """What users named on the command line, as `fetch__delay`: it comes before files and the environment."""
     seeds: tuple[str, ...] = ()
-    options: dict[str, Any] = {}
-    """Settings that decide what is fetched, as the latest run had them (`tamias.crawl.plan.widening`)."""
+    """The seeds as far as the scope needs them."""
+    options: Options = {}
+    """All settings of the crawl as the latest run had them."""
+    before: Options = {}
+    """Settings that the latest run widened, as long as what they had kept out is not open again."""
+    in_service: bool = False
+    """Whether `tamias serve` works on it."""
+
+    def values(self) -> Options:
+        """Return all settings that the row holds. One of an earlier version may hold some as flags only."""
+        return self.options | {key.replace("__", "."): value for key, value in self.flags.items()}
+
+    def settings(self, own: Settings) -> Settings:
+        """Return the settings of a worker: its own, with all that the row says."""
+        tags = own.frontier.require, own.frontier.forbid
+        settings = overlay(own, self.values())
+        frontier = msgspec.structs.replace(
+            settings.frontier,
+            require=tuple(dict.fromkeys([*settings.frontier.require, *tags[0]])),
+            forbid=tuple(dict.fromkeys([*settings.frontier.forbid, *tags[1]])),
+        )
+        return msgspec.structs.replace(settings, frontier=frontier)
+
+
+class CrawlRow:
+    """The row of a crawl as one process reads it, again and again."""
+
+    def __init__(self, session: Session, crawl: int) -> None:
+        self._session = session
+        self._crawl = crawl
+        self._digest, self.state = self._mark()
+        self.policy = read_policy(session, crawl)
+
+    def has_changed(self) -> bool:
+        """Read the state again; return whether the options are no longer those of `policy`."""
+        digest, self.state = self._mark()
+        return digest != self._digest
+
+    def settings(self, own: Settings, *, bounded: bool) -> Settings:
+        """Return the settings that hold for workers with these settings of their own.
+
+        Raises `ConfigError` if they are `bounded` by their own, and only the crawl allows private addresses.
+        """
+        settings = self.policy.settings(own)
+        if bounded:
+            check_bounds(settings, own)
+        return settings
+
+    def near(self, settings: Settings) -> tuple[str, ...]:
+        """Return the seeds that the crawl must stay near to."""
+        return () if settings.filters.scope == "any" else self.policy.seeds
+
+    @property
+    def is_active(self) -> bool:
+        """Whether others than the run that its user started may work on it."""
+        return self.state in (ACTIVE, SERVED)
+
+    def _mark(self) -> tuple[str, str]:
+        found = self._session.transact(
+            lambda cursor: cursor.execute(_SQL["read_mark"].text, {"crawl": self._crawl}).fetchone()
+        )
+        return found or ("", "deleted")
 
 
 def crawl_of(session: Session, name: str | None) -> int:
@@ -45,40 +123,64 @@ def crawl_of(session: Session, name: str | None) -> int:
 
 
 def terms_of(settings: Settings, crawl: int = CRAWL) -> LeaseFilter:
-    """On what terms the workers of a crawl lease: its URLs, what is under watch with the first one."""
-    asked = settings.frontier
+    """Return the terms on which the workers of a crawl lease."""
+    wanted = settings.frontier
     return LeaseFilter(
-        crawls=(CRAWL, WATCH) if crawl in (CRAWL, WATCH) else (crawl,),
-        interest=Interest(asked.require, asked.forbid) if asked.require or asked.forbid else None,
-        round_ms=int(asked.round * 1000),
-        per_address=asked.per_address,
+        crawls=(crawl,),
+        interest=Interest(wanted.require, wanted.forbid) if wanted.require or wanted.forbid else None,
+        round_ms=int(wanted.round * 1000),
+        per_address=wanted.per_address,
     )
 
 
+def overlay(settings: Settings, values: Options) -> Settings:
+    """Return the settings with some values replaced. Names that no setting has are ignored."""
+    tables: dict[str, Options] = {}
+    for key, value in values.items():
+        table, _, name = key.partition(".")
+        if hasattr(getattr(settings, table, None), name):
+            tables.setdefault(table, msgspec.structs.asdict(getattr(settings, table)))[name] = value
+    changed = {name: msgspec.convert(new, type(getattr(settings, name))) for name, new in tables.items()}
+    return msgspec.structs.replace(settings, **changed)
+
+
+def check_bounds(settings: Settings, own: Settings) -> None:
+    """Raise `ConfigError` if a crawl allows private addresses and the worker itself does not."""
+    if settings.permit.allow_private and not own.permit.allow_private:
+        raise ConfigError(
+            "the crawl may send requests to private addresses; those that this worker can reach are yours: "
+            "use --allow-private to allow it"
+        )
+
+
+def options_of(settings: Settings) -> Options:
+    """Return all settings that belong to a crawl."""
+    return {
+        each.key: getattr(getattr(settings, each.table), each.name)
+        for each in all_settings()
+        if each.table not in MACHINE and each.key not in MACHINE
+    }
+
+
 def read_policy(session: Session, crawl: int = CRAWL) -> CrawlPolicy:
-    """What was told last."""
-    return msgspec.convert(_value(session, "read_policy", {"crawl": crawl}), CrawlPolicy)
-
-
-def read_policies(session: Session) -> dict[int, CrawlPolicy]:
-    """Of all crawls but the archive's own, by their numbers."""
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["read_policies"].text).fetchall())
-    return {number: msgspec.convert(policy, CrawlPolicy) for number, policy in rows if number != WATCH}
+    """Return what the row says; nothing if there is no such crawl."""
+    row = session.transact(
+        lambda cursor: cursor.execute(_SQL["read_policy"].text, {"crawl": crawl}).fetchone()
+    )
+    return msgspec.convert(row[0] if row else {}, CrawlPolicy)
 
 
 def write_policy(session: Session, policy: CrawlPolicy, crawl: int = CRAWL) -> None:
-    """What holds from now on."""
-    told = {"crawl": crawl, "policy": msgspec.json.encode(policy).decode()}
-
-    def write(cursor: Cursor) -> None:
-        cursor.execute(_SQL["write_policy"].text, told)
-
-    session.transact(write)
+    """Write what holds from now on, in every process."""
+    new = {"crawl": crawl, "policy": msgspec.json.encode(policy).decode()}
+    session.transact(lambda cursor: cursor.execute(_SQL["write_policy"].text, new))
 
 
-def widened(policy: CrawlPolicy, flags: dict[str, Any], seeds: Sequence[str]) -> CrawlPolicy:
-    """The policy of a crawl that gets more seeds: the flags named with them, and all seeds so far."""
-    return CrawlPolicy(flags, tuple(dict.fromkeys([*policy.seeds, *seeds])), policy.options)
+def handed_over(session: Session, buckets: int) -> frozenset[int]:
+    """Return the crawls that `tamias serve` is to work on and that have URLs left to visit."""
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["handed_over"].text).fetchall())
+    left = frozenset(crawl for (crawl,) in rows)
+    return frozenset(crawl for crawl in left if _has_open(session, crawl, buckets))
 
 
 def count_failed(session: Session, crawl: int = CRAWL) -> int:
@@ -89,6 +191,13 @@ def count_failed(session: Session, crawl: int = CRAWL) -> int:
 def count_first_visits(session: Session, worker: int) -> int:
     """How many URLs a worker was the first to visit."""
     return int(_value(session, "count_first_visits", {"worker": str(worker)}))
+
+
+def _has_open(session: Session, crawl: int, buckets: int) -> bool:
+    places = [{"bucket": each, "crawl": crawl} for each in range(buckets)]
+    return any(_value(session, "has_open", place) for place in places) or bool(
+        _value(session, "has_inserted", {"crawl": crawl})
+    )
 
 
 def _value(session: Session, name: str, words: dict[str, Any]) -> Any:

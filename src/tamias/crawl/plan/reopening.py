@@ -4,12 +4,11 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from tamias.crawl.plan.policy import read_policy, write_policy
-from tamias.crawl.plan.widening import Options, Widening, options_of, widenings
+from tamias.crawl.plan.policy import Options, read_policy, write_policy
+from tamias.crawl.plan.widening import Widening, widenings
 from tamias.database.connect import Session
 from tamias.frontier.due.reopen import ReopenFilter, count_cut, count_visited, reopen, reopen_visited
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.settings import Settings
 
 
 class Reopened(msgspec.Struct, frozen=True):
@@ -22,35 +21,38 @@ class Reopened(msgspec.Struct, frozen=True):
         return f"{'1 URL' if self.urls == 1 else f'{self.urls:,} URLs'}: {self.option}"
 
 
-def reopen_widened(
-    session: Session, frontier: PostgresFrontier, crawl: int, before: Options, settings: Settings
-) -> list[Reopened]:
-    """Makes due what the settings now allow, and keeps them for the next comparison. May be repeated."""
-    after = options_of(settings)
+def reopen_widened(session: Session, frontier: PostgresFrontier, crawl: int) -> list[Reopened]:
+    """Makes due what the crawl now allows and did not allow before. May be repeated."""
+    policy = read_policy(session, crawl)
     opened = _each(
-        widenings(before, after),
+        widenings(policy.before, policy.options),
         lambda each: (
             reopen(session, frontier, crawl, each.cut)
             if each.cut
-            else reopen_visited(session, frontier, crawl, ReopenFilter(reason=each.reason))
+            else reopen_visited(session, frontier, crawl, _visits(each))
         ),
     )
-    write_policy(session, msgspec.structs.replace(read_policy(session, crawl), options=after), crawl)
+    if policy.before:
+        write_policy(session, msgspec.structs.replace(policy, before={}), crawl)
     return opened
 
 
 def count_widened(
-    session: Session, buckets: int, crawl: int, before: Options, settings: Settings
+    session: Session, buckets: int, crawl: int, before: Options, after: Options
 ) -> list[Reopened]:
     """What `reopen_widened` would open; a URL that two options open is counted for both."""
     return _each(
-        widenings(before, options_of(settings)),
+        widenings(before, after),
         lambda each: (
-            count_cut(session, buckets, crawl, each.cut)
+            count_cut(session, buckets, crawl, each.cut)[1]
             if each.cut
-            else count_visited(session, buckets, crawl, each.reason)
+            else count_visited(session, buckets, crawl, _visits(each))
         ),
     )
+
+
+def _visits(opened: Widening) -> ReopenFilter:
+    return ReopenFilter(reason=opened.reason or None, media_type=opened.media_type or None)
 
 
 def _each(found: Sequence[Widening], count: Callable[[Widening], int]) -> list[Reopened]:

@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
+from tamias.crawl.plan.policy import Options
 from tamias.model.cut import DEPTH, FILTER, LISTED, PRIVATE, ROBOTS, SCOPE, TRAP
-from tamias.settings import Settings
 
 _WIDTH = ("prefix", "host", "domain", "any")
 _TRAPS = ("permit.host_visits", "permit.host_budget", "permit.monotony")
@@ -16,8 +16,7 @@ _DOCUMENT_LIMITS = ("fetch", "open", "analyse", "sandbox")
 """Tables of settings whose limits are named in the reason of a visit that met one."""
 _NO_LIMITS = frozenset({"delay", "concurrency", "processes", "documents", "min_rate", "min_rate_window"})
 
-Options = dict[str, Any]
-"""Settings by their full names."""
+_HTML = r"^(text/html|application/xhtml\+xml)$"
 
 
 class Widening(msgspec.Struct, frozen=True):
@@ -29,18 +28,8 @@ class Widening(msgspec.Struct, frozen=True):
     """Bits of `tamias.model.cut`; if 0, it is the reason of the visit that tells."""
     reason: str = ""
     """What the reason of a visit contains that met this limit."""
-
-
-def options_of(settings: Settings) -> Options:
-    """The settings that decide which URLs are fetched and read."""
-    named = ["crawl.depth", "filters.scope", "permit.robots", "permit.allow_private"]
-    named += [*_PATTERNS, *_TRAPS, *_LISTS, *(f"filters.{name}" for name in _URL_LIMITS)]
-    found = {name: _value(settings, name) for name in named}
-    for table in _DOCUMENT_LIMITS:
-        for name, value in msgspec.structs.asdict(getattr(settings, table)).items():
-            if type(value) in (int, float) and name not in _NO_LIMITS:
-                found[f"{table}.{name}"] = value
-    return found
+    media_type: str = ""
+    """A regular expression for the media types of documents that are read in another way now."""
 
 
 def widenings(before: Options, after: Options) -> list[Widening]:
@@ -60,11 +49,19 @@ def widenings(before: Options, after: Options) -> list[Widening]:
         (LISTED, "sitemaps", any(_exceeds(old.get(name, 0), after.get(name, 0)) for name in _LISTS)),
     ]
     opened = [Widening(word, cut) for cut, word, is_wider in found if is_wider]
-    limits = (name for name in after if name.partition(".")[0] in _DOCUMENT_LIMITS)
-    return opened + [Widening(name, reason=_told(name)) for name in limits if after[name] > old[name]]
+    if _turned(old, after, "crawl.requisites", on=True):
+        opened.append(Widening("requisites", media_type=_HTML))
+    limits = (name for name in after if _is_limit(name, after[name]))
+    return opened + [Widening(name, reason=_in_reasons(name)) for name in limits if after[name] > old[name]]
 
 
-def _told(name: str) -> str:
+def _is_limit(name: str, value: Any) -> bool:
+    """Whether a setting limits documents."""
+    table, _, short = name.partition(".")
+    return table in _DOCUMENT_LIMITS and type(value) in (int, float) and short not in _NO_LIMITS
+
+
+def _in_reasons(name: str) -> str:
     """How the reason of a visit names a limit."""
     table, _, short = name.partition(".")
     if table != "fetch":
@@ -96,8 +93,3 @@ def _filters_open(old: Options, new: Options) -> bool:
         or bool(set(new.get("filters.schemes") or ()) - set(old.get("filters.schemes") or ()))
         or any(_exceeds(old.get(f"filters.{name}", 0), new.get(f"filters.{name}", 0)) for name in _URL_LIMITS)
     )
-
-
-def _value(settings: Settings, name: str) -> Any:
-    table, _, short = name.partition(".")
-    return getattr(getattr(settings, table), short)

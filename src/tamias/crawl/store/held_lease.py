@@ -25,7 +25,7 @@ class HeldLease:
         """`asked_at`: the monotonic time before the frontier was asked, so the deadline errs safely."""
         self.lease = lease
         self.tasks = lease.tasks
-        self._patience = patience
+        self.patience = patience
         self.delay_ms = lease.delay_ms
         self.blocked_until: int | None = None
         self.address: str | None = None
@@ -92,7 +92,7 @@ class HeldLease:
     @property
     def must_wait(self) -> bool:
         """Whether the turn is so far off that the host is to be given back meanwhile."""
-        return self.wait > self._patience
+        return self.wait > self.patience
 
     async def turn(self) -> None:
         """Waits until the host may be asked; `NotNow` if that takes too long or the lease ends before."""

@@ -314,11 +314,11 @@ WHERE url.bucket = %(bucket)b::int2 AND url.qid = %(qid)b::int8 AND url.crawl = 
   AND url.uid = %(uid)b::int8
 
 -- name: read_inbox
--- What people have inserted and nobody has taken yet.
+-- What people have inserted for a crawl and nobody has taken yet.
 SELECT inbox.entry, inbox.url, inbox.crawl, inbox.depth::int4, inbox.score,
        (extract(epoch FROM inbox.due) * 1000)::int8, inbox.tags, inbox.from_url, inbox.anchor, inbox.context_left,
        inbox.context_right, inbox.count, inbox.language
-FROM inbox WHERE inbox.problem IS NULL ORDER BY inbox.entry LIMIT %(most)b::int4
+FROM inbox WHERE inbox.problem IS NULL AND inbox.crawl = %(crawl)b::int4 ORDER BY inbox.entry LIMIT %(most)b::int4
 
 -- name: empty_inbox
 -- These entries are in the frontier.

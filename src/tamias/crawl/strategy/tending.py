@@ -24,11 +24,11 @@ MOST = 1000
 
 
 def empty_inbox(
-    session: Session, frontier: PostgresFrontier, admission: Admission, strategist: Strategist
+    session: Session, frontier: PostgresFrontier, admission: Admission, strategist: Strategist, crawl: int
 ) -> int:
-    """Puts the URLs and links that wait; returns how many. May be done twice, or by two at once."""
+    """Puts the URLs and links that wait for a crawl; returns how many. Two may do it at once."""
     waiting = session.transact(
-        lambda cursor: cursor.execute(SQL["read_inbox"].text, {"most": MOST}).fetchall()
+        lambda cursor: cursor.execute(SQL["read_inbox"].text, {"most": MOST, "crawl": crawl}).fetchall()
     )
     items: list[Item] = []
     links: Targets = {}
@@ -119,9 +119,15 @@ class Tending:
     """Called again and again, in the database's thread."""
 
     def __init__(
-        self, session: Session, frontier: PostgresFrontier, settings: Settings, seeds: Sequence[str]
+        self,
+        session: Session,
+        frontier: PostgresFrontier,
+        settings: Settings,
+        seeds: Sequence[str],
+        crawl: int,
     ) -> None:
         """`seeds` as far as the scope needs them."""
+        self._crawl = crawl
         self._session = session
         self._frontier = frontier
         self._admission = Admission(settings, seeds)
@@ -130,7 +136,7 @@ class Tending:
 
     def step(self) -> None:
         """Does some of what is to do."""
-        empty_inbox(self._session, self._frontier, self._admission, self._strategist)
+        empty_inbox(self._session, self._frontier, self._admission, self._strategist, self._crawl)
         end = time.monotonic() + MOST_SECONDS
         while self._rescoring.step() and time.monotonic() < end:
             pass

@@ -85,6 +85,7 @@ async def _main(assemble: Assemble) -> int:
             _keep_freed_memory()
             await worker.run(_tell)
     except Replaced:
+        _tell(worker.progress() if worker else Progress())
         return _ANEW
     except asyncio.CancelledError:
         return 0

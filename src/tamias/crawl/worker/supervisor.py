@@ -15,26 +15,28 @@ from tamias.archive.blobs.store import packs_of
 from tamias.crawl.commit.deliver import Deliveries, outside
 from tamias.crawl.commit.recover import recover, recover_worker
 from tamias.crawl.plan.admit import open_frontier, seed_items
-from tamias.crawl.plan.policy import CRAWL, count_failed, count_first_visits, terms_of
+from tamias.crawl.plan.policy import CRAWL, CrawlRow, count_failed, count_first_visits, terms_of
 from tamias.crawl.plan.reopening import Reopened, reopen_widened
 from tamias.crawl.plan.seed_outcomes import SeedOutcome, unfetched_seeds
-from tamias.crawl.plan.widening import Options
 from tamias.crawl.revisit.visit_budget import Continuing
 from tamias.crawl.store.disk_space import DiskSpace, Pause
 from tamias.crawl.store.progress import Progress
 from tamias.crawl.store.reasons import ReasonCount, ReasonCounts
 from tamias.crawl.strategy.tending import Tending
 from tamias.crawl.worker.fork_server import DATABASE_WORKER
-from tamias.crawl.worker.plan import WorkerPlan
+from tamias.crawl.worker.plan import Until, WorkerPlan
 from tamias.crawl.worker.process_pool import ProcessPool
 from tamias.database.connect import Database
 from tamias.database.months import divide_months
 from tamias.database.threads import SessionThread
+from tamias.frontier.crawls import stop
+from tamias.frontier.due.reopen import count_cut
 from tamias.frontier.due.unreachable import deferred
 from tamias.frontier.due.waiting import is_first_visit_due
 from tamias.frontier.put import PUT_BATCH
 from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Outcome
+from tamias.model.cut import TRAP
 from tamias.model.errors import DatabaseUnavailable, DiskFull
 from tamias.model.item import Item, Seed
 from tamias.model.lease import CrawlStats
@@ -89,20 +91,11 @@ class CrawlSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds until the next host can be asked, when the crawl ended before that or waits for it."""
     paused: str | None = None
     """Why workers wait: there is no room on the disk, or no network."""
+    trapped: tuple[int, int] = (0, 0)
+    """Queues that were stopped as traps when the crawl ended, and known URLs there that were not visited."""
     deferred: tuple[str, ...] = ()
     """Hosts that could not be reached, with the reason, when the crawl ended before they were tried again or
     waits for nothing else."""
-
-
-class Until(StrEnum):
-    """How long a supervisor goes on."""
-
-    DONE = "done"
-    """Until the crawl has nothing left."""
-    VISITED = "visited"
-    """Until no resource under watch is due."""
-    STOPPED = "stopped"
-    """Until somebody says stop."""
 
 
 class Supervisor:
@@ -113,40 +106,25 @@ class Supervisor:
         data: Path,
         db: str | None,
         settings: Settings,
-        seeds: Sequence[str],
-        sinks: Sequence[str] = (),
         *,
         until: Until = Until.DONE,
         crawl: int = CRAWL,
     ) -> None:
-        """`sinks` are as users name them: `warc`, `turtle-files:FOLDER`, `sparql:URL`."""
+        """`settings` are those of this machine; what the crawl may do stands in its row."""
         self._until = until
         self._crawl = crawl
         self._data = data.absolute()
-        self._settings = settings
+        self._own = settings
         self._database = Database(data, db, buckets=settings.frontier.buckets)
         self._session = self._database.session()
         self._thread = SessionThread(self._session)
-        self._frontier = open_frontier(self._session, settings, lease_filter=terms_of(settings, crawl))
-        near = () if settings.filters.scope == "any" else tuple(seeds)
-        buckets = self._frontier.buckets
-        named = outside(self._session, sinks, buckets)
-        compress = settings.sinks.gzip
-        self._deliveries = Deliveries(self._database, self._data, named, buckets, compress=compress)
-        self._plan = WorkerPlan(
-            data=str(self._data),
-            db=db,
-            settings=settings,
-            seeds=near,
-            crawl=crawl,
-            sinks=tuple(sink.number for sink in named),
-            warc="warc" in sinks,
-            archive="archive" in sinks,
-        )
+        self._plan = WorkerPlan(data=str(self._data), db=db, settings=settings, crawl=crawl, until=until)
         self._begun = time.monotonic()
         self._begun_at = self._session.now()
         self._ended: Ended | None = None
-        longest = None if until is Until.STOPPED else settings.crawl.max_wait
+        self._configure()
+        self._deliveries = self._open_deliveries()
+        longest = self._settings.crawl.max_wait if until in (Until.DONE, Until.VISITED) else None
         self._pause = Pause(DiskSpace(self._data, settings.crawl.room), longest)
         self._pool = ProcessPool(
             DATABASE_WORKER,
@@ -155,13 +133,27 @@ class Supervisor:
             self._pause,
             count=settings.crawl.workers or os.cpu_count() or 1,
         )
-        self._tending = Tending(self._session, self._frontier, settings, near)
-        self._continuing = self._continuing_crawl()
         self._deferred: tuple[str, ...] = ()
         self._deferred_at = float("-inf")
         self._seeds: list[Item] = []
         self.undelivered = 0
         """Documents that the sinks outside still wait for."""
+
+    def _configure(self) -> None:
+        """Take over what the row of the crawl says."""
+        self._row = CrawlRow(self._session, self._crawl)
+        settings = self._settings = self._row.settings(self._own, bounded=self._until.is_help)
+        self._frontier = open_frontier(self._session, settings, lease_filter=terms_of(settings, self._crawl))
+        near = self._row.near(settings)
+        self._tending = Tending(self._session, self._frontier, settings, near, self._crawl)
+        self._continuing = self._continuing_crawl()
+
+    def _open_deliveries(self) -> Deliveries:
+        """Return what delivers to the sinks of the crawl. A helper has no part in them."""
+        named = () if self._until.is_help else self._settings.crawl.sinks
+        buckets = self._frontier.buckets
+        sinks, compress = outside(self._session, named, buckets), self._settings.sinks.gzip
+        return Deliveries(self._database, self._data, sinks, buckets, compress=compress)
 
     def put_seeds(self, seeds: Sequence[Seed]) -> int:
         """Makes the seeds known, and puts right what an earlier run left. Returns how many were new."""
@@ -174,20 +166,24 @@ class Supervisor:
         batches = (items[start : start + PUT_BATCH] for start in range(0, len(items), PUT_BATCH))
         return sum(self._frontier.put(batch).new for batch in batches)
 
-    def reopen_widened(self, before: Options) -> list[Reopened]:
-        """Opens what the settings allow, and those of the run before did not."""
-        return reopen_widened(self._session, self._frontier, self._crawl, before, self._settings)
+    def reopen_widened(self) -> list[Reopened]:
+        """Opens what the crawl allows now, and did not allow before."""
+        return reopen_widened(self._session, self._frontier, self._crawl)
 
     def _continuing_crawl(self) -> Continuing | None:
         if not self._settings.crawl.continuous or self._until is Until.VISITED:
             return None
         return Continuing(self._session, self._frontier, self._settings, self._crawl)
 
-    async def run(self, show: Callable[[CrawlSnapshot], None]) -> CrawlSnapshot:
-        """Crawls until nothing is left, a limit is reached, or somebody says stop."""
+    async def run_until_signal(self, show: Callable[[CrawlSnapshot], None]) -> CrawlSnapshot:
+        """Call `run` in a process that does nothing else."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self.stop)
+        return await self.run(show)
+
+    async def run(self, show: Callable[[CrawlSnapshot], None]) -> CrawlSnapshot:
+        """Crawls until nothing is left, a limit is reached, or somebody says stop."""
         self._deliveries.start()
         figures = await self._thread.run(self._figures)
         self._ended = self._ended or self._verdict(figures)
@@ -197,15 +193,26 @@ class Supervisor:
         if (trouble := self._pool.trouble()) is not None:
             raise trouble
         self._ended = self._ended or (Ended.LIMIT if figures.open else Ended.DONE)
+        if self._is_stop(self._ended):
+            await self._thread.run(stop, self._session, self._crawl)
         await self._wait_for_deliveries()
         self._deferred = await self._thread.run(self._read_deferred)
         if self._until is Until.VISITED and self._ended is Ended.DONE:
             await self._thread.run(self._keep_house)
-        return self._snapshot(figures)
+        end = self._snapshot(figures)
+        if self._until is not Until.DONE or self._ended is not Ended.DONE:
+            return end
+        trapped = await self._thread.run(count_cut, self._session, self._frontier.buckets, self._crawl, TRAP)
+        return msgspec.structs.replace(end, trapped=trapped)
+
+    def _is_stop(self, ended: Ended) -> bool:
+        """Whether the user ended the crawl, so that nobody may go on with it."""
+        if self._until is Until.SERVED:
+            return ended is Ended.LIMIT
+        return self._until is Until.DONE and ended is not Ended.DONE
 
     def _read_deferred(self) -> tuple[str, ...]:
-        crawl = self._crawl if self._until is Until.DONE else WATCH
-        found = deferred(self._session, self._frontier.buckets, crawl)
+        found = deferred(self._session, self._frontier.buckets, self._crawl)
         return tuple(f"{each.authority}: {each.reason}" for each in found)
 
     def _keep_house(self) -> None:
@@ -250,7 +257,8 @@ class Supervisor:
         self._database.close()
 
     async def _run_workers(self, show: Callable[[CrawlSnapshot], None], figures: CrawlStats) -> None:
-        working = asyncio.create_task(self._pool.run(self._settings.crawl.max_urls))
+        limit = None if self._until.is_help else self._settings.crawl.max_urls
+        working = asyncio.create_task(self._pool.run(limit))
         pause = LOOK_SECONDS
         try:
             while self._ended is None and not working.done():
@@ -288,11 +296,17 @@ class Supervisor:
         self._pool.stop()
 
     def _figures(self) -> CrawlStats:
+        if self._row.has_changed():
+            self._configure()
+            self._deliveries.close()
+            self._deliveries = self._open_deliveries()
+            self._deliveries.start()
+            if self._continuing is not None:
+                self._continuing.open()
         self._tending.step()
         if self._continuing is not None:
             self._continuing.step()
-        crawl = self._crawl if self._until is Until.DONE else WATCH
-        found = (each for each in self._frontier.figures().crawls if each.crawl == crawl)
+        found = (each for each in self._frontier.figures().crawls if each.crawl == self._crawl)
         figures = next(found, NOTHING)
         if self._until is Until.VISITED and self._rests(figures) and self._finds_more():
             figures = msgspec.structs.replace(figures, next_due=self._begun_at)
@@ -311,6 +325,8 @@ class Supervisor:
             return Ended.DONE
         if self._is_over_time():
             return Ended.LIMIT
+        if self._until is Until.SERVED:
+            return None
         wait = self._settings.crawl.max_wait * 1000
         if self._is_idle(figures) and (
             figures.next_at is None or figures.next_at - self._session.time() > wait

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -16,7 +17,7 @@ from tamias.crawl.commit.database_store import DatabaseStore, worker_number
 from tamias.crawl.commit.recover import warc_prefix
 from tamias.crawl.plan.admit import Admission
 from tamias.crawl.plan.fetch_options import user_agent
-from tamias.crawl.plan.policy import terms_of
+from tamias.crawl.plan.policy import CrawlRow, terms_of
 from tamias.crawl.request.gate import Gate
 from tamias.crawl.request.polite import PoliteFetcher
 from tamias.crawl.request.robots import RobotsCache
@@ -31,10 +32,12 @@ from tamias.crawl.visit.parking import Parking
 from tamias.crawl.visit.reader import Reader
 from tamias.crawl.visit.runner import VisitRunner
 from tamias.crawl.visit.visitor import Visitor
-from tamias.crawl.worker.plan import WorkerPlan
-from tamias.crawl.worker.worker import Worker
+from tamias.crawl.worker.plan import Until, WorkerPlan
+from tamias.crawl.worker.worker import Replaced, Worker
 from tamias.database.connect import Database, Session
 from tamias.database.roles import Role
+from tamias.settings import Settings
+from tamias.sinks.outbox import sink_numbers
 from tamias.sinks.warc.warc_writer import WarcWriter
 
 _DAY_MS = 86_400_000
@@ -67,10 +70,13 @@ def database_worker(told: bytes) -> AbstractAsyncContextManager[Worker]:
 @asynccontextmanager
 async def _database_worker(told: bytes) -> AsyncIterator[Worker]:
     plan = msgspec.json.decode(told, type=WorkerPlan)
-    settings, data = plan.settings, Path(plan.data)
+    data = Path(plan.data)
     with closing(Database(data, plan.db, role=Role.WORKER)) as database:
-        admission, number = Admission(settings, plan.seeds), worker_number(database)
         session = database.session()
+        row = CrawlRow(session, plan.crawl)
+        settings = row.settings(plan.settings, bounded=plan.until.is_help)
+        sinks = settings.crawl.sinks
+        admission, number = Admission(settings, row.near(settings)), worker_number(database)
         store = DatabaseStore(
             database,
             data,
@@ -79,34 +85,45 @@ async def _database_worker(told: bytes) -> AsyncIterator[Worker]:
             number=number,
             lease_filter=terms_of(settings, plan.crawl),
             sinks=Sinks(
-                plan.sinks,
-                _warc(plan, number) if plan.warc else None,
-                _archiver(plan, database, session, admission),
+                sink_numbers(session, sinks),
+                _warc(settings, data, number) if "warc" in sinks else None,
+                _archiver(settings, data, database, session, admission),
             ),
+            may_lease=partial(_may_lease, row, plan.until),
         )
         runner = visit_runner(store, admission, data)
         yield Worker(settings, store, Visitor(runner, store, Parking(store), plan.share))
 
 
-def _warc(plan: WorkerPlan, number: int) -> WarcWriter:
-    robots = "obey" if plan.settings.permit.robots else "ignore"
-    agent = user_agent(plan.settings)
-    folder = Path(plan.data) / "warc"
+def _may_lease(row: CrawlRow, until: Until) -> bool:
+    """Whether the row lets these workers go on. Raises `Replaced` if it says something else than before."""
+    if row.has_changed():
+        raise Replaced
+    return row.is_active or until in (Until.DONE, Until.VISITED)
+
+
+def _warc(settings: Settings, data: Path, number: int) -> WarcWriter:
+    robots = "obey" if settings.permit.robots else "ignore"
+    folder = data / "warc"
     folder.mkdir(parents=True, mode=0o700, exist_ok=True)
-    return WarcWriter(folder, warc_prefix(number), agent=agent, accept=accept_header(), robots=robots)
+    return WarcWriter(
+        folder, warc_prefix(number), agent=user_agent(settings), accept=accept_header(), robots=robots
+    )
 
 
-def _archiver(plan: WorkerPlan, database: Database, first: Session, admission: Admission) -> Archiver:
+def _archiver(
+    settings: Settings, data: Path, database: Database, first: Session, admission: Admission
+) -> Archiver:
     """It has a session of its own, which connects for its first capture; `first` is asked before that."""
-    choose_store(first, plan.settings.archive.store)
-    packs = packs_of(first, Path(plan.data), plan.settings.archive.patience)
+    choose_store(first, settings.archive.store)
+    packs = packs_of(first, data, settings.archive.patience)
     packs.probe()  # before anything is leased whose body could not be kept
     session = database.session()
     return Archiver(
         BlobWriter(packs, session),
         session,
-        policy_from(plan.settings.schedule),
+        policy_from(settings.schedule),
         key=admission.key,
-        everything=plan.archive,
-        patience_ms=round(plan.settings.archive.suspicious_days * _DAY_MS),
+        everything="archive" in settings.crawl.sinks,
+        patience_ms=round(settings.archive.suspicious_days * _DAY_MS),
     )

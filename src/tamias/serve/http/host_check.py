@@ -29,7 +29,7 @@ class KnownNames:
     def _refusal(self, scope: Scope) -> HttpProblem | None:
         if sum(name == b"host" for name, _ in scope["headers"]) > 1:
             return HttpProblem(400, "a request has one Host header (RFC 9112, section 3.2)")
-        if _is_loopback((scope.get("server") or ("",))[0]) and not self._knows(scope):
+        if is_loopback((scope.get("server") or ("",))[0]) and not self._knows(scope):
             return HttpProblem(421, "this is not the name of the service; if it is, set serve.address")
         return None
 
@@ -43,8 +43,13 @@ class KnownNames:
 
 
 @lru_cache(maxsize=256)
-def _is_loopback(place: str) -> bool:
-    return _is_address(place) and ipaddress.ip_address(place).is_loopback
+def is_loopback(place: str) -> bool:
+    """Whether only this machine can reach it.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("example.org")
+    (True, True, False, False)
+    """
+    return place == "localhost" or (_is_address(place) and ipaddress.ip_address(place).is_loopback)
 
 
 @lru_cache(maxsize=256)

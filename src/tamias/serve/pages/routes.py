@@ -61,6 +61,7 @@ FORMS: dict[str, Callable[[Service], Answered]] = {
     watching.PATH: watching.changing,
     forgetting.PATH: forgetting.forgetting,
     reopening.PATH: reopening.reopening,
+    reopening.RESUME_PATH: reopening.resuming,
     access.PAGE.path: access.changing,
 }
 """What pages send. Each finds out who sends it (`form_caller`) and what they may do (`check_form`)."""

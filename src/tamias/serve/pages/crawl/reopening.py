@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from tamias.archive.reader.library import NotArchived
+from tamias.frontier.crawls import resume_in_service
 from tamias.frontier.due.reopen import FIRST, Place, ReopenFilter, reopen_visited_page
 from tamias.model.capture import Outcome
 from tamias.serve.access.identify import check_caller
@@ -26,6 +27,7 @@ from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
 PATH = "/crawl/{name}/reopen"
+RESUME_PATH = "/crawl/{name}/resume"
 _OUTCOMES = {
     each.word: each.value for each in (Outcome.GONE, Outcome.REFUSED, Outcome.FAILED, Outcome.SKIPPED)
 }
@@ -54,22 +56,44 @@ def reopening_of(service: Service, name: str) -> Reopening | None:
     return state if state and not (state.done and time.monotonic() - began > _SHOWN_SECONDS) else None
 
 
+def resuming(service: Service) -> Answered:
+    """Return what lets the service work on a crawl, and shows its page again."""
+
+    async def answer(request: Request) -> Response:
+        name, _ = await _sent(request, service)
+        await service.pool.run(partial(_resume, name=name))
+        forget_lately(service, f"crawl {name}")
+        return RedirectResponse(f"/crawl/{quote(name, safe='')}", 303)
+
+    return answer
+
+
+async def _sent(request: Request, service: Service) -> tuple[str, dict[str, str]]:
+    """The crawl that a form is about, and its fields. Raises `HttpProblem` if its sender may not do that."""
+    fields = await form_fields(request)
+    caller = await form_caller(request, fields, service)
+    if caller is None:
+        raise HttpProblem(403, "sign in first, and send the form from the page of the crawl")
+    check_caller(caller, "crawl", bounded=False)
+    await check_form(request, service, "crawl", [])
+    return request.path_params["name"], fields
+
+
+def _resume(db: ServiceSession, name: str) -> None:
+    resume_in_service(db.session, _number(db, name))
+
+
 def reopening(service: Service) -> Answered:
     """What takes the form, and shows the page again."""
 
     async def answer(request: Request) -> Response:
-        fields = await form_fields(request)
-        caller = await form_caller(request, fields, service)
-        if caller is None:
-            raise HttpProblem(403, "sign in first, and send the form from the page of the crawl")
-        check_caller(caller, "crawl", bounded=False)
-        name = request.path_params["name"]
-        await check_form(request, service, "crawl", [])
+        name, fields = await _sent(request, service)
         outcome, reason = _OUTCOMES.get(fields.get("outcome", "")), fields.get("reason", "")
         if outcome is None or not reason:
             raise HttpProblem(400, f"'outcome' is one of {', '.join(_OUTCOMES)}, and 'reason' a text")
         crawl = await service.pool.run(partial(_number, name=name))
         await _begin(service, name, crawl, ReopenFilter(outcome=outcome, reason=reason))
+        await service.pool.run(partial(_resume, name=name))
         return RedirectResponse(f"/crawl/{quote(name, safe='')}", 303)
 
     return answer

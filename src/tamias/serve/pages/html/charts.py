@@ -3,12 +3,14 @@
 Colours come from the style sheet by class. What a chart says is also said in words beside it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import repeat
 from typing import NamedTuple
 
 from markupsafe import Markup
+
+from tamias.content.svg import element
 
 _HEIGHT = 100.0
 _WEEKS = 53
@@ -27,11 +29,7 @@ def columns(
     3
     """
     tallest = max((sum(stack) for stack in stacks), default=0)
-    drawn = Markup().join(
-        _pointed_at(place, hover, _column(place, stack, classes, tallest or 1.0))
-        for place, (stack, hover) in enumerate(zip(stacks, hovers or repeat(""), strict=False))
-    )
-    return _beside_axis(f"{tallest:,.10g}", _svg(f"0 0 {max(1, len(stacks))} 100", drawn, label))
+    return _beside_axis(f"{tallest:,.10g}", _columns(stacks, classes, tallest, label, hovers))
 
 
 def spark(values: Sequence[float], label: str, hovers: Sequence[str] = ()) -> Markup:
@@ -40,12 +38,8 @@ def spark(values: Sequence[float], label: str, hovers: Sequence[str] = ()) -> Ma
     >>> str(spark([1, 0, 2], "three")).count("<rect")
     2
     """
-    tallest = max(values, default=0) or 1.0
-    drawn = Markup().join(
-        _pointed_at(place, hover, _column(place, [value], ["accent"], tallest))
-        for place, (value, hover) in enumerate(zip(values, hovers or repeat(""), strict=False))
-    )
-    return _svg(f"0 0 {max(1, len(values))} 100", drawn, label, "spark plot")
+    stacks = [[value] for value in values]
+    return _columns(stacks, ["accent"], max(values, default=0), label, hovers, css="spark plot")
 
 
 def calendar(days: Mapping[date, int], last: date, label: str) -> Markup:
@@ -55,24 +49,24 @@ def calendar(days: Mapping[date, int], last: date, label: str) -> Markup:
     1
     """
     first = last - timedelta(days=last.weekday(), weeks=_WEEKS - 1)
-    drawn = Markup()
+    drawn = []
     for place in range((last - first).days + 1):
         day = first + timedelta(days=place)
         count = days.get(day, 0)
         css = "none" if not count else "some" if count == 1 else "busy"
-        cell = Markup('<rect class="{}" x="{}" y="{}" width="8" height="8">{}</rect>')
-        said = Markup("<title>{}</title>").format(f"{day}: {count}") if count else ""
-        drawn += cell.format(css, place // 7 * 10, place % 7 * 10, said)
-    start = Markup('<svg class="calendar" viewBox="0 0 {} 70" role="img" aria-label="{}">')
-    return start.format(_WEEKS * 10, label) + drawn + Markup("</svg>")
+        said = [element("title", f"{day}: {count}")] if count else []
+        at = {"x": place // 7 * 10, "y": place % 7 * 10}
+        drawn.append(element("rect", *said, class_=css, **at, width=8, height=8))
+    box = f"0 0 {_WEEKS * 10} 70"
+    return element("svg", *drawn, class_="calendar", viewBox=box, role="img", aria_label=label)
 
 
 def bar(value: float, most: float, css: str = "accent") -> Markup:
     """A horizontal bar beside a figure, which says the same."""
     width = 100 * min(1.0, value / most) if most else 0.0
-    drawn = f'<rect class="{css}" x="0" y="0" width="{width:.1f}" height="10"/>'
-    box = 'viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"'
-    return Markup(f'<svg class="bar" {box}>{drawn}</svg>')  # noqa: S704 - only a number and our own class
+    drawn = element("rect", class_=css, x=0, y=0, width=f"{width:.1f}", height=10)
+    box = {"viewBox": "0 0 100 10", "preserveAspectRatio": "none"}
+    return element("svg", drawn, class_="bar", **box, aria_hidden="true")
 
 
 class Mark(NamedTuple):
@@ -89,48 +83,54 @@ class Mark(NamedTuple):
 
 def timeline(marks: Sequence[Mark], most: str, label: str) -> Markup:
     """Marks on a line of time. The axis beside it says what a mark of full height stands for."""
-    rect = Markup('<rect class="{}" x="{}" y="{}" width="{}" height="{}"><title>{}</title></rect>')
-    drawn = Markup().join(
-        rect.format(
-            mark.css,
-            f"{mark.at * (100 - _TICK):.2f}",
-            f"{_HEIGHT * (1 - mark.tall):.1f}",
-            _TICK,
-            f"{_HEIGHT * mark.tall:.1f}",
-            mark.hover,
+    drawn = [
+        element(
+            "rect",
+            element("title", mark.hover),
+            class_=mark.css,
+            x=f"{mark.at * (100 - _TICK):.2f}",
+            y=f"{_HEIGHT * (1 - mark.tall):.1f}",
+            width=_TICK,
+            height=f"{_HEIGHT * mark.tall:.1f}",
         )
         for mark in marks
-    )
-    return _beside_axis(most, _svg("0 0 100 100", drawn, label))
+    ]
+    return _beside_axis(most, _stretched("0 0 100 100", drawn, label))
 
 
 def _beside_axis(most: str, chart: Markup) -> Markup:
-    axis = Markup(
-        '<div class="plot"><div class="axis" aria-hidden="true"><span>{}</span><span>0</span></div>'
-    )
-    return axis.format(most) + chart + Markup("</div>")
+    axis = element("div", element("span", most), element("span", "0"), class_="axis", aria_hidden="true")
+    return element("div", axis, chart, class_="plot")
 
 
-def _pointed_at(place: int, hover: str, drawn: str) -> Markup:
-    """The whole height answers, however low the column is."""
-    if not hover:
-        return Markup(drawn)  # noqa: S704 - only numbers and our own classes
-    start = Markup('<g><title>{}</title><rect class="clear" x="{}" y="0" width="1" height="100"/>')
-    return start.format(hover, place) + Markup(drawn) + Markup("</g>")  # noqa: S704 - as above
+def _columns(
+    stacks: Sequence[Sequence[float]],
+    classes: Sequence[str],
+    tallest: float,
+    label: str,
+    hovers: Sequence[str],
+    css: str = "chart",
+) -> Markup:
+    drawn = []
+    for place, (stack, hover) in enumerate(zip(stacks, hovers or repeat(""), strict=False)):
+        column = list(_column(place, stack, classes, tallest or 1.0))
+        if hover:  # the whole height answers, however low the column is
+            whole = element("rect", class_="clear", x=place, y=0, width=1, height=100)
+            column = [element("g", element("title", hover), whole, *column)]
+        drawn += column
+    return _stretched(f"0 0 {max(1, len(stacks))} 100", drawn, label, css)
 
 
-def _column(place: int, stack: Sequence[float], classes: Sequence[str], tallest: float) -> str:
-    drawn, top = [], _HEIGHT
+def _column(place: int, stack: Sequence[float], classes: Sequence[str], tallest: float) -> Iterable[Markup]:
+    top = _HEIGHT
     for value, css in zip(stack, classes, strict=True):
         height = _HEIGHT * value / tallest
         top -= height
         if value:
-            drawn.append(
-                f'<rect class="{css}" x="{place + 0.1:.1f}" y="{top:.2f}" width="0.8" height="{height:.2f}"/>'
-            )
-    return "".join(drawn)
+            box = {"x": f"{place + 0.1:.1f}", "y": f"{top:.2f}", "height": f"{height:.2f}"}
+            yield element("rect", class_=css, **box, width="0.8")
 
 
-def _svg(box: str, drawn: str, label: str, css: str = "chart") -> Markup:
-    start = Markup('<svg class="{}" viewBox="{}" preserveAspectRatio="none" role="img" aria-label="{}">')
-    return start.format(css, box, label) + Markup(drawn) + Markup("</svg>")  # noqa: S704 - only numbers and our own classes
+def _stretched(box: str, drawn: Sequence[Markup], label: str, css: str = "chart") -> Markup:
+    fit = {"viewBox": box, "preserveAspectRatio": "none"}
+    return element("svg", *drawn, class_=css, **fit, role="img", aria_label=label)

@@ -1,0 +1,260 @@
+"""One row of a crawl holds its options: every process, every resume and every worker goes by it."""
+
+import json
+import socket
+import threading
+
+import httpx
+import pytest
+
+from tamias.model.errors import ConfigError, LimitReached
+
+LIMIT = LimitReached.exit_code
+LAST = 12
+
+
+class Chain:
+    """Pages that each link to the next: the number of a page is its depth."""
+
+    def __init__(self, site):
+        self.site = site
+        for number in range(LAST):
+            site.pages[f"/{number}"] = f"<> <#to> </{number + 1}> .".encode()
+        site.pages[f"/{LAST}"] = b"<> <#is> <#last> ."
+        site.pages["/other"] = b"<> <#to> </other/1> ."
+        site.pages["/other/1"] = b"<> <#to> </other/2> ."
+        site.pages["/other/2"] = b"<> <#is> <#last> ."
+
+    @property
+    def seed(self):
+        return self.site.url("/0")
+
+    def depths(self):
+        """The numbers of the pages that were requested, each as often as it was."""
+        return sorted(int(path[1:]) for path, _ in self.site.log if path[1:].isdigit())
+
+
+@pytest.fixture
+def chain(site):
+    return Chain(site)
+
+
+@pytest.fixture
+def chains(site_at):
+    return [Chain(site_at(f"127.0.0.{number}")) for number in range(3, 9)]
+
+
+@pytest.fixture
+def serve(tamias):
+    """`serve(*words)` runs the service on the same data until the test is over."""
+    running = []
+
+    def start(*words):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        service = tamias.start("serve", "--port", str(port), "--workers", "1", *words)
+        said = next(line for line in service.stderr if "serving at" in line or "tamias:" in line)
+        assert "serving at" in said, said
+        threading.Thread(target=service.stderr.read, daemon=True).start()
+        running.append(service)
+        return f"http://127.0.0.1:{port}"
+
+    yield start
+    for service in running:
+        service.terminate()
+        service.wait(timeout=30)
+
+
+def wait_for_watched(tamias, chain):
+    """Until the service has tried a watched resource: then it has looked for work since."""
+    path = f"/watched-{len(chain.site.pages)}.ttl"
+    chain.site.pages[path] = b"<> <#is> <#watched> ."
+    assert tamias.run("add", chain.site.url(path)).returncode == 0
+    tamias.wait_until(lambda: chain.site.asked(path))
+
+
+def row(tamias, name="default"):
+    """The options in the row of a crawl."""
+    crawls = json.loads(tamias.run("crawls", "--json").stdout)
+    return next(each for each in crawls if each["name"] == name)
+
+
+def test_a_depth_limit_holds_while_the_service_runs(tamias, chains, serve):
+    serve("--allow-private", "--delay", "0.1")
+    done = tamias.crawl("--delay", "0.1", "--depth", "3", *[chain.seed for chain in chains])
+    assert done.returncode == 0, done.stderr
+    wait_for_watched(tamias, chains[0])
+    assert [chain.depths() for chain in chains] == [[0, 1, 2, 3]] * len(chains)
+
+
+def test_a_crawl_may_reach_private_addresses_that_the_service_may_not(tamias, chains, serve):
+    serve("--delay", "0.1")
+    done = tamias.crawl("--delay", "0.1", "--depth", "3", *[chain.seed for chain in chains])
+    assert done.returncode == 0, done.stderr
+    outcomes = [each["outcome"] for tried in tamias.attempts().values() for each in tried]
+    assert outcomes == ["ok"] * 4 * len(chains)
+
+
+def test_nobody_goes_on_with_a_crawl_that_a_limit_stopped(tamias, chain, serve):
+    serve("--allow-private", "--delay", "0")
+    done = tamias.crawl("--max-urls", "3", chain.seed)
+    assert done.returncode == LIMIT, done.stderr
+    wait_for_watched(tamias, chain)
+    assert chain.depths() == [0, 1, 2]
+
+
+def test_the_service_works_on_what_is_handed_to_it_by_the_options_of_the_crawl(tamias, chain, serve):
+    serve()
+    words = ("--in-service", "--allow-private", "--delay", "0", "--depth", "3", "--sink", "warc")
+    done = tamias.run("crawl", *words, chain.seed)
+    assert (done.returncode, "tamias serve" in done.stderr) == (0, True), done.stderr
+    tamias.wait_until(lambda: len(chain.depths()) == 4)
+    tamias.wait_until(lambda: row(tamias)["open"] == 0)
+    done = tamias.run("crawl", "--in-service", "--depth", "5")
+    assert done.returncode == 0, done.stderr
+    tamias.wait_until(lambda: row(tamias)["open"] == 0 and max(chain.depths()) == 5)
+    assert set(chain.depths()) == {0, 1, 2, 3, 4, 5}
+    assert any((tamias.data / "warc").iterdir())
+
+
+def test_the_service_leaves_a_handed_crawl_when_its_limit_is_reached_until_its_user_resumes_it(
+    tamias, chain, serve
+):
+    serve("--allow-private", "--delay", "0")
+    words = ("--in-service", "--allow-private", "--delay", "0", "--max-urls", "3")
+    assert tamias.run("crawl", *words, chain.seed).returncode == 0
+    tamias.wait_until(lambda: row(tamias)["state"] == "stopped")
+    wait_for_watched(tamias, chain)
+    assert chain.depths() == [0, 1, 2]
+    assert tamias.run("crawls", "resume", "default").returncode == 0
+    tamias.wait_until(lambda: row(tamias)["state"] == "stopped")
+    wait_for_watched(tamias, chain)
+    assert chain.depths() == [0, 1, 2, 3, 4, 5]
+
+
+def test_the_button_on_the_page_lets_the_service_work_on_a_crawl(tamias, chain, serve):
+    assert tamias.crawl("--max-urls", "3", "--depth", "4", chain.seed).returncode == LIMIT
+    service = serve("--allow-private", "--delay", "0")
+    fields = {"secret": (tamias.data / "secret").read_text().strip()}
+    assert httpx.post(f"{service}/crawl/default/resume", data={"secret": "no"}).status_code == 403
+    wait_for_watched(tamias, chain)
+    assert chain.depths() == [0, 1, 2]
+    assert httpx.post(f"{service}/crawl/default/resume", data=fields).status_code == 303
+    tamias.wait_until(lambda: row(tamias)["open"] == 0)
+    assert chain.depths() == [0, 1, 2, 3, 4]
+
+
+def test_a_worker_leaves_a_stopped_crawl_alone_until_its_user_resumes_it(tamias, chain):
+    assert tamias.crawl("--max-urls", "3", "--depth", "6", chain.seed).returncode == LIMIT
+    worker = tamias.start("worker", "--workers", "1", "--allow-private", "--json")
+    looked = [json.loads(worker.stdout.readline()) for _ in range(12)]
+    assert looked[-1]["workers"] == 1
+    assert chain.depths() == [0, 1, 2]
+    assert tamias.run("crawls", "resume", "default").returncode == 0
+    tamias.wait_until(lambda: row(tamias)["open"] == 0)
+    assert chain.depths() == [0, 1, 2, 3, 4, 5, 6]
+
+
+def test_a_worker_goes_by_options_that_change_while_it_runs(tamias, chain):
+    assert tamias.crawl("--depth", "2", chain.seed).returncode == 0
+    tamias.start("worker", "--workers", "1", "--allow-private")
+    done = tamias.run("crawl", "--in-service", "--depth", "5")
+    assert done.returncode == 0, done.stderr
+    tamias.wait_until(lambda: chain.depths()[-1] >= 5 and row(tamias)["open"] == 0)
+    assert set(chain.depths()) == {0, 1, 2, 3, 4, 5}
+
+
+def test_a_row_cannot_send_a_worker_into_its_private_network(tamias, chain):
+    assert tamias.crawl("--max-urls", "1", chain.seed).returncode == LIMIT
+    done = tamias.run("worker", "--workers", "1")
+    assert (done.returncode, "--allow-private" in done.stderr) == (ConfigError.exit_code, True), done.stderr
+
+
+def test_a_seed_that_is_added_changes_no_option(tamias, chain):
+    assert tamias.crawl("--depth", "1", "--exclude", "/9", chain.seed).returncode == 0
+    done = tamias.run("crawl", chain.site.url("/other"))
+    assert (done.returncode, "changed" in done.stderr) == (0, False), done.stderr
+    assert chain.depths() == [0, 1]
+    assert (chain.site.asked("/other/1"), chain.site.asked("/other/2")) == (1, 0)
+    flags = row(tamias)["policy"]["flags"]
+    assert (flags["crawl__depth"], flags["filters__exclude"]) == (1, ["/9"])
+
+
+def test_an_option_that_is_named_changes_and_that_is_said_before_the_first_request(tamias, chain):
+    assert tamias.crawl("--depth", "1", chain.seed).returncode == 0
+    done = tamias.run("crawl", "--depth", "2", "--delay", "0.01")
+    lines = [line for line in done.stderr.splitlines() if line.startswith("changed")]
+    assert len(lines) == 1, done.stderr
+    for word in ("crawl.depth 1 → 2", "fetch.delay 0", "0.01"):
+        assert word in lines[0]
+    assert chain.depths() == [0, 1, 1, 2]
+
+
+OPTIONS = {
+    "--depth": ("3", "crawl.depth"),
+    "--scope": ("host", "filters.scope"),
+    "--include": ("/[0-9]", "filters.include"),
+    "--exclude": ("/11", "filters.exclude"),
+    "--delay": ("0.02", "fetch.delay"),
+    "--contact": ("mailto:me@example.org", "fetch.contact"),
+    "--resolve": ("a.example:127.0.0.1", "fetch.resolve"),
+    "--budget": ("100000", "crawl.budget"),
+    "--new-share": ("0.5", "crawl.new_share"),
+    "--no-robots": (None, "permit.robots"),
+    "--allow-private": (None, "permit.allow_private"),
+    "--requisites": (None, "crawl.requisites"),
+    "--sink": ("warc", "crawl.sinks"),
+}
+
+
+def test_every_option_is_still_there_after_a_resume_and_after_another_seed(tamias, chain):
+    words = [word for name, (value, _) in OPTIONS.items() for word in (name, value) if word]
+    assert tamias.run("crawl", *words, "--max-urls", "1", "--workers", "1", chain.seed).returncode == LIMIT
+    before = row(tamias)["policy"]["options"]
+    assert before["permit.robots"] is False
+    assert before["crawl.sinks"] == ["warc"]
+    for more in ((), (chain.site.url("/other"),)):
+        done = tamias.run("crawl", "--max-urls", "1", "--workers", "1", *more)
+        assert (done.returncode, "changed" in done.stderr) == (LIMIT, False), done.stderr
+        after = row(tamias)["policy"]["options"]
+        assert {key: after[key] for _, key in OPTIONS.values()} == {
+            key: before[key] for _, key in OPTIONS.values()
+        }
+
+
+def test_settings_of_a_file_that_a_later_run_does_not_read_still_hold(tamias, chain, tmp_path):
+    config = tmp_path / "here.toml"
+    config.write_text("[crawl]\ndepth = 2\n")
+    assert tamias.crawl("--config", config, chain.seed).returncode == 0
+    assert tamias.crawl(chain.site.url("/other")).returncode == 0
+    assert chain.depths() == [0, 1, 2]
+
+
+def test_options_can_be_taken_back(tamias, chain):
+    words = ("--depth", "1", "--exclude", "/2", "--requisites", "--no-robots", "--sink", "warc")
+    assert tamias.crawl(*words, chain.seed).returncode == 0
+    back = ("--depth", "-1", "--exclude", "", "--no-requisites", "--robots", "--sink", "nquads")
+    assert tamias.crawl(*back).returncode == 0
+    options = row(tamias)["policy"]["options"]
+    found = [options[OPTIONS[name][1]] for name in ("--depth", "--exclude", "--requisites", "--no-robots")]
+    assert found == [None, [], False, True]
+    assert set(chain.depths()) == set(range(LAST + 1))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--recrawl", "{seed}", "--scope", "host"),
+        ("--scope", "host"),
+        ("--include", "("),
+        ("{seed}", "--sink", "nowhere"),
+    ],
+)
+def test_a_refused_option_does_not_stick(tamias, chain, words):
+    assert tamias.crawl("--depth", "0", chain.seed).returncode == 0
+    before = row(tamias)["policy"]
+    refused = tamias.run("crawl", *[word.format(seed=chain.seed) for word in words])
+    assert refused.returncode in {2, 4}, refused.stderr
+    assert row(tamias)["policy"] == before
+    done = tamias.run("crawl")
+    assert done.returncode == 0, done.stderr
