@@ -36,7 +36,7 @@ def widenings(before: Options, after: Options) -> list[Widening]:
     """What `after` allows and `before` did not. What `before` does not name is taken to be the same.
 
     >>> widenings({"crawl.depth": 1, "permit.robots": True}, {"crawl.depth": 2, "permit.robots": True})
-    [Widening(word='depth', cut=1, reason='')]
+    [Widening(word='depth', cut=1, reason='', media_type='')]
     """
     old = {**after, **before}
     found = [
