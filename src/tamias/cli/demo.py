@@ -150,9 +150,8 @@ def _archive(place: CommonOptions, settings: Settings, web: "DataWeb") -> Archiv
     if not place.json:
         say()
         say(f"$ tamias add {' '.join(watched)} --data {place.data}")
-        say(
-            f"$ tamias crawl --recrawl --allow-private --data {place.data}    # {DAYS} times; in between, two of them change"
-        )
+        recrawl = f"$ tamias crawl --recrawl --allow-private --data {place.data}"
+        say(f"{recrawl}    # {DAYS} times; in between, two of them change")
     for day in range(DAYS):
         put_watched(web.web, day)
         _watch(place, settings, watched, again=day > 0)
