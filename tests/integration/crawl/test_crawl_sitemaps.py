@@ -63,7 +63,7 @@ def skipped(tamias, site):
     return {
         url.removeprefix(site.url("")): last["reason"]
         for url, last in attempts.items()
-        if last["outcome"] == "skipped" and "offers as a whole" in last["reason"]
+        if last["outcome"] == "skipped" and "covered by the dump of" in last["reason"]
     }
 
 
@@ -159,6 +159,21 @@ def test_what_a_dump_describes_is_told_and_it_is_read_once(tamias, site, reply):
         assert reason.endswith(
             "describes 20 of 20 URIs looked up in it and has 3 of 3 statements of 3 documents"
         )
+
+
+def test_what_a_dump_lacks_is_requested_and_the_share_is_reported(tamias, site, reply):
+    offering(site, reply, all_of(site, range(12, 30)))
+    done = tamias.crawl(site.url("/"))
+    assert done.returncode == 0, done.stderr
+    assert values(tamias) == {str(number) for number in range(30)}
+    lacking = {f"/resource/{number}" for number in range(12)}
+    assert set(dereferenced(site)) >= lacking
+    assert not lacking & skipped(tamias, site).keys()
+    assert len(set(dereferenced(site)) - lacking) <= PROBES
+    said = f"the dump of {site.url('/map.xml')} describes 18 of 30 linked resources"
+    assert f"{said}; the others were requested one by one" in done.stderr
+    reasons = [tries[-1]["reason"] for url, tries in tamias.attempts().items() if "/resource/" in url]
+    assert sum("not described by the dump of" in reason for reason in reasons) >= 12 - PROBES
 
 
 def address(url, number, street, label):

@@ -92,12 +92,16 @@ class Covered(msgspec.Struct, frozen=True):
     copies: tuple[Extent, ...]
     """Where the quads of the copy stand."""
     compared: Comparison | None
+    lacks: bool = False
+    """Whether the copy does not describe the address that was looked up in it."""
 
     @property
     def reason(self) -> str:
-        """Why what it covers is not asked for."""
-        found = "" if self.compared is None else f"; its copy {self.compared.words}"
-        return f"part of a dataset that {self.sitemap} offers as a whole{found}"
+        """Why an address that it covers is not requested, or is."""
+        if self.lacks:
+            return f"not described by the dump of {self.sitemap}"
+        found = "" if self.compared is None else f", which {self.compared.words}"
+        return f"covered by the dump of {self.sitemap}{found}"
 
 
 def dataset_key(dataset: SemanticDataset) -> bytes:
@@ -252,15 +256,15 @@ def documents_of(
     return {url_of[uid]: Extent(*place) for uid, *place in session.fetch_all(_SQL["documents_of"], asked)}
 
 
-def note_compared(session: Session, dataset: Covered, found: Comparison) -> None:
-    """What was found when the copy was compared; unless it holds, it covers nothing any more."""
+def note_compared(session: Session, dataset: Covered, found: Comparison) -> bool:
+    """Save what was found and return whether nobody had; unless the copy holds, it covers nothing."""
     told = {
         **msgspec.structs.asdict(found),
         "crawl": dataset.crawl,
         "dataset": dataset.key,
         "state": "had" if found.holds else "released",
     }
-    session.execute(_SQL["note_compared"], told)
+    return session.execute(_SQL["note_compared"], told) > 0
 
 
 def note_failed(cursor: Cursor, failed: SiteDataset) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tamias.crawl.worker.supervisor import CrawlSnapshot
 
 LINE_SECONDS = 5.0
-MOST_TOLD = 5
+MOST_SHOWN = 5
 
 
 class Display:
@@ -84,6 +84,9 @@ def summary(end: "CrawlSnapshot", data: Path) -> Iterator[str]:
     ways = f": {by_outcome(end.outcomes)}" if end.outcomes else ""
     yield f"{urls} visited in {end.seconds:.1f} s{ways}{again}; {quads}"
     yield from _reasons(end)
+    for sitemap, (known, met) in list(end.shares.items())[:MOST_SHOWN]:
+        others = "" if known == met else "; the others were requested one by one"
+        yield printable(f"  the dump of {sitemap} describes {known:,} of {met:,} linked resources{others}")
     if end.ended is Ended.DONE:
         yield _trapped(end, data) if end.trapped[1] else _afterwards(end, data)
         return
@@ -101,10 +104,10 @@ def summary(end: "CrawlSnapshot", data: Path) -> Iterator[str]:
 
 def _reasons(end: "CrawlSnapshot") -> Iterator[str]:
     """The most frequent reasons of refusals, failures and skips, with an example each and what to do."""
-    for each in end.reasons[:MOST_TOLD]:
+    for each in end.reasons[:MOST_SHOWN]:
         advice = f"; {each.advice}" if each.advice else ""
         yield printable(f"  {each.count:,} {each.outcome}: {each.kind}, e.g. {each.example}{advice}")
-    if others := end.reasons[MOST_TOLD:]:
+    if others := end.reasons[MOST_SHOWN:]:
         yield f"  {sum(each.count for each in others):,} for other reasons (--json lists them all)"
 
 
@@ -114,9 +117,9 @@ def _unreached(end: "CrawlSnapshot") -> Iterator[str]:
         count = len(end.deferred)
         hosts = "1 host" if count == 1 else f"{count:,} hosts"
         yield f"{hosts} could not be reached; the next run tries again:"
-        yield from (printable(f"  {each}") for each in end.deferred[:MOST_TOLD])
-        if count > MOST_TOLD:
-            yield f"  and {count - MOST_TOLD:,} more"
+        yield from (printable(f"  {each}") for each in end.deferred[:MOST_SHOWN])
+        if count > MOST_SHOWN:
+            yield f"  and {count - MOST_SHOWN:,} more"
 
 
 def _trapped(end: "CrawlSnapshot", data: Path) -> str:

@@ -1,15 +1,17 @@
 """Datasets that a site offers as a whole (Semantic Sitemaps): had by the way that troubles their host least.
 
-While such a copy is under way, and once it is had, nothing it covers is asked for one by one. A copy is had
-when it was read to its end and gave statements. It covers what it should only if it describes most of the
-URIs that are looked up in it (samples of the sitemap, and some that the crawl met), and has most of the
-statements that documents of a few of these make about them.
+While such a copy is under way, nothing it covers is asked for one by one. A copy is had when it was read to
+its end and gave statements. It counts only if it describes most of the URIs that are looked up in it (samples
+of the sitemap, and some that the crawl met), and has most of the statements that documents of a few of these
+make about them. Then it covers the resources that it describes; the others are requested.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from random import Random
 from typing import Any
 
@@ -39,8 +41,9 @@ from tamias.archive.sources.sites import (
 )
 from tamias.archive.stored_files import find_segment, segment_opener
 from tamias.crawl.analysing.extractor import PAGES, Extraction
-from tamias.crawl.commit.copy_comparison import described, statements_about
+from tamias.crawl.commit.copy_comparison import SubjectIndex, statements_about
 from tamias.crawl.plan.admit import Admission, Reference, first
+from tamias.crawl.store.progress import Shares, count_share
 from tamias.crawl.store.visit import Visit
 from tamias.database.connect import Cursor
 from tamias.database.threads import SessionThread, run_uncancelled
@@ -50,7 +53,7 @@ from tamias.model.item import TRUSTED, Item
 from tamias.model.kind import DUMP, SITEMAP
 from tamias.model.lease import Lease, Task
 from tamias.model.site import SemanticDataset
-from tamias.sinks.segments.segment_files import SegmentReader
+from tamias.sinks.segments.segment_files import SegmentError, SegmentReader
 
 _log = logging.getLogger(__name__)
 PART = "part-of-whole"
@@ -61,6 +64,8 @@ WAIT_MS = 5000
 MOST_SAMPLES = 10
 MOST_MET = 20
 """URIs that are looked up in a copy: samples of the sitemap, and those that the crawl met."""
+MOST_INDEXES = 8
+"""Copies whose subjects a worker has at hand."""
 MOST_PROBES = 3
 """Covered URLs that are visited all the same, and as many samples, to compare their documents with a copy."""
 
@@ -76,6 +81,9 @@ class Coverage:
         self._open_segment = segment_opener(lambda segment: thread.wait(partial(find, segment)), files.open)
         self._covered: list[Covered] = []
         self._probes: dict[tuple[int, bytes], dict[str, int]] = {}
+        self._indexes: dict[tuple[Extent, ...], SubjectIndex] = {}
+        self._indexing = asyncio.Lock()
+        self.shares: Shares = {}
 
     def refresh(self) -> None:
         """For the database's thread, after each lease: so that it knows all that was committed before."""
@@ -84,13 +92,15 @@ class Coverage:
     async def of(self, task: Task, lease: Lease) -> Covered | None:
         """The dataset that a task's address belongs to, or that is had from there by another task.
 
-        What is under watch belongs to none: each address is there for itself.
+        It says whether the copy lacks the address. What is under watch belongs to none.
         """
         if not self._covered or PART in task.tags or task.crawl == WATCH:
             return None
         found = next((each for each in self._covered if _belongs(task, each)), None)
-        if found is None or found.compared is not None or task.url in found.urls:
+        if found is None or task.url in found.urls:
             return found
+        if found.compared is not None:
+            return await self._looked_up(task.url, found)
         probes = await self._probes_of(found, lease)
         if len(probes) < MOST_PROBES:
             probes[task.url] = task.uid
@@ -101,7 +111,29 @@ class Coverage:
         ):
             return msgspec.structs.replace(found, had=False)
         await self._compare(found, lease)
-        return next((each for each in self._covered if each.had and _belongs(task, each)), None)
+        found = next((each for each in self._covered if each.had and _belongs(task, each)), None)
+        return None if found is None else await self._looked_up(task.url, found)
+
+    async def _looked_up(self, url: str, dataset: Covered) -> Covered:
+        """Say whether the copy describes an address."""
+        index = await self._index(dataset.copies)
+        return dataset if url in index else msgspec.structs.replace(dataset, lacks=True)
+
+    async def _index(self, copies: tuple[Extent, ...]) -> SubjectIndex:
+        async with self._indexing:
+            if copies not in self._indexes:
+                if len(self._indexes) >= MOST_INDEXES:
+                    del self._indexes[next(iter(self._indexes))]
+                self._indexes[copies] = await run_uncancelled(partial(self._indexed, copies))
+            return self._indexes[copies]
+
+    def _indexed(self, copies: Sequence[Extent]) -> SubjectIndex:
+        try:
+            with SegmentReader(self._open_segment) as reader:
+                return SubjectIndex(chain.from_iterable(map(reader.read, copies)))
+        except SegmentError as error:
+            _log.warning("the resources of a dataset are requested one by one: %s", error)
+            return SubjectIndex(())
 
     async def _probes_of(self, dataset: Covered, lease: Lease) -> dict[str, int]:
         """Covered URLs, with their ids, that are visited for the comparison; what was visited counts too."""
@@ -125,23 +157,30 @@ class Coverage:
         documents = await self._thread.run(documents_of, self._thread.session, lease, dataset, met)
         others = [each.url for each in met if each.url not in dataset.samples | dataset.urls]
         uris = [*sorted(dataset.samples)[:MOST_SAMPLES], *others]
-        compared = await run_uncancelled(partial(self._compared, dataset.copies, uris, documents))
+        index = await self._index(dataset.copies)
+        compared = await run_uncancelled(partial(self._compared, dataset.copies, uris, documents, index))
         if not compared.holds:
             _log.warning(
                 "%s offers a dataset as a whole, but the copy %s: its resources are requested one by one",
                 dataset.sitemap, compared.words,
             )  # fmt: skip
-        await self._thread.run(note_compared, self._thread.session, dataset, compared)
+        if await self._thread.run(note_compared, self._thread.session, dataset, compared) and compared.holds:
+            for each in met:  # others are counted when they are visited
+                if each.visited:
+                    count_share(self.shares, dataset.sitemap, described=each.url in index)
         await self._thread.run(self.refresh)
 
     def _compared(
-        self, copies: Sequence[Extent], uris: Sequence[str], documents: dict[str, Extent]
+        self,
+        copies: Sequence[Extent],
+        uris: Sequence[str],
+        documents: dict[str, Extent],
+        index: SubjectIndex,
     ) -> Comparison:
         with SegmentReader(self._open_segment) as reader:
 
             def copy() -> Iterator[bytes]:
-                for extent in copies:
-                    yield from reader.read(extent)
+                return chain.from_iterable(map(reader.read, copies))
 
             said = {
                 url: statements_about(partial(reader.read, extent), [url])[url]
@@ -150,7 +189,7 @@ class Coverage:
             copied = statements_about(copy, documents)
             return Comparison(
                 compared=len(uris),
-                described=len(described(copy(), uris)),
+                described=sum(uri in index for uri in uris),
                 documents=len(documents),
                 statements=sum(each.total() for each in said.values()),
                 confirmed=sum((each & copied[url]).total() for url, each in said.items()),

@@ -23,7 +23,7 @@ from tamias.crawl.commit.link_put import CommitContext, LinkPut
 from tamias.crawl.revisit.archiver import record_results
 from tamias.crawl.revisit.timetable import PlannedVisit
 from tamias.crawl.store.held_lease import HeldLease
-from tamias.crawl.store.progress import Tally
+from tamias.crawl.store.progress import Tally, count_share
 from tamias.crawl.store.steps import step
 from tamias.crawl.store.visit import Visit
 from tamias.crawl.store.worker_store import After
@@ -61,6 +61,8 @@ def count_visit(tally: Tally, visit: Visit) -> None:
     if record is None or kind_of(task.tags) in AUXILIARY:
         return
     tally.bytes += record.bytes or 0
+    if visit.covering is not None and done.due == NEVER and visit.covering.compared is not None:
+        count_share(tally.shares, visit.covering.sitemap, described=not visit.covering.lacks)
     if task.reopened and not task.cut & WIDENED:
         tally.again += 1
         return

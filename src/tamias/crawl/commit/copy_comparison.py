@@ -1,8 +1,10 @@
 """Compares the copy of a dataset with documents of the resources that it covers. All are stored N-Quads."""
 
 import re
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 from urllib.parse import unquote
 
 from tamias.content.canonical import Unreadable
@@ -14,20 +16,48 @@ MOST_BLANK = 1000
 """Blank nodes that are followed from the statements about resources; with more, none of them counts."""
 MOST_STEPS = 8
 """How far they are followed. Each step reads all from the beginning."""
+RUN = 1 << 20
+"""Hashes of subjects that are sorted in memory."""
+_SUBJECT = re.compile(rb"\n<([^>#]*)")
 _ENCODED = re.compile("(?:%[89A-Fa-f][0-9A-Fa-f])+")
 
 
-def described(pieces: Iterable[bytes], uris: Iterable[str]) -> set[str]:
-    """Those URIs that are a subject, by themselves or with a fragment."""
-    sought = {uri: _beginnings(uri) for uri in uris}
-    found: set[str] = set()
-    for lines in _whole_lines(pieces):
-        for uri in [uri for uri, starts in sought.items() if any(start in lines for start in starts)]:
-            found.add(uri)
-            del sought[uri]
-        if not sought:
-            break
-    return found
+class SubjectIndex:
+    """Says which URIs are subjects of a copy, by themselves or with a fragment.
+
+    Their hashes are in sorted runs of a file without a name, so a copy of any size takes little memory.
+    """
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        import numpy as np
+
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the index
+        self._runs: list[Any] = []
+        fresh, count = [], 0
+        for lines in _whole_lines(pieces):
+            subjects = set(_SUBJECT.findall(lines))
+            fresh.append(np.fromiter(map(hash, subjects), np.int64, len(subjects)))
+            count += len(subjects)
+            if count >= RUN:
+                self._write(np.unique(np.concatenate(fresh)))
+                fresh, count = [], 0
+        if count:
+            self._write(np.unique(np.concatenate(fresh)))
+
+    def _write(self, run: Any) -> None:
+        import numpy as np
+
+        start = self._file.tell()
+        self._file.write(run.tobytes())
+        self._file.flush()
+        self._runs.append(np.memmap(self._file, np.int64, "r", start, run.shape))
+
+    def __contains__(self, uri: str) -> bool:
+        return any(
+            run[min(run.searchsorted(sought), len(run) - 1)] == sought
+            for sought in map(hash, (name.encode() for name in _names(uri)))
+            for run in self._runs
+        )
 
 
 def statements_about(read: Pieces, uris: Iterable[str]) -> dict[str, Counter[bytes]]:
@@ -90,9 +120,14 @@ def _blank_objects(triples: Iterable[bytes]) -> set[bytes]:
 
 
 def _beginnings(uri: str) -> list[bytes]:
-    """How lines begin that are about a URI; a URL may stand there as an IRI, with letters of all scripts."""
+    """How lines begin that are about a URI."""
+    return [f"\n<{name}{end}".encode() for name in _names(uri) for end in ("> ", "#")]
+
+
+def _names(uri: str) -> list[str]:
+    """Return the URI, and the IRI with letters of all scripts that may be in its place."""
     iri = _ENCODED.sub(lambda encoded: unquote(encoded[0], errors="replace"), uri)
-    return [f"\n<{name}{end}".encode() for name in dict.fromkeys((uri, iri)) for end in ("> ", "#")]
+    return list(dict.fromkeys((uri, iri)))
 
 
 def _whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:

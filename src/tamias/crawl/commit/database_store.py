@@ -110,6 +110,7 @@ class DatabaseStore:
         self.release, self.run, self.end = committer.release, committer.run, committer.end
         self.stranded = committer.stranded
         self.tally = committer.tally
+        self.tally.shares = context.coverage.shares
         self._settler = Settler(context)
         self._robots = RobotsStore(thread.session)
         self._space = DiskSpace(data, settings.crawl.room)

@@ -66,7 +66,8 @@ class Settler:
             visit.also.append(describe_datasets)
         if visit.archived is None and (note := self._trouble(task, capture)):
             visit.also.append(note)
-        if notes := [note for note in (held.granted, why) if note]:
+        lacking = visit.covering.reason if visit.covering is not None and visit.covering.lacks else None
+        if notes := [note for note in (held.granted, why, lacking) if note]:
             reason = "; ".join((capture.reason, *notes))
             visit.capture = capture = msgspec.structs.replace(capture, reason=reason)
         held.granted = None  # the next visit to the host has a permission of its own, or none

@@ -295,6 +295,8 @@ class RemoteCommitter:
     async def _settled(self, lease: Lease, task: Task) -> bool:
         """Whether a URL need not be asked for; then that is its outcome."""
         covering = await self._store.covering(task, lease)
+        if covering is not None and covering.lacks:
+            covering = None
         blocked = self._store.context.admission.blocked(task.url, kind_of(task.tags))
         if covering is None and blocked is None:
             return False
@@ -304,7 +306,8 @@ class RemoteCommitter:
             reason = covering.reason
         capture = _unasked(task.url, outcome, reason, self._store.now())
         later = covering is not None and not covering.had
-        await self._store.commit(Visit(task, self._holding(lease), capture, put_off=later))
+        visit = Visit(task, self._holding(lease), capture, put_off=later, covering=covering)
+        await self._store.commit(visit)
         return True
 
     def _holding(self, lease: Lease) -> HeldLease:

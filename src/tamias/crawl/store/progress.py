@@ -11,6 +11,15 @@ from tamias.model.url import without_password
 
 _UNFETCHED = frozenset({Outcome.REFUSED, Outcome.FAILED, Outcome.SKIPPED})
 
+Shares = dict[str, tuple[int, int]]
+"""By sitemap: resources that its dumps describe, and all that a crawl met of those they should."""
+
+
+def count_share(shares: Shares, sitemap: str, *, described: bool) -> None:
+    """Count a resource that a dump should describe."""
+    known, all_of_them = shares.get(sitemap, (0, 0))
+    shares[sitemap] = known + described, all_of_them + 1
+
 
 class Tally(msgspec.Struct):
     """What was committed so far."""
@@ -28,6 +37,7 @@ class Tally(msgspec.Struct):
     outcomes: dict[str, int] = msgspec.field(default_factory=dict)
     reasons: ReasonCounts = msgspec.field(default_factory=ReasonCounts)
     """Of refusals, failures and skips."""
+    shares: Shares = msgspec.field(default_factory=dict)
 
     def count_outcome(self, outcome: Outcome, reason: str, url: str) -> None:
         """One more URL is done with."""

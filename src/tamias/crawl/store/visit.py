@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from tamias.archive.sources.sites import Covered
 from tamias.crawl.analysing.extractor import Extraction
 from tamias.crawl.plan.admit import Reference
 from tamias.crawl.revisit.archiver import ArchiveResult
@@ -35,6 +36,8 @@ class Visit(msgspec.Struct, eq=False):
     """What the archive makes of it."""
     put_off: bool = False
     """Nothing happened; the address is to be looked at again soon, or when it is `due`."""
+    covering: Covered | None = None
+    """The dataset that it should be part of."""
     due: int | None = None
     """When it is tried again, because nobody could be reached."""
     is_context: bool = False

@@ -137,9 +137,9 @@ class VisitRunner:
         if kind is not None and is_harvested(kind):
             return await self._harvest(kind, task, held)
         covering = await self._store.covering(task, held.lease)
-        if covering is not None:
+        if covering is not None and not covering.lacks:
             skipped = self._fetcher.unasked(task.url, Outcome.SKIPPED, covering.reason)
-            return Visit(task, held, skipped, put_off=not covering.had)
+            return Visit(task, held, skipped, put_off=not covering.had, covering=covering)
         # A seed is never a trap: a user named it.
         if task.depth and not _is_revisit(task) and (trap := self._trap(task.url, held)) is not None:
             skipped = self._fetcher.unasked(task.url, Outcome.SKIPPED, f"trap: {trap}", TRAP)
@@ -147,7 +147,7 @@ class VisitRunner:
         held.visits += _is_first(task, kind)
         request = _request(task, kind, keeps_errors=self._warc is not None)
         capture = await self._fetcher.fetch(request, task, held)
-        visit = Visit(task, held, capture)
+        visit = Visit(task, held, capture, covering=covering)
         state = self.reach.waiting(task.url, held)
         if capture.unreached is not None and state is not None and not state.given_up:
             visit.is_context = kind == CONTEXT  # that could not be had

@@ -20,7 +20,7 @@ from tamias.crawl.plan.reopening import Reopened, reopen_widened
 from tamias.crawl.plan.seed_outcomes import SeedOutcome, unfetched_seeds
 from tamias.crawl.revisit.visit_budget import Continuing
 from tamias.crawl.store.disk_space import DiskSpace, Pause
-from tamias.crawl.store.progress import Progress
+from tamias.crawl.store.progress import Progress, Shares
 from tamias.crawl.store.reasons import ReasonCount, ReasonCounts
 from tamias.crawl.strategy.tending import Tending
 from tamias.crawl.worker.fork_server import DATABASE_WORKER
@@ -79,6 +79,7 @@ class CrawlSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     outcomes: dict[str, int]
     reasons: list[ReasonCount] = []
     """Of refusals, failures and skips in this run, the most frequent first."""
+    shares: Shares = {}
     quads: int
     bytes: int
     in_flight: int
@@ -365,9 +366,12 @@ class Supervisor:
         for each in all_progress:
             for word, count in each.tally.outcomes.items():
                 outcomes[word] = outcomes.get(word, 0) + count
-        reasons = ReasonCounts()
+        reasons, shares = ReasonCounts(), Shares()
         for each in all_progress:
             reasons.merge(each.tally.reasons)
+            for sitemap, (known, met) in each.tally.shares.items():
+                before = shares.get(sitemap, (0, 0))
+                shares[sitemap] = before[0] + known, before[1] + met
         waiting = self._ended is not None or self._is_idle(figures)
         return CrawlSnapshot(
             seconds=time.monotonic() - self._begun,
@@ -377,6 +381,7 @@ class Supervisor:
             revisited=sum(each.tally.revisited for each in all_progress),
             outcomes=outcomes,
             reasons=reasons.top(),
+            shares=shares,
             quads=sum(each.tally.quads for each in all_progress),
             bytes=sum(each.tally.bytes for each in all_progress),
             in_flight=self._in_flight(),
