@@ -78,10 +78,12 @@ def read_tables(text: str) -> dict[str, dict[str, int]]:
 
 
 def lower(budget: Numbers, now: Numbers) -> dict[str, int]:
-    """Return the budget lowered to the numbers of now; lines may move between folders within the total."""
+    """Return the budget lowered to the numbers of now; lines may move between parts within the total."""
     within = now["src.lines"] <= budget.get("src.lines", now["src.lines"])
     return {
-        name: number if within and name.startswith("folder.") else min(number, budget.get(name, number))
+        name: number
+        if within and name.startswith(("folder.", "feature."))
+        else min(number, budget.get(name, number))
         for name, number in sorted(now.items())
     }
 
@@ -103,7 +105,11 @@ def find_problems(now: Numbers, budget: Numbers, allowance: Numbers) -> Iterator
     """Yield a line for each number that is over its budget or its allowance, or far below its budget."""
     for name, number in now.items():
         if number > budget.get(name, number) + noise(name, number):
-            way = "run --write if lines moved" if name.startswith("folder.") else "or raise it by hand"
+            way = (
+                "run --write if lines moved"
+                if name.startswith(("folder.", "feature."))
+                else "or raise it by hand"
+            )
             yield f"{name} rose from {budget[name]:,} to {number:,}: delete something, {way}"
         feature = name.removeprefix("feature.").removesuffix(".lines")
         if number > allowance.get(feature, number):

@@ -9,8 +9,9 @@ import click
 
 from benchmarks.__main__ import PROGRAM
 from benchmarks.__main__ import command as all_benchmarks
-from tamias.cli.main import VERBS, cli
+from tamias.cli.main import cli
 from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueOptions
+from tamias.plugins import verbs
 from tamias.serve.app import all_endpoints
 from tamias.serve.events import stream
 from tamias.serve.http.openapi import describe_api
@@ -26,7 +27,7 @@ def commands() -> str:
     """The page of all verbs."""
     context = click.Context(cli, info_name="tamias")
     lines = ["# Commands", "", "Written from the code: `python tools/reference.py`.", ""]
-    for name in VERBS:
+    for name in verbs():
         command = cli.get_command(context, name)
         assert command is not None
         lines += _command(command, click.Context(command, info_name=name, parent=context))

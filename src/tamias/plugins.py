@@ -1,93 +1,156 @@
-"""Parts that can be added from outside: found by entry points, the built-in ones like a stranger's."""
+"""Features: a package names its own in the entry-point group `tamias.features`, and Tamias does the same.
 
-from collections.abc import Iterator
+What a built-in feature may add to the core, one of another package may add too. A feature is described by one
+`Feature`, whose parts are `module:name` texts: nothing is imported before it is needed.
+"""
+
+import os
+from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
-from typing import Any
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-import msgspec
-
-from tamias.content.formats import add
 from tamias.model.errors import ConfigError
 
-GROUPS = {
-    "tamias.seeds": "what a user names becomes addresses (protocols.SeedSource)",
-    "tamias.filters": "which URLs may enter the frontier (protocols.Filter)",
-    "tamias.fetchers": "how a kind of address is fetched (protocols.Fetcher)",
-    "tamias.formats": "what formats there are, and what reads them (content.formats.Format)",
-    "tamias.analysers": "how a kind of document is read (protocols.Analyser)",
-    "tamias.taggers": "which tags the content of a page gives (protocols.Tagger)",
-    "tamias.harvesters": "how a source that is more than a document is read (protocols.Harvester)",
-    "tamias.sinks": "how segments of quads are written (protocols.Sink)",
-    "tamias.graph_sinks": "where graphs are delivered after the commit (sinks.delivery.GraphSink)",
+GROUP = "tamias.features"
+WITHOUT = "TAMIAS_WITHOUT"
+"""The environment variable that names features to switch off, with commas."""
+
+KINDS = {
+    "seeds": "turn what a user names into addresses (protocols.SeedSource)",
+    "filters": "decide which URLs may enter the frontier (protocols.Filter)",
+    "fetchers": "fetch a kind of address (protocols.Fetcher)",
+    "formats": "rows of the table of formats (content.formats.Format)",
+    "analysers": "read a kind of document (protocols.Analyser)",
+    "taggers": "derive tags from the content of a page (protocols.Tagger)",
+    "harvesters": "read a source that is more than a document (protocols.Harvester)",
+    "sinks": "write segments of quads (protocols.Sink)",
+    "graph_sinks": "receive graphs after the commit (sinks.delivery.GraphSink)",
 }
+"""The kinds of parts that a feature may have besides verbs."""
+
+NO_PARTS: Mapping[str, Any] = MappingProxyType({})
 
 
-class Plugin(msgspec.Struct, frozen=True, order=True):
-    """One registered part and where it came from."""
+class Verb(NamedTuple):
+    """A command of `tamias`: one line for `tamias --help`, and the click command as `module:name`."""
 
-    group: str
-    name: str
+    about: str
     target: str
+
+
+class Feature(NamedTuple):
+    """A feature: its name, a line about it, the features it needs, and its parts by kind and name."""
+
+    name: str
+    about: str
+    module: str
+    """The module or package that it is in: `__name__`."""
+    requires: tuple[str, ...] = ()
+    verbs: Mapping[str, Verb] = NO_PARTS
+    seeds: Mapping[str, str] = NO_PARTS
+    filters: Mapping[str, str] = NO_PARTS
+    fetchers: Mapping[str, str] = NO_PARTS
+    formats: Mapping[str, str] = NO_PARTS
+    analysers: Mapping[str, str] = NO_PARTS
+    taggers: Mapping[str, str] = NO_PARTS
+    harvesters: Mapping[str, str] = NO_PARTS
+    sinks: Mapping[str, str] = NO_PARTS
+    graph_sinks: Mapping[str, str] = NO_PARTS
+
+
+class InstalledFeature(NamedTuple):
+    """A feature and the package it comes from."""
+
+    feature: Feature
     distribution: str
     version: str
+    is_on: bool
 
 
-def installed() -> list[Plugin]:
-    """Every part of every group."""
-    listed = [_plugin(group, entry) for group in GROUPS for entry in _registered()[group]]
-    return sorted({*listed, *_analysers_of_formats()})
+def parts(kind: str) -> dict[str, str]:
+    """Return `module:name` of every part of a kind by its name. Raises `ConfigError` if two share a name."""
+    return {name: target for name, (target, _) in _parts(kind).items()}
+
+
+def verbs() -> dict[str, Verb]:
+    """Return every verb by its name."""
+    return {name: verb for name, (verb, _) in _parts("verbs").items()}
+
+
+def load(kind: str, name: str) -> Any:
+    """Import a part. Raises `ConfigError` when there is none of this name, or when it cannot be imported."""
+    known = parts(kind)
+    if name not in known:
+        there = ", ".join(sorted(known)) or "none"
+        raise ConfigError(f"there is no {kind} part named '{name}'; installed: {there}")
+    try:
+        return load_target(known[name])
+    except Exception as error:
+        raise ConfigError(f"the plug-in '{name}' of {kind} cannot be loaded: {error}") from error
+
+
+def load_target(target: str) -> Any:
+    """Import `module:name`."""
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)
+
+
+def load_own(*kinds: str) -> None:
+    """Import the built-in parts of some kinds ahead of their use; code of other packages is not run."""
+    for target in (target for kind in kinds for target in parts(kind).values()):
+        if target.startswith("tamias."):
+            load_target(target)
+
+
+def load_all(kind: str) -> dict[str, Any]:
+    """Import every part of a kind."""
+    return {name: load(kind, name) for name in parts(kind)}
 
 
 def load_formats() -> None:
-    """Puts the formats of every installed part into the table. May be called again."""
-    add(row for rows in load_all("tamias.formats").values() for row in rows)
+    """Add the formats of every feature to the table of formats. May be called again."""
+    from tamias.content.formats import add
 
-
-def load(group: str, name: str) -> Any:
-    """The class behind a name. Raises `ConfigError` when there is none, or when it cannot be imported."""
-    entries = _registered()[group]
-    if name not in entries.names:
-        known = ", ".join(sorted(entries.names)) or "none"
-        raise ConfigError(
-            f"there is no {group.removeprefix('tamias.')} part named '{name}'; installed: {known}"
-        )
-    try:
-        return entries[name].load()
-    except Exception as error:
-        raise ConfigError(f"the plug-in '{name}' of {group} cannot be loaded: {error}") from error
-
-
-def load_own(*groups: str) -> None:
-    """Imports the built-in parts of some groups ahead of their use. Those of others are not run before."""
-    for group in groups:
-        for entry in _registered()[group]:
-            if entry.module.startswith("tamias."):
-                entry.load()
-
-
-def load_all(group: str) -> dict[str, Any]:
-    """Every part of a group by its name."""
-    return {entry.name: load(group, entry.name) for entry in _registered()[group]}
+    add(row for rows in load_all("formats").values() for row in rows)
 
 
 @cache
-def _registered() -> dict[str, EntryPoints]:
-    """The parts of each group; looked up once, since a look opens a file of every installed package."""
-    everything = entry_points()
-    return {group: everything.select(group=group) for group in GROUPS}
+def installed_features() -> tuple[InstalledFeature, ...]:
+    """Return every feature, the core first; one is off if it is named in `TAMIAS_WITHOUT` or lacks another.
+
+    They are looked up once: a look opens a file of every installed package.
+    """
+    from importlib.metadata import entry_points
+
+    found: dict[str, InstalledFeature] = {}
+    for entry in entry_points(group=GROUP):
+        package = entry.dist
+        origin = (package.name, package.version) if package else ("unknown", "")
+        try:
+            for feature in entry.load():
+                if found.setdefault(feature.name, each := InstalledFeature(feature, *origin, True)) != each:
+                    raise ConfigError(f"a feature named '{feature.name}' is installed already")
+        except Exception as error:
+            raise ConfigError(f"the features of the package {origin[0]} cannot be loaded: {error}") from error
+    if "core" not in found:
+        raise ConfigError("Tamias is not installed: run 'pip install .' where its pyproject.toml is")
+    on = found.keys() - {name.strip() for name in os.environ.get(WITHOUT, "").split(",")} | {"core"}
+    while lacking := {name for name in on if not on.issuperset(found[name].feature.requires)}:
+        on -= lacking
+    listed = sorted(found.values(), key=lambda each: (each.feature.name != "core", each.feature.name))
+    return tuple(each._replace(is_on=each.feature.name in on) for each in listed)
 
 
-def _analysers_of_formats() -> Iterator[Plugin]:
-    """The analysers that rows of the table name; they need no entry point of their own."""
-    for entry in _registered()["tamias.formats"]:
-        part = _plugin("tamias.analysers", entry)
-        for target in {row.analyser for row in load("tamias.formats", entry.name) if row.analyser}:
-            name = target.rpartition(":")[2].removesuffix("Analyser").lower()
-            yield msgspec.structs.replace(part, name=name, target=target)
-
-
-def _plugin(group: str, entry: EntryPoint) -> Plugin:
-    distribution = entry.dist
-    name, version = (distribution.name, distribution.version) if distribution else ("unknown", "")
-    return Plugin(group, entry.name, entry.value, name, version)
+@cache
+def _parts(kind: str) -> dict[str, tuple[Any, str]]:
+    """Return the parts of a kind, with the feature each belongs to."""
+    merged: dict[str, tuple[Any, str]] = {}
+    for feature in (each.feature for each in installed_features() if each.is_on):
+        for name, part in getattr(feature, kind).items():
+            if name in merged:
+                both = f"{merged[name][1]} and {feature.name}"
+                raise ConfigError(f"two features add {kind} '{name}': {both}; uninstall one of them")
+            merged[name] = (part, feature.name)
+    return merged

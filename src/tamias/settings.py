@@ -170,9 +170,7 @@ class TagsSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     content: Annotated[
         tuple[str, ...],
-        _about(
-            "tags from the content of a page: language, type, markup, near, or a plug-in of tamias.taggers"
-        ),
+        _about("tags from the content of a page: language, type, markup, near, or a tagger of a plug-in"),
     ] = ()
     inherit: Annotated[bool, _about("links inherit the tags from the content of their page")] = False
 
@@ -302,9 +300,9 @@ class SinksSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     graphs: Annotated[Literal["own", "all"], _about("which graph names inside documents are kept")] = "own"
     gzip: Annotated[bool, _about("compress each file of turtle-files with gzip")] = False
-    segments: Annotated[
-        str, _about("what writes the segments of quads: nquads, or a plug-in of tamias.sinks")
-    ] = "nquads"
+    segments: Annotated[str, _about("what writes the segments of quads: nquads, or a sink of a plug-in")] = (
+        "nquads"
+    )
 
 
 class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -91,6 +91,11 @@ class Strange:
                 pass
 """
 
+FEATURES = """
+from tamias.plugins import Feature
+FEATURES = [Feature("strange", "obeys pictures", __name__, analysers={"strange": "strange:Strange"})]
+"""
+
 
 @pytest.fixture
 def strangers(tmp_path, monkeypatch):
@@ -98,9 +103,9 @@ def strangers(tmp_path, monkeypatch):
     place = tmp_path / "site-packages"
     told = place / "strange-1.dist-info"
     told.mkdir(parents=True)
-    (place / "strange.py").write_text(ANALYSER)
+    (place / "strange.py").write_text(ANALYSER + FEATURES)
     (told / "METADATA").write_text("Metadata-Version: 2.1\nName: strange\nVersion: 1\n")
-    (told / "entry_points.txt").write_text("[tamias.analysers]\nstrange = strange:Strange\n")
+    (told / "entry_points.txt").write_text("[tamias.features]\nstrange = strange:FEATURES\n")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(place), os.environ.get("PYTHONPATH", "")]))
 
 

@@ -7,6 +7,16 @@ from functools import cache
 from importlib.resources import files
 
 from tamias.model.document import Page
+from tamias.plugins import Feature
+
+FEATURES = [
+    Feature(
+        name="family-friendly",
+        about="tags pages FamilyFriendly or adult",
+        module=__name__,
+        taggers={"family-friendly": "family_friendly:FamilyFriendlyTagger"},
+    )
+]
 
 FRIENDLY, ADULT = "FamilyFriendly", "adult"
 SHARE = 0.02

@@ -122,7 +122,7 @@ def _add(
 def _named(urls: tuple[str, ...], files: tuple[str, ...]) -> Iterator[Seed]:
     from tamias.plugins import load
 
-    one, many = load("tamias.seeds", "address")(), load("tamias.seeds", "list")()
+    one, many = load("seeds", "address")(), load("seeds", "list")()
     for url in urls:
         yield from one.seeds(url)
     for file in files:

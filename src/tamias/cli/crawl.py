@@ -493,7 +493,7 @@ def _check(settings: Settings, seeds: list[Seed]) -> None:
     from tamias.plugins import load
 
     http_options(settings, Path())
-    load("tamias.sinks", settings.sinks.segments)
+    load("sinks", settings.sinks.segments)
     seed_items(settings, seeds, 0)
     check_kinds(seeds)
 
@@ -531,7 +531,7 @@ def _given(value: Any) -> Any:
 def _named(seeds: tuple[str, ...], files: tuple[str, ...]) -> list[Seed]:
     from tamias.plugins import load
 
-    one, many = load("tamias.seeds", "address")(), load("tamias.seeds", "list")()
+    one, many = load("seeds", "address")(), load("seeds", "list")()
     found = [seed for text in seeds for seed in one.seeds(text)]
     return found + [seed for file in files for seed in many.seeds(str(Path(file)))]
 

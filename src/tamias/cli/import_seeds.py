@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tamias.settings import Settings
 
 SeedFile = tuple[str, str]
-"""The name of a part of `tamias.seeds`, and what it is to read."""
+"""The name of a `seeds` part, and what it is to read."""
 
 _OWN = ("address", "list")
 _USUAL = {
@@ -56,13 +56,12 @@ def put_seeds(
 
 def _by_prefix(text: str) -> SeedFile | None:
     """Find an installed part that is named before a colon; what goes on with // is an address."""
-    from tamias.plugins import installed
+    from tamias.plugins import parts
 
     part, colon, argument = text.partition(":")
     if not colon or argument.startswith("//") or "://" in argument:
         return None
-    parts = {each.name for each in installed() if each.group == "tamias.seeds"} - set(_OWN)
-    return (part, argument) if part in parts else None
+    return (part, argument) if part in parts("seeds").keys() - set(_OWN) else None
 
 
 def _by_name(file: str) -> SeedFile | None:

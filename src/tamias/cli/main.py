@@ -3,7 +3,6 @@
 import difflib
 import errno
 import gc
-import importlib
 import os
 import sys
 from typing import NoReturn
@@ -11,48 +10,11 @@ from typing import NoReturn
 import click
 
 from tamias import __version__
+from tamias.core import CORE
 from tamias.model.errors import DiskFull, TamiasError
 from tamias.model.process_begin import open_missing_streams
 from tamias.model.process_end import end_process
-
-VERBS = {
-    "crawl": "crawl from seeds until nothing is left",
-    "add": "watch resources, portals and endpoints",
-    "list": "what is watched: state, versions, visits, trouble",
-    "remove": "stop watching resources; their history stays",
-    "forget": "remove resources or versions for good; a tombstone stays",
-    "serve": "run the service: scheduler, workers, REST API, Memento, metrics",
-    "versions": "list the versions of a resource",
-    "get": "return one version, byte for byte",
-    "diff": "show what changed between two versions",
-    "query": "query the catalogue and the crawled graphs in SPARQL",
-    "where": "show which document, endpoint or dump serves an IRI",
-    "mcp": "serve the archive to an assistant over the Model Context Protocol",
-    "strategy": "choose in SQL what is visited first",
-    "crawls": "list, pause, resume, limit, delete or reopen crawls",
-    "tag": "add tags to known URLs, or remove them",
-    "frontier": "serve the frontier over gRPC, for any crawler",
-    "worker": "run workers for a crawl, through its database or its frontier",
-    "import": "take captures from WARC, WACZ and CDX files, without a request",
-    "export": "write what was crawled to a file",
-    "snapshot": "freeze the corpus at a time, to cite it and export it again",
-    "read": "read one file or URL as the crawler would",
-    "status": "show what the crawler is doing now",
-    "stats": "show statistics of the archive",
-    "coverage": "show how much of a list of URLs was reached, by depth",
-    "token": "make, list and withdraw tokens of the service",
-    "audit": "show every writing call",
-    "cluster": "distribute the frontier over many servers",
-    "check": "verify every stored byte and every reference",
-    "repack": "store old versions in less space",
-    "backup": "take a snapshot of a live archive",
-    "restore": "restore a snapshot",
-    "demo": "build a small Data Web on this machine and crawl it",
-    "config": "show the settings and where they were set",
-    "plugins": "list what is installed",
-    "doctor": "check this machine for problems",
-}
-
+from tamias.plugins import load_target, verbs
 
 _COLLECTED_AFTER = 20_000
 """Objects made and not yet dropped: most are modules, and with Python's 700 a quarter of the start of a crawl
@@ -63,29 +25,29 @@ class Verbs(click.Group):
     """Loads a verb's module only when it is asked for, so that `tamias --help` stays quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(VERBS)
+        return list(verbs())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in VERBS:
+        # Other packages are not looked at for a verb of the core.
+        verb = CORE.verbs.get(cmd_name) or verbs().get(cmd_name)
+        if verb is None:
             return None
-        # A verb that Python has a meaning for is in a module of another name.
-        module = "import_captures" if cmd_name == "import" else cmd_name
-        command = importlib.import_module(f"tamias.cli.{module}").command
+        command = load_target(verb.target)
         assert isinstance(command, click.Command)
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in VERBS and not args[0].startswith("-"):
-            alike = difflib.get_close_matches(args[0], VERBS, n=1)
+        if args and not args[0].startswith("-") and args[0] not in CORE.verbs and args[0] not in verbs():
+            alike = difflib.get_close_matches(args[0], verbs(), n=1)
             hint = f"Did you mean '{alike[0]}'?" if alike else "'tamias --help' lists them."
             ctx.fail(f"No such command '{args[0]}'. {hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):
-            formatter.write_dl(list(VERBS.items()))
+            formatter.write_dl([(name, verb.about) for name, verb in verbs().items()])
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

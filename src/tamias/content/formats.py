@@ -1,7 +1,7 @@
 """The one table of formats. What a serialisation is called, how it is recognised, read, compared and written.
 
 A new one is a row here and an analyser. Everything else (sniffing, the crawl, the archive, `Accept`, names of
-files) asks this table; plug-ins add rows with the group `tamias.formats`.
+files) asks this table; features add rows.
 """
 
 from collections.abc import Iterable

@@ -19,6 +19,11 @@ class Deadly:
         yield from ()
 """
 
+FEATURES = """
+from tamias.plugins import Feature
+FEATURES = [Feature("deadly", "dies of pictures", __name__, analysers={"deadly": "deadly:Deadly"})]
+"""
+
 
 @pytest.fixture
 def deadly(tamias, tmp_path):
@@ -26,9 +31,9 @@ def deadly(tamias, tmp_path):
     place = tmp_path / "site-packages"
     told = place / "deadly-1.dist-info"
     told.mkdir(parents=True)
-    (place / "deadly.py").write_text(ANALYSER)
+    (place / "deadly.py").write_text(ANALYSER + FEATURES)
     (told / "METADATA").write_text("Metadata-Version: 2.1\nName: deadly\nVersion: 1\n")
-    (told / "entry_points.txt").write_text("[tamias.analysers]\ndeadly = deadly:Deadly\n")
+    (told / "entry_points.txt").write_text("[tamias.features]\ndeadly = deadly:FEATURES\n")
     tamias.env["PYTHONPATH"] = os.pathsep.join([str(place), tamias.env.get("PYTHONPATH", "")])
     return tamias
 

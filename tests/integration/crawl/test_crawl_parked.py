@@ -20,6 +20,11 @@ class Slow:
         yield Quads([Quad(NamedNode(document.url), NamedNode("http://e.test/says"), Literal("slow"))])
 """
 
+FEATURES = """
+from tamias.plugins import Feature
+FEATURES = [Feature("slow", "takes its time", __name__, analysers={"slow": "slow:Slow"})]
+"""
+
 
 @pytest.fixture
 def slow(tamias, tmp_path):
@@ -27,9 +32,9 @@ def slow(tamias, tmp_path):
     place = tmp_path / "site-packages"
     told = place / "slow-1.dist-info"
     told.mkdir(parents=True)
-    (place / "slow.py").write_text(ANALYSER)
+    (place / "slow.py").write_text(ANALYSER + FEATURES)
     (told / "METADATA").write_text("Metadata-Version: 2.1\nName: slow\nVersion: 1\n")
-    (told / "entry_points.txt").write_text("[tamias.analysers]\nslow = slow:Slow\n")
+    (told / "entry_points.txt").write_text("[tamias.features]\nslow = slow:FEATURES\n")
     tamias.env["PYTHONPATH"] = os.pathsep.join([str(place), tamias.env.get("PYTHONPATH", "")])
     tamias.env["TAMIAS_FRONTIER__LEASE"] = "6"
     return tamias

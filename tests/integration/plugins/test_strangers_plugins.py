@@ -1,20 +1,10 @@
-"""Plug-ins that a stranger installs: a package with a part of every group, met by one ordinary crawl."""
+"""Plug-ins that a stranger installs: a package with a part of every kind, met by one ordinary crawl."""
 
+import json
 from textwrap import dedent
 
 import pytest
 from pyoxigraph import RdfFormat, parse
-
-PARTS = {
-    "tamias.seeds": "acorns = stranger:AcornSeeds",
-    "tamias.filters": "secret = stranger:SecretFilter",
-    "tamias.formats": "nuts = stranger:NUT_FORMATS",
-    "tamias.analysers": "acorn = stranger:AcornAnalyser",
-    "tamias.taggers": "size = stranger:SizeTagger",
-    "tamias.harvesters": "pantry = stranger:PantryHarvester",
-    "tamias.sinks": "diary = stranger:DiarySegments",
-    "tamias.graph_sinks": "names = stranger:NameSink",
-}
 
 MODULE = """
 import os
@@ -28,6 +18,7 @@ from tamias.model.finding import Links, Quads
 from tamias.model.finding import Harvest, HarvestEnd, HarvestStep
 from tamias.model.capture import Outcome
 from tamias.model.item import Seed
+from tamias.plugins import Feature
 from tamias.sinks.segments.segment_files import SegmentWriter
 
 
@@ -102,22 +93,37 @@ class NameSink:
 
     def close(self):
         self._file.close()
+
+
+FEATURES = [
+    Feature(
+        name="squirrel",
+        about="what squirrels like",
+        module=__name__,
+        seeds={"acorns": "stranger:AcornSeeds"},
+        filters={"secret": "stranger:SecretFilter"},
+        formats={"nuts": "stranger:NUT_FORMATS"},
+        analysers={"acorn": "stranger:AcornAnalyser"},
+        taggers={"size": "stranger:SizeTagger"},
+        harvesters={"pantry": "stranger:PantryHarvester"},
+        sinks={"diary": "stranger:DiarySegments"},
+        graph_sinks={"names": "stranger:NameSink"},
+    )
+]
 """
 
 
 @pytest.fixture
 def install(tmp_path):
-    """`install(tamias, parts)` puts the stranger's package on the path, as `pip install` would leave it."""
+    """`install(tamias)` puts the stranger's package on the path, as `pip install` would leave it."""
 
-    def put(tamias, parts):
+    def put(tamias):
         folder = tmp_path / "packages"
         about = folder / "stranger-1.0.dist-info"
         about.mkdir(parents=True)
         (folder / "stranger.py").write_text(dedent(MODULE))
         (about / "METADATA").write_text("Metadata-Version: 2.1\nName: stranger\nVersion: 1.0\n")
-        (about / "entry_points.txt").write_text(
-            "".join(f"[{group}]\n{part}\n" for group, part in parts.items())
-        )
+        (about / "entry_points.txt").write_text("[tamias.features]\nstranger = stranger:FEATURES\n")
         tamias.env["PYTHONPATH"] = str(folder)
 
     return put
@@ -157,8 +163,8 @@ def objects(tamias):
     return {quad.subject.value: quad.object.value for quad in said}
 
 
-def test_a_part_of_every_group_is_asked(tamias, oak, install, tmp_path):
-    install(tamias, PARTS)
+def test_a_part_of_every_kind_is_asked(tamias, oak, install, tmp_path):
+    install(tamias)
     (tmp_path / "seeds.acorns").write_text(f"acorn {oak.url('/')}\n")
     diary, names = tmp_path / "diary", tmp_path / "names"
     tamias.env |= {
@@ -193,3 +199,29 @@ def test_a_writer_of_segments_that_is_not_installed_is_a_bad_configuration(tamia
     assert (done.returncode, done.stdout) == (4, "")
     assert "there is no sinks part named 'diary'; installed: nquads" in done.stderr
     assert oak.log == []
+
+
+def listed(tamias):
+    return {each["name"]: each for each in json.loads(tamias.run("plugins", "--json").stdout)}
+
+
+def test_features_are_listed_with_their_lines_and_can_be_switched_off(tamias, install):
+    install(tamias)
+    found = listed(tamias)
+    assert next(iter(found)) == "core"
+    assert (found["squirrel"]["on"], found["squirrel"]["distribution"]) == (True, "stranger")
+    assert found["squirrel"]["lines"] == len(MODULE.splitlines())
+    assert found["squirrel"]["parts"]["filters"] == ["secret"]
+    tamias.env["TAMIAS_WITHOUT"] = "squirrel"
+    assert listed(tamias)["squirrel"]["on"] is False
+    done = tamias.run("crawl", "pantry:http://a.test/")
+    assert "Unknown source type 'pantry'" in done.stderr
+
+
+def test_two_features_that_add_the_same_are_named(tamias, install, tmp_path):
+    install(tamias)
+    module = tmp_path / "packages" / "stranger.py"
+    module.write_text(module.read_text().replace('filters={"secret"', 'filters={"scope"'))
+    done = tamias.run("crawl", "http://a.test/")
+    assert done.returncode == 4
+    assert "two features add filters 'scope': core and squirrel" in done.stderr

@@ -9,7 +9,7 @@ SHOW = (
     "import sys; from tamias.crawl.worker.process import load_ahead; "
     "from tamias.crawl.worker.wiring import database_worker; load_ahead(); before = set(sys.modules); "
     "from tamias.plugins import load_all; "
-    "[load_all(f'tamias.{group}') for group in ('filters', 'fetchers', 'formats', 'taggers')]; "
+    "[load_all(kind) for kind in ('filters', 'fetchers', 'formats', 'taggers')]; "
     "print(sorted(name for name in sys.modules if name.startswith('tamias') and name not in before))"
 )
 
@@ -20,15 +20,9 @@ def test_a_fork_has_no_built_in_part_left_to_load():
 
 
 def test_parts_of_others_are_not_run_ahead(monkeypatch):
-    class Entry:
-        def __init__(self, module):
-            self.module = module
-
-        def load(self):
-            loaded.append(self.module)
-
     loaded = []
-    found = {"tamias.filters": [Entry("tamias.filters.scheme"), Entry("elsewhere.filter")]}
-    monkeypatch.setattr(plugins, "_registered", lambda: found)
-    plugins.load_own("tamias.filters")
-    assert loaded == ["tamias.filters.scheme"]
+    found = {"scheme": "tamias.filters.scheme:SchemeFilter", "other": "elsewhere.filter:Filter"}
+    monkeypatch.setattr(plugins, "parts", lambda _: found)
+    monkeypatch.setattr(plugins, "load_target", loaded.append)
+    plugins.load_own("filters")
+    assert loaded == ["tamias.filters.scheme:SchemeFilter"]

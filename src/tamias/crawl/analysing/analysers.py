@@ -43,7 +43,7 @@ class Analysers(Mapping[str, Analyser]):
         self._of_table = {name: row.analyser for name, row in FORMATS.items() if row.analyser}
         self._by_target: dict[str, Analyser] = {}
         self._made: dict[str, Analyser] = {}
-        for part in load_all("tamias.analysers").values():
+        for part in load_all("analysers").values():
             analyser = self._make(part)
             self._made.update(dict.fromkeys(analyser.media_types, analyser))
 

@@ -12,7 +12,7 @@ from tamias.archive.captures import some_captures
 from tamias.archive.file_store import segments_of
 from tamias.database.connect import Database, Session
 from tamias.model.errors import ConfigError, TamiasError
-from tamias.plugins import installed, load
+from tamias.plugins import load, parts
 from tamias.sinks.delivery import Deliverer
 from tamias.sinks.outbox import Outbox, add_sink
 from tamias.sinks.segments.segment_files import SegmentReader
@@ -93,7 +93,7 @@ class Deliveries:
             compress=self._compress,
         )
         name, target = split_sink(sink.text)
-        open_sink: OpenSink = load("tamias.graph_sinks", name)
+        open_sink: OpenSink = load("graph_sinks", name)
         with closing(open_sink(target, around)) as place:
             outbox = Outbox(session, sink.number, buckets=self._buckets)
             describe = partial(some_captures, session)
@@ -105,11 +105,11 @@ def checked(texts: Sequence[str]) -> tuple[str, ...]:
     for text in texts:
         name, _ = split_sink(text)
         if name not in WITH_THE_CRAWL:
-            known = {each.name for each in installed() if each.group == "tamias.graph_sinks"}
+            known = parts("graph_sinks")
             if name not in known:
                 there = ", ".join(sorted({*WITH_THE_CRAWL, *known}))
                 raise ConfigError(f"there is no sink named '{name}'; there are {there}")
-            load("tamias.graph_sinks", name)
+            load("graph_sinks", name)
         elif ":" in text:
             raise ConfigError(f"the sink '{name}' takes no target; it writes under --data")
     return tuple(dict.fromkeys(_in_full(text) for text in texts))

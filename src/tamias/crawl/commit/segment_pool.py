@@ -59,7 +59,7 @@ class SegmentPool:
         self._worker = worker
         self._thread = thread
         self._new_segment = partial(new_segment, thread.session, worker, in_store=store.in_store)
-        self._writer: Callable[[Path, int], Sink] = load("tamias.sinks", sink)
+        self._writer: Callable[[Path, int], Sink] = load("sinks", sink)
         self._warc = warc
         self._warcs: dict[str, _OpenFile] = {}
         self._reserved: StoredFile | None = None

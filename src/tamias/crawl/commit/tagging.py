@@ -33,9 +33,7 @@ class PageTags:
     """What the content of pages tells. Nothing, where the setting names nothing."""
 
     def __init__(self, settings: TagsSettings, thread: SessionThread) -> None:
-        self._taggers: list[Tagger] = [
-            load("tamias.taggers", name)() for name in settings.content if name != _NEAR
-        ]
+        self._taggers: list[Tagger] = [load("taggers", name)() for name in settings.content if name != _NEAR]
         self._near = _NEAR in settings.content
         self._inherit = settings.inherit
         self._thread = thread

@@ -348,7 +348,7 @@ def filters(settings: Settings, seeds: Sequence[str]) -> dict[str, Filter]:
         ),
         "pattern": lambda part: part(wanted.include, wanted.exclude),
     }
-    installed = load_all("tamias.filters")
+    installed = load_all("filters")
     own = {name: make(installed.pop(name)) for name, make in build.items()}
     return own | {name: part() for name, part in installed.items()}
 

@@ -126,7 +126,7 @@ def _fetchers(settings: Settings, spool: Path, now: Callable[[], int]) -> dict[s
     )
     made = [
         part(options, forbidden=guard, now=now, retry_after=retry_after_ms)
-        for part in load_all("tamias.fetchers").values()
+        for part in load_all("fetchers").values()
     ]
     return {scheme: fetcher for fetcher in made for scheme in fetcher.schemes}
 

@@ -43,7 +43,7 @@ def import_seeds(
     A seed of another frontier keeps its queue, crawl, date and metadata.
     """
     importer = _SeedImporter(session, settings, near, crawl)
-    seeds = chain.from_iterable(load("tamias.seeds", part)().seeds(argument) for part, argument in files)
+    seeds = chain.from_iterable(load("seeds", part)().seeds(argument) for part, argument in files)
     while batch := list(islice(seeds, AT_ONCE)):
         importer.put(batch)
     return importer.imported

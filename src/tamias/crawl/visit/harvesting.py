@@ -393,7 +393,7 @@ def is_harvested(kind: str) -> bool:
 @cache
 def harvesters() -> dict[str, Harvester]:
     """The harvester of each kind of address that an installed part can open."""
-    made: list[Harvester] = [part() for part in load_all("tamias.harvesters").values()]
+    made: list[Harvester] = [part() for part in load_all("harvesters").values()]
     return {kind: harvester for harvester in made for kind in harvester.kinds}
 
 
