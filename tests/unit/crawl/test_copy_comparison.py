@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tamias.crawl.commit.copy_comparison import MOST_BLANK, described, statements_about
+from tamias.crawl.commit.copy_comparison import MOST_BLANK, SubjectIndex, statements_about
 
 A, B = "http://a.example/a", "http://a.example/b"
 
@@ -62,5 +62,14 @@ def test_with_too_many_blank_nodes_none_counts():
 def test_an_encoded_address_is_found_as_an_iri():
     uri = "http://a.example/caf%C3%A9"
     data = lines('<http://a.example/café> <urn:p> "1"')
-    assert described([data], [uri, A]) == {uri}
+    index = SubjectIndex([data])
+    assert [each in index for each in (uri, A)] == [True, False]
     assert about(data, uri)[uri].total() == 1
+
+
+def test_subjects_of_many_runs_are_found_with_and_without_fragments(monkeypatch):
+    monkeypatch.setattr("tamias.crawl.commit.copy_comparison.RUN", 10)
+    data = lines(*(f'<http://a.example/{number}{"#it" * (number % 2)}> <urn:p> "1"' for number in range(500)))
+    index = SubjectIndex(data[start : start + 700] for start in range(0, len(data), 700))
+    assert all(f"http://a.example/{number}" in index for number in range(500))
+    assert not any(f"http://a.example/{number}" in index for number in range(500, 1000))

@@ -4,7 +4,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from itertools import chain
 from urllib.parse import unquote
 
 from tamias.content.canonical import Unreadable
@@ -31,26 +31,19 @@ class SubjectIndex:
     def __init__(self, pieces: Iterable[bytes]) -> None:
         import numpy as np
 
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the index
-        self._runs: list[Any] = []
-        fresh, count = [], 0
-        for lines in _whole_lines(pieces):
-            subjects = set(_SUBJECT.findall(lines))
-            fresh.append(np.fromiter(map(hash, subjects), np.int64, len(subjects)))
-            count += len(subjects)
-            if count >= RUN:
-                self._write(np.unique(np.concatenate(fresh)))
-                fresh, count = [], 0
-        if count:
-            self._write(np.unique(np.concatenate(fresh)))
-
-    def _write(self, run: Any) -> None:
-        import numpy as np
-
-        start = self._file.tell()
-        self._file.write(run.tobytes())
-        self._file.flush()
-        self._runs.append(np.memmap(self._file, np.int64, "r", start, run.shape))
+        fresh, count, ends = [], 0, []
+        with tempfile.TemporaryFile() as file:
+            for lines in chain(_whole_lines(pieces), (None,)):
+                subjects = set(_SUBJECT.findall(lines)) if lines else ()
+                fresh.append(np.fromiter(map(hash, subjects), np.int64, len(subjects)))
+                count += len(subjects)
+                if count >= RUN or lines is None:
+                    file.write(np.unique(np.concatenate(fresh)).tobytes())
+                    ends.append(file.tell() // 8)
+                    fresh, count = [], 0
+            file.flush()
+            hashes = np.memmap(file, np.int64, "r") if ends[-1] else np.empty(0, np.int64)
+        self._runs = [run for run in np.split(hashes, ends[:-1]) if len(run)]
 
     def __contains__(self, uri: str) -> bool:
         return any(
