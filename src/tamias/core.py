@@ -34,7 +34,6 @@ _VERBS = {
     "repack": "store old versions in less space",
     "backup": "take a snapshot of a live archive",
     "restore": "restore a snapshot",
-    "demo": "build a small Data Web on this machine and crawl it",
     "config": "show the settings and where they were set",
     "plugins": "list what is installed",
     "doctor": "check this machine for problems",

@@ -26,7 +26,10 @@ def test_the_wheel_holds_the_product_and_no_benchmark(names):
 
 
 def test_the_wheel_holds_all_of_the_web_of_the_demo(names):
-    there = {f"tamias/demo/{path.name}" for path in (ROOT / "src" / "tamias" / "demo").glob("*.py")}
+    there = {
+        f"tamias/features/demo/{path.name}"
+        for path in (ROOT / "src" / "tamias" / "features" / "demo").glob("*.py")
+    }
     assert there
     assert there <= set(names)
 

@@ -9,8 +9,8 @@ from contextlib import closing
 import pytest
 
 from tamias.database.connect import Database
-from tamias.demo.plan import make_plan
-from tamias.demo.server import serving
+from tamias.features.demo.plan import make_plan
+from tamias.features.demo.server import serving
 
 
 def test_an_interrupted_crawl_stops_soon_and_goes_on_later_as_it_began(fresh):

@@ -15,9 +15,9 @@ from psycopg.conninfo import conninfo_to_dict
 from pyoxigraph import RdfFormat, parse
 
 from tamias.database.connect import Database
-from tamias.demo.expected import missing
-from tamias.demo.plan import make_plan
-from tamias.demo.server import max_in_flight, serving
+from tamias.features.demo.expected import missing
+from tamias.features.demo.plan import make_plan
+from tamias.features.demo.server import max_in_flight, serving
 from tests.integration.conftest import is_worker, uses
 
 KILLS = 10

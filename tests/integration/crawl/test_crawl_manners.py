@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from tamias.demo.plan import make_plan
-from tamias.demo.server import max_in_flight, requests_of_disallowed, serving
+from tamias.features.demo.plan import make_plan
+from tamias.features.demo.server import max_in_flight, requests_of_disallowed, serving
 
 LINKS = b"".join(b'<a href="/%s">%s</a>' % (name, name) for name in (b"open", b"shut/1", b"shut/2", b"last"))
 PAGE = b'<> <#says> "page" .'

@@ -12,8 +12,8 @@ import pytest
 from pyoxigraph import RdfFormat, parse
 
 import tamias
-from tamias.demo.plan import make_plan
-from tamias.demo.server import serving
+from tamias.features.demo.plan import make_plan
+from tamias.features.demo.server import serving
 from tamias.sinks.files.document_files import read_index
 
 

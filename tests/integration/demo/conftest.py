@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tamias.demo.plan import make_plan
-from tamias.demo.server import serving
+from tamias.features.demo.plan import make_plan
+from tamias.features.demo.server import serving
 
 
 @pytest.fixture(scope="session")

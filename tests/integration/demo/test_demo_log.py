@@ -7,8 +7,8 @@ import time
 
 import msgspec
 
-from tamias.demo.plan import make_plan
-from tamias.demo.server import (
+from tamias.features.demo.plan import make_plan
+from tamias.features.demo.server import (
     DataWeb,
     LoggedRequest,
     max_in_flight,

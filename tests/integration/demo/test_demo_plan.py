@@ -3,12 +3,12 @@
 import pytest
 from pyoxigraph import NamedNode, RdfFormat, parse, serialize
 
-from tamias.demo.expected import expected_of, missing
-from tamias.demo.kinds import rdf_format, written
-from tamias.demo.oddities import ODDITIES
-from tamias.demo.plan import PACKINGS, SYNTAXES, make_plan, reachable, starting_nodes
-from tamias.demo.plot import LABELS, VALUES
-from tamias.demo.server import build_web
+from tamias.features.demo.expected import expected_of, missing
+from tamias.features.demo.kinds import rdf_format, written
+from tamias.features.demo.oddities import ODDITIES
+from tamias.features.demo.plan import PACKINGS, SYNTAXES, make_plan, reachable, starting_nodes
+from tamias.features.demo.plot import LABELS, VALUES
+from tamias.features.demo.server import build_web
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 import pytest
 from pyoxigraph import RdfFormat, parse
 
-from tamias.demo.answers import negotiate
-from tamias.demo.expected import in_document, missing
-from tamias.demo.plan import make_plan
-from tamias.demo.server import DataWeb, bind, serving
+from tamias.features.demo.answers import negotiate
+from tamias.features.demo.expected import in_document, missing
+from tamias.features.demo.plan import make_plan
+from tamias.features.demo.server import DataWeb, bind, serving
 
 OFFERED = ("text/turtle", "application/n-triples", "application/ld+json", "application/rdf+xml")
 

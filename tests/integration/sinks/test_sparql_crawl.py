@@ -7,8 +7,8 @@ import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, Store
 
 from tamias.database.connect import Database
-from tamias.demo.plan import make_plan
-from tamias.demo.server import serving
+from tamias.features.demo.plan import make_plan
+from tamias.features.demo.server import serving
 from tamias.model.item import NEVER
 from tamias.sinks.delivery import HOLD_SECONDS
 

@@ -19,13 +19,13 @@ from typing import Any, BinaryIO, Self, cast
 
 import msgspec
 
-from tamias.demo.answers import DemoRequest, DemoResponse, answer
-from tamias.demo.expected import Expected, expected_of
-from tamias.demo.kinds import KINDS
-from tamias.demo.oddities import ODDITIES
-from tamias.demo.pages import DemoSite, DemoWeb, File
-from tamias.demo.plan import WebPlan
-from tamias.demo.plot import Plot
+from tamias.features.demo.answers import DemoRequest, DemoResponse, answer
+from tamias.features.demo.expected import Expected, expected_of
+from tamias.features.demo.kinds import KINDS
+from tamias.features.demo.oddities import ODDITIES
+from tamias.features.demo.pages import DemoSite, DemoWeb, File
+from tamias.features.demo.plan import WebPlan
+from tamias.features.demo.plot import Plot
 
 
 class LoggedRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 from pyoxigraph import Literal, Quad, RdfFormat
 
-from tamias.demo.kinds import written
-from tamias.demo.pages import Busy, Data, File, MissingPage, Page, Redirect, Slow
-from tamias.demo.plot import Plot
+from tamias.features.demo.kinds import written
+from tamias.features.demo.pages import Busy, Data, File, MissingPage, Page, Redirect, Slow
+from tamias.features.demo.plot import Plot
 
 CRAWL_DELAY = 1
 TERMS = ("Thing", "label", "value", "kind", "link", "part")

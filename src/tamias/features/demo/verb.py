@@ -25,7 +25,7 @@ from tamias.settings import Settings
 
 if TYPE_CHECKING:
     from tamias.archive.diffs import Diff
-    from tamias.demo.server import DataWeb
+    from tamias.features.demo.server import DataWeb
 
 MARK = "made-by-tamias-demo"
 USUAL_FOLDER = Path("tamias-demo")
@@ -73,8 +73,8 @@ def command(place: CommonOptions, once: bool, nodes: int) -> int:
 
     Example: tamias demo --once
     """
-    from tamias.demo.plan import make_plan
-    from tamias.demo.server import serving
+    from tamias.features.demo.plan import make_plan
+    from tamias.features.demo.server import serving
 
     place = msgspec.structs.replace(place, data=_fresh_folder(place))
     settings = place.settings(permit__allow_private=True, fetch__delay=0.1).settings
@@ -115,8 +115,8 @@ def _crawl(place: CommonOptions, settings: Settings, seeds: tuple[str, ...]) -> 
 
 
 def _compared(place: CommonOptions, web: "DataWeb", end: CrawlSnapshot) -> Crawled:
-    from tamias.demo.expected import missing
-    from tamias.demo.server import max_in_flight, requests_of_disallowed
+    from tamias.features.demo.expected import missing
+    from tamias.features.demo.server import max_in_flight, requests_of_disallowed
 
     return Crawled(
         crawl=end,
@@ -143,7 +143,7 @@ def _exported(place: CommonOptions) -> list[Quad]:
 
 def _archive(place: CommonOptions, settings: Settings, web: "DataWeb") -> Archived:
     """Puts some documents under watch and visits them each day, on which two of them have changed."""
-    from tamias.demo.expected import put_watched
+    from tamias.features.demo.expected import put_watched
 
     changing = put_watched(web.web, 0)
     watched = (*changing, *web.seeds)

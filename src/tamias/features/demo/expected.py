@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad
 
-from tamias.demo.pages import DemoWeb, File, quads_of
+from tamias.features.demo.pages import DemoWeb, File, quads_of
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True):

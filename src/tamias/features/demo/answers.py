@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import msgspec
 from pyoxigraph import RdfFormat
 
-from tamias.demo.kinds import written
-from tamias.demo.pages import Busy, Data, File, MissingPage, Page, Redirect, Slow
+from tamias.features.demo.kinds import written
+from tamias.features.demo.pages import Busy, Data, File, MissingPage, Page, Redirect, Slow
 
 OFFERED = {
     syntax.media_type: syntax

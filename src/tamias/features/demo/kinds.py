@@ -14,9 +14,9 @@ import brotli
 import zstandard
 from pyoxigraph import NamedNode, Quad, RdfFormat, serialize
 
-from tamias.demo.pages import Data, File, Page
-from tamias.demo.plan import DemoNode
-from tamias.demo.plot import Plot
+from tamias.features.demo.pages import Data, File, Page
+from tamias.features.demo.plan import DemoNode
+from tamias.features.demo.plot import Plot
 
 
 def zipped(name: str, data: bytes) -> bytes:

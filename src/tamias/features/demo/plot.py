@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
-from tamias.demo.plan import DemoNode
+from tamias.features.demo.plan import DemoNode
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 LABELS = (
