@@ -26,7 +26,6 @@ _VERBS = {
     "read": "read one file or URL as the crawler would",
     "status": "show what the crawler is doing now",
     "stats": "show statistics of the archive",
-    "coverage": "show how much of a list of URLs was reached, by depth",
     "token": "make, list and withdraw tokens of the service",
     "audit": "show every writing call",
     "cluster": "distribute the frontier over many servers",

@@ -13,7 +13,7 @@ from tamias.content.svg import element
 from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from tamias.crawl.verbs.coverage.measure import CoverageReport, Step
+    from tamias.features.coverage.measure import CoverageReport, Step
 
 _WIDTH, _HEIGHT = 640, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 150, 12, 34
@@ -47,8 +47,8 @@ def command(
 
     Example: tamias coverage tweeted.csv --plot coverage.svg
     """
-    from tamias.crawl.verbs.coverage.measure import measure
     from tamias.database.connect import Database
+    from tamias.features.coverage.measure import measure
 
     settings = place.settings().settings
     with (

@@ -8,16 +8,16 @@ from uuid import UUID
 import msgspec
 
 from tamias.crawl.plan.admit import queue_key
-from tamias.crawl.verbs.coverage.listing import Listed, listed_urls
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
+from tamias.features.coverage.listing import Listed, listed_urls
 from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.model.capture import Outcome
 from tamias.model.errors import UsageError
 from tamias.model.url import host_key, url_key
 from tamias.settings import Settings
 
-_SQL = statements("tamias.crawl.verbs.coverage", "coverage.sql")
+_SQL = statements("tamias.features.coverage", "coverage.sql")
 VISITED = (Outcome.OK, Outcome.UNCHANGED)
 KNOWN = tuple(Outcome)
 _PAGE = 10_000
