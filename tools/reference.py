@@ -15,7 +15,6 @@ from tamias.plugins import verbs
 from tamias.serve.app import all_endpoints
 from tamias.serve.events import stream
 from tamias.serve.http.openapi import describe_api
-from tamias.serve.mcp.http import mcp_endpoints
 from tamias.serve.sparql.endpoint import SparqlEndpoint
 from tamias.serve.sparql.routes import sparql_endpoints
 
@@ -72,7 +71,7 @@ def routes() -> str:
     """The page of all routes."""
     catalogue = Catalogue(DOCS, CatalogueOptions(server="http://localhost/"))  # nothing is asked of it
     endpoint = SparqlEndpoint(catalogue)
-    added = [*stream.ENDPOINTS, *sparql_endpoints(endpoint), *mcp_endpoints(endpoint, catalogue)]
+    added = [*stream.ENDPOINTS, *sparql_endpoints(endpoint)]
     described = describe_api([*all_endpoints(), *added])
     lines = ["# REST", "", "Written from the code; `/openapi.json` of a running service says the same.", ""]
     for path, ways in sorted(described["paths"].items()):

@@ -14,7 +14,6 @@ _VERBS = {
     "diff": "show what changed between two versions",
     "query": "query the catalogue and the crawled graphs in SPARQL",
     "where": "show which document, endpoint or dump serves an IRI",
-    "mcp": "serve the archive to an assistant over the Model Context Protocol",
     "strategy": "choose in SQL what is visited first",
     "crawls": "list, pause, resume, limit, delete or reopen crawls",
     "tag": "add tags to known URLs, or remove them",

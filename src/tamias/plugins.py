@@ -27,6 +27,7 @@ KINDS = {
     "harvesters": "read a source that is more than a document (protocols.Harvester)",
     "sinks": "write segments of quads (protocols.Sink)",
     "graph_sinks": "receive graphs after the commit (sinks.delivery.GraphSink)",
+    "endpoints": "lists of endpoints of the service (serve.http.endpoints.Endpoint)",
 }
 """The kinds of parts that a feature may have besides verbs."""
 
@@ -58,6 +59,7 @@ class Feature(NamedTuple):
     harvesters: Mapping[str, str] = NO_PARTS
     sinks: Mapping[str, str] = NO_PARTS
     graph_sinks: Mapping[str, str] = NO_PARTS
+    endpoints: Mapping[str, str] = NO_PARTS
 
 
 class InstalledFeature(NamedTuple):

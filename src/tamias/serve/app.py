@@ -9,6 +9,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tamias.plugins import load_all
 from tamias.serve.access import routes as access
 from tamias.serve.access.identify import Identify
 from tamias.serve.api import (
@@ -114,5 +115,6 @@ def _with_pages(endpoint: Endpoint) -> Endpoint:
 
 
 def all_endpoints() -> list[Endpoint]:
-    """The table of what is described, without what others add."""
-    return [endpoint for module in _MODULES for endpoint in module.ENDPOINTS]
+    """Return the endpoints of the core and of all features, without those that are made with a service."""
+    tables = [*(module.ENDPOINTS for module in _MODULES), *load_all("endpoints").values()]
+    return [endpoint for table in tables for endpoint in table]

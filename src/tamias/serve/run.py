@@ -42,7 +42,7 @@ from tamias.serve.http.host_check import is_loopback
 from tamias.serve.http.secret import VARIABLE, Secret, register_secret
 from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
 from tamias.serve.service import Service
-from tamias.serve.sparql.routes import SparqlSide
+from tamias.serve.sparql.routes import SparqlSide, sparql_endpoints
 from tamias.settings import ServeSettings, Settings
 
 _log = logging.getLogger(__name__)
@@ -120,8 +120,8 @@ def run(plan: ServicePlan, secret: Secret, ready: Callable[[], None]) -> None:
         database = stack.enter_context(closing(_database(plan, Role.SERVICE)))
         pool = stack.enter_context(closing(SessionPool(database, plan.data, settings)))
         watching = stack.enter_context(closing(_supervisor(plan, WATCH))) if plan.crawl else None
-        service = Service(plan.data, settings, pool, secret)
-        web = application(service, sparql.endpoints)
+        service = Service(plan.data, settings, pool, secret, sparql=sparql.endpoint)
+        web = application(service, sparql_endpoints(sparql.endpoint))
         uvloop.run(_run(plan, web, service, background, watching, ready))
 
 

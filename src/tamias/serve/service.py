@@ -15,6 +15,7 @@ from tamias.settings import Settings
 
 if TYPE_CHECKING:
     from tamias.crawl.worker.supervisor import CrawlSnapshot
+    from tamias.serve.sparql.endpoint import SparqlEndpoint
 
 
 class Service:
@@ -27,6 +28,7 @@ class Service:
         pool: SessionPool,
         secret: Secret,
         crawl: "Callable[[], CrawlSnapshot | None]" = lambda: None,
+        sparql: "SparqlEndpoint | None" = None,
     ) -> None:
         self.data = data
         self.settings = settings
@@ -34,6 +36,7 @@ class Service:
         self.secret = secret
         self.crawl = crawl
         """How the crawl beside it stands; None where there is none."""
+        self.sparql = sparql
         self.histories = Histories(pool, frozenset(settings.filters.session_names))
         self.usages = Usages(pool)
         self.traffic = RequestCounts()

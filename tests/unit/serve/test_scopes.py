@@ -4,9 +4,9 @@ import ast
 import inspect
 
 from tamias.crawl.remote.grpc import messages
+from tamias.features.mcp.tools import TOOLS
 from tamias.serve.app import all_endpoints
 from tamias.serve.events import stream
-from tamias.serve.mcp.tools import TOOLS
 from tamias.serve.pages.datasets.dataset_form import dataset_form
 from tamias.serve.pages.routes import FORMS
 from tamias.serve.urlfrontier.call_scopes import CALL_SCOPES, NOTED_CALLS

@@ -32,7 +32,7 @@ class SparqlEndpoint:
     """Asks one catalogue."""
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self._catalogue = catalogue
+        self.catalogue = catalogue
         self._threads = ThreadPoolExecutor(AT_ONCE, "sparql")
         self._waiting = 0
 
@@ -52,7 +52,7 @@ class SparqlEndpoint:
 
     async def ask(self, asked: SparqlRequest, accept: str, asking: Asking | None = None) -> Answer:
         """The answer to a query. Raises `HttpProblem`."""
-        return await self.work(lambda: self._catalogue.ask(asked.query, accept, asked.graphs, asking))
+        return await self.work(lambda: self.catalogue.ask(asked.query, accept, asked.graphs, asking))
 
     async def work(self, work: Callable[[], T]) -> T:
         """Does something with the catalogue in a thread. Raises `HttpProblem`."""

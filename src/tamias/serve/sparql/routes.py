@@ -17,7 +17,6 @@ from tamias.database.connect import Database
 from tamias.serve.api.files import Found, zip_answer
 from tamias.serve.http.endpoints import FOR_TRAINING, PAGED, Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.problems import HttpProblem
-from tamias.serve.mcp.http import mcp_endpoints
 from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
 from tamias.serve.service import Service
 from tamias.serve.sparql.downloads import iris_of_query, version_ids
@@ -134,7 +133,7 @@ class SparqlSide:
     ) -> None:
         """`patience`: so many seconds new versions wait for their profiles, if somebody makes them."""
         self.catalogue = Catalogue(data, options_of(settings), database)
-        self._endpoint = SparqlEndpoint(self.catalogue)
+        self.endpoint = SparqlEndpoint(self.catalogue)
         self._following: CatalogueFollower | None = None
         if self.catalogue.is_filled_by_us:
             self._following = CatalogueFollower(
@@ -142,14 +141,9 @@ class SparqlSide:
             )
             self._following.start()
 
-    @property
-    def endpoints(self) -> list[Endpoint]:
-        """To be given to the application."""
-        return [*sparql_endpoints(self._endpoint), *mcp_endpoints(self._endpoint, self.catalogue)]
-
     def close(self) -> None:
         """When what is under way is done."""
         if self._following is not None:
             self._following.close()
-        self._endpoint.close()
+        self.endpoint.close()
         self.catalogue.close()

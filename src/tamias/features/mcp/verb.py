@@ -17,7 +17,7 @@ def command(place: CommonOptions) -> None:
 
     Example: tamias mcp --data ./tamias-data
     """
-    from tamias.serve.mcp.stdio import LazyArchive, converse
+    from tamias.features.mcp.stdio import LazyArchive, converse
 
     with closing(LazyArchive(place.data, place.db, place.settings().settings)) as reading:
         converse(reading, sys.stdin.buffer, sys.stdout.buffer)

@@ -10,9 +10,9 @@ from typing import Any, BinaryIO
 
 from tamias.crawl.catalogue.catalogue import Catalogue, bases_of, options_of
 from tamias.database.connect import Database
+from tamias.features.mcp.protocol import LARGEST_MESSAGE, answer_bytes
+from tamias.features.mcp.tools import Tool
 from tamias.model.errors import TamiasError
-from tamias.serve.mcp.protocol import LARGEST_MESSAGE, answer_bytes
-from tamias.serve.mcp.tools import Tool
 from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.settings import Settings
 

@@ -6,9 +6,9 @@ from typing import Any, Final
 import msgspec
 
 from tamias import __version__
+from tamias.features.mcp.tools import TOOLS, Tool
 from tamias.model.errors import TamiasError
 from tamias.serve.http.problems import HttpProblem
-from tamias.serve.mcp.tools import TOOLS, Tool
 
 VERSIONS: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """That are spoken, the newest first."""

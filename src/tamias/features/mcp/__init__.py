@@ -1,0 +1,15 @@
+"""The Model Context Protocol, for assistants: a few tools that read the archive. Written on JSON-RPC 2.0."""
+
+from tamias.plugins import Feature, Verb
+
+FEATURE = Feature(
+    name="mcp",
+    about="tools that read the archive, for assistants",
+    module=__name__,
+    verbs={
+        "mcp": Verb(
+            "serve the archive to an assistant over the Model Context Protocol", f"{__name__}.verb:command"
+        )
+    },
+    endpoints={"mcp": f"{__name__}.http:ENDPOINTS"},
+)
