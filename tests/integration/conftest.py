@@ -141,10 +141,11 @@ class Tamias:
             cwd=self.data.parent,
         )
 
-    def start(self, verb, *words):
+    def start(self, verb, *words, stdin=None):
         """The same, still running."""
         process = subprocess.Popen(
             self._command(verb, words),
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

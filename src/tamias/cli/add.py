@@ -1,6 +1,5 @@
 """`tamias add`: puts resources, portals, endpoints and sitemaps under archive watch."""
 
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,11 +9,10 @@ import msgspec
 
 from tamias.cli.console.audited import audited
 from tamias.cli.console.options import CommonOptions, common, printable, say, say_json
-from tamias.cli.crawl import check_kinds
+from tamias.cli.import_seeds import named_seeds
 from tamias.model.errors import UsageError
 from tamias.model.item import TRUSTED, Seed
 from tamias.model.url import fetch_url
-from tamias.permit.delay import host_delay_ms
 from tamias.schedule.rules import seconds_of
 
 if TYPE_CHECKING:
@@ -69,13 +67,12 @@ def command(
     settings = place.settings().settings
     if (sparql is None) != (query_file is None):
         raise UsageError("--sparql needs --query FILE, and --query needs --sparql ENDPOINT.")
-    named = [*_named(urls, files)]
-    check_kinds(named)
+    named, skipped = _usable(settings, named_seeds(urls, files))
     harvesters = [_door(seed, portal) for seed in named if seed.kind is not None or portal]
     wanted = [_wanted(seed, title, format_name) for seed in named if seed.kind is None and not portal]
     if sparql is not None and query_file is not None:
         harvesters.append(_query_source(sparql, _text(Path(query_file))))
-    if not harvesters and not wanted:
+    if not harvesters and not wanted and not skipped:
         raise UsageError("Nothing to watch. Name a URL, a --file, or --sparql with --query.")
     if harvesters and (every or priority):
         raise UsageError(
@@ -83,7 +80,7 @@ def command(
         )
     every_ms = None if every is None else seconds_of(every) * 1000
     wanted = [msgspec.structs.replace(each, every=every_ms, priority=priority) for each in wanted]
-    added = _add(place, settings, wanted, harvesters)
+    added = _add(place, settings, wanted, harvesters, skipped)
     _tell(place, added)
     return 1 if _has_failed(added) else 0
 
@@ -92,41 +89,54 @@ def _has_failed(added: "Added") -> bool:
     return bool(added.refused) and not added.new and not added.known
 
 
+def _usable(settings: "Settings", seeds: list[Seed]) -> tuple[list[Seed], list[tuple[str, str]]]:
+    """Separates what can be watched from lines of lists that cannot, each with the reason.
+
+    Raises `UsageError` for one that was named by itself. What filters say of resources is asked later.
+    """
+    from tamias.crawl.plan.admit import Admission
+    from tamias.crawl.verbs.seed_check import seed_problem
+
+    admission = Admission(settings, [seed.address for seed in seeds if seed.problem is None])
+    usable, skipped = [], []
+    for seed in seeds:
+        problem = seed.problem if seed.kind is None else seed_problem(seed, admission)
+        if problem is None:
+            usable.append(seed)
+        elif seed.line is None:
+            raise UsageError(problem)
+        else:
+            skipped.append((seed.line, problem))
+    return usable, skipped
+
+
 def _add(
-    place: CommonOptions, settings: "Settings", wanted: list["Wanted"], harvesters: list[Seed]
+    place: CommonOptions,
+    settings: "Settings",
+    wanted: list["Wanted"],
+    harvesters: list[Seed],
+    skipped: list[tuple[str, str]],
 ) -> "Added":
-    from tamias.crawl.plan.admit import Admission, same_url, seed_items
+    from tamias.crawl.plan.admit import Admission, open_frontier, seed_items
     from tamias.crawl.revisit.watching import Watcher
     from tamias.database.connect import Database
-    from tamias.frontier.postgres import PostgresFrontier
     from tamias.frontier.service.state import WATCH
 
-    names = frozenset(settings.filters.session_names)
-    delay_ms = host_delay_ms(settings.fetch.delay, None, obey_robots=False)
     with (
         closing(Database(place.data, place.db, buckets=settings.frontier.buckets)) as database,
         closing(database.session()) as session,
     ):
-        frontier = PostgresFrontier(session, same_url=same_url(names), delay_ms=delay_ms)
+        frontier = open_frontier(session, settings)
         named = [each.url for each in wanted] + [each.address for each in harvesters]
         with audited(session, place.data, "add", named) as ending:
             added = Watcher(session, frontier, Admission(settings, ())).add(wanted, by_user=True)
+            added.refused += skipped
             count = frontier.put(seed_items(settings, harvesters, WATCH))
             added.new += count.new
             added.known += count.known
             if _has_failed(added):
                 ending.failure = "nothing could be watched"
     return added
-
-
-def _named(urls: tuple[str, ...], files: tuple[str, ...]) -> Iterator[Seed]:
-    from tamias.plugins import load
-
-    one, many = load("seeds", "address")(), load("seeds", "list")()
-    for url in urls:
-        yield from one.seeds(url)
-    for file in files:
-        yield from many.seeds(file)
 
 
 def _door(seed: Seed, portal: bool) -> Seed:

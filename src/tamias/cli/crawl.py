@@ -1,8 +1,7 @@
 """`tamias crawl`: from seeds to an archive of quads, until nothing is left."""
 
-import difflib
 import gc
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -14,16 +13,16 @@ from msgspec import structs
 from tamias.cli.console.options import CommonOptions, common, printable, say_json, store_option
 from tamias.cli.console.progress import Display, summary
 from tamias.cli.console.run_policy import RunPolicy, run_policy
-from tamias.cli.import_seeds import SeedFile, put_seeds, split_seeds
-from tamias.model.errors import LimitReached, TamiasError, UsageError
+from tamias.cli.import_seeds import SeedFile, named_seeds, put_seeds, split_seeds
+from tamias.model.errors import ConfigError, LimitReached, TamiasError, UsageError
 from tamias.model.item import Seed
-from tamias.model.kind import SITEMAP
 from tamias.settings import CONTACT_PAGE, Settings
 
 if TYPE_CHECKING:
     from tamias.crawl.plan.pending_seeds import PendingSeeds
     from tamias.crawl.plan.reopening import Reopened
     from tamias.crawl.plan.seed_outcomes import SeedOutcome
+    from tamias.crawl.verbs.seed_check import SkippedSeeds
     from tamias.crawl.worker.fork_server import ForkServer
     from tamias.crawl.worker.supervisor import CrawlSnapshot, Supervisor
     from tamias.database.child_server import KeeperProcess
@@ -155,17 +154,16 @@ def command(  # noqa: PLR0917 (click passes them by name)
     Example: tamias crawl https://example.org/data.ttl --depth 2 --contact https://example.org/about
     """
     flags = _flags(words)
-    settings = place.settings(**flags).settings
     stage = Stage(place)
     try:
         if not dry_run:
             stage.start_keeper()
         seeds, seed_files, imports = split_seeds(seeds, seed_files)
-        named = _named(seeds, seed_files)
-        _check(settings, named)
+        named = _check(place.settings(**flags).settings, named_seeds(seeds, seed_files), stage.skipped)
         if dry_run:
             from tamias.cli.console.dry_run import tell_dry_run
 
+            _tell_skipped(stage)
             tell_dry_run(place, flags, named, name)
             return 0
         if not named and not imports and not (place.db or _has_crawl(place.data)):
@@ -174,7 +172,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
                 f"there is no crawl in {place.data} to resume"
             )
         if recrawl:
-            return _recrawl(place, settings, named, stage)
+            return _recrawl(place, flags, named, name, stage)
         return _crawl(place, flags, named, strict, name, imports=imports, in_service=in_service, stage=stage)
     except KeyboardInterrupt:
         click.echo(f"interrupted; {stage.advice}", err=True)
@@ -187,6 +185,8 @@ class Stage:
     """How far a run has come: what is to be said of it when it is interrupted, and what it leaves behind."""
 
     def __init__(self, place: CommonOptions) -> None:
+        from tamias.crawl.verbs.seed_check import SkippedSeeds
+
         self._place = place
         self._pending: Path | None = None
         self._keeper: KeeperProcess | None = None
@@ -194,6 +194,7 @@ class Stage:
         self.workers: ForkServer | None = None
         """Not loaded to be closed: where loading was interrupted, Python cannot do it again."""
         self.advice = "nothing was stored yet; run the same command again"
+        self.skipped = SkippedSeeds()
 
     def start_keeper(self) -> None:
         """The keeper of the database loads its modules while what was typed is checked."""
@@ -289,13 +290,22 @@ def _crawl(
         from tamias.crawl.worker.supervisor import Ended, Supervisor
 
         _take_pending(place, database, stage)
-        crawl = _number(database, name)
-        policy = _begin_run(place, database, flags, seeds, crawl, in_service=in_service, stage=stage)
+        try:
+            crawl = _number(database, name)
+            policy, seeds = _begin_run(
+                place, database, flags, seeds, crawl, in_service=in_service, stage=stage
+            )
+        except TamiasError:
+            stage.drop()
+            raise
         with closing(Supervisor(place.data, place.db, policy.settings, crawl=crawl)) as supervisor:
             supervisor.put_seeds(seeds)
             _tell_reopened(place, supervisor.reopen_widened())
             if imports:
-                put_seeds(place, database, policy.settings, policy.near, crawl, imports)
+                put_seeds(
+                    place, database, policy.settings, policy.policy.seeds, crawl, imports, stage.skipped
+                )
+            _tell_skipped(stage)
             stage.stored()
             if in_service:
                 click.echo(f"handed over: 'tamias serve --data {place.data}' works on it", err=True)
@@ -303,19 +313,23 @@ def _crawl(
             end = _run(place, supervisor)
             done = end.ended is Ended.DONE
             unfetched = supervisor.unfetched_seeds(end) if done and not imports else []
-            failed = strict and done and supervisor.failed_for_good() > 0
+            failed = strict and done and (stage.skipped.count or supervisor.failed_for_good()) > 0
     _tell_end(place, end)
     _tell_unfetched(unfetched)
     return 1 if unfetched else 3 if failed else _exit_code(end)
 
 
-def _recrawl(place: CommonOptions, settings: Settings, seeds: list[Seed], stage: Stage) -> int:
-    """Visits what is watched. Its options are those of this run, and no crawl gets them."""
+def _recrawl(
+    place: CommonOptions, flags: dict[str, Any], seeds: list[Seed], name: str | None, stage: Stage
+) -> int:
+    """Visits what is watched. Requests are sent as the crawl sends them; it gets no option of this run."""
     with closing(_start(place, seeds, stage)) as database:
         from tamias.crawl.worker.plan import Until
         from tamias.crawl.worker.supervisor import Supervisor
         from tamias.frontier.service.state import WATCH
 
+        crawl = run_policy(place, database, flags, [], _number(database, name)).settings
+        settings = structs.replace(crawl, crawl=place.settings(**flags).settings.crawl)
         _warn(place, settings)
         _visit_now(database, settings, seeds)
         with closing(
@@ -342,16 +356,17 @@ def _begin_run(
     *,
     in_service: bool,
     stage: Stage,
-) -> RunPolicy:
-    """Checks the options of the run, writes them to the row of the crawl, and resumes it."""
+) -> tuple[RunPolicy, list[Seed]]:
+    """Checks the options of the run, writes them to the row of the crawl, and resumes it.
+
+    Returns the options, and the seeds that they allow.
+    """
     from tamias.crawl.plan.policy import write_policy
+    from tamias.crawl.verbs.seed_check import usable_seeds
     from tamias.frontier.crawls import resume_run
 
-    try:
-        policy = run_policy(place, database, flags, seeds, crawl)
-    except TamiasError:
-        stage.drop()
-        raise
+    policy = run_policy(place, database, flags, seeds, crawl)
+    seeds = usable_seeds(policy.settings, seeds, stage.skipped)
     _warn(place, policy.settings)
     if policy.changes and place.verbosity >= 0:
         click.echo(f"changed: {printable('; '.join(policy.changes))}", err=True)
@@ -359,7 +374,7 @@ def _begin_run(
     with closing(database.session()) as session:
         write_policy(session, row, crawl)
         resume_run(session, crawl)
-    return policy
+    return policy, seeds
 
 
 def _run(place: CommonOptions, supervisor: "Supervisor") -> "CrawlSnapshot":
@@ -412,7 +427,10 @@ def _open(place: CommonOptions, stage: Stage) -> "Database":
 
 
 def _take_pending(place: CommonOptions, database: "Database", stage: Stage) -> None:
-    """Puts the seeds of earlier runs that were ended before they had come so far."""
+    """Puts the seeds of earlier runs that were ended before they had come so far.
+
+    What such a run may not do is reported, and does not keep this run from its own work.
+    """
     from tamias.crawl.plan.admit import open_frontier, seed_items
     from tamias.crawl.plan.pending_seeds import read_pending
     from tamias.frontier.put import PUT_BATCH
@@ -420,16 +438,27 @@ def _take_pending(place: CommonOptions, database: "Database", stage: Stage) -> N
     for path, pending in read_pending(place.data):
         if stage.is_own(path):
             continue
-        crawl = _number(database, pending.crawl)
-        policy = _begin_run(
-            place, database, pending.flags, pending.seeds, crawl, in_service=False, stage=stage
-        )
-        items = seed_items(policy.settings, pending.seeds, crawl)
+        seeds = [structs.replace(seed, line=seed.line or "of an interrupted run") for seed in pending.seeds]
+        try:
+            crawl = _number(database, pending.crawl)
+            policy, seeds = _begin_run(
+                place, database, pending.flags, seeds, crawl, in_service=False, stage=stage
+            )
+        except (ConfigError, UsageError) as error:
+            click.echo(f"an interrupted run is dropped: {printable(str(error))}", err=True)
+            path.unlink(missing_ok=True)
+            continue
+        items = seed_items(policy.settings, seeds, crawl)
         with closing(database.session()) as session:
             frontier = open_frontier(session, policy.settings)
             for start in range(0, len(items), PUT_BATCH):
                 frontier.put(items[start : start + PUT_BATCH])
         path.unlink(missing_ok=True)
+
+
+def _tell_skipped(stage: Stage) -> None:
+    for line in stage.skipped.sentences():
+        click.echo(printable(line), err=True)
 
 
 def _tell_reopened(place: CommonOptions, opened: list["Reopened"]) -> None:
@@ -467,13 +496,11 @@ def _tell_unfetched(seeds: list["SeedOutcome"]) -> None:
 
 
 def _visit_now(database: "Database", settings: Settings, seeds: list[Seed]) -> None:
-    from tamias.crawl.plan.admit import Admission, same_url
+    from tamias.crawl.plan.admit import Admission, open_frontier
     from tamias.crawl.revisit.watching import Watcher
-    from tamias.frontier.postgres import PostgresFrontier
 
-    names = frozenset(settings.filters.session_names)
     with closing(database.session()) as session:
-        frontier = PostgresFrontier(session, same_url=same_url(names))
+        frontier = open_frontier(session, settings)
         unknown = Watcher(session, frontier, Admission(settings, ())).visit_now(seeds)
     if unknown:
         raise UsageError(f"not watched: {', '.join(unknown)}. Use 'tamias add' to watch them.")
@@ -486,30 +513,15 @@ def _number(database: "Database", name: str | None) -> int:
         return crawl_of(session, name)
 
 
-def _check(settings: Settings, seeds: list[Seed]) -> None:
-    """Everything that can be wrong with what was typed, before anything is made."""
-    from tamias.crawl.plan.admit import seed_items
+def _check(settings: Settings, seeds: list[Seed], skipped: "SkippedSeeds") -> list[Seed]:
+    """Checks what was typed before anything is made; returns the seeds that can be crawled."""
     from tamias.crawl.plan.fetch_options import http_options
+    from tamias.crawl.verbs.seed_check import usable_seeds
     from tamias.plugins import load
 
     http_options(settings, Path())
     load("sinks", settings.sinks.segments)
-    seed_items(settings, seeds, 0)
-    check_kinds(seeds)
-
-
-def check_kinds(seeds: Iterable[Seed]) -> None:
-    """Raises `UsageError` for a kind of source that no harvester reads."""
-    for seed in seeds:
-        if seed.kind is None or seed.kind == SITEMAP:
-            continue
-        from tamias.crawl.visit.harvesting import harvesters
-
-        known = {*harvesters(), SITEMAP}
-        if seed.kind not in known:
-            close = difflib.get_close_matches(seed.kind, known, n=1)
-            hint = f"Did you mean '{close[0]}'?" if close else f"Known: {', '.join(sorted(known))}."
-            raise UsageError(f"Unknown source type '{seed.kind}'. {hint}")
+    return usable_seeds(settings, seeds, skipped)
 
 
 def _flags(words: dict[str, Any]) -> dict[str, Any]:
@@ -526,14 +538,6 @@ def _given(value: Any) -> Any:
     if not isinstance(value, tuple):
         return value
     return tuple(each for each in value if each) if value else None
-
-
-def _named(seeds: tuple[str, ...], files: tuple[str, ...]) -> list[Seed]:
-    from tamias.plugins import load
-
-    one, many = load("seeds", "address")(), load("seeds", "list")()
-    found = [seed for text in seeds for seed in one.seeds(text)]
-    return found + [seed for file in files for seed in many.seeds(str(Path(file)))]
 
 
 def _warn(place: CommonOptions, settings: Settings) -> None:

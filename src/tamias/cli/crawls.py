@@ -84,7 +84,7 @@ def _act(session: "Session", action: str, crawl: int, max_urls: int | None) -> s
         return "paused"
     if action == "resume":
         crawls.resume(session, crawl)
-        return "goes on"
+        return "resumed"
     if action == "limit":
         crawls.set_limit(session, crawl, max_urls or None)
         return f"is paused after {max_urls:,} URLs" if max_urls else "has no limit"

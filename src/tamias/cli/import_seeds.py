@@ -3,13 +3,16 @@
 import re
 from collections.abc import Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from tamias.cli.console.options import CommonOptions
+from tamias.model.item import Seed
 
 if TYPE_CHECKING:
+    from tamias.crawl.verbs.seed_check import SkippedSeeds
     from tamias.database.connect import Database
     from tamias.settings import Settings
 
@@ -37,6 +40,15 @@ def split_seeds(
     )
 
 
+def named_seeds(seeds: Sequence[str], files: Sequence[str]) -> list[Seed]:
+    """Return the seeds that were named, one by one and in lists."""
+    from tamias.plugins import load
+
+    one, many = load("seeds", "address")(), load("seeds", "list")()
+    found = [seed for text in seeds for seed in one.seeds(text)]
+    return found + [seed for file in files for seed in many.seeds(str(Path(file)))]
+
+
 def put_seeds(
     place: CommonOptions,
     database: "Database",
@@ -44,14 +56,15 @@ def put_seeds(
     near: Sequence[str],
     crawl: int,
     imports: list[SeedFile],
+    skipped: "SkippedSeeds",
 ) -> None:
     """Put the seeds of files into the frontier and print how many."""
     from tamias.crawl.verbs.import_seeds import import_seeds
 
     with closing(database.session()) as session:
-        done = import_seeds(session, settings, near, crawl, imports)
+        done = import_seeds(session, settings, near, crawl, imports, skipped)
     if place.verbosity >= 0:
-        click.echo(done.sentence(), err=True)
+        click.echo(f"imported seeds: {done.new:,} new, {done.known:,} known", err=True)
 
 
 def _by_prefix(text: str) -> SeedFile | None:

@@ -58,10 +58,10 @@ def _crawl(queues: Queues, row: tuple[Any, ...]) -> Crawl:
 
 def named(session: Session, name: str) -> int:
     """The number of a crawl. Raises `UsageError` where there is none of that name."""
-    known = _names(session)
+    known = {row[1]: row[0] for row in session.transact(lambda cursor: rows_of(cursor, "crawl_rows", {}))}
     if name not in known:
         raise UsageError(f"there is no crawl '{name}'; there are: {', '.join(sorted(known))}")
-    return known[name]
+    return int(known[name])
 
 
 def pause(session: Session, crawl: int) -> None:
@@ -157,10 +157,6 @@ class Neighbours:
                 if self._session.transact(partial(count_of, name="have_queues", parameters=place), bucket):
                     return True
         return False
-
-
-def _names(session: Session) -> dict[str, int]:
-    return {row[1]: row[0] for row in session.transact(lambda cursor: rows_of(cursor, "crawl_rows", {}))}
 
 
 def _set_state(session: Session, crawl: int, state: str) -> None:

@@ -76,3 +76,7 @@ class Seed(msgspec.Struct, frozen=True, kw_only=True):
     """Milliseconds UTC; set where it is known there, and then what is known here is overwritten."""
     metadata: dict[str, list[str]] | None = None
     """What is noted there; set for all that comes from another frontier."""
+    line: str | None = None
+    """The file and the line that it is from."""
+    problem: str | None = None
+    """Why it cannot be crawled: the line does not name a URL."""

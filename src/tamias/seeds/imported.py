@@ -1,26 +1,32 @@
-"""Files of other crawlers, line by line: what cannot be read is told, what makes no sense is counted."""
+"""Files of seeds, line by line: a line that names no URL becomes a seed with a problem."""
 
-import logging
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
+from typing import cast
+
+import msgspec
 
 from tamias.content.outside_lines import outside_lines
 from tamias.model.errors import UsageError
 from tamias.model.item import Seed
 
-_log = logging.getLogger(__name__)
-
 LONGEST_LINE = 1 << 20
 MOST_BYTES = 1 << 40
-_SHOWN = 3
+_SHOWN = 200
 
 
 @contextmanager
-def refusals(name: str) -> Iterator[None]:
-    """Turns what a file can do wrong into one sentence."""
+def open_seeds(name: str) -> Iterator[BufferedReader]:
+    """Open a file, or stdin for `-`. What goes wrong becomes one sentence."""
     try:
-        yield
+        if name == "-":
+            yield cast("BufferedReader", sys.stdin.buffer)
+        else:
+            with Path(name).open("rb") as stream:
+                yield stream
     except OSError as error:
         raise UsageError(f"cannot read the seeds of {name}: {error.strerror or error}") from error
     except ValueError as error:
@@ -28,23 +34,30 @@ def refusals(name: str) -> Iterator[None]:
 
 
 def seeds_by_line(name: str, read: Callable[[bytes], Seed | None]) -> Iterator[Seed]:
-    """The seed of each line. `read` gives None for a line without one, and raises `ValueError`."""
-    wrong: list[int] = []
-    count = 0
-    with refusals(name), Path(name).open("rb") as stream:
-        for number, line in enumerate(outside_lines(stream, LONGEST_LINE, MOST_BYTES), start=1):
-            try:
-                seed = read(line) if line is not None else _too_long()
-            except (ValueError, RecursionError):
-                count += 1
-                if len(wrong) < _SHOWN:
-                    wrong.append(number)
-                continue
-            if seed is not None:
-                yield seed
-    if count:
-        _log.warning("%s: %d invalid lines, such as %s", name, count, ", ".join(map(str, wrong)))
+    """Yield the seed of each line. `read` returns None for a line without one, and raises `ValueError`."""
+    with open_seeds(name) as stream:
+        shown = "stdin" if name == "-" else name
+        for number, line in enumerate(_lines(stream), start=1):
+            place = f"{shown} line {number}"
+            if line is None:
+                yield Seed(address="", line=place, problem=f"longer than {LONGEST_LINE} bytes")
+            elif (seed := _read(read, line)) is not None:
+                yield msgspec.structs.replace(seed, line=place)
 
 
-def _too_long() -> Seed:
-    raise ValueError(f"longer than {LONGEST_LINE} bytes")
+def _lines(stream: BufferedReader) -> Iterator[bytes | None]:
+    """Yield the lines, however they end; None for one that is too long."""
+    for line in outside_lines(stream, LONGEST_LINE, MOST_BYTES):
+        yield from (None,) if line is None else line.split(b"\r")
+
+
+def _read(read: Callable[[bytes], Seed | None], line: bytes) -> Seed | None:
+    try:
+        return read(line)
+    except UnicodeDecodeError:
+        problem = "not UTF-8 text"
+    except RecursionError:
+        problem = "nested too deeply"
+    except ValueError as error:
+        problem = str(error)
+    return Seed(address=line[:_SHOWN].decode("utf-8", "replace"), problem=problem)

@@ -84,5 +84,8 @@ def test_addresses_of_an_index_are_crawled_and_those_on_a_block_list_counted(tam
     (tmp_path / "nasty").write_text("bad.example\n")
     tamias.env["TAMIAS_FILTERS__BLOCKLISTS"] = str(tmp_path / "nasty")
     done = tamias.crawl(f"cdx:{tmp_path / 'index.cdxj'}")
-    assert "1 new, 0 known, 1 excluded (http://bad.example/: block list nasty: bad.example)" in done.stderr
+    assert "imported seeds: 1 new, 0 known" in done.stderr
+    assert "1 seed was skipped:" in done.stderr
+    excluded = "the seed http://bad.example/ is excluded: block list nasty: bad.example"
+    assert f"index.cdxj line 2: {excluded}" in done.stderr
     assert site.asked("/a") == 1

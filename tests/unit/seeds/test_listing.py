@@ -2,7 +2,6 @@
 
 import pytest
 
-from tamias.model.errors import UsageError
 from tamias.model.item import TRUSTED
 from tamias.seeds.listing import ListSeeds
 
@@ -50,5 +49,6 @@ def test_lines_may_end_as_on_any_system(listed):
 def test_a_line_that_is_not_utf_8_is_named(tmp_path):
     file = tmp_path / "seeds.txt"
     file.write_bytes(b"\xef\xbb\xbfhttp://a.example/\n# none\nhttp://b.example/\xff\n")
-    with pytest.raises(UsageError, match=r"seeds.txt line 3 is not UTF-8 text"):
-        list(ListSeeds().seeds(str(file)))
+    good, bad = ListSeeds().seeds(str(file))
+    assert (good.address, good.problem) == ("http://a.example/", None)
+    assert (bad.line, bad.problem) == (f"{file} line 3", "not UTF-8 text")

@@ -12,8 +12,8 @@ from tamias.model.errors import UsageError
 from tamias.model.item import Seed
 
 if TYPE_CHECKING:
+    from tamias.crawl.plan.reopening import Widening
     from tamias.crawl.plan.seed_outcomes import SeedState
-    from tamias.crawl.plan.widening import Widening
     from tamias.database.connect import Database
 
 
@@ -50,9 +50,8 @@ def _tell_known(
     place: CommonOptions, database: "Database", crawl: int, policy: RunPolicy, seeds: list[Seed]
 ) -> None:
     from tamias.crawl.plan.admit import open_frontier, seed_items
-    from tamias.crawl.plan.reopening import Reopened, count_widened
+    from tamias.crawl.plan.reopening import Reopened, count_widened, widenings
     from tamias.crawl.plan.seed_outcomes import seed_states
-    from tamias.crawl.plan.widening import widenings
 
     settings, before, after = policy.settings, policy.policy.before, policy.policy.options
     with closing(database.session()) as session:
@@ -93,7 +92,7 @@ async def _tell_prospects(
     from tamias.crawl.verbs.dry_run import dry_run
 
     advised: dict[str, str] = {}
-    async for prospect in dry_run(policy.settings, seeds, policy.near, states, opened):
+    async for prospect in dry_run(policy.settings, seeds, policy.policy.seeds, states, opened):
         if place.json:
             say_json(prospect)
         elif prospect.refusal:

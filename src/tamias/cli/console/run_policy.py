@@ -24,11 +24,6 @@ class RunPolicy(msgspec.Struct, frozen=True):
     changes: list[str] = []
     """The options that are others than before, for users."""
 
-    @property
-    def near(self) -> tuple[str, ...]:
-        """Return the seeds that the crawl must stay near to."""
-        return self.policy.seeds
-
 
 def run_policy(
     place: CommonOptions, database: "Database", flags: dict[str, Any], seeds: list[Seed], crawl: int

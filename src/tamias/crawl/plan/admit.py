@@ -12,7 +12,7 @@ from tamias.filters.blocklists.filter import BlocklistFilter
 from tamias.filters.pattern import PatternFilter
 from tamias.filters.scheme import DEFAULT_SCHEMES
 from tamias.model.cut import BELOW, DEPTH, FILTER, SCOPE
-from tamias.model.errors import UrlError, UsageError
+from tamias.model.errors import UrlError
 from tamias.model.finding import Worded, Words
 from tamias.model.item import MOST_DEPTH, WATCH, Item, Seed
 from tamias.model.kind import ROBOTS, kind_key, kind_of, kind_tag
@@ -397,14 +397,6 @@ def resolved(reference: str, base: str) -> str | None:
 
 
 def seed_items(settings: Settings, seeds: Sequence[Seed], crawl: int) -> list[Item]:
-    """The seeds as items; one that a filter refuses is an error, as nobody meant that.
-
-    Raises `UrlError` for a seed that is not a URL.
-    """
+    """Return the seeds as items. Raise `UrlError` for one that is not a URL."""
     admission = Admission(settings, [seed.address for seed in seeds])
-    items = [admission.item(fetch_url(seed.address), 0, crawl, seed.kind, tags=seed.tags) for seed in seeds]
-    for item in items:
-        reason = admission.refusal(item.url, 0)
-        if reason is not None:
-            raise UsageError(f"the seed {item.url} is excluded: {reason}")
-    return items
+    return [admission.item(fetch_url(seed.address), 0, crawl, seed.kind, tags=seed.tags) for seed in seeds]

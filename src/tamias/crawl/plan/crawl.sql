@@ -40,19 +40,9 @@ SELECT count(*) FROM (
     FROM capture ORDER BY capture.bucket, capture.qid, capture.crawl, capture.uid, capture.capture) AS first
 WHERE first.worker = %(worker)b::text
 
--- name: outcomes_of
--- How the latest visits of some URLs ended, those that brought something first.
-SELECT url.url, url.status,
-       (SELECT capture.reason FROM capture
-        WHERE capture.bucket = %(bucket)b::int2 AND capture.qid = url.qid AND capture.crawl = url.crawl
-          AND capture.uid = url.uid
-        ORDER BY capture.capture DESC LIMIT 1)
-FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[]) AS seed (qid, crawl, uid)
-JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = seed.qid AND url.crawl = seed.crawl AND url.uid = seed.uid
-ORDER BY url.status > 2, url.url LIMIT %(most)b::int4
-
 -- name: states_of
--- Known ones of some URLs: how the latest visit ended, why, whether they are done with, and what cut them.
+-- Known ones of some URLs: how the latest visit ended, why, whether they are done with, and what cut them. Those that
+-- brought something come first.
 SELECT url.url, url.status,
        coalesce((SELECT capture.reason FROM capture
         WHERE capture.bucket = %(bucket)b::int2 AND capture.qid = url.qid AND capture.crawl = url.crawl
@@ -61,9 +51,10 @@ SELECT url.url, url.status,
        url.due = 9223372036854775807, url.cut
 FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[]) AS seed (qid, crawl, uid)
 JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = seed.qid AND url.crawl = seed.crawl AND url.uid = seed.uid
+ORDER BY url.status > 2, url.url LIMIT %(most)b::int4
 
 -- name: outcomes_of_seeds
--- The same of all seeds of a crawl. Reads all its URLs: for the end of a run that was given no seeds.
+-- How the latest visits ended of all seeds of a crawl. Reads all its URLs: for the end of a run that was given no seeds.
 SELECT url.url, url.status,
        (SELECT capture.reason FROM capture
         WHERE capture.bucket = %(bucket)b::int2 AND capture.qid = url.qid AND capture.crawl = url.crawl

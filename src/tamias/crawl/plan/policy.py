@@ -25,9 +25,7 @@ MACHINE = frozenset({
     *("sandbox.use", "sandbox.processes", "filters.blocklist_cache"),
 })  # fmt: skip
 """Tables and settings that belong to the machine of a worker, not to the crawl."""
-RUN = frozenset({
-    *("crawl.max_urls", "crawl.max_time", "crawl.max_wait", "frontier.require", "frontier.forbid")
-})  # fmt: skip
+RUN = {"crawl.max_urls", "crawl.max_time", "crawl.max_wait", "frontier.require", "frontier.forbid"}
 """Settings of the crawl that a later run does not inherit."""
 _SQL = statements("tamias.crawl.plan", "crawl.sql")
 
@@ -179,8 +177,7 @@ def write_policy(session: Session, policy: CrawlPolicy, crawl: int = CRAWL) -> N
 def handed_over(session: Session, buckets: int) -> frozenset[int]:
     """Return the crawls that `tamias serve` is to work on and that have URLs left to visit."""
     rows = session.transact(lambda cursor: cursor.execute(_SQL["handed_over"].text).fetchall())
-    left = frozenset(crawl for (crawl,) in rows)
-    return frozenset(crawl for crawl in left if _has_open(session, crawl, buckets))
+    return frozenset(crawl for (crawl,) in rows if _has_open(session, crawl, buckets))
 
 
 def count_failed(session: Session, crawl: int = CRAWL) -> int:

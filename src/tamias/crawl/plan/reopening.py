@@ -1,14 +1,101 @@
-"""Opens again what a later run allows and an earlier one did not, and tells how much that is."""
+"""What a later run allows that an earlier one did not: by that, visited URLs are opened again."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
 from tamias.crawl.plan.policy import Options, read_policy, write_policy
-from tamias.crawl.plan.widening import Widening, widenings
 from tamias.database.connect import Session
 from tamias.frontier.due.reopen import ReopenFilter, count_cut, count_visited, reopen, reopen_visited
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.cut import DEPTH, FILTER, LISTED, PRIVATE, ROBOTS, SCOPE, TRAP
+
+_WIDTH = ("prefix", "host", "domain", "any")
+_TRAPS = ("permit.host_visits", "permit.host_budget", "permit.monotony")
+_LISTS = ("seeds.host_sitemaps", "seeds.host_sitemap_urls")
+_URL_LIMITS = ("max_length", "max_segments", "max_repeats", "max_query_pairs")
+_DOCUMENT_LIMITS = ("fetch", "open", "analyse", "sandbox")
+"""Tables of settings whose limits are named in the reason of a visit that met one."""
+_NO_LIMITS = frozenset({"delay", "concurrency", "processes", "documents", "min_rate", "min_rate_window"})
+
+_HTML = r"^(text/html|application/xhtml\+xml)$"
+
+
+class Widening(msgspec.Struct, frozen=True):
+    """An option that allows more than before, and what it had kept out."""
+
+    word: str
+    """What users call it."""
+    cut: int = 0
+    """Bits of `tamias.model.cut`; if 0, it is the reason of the visit that tells."""
+    reason: str = ""
+    """What the reason of a visit contains that met this limit."""
+    media_type: str = ""
+    """A regular expression for the media types of documents that are read in another way now."""
+
+
+def widenings(before: Options, after: Options) -> list[Widening]:
+    """What `after` allows and `before` did not. What `before` does not name is taken to be the same.
+
+    >>> widenings({"crawl.depth": 1, "permit.robots": True}, {"crawl.depth": 2, "permit.robots": True})
+    [Widening(word='depth', cut=1, reason='', media_type='')]
+    """
+    old = {**after, **before}
+    found = [
+        (DEPTH, "depth", _exceeds(old["crawl.depth"], after["crawl.depth"])),
+        (SCOPE, "scope", _wider(old.get("filters.scope"), after.get("filters.scope"))),
+        (FILTER, "filters", _filters_open(old, after)),
+        (PRIVATE, "private addresses", _turned(old, after, "permit.allow_private", on=True)),
+        (ROBOTS, "robots.txt", _turned(old, after, "permit.robots", on=False)),
+        (TRAP, "traps", any(_exceeds(old.get(name) or None, after.get(name) or None) for name in _TRAPS)),
+        (LISTED, "sitemaps", any(_exceeds(old.get(name, 0), after.get(name, 0)) for name in _LISTS)),
+    ]
+    opened = [Widening(word, cut) for cut, word, is_wider in found if is_wider]
+    if _turned(old, after, "crawl.requisites", on=True):
+        opened.append(Widening("requisites", media_type=_HTML))
+    limits = (name for name in after if _is_limit(name, after[name]))
+    return opened + [Widening(name, reason=_in_reasons(name)) for name in limits if after[name] > old[name]]
+
+
+def _is_limit(name: str, value: Any) -> bool:
+    """Whether a setting limits documents."""
+    table, _, short = name.partition(".")
+    return table in _DOCUMENT_LIMITS and type(value) in (int, float) and short not in _NO_LIMITS
+
+
+def _in_reasons(name: str) -> str:
+    """How the reason of a visit names a limit."""
+    table, _, short = name.partition(".")
+    if table != "fetch":
+        return f"limit {name}"
+    return "(timeout)" if short == "timeout" else short
+
+
+def _exceeds(old: float | None, new: float | None) -> bool:
+    """Whether a limit is higher now, or gone."""
+    return old is not None and (new is None or new > old)
+
+
+def _wider(old: Any, new: Any) -> bool:
+    return old in _WIDTH and new in _WIDTH and _WIDTH.index(new) > _WIDTH.index(old)
+
+
+def _turned(old: Options, new: Options, name: str, *, on: bool) -> bool:
+    return old.get(name) is not on and new.get(name) is on
+
+
+def _filters_open(old: Options, new: Options) -> bool:
+    """Whether filters may let in more: two expressions cannot be compared, so another one counts as wider."""
+    include, exclude = ("filters.include", "filters.exclude")
+    was, now = set(old.get(include) or ()), set(new.get(include) or ())
+    return (
+        bool(was and (not now or now - was))
+        or bool(set(old.get(exclude) or ()) - set(new.get(exclude) or ()))
+        or bool(set(old.get("filters.blocklists") or ()) - set(new.get("filters.blocklists") or ()))
+        or bool(set(new.get("filters.schemes") or ()) - set(old.get("filters.schemes") or ()))
+        or any(_exceeds(old.get(f"filters.{name}", 0), new.get(f"filters.{name}", 0)) for name in _URL_LIMITS)
+    )
 
 
 class Reopened(msgspec.Struct, frozen=True):

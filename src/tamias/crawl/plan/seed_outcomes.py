@@ -54,7 +54,7 @@ def seed_states(session: Session, buckets: int, items: Sequence[Item]) -> dict[s
     """Those of the seeds that are known, by their URLs."""
     offered, _ = numbered(items, 0)
     parts = by_bucket(offered, buckets).items()
-    asked = [{"bucket": bucket, **url_columns(part)} for bucket, part in parts]
+    asked = [{"bucket": bucket, "most": None, **url_columns(part)} for bucket, part in parts]
 
     def read(cursor: Cursor) -> list[tuple[Any, ...]]:
         return [row for words in asked for row in cursor.execute(_SQL["states_of"].text, words)]
@@ -69,7 +69,7 @@ def _questions(buckets: int, crawl: int, items: Sequence[Item]) -> list[tuple[st
         return [("outcomes_of_seeds", {"bucket": bucket, "crawl": crawl}) for bucket in range(buckets)]
     offered, _ = numbered(items, 0)
     return [
-        ("outcomes_of", {"bucket": bucket, **url_columns(part)})
+        ("states_of", {"bucket": bucket, **url_columns(part)})
         for bucket, part in by_bucket(offered, buckets).items()
     ]
 
@@ -80,4 +80,4 @@ def _ask(session: Session, name: str, words: dict[str, object]) -> list[SeedOutc
 
 def _read(name: str, words: dict[str, object], cursor: Cursor) -> list[SeedOutcome]:
     rows = cursor.execute(_SQL[name].text, words).fetchall()
-    return [SeedOutcome(url, Outcome(status), reason or "") for url, status, reason in rows]
+    return [SeedOutcome(url, Outcome(status), reason or "") for url, status, reason, *_ in rows]

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 
 from tamias.crawl.plan.admit import Admission
+from tamias.crawl.plan.reopening import Widening
 from tamias.crawl.plan.seed_outcomes import SeedState
-from tamias.crawl.plan.widening import Widening
 from tamias.crawl.request.lone import LoneClient
 from tamias.model.capture import Outcome
 from tamias.model.item import Seed

@@ -6,11 +6,11 @@ from itertools import chain, islice
 import msgspec
 
 from tamias.crawl.plan.admit import Admission, open_frontier, same_url
+from tamias.crawl.verbs.seed_check import SkippedSeeds, seed_problem
 from tamias.database.connect import Session
 from tamias.frontier.put import UrlPut
 from tamias.frontier.service.state import NamedQueues, make_crawl
 from tamias.frontier.tagging.tags import metadata_and_tags
-from tamias.model.errors import UrlError
 from tamias.model.item import TAGS, Item, Seed
 from tamias.model.kind import kind_of, kind_tag
 from tamias.model.url import fetch_url
@@ -21,28 +21,25 @@ AT_ONCE = 2000
 
 
 class SeedCount(msgspec.Struct):
-    """How many seeds are new, known, and refused by a filter."""
+    """How many seeds are new, and how many were known."""
 
     new: int = 0
     known: int = 0
-    refused: int = 0
-    reason: str | None = None
-    """Of the first that was refused."""
-
-    def sentence(self) -> str:
-        """Return a sentence for people."""
-        taken = f"imported seeds: {self.new:,} new, {self.known:,} known"
-        return f"{taken}, {self.refused:,} excluded ({self.reason})" if self.refused else taken
 
 
 def import_seeds(
-    session: Session, settings: Settings, near: Sequence[str], crawl: int, files: Iterable[tuple[str, str]]
+    session: Session,
+    settings: Settings,
+    near: Sequence[str],
+    crawl: int,
+    files: Iterable[tuple[str, str]],
+    skipped: SkippedSeeds,
 ) -> SeedCount:
     """Put seeds into a crawl; `files` has parts of `tamias.seeds`, and what each reads.
 
     A seed of another frontier keeps its queue, crawl, date and metadata.
     """
-    importer = _SeedImporter(session, settings, near, crawl)
+    importer = _SeedImporter(session, settings, near, crawl, skipped)
     seeds = chain.from_iterable(load("seeds", part)().seeds(argument) for part, argument in files)
     while batch := list(islice(seeds, AT_ONCE)):
         importer.put(batch)
@@ -52,7 +49,9 @@ def import_seeds(
 class _SeedImporter:
     """Puts seeds as our own, and those with metadata of another frontier as its clients would."""
 
-    def __init__(self, session: Session, settings: Settings, near: Sequence[str], crawl: int) -> None:
+    def __init__(
+        self, session: Session, settings: Settings, near: Sequence[str], crawl: int, skipped: SkippedSeeds
+    ) -> None:
         self._session = session
         self._admission = Admission(settings, near)
         self._admission.forgotten.refresh(session)
@@ -60,6 +59,7 @@ class _SeedImporter:
         self._put = UrlPut(session, same_url(frozenset(settings.filters.session_names)))
         self._crawl = crawl
         self._crawls: dict[str | None, NamedQueues] = {None: NamedQueues(crawl, own_politeness=False)}
+        self._skipped = skipped
         self.imported = SeedCount()
 
     def put(self, batch: Sequence[Seed]) -> None:
@@ -74,16 +74,11 @@ class _SeedImporter:
 
     def _wanted(self, batch: Sequence[Seed]) -> Iterator[tuple[Seed, str]]:
         for seed in batch:
-            try:
-                url = fetch_url(seed.address)
-                reason = self._admission.refusal(url, 0)
-            except UrlError as error:
-                url, reason = seed.address, str(error)
-            if reason is None:
-                yield seed, url
+            problem = seed_problem(seed, self._admission)
+            if problem is None:
+                yield seed, fetch_url(seed.address)
             else:
-                self.imported.refused += 1
-                self.imported.reason = self.imported.reason or f"{url[:200]}: {reason}"
+                self._skipped.add(seed, problem)
 
     def _item(self, seed: Seed, url: str) -> Item:
         """As our own; what another Tamias has tagged keeps its tags."""
