@@ -61,11 +61,7 @@ CORE = Feature(
         "blocklist": "tamias.filters.blocklists.filter:BlocklistFilter",
     },
     fetchers={
-        "ftp": "tamias.fetch.ftp.ftp_fetcher:FtpFetcher",
         "http": "tamias.fetch.http:HttpFetcher",
-    },
-    formats={
-        "core": "tamias.content.formats:BUILT_IN",
     },
     taggers={
         "language": "tamias.analyse.tags.content:LanguageTagger",
@@ -96,7 +92,6 @@ CORE = Feature(
         "nquads": "tamias.sinks.segments.segment_files:SegmentWriter",
     },
     graph_sinks={
-        "hdt-files": "tamias.sinks.targets:hdt_files",
         "sparql": "tamias.sinks.targets:sparql",
         "turtle-files": "tamias.sinks.targets:turtle_files",
     },

@@ -21,15 +21,15 @@ KINDS = {
     "seeds": "turn what a user names into addresses (protocols.SeedSource)",
     "filters": "decide which URLs may enter the frontier (protocols.Filter)",
     "fetchers": "fetch a kind of address (protocols.Fetcher)",
-    "formats": "rows of the table of formats (content.formats.Format)",
     "analysers": "read a kind of document (protocols.Analyser)",
     "taggers": "derive tags from the content of a page (protocols.Tagger)",
     "harvesters": "read a source that is more than a document (protocols.Harvester)",
     "sinks": "write segments of quads (protocols.Sink)",
+    "writers": "write quads in another format (sinks.export.Writer)",
     "graph_sinks": "receive graphs after the commit (sinks.delivery.GraphSink)",
     "endpoints": "lists of endpoints of the service (serve.http.endpoints.Endpoint)",
 }
-"""The kinds of parts that a feature may have besides verbs."""
+"""The kinds of parts that a feature may have besides verbs and formats."""
 
 NO_PARTS: Mapping[str, Any] = MappingProxyType({})
 
@@ -53,11 +53,13 @@ class Feature(NamedTuple):
     seeds: Mapping[str, str] = NO_PARTS
     filters: Mapping[str, str] = NO_PARTS
     fetchers: Mapping[str, str] = NO_PARTS
-    formats: Mapping[str, str] = NO_PARTS
+    formats: Mapping[str, Mapping[str, Any]] = NO_PARTS
+    """By media type, the other fields of its row in the table of formats (content.formats.Format)."""
     analysers: Mapping[str, str] = NO_PARTS
     taggers: Mapping[str, str] = NO_PARTS
     harvesters: Mapping[str, str] = NO_PARTS
     sinks: Mapping[str, str] = NO_PARTS
+    writers: Mapping[str, str] = NO_PARTS
     graph_sinks: Mapping[str, str] = NO_PARTS
     endpoints: Mapping[str, str] = NO_PARTS
 
@@ -79,6 +81,11 @@ def parts(kind: str) -> dict[str, str]:
 def verbs() -> dict[str, Verb]:
     """Return every verb by its name."""
     return {name: verb for name, (verb, _) in _parts("verbs").items()}
+
+
+def formats() -> dict[str, Mapping[str, Any]]:
+    """Return the formats that features add, by media type."""
+    return {name: row for name, (row, _) in _parts("formats").items()}
 
 
 def load(kind: str, name: str) -> Any:
@@ -109,13 +116,6 @@ def load_own(*kinds: str) -> None:
 def load_all(kind: str) -> dict[str, Any]:
     """Import every part of a kind."""
     return {name: load(kind, name) for name in parts(kind)}
-
-
-def load_formats() -> None:
-    """Add the formats of every feature to the table of formats. May be called again."""
-    from tamias.content.formats import add
-
-    add(row for rows in load_all("formats").values() for row in rows)
 
 
 @cache

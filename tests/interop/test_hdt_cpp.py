@@ -9,7 +9,7 @@ hdt = pytest.importorskip("hdt", reason="the package hdt, which `make interop` b
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple  # noqa: E402
 
-from tamias.content.hdt.writer import hdt_string, write_hdt  # noqa: E402
+from tamias.features.hdt.writer import hdt_string, write_hdt  # noqa: E402
 from tamias.sinks.export import export  # noqa: E402
 
 E = "http://example.org/"

@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import click
 
@@ -17,7 +17,7 @@ from tamias.cli.console.output import Write, to_file, to_folder, to_stdout
 from tamias.database.connect import Session
 from tamias.model.errors import TamiasError, UsageError
 from tamias.model.usage import BULK, TRAINING
-from tamias.sinks.export import ExportFormat, export
+from tamias.sinks.export import export, export_formats
 
 if TYPE_CHECKING:
     from tamias.archive.reader.library import ArchiveReader
@@ -42,7 +42,7 @@ NO_LINKS = "no links are stored: set strategy.links = true before you crawl"
     "form",
     type=click.Choice(
         [
-            *get_args(ExportFormat),
+            *export_formats(),
             *EXCHANGES,
             *PACKAGES,
             "parquet",
@@ -259,7 +259,7 @@ def _written(write: Write, output: Path | None) -> None:
     to_file(write, output) if output else to_stdout(write)
 
 
-def _statements(chunks: Iterator[bytes], form: ExportFormat) -> Write:
+def _statements(chunks: Iterator[bytes], form: str) -> Write:
     def write(out: BinaryIO) -> None:
         left_out = export(chunks, out, form)
         if left_out:

@@ -15,6 +15,7 @@ from pyoxigraph import RdfFormat
 
 from tamias.content.charsets import text_charset
 from tamias.model.capture import Request
+from tamias.plugins import formats
 
 _BEHIND = 0.9
 """How much less the other types are wanted, where one is expected."""
@@ -56,6 +57,8 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     """`module:class` of what reads it in a crawl."""
     writer: str | None = None
     """The name of the export that writes it."""
+    sandboxed: bool = False
+    """Whether it is always read in a sandbox: its numbers say how much memory to take."""
     q: float | None = None
     """How much a crawl wants it, as `Accept` says; None: it is not asked for by name."""
 
@@ -74,7 +77,6 @@ RDF_XML: Final = "application/rdf+xml"
 JSON_LD: Final = "application/ld+json"
 TRIX: Final = "application/trix"
 RDF_JSON: Final = "application/rdf+json"
-HDT: Final = "application/vnd.hdt"
 JELLY: Final = "application/x-jelly-rdf"
 HTML: Final = "text/html"
 XHTML: Final = "application/xhtml+xml"
@@ -118,8 +120,6 @@ BUILT_IN: Final = (
     Format(media_type=RDF_XML, aliases=("application/rdf", "text/rdf", "text/rdf+xml"),
            names=("rdf/xml", "rdfxml", "rdf-xml"), endings=("rdf", "owl", "rdfs"), form=Form.STATEMENTS,
            syntax=RdfFormat.RDF_XML, analyser=_RDF, q=0.8),
-    Format(media_type=JELLY, aliases=("application/x-jelly",), endings=("jelly",), form=Form.STATEMENTS,
-           analyser="tamias.analyse.binary.jelly:JellyAnalyser", writer="jelly", q=0.7),
     Format(media_type=N3, aliases=("application/n3", "text/rdf+n3"), endings=("n3",), form=Form.STATEMENTS,
            syntax=RdfFormat.N3, analyser=_RDF, q=0.7),
     Format(media_type=RDF_JSON, aliases=("application/x-rdf+json", "text/rdf+json"),
@@ -127,9 +127,6 @@ BUILT_IN: Final = (
            analyser="tamias.analyse.rdf.rdf_json:RdfJsonAnalyser", q=0.6),
     Format(media_type=TRIX, aliases=("application/trix+xml", "application/x-trix", "text/trix"),
            endings=("trix",), form=Form.STATEMENTS, analyser="tamias.analyse.rdf.trix:TrixAnalyser", q=0.6),
-    Format(media_type=HDT, aliases=("application/hdt", "application/x-hdt"), endings=("hdt",),
-           signatures=(b"$HDT",), form=Form.STATEMENTS, analyser="tamias.analyse.binary.hdt:HdtAnalyser",
-           writer="hdt", q=0.4),
     # Pages, and what lists addresses
     Format(media_type=HTML, endings=("html", "htm"), analyser=_HTML, q=0.5),
     Format(media_type=XHTML, endings=("xhtml",), analyser=_HTML),
@@ -141,8 +138,6 @@ BUILT_IN: Final = (
     Format(media_type="application/atom+xml", names=("atom",), analyser=_SITEMAP),
     Format(media_type="application/linkset", analyser=_LINKSET),
     Format(media_type="application/linkset+json", analyser=_LINKSET),
-    Format(media_type="application/x-ftp-listing+json",
-           analyser="tamias.analyse.links.ftp_listing:FtpListingAnalyser"),
     # Tables and trees
     Format(media_type=CSV, aliases=("application/csv", "application/x-csv", "text/comma-separated-values"),
            endings=("csv",), form=Form.ROWS),
@@ -159,7 +154,7 @@ BUILT_IN: Final = (
     Format(media_type=XLS, endings=("xls",), form=Form.SHEETS),
     Format(media_type=ODS, names=("ods",), form=Form.SHEETS),
     Format(media_type=PARQUET, aliases=("application/x-parquet", "application/parquet"), names=("parquet",),
-           signatures=(b"PAR1",)),
+           signatures=(b"PAR1",), sandboxed=True),
     Format(media_type="application/vnd.apache.arrow.file", signatures=(b"ARROW1",)),
     Format(media_type="application/vnd.sqlite3", signatures=(b"SQLite format 3\x00",)),
     Format(media_type="application/avro", signatures=(b"Obj\x01",)),
@@ -350,3 +345,7 @@ def expecting(media_type: str, accept: str) -> str:
 
 
 add(BUILT_IN)
+add(
+    Format(media_type=name, **{**row, "form": Form(row["form"]) if "form" in row else None})
+    for name, row in formats().items()
+)

@@ -1,20 +1,17 @@
-"""Gives stored N-Quads out again, as they are or in another form. Only HDT needs memory for all of them."""
+"""Gives stored N-Quads out again, as they are or in another form; features add forms of their own."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import BinaryIO, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import BinaryIO
 
 from pyoxigraph import Quad, RdfFormat, Triple, parse, serialize
 
-from tamias.model.errors import TamiasError
+from tamias.plugins import load, parts
 from tamias.sinks.files.graphs import whole_lines
 
-ExportFormat = Literal["nquads", "trig", "turtle", "jsonld", "jelly", "hdt"]
+Writer = Callable[[Iterable[bytes], BinaryIO], int]
+"""Writes N-Quads, cut into chunks anywhere, and returns how many statements the format cannot express."""
 
-MAX_HDT_TRIPLES = 10_000_000
-"""At about 300 bytes of memory each, 3 GB."""
-
-HDT_NAME = "urn:tamias:export"
-"""What the header of an HDT file calls its data set."""
+_BUILT_IN = ("nquads", "trig", "turtle", "jsonld")
 
 PREFIXES = {
     "dcat": "http://www.w3.org/ns/dcat#",
@@ -30,32 +27,35 @@ PREFIXES = {
 }
 
 
+def export_formats() -> list[str]:
+    """Return the names of all formats that quads can be written in."""
+    return [*_BUILT_IN, *parts("writers")]
+
+
 def export(
     chunks: Iterable[bytes],
     out: BinaryIO,
-    format: ExportFormat,  # noqa: A002 - the word of the command line
+    format: str,  # noqa: A002 - the word of the command line
     prefixes: Mapping[str, str] = PREFIXES,
-    hdt_triples: int = MAX_HDT_TRIPLES,
 ) -> int:
     """Writes N-Quads, cut into chunks anywhere; returns how many statements the format cannot say.
 
-    N-Quads pass through. TriG and JSON-LD open a graph anew whenever the graph changes. Turtle and HDT have
-    no graphs: the names are dropped, and a triple that stands in several graphs comes several times in
-    Turtle. JSON-LD and HDT leave out triples about triples. HDT holds all in memory and raises `TamiasError`
-    for more than `hdt_triples`.
+    N-Quads pass through. TriG and JSON-LD open a graph anew whenever the graph changes. Turtle has no graphs:
+    the names are dropped, and a triple that stands in several graphs comes several times. JSON-LD leaves out
+    triples about triples. Other formats are those of features. Raises `ConfigError` for one there is not.
     """
     if format == "nquads":
         out.writelines(chunks)
     elif format == "trig":
-        serialize(_quads(chunks), out, format=RdfFormat.TRIG, prefixes=dict(prefixes))
+        serialize(read_quads(chunks), out, format=RdfFormat.TRIG, prefixes=dict(prefixes))
     elif format == "turtle":
-        serialize(_triples(chunks), out, format=RdfFormat.TURTLE, prefixes=dict(prefixes))
+        triples = (quad.triple for quad in read_quads(chunks))
+        serialize(triples, out, format=RdfFormat.TURTLE, prefixes=dict(prefixes))
     elif format == "jsonld":
         return _json_ld(chunks, out)
-    elif format == "jelly":
-        _jelly(chunks, out)
     else:
-        return _hdt(chunks, out, hdt_triples)
+        writer: Writer = load("writers", format)
+        return writer(chunks, out)
     return 0
 
 
@@ -65,7 +65,7 @@ def _json_ld(chunks: Iterable[bytes], out: BinaryIO) -> int:
 
     def sayable() -> Iterator[Quad]:
         nonlocal left_out
-        for quad in _quads(chunks):
+        for quad in read_quads(chunks):
             if isinstance(quad.object, Triple):
                 left_out += 1
             else:
@@ -75,29 +75,8 @@ def _json_ld(chunks: Iterable[bytes], out: BinaryIO) -> int:
     return left_out
 
 
-def _jelly(chunks: Iterable[bytes], out: BinaryIO) -> None:
-    from tamias.sinks.files.jelly import write_jelly
-
-    write_jelly(_quads(chunks), out)
-
-
-def _hdt(chunks: Iterable[bytes], out: BinaryIO, most: int) -> int:
-    from tamias.content.hdt.writer import TooManyTriples, write_hdt
-
-    try:
-        return write_hdt(_triples(chunks), out, name=HDT_NAME, most=most).left_out
-    except TooManyTriples:
-        raise TamiasError(
-            f"HDT is made in memory, and there are more than {most} triples; export another format"
-        ) from None
-
-
-def _quads(chunks: Iterable[bytes]) -> Iterator[Quad]:
+def read_quads(chunks: Iterable[bytes]) -> Iterator[Quad]:
+    """Parse stored N-Quads, cut into chunks anywhere."""
     for lines in whole_lines(chunks):
         # Lenient: the grammar was seen to when they were written, and IRIs are given out as they were read.
         yield from parse(lines, format=RdfFormat.N_QUADS, lenient=True)
-
-
-def _triples(chunks: Iterable[bytes]) -> Iterator[Triple]:
-    for quad in _quads(chunks):
-        yield quad.triple

@@ -9,7 +9,6 @@ from tamias.database.connect import Session
 from tamias.model.errors import ConfigError
 from tamias.service_client import credentials
 from tamias.sinks.delivery import GraphSink, Read
-from tamias.sinks.export import ExportFormat
 from tamias.sinks.files.document_files import DocumentFiles
 from tamias.sinks.sparql.placement import PostgresLedger
 from tamias.sinks.sparql.sparql_sink import CREDENTIALS, SparqlSink, SparqlStore, checked_address
@@ -22,15 +21,8 @@ class TurtleFiles(DocumentFiles):
         super().__init__(folder, {"turtle": ".ttl", "trig": ".trig"}, _turtle_or_trig, compress=compress)
 
 
-def _turtle_or_trig(own: bool) -> ExportFormat:
+def _turtle_or_trig(own: bool) -> str:
     return "turtle" if own else "trig"
-
-
-class HdtFiles(DocumentFiles):
-    """HDT cannot name graphs: those of one document are one. Nor can it say statements about statements."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, {"hdt": ".hdt"}, lambda _: "hdt")
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,11 +57,6 @@ def split_sink(text: str) -> tuple[str, str | None]:
 def turtle_files(target: str | None, around: Surroundings) -> GraphSink:
     """Into the folder named, or `turtle/` of the data directory."""
     return TurtleFiles(Path(target) if target else around.data / "turtle", compress=around.compress)
-
-
-def hdt_files(target: str | None, around: Surroundings) -> GraphSink:
-    """Into the folder named, or `hdt/` of the data directory."""
-    return HdtFiles(Path(target) if target else around.data / "hdt")
 
 
 def sparql(target: str | None, around: Surroundings) -> GraphSink:

@@ -7,7 +7,7 @@ from fuzzing.documents import scratch
 from tamias.content.containers.documents import documents
 from tamias.content.containers.limits import OpenLimits
 from tamias.content.sniff import found_charset, found_type
-from tamias.fetch.ftp.ftp_listing import TooLong, bare_line, listing, machine_line, plain_line
+from tamias.features.ftp.listing import TooLong, bare_line, listing, machine_line, plain_line
 from tamias.model.capture import Body
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.errors import TamiasError

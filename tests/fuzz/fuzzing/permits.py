@@ -3,7 +3,7 @@
 import msgspec
 
 from tamias.analyse.links.header import discovery_links, json_ld_context, parsed_links
-from tamias.fetch.ftp.ftp_address import ftp_address
+from tamias.features.ftp.address import ftp_address
 from tamias.filters.blocklists.formats import entries, expressions
 from tamias.filters.blocklists.table import BlocklistTable, CollectedEntries
 from tamias.model.errors import UrlError

@@ -10,7 +10,7 @@ import warnings
 
 from loopback_web import go_anywhere
 
-from tamias.fetch.ftp.ftp_fetcher import FtpFetcher
+from tamias.features.ftp.fetcher import FtpFetcher
 from tamias.fetch.options import HttpOptions
 from tamias.model.capture import Request
 

@@ -9,8 +9,8 @@ from loopback_ftp import Site
 from loopback_web import go_anywhere
 from pyftpdlib.handlers import FTPHandler
 
-from tamias.analyse.links.ftp_listing import FtpListingAnalyser
 from tamias.content.containers.documents import documents
+from tamias.features.ftp.listing_analyser import FtpListingAnalyser
 from tamias.model.capture import Outcome, Request, Stop
 from tamias.model.finding import Links
 from tamias.model.url import resolve

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from pyoxigraph import Literal, NamedNode, Quad
 
-from tamias.content.formats import Form, Format
 from tamias.model.capture import Request
 from tamias.model.finding import Links, Quads
 from tamias.model.finding import Harvest, HarvestEnd, HarvestStep
@@ -49,12 +48,6 @@ class HazelAnalyser:
 
     def analyse(self, document):
         yield Quads([quad(document.url, document.stream.read().decode()[5:])])
-
-
-NUT_FORMATS = [
-    Format(media_type="application/x-hazel", endings=("hazel",), signatures=(b"HAZEL",), q=0.3,
-           form=Form.STATEMENTS, analyser="stranger:HazelAnalyser"),
-]
 
 
 class SizeTagger:
@@ -102,7 +95,15 @@ FEATURES = [
         module=__name__,
         seeds={"acorns": "stranger:AcornSeeds"},
         filters={"secret": "stranger:SecretFilter"},
-        formats={"nuts": "stranger:NUT_FORMATS"},
+        formats={
+            "application/x-hazel": {
+                "endings": ("hazel",),
+                "signatures": (b"HAZEL",),
+                "q": 0.3,
+                "form": "statements",
+                "analyser": "stranger:HazelAnalyser",
+            }
+        },
         analysers={"acorn": "stranger:AcornAnalyser"},
         taggers={"size": "stranger:SizeTagger"},
         harvesters={"pantry": "stranger:PantryHarvester"},

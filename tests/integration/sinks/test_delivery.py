@@ -11,6 +11,7 @@ from contextlib import closing
 import pytest
 from pyoxigraph import RdfFormat, parse, serialize
 
+from tamias.features.hdt.export import hdt_files
 from tamias.model.capture import Outcome
 from tamias.model.errors import ConfigError, DiskFull
 from tamias.sinks.delivery import Deliverer, DocumentRefused, SinkAway, SinkStumbled
@@ -18,7 +19,7 @@ from tamias.sinks.files.document_files import read_index
 from tamias.sinks.outbox import Outbox, add_sink, enqueue
 from tamias.sinks.sparql.placement import Placement, PostgresLedger
 from tamias.sinks.sparql.sparql_sink import SparqlStore
-from tamias.sinks.targets import HdtFiles, TurtleFiles
+from tamias.sinks.targets import TurtleFiles
 
 LABELS = itertools.count()
 A, B = "http://a.example/doc", "http://a.example/dump"
@@ -206,7 +207,7 @@ class TestFiles:
     ):
         put(*(corpus.capture(url(n), quads(url(n), n, n + 1)) for n in range(20)))
         folder = tmp_path / "hdt"
-        with closing(HdtFiles(folder)) as sink:
+        with closing(hdt_files(str(folder), None)) as sink:
             drain(Deliverer(Outbox(session, number), sink, corpus.read), Outbox(session, number))
         assert comparable(b"".join(hdt_quads(folder))) == corpus.exported()
 
@@ -391,7 +392,7 @@ def turtle_quads(folder):
 
 
 def hdt_quads(folder):
-    from tamias.content.hdt.reader import Hdt
+    from tamias.features.hdt.reader import Hdt
 
     for name, file in read_index(folder).items():
         hdt = Hdt((folder / file).read_bytes(), most=10**6)

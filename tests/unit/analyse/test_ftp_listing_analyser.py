@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tamias.analyse.limits import AnalyseLimits
-from tamias.analyse.links.ftp_listing import FtpListingAnalyser
+from tamias.features.ftp.listing_analyser import FtpListingAnalyser
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Links, Problem
 from tamias.model.url import resolve

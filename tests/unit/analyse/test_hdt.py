@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple, parse
 
-from tamias.analyse.binary.hdt import HdtAnalyser
 from tamias.analyse.limits import AnalyseLimits
-from tamias.content.hdt import layout
-from tamias.content.hdt.layout import crc8, crc16, crc32c
-from tamias.content.hdt.writer import write_hdt
+from tamias.features.hdt import layout
+from tamias.features.hdt.analyser import HdtAnalyser
+from tamias.features.hdt.layout import crc8, crc16, crc32c
+from tamias.features.hdt.writer import write_hdt
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Problem, Quads
 

@@ -19,11 +19,11 @@ from pyjelly.serialize.ioutils import write_delimited, write_single
 from pyjelly.serialize.streams import GraphStream, SerializerOptions
 from pyoxigraph import RdfFormat, parse
 
-from tamias.analyse.binary.jelly import JellyAnalyser
 from tamias.analyse.limits import AnalyseLimits
+from tamias.features.jelly.analyser import JellyAnalyser
+from tamias.features.jelly.writer import write_jelly
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Quads
-from tamias.sinks.files.jelly import write_jelly
 
 IRI, LITERAL, BLANK = generic.IRI, generic.Literal, generic.BlankNode
 S, P, G = IRI("http://e/s"), IRI("http://e/p#x"), IRI("http://e/g")
@@ -140,7 +140,7 @@ def test_what_is_written_comes_back():
     )
     quads = list(parse(lines * 500, format=RdfFormat.N_QUADS))
     out = io.BytesIO()
-    write_jelly(quads, out)
+    write_jelly([lines * 500], out)
     assert read(out.getvalue()) == ([str(quad) for quad in quads], [])
 
 
@@ -275,7 +275,7 @@ def test_a_small_stream_does_not_say_gigabytes():
 
 def test_memory_does_not_grow_with_the_stream():
     program = (
-        "import io, resource, sys; from tamias.analyse.binary.jelly import JellyAnalyser\n"
+        "import io, resource, sys; from tamias.features.jelly.analyser import JellyAnalyser\n"
         "from tamias.model.document import Document\n"
         "def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "whole = sys.stdin.buffer.read()\n"

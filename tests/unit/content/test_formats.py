@@ -1,7 +1,6 @@
 """The table of formats and everybody who asks it: a serialisation that one part knows, all know."""
 
 import ast
-import typing
 from io import BytesIO
 from pathlib import Path
 
@@ -16,15 +15,16 @@ from tamias.content import formats
 from tamias.content.canonical.blank_nodes import canonical_lines
 from tamias.content.canonical.content_digest import Stored, content_digest
 from tamias.content.canonical.statements import statement_lines
-from tamias.content.formats import BUILT_IN, Form, Format
+from tamias.content.formats import FORMATS, Form, Format
 from tamias.content.sniff import found_type
 from tamias.crawl.analysing.analysers import Analysers
 from tamias.fetch.options import HttpOptions
 from tamias.model.finding import Quads
 from tamias.settings import Settings
-from tamias.sinks.export import ExportFormat, export
+from tamias.sinks.export import export, export_formats
 
-RDF = [row for row in BUILT_IN if row.form is Form.STATEMENTS]
+ROWS = [*FORMATS.values()]
+RDF = [row for row in ROWS if row.form is Form.STATEMENTS]
 GRAPH = [
     Quad(NamedNode("http://e.org/a"), NamedNode("http://e.org/p"), NamedNode("http://e.org/b")),
     Quad(NamedNode("http://e.org/a"), NamedNode("http://e.org/q"), BlankNode("x")),
@@ -80,7 +80,7 @@ def test_every_serialisation_is_known_to_everybody(row):
 
 
 def test_what_export_writes_are_the_writers_of_the_table():
-    assert {row.writer for row in BUILT_IN if row.writer} == set(typing.get_args(ExportFormat))
+    assert {row.writer for row in ROWS if row.writer} == set(export_formats())
 
 
 def test_crawls_still_prefer_what_they_preferred():
@@ -92,7 +92,7 @@ def test_crawls_still_prefer_what_they_preferred():
     assert [ranks[name] for name in order] == sorted((ranks[name] for name in order), reverse=True)
 
 
-@by_type(BUILT_IN)
+@by_type(ROWS)
 def test_every_name_of_a_format_leads_to_it(row):
     assert {formats.bare_type(f"{alias.upper()}; a=b") for alias in row.aliases} <= {row.media_type}
     assert {formats.media_type_of(name.upper()) for name in (*row.names, *row.endings)} <= {row.media_type}
@@ -103,9 +103,9 @@ def test_every_name_of_a_format_leads_to_it(row):
 
 def test_no_name_stands_for_two_formats():
     for names in (
-        [row.media_type for row in BUILT_IN] + [alias for row in BUILT_IN for alias in row.aliases],
-        [name for row in BUILT_IN for name in (*row.names, *row.endings)],
-        [magic for row in BUILT_IN for magic in row.signatures],
+        [row.media_type for row in ROWS] + [alias for row in ROWS for alias in row.aliases],
+        [name for row in ROWS for name in (*row.names, *row.endings)],
+        [magic for row in ROWS for magic in row.signatures],
     ):
         assert sorted(names) == sorted(set(names))
 
@@ -127,7 +127,7 @@ def _is_text(node):
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-@by_type([row for row in BUILT_IN if row.analyser])
+@by_type([row for row in ROWS if row.analyser])
 def test_every_analyser_reads_what_the_table_says(row):
     made = formats.load_analyser(row.media_type)
     assert row.media_type in made.media_types

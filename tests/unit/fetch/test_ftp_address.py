@@ -2,8 +2,8 @@
 
 import pytest
 
-from tamias.fetch.ftp.ftp_address import ftp_address
-from tamias.fetch.ftp.ftp_fetcher import of_reply
+from tamias.features.ftp.address import ftp_address
+from tamias.features.ftp.fetcher import of_reply
 from tamias.model.capture import Outcome
 
 

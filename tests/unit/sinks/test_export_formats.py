@@ -6,7 +6,8 @@ import pytest
 from pyjelly.integrations.generic.parse import parse_jelly_flat
 from pyoxigraph import Quad, RdfFormat, parse
 
-from tamias.content.hdt.reader import Hdt
+from tamias.features.hdt.export import export_hdt
+from tamias.features.hdt.reader import Hdt
 from tamias.model.errors import TamiasError
 from tamias.sinks.export import export
 
@@ -59,7 +60,7 @@ def test_hdt_says_the_same_triples_once_and_without_their_graphs():
 def test_more_triples_than_hdt_may_hold_are_an_error_before_anything_is_written():
     out = io.BytesIO()
     with pytest.raises(TamiasError, match="more than 3 triples"):
-        export([LINES], out, "hdt", hdt_triples=3)
+        export_hdt([LINES], out, most=3)
     assert out.getvalue() == b""
 
 

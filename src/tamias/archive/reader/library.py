@@ -26,7 +26,6 @@ from tamias.model.errors import TamiasError, UsageError
 from tamias.model.finding import SourceRecord
 from tamias.model.resource import Resource, Version, resource_id
 from tamias.model.url import DEFAULT_SESSION_NAMES, fetch_url, url_key
-from tamias.plugins import load_formats
 
 if TYPE_CHECKING:
     from tamias.archive.diffs import CollectionDiff, Diff
@@ -179,7 +178,6 @@ class ArchiveReader:
         from tamias.archive.diffs import diff
         from tamias.content.formats import type_with_charset
 
-        load_formats()
         old, new = self._pair(url, a, b)
         with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
             files = [content.spooled(Path(folder)) for content in (old, new)]
@@ -194,7 +192,6 @@ class ArchiveReader:
         from tamias.content.canonical import Unreadable
         from tamias.content.formats import is_rdf
 
-        load_formats()
         old, new = self._pair(url, a, b)
         was, now = (each.version.media_type or "" for each in (old, new))
         for media_type in (now, was):

@@ -12,7 +12,7 @@ from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.markup.extraction import extractors
 from tamias.content.containers.limits import OpenLimits
 from tamias.content.formats import FORMATS, load_analyser
-from tamias.plugins import load_all, load_formats
+from tamias.plugins import load_all
 from tamias.protocols import Analyser
 from tamias.settings import Settings
 
@@ -32,7 +32,6 @@ class Analysers(Mapping[str, Analyser]):
 
     def __init__(self, settings: Settings, contexts: Contexts | None = None) -> None:
         """`contexts` gives the JSON-LD contexts that are at hand."""
-        load_formats()
         self._offered: dict[str, Callable[[], Any]] = {
             "limits": lambda: _limits(settings),
             "rules": partial(list, rule_books(settings)),

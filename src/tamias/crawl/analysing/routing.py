@@ -7,14 +7,13 @@ hold up all of it. So a small packed body is unpacked on the spot, within the si
 from tamias.content.containers.documents import documents
 from tamias.content.containers.limits import OpenLimits
 from tamias.content.containers.streams import HEAD
-from tamias.content.formats import HDT, PARQUET, SEVEN_ZIP, bare_type
+from tamias.content.formats import FORMATS, SEVEN_ZIP, bare_type
 from tamias.content.sniff import signed_type
 from tamias.crawl.analysing.extractor import PACKED_TYPES, SMALL_BODY, is_small, start_of
 from tamias.model.capture import Body, Capture
 from tamias.model.document import Document, LimitExceeded
 
-NATIVE_TYPES = frozenset({HDT, PARQUET})
-"""Formats whose numbers say how much memory to take; none of them is common."""
+NATIVE_TYPES = frozenset(name for name, row in FORMATS.items() if row.sandboxed)
 PROLOG = 64 * 1024
 AT_ONCE = OpenLimits(
     max_bytes=SMALL_BODY, max_ratio=1, ratio_after=SMALL_BODY, max_members=20, max_layers=2, max_archives=1

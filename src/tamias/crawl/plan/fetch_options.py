@@ -8,7 +8,6 @@ from tamias import __version__
 from tamias.fetch.credentials import load_credentials
 from tamias.fetch.options import HttpOptions
 from tamias.model.errors import UsageError
-from tamias.plugins import load_formats
 from tamias.settings import Settings
 
 
@@ -19,7 +18,6 @@ def user_agent(settings: Settings) -> str:
 
 def http_options(settings: Settings, spool: Path) -> HttpOptions:
     """What a fetch may cost."""
-    load_formats()  # what servers are asked for names the formats of plug-ins too
     fetch = settings.fetch
     return HttpOptions(
         user_agent=user_agent(settings),

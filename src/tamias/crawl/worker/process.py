@@ -63,7 +63,7 @@ def load_ahead() -> None:
 
     Done again it takes no time.
     """
-    load_own("filters", "fetchers", "formats", "taggers", "sinks")
+    load_own("filters", "fetchers", "taggers", "sinks")
     host_key("http://any.example/")  # reads the public suffixes
     migrations()
 

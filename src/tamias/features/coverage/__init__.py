@@ -7,6 +7,8 @@ FEATURE = Feature(
     about="measures how much of a list of URLs was reached",
     module=__name__,
     verbs={
-        "coverage": Verb("show how much of a list of URLs was reached, by depth", f"{__name__}.verb:command")
+        "coverage": Verb(
+            "show how much of a list of URLs was reached, by depth", "tamias.features.coverage.verb:command"
+        )
     },
 )

@@ -9,5 +9,9 @@ FEATURE = Feature(
     name="demo",
     about="a small Data Web on this machine, to try a crawl on",
     module=__name__,
-    verbs={"demo": Verb("build a small Data Web on this machine and crawl it", f"{__name__}.verb:command")},
+    verbs={
+        "demo": Verb(
+            "build a small Data Web on this machine and crawl it", "tamias.features.demo.verb:command"
+        )
+    },
 )

@@ -8,8 +8,9 @@ FEATURE = Feature(
     module=__name__,
     verbs={
         "mcp": Verb(
-            "serve the archive to an assistant over the Model Context Protocol", f"{__name__}.verb:command"
+            "serve the archive to an assistant over the Model Context Protocol",
+            "tamias.features.mcp.verb:command",
         )
     },
-    endpoints={"mcp": f"{__name__}.http:ENDPOINTS"},
+    endpoints={"mcp": "tamias.features.mcp.http:ENDPOINTS"},
 )

@@ -20,7 +20,7 @@ from tamias.model.capture import CaptureRecord
 from tamias.model.errors import DiskFull, TamiasError
 from tamias.model.vocabulary import ACTIVITIES, address_iri
 from tamias.sinks.delivery import Beat, DocumentRefused
-from tamias.sinks.export import ExportFormat, export
+from tamias.sinks.export import export
 from tamias.sinks.files.graphs import whole_lines
 from tamias.sinks.metadata import activity_triples
 from tamias.sinks.outbox import Edition
@@ -46,8 +46,8 @@ class DocumentFiles:
     def __init__(
         self,
         folder: Path,
-        endings: Mapping[ExportFormat, str],
-        choose: Callable[[bool], ExportFormat],
+        endings: Mapping[str, str],
+        choose: Callable[[bool], str],
         *,
         compress: bool = False,
     ) -> None:
@@ -63,7 +63,7 @@ class DocumentFiles:
             self._index = os.open(folder / INDEX, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
             self._mend_index()
 
-    def path(self, url: str, form: ExportFormat) -> Path:
+    def path(self, url: str, form: str) -> Path:
         """Where a document stands when it is written in that format."""
         return self._path(url, self._endings[form] + self._packing)
 
@@ -115,7 +115,7 @@ class DocumentFiles:
             beat()
         return own
 
-    def _write(self, url: str, form: ExportFormat, chunks: Iterator[bytes]) -> None:
+    def _write(self, url: str, form: str, chunks: Iterator[bytes]) -> None:
         path = self.path(url, form)
         path.parent.mkdir(exist_ok=True)
         partial = path.with_name(f".{path.name}.part")
@@ -131,7 +131,7 @@ class DocumentFiles:
             partial.unlink(missing_ok=True)
         self._touched.add(path.parent)
 
-    def _export(self, chunks: Iterator[bytes], file: BinaryIO, form: ExportFormat) -> None:
+    def _export(self, chunks: Iterator[bytes], file: BinaryIO, form: str) -> None:
         with ExitStack() as stack:
             out = file
             if self._compress:
@@ -144,7 +144,7 @@ class DocumentFiles:
             except Exception as error:
                 raise DocumentRefused(f"cannot be written as {form}: {error}") from error
 
-    def _take_away(self, url: str, keep: ExportFormat | None) -> None:
+    def _take_away(self, url: str, keep: str | None) -> None:
         """Removes what an earlier delivery left in another format, packed or not, or all of it."""
         kept = self.path(url, keep) if keep else None
         endings = [ending + packing for ending in self._endings.values() for packing in ("", ".gz")]

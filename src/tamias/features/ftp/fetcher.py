@@ -8,9 +8,9 @@ from functools import partial
 
 import pycurl
 
-from tamias.fetch.ftp.ftp_address import FtpAddress, ftp_address
-from tamias.fetch.ftp.ftp_connections import FtpConnections
-from tamias.fetch.ftp.ftp_listing import (
+from tamias.features.ftp.address import FtpAddress, ftp_address
+from tamias.features.ftp.connections import FtpConnections
+from tamias.features.ftp.listing import (
     LISTING,
     DirectoryListing,
     Found,
@@ -20,7 +20,7 @@ from tamias.fetch.ftp.ftp_listing import (
     machine_line,
     plain_line,
 )
-from tamias.fetch.ftp.ftp_transfer import Errand, FtpTransfer, Login
+from tamias.features.ftp.transfer import Errand, FtpTransfer, Login
 from tamias.fetch.multi import GIVEN_UP
 from tamias.fetch.options import HttpOptions
 from tamias.fetch.spool import Spool, disk_error

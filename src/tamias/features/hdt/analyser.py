@@ -20,8 +20,8 @@ class HdtAnalyser(StatementAnalyser):
     media_types = read_by(__name__)
 
     def _read(self, document: Document, statements: RdfStatements) -> Iterator[Finding]:
-        from tamias.analyse.binary.hdt_quads import said
-        from tamias.content.hdt.parts import HdtError, HdtTooLarge
+        from tamias.features.hdt.parts import HdtError, HdtTooLarge
+        from tamias.features.hdt.quads import said
 
         data = self._whole(document)
         most = min(self._limits.hdt_dictionary, FREE_DICTIONARY + DICTIONARY_GROWTH * len(data))

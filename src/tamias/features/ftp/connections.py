@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from tamias.fetch.ftp.ftp_transfer import FtpTransfer
+from tamias.features.ftp.transfer import FtpTransfer
 from tamias.fetch.multi import GIVEN_UP
 from tamias.fetch.options import HttpOptions
 

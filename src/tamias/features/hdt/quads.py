@@ -6,8 +6,8 @@ import numpy as np
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
 from tamias.analyse.rdf.statements import RdfStatements, blank_node, iri, literal
-from tamias.content.hdt.layout import Numbers
-from tamias.content.hdt.reader import Hdt, Terms, Triples
+from tamias.features.hdt.layout import Numbers
+from tamias.features.hdt.reader import Hdt, Terms, Triples
 from tamias.model.finding import Finding
 
 WINDOW = 16_384

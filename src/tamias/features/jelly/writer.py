@@ -8,23 +8,26 @@ from pyjelly.options import StreamParameters
 from pyjelly.serialize.encode import Slot, TermEncoder
 from pyjelly.serialize.ioutils import write_delimited
 from pyjelly.serialize.streams import QuadStream, SerializerOptions
-from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Triple
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Triple
+
+from tamias.sinks.export import read_quads
 
 Rows = Sequence[Any]
 
 
-def write_jelly(quads: Iterable[Quad], out: BinaryIO) -> None:
-    """Writes the quads with their graphs. Memory does not grow with them."""
+def write_jelly(chunks: Iterable[bytes], out: BinaryIO) -> int:
+    """Write N-Quads with their graphs, which Jelly can express all. Memory does not grow with them."""
     options = SerializerOptions(
         logical_type=LOGICAL_STREAM_TYPE_FLAT_QUADS, params=StreamParameters(rdf_star=True)
     )
     stream = QuadStream(encoder=_JellyTerms(options.lookup_preset), options=options)
     stream.enroll()
-    for quad in quads:
+    for quad in read_quads(chunks):
         if frame := stream.quad((quad.subject, quad.predicate, quad.object, quad.graph_name)):
             write_delimited(frame, out)
     if frame := stream.flow.to_stream_frame():
         write_delimited(frame, out)
+    return 0
 
 
 class _JellyTerms(TermEncoder):  # type: ignore[misc]

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tamias.content.hdt.layout import FRONT_CODED, MAGIC, PLAIN, Numbers, crc8, crc16, crc32c
+from tamias.features.hdt.layout import FRONT_CODED, MAGIC, PLAIN, Numbers, crc8, crc16, crc32c
 
 MAX_CONTROL = 1 << 16
 MAX_VBYTE = 10

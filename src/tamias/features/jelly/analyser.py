@@ -24,7 +24,7 @@ class JellyAnalyser(StatementAnalyser):
         self._most = self._limits.jelly_frame
 
     def _read(self, document: Document, statements: RdfStatements) -> Iterator[Finding]:
-        from tamias.analyse.binary.jelly_rows import DAMAGE, Rows
+        from tamias.features.jelly.rows import DAMAGE, Rows
 
         rows = Rows(statements)
         try:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pycurl
 
-from tamias.fetch.ftp.ftp_address import FtpAddress
+from tamias.features.ftp.address import FtpAddress
 from tamias.fetch.handle import ftp_handle
 from tamias.fetch.multi import GIVEN_UP
 from tamias.fetch.options import HttpOptions

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
-from tamias.content.hdt.layout import (
+from tamias.features.hdt.layout import (
     BITMAP_TRIPLES,
     BY_SUBJECT,
     DICTIONARY,

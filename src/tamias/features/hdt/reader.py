@@ -6,7 +6,7 @@ from itertools import pairwise
 import msgspec
 import numpy as np
 
-from tamias.content.hdt.layout import (
+from tamias.features.hdt.layout import (
     BITMAP_TRIPLES,
     BY_SUBJECT,
     DICTIONARY,
@@ -17,7 +17,7 @@ from tamias.content.hdt.layout import (
     VERSION_1,
     Numbers,
 )
-from tamias.content.hdt.parts import Bitmap, Control, Cursor, HdtError, LogArray, Strings
+from tamias.features.hdt.parts import Bitmap, Control, Cursor, HdtError, LogArray, Strings
 
 
 class Terms(msgspec.Struct, frozen=True):

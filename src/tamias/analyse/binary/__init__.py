@@ -1,1 +1,0 @@
-"""Binary serialisations of RDF: HDT and Jelly."""
