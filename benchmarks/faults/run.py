@@ -35,7 +35,7 @@ size in the table.
 _HOW = """## How the faults are made
 
 - Processes are killed with SIGKILL, by process id, or inside a commit by `TAMIAS_FAULT`
-  ([architecture.md](architecture.md#faults-on-purpose)). A service that others can reach refuses this
+  ([internals.md](internals.md#faults-on-purpose)). A service that others can reach refuses this
   variable.
 - F15 and F20 to F23 are tests, which the command runs. The name server and the networks of F15 and F23 are
   real ones in network namespaces (`tests/networks`), which needs root; dead hosts drop packets, or accept

@@ -61,8 +61,9 @@ def test_every_dependency_has_a_reason():
     assert [name for name in names if name not in page] == []
 
 
-def test_every_file_that_the_architecture_names_exists():
-    named = re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.(?:py|sql))`", (DOCS / "architecture.md").read_text())
+@pytest.mark.parametrize("page", ["architecture.md", "internals.md"])
+def test_every_file_that_the_architecture_names_exists(page):
+    named = re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.(?:py|sql))`", (DOCS / page).read_text())
     assert named
     assert [
         name for name in named if not any((top / name).exists() for top in (ROOT, ROOT / "src" / "tamias"))
