@@ -57,6 +57,8 @@ def priority_class(score: float) -> int:
     return max(0, min(CLASSES - 1, int(CLASSES * score)))
 
 
+DESCRIBED = "described"
+"""The tag of what is requested because the copy of an endpoint describes it."""
 TRUSTED = "trusted"
 """The tag of what the user named as a source: it may speak for any graph but our own."""
 

@@ -36,6 +36,10 @@ LOOKED_AT = 256 * 1024
 SHARED_PART = 0.05
 """Of `permit.monotony`: from so many pages alike on, they are counted with the host, for all workers."""
 _MOST_SHARED = 50
+SAMPLE = 20
+"""Resources of one folder that are requested, where an endpoint describes them and the server has none."""
+_FOUND = 0
+"""Stands in the place of a text: a resource of the folder was found."""
 
 
 class Pages(msgspec.Struct, array_like=True):
@@ -95,6 +99,35 @@ class Traps:
                 " (limit permit.monotony)"
             )
         return None
+
+    def copied(self, url: str, alike: Alike, *, described: bool) -> str | None:
+        """Why a URL need not be requested after a copy: it is the endpoint, or a resource that nobody serves.
+
+        `described` says whether the copy of an endpoint describes it.
+        """
+        if _number(f"endpoint {url}") in alike:
+            return "requested by the copy of this endpoint"
+        pages = alike.get(_folder_number(url)) if described else None
+        if pages is None or pages.visits < SAMPLE or pages.texts:
+            return None
+        return (
+            f"described by the copy of an endpoint; {SAMPLE} resources like it were requested and not found"
+        )
+
+    def note_endpoint(self, url: str, alike: Alike) -> None:
+        """Remember with its host that an endpoint was copied."""
+        alike[_number(f"endpoint {url}")] = Pages(visits=SAMPLE)
+        _keep_most_visited(alike)
+
+    def note_described(self, url: str, *, found: bool, alike: Alike) -> bool:
+        """Count such a resource with its host; return whether that changes what is counted."""
+        pages = alike.setdefault(_folder_number(url), Pages())
+        if pages.texts:
+            return False
+        pages.visits += 1
+        pages.texts = [_FOUND] if found else []
+        _keep_most_visited(alike)
+        return True
 
     def looks(self, visits: int) -> bool:
         """Whether it matters what a document earns: not as long as half of the budget is left."""
@@ -156,14 +189,22 @@ class Traps:
         if len(pages.texts) > max(1, NEW_SHARE * pages.visits) and template not in alike:
             return False
         alike[template] = pages
-        while len(alike) > _MOST_SHARED:
-            del alike[min(alike, key=lambda each: alike[each].visits)]
+        _keep_most_visited(alike)
         return True
+
+
+def _keep_most_visited(alike: Alike) -> None:
+    while len(alike) > _MOST_SHARED:
+        del alike[min(alike, key=lambda each: alike[each].visits)]
 
 
 def _text_number(body: bytes) -> int:
     """The same where only numbers differ. On most machines SHA-256 takes half as long as a CRC."""
     return int.from_bytes(sha256(body[:LOOKED_AT].translate(None, _DIGITS)).digest()[:4])
+
+
+def _folder_number(url: str) -> int:
+    return _number(f"described {url.partition('?')[0].rpartition('/')[0]}")
 
 
 def _number(template: str) -> int:

@@ -5,6 +5,7 @@ from pyoxigraph import DefaultGraph, NamedNode, Quad, RdfFormat, parse
 
 EX = "http://example.org/"
 SD = "http://www.w3.org/ns/sparql-service-description#"
+VOID = "http://rdfs.org/ns/void#"
 NO_DESCRIPTION = "<!DOCTYPE html><html><form>Query</form></html>"
 
 
@@ -115,3 +116,46 @@ def test_the_only_blank_nodes_of_two_graphs_stay_two(tamias, proxy, sparql_serve
     done = tamias.crawl("--depth", "0", "--no-robots", f"sparql:{proxy.url}")
     assert done.returncode == 0, done.stderr
     assert comparable(exported(tamias, proxy.url)) == comparable(sparql_server.content())
+
+
+def resources_of(site, folder, count):
+    return "".join(f'<{site.url(f"/{folder}/{number}")}> <{EX}p> "{number}" .\n' for number in range(count))
+
+
+def test_an_endpoint_is_requested_once_whatever_links_to_it(tamias, site, reply, proxy, sparql_server):
+    sparql_server.load(f'<{EX}only> <{EX}p> "one" .\n')
+    html = {"Content-Type": "text/html"}
+    site.pages["/"] = (
+        f"<> <{VOID}sparqlEndpoint> <{proxy.url}> ; <{EX}see> <{proxy.url}>, <a>, <b> .".encode()
+    )
+    site.pages["/a"] = reply(200, f"<html><a href='{proxy.url}'>query</a><a href='/c'>c</a>".encode(), **html)
+    site.pages["/b"] = f"<> <{EX}see> <{proxy.url}> .".encode()
+    site.pages["/c"] = reply(200, f"<html><a href='{proxy.url}'>query</a>".encode(), **html)
+    done = tamias.crawl("--depth", "3", "--scope", "host", site.url("/"))
+    assert done.returncode == 0, done.stderr
+    assert proxy.described == 1
+    assert any(f"<{EX}only>" in line for line in tamias.quads())
+
+
+def test_of_resources_that_an_endpoint_describes_and_nobody_serves_a_sample_is_requested(
+    tamias, site, proxy, sparql_server, comparable
+):
+    for number in range(60):
+        site.pages[f"/live/{number}"] = f'<> <{EX}q> "{number}" .'.encode()
+    sparql_server.load(resources_of(site, "missing", 200) + resources_of(site, "live", 60))
+    proxy.description = NO_DESCRIPTION
+    done = tamias.crawl("--depth", "1", "--scope", "host", "--no-robots", f"sparql:{proxy.url}")
+    assert done.returncode == 0, done.stderr
+    assert sum(site.asked(f"/missing/{number}") for number in range(200)) == 20
+    assert all(site.asked(f"/live/{number}") for number in range(60))
+    copied = [quad for quad in exported(tamias, proxy.url) if quad.graph_name == DefaultGraph()]
+    assert comparable(copied) == comparable(sparql_server.content())
+
+
+def test_a_page_that_is_wrongly_called_an_endpoint_is_read(tamias, site, reply):
+    page = f"<html><a href='{site.url('/next')}'>next</a></html>".encode()
+    site.pages["/"] = f"<> <{VOID}sparqlEndpoint> <page> .".encode()
+    site.pages["/page"] = reply(200, page, **{"Content-Type": "text/html"})
+    site.pages["/next"] = f'<> <{EX}q> "read" .'.encode()
+    tamias.crawl("--depth", "4", "--scope", "host", site.url("/"))
+    assert any('"read"' in line for line in tamias.quads())

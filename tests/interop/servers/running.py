@@ -6,8 +6,8 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from servers.packages import NotRun
@@ -16,12 +16,16 @@ from servers.packages import NotRun
 class Endpoint:
     """A SPARQL endpoint of a running server, empty at first."""
 
-    def __init__(self, url: str, store: str, *, method: str = "PUT", union: bool = False) -> None:
+    nameless: str | None = None
+    """The named graph into which the server puts statements without a graph, if it has one."""
+    hides_default = False
+    """Whether a default graph of its own cannot be queried."""
+
+    def __init__(self, url: str, store: str, *, union: bool = False) -> None:
         """N-Quads are sent to `store`. `union` says whether the default graph is the union of all graphs."""
         self.url = url
         self.union = union
         self._store = store
-        self._method = method
 
     def load(self, quads: Path) -> None:
         """Puts the N-Quads of a file in the place of what it has."""
@@ -29,9 +33,29 @@ class Endpoint:
             self._store,
             data=quads.read_bytes(),
             headers={"Content-Type": "application/n-quads"},
-            method=self._method,
+            method="PUT",
         )
         urllib.request.urlopen(request, timeout=300).close()
+
+
+class FileEndpoint(Endpoint):
+    """Serves a file; started again for each one."""
+
+    def __init__(
+        self, url: str, folder: Path, command: Callable[[Path], list[str | Path]], **options: bool
+    ) -> None:
+        super().__init__(url, "", **options)
+        self._folder = folder
+        self._command = command
+        self._stack = ExitStack()
+
+    def load(self, quads: Path) -> None:
+        self.close()
+        self._stack.enter_context(running(self._command(quads), self.url, self._folder))
+
+    def close(self) -> None:
+        """Ends the server."""
+        self._stack.close()
 
 
 def free_port() -> int:

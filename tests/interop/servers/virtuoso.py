@@ -20,13 +20,13 @@ PACKAGES = (
     "virtuoso-vsp-startpage",
 )
 CAP = 10_000
-DEFAULT = "urn:default"
-"""Where it puts statements without a graph."""
 _AS_NQUADS = 512 + 255
 
 
 class Virtuoso(Endpoint):
     """Is loaded through its SQL port."""
+
+    nameless = "urn:default"
 
     def __init__(self, url: str, isql: Path, port: int, environment: dict[str, str]) -> None:
         super().__init__(url, "", union=True)
@@ -35,7 +35,7 @@ class Virtuoso(Endpoint):
 
     def load(self, quads: Path) -> None:
         self.sql("RDF_GLOBAL_RESET ();")
-        self.sql(f"DB.DBA.TTLP_MT (file_to_string_output ('{quads}'), '', '{DEFAULT}', {_AS_NQUADS});")
+        self.sql(f"DB.DBA.TTLP_MT (file_to_string_output ('{quads}'), '', '{self.nameless}', {_AS_NQUADS});")
 
     def sql(self, statement: str) -> str:
         """What the SQL prompt answers."""

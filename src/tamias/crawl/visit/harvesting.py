@@ -65,8 +65,8 @@ from tamias.model.finding import (
     Quads,
     SourceRecords,
 )
-from tamias.model.item import TRUSTED
-from tamias.model.kind import CONTEXT, DUMP, PROBE, ROBOTS, SITEMAP
+from tamias.model.item import DESCRIBED, TRUSTED
+from tamias.model.kind import CONTEXT, DUMP, PROBE, ROBOTS, SITEMAP, kind_of
 from tamias.model.lease import Task
 from tamias.model.url import is_address
 from tamias.plugins import load_all
@@ -290,6 +290,7 @@ class HarvestRunner:
         if found and (task.crawl != WATCH or kind is not None):
             depth = task.depth if task.crawl == WATCH else task.depth + 1
             tags = (TRUSTED,) if task.crawl == WATCH and TRUSTED in task.tags else ()
+            tags = (DESCRIBED,) if kind_of(task.tags) == "sparql" and kind is None else tags
             reference = Reference(found, base, depth, task.crawl, kind, tags)
             put = asyncio.run_coroutine_threadsafe(self._store.put_links(reference), self._loop)
             progress.cut |= put.result()

@@ -25,6 +25,7 @@ from tamias.crawl.visit.sitemaps import SitemapDiscovery
 from tamias.crawl.visit.usage import UsageSignals
 from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.cut import TRAP
+from tamias.model.item import DESCRIBED
 from tamias.model.kind import CONTEXT, PROBE, REQUISITE, ROBOTS, format_in, kind_of
 from tamias.model.lease import Task, Unreachable
 from tamias.model.warc import WarcExtent
@@ -144,9 +145,15 @@ class VisitRunner:
         if task.depth and not _is_revisit(task) and (trap := self._trap(task.url, held)) is not None:
             skipped = self._fetcher.unasked(task.url, Outcome.SKIPPED, f"trap: {trap}", TRAP)
             return Visit(task, held, skipped)
+        described = DESCRIBED in task.tags
+        if task.depth and (reason := self._traps.copied(task.url, held.alike, described=described)):
+            return Visit(task, held, self._fetcher.unasked(task.url, Outcome.SKIPPED, reason))
         held.visits += _is_first(task, kind)
         request = _request(task, kind, keeps_errors=self._warc is not None)
         capture = await self._fetcher.fetch(request, task, held)
+        if described and capture.outcome in (Outcome.OK, Outcome.GONE):
+            found = capture.outcome is Outcome.OK
+            held.alike_changed |= self._traps.note_described(task.url, found=found, alike=held.alike)
         visit = Visit(task, held, capture, covering=covering)
         state = self.reach.waiting(task.url, held)
         if capture.unreached is not None and state is not None and not state.given_up:
@@ -235,6 +242,9 @@ class VisitRunner:
         try:
             visit = await self._harvests.harvest(kind, task, held, client, retries=self._crawl.retries)
             visit.warc = written
+            if kind == "sparql" and visit.capture.outcome is Outcome.OK:
+                self._traps.note_endpoint(task.url, held.alike)
+                held.alike_changed = True
             return visit
         finally:
             client.step_ends()

@@ -20,7 +20,7 @@ from tamias.harvesters.sparql.survey import description, survey
 from tamias.harvesters.sparql.terms import StatementPage, has_blank_inside, relabelled
 from tamias.harvesters.sparql.verdict import failed, verdict
 from tamias.model.cut import TRAP
-from tamias.model.finding import Finding, HarvestEnd, HarvestStep, Problem, Quads
+from tamias.model.finding import Finding, HarvestEnd, HarvestStep, Links, Problem, Quads
 
 MOST_FAILURES = 6
 """Of one request in a row before it is given up."""
@@ -73,7 +73,9 @@ class Copy:
                 yield self._step(findings)
             yield self._step((), await verdict(self._client, self._state))
         except QueryFailed as failure:
-            yield self._step((), await self._end_of(failure))
+            end = await self._end_of(failure)
+            is_page = self._state.is_document and self._state.stage == "described" and not end.retry
+            yield self._step([Links([self._client.url], self._client.url)] if is_page else (), end)
 
     async def _end_of(self, failure: QueryFailed) -> HarvestEnd:
         """What came counts where the host has no visits left; else it cannot go on now."""

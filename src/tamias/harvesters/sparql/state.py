@@ -44,6 +44,8 @@ class CopyState(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     stage: Literal["new", "described", "readable", "labelled", "counted", "surveyed"] = "new"
     """How far the survey came."""
+    is_document: bool = False
+    """Whether something stands at its own address: if it answers no query, it is a page and no endpoint."""
     dialect: EndpointDialect = msgspec.field(default_factory=EndpointDialect)
     triples: bool = True
     """Whether statements come by CONSTRUCT, in N-Triples; else as rows."""

@@ -38,6 +38,7 @@ async def description(client: EndpointClient, state: CopyState) -> list[Quad]:
         if capture.outcome is Outcome.REFUSED or capture.retry_after_ms is not None:
             raise QueryFailed(capture.reason, capture)
         return []
+    state.is_document = True
     if b"<html" in client.http.body(capture, _HEAD).lower():
         return []
     quads: list[Quad] = []
