@@ -146,8 +146,10 @@ class VisitRunner:
             skipped = self._fetcher.unasked(task.url, Outcome.SKIPPED, f"trap: {trap}", TRAP)
             return Visit(task, held, skipped)
         described = DESCRIBED in task.tags
-        if task.depth and (reason := self._traps.copied(task.url, held.alike, described=described)):
-            return Visit(task, held, self._fetcher.unasked(task.url, Outcome.SKIPPED, reason))
+        if held.alike and task.depth:
+            copied = self._traps.copied(task.url, held.alike, described=described)
+            if copied is not None:
+                return Visit(task, held, self._fetcher.unasked(task.url, Outcome.SKIPPED, copied))
         held.visits += _is_first(task, kind)
         request = _request(task, kind, keeps_errors=self._warc is not None)
         capture = await self._fetcher.fetch(request, task, held)

@@ -5,7 +5,7 @@ harvest. If as many records are held afterwards as the portal counts, nothing wa
 portal is asked what was, if it has a way to tell; if not, everything is read again.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from datetime import datetime, timedelta
 
@@ -19,13 +19,15 @@ from tamias.harvesters.kit.paging import (
     PortalListing,
     RecordPage,
     found,
+    opening,
+    place_of,
     read_listing,
     stamp_of,
     state_of,
 )
-from tamias.harvesters.kit.position import Position, bookmark_of
+from tamias.harvesters.kit.position import Position, bookmark_of, place_after
 from tamias.model.capture import Outcome, Request
-from tamias.model.finding import Deleted, Finding, HarvestEnd, HarvestStep, Present, Problem, Quads
+from tamias.model.finding import Deleted, Finding, Harvest, HarvestEnd, HarvestStep, Present, Problem, Quads
 from tamias.protocols import PoliteClient
 
 FIRST_PAGE = 20
@@ -93,6 +95,26 @@ async def read_changes(
         _begin_again(place, listing, f"everything was read: {changes.why_not}")
     else:
         yield HarvestStep(state=state_of(place), end=end)
+
+
+class ListedPortal:
+    """Harvests a portal of one listing."""
+
+    def __init__(
+        self, kind: str, listing: PortalListing, find: Callable[[str, PoliteClient], Awaitable[Position]]
+    ) -> None:
+        """`find` gives the beginning of a portal's listing, by its address."""
+        self.kinds = frozenset({kind})
+        self._listing = listing
+        self._find = find
+
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
+        place = place_of(harvest.state)
+        if place is None:
+            place = place_after(harvest.bookmark) or await self._find(harvest.url, client)
+            yield opening(place)
+        async for step in read_changes_or_all(self._listing, place, client):
+            yield step
 
 
 async def read_changes_or_all(

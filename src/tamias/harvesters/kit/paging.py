@@ -6,7 +6,7 @@ last record of the one before: if that is not met, the page is asked for further
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -40,55 +40,68 @@ class RecordPage(msgspec.Struct, frozen=True):
     total: int | None = None
 
 
+AddressOf = Callable[[Position, int, int], tuple[str, int]]
+"""Where the page stands that holds the record of a number, and the number of its first record."""
+
+
 class ChangeOrder(NamedTuple):
     """How a listing is asked for in the order of changes, the latest first."""
 
     field: str
     """What the records are ordered by."""
-    address: Callable[[Position, int, int], tuple[str, int]]
-    """As `PortalListing.address`."""
-    stamp: Callable[[msgspec.Raw], str | None]
+    address: AddressOf
+    stamp: Callable[[bytes], str | None]
     """When a record was changed (ISO 8601). May raise one of `BAD`."""
 
 
-class RecordId(msgspec.Struct):
-    """What most records are known by."""
+def json_at(path: str, kind: Any = str, *, needed: bool = True) -> Callable[[bytes], Any]:
+    """Make a reader of one value of JSON, by the names that lead to it with dots between them.
 
-    id: str
+    It raises one of `BAD`; where the value is not `needed`, it is None if one of the names is missing.
+
+    >>> json_at("resource.id")(b'{"resource": {"id": "a", "b": 1}}'), json_at("a.b", needed=False)(b"{}")
+    ('a', None)
+    """
+    names, form = path.split("."), kind
+    for name in reversed(names):
+        form = msgspec.defstruct("JsonTable", [(name, form) if needed else (name, form | None, None)])
+    decoder = msgspec.json.Decoder(form)
+
+    def read(raw: bytes) -> Any:
+        value: Any = decoder.decode(raw)
+        for name in names:
+            value = getattr(value, name, None)
+        return value
+
+    return read
 
 
-class PortalListing(Protocol):
-    """How one software lists its datasets. Pure: it makes addresses and reads what came."""
+class PortalListing(msgspec.Struct, kw_only=True):
+    """How one software lists its datasets: its addresses, and where in its answers things are."""
 
     name: str
-    largest: int
+    mapping: RecordMapping
+    """How its records become datasets."""
+    address: AddressOf
+    records: Callable[[bytes], list[msgspec.Raw]]
+    """The records of a page, not yet looked into. Raises one of `BAD` for what is no page."""
+    total: Callable[[bytes], int | None] | None = None
+    """How many there are, by the page's own word; None: all of them are on it."""
+    key: Callable[[bytes], str] = json_at("id")
+    """By what the listing is ordered; unique. Raises one of `BAD` for a record without one."""
+    order: ChangeOrder | None = None
+    """How changes are asked for; None where they cannot be."""
+    largest: int = 1
     """Records to ask for at the most, and first."""
     any_offset: bool = True
     """Whether a page can begin at any record, not only at multiples of its size."""
     deepest: int | None = None
     """How far an offset goes; beyond it the listing goes on from the key of the last record."""
 
-    @property
-    def mapping(self) -> RecordMapping:
-        """How its records become datasets."""
-        ...
-
-    @property
-    def order(self) -> ChangeOrder | None:
-        """How changes are asked for; None where they cannot be."""
-        return None
-
-    def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
-        """Where the page stands that holds the record at `start`, and the number of its first record."""
-        ...
-
     def page(self, body: bytes) -> RecordPage:
-        """Reads a page. Raises one of `BAD` for what is none."""
-        ...
-
-    def key(self, record: msgspec.Raw) -> str:
-        """By what the listing is ordered; unique. Raises one of `BAD` for a record without one."""
-        return msgspec.json.decode(record, type=RecordId).id
+        """Read a page. Raises one of `BAD` for what is none."""
+        records = self.records(body)
+        return RecordPage(records, self.total(body) if self.total else len(records))
 
 
 class PageTrouble(msgspec.Struct, frozen=True):

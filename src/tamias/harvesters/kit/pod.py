@@ -10,9 +10,9 @@ import msgspec
 from tamias.harvesters.kit.descriptions import is_web
 from tamias.harvesters.kit.location import box_polygon
 from tamias.harvesters.kit.mapping import RecordMapping, plain
-from tamias.harvesters.kit.records import count, in_languages, one_text, table, tables, text, texts
+from tamias.harvesters.kit.records import TITLES, count, one_text, properties, table, tables, text, texts
 from tamias.harvesters.kit.terms import below
-from tamias.model.dataset import Agent, Dataset, DcatProperty, Distribution, Period
+from tamias.model.dataset import Agent, Dataset, Distribution, Period
 
 MOST_FAULTS = 200
 _LONGEST_RECORD = 1 << 20
@@ -22,7 +22,6 @@ _BETWEEN = re.compile(r"\}\s*,?\s*(?=\{)|\[\s*(?=\{)")
 _RECORD_KEYS = frozenset({"identifier", "accessLevel", "publisher", "distribution", "contactPoint"})
 
 
-_TEXTS: Final = {"title": "dct:title", "description": "dct:description", "keyword": "dcat:keyword"}
 _PROPERTIES: Final = {
     "describedBy": "foaf:page",
     "references": "dct:relation",
@@ -86,15 +85,8 @@ def dataset_of(record: dict[str, Any], catalogue: str) -> Dataset:
         temporal=tuple(_periods(record.get("temporal"))),
         conforms_to=texts(record.get("conformsTo")),
         distributions=tuple(_distributions(record)),
-        more=tuple(_properties(record)),
+        more=tuple(properties(record, {**TITLES, "keyword": "dcat:keyword"}, _PROPERTIES)),
     )
-
-
-def _properties(record: dict[str, Any]) -> Iterator[DcatProperty]:
-    for field, name in _TEXTS.items():
-        yield from in_languages(record, field, name)
-    for field, name in _PROPERTIES.items():
-        yield from (DcatProperty(name, each) for each in texts(record.get(field)))
 
 
 def _pieces(raw: bytes) -> list[msgspec.Raw]:
@@ -180,11 +172,7 @@ def _distributions(record: dict[str, Any]) -> Iterator[Distribution]:
             conforms_to=texts(each.get("conformsTo")),
             service=url if _is_sparql(url, each) else None,
             service_kind="sparql" if _is_sparql(url, each) else None,
-            more=(
-                *in_languages(each, "title", "dct:title"),
-                *in_languages(each, "description", "dct:description"),
-                *(DcatProperty("foaf:page", page) for page in texts(each.get("describedBy"))),
-            ),
+            more=tuple(properties(each, TITLES, {"describedBy": "foaf:page"})),
         )
 
 

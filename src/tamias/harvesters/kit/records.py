@@ -3,7 +3,7 @@ and texts in several languages.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final
 
@@ -12,12 +12,15 @@ import msgspec
 from tamias.harvesters.kit.mapping import MappedRecord
 from tamias.harvesters.kit.terms import sound_iri
 from tamias.model.capture import Capture, Outcome
-from tamias.model.dataset import Dataset, DcatProperty
+from tamias.model.dataset import Agent, Dataset, DcatProperty
 from tamias.model.finding import Datasets, Finding, HarvestEnd, Links, Quads, SourceRecords
 from tamias.protocols import PoliteClient
 
 MOST_PAGE = 64 << 20
 """Bytes of one answer of an interface; more is not read."""
+NO_FIELDS: Final[dict[str, str]] = {}
+TITLES: Final = {"title": "dct:title", "description": "dct:description"}
+"""The fields of most records, and of their distributions, that may be in several languages."""
 
 
 def described(records: Sequence[MappedRecord], catalogue: str) -> list[Finding]:
@@ -101,6 +104,35 @@ def texts(value: Any) -> tuple[str, ...]:
     """
     found = map(text, value if isinstance(value, list) else [value])
     return tuple(dict.fromkeys(each for each in found if each))
+
+
+def web(value: Any) -> str | None:
+    """A text that is an address one can ask for; None for any other."""
+    found = text(value)
+    return found if sound_iri(found, web=True) else None
+
+
+def agent(name: str | None, email: str | None = None, **more: Any) -> Agent | None:
+    """Who has this name, or only an address; None for nobody."""
+    return Agent(name=name or email or "", email=email, **more) if name or email else None
+
+
+def checksum(name: str | None, digits: str | None) -> dict[str, Any]:
+    """A checksum as a distribution has it."""
+    if not (name and digits):
+        return {}
+    is_sha256 = name.lower().replace("-", "") == "sha256"
+    return {"sha256": digits} if is_sha256 else {"checksum": (name, digits)}
+
+
+def properties(
+    record: dict[str, Any], texts_of: Mapping[str, str], lists: Mapping[str, str] = NO_FIELDS
+) -> Iterator[DcatProperty]:
+    """The values of properties by the names of fields: texts in their languages, and lists of texts."""
+    for name, term in texts_of.items():
+        yield from in_languages(record, name, term)
+    for name, term in lists.items():
+        yield from (DcatProperty(term, each) for each in texts(record.get(name)))
 
 
 def table(value: Any) -> dict[str, Any]:

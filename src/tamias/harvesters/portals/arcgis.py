@@ -10,96 +10,28 @@ from tamias.harvesters.kit import pod
 from tamias.harvesters.kit.changes import read_changes_or_all
 from tamias.harvesters.kit.file_listing import read_file_listing
 from tamias.harvesters.kit.mapping import RecordMapping, plain
-from tamias.harvesters.kit.paging import ChangeOrder, PortalListing, RecordPage, opening, place_of
+from tamias.harvesters.kit.paging import ChangeOrder, PortalListing, json_at, opening, place_of
 from tamias.harvesters.kit.position import Position, place_after
-from tamias.harvesters.kit.records import in_languages, one_text, table, text, texts
+from tamias.harvesters.kit.records import TITLES, agent, one_text, properties, table, text, texts
 from tamias.harvesters.kit.terms import sound_iri
 from tamias.harvesters.kit.ways import in_turn, roots
-from tamias.model.dataset import Agent, Dataset, DcatProperty, Distribution
+from tamias.model.dataset import Dataset, Distribution
 from tamias.model.finding import Harvest, HarvestStep
 from tamias.protocols import PoliteClient
 
 PAGE_RECORDS = 100
 
 
-class _Feed(msgspec.Struct):
-    dataset: list[msgspec.Raw]
-
-
-class _FeedKey(msgspec.Struct):
-    identifier: str
-
-
-class _Items(msgspec.Struct):
-    features: list[msgspec.Raw]
-    numberMatched: int | None = None  # noqa: N815 (their name)
-
-
-class FeedListing(PortalListing):
-    """The feed; it has no pages."""
-
-    name = "ArcGIS Hub"
-    largest = 1
-    any_offset = False
-
-    @property
-    def mapping(self) -> RecordMapping:
-        return pod.MAPPING
-
-    def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
-        return f"{place.root}api/feed/dcat-us/1.1.json", 0
-
-    def page(self, body: bytes) -> RecordPage:
-        records = msgspec.json.decode(body, type=_Feed).dataset
-        return RecordPage(records, len(records))
-
-    def key(self, record: msgspec.Raw) -> str:
-        return msgspec.json.decode(record, type=_FeedKey).identifier
-
-
-class SearchListing(PortalListing):
-    """The search of all datasets, whose order is the hub's own."""
-
-    name = "ArcGIS Hub"
-    largest = PAGE_RECORDS
-
-    @property
-    def mapping(self) -> RecordMapping:
-        return MAPPING
-
-    @property
-    def order(self) -> ChangeOrder:
-        return _ORDER
-
-    def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
-        return f"{_items(place)}?limit={size}&startindex={start + 1}", start
-
-    def page(self, body: bytes) -> RecordPage:
-        answer = msgspec.json.decode(body, type=_Items)
-        return RecordPage(answer.features, answer.numberMatched)
-
-
-class _Modified(msgspec.Struct):
-    modified: int | str | None = None
-
-
-class _ItemStamp(msgspec.Struct):
-    properties: _Modified
-
-
-def _items(place: Position) -> str:
-    return f"{place.root}api/search/v1/collections/dataset/items"
+def _items(place: Position, start: int, size: int) -> tuple[str, int]:
+    where = f"{place.root}api/search/v1/collections/dataset/items"
+    return f"{where}?limit={size}&startindex={start + 1}", start
 
 
 def _latest_first(place: Position, start: int, size: int) -> tuple[str, int]:
-    return f"{_items(place)}?limit={size}&startindex={start + 1}&sortBy=-properties.modified", start
+    return f"{_items(place, start, size)[0]}&sortBy=-properties.modified", start
 
 
-_ORDER: Final = ChangeOrder(
-    "modified",
-    _latest_first,
-    lambda record: _moment(msgspec.json.decode(record, type=_ItemStamp).properties.modified),
-)
+_MODIFIED: Final = json_at("properties.modified", int | str, needed=False)
 
 
 class ArcGisHarvester:
@@ -116,7 +48,7 @@ class ArcGisHarvester:
             yield opening(place)
         known = None if harvest.state else harvest.bookmark
         ways = {
-            "feed": lambda: read_file_listing(FeedListing(), place, client, known),
+            "feed": lambda: read_file_listing(FEED, place, client, known),
             "search": lambda: self._search(place, client),
         }
         async for step in in_turn(place, ways):
@@ -125,7 +57,7 @@ class ArcGisHarvester:
     def _search(self, place: Position, client: PoliteClient) -> AsyncIterator[HarvestStep]:
         if not place.taken:
             place.size, place.ordered = PAGE_RECORDS, False
-        return read_changes_or_all(SearchListing(), place, client)
+        return read_changes_or_all(SEARCH, place, client)
 
 
 def _after_search(bookmark: bytes | None) -> Position | None:
@@ -153,7 +85,7 @@ def item_dataset(record: dict[str, Any], root: str) -> Dataset:
         licence=text(said.get("license")) or text(said.get("licenseInfo")),
         rights=text(said.get("accessInformation")),
         access_rights=text(said.get("access")),
-        publisher=_publisher(said),
+        publisher=agent(text(said.get("source")) or text(said.get("orgName")) or text(said.get("owner"))),
         issued=_moment(said.get("created")),
         modified=_moment(said.get("modified")),
         record_issued=_moment(said.get("created")),
@@ -161,18 +93,8 @@ def item_dataset(record: dict[str, Any], root: str) -> Dataset:
         language=texts(said.get("culture")),
         spatial=tuple(_places(record)),
         distributions=tuple(_distributions(said, key, root)),
-        more=(
-            *in_languages(said, "title", "dct:title"),
-            *in_languages(said, "description", "dct:description"),
-            *(DcatProperty("dct:type", each) for each in texts(said.get("type"))),
-            *(DcatProperty("dcat:keyword", each) for each in texts(said.get("typeKeywords"))),
-        ),
+        more=tuple(properties(said, TITLES, {"type": "dct:type", "typeKeywords": "dcat:keyword"})),
     )
-
-
-def _publisher(said: dict[str, Any]) -> Agent | None:
-    name = text(said.get("source")) or text(said.get("orgName")) or text(said.get("owner"))
-    return Agent(name=name) if name else None
 
 
 def _moment(value: Any) -> str | None:
@@ -227,3 +149,23 @@ MAPPING: Final = RecordMapping(
         "properties.numComments": "comments, counted by the portal",
     },
 )
+
+FEED: Final = PortalListing(
+    name="ArcGIS Hub",
+    mapping=pod.MAPPING,
+    address=lambda place, _start, _size: (f"{place.root}api/feed/dcat-us/1.1.json", 0),
+    records=json_at("dataset", list[msgspec.Raw]),
+    key=json_at("identifier"),
+    any_offset=False,
+)
+"""The feed; it has no pages."""
+SEARCH: Final = PortalListing(
+    name="ArcGIS Hub",
+    mapping=MAPPING,
+    address=_items,
+    records=json_at("features", list[msgspec.Raw]),
+    total=json_at("numberMatched", int, needed=False),
+    order=ChangeOrder("modified", _latest_first, lambda record: _moment(_MODIFIED(record))),
+    largest=PAGE_RECORDS,
+)
+"""The search of all datasets, whose order is the hub's own."""

@@ -1,23 +1,23 @@
 """Harvester for CKAN: its action API by pages, one by one where that fails, its catalogue files otherwise."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
 
 from tamias.harvesters.kit.changes import read_changes
-from tamias.harvesters.kit.mapping import MappedRecord, RecordMapping, map_record
+from tamias.harvesters.kit.mapping import MappedRecord, map_record
 from tamias.harvesters.kit.paging import (
     BAD,
     MOST_DATASETS,
     MOST_PAGE,
+    AddressOf,
     ChangeOrder,
     PageTrouble,
     PortalListing,
-    RecordId,
-    RecordPage,
     found,
+    json_at,
     opening,
     place_of,
     read_listing,
@@ -37,63 +37,43 @@ PAGE_RECORDS = 1000
 _INNER = ("api", "dataset", "organization", "group", "data.json", "catalog.ttl")
 
 
-class _Result(msgspec.Struct):
-    count: int
-    results: list[msgspec.Raw]
+_SEARCH = "api/3/action/package_search"
+_RECORDS: Final = json_at("result.results", list[msgspec.Raw])
+_COUNT: Final = json_at("result.count", int)
+_SUCCESS: Final = json_at("success", bool)
+_STATUS: Final = json_at("result", dict[str, Any])
+_NAMES_OF: Final = json_at("result", list[str])
+_PACKAGE: Final = json_at("result", msgspec.Raw)
+_IDENTIFIER: Final = json_at("id")
 
 
-class _CkanAnswer(msgspec.Struct):
-    success: bool
-    result: _Result
+def _records(body: bytes) -> list[msgspec.Raw]:
+    if not _SUCCESS(body):
+        raise ValueError("success is false")
+    records: list[msgspec.Raw] = _RECORDS(body)
+    return records
 
 
-class _CkanSite(msgspec.Struct):
-    site_title: str | None = None
+def _sorted_by(order: str) -> AddressOf:
+    def address(place: Position, start: int, size: int) -> tuple[str, int]:
+        return f"{place.root}{_SEARCH}?rows={size}&start={start}&sort={quote(order)}", start
+
+    return address
 
 
-class _Status(msgspec.Struct):
-    result: _CkanSite
-
-
-class CkanListing(PortalListing):
-    """`package_search`, in the order of identifiers."""
-
-    name = "CKAN"
-    largest = PAGE_RECORDS
-
-    @property
-    def mapping(self) -> RecordMapping:
-        return MAPPING
-
-    def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
-        query = f"rows={size}&start={start}&sort={quote('id asc')}"
-        return f"{place.root}api/3/action/package_search?{query}", start
-
-    def page(self, body: bytes) -> RecordPage:
-        answer = msgspec.json.decode(body, type=_CkanAnswer)
-        if not answer.success:
-            raise ValueError("success is false")
-        return RecordPage(answer.result.results, answer.result.count)
-
-    @property
-    def order(self) -> ChangeOrder:
-        return _ORDER
-
-
-def _latest_first(place: Position, start: int, size: int) -> tuple[str, int]:
-    query = f"rows={size}&start={start}&sort={quote('metadata_modified desc')}"
-    return f"{place.root}api/3/action/package_search?{query}", start
-
-
-class _CkanStamp(msgspec.Struct):
-    metadata_modified: str | None = None
-
-
-_ORDER: Final = ChangeOrder(
-    "metadata_modified",
-    _latest_first,
-    lambda record: msgspec.json.decode(record, type=_CkanStamp).metadata_modified,
+LISTING: Final = PortalListing(
+    name="CKAN",
+    mapping=MAPPING,
+    address=_sorted_by("id asc"),
+    records=_records,
+    total=_COUNT,
+    key=_IDENTIFIER,
+    order=ChangeOrder(
+        "metadata_modified", _sorted_by("metadata_modified desc"), json_at("metadata_modified", needed=False)
+    ),
+    largest=PAGE_RECORDS,
 )
+"""`package_search`, in the order of identifiers."""
 
 
 class CkanHarvester:
@@ -111,13 +91,13 @@ class CkanHarvester:
             place = place_after(harvest.bookmark) or await _found(harvest.url, client)
             yield opening(place)
         if place.changes:
-            async for step in read_changes(CkanListing(), place, client, _deletions):
+            async for step in read_changes(LISTING, place, client, _deletions):
                 yield step
         if place.changes:
             return
         root = place.root
         ways = {
-            "search": lambda: read_listing(CkanListing(), place, client),
+            "search": lambda: read_listing(LISTING, place, client),
             "names": lambda: read_one_by_one(place, client),
             "data.json": lambda: through(DataJsonHarvester(), f"{root}data.json", "data-json", place, client),
             "catalog.ttl": lambda: through(CatalogueHarvester(), f"{root}catalog.ttl", "dcat", place, client),
@@ -132,10 +112,10 @@ async def _found(url: str, client: PoliteClient) -> Position:
     for asked, root in enumerate(candidates, 1):
         capture = await client.ask(Request(url=f"{root}api/3/action/status_show", accept="application/json"))
         try:
-            status = msgspec.json.decode(client.body(capture, MOST_PAGE), type=_Status).result
+            status = _STATUS(client.body(capture, MOST_PAGE))
         except BAD:
             continue
-        return Position(root=root, size=PAGE_RECORDS, title=status.site_title or "", requests=asked)
+        return Position(root=root, size=PAGE_RECORDS, title=status.get("site_title") or "", requests=asked)
     return Position(root=candidates[0], size=PAGE_RECORDS, requests=len(candidates))
 
 
@@ -145,19 +125,7 @@ class _Activity(msgspec.Struct):
     timestamp: str = ""
 
 
-class _Activities(msgspec.Struct):
-    result: list[_Activity]
-
-
-class _Ids(msgspec.Struct):
-    count: int
-    results: list[RecordId]
-
-
-class _IdAnswer(msgspec.Struct):
-    result: _Ids
-
-
+_ACTIVITY: Final = json_at("result", list[_Activity])
 _ACTIVITIES = 100
 """What CKAN tells of at the most, unless its operator allows more."""
 
@@ -168,7 +136,7 @@ async def _deletions(place: Position, client: PoliteClient) -> AsyncGenerator[Pr
     place.requests += 1
     capture = await client.ask(Request(url=url, accept="application/json"))
     try:
-        activities = msgspec.json.decode(client.body(capture, MOST_PAGE), type=_Activities).result
+        activities = _ACTIVITY(client.body(capture, MOST_PAGE))
     except BAD:
         activities = []
     deleted = [each.object_id for each in activities if each.activity_type == "deleted package"]
@@ -186,16 +154,14 @@ async def _all_ids(place: Position, client: PoliteClient) -> list[str] | None:
     while True:
         query = f"fl=id&rows={PAGE_RECORDS}&start={max(0, len(ids) - 1)}&sort={quote('id asc')}"
         place.requests += 1
-        capture = await client.ask(
-            Request(url=f"{place.root}api/3/action/package_search?{query}", accept="application/json")
-        )
+        capture = await client.ask(Request(url=f"{place.root}{_SEARCH}?{query}", accept="application/json"))
+        before, body = len(ids), client.body(capture, MOST_PAGE)
         try:
-            answer = msgspec.json.decode(client.body(capture, MOST_PAGE), type=_IdAnswer).result
+            ids |= dict.fromkeys(map(_IDENTIFIER, _RECORDS(body)))
+            count = _COUNT(body)
         except BAD:
             return None
-        before = len(ids)
-        ids |= dict.fromkeys(each.id for each in answer.results)
-        if len(ids) == answer.count:
+        if len(ids) == count:
             return list(ids)
         if len(ids) == before or len(ids) > MOST_DATASETS:
             return None
@@ -205,14 +171,6 @@ MOST_FAULTS = 100
 _NAMES = 1000
 _STEP_RECORDS = 20
 """Each costs a request, and so much is repeated at the most after a crash."""
-
-
-class _Names(msgspec.Struct):
-    result: list[str]
-
-
-class _Package(msgspec.Struct):
-    result: msgspec.Raw
 
 
 async def read_one_by_one(place: Position, client: PoliteClient) -> AsyncIterator[HarvestStep]:
@@ -241,7 +199,7 @@ async def _names(place: Position, client: PoliteClient) -> list[str] | PageTroub
     if capture.outcome is not Outcome.OK or capture.body is None:
         return _trouble(capture)
     try:
-        names = msgspec.json.decode(client.body(capture, MOST_PAGE), type=_Names).result
+        names: list[str] = _NAMES_OF(client.body(capture, MOST_PAGE))
     except BAD as error:
         return PageTrouble(Outcome.FAILED, f"CKAN {url}: not the JSON of a list of names ({error})"[:1000])
     return names if len(names) <= _NAMES else names[place.offset :]
@@ -275,7 +233,7 @@ async def _shown(name: str, place: Position, client: PoliteClient) -> MappedReco
     if capture.outcome is not Outcome.OK or capture.body is None:
         return _trouble(capture)
     try:
-        raw = msgspec.json.decode(client.body(capture, MOST_PAGE), type=_Package).result
+        raw = _PACKAGE(client.body(capture, MOST_PAGE))
         return map_record(MAPPING, bytes(raw), place.root)
     except BAD as error:
         return PageTrouble(Outcome.FAILED, f"CKAN {place.root}: record {name!r} left out: {error}"[:1000])

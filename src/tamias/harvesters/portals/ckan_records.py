@@ -9,15 +9,19 @@ import msgspec
 from tamias.harvesters.kit.location import box_polygon
 from tamias.harvesters.kit.mapping import RecordMapping, plain
 from tamias.harvesters.kit.records import (
+    agent,
     by_language,
+    checksum,
     count,
     in_languages,
     one_text,
+    properties,
     table,
     tables,
     text,
     texts,
     translated,
+    web,
 )
 from tamias.harvesters.kit.terms import sound_iri
 from tamias.model.dataset import (
@@ -116,12 +120,12 @@ def dataset_of(package: dict[str, Any], root: str) -> Dataset:
         keywords=tuple(_keywords(package)),
         themes=tuple(theme for theme in fields.texts("theme") if _iri(theme)),
         groups=tuple(_groups(package)),
-        landing_page=_page(text(package.get("url"))) or f"{root}dataset/{text(package.get('name')) or own}",
-        licence=_page(text(package.get("license_url"))) or fields.text("license_title", "license_id"),
+        landing_page=web(package.get("url")) or f"{root}dataset/{text(package.get('name')) or own}",
+        licence=web(package.get("license_url")) or fields.text("license_title", "license_id"),
         rights=fields.text("rights"),
         access_rights=fields.text("access_rights"),
         publisher=_publisher(fields, root),
-        creator=_agent(fields.text("author", "creator_name"), fields.text("author_email", "creator_email")),
+        creator=agent(fields.text("author", "creator_name"), fields.text("author_email", "creator_email")),
         contact=_contact(fields),
         issued=fields.text("issued", "metadata_created"),
         modified=fields.text("modified", "metadata_modified"),
@@ -213,10 +217,6 @@ def _iri(value: str | None) -> str | None:
     return value if sound_iri(value) else None
 
 
-def _page(value: str | None) -> str | None:
-    return value if sound_iri(value, web=True) else None
-
-
 def _keywords(package: dict[str, Any]) -> Iterator[str]:
     for tag in package.get("tags") or () if isinstance(package.get("tags"), list) else ():
         word = text(table(tag).get("display_name")) or text(table(tag).get("name")) or text(tag)
@@ -231,8 +231,7 @@ def _groups(package: dict[str, Any]) -> Iterator[str]:
 
 
 def _properties(fields: _Fields) -> Iterator[DcatProperty]:
-    for field, name in _WORDS.items():
-        yield from in_languages(fields.package, field, name)
+    yield from properties(fields.package, _WORDS)
     for field, name in _PROPERTIES.items():
         value = fields.value(field)
         if not isinstance(value, dict):
@@ -255,7 +254,7 @@ def _series(fields: _Fields, root: str) -> Iterator[DcatProperty]:
 
 def _publisher(fields: _Fields, root: str) -> Agent | None:
     """The publisher that the fields name, else the organisation; its IRI is the organisation's."""
-    if named := next((agent for each in fields.tables("publisher") if (agent := _agent_of(each))), None):
+    if named := next(filter(None, map(_agent_of, fields.tables("publisher"))), None):
         return named
     organisation = fields.table("organization")
     name = one_text(organisation.get("title")) or text(organisation.get("name"))
@@ -268,26 +267,19 @@ def _publisher(fields: _Fields, root: str) -> Agent | None:
         names=() if said else translated(organisation, "title"),
         iri=_iri(fields.text("publisher_uri")) or (f"{root}organization/{key}" if key and not said else None),
         email=fields.text("publisher_email"),
-        homepage=_page(fields.text("publisher_url")),
+        homepage=web(fields.text("publisher_url")),
         kind=fields.text("publisher_type"),
     )
 
 
-def _agent(name: str | None, email: str | None, iri: str | None = None) -> Agent | None:
-    return Agent(name=name or email or "", email=email, iri=iri) if name or email else None
-
-
 def _agent_of(said: dict[str, Any]) -> Agent | None:
     """An agent that a field describes."""
-    name, email = one_text(said.get("name")), text(said.get("email"))
-    if not (name or email):
-        return None
-    return Agent(
-        name=name or email or "",
+    return agent(
+        one_text(said.get("name")),
+        text(said.get("email")),
         names=translated(said, "name"),
         iri=_iri(text(said.get("uri"))),
-        email=email,
-        homepage=_page(text(said.get("url"))) or _page(text(said.get("homepage"))),
+        homepage=web(said.get("url")) or web(said.get("homepage")),
         kind=text(said.get("type")),
         identifier=text(said.get("identifier")),
     )
@@ -295,18 +287,18 @@ def _agent_of(said: dict[str, Any]) -> Agent | None:
 
 def _agents(fields: _Fields) -> Iterator[AgentRole]:
     for field, name in _ROLES.items():
-        agents = filter(None, map(_agent_of, fields.tables(field)))
-        yield from (AgentRole(property=name, agent=agent) for agent in agents)
+        found = filter(None, map(_agent_of, fields.tables(field)))
+        yield from (AgentRole(property=name, agent=each) for each in found)
     for each in fields.tables("qualified_attribution"):
-        for agent in filter(None, map(_agent_of, tables(each.get("agent")))):
-            yield AgentRole(property="prov:qualifiedAttribution", agent=agent, role=text(each.get("role")))
+        for named in filter(None, map(_agent_of, tables(each.get("agent")))):
+            yield AgentRole(property="prov:qualifiedAttribution", agent=named, role=text(each.get("role")))
 
 
 def _contact(fields: _Fields) -> Agent | None:
-    return _agent(
+    return agent(
         fields.text("contact_name", "maintainer", "author"),
         fields.text("contact_email", "maintainer_email", "contact-email", "author_email"),
-        _iri(fields.text("contact_uri")),
+        iri=_iri(fields.text("contact_uri")),
     )
 
 
@@ -374,8 +366,7 @@ def _distributions(package: dict[str, Any], page: str) -> Iterator[Distribution]
             continue
         form = text(resource.get("format"))
         kind = service_kind(form, url)
-        checksum = checksum_of(text(resource.get("hash")), text(resource.get("hash_algorithm")))
-        name, digits = checksum or (None, None)
+        digits = checksum_of(text(resource.get("hash")), text(resource.get("hash_algorithm")))
         yield Distribution(
             url=download or url,
             access_url=access,
@@ -385,11 +376,10 @@ def _distributions(package: dict[str, Any], page: str) -> Iterator[Distribution]
             description=one_text(resource.get("description")),
             media_type=text(resource.get("mimetype")),
             format=form,
-            licence=_page(text(resource.get("license"))) or text(resource.get("license")),
+            licence=text(resource.get("license")),
             rights=one_text(resource.get("rights")),
             byte_size=count(resource.get("size")),
-            sha256=digits if name == "sha256" else None,
-            checksum=(name, digits) if name and digits and name != "sha256" else None,
+            **checksum(*digits or (None, None)),
             issued=text(resource.get("issued")) or text(resource.get("created")),
             modified=text(resource.get("modified")) or text(resource.get("last_modified")),
             language=several(resource.get("language")),
@@ -397,30 +387,26 @@ def _distributions(package: dict[str, Any], page: str) -> Iterator[Distribution]
             service=url if kind else None,
             service_kind=kind,
             services=tuple(_services(resource)),
-            more=tuple(_resource_properties(resource)),
+            more=(
+                *properties(resource, _RESOURCE_TEXTS),
+                *_listed_in(resource, _RESOURCE_PROPERTIES),
+            ),
         )
 
 
-def _resource_properties(resource: dict[str, Any]) -> Iterator[DcatProperty]:
-    for field, name in _RESOURCE_TEXTS.items():
-        yield from in_languages(resource, field, name)
-    for field, name in _RESOURCE_PROPERTIES.items():
-        yield from (DcatProperty(name, each) for each in _listed(resource.get(field)))
+def _listed_in(said: dict[str, Any], names: dict[str, str]) -> Iterator[DcatProperty]:
+    for field, name in names.items():
+        yield from (DcatProperty(name, each) for each in _listed(said.get(field)))
 
 
 def _services(resource: dict[str, Any]) -> Iterator[DataService]:
     for each in tables(decoded(resource.get("access_services"))):
-        more = [
-            DcatProperty(name, value)
-            for field, name in _SERVICE_PROPERTIES.items()
-            for value in _listed(each.get(field))
-        ]
         yield DataService(
             endpoints=_listed(each.get("endpoint_url")),
             iri=_iri(text(each.get("uri"))),
             title=one_text(each.get("title")),
             serves=_listed(each.get("serves_dataset")),
-            more=(*in_languages(each, "title", "dct:title"), *more),
+            more=(*in_languages(each, "title", "dct:title"), *_listed_in(each, _SERVICE_PROPERTIES)),
         )
 
 

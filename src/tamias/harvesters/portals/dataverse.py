@@ -16,6 +16,8 @@ from tamias.harvesters.kit.paging import BAD
 from tamias.harvesters.kit.records import (
     MOST_PAGE,
     CycleDetector,
+    agent,
+    checksum,
     count,
     failure,
     json_of,
@@ -239,8 +241,6 @@ def listed(item: Any, root: str) -> Dataset:
     identifier, address = text(item.get("global_id")), text(item.get("url"))
     if identifier is None:
         raise ValueError("it has no global_id")
-    author = next(iter(texts(item.get("authors"))), None)
-    publisher = text(item.get("publisher")) or text(item.get("name_of_dataverse"))
     contact = next((name for each in tables(item.get("contacts")) if (name := text(each.get("name")))), None)
     return Dataset(
         iri=_name(address, identifier, root),
@@ -251,9 +251,9 @@ def listed(item: Any, root: str) -> Dataset:
         keywords=texts(item.get("keywords")),
         groups=texts(item.get("subjects")),
         landing_page=address if is_web(address) else None,
-        publisher=Agent(name=publisher) if publisher else None,
-        creator=Agent(name=author) if author else None,
-        contact=Agent(name=contact) if contact else None,
+        publisher=agent(text(item.get("publisher")) or text(item.get("name_of_dataverse"))),
+        creator=agent(next(iter(texts(item.get("authors"))), None)),
+        contact=agent(contact),
         issued=text(item.get("published_at")),
         modified=text(item.get("updatedAt")),
         record_issued=text(item.get("createdAt")),
@@ -274,7 +274,6 @@ def exported(export: Any, identifier: str, root: str) -> Dataset:
     said, where = _fields(blocks.get("citation")), _fields(blocks.get("geospatial"))
     licence = table(version.get("license"))
     author, contact = _parts(said, "author"), _parts(said, "datasetContact")
-    publisher = text(export.get("publisher"))
     return Dataset(
         iri=_name(address, identifier, root),
         record=identifier,
@@ -286,7 +285,7 @@ def exported(export: Any, identifier: str, root: str) -> Dataset:
         landing_page=address if is_web(address) else None,
         licence=text(licence.get("uri")) or text(licence.get("name")) or text(version.get("license")),
         rights=text(version.get("termsOfUse")),
-        publisher=Agent(name=publisher) if publisher else None,
+        publisher=agent(text(export.get("publisher"))),
         creator=_agent(author, "authorName", None),
         contact=_agent(contact, "datasetContactName", "datasetContactEmail"),
         issued=text(export.get("publicationDate")) or text(version.get("releaseTime")),
@@ -308,8 +307,8 @@ def _agents(said: dict[str, Any]) -> Iterator[AgentRole]:
     for field, name, email, role in _AGENTS:
         first = 1 if field in ("author", "datasetContact") else 0
         for each in _compounds(said, field)[first:]:
-            if agent := _agent(each, name, email):
-                yield AgentRole(property=role, agent=agent)
+            if found := _agent(each, name, email):
+                yield AgentRole(property=role, agent=found)
 
 
 def _properties(said: dict[str, Any]) -> Iterator[DcatProperty]:
@@ -362,9 +361,7 @@ def _all(said: dict[str, Any], name: str, part: str) -> Iterator[str]:
 
 
 def _agent(parts: dict[str, Any], name: str, email: str | None) -> Agent | None:
-    address = parts.get(email) if email else None
-    called = parts.get(name) or address
-    return Agent(name=called, email=address) if called else None
+    return agent(parts.get(name), parts.get(email) if email else None)
 
 
 def _named_places(places: list[dict[str, Any]]) -> Iterator[str]:
@@ -395,7 +392,6 @@ def _files(files: Any, root: str) -> Iterator[Distribution]:
         if number is None:
             continue
         folder, name = text(each.get("directoryLabel")), text(each.get("label")) or text(file.get("filename"))
-        algorithm, value = _checksum(file)
         yield Distribution(
             url=f"{root}api/access/datafile/{number}",
             access_only=each.get("restricted") is True,
@@ -405,16 +401,15 @@ def _files(files: Any, root: str) -> Iterator[Distribution]:
             format=name.rpartition(".")[2] if name and "." in name else None,
             rights="restricted" if each.get("restricted") is True else None,
             byte_size=count(file.get("filesize")),
-            sha256=value if algorithm == "SHA-256" else None,
-            checksum=(algorithm, value) if value and algorithm != "SHA-256" else None,
+            **_checksum(file),
             issued=text(file.get("publicationDate")) or text(file.get("creationDate")),
         )
 
 
-def _checksum(file: dict[str, Any]) -> tuple[str, str | None]:
+def _checksum(file: dict[str, Any]) -> dict[str, Any]:
     told = table(file.get("checksum"))
     algorithm, value = text(told.get("type")) or "MD5", text(told.get("value")) or text(file.get("md5"))
-    return algorithm, value if algorithm in _CHECKSUMS else None
+    return checksum(algorithm, value) if algorithm in _CHECKSUMS else {}
 
 
 SEARCH_MAPPING: Final = RecordMapping("dataverse-search", listed)

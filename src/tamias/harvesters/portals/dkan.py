@@ -8,7 +8,7 @@ import msgspec
 from tamias.harvesters.kit import pod
 from tamias.harvesters.kit.file_listing import read_file_listing
 from tamias.harvesters.kit.mapping import RecordMapping
-from tamias.harvesters.kit.paging import PortalListing, RecordPage, opening, place_of
+from tamias.harvesters.kit.paging import PortalListing, json_at, opening, place_of
 from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import text
 from tamias.harvesters.kit.terms import sound_iri
@@ -17,32 +17,6 @@ from tamias.harvesters.portals.data_json import DataJsonHarvester
 from tamias.model.dataset import Dataset
 from tamias.model.finding import Harvest, HarvestStep
 from tamias.protocols import PoliteClient
-
-
-class _DkanKey(msgspec.Struct):
-    identifier: str
-
-
-class MetastoreListing(PortalListing):
-    """Every dataset of the metastore; it has no pages."""
-
-    name = "DKAN"
-    largest = 1
-    any_offset = False
-
-    @property
-    def mapping(self) -> RecordMapping:
-        return MAPPING
-
-    def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
-        return f"{place.root}api/1/metastore/schemas/dataset/items", 0
-
-    def page(self, body: bytes) -> RecordPage:
-        records = msgspec.json.decode(body, type=list[msgspec.Raw])
-        return RecordPage(records, len(records))
-
-    def key(self, record: msgspec.Raw) -> str:
-        return msgspec.json.decode(record, type=_DkanKey).identifier
 
 
 class DkanHarvester:
@@ -57,7 +31,7 @@ class DkanHarvester:
             yield opening(place)
         file, known = f"{place.root}data.json", None if harvest.state else harvest.bookmark
         ways = {
-            "metastore": lambda: read_file_listing(MetastoreListing(), place, client, known),
+            "metastore": lambda: read_file_listing(LISTING, place, client, known),
             "data.json": lambda: through(DataJsonHarvester(), file, "data-json", place, client, known),
         }
         async for step in in_turn(place, ways):
@@ -77,3 +51,12 @@ def dataset_of(record: dict[str, Any], root: str) -> Dataset:
 
 
 MAPPING: Final = RecordMapping("dkan", dataset_of, pod.DROPPED)
+LISTING: Final = PortalListing(
+    name="DKAN",
+    mapping=MAPPING,
+    address=lambda place, _start, _size: (f"{place.root}api/1/metastore/schemas/dataset/items", 0),
+    records=msgspec.json.Decoder(list[msgspec.Raw]).decode,
+    key=json_at("identifier"),
+    any_offset=False,
+)
+"""Every dataset of the metastore; it has no pages."""

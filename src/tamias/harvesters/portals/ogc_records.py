@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from tamias.harvesters.kit.mapping import RecordMapping, plain
-from tamias.harvesters.kit.records import count, in_languages, one_text, table, tables, text, texts
+from tamias.harvesters.kit.records import TITLES, count, one_text, properties, table, tables, text, texts
 from tamias.harvesters.kit.terms import sound_iri
 from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty, Distribution, Period
 
@@ -59,8 +59,7 @@ def dataset_of(record: dict[str, Any], root: str) -> Dataset:
         distributions=tuple(_distributions(record)),
         agents=tuple(each for each in agents if each.property != "dct:publisher"),
         more=(
-            *in_languages(said, "title", "dct:title"),
-            *in_languages(said, "description", "dct:description"),
+            *properties(said, TITLES),
             *(DcatProperty("dct:type", each) for each in texts(said.get("type")) if said is not record),
             *(DcatProperty("foaf:page", each) for each in _links(record, _PAGES)),
         ),

@@ -1,19 +1,19 @@
 """Harvester for Socrata: its discovery API for one domain, and the exports that each dataset has."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
 
-from tamias.harvesters.kit.changes import read_changes_or_all
+from tamias.harvesters.kit.changes import ListedPortal
 from tamias.harvesters.kit.mapping import RecordMapping
-from tamias.harvesters.kit.paging import ChangeOrder, PortalListing, RecordPage, opening, place_of
-from tamias.harvesters.kit.position import Position, place_after
-from tamias.harvesters.kit.records import in_languages, one_text, table, tables, text, texts
+from tamias.harvesters.kit.paging import ChangeOrder, PortalListing, json_at
+from tamias.harvesters.kit.position import Position
+from tamias.harvesters.kit.records import agent, one_text, properties, table, tables, text, texts
 from tamias.harvesters.kit.ways import roots
 from tamias.model.dataset import Agent, Dataset, Distribution
-from tamias.model.finding import Harvest, HarvestStep
 from tamias.model.url import authority
 from tamias.protocols import PoliteClient
 
@@ -27,46 +27,11 @@ _EXPORTS: Final = {
 }
 
 
-class _SocrataAnswer(msgspec.Struct):
-    results: list[msgspec.Raw]
-    resultSetSize: int | None = None  # noqa: N815 (their name)
-
-
-class _Resource(msgspec.Struct):
-    id: str
-
-
-class _SocrataKey(msgspec.Struct):
-    resource: _Resource
-
-
-class SocrataListing(PortalListing):
-    """`/api/catalog/v1` in the order of identifiers: by offset, and behind its limit by `scroll_id`."""
-
-    name = "Socrata"
-    largest = PAGE_RECORDS
-    deepest = DEEPEST_OFFSET
-
-    @property
-    def mapping(self) -> RecordMapping:
-        return MAPPING
-
-    def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
-        where = _where(place)
-        if place.window:
-            return f"{where}&limit={place.size}&scroll_id={place.after}", 0
-        return f"{where}&order=dataset_id&limit={size}&offset={start}", start
-
-    def page(self, body: bytes) -> RecordPage:
-        answer = msgspec.json.decode(body, type=_SocrataAnswer)
-        return RecordPage(answer.results, answer.resultSetSize)
-
-    def key(self, record: msgspec.Raw) -> str:
-        return msgspec.json.decode(record, type=_SocrataKey).resource.id
-
-    @property
-    def order(self) -> ChangeOrder:
-        return _ORDER
+def _address(place: Position, start: int, size: int) -> tuple[str, int]:
+    """In the order of identifiers: by offset, and behind its limit by `scroll_id`."""
+    if place.window:
+        return f"{_where(place)}&limit={place.size}&scroll_id={place.after}", 0
+    return f"{_where(place)}&order=dataset_id&limit={size}&offset={start}", start
 
 
 def _latest_first(place: Position, start: int, size: int) -> tuple[str, int]:
@@ -78,34 +43,8 @@ def _where(place: Position) -> str:
     return f"{place.root}api/catalog/v1?domains={domain}&search_context={domain}&only=dataset"
 
 
-class _Updated(msgspec.Struct):
-    updatedAt: str | None = None  # noqa: N815 (their name)
-
-
-class _SocrataStamp(msgspec.Struct):
-    resource: _Updated
-
-
-_ORDER: Final = ChangeOrder(
-    "updatedAt",
-    _latest_first,
-    lambda record: msgspec.json.decode(record, type=_SocrataStamp).resource.updatedAt,
-)
-
-
-class SocrataHarvester:
-    """Harvests a Socrata portal."""
-
-    kinds = frozenset({"socrata"})
-
-    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
-        place = place_of(harvest.state)
-        if place is None:
-            fresh = Position(root=roots(harvest.url)[-1], size=PAGE_RECORDS)
-            place = place_after(harvest.bookmark) or fresh
-            yield opening(place)
-        async for step in read_changes_or_all(SocrataListing(), place, client):
-            yield step
+async def _found(url: str, _client: PoliteClient) -> Position:
+    return Position(root=roots(url)[-1], size=PAGE_RECORDS)
 
 
 def dataset_of(record: dict[str, Any], root: str) -> Dataset:
@@ -125,7 +64,7 @@ def dataset_of(record: dict[str, Any], root: str) -> Dataset:
         landing_page=text(record.get("link")) or page,
         licence=text(table(record.get("metadata")).get("license")),
         publisher=_publisher(record, root),
-        contact=_contact(text(resource.get("contact_email"))),
+        contact=agent(None, text(resource.get("contact_email"))),
         issued=text(resource.get("publication_date")) or text(resource.get("createdAt")),
         modified=text(resource.get("data_updated_at")) or text(resource.get("updatedAt")),
         record_issued=text(resource.get("createdAt")),
@@ -134,10 +73,7 @@ def dataset_of(record: dict[str, Any], root: str) -> Dataset:
         spatial=texts(_first(said, "geographic coverage", "coverage")),
         provenance=text(resource.get("provenance")),
         distributions=tuple(_exports(key, root)),
-        more=(
-            *in_languages(resource, "name", "dct:title"),
-            *in_languages(resource, "description", "dct:description"),
-        ),
+        more=tuple(properties(resource, {"name": "dct:title", "description": "dct:description"})),
     )
 
 
@@ -160,12 +96,8 @@ def _publisher(record: dict[str, Any], root: str) -> Agent | None:
     resource, owner = table(record.get("resource")), table(record.get("owner"))
     if name := text(resource.get("attribution")):
         return Agent(name=name, homepage=text(resource.get("attribution_link")))
-    name, key = text(owner.get("display_name")), text(owner.get("id"))
-    return Agent(name=name, iri=f"{root}profile/{key}" if key else None) if name else None
-
-
-def _contact(email: str | None) -> Agent | None:
-    return Agent(name=email, email=email) if email else None
+    key = text(owner.get("id"))
+    return agent(text(owner.get("display_name")), iri=f"{root}profile/{key}" if key else None)
 
 
 def _exports(key: str, root: str) -> Iterator[Distribution]:
@@ -182,3 +114,16 @@ MAPPING: Final = RecordMapping(
         "resource.download_count": "downloads, counted by the portal",
     },
 )
+
+LISTING: Final = PortalListing(
+    name="Socrata",
+    mapping=MAPPING,
+    address=_address,
+    records=json_at("results", list[msgspec.Raw]),
+    total=json_at("resultSetSize", int, needed=False),
+    key=json_at("resource.id"),
+    order=ChangeOrder("updatedAt", _latest_first, json_at("resource.updatedAt", needed=False)),
+    largest=PAGE_RECORDS,
+    deepest=DEEPEST_OFFSET,
+)
+SocrataHarvester = partial(ListedPortal, "socrata", LISTING, _found)

@@ -1,32 +1,35 @@
 """Harvester for udata, which data.gouv.fr and its kin run: `/api/1/datasets/`, page after page."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
+from tamias.harvesters.kit.changes import ListedPortal
 from tamias.harvesters.kit.mapping import RecordMapping, plain
-from tamias.harvesters.kit.paging import (
-    BAD,
-    MOST_PAGE,
-    PortalListing,
-    RecordPage,
-    opening,
-    place_of,
-    read_listing,
-)
+from tamias.harvesters.kit.paging import BAD, MOST_PAGE, PortalListing, json_at
 from tamias.harvesters.kit.position import Position
-from tamias.harvesters.kit.records import count, in_languages, one_text, table, tables, text, texts
-from tamias.harvesters.kit.terms import sound_iri
+from tamias.harvesters.kit.records import (
+    TITLES,
+    agent,
+    checksum,
+    count,
+    one_text,
+    properties,
+    table,
+    tables,
+    text,
+    texts,
+    web,
+)
 from tamias.harvesters.kit.ways import roots
 from tamias.harvesters.portals.ckan_records import service_kind
 from tamias.model.capture import Request
-from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty, Distribution, Period
-from tamias.model.finding import Harvest, HarvestStep
+from tamias.model.dataset import Agent, AgentRole, Dataset, Distribution, Period
 from tamias.protocols import PoliteClient
 
 PAGE_RECORDS = 100
-_TEXTS: Final = {"title": "dct:title", "description": "dct:description", "tags": "dcat:keyword"}
 _ROLES: Final = {
     "creator": "dct:creator",
     "contributor": "dct:contributor",
@@ -35,47 +38,10 @@ _ROLES: Final = {
 }
 
 
-class _UdataAnswer(msgspec.Struct):
-    data: list[msgspec.Raw]
-    total: int | None = None
-
-
-class _UdataSite(msgspec.Struct):
-    title: str | None = None
-
-
-class UdataListing(PortalListing):
+def _address(place: Position, start: int, size: int) -> tuple[str, int]:
     """The oldest first, so that new datasets come at the end. A page begins at multiples of its size."""
-
-    name = "udata"
-    largest = PAGE_RECORDS
-    any_offset = False
-
-    @property
-    def mapping(self) -> RecordMapping:
-        return MAPPING
-
-    def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
-        number = start // size
-        return f"{place.root}api/1/datasets/?sort=created&page={number + 1}&page_size={size}", number * size
-
-    def page(self, body: bytes) -> RecordPage:
-        answer = msgspec.json.decode(body, type=_UdataAnswer)
-        return RecordPage(answer.data, answer.total)
-
-
-class UdataHarvester:
-    """Harvests a udata portal."""
-
-    kinds = frozenset({"udata"})
-
-    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
-        place = place_of(harvest.state)
-        if place is None:
-            place = await _found(harvest.url, client)
-            yield opening(place)
-        async for step in read_listing(UdataListing(), place, client):
-            yield step
+    number = start // size
+    return f"{place.root}api/1/datasets/?sort=created&page={number + 1}&page_size={size}", number * size
 
 
 async def _found(url: str, client: PoliteClient) -> Position:
@@ -83,7 +49,7 @@ async def _found(url: str, client: PoliteClient) -> Position:
     root = roots(url)[-1]
     capture = await client.ask(Request(url=f"{root}api/1/site/", accept="application/json"))
     try:
-        title = msgspec.json.decode(client.body(capture, MOST_PAGE), type=_UdataSite).title or ""
+        title = json_at("title", needed=False)(client.body(capture, MOST_PAGE)) or ""
     except BAD:
         title = ""
     return Position(root=root, size=PAGE_RECORDS, title=title, ordered=False, requests=1)
@@ -92,7 +58,7 @@ async def _found(url: str, client: PoliteClient) -> Position:
 def dataset_of(record: dict[str, Any], root: str) -> Dataset:
     """One dataset of the API as a value."""
     key = text(record.get("id")) or ""
-    page = _address(record.get("page")) or f"{root}datasets/{key}/"
+    page = web(record.get("page")) or f"{root}datasets/{key}/"
     harvest, inside = table(record.get("harvest")), table(record.get("internal"))
     coverage = table(record.get("temporal_coverage"))
     return Dataset(
@@ -116,19 +82,8 @@ def dataset_of(record: dict[str, Any], root: str) -> Dataset:
         temporal=(Period(text(coverage.get("start")), text(coverage.get("end"))),) if coverage else (),
         distributions=tuple(_distributions(record, key, root)),
         agents=tuple(_contacts(record)),
-        more=tuple(_properties(record)),
+        more=tuple(properties(record, {**TITLES, "tags": "dcat:keyword"}, {"acronym": "dct:alternative"})),
     )
-
-
-def _properties(record: dict[str, Any]) -> Iterator[DcatProperty]:
-    for field, name in _TEXTS.items():
-        yield from in_languages(record, field, name)
-    yield from (DcatProperty("dct:alternative", each) for each in texts(record.get("acronym")))
-
-
-def _address(value: Any) -> str | None:
-    found = text(value)
-    return found if sound_iri(found, web=True) else None
 
 
 def _publisher(record: dict[str, Any], root: str) -> Agent | None:
@@ -136,7 +91,7 @@ def _publisher(record: dict[str, Any], root: str) -> Agent | None:
     organisation, owner = table(record.get("organization")), table(record.get("owner"))
     if name := text(organisation.get("name")):
         iri = f"{root}organizations/{text(organisation.get('id'))}/" if text(organisation.get("id")) else None
-        return Agent(name=name, iri=iri, homepage=_address(organisation.get("page")))
+        return Agent(name=name, iri=iri, homepage=web(organisation.get("page")))
     names = [text(owner.get("first_name")), text(owner.get("last_name"))]
     name = " ".join(each for each in names if each)
     key = text(owner.get("id"))
@@ -145,13 +100,10 @@ def _publisher(record: dict[str, Any], root: str) -> Agent | None:
 
 def _contacts(record: dict[str, Any]) -> Iterator[AgentRole]:
     for each in tables(record.get("contact_points")):
-        name, email = text(each.get("name")), text(each.get("email"))
-        if name or email:
-            page = _address(each.get("contact_form"))
-            agent = Agent(name=name or email or "", email=email, homepage=page)
-            yield AgentRole(
-                property=_ROLES.get(text(each.get("role")) or "", "dcat:contactPoint"), agent=agent
-            )
+        role = _ROLES.get(text(each.get("role")) or "", "dcat:contactPoint")
+        page = web(each.get("contact_form"))
+        if found := agent(text(each.get("name")), text(each.get("email")), homepage=page):
+            yield AgentRole(property=role, agent=found)
 
 
 def _places(spatial: dict[str, Any]) -> Iterator[str]:
@@ -171,7 +123,6 @@ def _distributions(record: dict[str, Any], key: str, root: str) -> Iterator[Dist
         form, own = text(resource.get("format")), text(resource.get("id"))
         kind = service_kind(form, url)
         digest = table(resource.get("checksum"))
-        name, value = text(digest.get("type")), text(digest.get("value"))
         yield Distribution(
             url=url,
             iri=f"{root}datasets/{key}/#/resources/{own}" if own else None,
@@ -181,17 +132,13 @@ def _distributions(record: dict[str, Any], key: str, root: str) -> Iterator[Dist
             media_type=text(resource.get("mime")),
             format=form,
             byte_size=count(resource.get("filesize")),
-            sha256=value if name == "sha256" else None,
-            checksum=(name, value) if name and value and name != "sha256" else None,
+            **checksum(text(digest.get("type")), text(digest.get("value"))),
             issued=text(resource.get("created_at")) or text(resource.get("published")),
             modified=text(resource.get("last_modified")),
             conforms_to=texts(table(resource.get("schema")).get("url")),
             service=url if kind else None,
             service_kind=kind,
-            more=(
-                *in_languages(resource, "title", "dct:title"),
-                *in_languages(resource, "description", "dct:description"),
-            ),
+            more=tuple(properties(resource, TITLES)),
         )
 
 
@@ -213,3 +160,14 @@ MAPPING: Final = RecordMapping(
         "harvest.last_update": "when the portal last harvested the record",
     },
 )
+
+LISTING: Final = PortalListing(
+    name="udata",
+    mapping=MAPPING,
+    address=_address,
+    records=json_at("data", list[msgspec.Raw]),
+    total=json_at("total", int, needed=False),
+    largest=PAGE_RECORDS,
+    any_offset=False,
+)
+UdataHarvester = partial(ListedPortal, "udata", LISTING, _found)

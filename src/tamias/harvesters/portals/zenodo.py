@@ -13,6 +13,8 @@ from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.descriptions import is_web
 from tamias.harvesters.kit.mapping import MappedRecord, RecordMapping, map_record
 from tamias.harvesters.kit.records import (
+    agent,
+    checksum,
     count,
     failure,
     in_languages,
@@ -348,7 +350,7 @@ def dataset_of(record: Any, root: str) -> Dataset:
         landing_page=page,
         licence=_licence(metadata),
         access_rights=text(metadata.get("access_right")) or text(table(record.get("access")).get("files")),
-        publisher=_publisher(metadata),
+        publisher=agent(text(metadata.get("publisher"))),
         creator=_person(metadata.get("creators")),
         contact=_contact(metadata),
         issued=text(metadata.get("publication_date")),
@@ -368,11 +370,11 @@ def dataset_of(record: Any, root: str) -> Dataset:
 def _agents(metadata: dict[str, Any]) -> Iterator[AgentRole]:
     """All creators but the first, and all contributors but contacts."""
     for each in tables(metadata.get("creators"))[1:]:
-        if agent := _person(each):
-            yield AgentRole(property="dct:creator", agent=agent)
+        if person := _person(each):
+            yield AgentRole(property="dct:creator", agent=person)
     for each in tables(metadata.get("contributors")):
-        if (agent := _person(each)) and not _is_contact(each):
-            yield AgentRole(property="dct:contributor", agent=agent)
+        if (person := _person(each)) and not _is_contact(each):
+            yield AgentRole(property="dct:contributor", agent=person)
 
 
 def _properties(metadata: dict[str, Any]) -> Iterator[DcatProperty]:
@@ -443,11 +445,6 @@ def _licence_address(name: str) -> str:
         return f"https://creativecommons.org/licenses/{found[1].lower()}/{found[2]}/"
     is_zero = name.lower() in ("cc0-1.0", "cc-zero", "cc0")
     return "https://creativecommons.org/publicdomain/zero/1.0/" if is_zero else name
-
-
-def _publisher(metadata: dict[str, Any]) -> Agent | None:
-    name = text(metadata.get("publisher"))
-    return Agent(name=name) if name else None
 
 
 def _person(value: Any) -> Agent | None:
@@ -522,13 +519,10 @@ def _files(record: dict[str, Any], number: str, root: str) -> Iterator[Distribut
         )
 
 
-def _checksums(checksum: str | None) -> dict[str, Any]:
+def _checksums(said: str | None) -> dict[str, Any]:
     """A checksum such as `md5:…`; without a word before it, it is an MD5."""
-    algorithm, colon, value = (checksum or "").rpartition(":")
-    if not value:
-        return {}
-    algorithm = algorithm.lower().replace("-", "") if colon else "md5"
-    return {"sha256": value} if algorithm == "sha256" else {"checksum": (algorithm, value)}
+    algorithm, colon, value = (said or "").rpartition(":")
+    return checksum(algorithm.lower().replace("-", "") if colon else "md5", value)
 
 
 MAPPING: Final = RecordMapping(

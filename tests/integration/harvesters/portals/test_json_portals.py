@@ -7,8 +7,10 @@ import pytest
 from tamias.harvesters.portals.arcgis import ArcGisHarvester
 from tamias.harvesters.portals.ckan import CkanHarvester
 from tamias.harvesters.portals.dkan import DkanHarvester
-from tamias.harvesters.portals.opendatasoft import OpenDataSoftHarvester, OpenDataSoftListing
-from tamias.harvesters.portals.socrata import SocrataHarvester, SocrataListing
+from tamias.harvesters.portals.opendatasoft import LISTING as OPENDATASOFT
+from tamias.harvesters.portals.opendatasoft import OpenDataSoftHarvester
+from tamias.harvesters.portals.socrata import LISTING as SOCRATA
+from tamias.harvesters.portals.socrata import SocrataHarvester
 from tamias.harvesters.portals.udata import UdataHarvester
 from tamias.model.capture import Outcome
 
@@ -441,7 +443,7 @@ def test_records_removed_while_it_is_read_hide_no_others(site, portal):
 def test_a_listing_goes_deeper_than_its_offset_may(site, portal, monkeypatch):
     made = portal(site, 2850)
     made.deepest = 1200
-    listing = {Socrata: SocrataListing, OpenDataSoft: OpenDataSoftListing}[portal]
+    listing = {Socrata: SOCRATA, OpenDataSoft: OPENDATASOFT}[portal]
     monkeypatch.setattr(listing, "deepest", 1200)
     harvested = site.harvest(portal.harvester())
     assert len(set(harvested.records)) == 2850
