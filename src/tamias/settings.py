@@ -234,7 +234,9 @@ class FetchSettings(msgspec.Struct, frozen=True, kw_only=True):
 class OpenSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Limits on unpacking."""
 
-    max_unpacked: Annotated[int, _about("maximum bytes unpacked from one body", ge=1)] = 2 << 30
+    max_unpacked: Annotated[
+        int, _about("maximum bytes unpacked from one body; 0: half of the free disk", ge=0)
+    ] = 0
     max_members: Annotated[int, _about("maximum members of an archive", ge=1)] = 100_000
     max_ratio: Annotated[int, _about("maximum bytes unpacked from each packed byte, beyond 16 MiB", ge=1)] = (
         100

@@ -5,6 +5,16 @@ from typing import BinaryIO
 import msgspec
 
 
+class TextPosition(msgspec.Struct, frozen=True, kw_only=True):
+    """A place between two statements of a document, from which reading can go on."""
+
+    offset: int
+    """Bytes before it, in UTF-8."""
+    line: int
+    prefixes: dict[str, str] = {}
+    base: str | None = None
+
+
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """One readable thing: a page, an RDF file, a member of an archive."""
 
@@ -28,6 +38,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     What it says belongs to the graph of that name, if the document may speak for it.
     """
 
+    position: TextPosition | None = None
+    """Where reading goes on; None: at the beginning."""
     context: str | None = None
     """The address of the JSON-LD context that the answer named for plain JSON."""
 

@@ -10,6 +10,7 @@ from pyoxigraph import Quad
 
 from tamias.model.capture import Outcome
 from tamias.model.dataset import Dataset
+from tamias.model.document import TextPosition
 from tamias.model.site import Hints, Metas, SemanticDatasets
 
 
@@ -102,7 +103,17 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 Finding = (
-    Quads | Links | SourceRecords | Datasets | Present | Deleted | Hints | SemanticDatasets | Metas | Problem
+    Quads
+    | Links
+    | SourceRecords
+    | Datasets
+    | Present
+    | Deleted
+    | Hints
+    | SemanticDatasets
+    | Metas
+    | Problem
+    | TextPosition
 )
 
 

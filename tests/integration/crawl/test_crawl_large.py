@@ -1,7 +1,9 @@
-"""A large dump: read as a stream, so the worker stays small."""
+"""A large dump: read as a stream, so the worker stays small; killed, it is read on where it was."""
 
 import threading
 from pathlib import Path
+
+import pytest
 
 LINES = 250_000
 MOST_GROWTH = 60 << 20
@@ -52,3 +54,39 @@ def test_a_large_dump_is_read_whole_by_a_worker_that_stays_small(tamias, site, r
     assert f"{LINES // 10 + 1:,} URLs are left" in done.stderr
     assert len(tamias.quads()) == LINES
     assert max(watch.seen) - min(watch.seen) < MOST_GROWTH, [min(watch.seen), max(watch.seen)]
+
+
+def killed_at(tamias, kill, place, *words):
+    """Crawls until a worker dies at a place; then the rest dies, too."""
+    tamias.env["TAMIAS_FAULT"] = place
+    crawl = tamias.start("crawl", "--allow-private", "--delay", "0", "--workers", "1", *words)
+    said = []
+    for line in crawl.stderr:
+        said.append(line)
+        if line.startswith("TAMIAS_FAULT: killed at"):
+            break
+    else:
+        pytest.fail(f"nothing was killed at {place}: {''.join(said)}")
+    kill(crawl.pid)
+    crawl.wait()
+    del tamias.env["TAMIAS_FAULT"]
+
+
+def test_a_dump_killed_three_times_is_fetched_once_and_read_on_where_it_was(tamias, site, reply, kill):
+    lines = list(dump(site)) + [f'_:node <urn:p> "{number}" .\n' for number in range(100_000)]
+    site.pages["/dump.nt"] = reply(200, "".join(lines).encode(), **{"Content-Type": "application/n-triples"})
+    words = (site.url("/dump.nt"), "--depth", "0")
+    for place in ("position-saved", "position-saved", "segments-synced"):
+        killed_at(tamias, kill, place, *words)
+        (body,) = tamias.data.glob("harvests/*.body")
+        with body.open("r+b") as file:  # what was read is not read again
+            file.write(b"<http://changed.test/")
+    done = tamias.crawl(*words, timeout=240)
+    assert done.returncode == 0, done.stderr
+    assert site.asked("/dump.nt") == 1
+    graph = f" <{site.url('/dump.nt')}> .\n"
+    told = {line.removesuffix("\n") for line in tamias.quads() if not line.startswith("_:")}
+    assert told == {line.replace(" .\n", graph)[:-1] for line in lines if not line.startswith("_:")}
+    nodes = {line.split()[0] for line in tamias.quads() if line.startswith("_:")}
+    assert len(nodes) == 1
+    assert not list(tamias.data.glob("harvests/*"))

@@ -55,6 +55,9 @@ class RdfAnalyser:
         assert syntax is not None, "the table of formats names a syntax for each type that is read here"
         nesting = Nesting(NESTED[syntax], self._limits) if syntax in NESTED else None
         stream = as_stream(stop.before(self._checked(document, syntax, nesting)))
+        passed = document.position.offset if document.position else 0
+        while passed:
+            passed -= len(stream.read(min(passed, MIB))) or passed
         for finding in _without_giants(self._read(stream, syntax, document)):
             # Whatever the parser says of the place where its input was cut off, the reason is another.
             if not (stop.reason and isinstance(finding, Problem)):
@@ -77,9 +80,9 @@ class RdfAnalyser:
         base = valid_base(document.base)
         faults = Faults(self._limits.max_errors)
         if syntax in (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS):
-            found = StatementLines(syntax).found(stream, faults)
+            found = StatementLines(syntax).found(stream, faults, document.position)
         elif syntax == RdfFormat.TURTLE:
-            found = Turtle(base).found(stream, faults)
+            found = Turtle(base).found(stream, faults, document.position)
         elif syntax == RdfFormat.JSON_LD:
             found = self._of_json_ld(stream, base, faults, document.context)
         elif syntax == RdfFormat.RDF_XML:

@@ -12,6 +12,7 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tamias.analyse.chunks import times
 from tamias.content.quad_lines import QuadLines
+from tamias.model.document import TextPosition
 from tamias.model.finding import Finding, Problem, Quads
 
 BATCH = 1000
@@ -21,7 +22,7 @@ _WHERE = re.compile(r"^Parser error (?:at|between) line (?:[^:]|:(?! ))*: ")
 _UNSAYABLE = re.compile(r'[\x00-\x20<>"{}|^`\\]')
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 
-Read = list[Quad] | QuadLines | Problem
+Read = list[Quad] | QuadLines | Problem | TextPosition
 
 
 class TextPlace(NamedTuple):
@@ -173,17 +174,17 @@ def read_on(
 
 
 def batched(found: Iterable[Read]) -> Iterator[Finding]:
-    """Quads in batches of one size; lines and problems as they come."""
+    """Quads in batches of one size; lines, positions and problems as they come."""
     batch: list[Quad] = []
     for each in found:
         if isinstance(each, Problem):
             yield each
             continue
-        if isinstance(each, QuadLines):
+        if isinstance(each, QuadLines | TextPosition):
             if batch:
                 yield Quads(batch)
                 batch = []
-            yield Quads(each)
+            yield Quads(each) if isinstance(each, QuadLines) else each
             continue
         batch += each
         if len(batch) >= BATCH:

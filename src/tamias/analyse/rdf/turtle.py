@@ -14,13 +14,18 @@ from tamias.analyse.rdf.recover import Faults, Piece, Read, TextPlace, read_on, 
 from tamias.analyse.rdf.statements import written
 from tamias.content.quad_lines import QuadLines
 from tamias.content.rdf_share import ATOM, BOUNDARY
+from tamias.model.document import TextPosition
 
 BLOCK = 1 << 17
 MAX_STATEMENT = 1 << 22
 """A longer line is left out; a longer statement is left to a parser that reads on after faults."""
+POSITION_BYTES = 1 << 20
+"""How far apart positions are told, at least."""
 MAX_TRIPLE_TERMS = 1000
 """In one line of N-Triples or N-Quads."""
 
+_LIKE_ANONYMOUS = re.compile(rb"_:[a-f][0-9a-f]{15}")
+"""Labels that cannot be told from those of nodes without one, which begin again after a position."""
 _ENDS = re.compile(rb"\.[ \t]{0,9}\r?\n")
 _LONGEST_END = 12
 _NEAR = 4096
@@ -43,10 +48,11 @@ class StatementLines:
     def __init__(self, syntax: RdfFormat) -> None:
         self._syntax = syntax
 
-    def found(self, stream: BinaryIO, faults: Faults) -> Iterator[Read]:
+    def found(self, stream: BinaryIO, faults: Faults, start: TextPosition | None = None) -> Iterator[Read]:
         """Reads blocks of lines; of one with a fault, every good line."""
-        place = TextPlace()
-        for block in _line_blocks(stream):
+        start = last = start or TextPosition(offset=0, line=1)
+        place = TextPlace(start.line)
+        for block, end in _line_blocks(stream):
             if len(block) > MAX_STATEMENT:
                 yield from faults.told(f"line of more than {MAX_STATEMENT} bytes, left out", place)
             elif block.count(b"<<(") > MAX_TRIPLE_TERMS:
@@ -56,6 +62,8 @@ class StatementLines:
             if faults.given_up:
                 return
             place = place.after(block)
+            if start.offset + end - last.offset >= POSITION_BYTES:
+                yield (last := TextPosition(offset=start.offset + end, line=place.line))
 
     def _of_deep(self, block: bytes, place: TextPlace, faults: Faults) -> Iterator[Read]:
         """Line by line: the parser would die of triple terms that are nested too deep."""
@@ -104,9 +112,12 @@ class Turtle:
         self._base = base
         self._prefixes: dict[str, str] = {}
 
-    def found(self, stream: BinaryIO, faults: Faults) -> Iterator[Read]:
+    def found(self, stream: BinaryIO, faults: Faults, start: TextPosition | None = None) -> Iterator[Read]:
         """Reads blocks of statements; of one with a fault, every good statement and clause."""
-        place, begun = TextPlace(), b""
+        if start is not None:
+            self._prefixes, self._base = start.prefixes, start.base
+        passed = start or TextPosition(offset=0, line=1)
+        place, begun, offset, goes_on = TextPlace(passed.line), b"", passed.offset, True
         for block in _statement_blocks(stream):
             text, begun = begun + block, b""
             if len(text) > MAX_STATEMENT:
@@ -124,8 +135,15 @@ class Turtle:
             if faults.given_up:
                 return
             place = place.after(text[: len(text) - len(begun)])
+            offset += len(block)
+            goes_on = goes_on and not _LIKE_ANONYMOUS.search(text)
+            if goes_on and not begun and offset - passed.offset >= POSITION_BYTES:
+                yield (passed := self._position(offset, place))
         if begun:
             yield from taken_apart([Piece(begun, place)], self, faults)
+
+    def _position(self, offset: int, place: TextPlace) -> TextPosition:
+        return TextPosition(offset=offset, line=place.line, prefixes=self._prefixes, base=self._base)
 
     def _streamed(self, text: bytes, stream: BinaryIO, place: TextPlace, faults: Faults) -> Iterator[Read]:
         """A statement too large to hold: as the parser goes on, from here to the end."""
@@ -251,23 +269,27 @@ def _is_indented(clause: bytes) -> bool:
     )
 
 
-def _line_blocks(stream: BinaryIO) -> Iterator[bytes]:
-    """Whole lines, about `BLOCK` bytes at a time; a line beyond `MAX_STATEMENT` comes alone, and cut."""
-    begun = b""
+def _line_blocks(stream: BinaryIO) -> Iterator[tuple[bytes, int]]:
+    """Whole lines, about `BLOCK` bytes at a time, and where they end.
+
+    A line beyond `MAX_STATEMENT` comes alone, and cut.
+    """
+    begun, read = b"", 0
     while data := stream.read(BLOCK):
         begun += data
+        read += len(data)
         end = max(begun.rfind(b"\n"), begun.rfind(b"\r", 0, -1)) + 1
         if end and len(begun) > MAX_STATEMENT:
             first = begun.find(b"\n") + 1 or end
-            yield begun[:first]
+            yield begun[:first], read - len(begun) + first
             begun, end = begun[first:], end - first
         if end:
-            yield begun[:end]
+            yield begun[:end], read - len(begun) + end
             begun = begun[end:]
         elif len(begun) > MAX_STATEMENT:
             begun = begun[: MAX_STATEMENT + 1]
     if begun:
-        yield begun
+        yield begun, read
 
 
 def _last_end(text: bytes, start: int) -> int:

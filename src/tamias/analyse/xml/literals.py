@@ -11,6 +11,7 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse, serialize
 
 from tamias.analyse.rdf.recover import Read
 from tamias.content.quad_lines import QuadLines
+from tamias.model.document import TextPosition
 from tamias.model.finding import Problem
 
 XML_LITERAL = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#XMLLiteral")
@@ -22,7 +23,7 @@ _NAMESPACE = re.compile(rb"""\s(xmlns(?::[^\s="']+)?)="[^"]*\"""")
 def with_canonical_literals(found: Iterable[Read]) -> Iterator[Read]:
     """The same statements; XML literals by exclusive canonicalisation, with comments."""
     for each in found:
-        if isinstance(each, Problem):
+        if isinstance(each, Problem | TextPosition):
             yield each
         elif isinstance(each, QuadLines):
             yield (

@@ -1,5 +1,7 @@
 """The analysers of a crawl, made from its settings; and how far bodies may be unpacked."""
 
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib import import_module
@@ -76,11 +78,16 @@ class Analysers(Mapping[str, Analyser]):
         return made
 
 
+def most_unpacked(settings: Settings, place: str) -> int:
+    """How many bytes one body may become: what the user says, else half of what is free on its disk."""
+    return settings.open.max_unpacked or shutil.disk_usage(place).free // 2
+
+
 def open_limits(settings: Settings) -> OpenLimits:
     """How far a body may be unpacked."""
     wanted = settings.open
     return OpenLimits(
-        max_bytes=wanted.max_unpacked,
+        max_bytes=most_unpacked(settings, tempfile.gettempdir()),
         max_ratio=wanted.max_ratio,
         max_members=wanted.max_members,
         max_layers=wanted.max_layers,

@@ -3,16 +3,17 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import msgspec
-from pyoxigraph import NamedNode, Quad
+from pyoxigraph import NamedNode, Quad, RdfFormat
 
 from tamias.analyse.links.discovery import kinds_in
 from tamias.analyse.links.header import discovery_links
 from tamias.content.containers.codecs import CODECS
 from tamias.content.containers.documents import ARCHIVES, body_stream, documents
-from tamias.content.containers.streams import HEAD
+from tamias.content.containers.streams import BUFFER, HEAD
+from tamias.content.formats import syntax_of
 from tamias.content.quad_lines import QuadLines, rdf_links
 from tamias.content.sniff import found_type, signed_type
 from tamias.crawl.analysing.analysers import Analysers, open_limits
@@ -20,7 +21,7 @@ from tamias.crawl.analysing.contexts import ContextCache, in_linked_context
 from tamias.crawl.analysing.quick import quick_lines
 from tamias.model.capture import Body, Capture, Extent
 from tamias.model.dataset import Dataset
-from tamias.model.document import Document, LimitExceeded, Overblown
+from tamias.model.document import Document, LimitExceeded, Overblown, TextPosition
 from tamias.model.finding import Datasets, Finding, Links, Problem, Quads
 from tamias.model.kind import SITEMAP
 from tamias.model.site import Hint, Hints, Metas, SemanticDataset, SemanticDatasets, Signal
@@ -37,10 +38,14 @@ MOST_PROBLEMS = 20
 MOST_RENAMED = 1000
 FREE_QUADS = 1_000_000
 """So many statements are read of a body of any size."""
+STORED_BYTES = 16 << 20
+"""N-Quads of a large document between two positions that are stored."""
 MOST_DATASETS = 1000
 MOST_HINTS = 50_000
 PAGES = frozenset({"text/html", "application/xhtml+xml"})
 _DATASET = frozenset(NamedNode(f"{scheme}://schema.org/Dataset") for scheme in ("http", "https"))
+_ONLY_LABELLED = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
+"""Syntaxes in which every blank node has a label."""
 _TOLD_BY_KIND: dict[tuple[str, str | None], str] = {("text/plain", SITEMAP): "text/x-sitemap"}
 """What content alone cannot tell."""
 
@@ -87,6 +92,31 @@ class Extraction(msgspec.Struct, kw_only=True):
     renamed_graphs: tuple[tuple[str, str], ...] = ()
 
 
+class ReadingState(msgspec.Struct, kw_only=True):
+    """How far a large body was read, and what it held up to there."""
+
+    found: Extraction
+    part: int
+    """Documents and problems of the body that were passed."""
+    position: TextPosition | None = None
+    """Where to go on in the next document."""
+    numbered: int = 0
+    """Its blank nodes without a label before that."""
+
+
+class StoredReading(Protocol):
+    """Stores how far a body was read, so that reading goes on there after a death."""
+
+    @property
+    def start(self) -> ReadingState | None:
+        """What was stored last; None: reading begins."""
+        ...
+
+    def save(self, reading: ReadingState) -> None:
+        """Store it, with all that was written before."""
+        ...
+
+
 class Wanting(Exception):
     """A document wants contexts that nobody has tried to get yet. What was read of it is not kept."""
 
@@ -98,9 +128,12 @@ class Wanting(Exception):
 class _DocumentOnDemand:
     """Opens a place for a document's quads with the first of them: most pages have none."""
 
-    def __init__(self, new_document: NewDocument) -> None:
+    def __init__(self, new_document: NewDocument, stored: StoredReading | None) -> None:
         self._new_document = new_document
+        self._stored = stored
         self._context: AbstractContextManager[DocumentSink] | None = None
+        self._written = 0
+        """Bytes since the last position that was stored."""
 
     def __enter__(self) -> Self:
         return self
@@ -111,11 +144,23 @@ class _DocumentOnDemand:
             self._target = context.__enter__()
             self._context = context
         self._target.write(chunk)
+        self._written += len(chunk)
 
     @property
-    def extent(self) -> Extent:
-        """Only of one that was written to."""
-        return self._target.extent
+    def is_due(self) -> bool:
+        """Whether it is time to store how far the body was read."""
+        return self._stored is not None and self._written >= STORED_BYTES
+
+    def save(self, reading: ReadingState) -> None:
+        """Store it."""
+        if self._stored is not None:
+            self._stored.save(reading)
+        self._written = 0
+
+    @property
+    def extent(self) -> Extent | None:
+        """None where nothing was written, or nothing since reading went on."""
+        return None if self._context is None else self._target.extent
 
     def __exit__(self, *raised: Any) -> bool | None:
         return None if self._context is None else self._context.__exit__(*raised)
@@ -148,20 +193,26 @@ class Extractor:
         new_document: NewDocument,
         take_links: TakeLinks,
         kind: str | None = None,
+        stored: StoredReading | None = None,
+        most_bytes: int | None = None,
     ) -> Extraction:
         """Reads a body to its end, a limit, or a fault; never raises for what stands in it.
 
+        With `stored` it goes on where that says; `most_bytes` may be unpacked of it, else what settings say.
         Raises `Wanting` when contexts are wanted that are not at hand: then nothing of it was written.
         """
         # A kind says more than a type: a sitemap may be plain text.
         quick = quick_lines(capture, body.data, self._analyse) if kind is None else None
         if quick is not None and sum(map(len, quick[1])) <= FREE_QUADS:
             return self._quick(capture, body, *quick, new_document, take_links)
-        found = Extraction()
+        start = stored.start if stored else None
+        found = start.found if start else Extraction()
+        if most_bytes is not None:
+            self._limits = msgspec.structs.replace(self._limits, max_bytes=most_bytes)
         try:
-            with _DocumentOnDemand(new_document) as target:
+            with _DocumentOnDemand(new_document, stored) as target:
                 following = LinkFollowing(_headers(capture), found, take_links)
-                self._read(capture, body, found, target, following, kind)
+                self._read(capture, body, start or ReadingState(found=found, part=0), target, following, kind)
                 untried = self._contexts.to_fetch(found.wanted) if self._contexts else []
                 if untried:
                     raise Wanting(untried)
@@ -188,7 +239,8 @@ class Extractor:
             return found
         following = LinkFollowing((), found, take_links)  # its headers have no signals: see `quick_lines`
         url = capture.final_url
-        naming = Naming(url, body.sha256, graphs=self._graphs)
+        numbered = None if syntax_of(media_type) in _ONLY_LABELLED else 0
+        naming = Naming(url, body.sha256, graphs=self._graphs, numbered=numbered)
         with new_document() as target:
             for lines in statements:
                 self._keep(lines, naming, target, following, url)
@@ -200,7 +252,7 @@ class Extractor:
         self,
         quads: Sequence[Quad],
         naming: Naming,
-        target: DocumentSink,
+        target: DocumentSink | _DocumentOnDemand,
         following: "LinkFollowing",
         url: str,
     ) -> None:
@@ -217,14 +269,15 @@ class Extractor:
         self,
         capture: Capture,
         body: Body,
-        found: Extraction,
-        target: DocumentSink,
+        start: ReadingState,
+        target: _DocumentOnDemand,
         following: "LinkFollowing",
         kind: str | None,
     ) -> None:
+        found = start.found
         for links in discovery_links(_headers(capture), capture.final_url):
             following.take(links.references, links.base, links.kind)
-        for part in self._documents(capture, body):
+        for number, part in _after(start, self._documents(capture, body)):
             if isinstance(part, Problem):
                 _note(found, part)
                 continue
@@ -232,20 +285,23 @@ class Extractor:
             naming: Naming | None = None  # most pages have no quads to be named
             for finding in self._findings(part, kind):
                 if isinstance(finding, Quads):
-                    naming = naming or self._naming(capture.final_url, body.sha256, part)
+                    numbered = start.numbered if part.position else 0
+                    naming = naming or self._naming(capture.final_url, body.sha256, part, numbered)
                     found.quads += len(finding.quads)
                     self._check_quads(found.quads, body)
                     self._keep(finding.quads, naming, target, following, capture.final_url)
                     if part.media_type in PAGES and any(quad.object in _DATASET for quad in finding.quads):
                         _take(found, _datasets(finding.quads, capture.final_url))
-                elif isinstance(finding, Links):
-                    following.take(finding.references, finding.base, finding.kind)
-                elif isinstance(finding, Metas):
+                elif isinstance(finding, Links | Metas):
                     following.hear(finding)
+                elif isinstance(finding, TextPosition):
+                    _pass(finding, number, found, naming, target)
                 else:
                     _take(found, finding)
             if naming is not None:
                 _note_names(found, naming)
+            if target.is_due:
+                target.save(ReadingState(found=found, part=number + 1))
 
     def _documents(self, capture: Capture, body: Body) -> Iterator[Document | Problem]:
         parts = documents(body, url=capture.final_url, told_type=capture.told_type, limits=self._limits)
@@ -259,8 +315,15 @@ class Extractor:
                 " (limit analyse.quads_per_byte)"
             )
 
-    def _naming(self, url: str, sha256: str, part: Document) -> Naming:
-        return Naming(url, sha256, member=part.member, graph=part.graph, graphs=self._graphs)
+    def _naming(self, url: str, sha256: str, part: Document, numbered: int) -> Naming:
+        return Naming(
+            url,
+            sha256,
+            member=part.member,
+            graph=part.graph,
+            graphs=self._graphs,
+            numbered=None if syntax_of(part.media_type) in _ONLY_LABELLED else numbered,
+        )
 
     def _findings(self, document: Document, kind: str | None = None) -> Iterator[Finding]:
         told = _TOLD_BY_KIND.get((document.media_type, kind), document.media_type)
@@ -310,9 +373,12 @@ class LinkFollowing:
         self._take_links = take_links
         self._forbidden = bool(headers) and verdict(signals_of(headers, (), ())).nofollow
 
-    def hear(self, metas: Metas) -> None:
-        """The page speaks of its use; this holds for what comes after."""
-        self._found.metas += metas.pairs
+    def hear(self, finding: Links | Metas) -> None:
+        """The page names links, or speaks of its use; this holds for what comes after."""
+        if isinstance(finding, Links):
+            self.take(finding.references, finding.base, finding.kind)
+            return
+        self._found.metas += finding.pairs
         self._forbidden = verdict(signals_of(self._headers, self._found.metas, ())).nofollow
 
     def take(self, references: Sequence[str], base: str, kind: str | None = None) -> None:
@@ -367,6 +433,34 @@ def _note_names(found: Extraction, naming: Naming) -> None:
     found.quads -= naming.left_out
     if naming.left_out:
         _note(found, Problem(f"{naming.left_out} statements left out: N-Quads cannot express them"))
+
+
+_Part = Document | Problem
+
+
+def _after(start: ReadingState, parts: Iterator[_Part]) -> Iterator[tuple[int, _Part]]:
+    """The parts that were not read before, with their numbers; the first perhaps from its middle on."""
+    for number, part in enumerate(parts):
+        if number < start.part:
+            while isinstance(part, Document) and part.stream.read(BUFFER):
+                pass
+        elif number == start.part and start.position is not None and isinstance(part, Document):
+            yield number, msgspec.structs.replace(part, position=start.position)
+        else:
+            yield number, part
+
+
+def _pass(
+    position: TextPosition, part: int, found: Extraction, naming: Naming | None, target: _DocumentOnDemand
+) -> None:
+    """Let go of what is not needed behind a position, and store it if that is due."""
+    if naming is None:
+        return
+    naming.pass_position()
+    if target.is_due:
+        so_far = msgspec.structs.replace(found, problems=[*found.problems])
+        _note_names(so_far, naming)
+        target.save(ReadingState(found=so_far, part=part, position=position, numbered=naming.numbered or 0))
 
 
 def _take(found: Extraction, finding: Finding) -> None:

@@ -77,7 +77,7 @@ class Settler:
             *self._redirect_links(capture, task),
         ]
         visit.items += self._reached(capture, task, visit.found)
-        visit.afterwards = self._settle(visit.archived) or visit.afterwards
+        visit.afterwards = self._settle(visit)
         _let_go(visit)
 
     def _judge(self, visit: Visit) -> None:
@@ -119,9 +119,17 @@ class Settler:
         cut = BELOW if found.links and self._settings.crawl.depth is not None else 0
         return tuple(msgspec.structs.replace(item, due=NEVER, cut=cut) for item in items)
 
-    def _settle(self, archived: ArchiveResult | None) -> Callable[[bool], None] | None:
-        archiver = self._archiver
-        return None if archived is None or archiver is None else lambda _committed: archiver.settle(archived)
+    def _settle(self, visit: Visit) -> Callable[[bool], None] | None:
+        archiver, archived, others = self._archiver, visit.archived, visit.afterwards
+        if archived is None or archiver is None:
+            return others
+
+        def settle(committed: bool) -> None:
+            archiver.settle(archived)
+            if others is not None:
+                others(committed)
+
+        return settle
 
     def _watched_again(self, visit: Visit, archived: ArchiveResult) -> Done:
         """When a resource under watch is due again. A suspicious response leaves the old validators.

@@ -12,6 +12,7 @@ from typing import BinaryIO
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
+from tamias.crawl.analysing.analysers import most_unpacked
 from tamias.crawl.commit.database_store import DatabaseStore
 from tamias.crawl.plan.admit import Admission, Reference
 from tamias.crawl.remote.delivery_check import DeliveryCheck, Untrue, until
@@ -85,7 +86,7 @@ class RemoteCommitter:
         self._check = DeliveryCheck(self._store.context.admission, crawl)
         self._lent: dict[Place, dict[int, Task]] = {}
         """What this service lent, by the numbers of URLs."""
-        self._quads = QuadReceiver(self._store.quads, policy.settings.open.max_unpacked)
+        self._quads = QuadReceiver(self._store.quads, most_unpacked(policy.settings, str(self._store.data)))
         self._lender = Lender(self._store.context, crawl, lease_filter)
         self._held: dict[Place, HeldLease] = {}
         self._heard: dict[Place, float] = {}

@@ -2,13 +2,15 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import msgspec
 
+from tamias.crawl.analysing.analysers import most_unpacked
 from tamias.crawl.analysing.contexts import ContextCache
-from tamias.crawl.analysing.extractor import Extractor, Wanting
+from tamias.crawl.analysing.extractor import Extractor, ReadingState, Wanting
 from tamias.crawl.sandbox.frames import (
     Broke,
     Context,
@@ -17,6 +19,7 @@ from tamias.crawl.sandbox.frames import (
     Frames,
     Job,
     Linked,
+    Passed,
     Plan,
     Ready,
     WantsContext,
@@ -54,9 +57,20 @@ class AskedContexts(ContextCache):
 class Teller:
     """Takes what is found of one document, as a writer and as a taker of links, and hands it on."""
 
-    def __init__(self, frames: Frames, found_something: Callable[[], None]) -> None:
+    def __init__(self, frames: Frames, limits: SandboxSettings, start: ReadingState | None) -> None:
         self._frames = frames
-        self._found_something = found_something
+        self._limits = limits
+        self.start = start
+        self._allow()
+
+    def _allow(self) -> None:
+        self._found_something = CpuAllowance(self._limits.cpu, self._limits.cpu_whole).renew
+
+    def save(self, reading: ReadingState) -> None:
+        """Hand on how far it was read; what follows has its processor time for itself."""
+        reading.found.problems = [sound(problem) for problem in reading.found.problems]
+        self._frames.send(Passed(reading))
+        self._allow()
 
     @property
     def extent(self) -> Extent:
@@ -104,9 +118,12 @@ def _received(frames: Frames, job: Job) -> Iterator[Body]:
 def _extracted(
     frames: Frames, extractor: Extractor, job: Job, body: Body, limits: SandboxSettings
 ) -> DocumentEnd | WantsMore | Broke:
-    teller = Teller(frames, CpuAllowance(limits.cpu, limits.cpu_whole).renew)
+    teller = Teller(frames, limits, job.start)
+    stored = teller if job.is_stored else None
     try:
-        found = extractor.extract(job.capture, body, teller.document, teller.links, job.kind)
+        found = extractor.extract(
+            job.capture, body, teller.document, teller.links, job.kind, stored, job.most_bytes
+        )
     except Wanting as wanting:
         return WantsMore([sound(address) for address in wanting.addresses])
     except MemoryError:
@@ -140,7 +157,7 @@ def main() -> None:
     assert isinstance(plan, Plan)
     extractor = Extractor(plan.settings, AskedContexts(frames))
     extractor.load_everything()
-    missing = build_walls(plan.settings.sandbox, plan.settings.open.max_unpacked)
+    missing = build_walls(plan.settings.sandbox, most_unpacked(plan.settings, tempfile.gettempdir()))
     die_with_parent(int(sys.argv[1]))  # becoming another user has made the kernel forget it
     frames.send(Ready(missing))
     try:

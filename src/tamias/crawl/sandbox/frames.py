@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tamias.crawl.analysing.extractor import Extraction
+from tamias.crawl.analysing.extractor import Extraction, ReadingState
 from tamias.model.capture import Capture
 from tamias.model.finding import Words
 from tamias.settings import Settings
@@ -35,6 +35,11 @@ class Job(msgspec.Struct, frozen=True, tag=True):
 
     capture: Capture
     kind: str | None
+    most_bytes: int
+    """That it may be unpacked to."""
+    is_stored: bool = False
+    """Whether the worker stores how far it was read."""
+    start: ReadingState | None = None
 
 
 class Context(msgspec.Struct, frozen=True, tag=True):
@@ -66,6 +71,12 @@ class Linked(msgspec.Struct, frozen=True, tag=True):
     """That they stand among, where somebody wants these."""
 
 
+class Passed(msgspec.Struct, frozen=True, tag=True):
+    """How far a document was read, behind all that was written."""
+
+    reading: ReadingState
+
+
 class WantsContext(msgspec.Struct, frozen=True, tag=True):
     """Asks for a context and waits for the answer."""
 
@@ -92,7 +103,7 @@ class Broke(msgspec.Struct, frozen=True, tag=True):
 
 
 Order = Plan | Job | Context
-Answer = Ready | Wrote | Linked | WantsContext | WantsMore | DocumentEnd | Broke
+Answer = Ready | Wrote | Linked | Passed | WantsContext | WantsMore | DocumentEnd | Broke
 _encoder = msgspec.msgpack.Encoder()
 orders: msgspec.msgpack.Decoder[Order] = msgspec.msgpack.Decoder(Order)
 answers: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)

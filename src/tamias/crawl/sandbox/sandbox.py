@@ -18,8 +18,9 @@ from pathlib import Path
 
 import msgspec
 
+from tamias.crawl.analysing.analysers import most_unpacked
 from tamias.crawl.analysing.contexts import ContextCache
-from tamias.crawl.analysing.extractor import Extraction, NewDocument, TakeLinks, Wanting
+from tamias.crawl.analysing.extractor import Extraction, NewDocument, StoredReading, TakeLinks, Wanting
 from tamias.crawl.sandbox.frames import (
     Answer,
     Broke,
@@ -30,6 +31,7 @@ from tamias.crawl.sandbox.frames import (
     Job,
     Linked,
     Order,
+    Passed,
     Plan,
     Ready,
     WantsContext,
@@ -92,6 +94,7 @@ class Sandbox:
         new_document: NewDocument,
         take_links: TakeLinks,
         kind: str | None = None,
+        stored: StoredReading | None = None,
     ) -> Extraction:
         """As `Extractor.extract`. What killed the sandbox is the limit on record, and no statement is kept.
 
@@ -104,8 +107,12 @@ class Sandbox:
         watch = partial(self._watch, child, child.cpu_seconds(), body.size, take_links)
         try:
             with new_document() as target:
-                child.send(Job(msgspec.structs.replace(capture, body=body), kind))
-                found = self._followed(child, target, take_links, watch, found)
+                place = str(Path(body.path).parent) if body.path else tempfile.gettempdir()
+                most = most_unpacked(self._settings, place)
+                start = stored.start if stored else None
+                sent = msgspec.structs.replace(capture, body=body)
+                child.send(Job(sent, kind, most, stored is not None, start))
+                found = self._followed(child, target, take_links, watch, found, stored)
                 if found.limit is not None:
                     raise _Over
             sound = True
@@ -148,7 +155,13 @@ class Sandbox:
             )
 
     def _followed(
-        self, child: "Child", target: DocumentSink, take_links: TakeLinks, watch: Waiting, so_far: Extraction
+        self,
+        child: "Child",
+        target: DocumentSink,
+        take_links: TakeLinks,
+        watch: Waiting,
+        so_far: Extraction,
+        stored: StoredReading | None,
     ) -> Extraction:
         while True:
             answer = child.next_answer(watch)
@@ -158,6 +171,8 @@ class Sandbox:
                 references = Worded(answer.references, answer.words) if answer.words else answer.references
                 take_links(references, answer.base, answer.kind)
                 so_far.links += len(answer.references)
+            elif isinstance(answer, Passed) and stored is not None:
+                stored.save(answer.reading)
             elif isinstance(answer, WantsContext):
                 child.send(self._context(answer.address))
             else:
@@ -311,7 +326,8 @@ def _sent_along(order: Order) -> Iterator[tuple[Order, int | None]]:
         return
     nameless = msgspec.structs.replace(body, path=None, descriptor=-1)
     with Path(body.path).open("rb") as file:
-        yield Job(msgspec.structs.replace(order.capture, body=nameless), order.kind), file.fileno()
+        capture = msgspec.structs.replace(order.capture, body=nameless)
+        yield msgspec.structs.replace(order, capture=capture), file.fileno()
 
 
 def _end(answer: Answer) -> Extraction:

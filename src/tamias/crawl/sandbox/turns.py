@@ -39,9 +39,14 @@ class Turn(msgspec.Struct, eq=False):
         return QUANTUM * float(2**self.tries)
 
     @property
+    def unpacked(self) -> int:
+        """Bytes that it is expected to unpack to."""
+        return self.size * (PACKED_FACTOR if self.packed else 1)
+
+    @property
     def expected(self) -> float:
         """Seconds that such a document takes as a rule."""
-        return self.size * (PACKED_FACTOR if self.packed else 1) / BYTES_PER_SECOND
+        return self.unpacked / BYTES_PER_SECOND
 
 
 class Turns:

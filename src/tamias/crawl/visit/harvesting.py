@@ -1,25 +1,15 @@
-"""Runs harvesters: many polite requests for one address, saved step by step, committed as one document.
-
-The quads of the steps wait in a file, and in the archive's store if it has one; how far the harvest came is
-in the database. Whoever takes the task over after a death, on any machine, goes on after the last step that
-was saved.
-"""
+"""Runs harvesters: many polite requests for one address, saved step by step, committed as one document."""
 
 import asyncio
 import logging
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
-from uuid import UUID
 
 import msgspec
-import zstandard
 from pyoxigraph import BlankNode, Quad
 
-from tamias.archive.file_store import MOST_PARTS, FileUpload, pieces
 from tamias.archive.sources.catalogues import (
     count_present,
     note_harvested,
@@ -37,10 +27,8 @@ from tamias.archive.sources.harvests import (
     save_harvest,
 )
 from tamias.archive.sources.source_records import keep_records, present_records
-from tamias.archive.stored_files import StoredFile
 from tamias.content.blank_labels import rename_blank_nodes
 from tamias.crawl.analysing.extractor import Extraction, Extractor
-from tamias.crawl.commit.database_store import DatabaseStore
 from tamias.crawl.plan.admit import Reference
 from tamias.crawl.revisit.change_hints import describe, said_by_catalogue
 from tamias.crawl.revisit.watching import Watcher, wanted_of
@@ -48,10 +36,11 @@ from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.visit import Visit
 from tamias.crawl.visit.forgotten_records import without_records
 from tamias.crawl.visit.harvest_client import HarvestClient
+from tamias.crawl.visit.progress_files import ProgressFiles
 from tamias.database.connect import Cursor
 from tamias.database.threads import run_uncancelled
 from tamias.frontier.service.state import WATCH
-from tamias.model.capture import Capture, Extent, Hop, Outcome, new_capture_id
+from tamias.model.capture import Capture, Hop, Outcome
 from tamias.model.cut import TRAP
 from tamias.model.finding import (
     Datasets,
@@ -95,12 +84,10 @@ class HarvestRunner:
     def __init__(
         self,
         extractor: Extractor,
-        store: DatabaseStore,
+        files: ProgressFiles,
     ) -> None:
-        self._files = store.quads.store
-        self._folder = self._files.folder("harvests")
-        self._own: set[str] = set()
-        """Names of files in the store to which nobody else writes."""
+        store = files.store
+        self._files = files
         self._extractor = extractor
         self._store = store
         self._session = store.thread.session
@@ -116,11 +103,11 @@ class HarvestRunner:
         too many of either, what was had counts, even if the harvest could go on later.
         """
         place = harvest_key(held.lease, task)
-        path = self._folder / place.file_name
+        path = self._files.path(place)
         memory: HarvestMemory = await self._store.thread.run(read_harvest, self._session, place)
         # A bookmark of records is worth nothing without the document that was made of them.
         bookmark = memory.bookmark if kind in DATA or memory.document_at is not None else None
-        progress = await asyncio.to_thread(self._sound, path, memory.progress) or HarvestProgress(
+        progress = await asyncio.to_thread(self._files.sound, path, memory.progress) or HarvestProgress(
             started_at=self._store.now()
         )
         trusted = TRUSTED in task.tags
@@ -166,7 +153,7 @@ class HarvestRunner:
             visit.also.append(
                 partial(_end, place=place, url=task.url, progress=progress, unchanged=unchanged)
             )
-            visit.afterwards = partial(self._clear, path, progress)
+            visit.afterwards = partial(self._files.clear, path, progress)
         return visit
 
     async def _note_trouble(self, place: HarvestKey, progress: HarvestProgress, *, paused: bool) -> None:
@@ -215,9 +202,7 @@ class HarvestRunner:
                 break
             quads = [_labelled(quad) for record in records for quad in map_again(record)]
             progress.quads += len(quads)
-            lines = zstandard.ZstdCompressor(level=3).compress(naming.nquads(quads))
-            _append(path, progress.kept, lines)
-            progress.kept = path.stat().st_size
+            self._files.append(path, progress, naming.nquads(quads))
         progress.quads -= naming.left_out
 
     def _keep(
@@ -230,31 +215,15 @@ class HarvestRunner:
         kind: str,
     ) -> None:
         """Makes a step durable: links, rows and quads first, then how far it is. For a thread."""
-        lines = b"".join(self._taken_in(step, progress, task, kind))
-        before, kept = (progress.spool, progress.parts), progress.kept
+        lines, sent = b"".join(self._taken_in(step, progress, task, kind)), progress.kept
         if lines:
-            _append(path, progress.kept, zstandard.ZstdCompressor(level=3).compress(lines))
-            progress.kept = path.stat().st_size
-        if self._files.is_elsewhere and progress.kept > kept:
-            self._send(path, progress, kept)
+            self._files.append(path, progress, lines)
         progress.state = step.state
         progress.steps += 1
         progress.end = step.end
         # An end that is to be retried is not saved, or the next try would find the harvest ended.
         if step.end is None or not step.end.retry:
-            self._store.thread.wait(partial(save_harvest, self._session, place, progress))
-            if before[0] != progress.spool:
-                self._files.forget_parts(_stored(*before).key, before[1])
-
-    def _send(self, path: Path, progress: HarvestProgress, sent: int) -> None:
-        """Brings the store up to the file. What another worker began is sent anew: it may go on still."""
-        goes_on = progress.spool in self._own and len(progress.parts) < MOST_PARTS
-        spool = progress.spool if goes_on else f"{new_capture_id(self._store.now())}.nq.zst"
-        self._own.add(spool)
-        parts, sent = (progress.parts, sent) if goes_on else ((), 0)
-        upload = FileUpload(self._files, _stored(spool).key, parts, sent)
-        upload.send(path, progress.kept)
-        progress.spool, progress.parts = spool, upload.parts
+            self._files.save(path, place, progress, sent)
 
     def _taken_in(
         self, step: HarvestStep, progress: HarvestProgress, task: Task, kind: str
@@ -327,50 +296,8 @@ class HarvestRunner:
         )
         if progress.kept and shelve:
             async with self._store.quads.one_large_at_a_time:
-                found.extent = await run_uncancelled(partial(self._shelve, path))
+                found.extent = await run_uncancelled(partial(self._files.shelve, path))
         return found
-
-    def _sound(self, path: Path, progress: HarvestProgress | None) -> HarvestProgress | None:
-        """The progress, if its file holds what it should; cut to what counts. Else it begins anew.
-
-        For a thread: the file may have to be brought from the store.
-        """
-        if progress is None:
-            return None
-        size = path.stat().st_size if path.exists() else 0
-        # A file that this process did not write may be that of an attempt before the other machine's.
-        if progress.parts and (size < progress.kept or progress.spool not in self._own):
-            size = self._bring(path, progress)
-        if size < progress.kept:
-            return None
-        if size > progress.kept:
-            os.truncate(path, progress.kept)
-        return progress
-
-    def _bring(self, path: Path, progress: HarvestProgress) -> int:
-        """Copies the file of a harvest from the store; returns its size."""
-        stored = _stored(progress.spool, progress.parts, progress.kept)
-        try:
-            with self._files.open(stored) as source, path.open("wb") as file:
-                file.writelines(pieces(source, progress.kept))
-        except OSError as error:
-            _log.warning("%s begins again: %s", stored.key, error)
-            return 0
-        return progress.kept
-
-    def _clear(self, path: Path, progress: HarvestProgress, committed: bool) -> None:
-        """After it: the file is not needed any more."""
-        if committed:
-            path.unlink(missing_ok=True)
-            if progress.parts:
-                key = _stored(progress.spool).key
-                self._loop.run_in_executor(None, self._files.forget_parts, key, progress.parts)
-
-    def _shelve(self, path: Path) -> Extent:
-        with self._store.quads.large_document() as document, path.open("rb") as file:
-            for chunk in _plain(file):
-                document.write(chunk)
-            return document.extent
 
 
 def _end(cursor: Cursor, place: HarvestKey, url: str, progress: HarvestProgress, *, unchanged: bool) -> None:
@@ -401,32 +328,6 @@ def harvesters() -> dict[str, Harvester]:
 def _labelled(quad: Quad) -> Quad:
     """With labels that do not look as if nobody had given them: they mean the same in every step."""
     return rename_blank_nodes(quad, lambda node: BlankNode("w" + node.value))
-
-
-def _stored(spool: str, parts: tuple[int, ...] = (), kept: int = 0) -> StoredFile:
-    """The file of a harvest as one of the store."""
-    file = UUID(spool[:36]) if spool else UUID(int=0)
-    return StoredFile(file=file, kind="harvests", name=spool, committed=kept, in_store=True, parts=parts)
-
-
-def _append(path: Path, kept: int, data: bytes) -> None:
-    with path.open("ab" if kept else "wb") as file:
-        # A step that was interrupted may have left bytes that do not count.
-        file.truncate(kept)
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _plain(file: Any) -> Iterator[bytes]:
-    """All frames of the file, unpacked, cut at line ends."""
-    rest = b""
-    with zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as reader:
-        while chunk := reader.read(1 << 20):
-            lines, end, rest_of_chunk = (rest + chunk).rpartition(b"\n")
-            if end:
-                yield lines + end
-            rest = rest_of_chunk
 
 
 def _capture(task: Task, kind: str, progress: HarvestProgress, now: int, *, later: bool) -> Capture:

@@ -8,18 +8,26 @@ from functools import partial
 import msgspec
 
 from tamias.crawl.analysing.contexts import ROUNDS
-from tamias.crawl.analysing.extractor import Extraction, Extractor, TakeLinks, Wanting, is_small
+from tamias.crawl.analysing.extractor import (
+    Extraction,
+    Extractor,
+    ReadingState,
+    TakeLinks,
+    Wanting,
+    is_small,
+)
 from tamias.crawl.analysing.marker import AnalysisMarker
 from tamias.crawl.analysing.routing import is_plain, is_read_at_once
 from tamias.crawl.plan.admit import FIRST, Reference, words_of
 from tamias.crawl.sandbox.pool import SandboxPool
 from tamias.crawl.sandbox.sandbox import Sandbox
 from tamias.crawl.sandbox.turns import Turn
-from tamias.crawl.store.held_lease import NotNow
+from tamias.crawl.store.held_lease import HeldLease, NotNow
 from tamias.crawl.store.steps import step
 from tamias.crawl.store.visit import Visit
 from tamias.crawl.store.worker_store import WorkerStore
 from tamias.crawl.visit.contexts import ContextLoader
+from tamias.crawl.visit.progress_files import LongReading, ProgressFiles
 from tamias.database.threads import run_uncancelled
 from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Capture
@@ -40,7 +48,17 @@ MANY_LINKS = 5_000
 LINKS_AT_ONCE = 1_000
 """Links of a large document that are put at once: the visits of other hosts are committed between them."""
 
+LONG_BYTES = 16 << 20
+"""Bytes, unpacked, of a body whose reading goes on after a death where it was."""
+
 AskContext = Callable[[str], Awaitable[bytes | None]]
+
+
+class _Storing(msgspec.Struct, frozen=True):
+    """Where reading begins, and who stores how far it came."""
+
+    start: ReadingState | None
+    save: Callable[[ReadingState], None]
 
 
 class Reader:
@@ -53,8 +71,15 @@ class Reader:
         store: WorkerStore,
         marker: AnalysisMarker,
         sandboxes: SandboxPool | None = None,
+        files: ProgressFiles | None = None,
     ) -> None:
-        """`sandboxes` analyse what is large, suspicious or has killed a worker; or everything."""
+        """`sandboxes` analyse what is large, suspicious or has killed a worker; or everything.
+
+        `files` take what is read for long, so that it goes on after a death where it was.
+        """
+        self._files = files
+        self.interrupted = files.interrupted if files is not None else set[str]()
+        """Bodies that were fetched and not read to their end: `fetched` brings them."""
         self.extractor = extractor
         self._sandboxes = sandboxes
         self._contexts = contexts
@@ -98,21 +123,33 @@ class Reader:
                 # Not with the commit: what the sitemaps of a host add is bounded, and the cut told with it.
                 found.cut |= await self._put_now(references)
             return found, references
-        extract = partial(self._extract_large, asyncio.get_running_loop(), capture, task)
+        turn, long = Turn(held.lease.host, body.size, not is_plain(body)), None
+        if self._files is not None and body.path is not None and turn.unpacked >= LONG_BYTES:
+            long = await run_uncancelled(partial(self._files.open, task, held, capture))
+        extract = partial(self._extract_large, asyncio.get_running_loop(), capture, task, long)
         if self._sandboxes is not None:
             # What is analysed in a sandbox is not to blame for a worker's death.
-            turn = Turn(held.lease.host, body.size, not is_plain(body))
-            return await self._sandboxes.read(turn, extract)
-        async with self._quads.one_large_at_a_time:
-            with self._marker.analysing(held.lease, task):
-                given_up = threading.Event()
-                return await run_uncancelled(partial(extract, self.extractor, given_up), given_up.set)
+            read = await self._sandboxes.read(turn, extract)
+        else:
+            async with self._quads.one_large_at_a_time:
+                with self._marker.analysing(held.lease, task):
+                    given_up = threading.Event()
+                    read = await run_uncancelled(partial(extract, self.extractor, given_up), given_up.set)
+        if long is not None:
+            long.end(visit)
+        return read
+
+    async def fetched(self, task: Task, held: HeldLease) -> Capture | None:
+        """Return what was fetched for a document whose reading was interrupted."""
+        assert self._files is not None
+        return await run_uncancelled(partial(self._files.fetched, task, held))
 
     def _extract_large(
         self,
         loop: asyncio.AbstractEventLoop,
         capture: Capture,
         task: Task,
+        long: LongReading | None,
         reader: Extractor | Sandbox,
         given_up: threading.Event,
     ) -> tuple[Extraction, list[Reference]]:
@@ -124,6 +161,14 @@ class Reader:
 
         def put() -> int:
             return asyncio.run_coroutine_threadsafe(self._put_now(gathered), loop).result()
+
+        def save(reading: ReadingState) -> None:
+            nonlocal cut
+            cut |= put()
+            known.clear()
+            reading.found.cut |= cut
+            assert long is not None
+            long.save(reading)
 
         def take(found: Sequence[str], base: str, kind: str | None) -> None:
             nonlocal cut
@@ -140,7 +185,12 @@ class Reader:
 
         with step("analyse"):
             kind = kind_of(task.tags)
-            found = reader.extract(capture, capture.body, self._quads.large_document, take, kind)
+            if long is None:
+                found = reader.extract(capture, capture.body, self._quads.large_document, take, kind)
+            else:
+                stored = _Storing(long.start, save)
+                found = reader.extract(capture, capture.body, long.document, take, kind, stored)
+                found.extent = long.shelve() if found.quads and not found.limit else None
         if found.limit:
             gathered.clear()
         elif _is_sitemap(task) or len(known) > MANY_LINKS:

@@ -152,7 +152,9 @@ class VisitRunner:
                 return Visit(task, held, self._fetcher.unasked(task.url, Outcome.SKIPPED, copied))
         held.visits += _is_first(task, kind)
         request = _request(task, kind, keeps_errors=self._warc is not None)
-        capture = await self._fetcher.fetch(request, task, held)
+        capture = await self._reader.fetched(task, held) if self._reader.interrupted else None
+        if capture is None:
+            capture = await self._fetcher.fetch(request, task, held)
         if described and capture.outcome in (Outcome.OK, Outcome.GONE):
             found = capture.outcome is Outcome.OK
             held.alike_changed |= self._traps.note_described(task.url, found=found, alike=held.alike)

@@ -29,6 +29,7 @@ from tamias.crawl.store.worker_store import Sinks, WorkerStore
 from tamias.crawl.visit.contexts import ContextLoader
 from tamias.crawl.visit.harvesting import HarvestRunner
 from tamias.crawl.visit.parking import Parking
+from tamias.crawl.visit.progress_files import ProgressFiles
 from tamias.crawl.visit.reader import Reader
 from tamias.crawl.visit.runner import VisitRunner
 from tamias.crawl.visit.visitor import Visitor
@@ -51,14 +52,16 @@ def visit_runner(store: WorkerStore, admission: Admission, folder: Path) -> Visi
     robots = RobotsCache(settings, gate, store, RobotsRedirects(store, admission))
     cache = ContextCache()
     extractor = Extractor(settings, cache)
+    files = ProgressFiles(store) if isinstance(store, DatabaseStore) else None
     reader = Reader(
         extractor,
         ContextLoader(cache, store, admission),
         store,
         AnalysisMarker(folder / "analysing", store.number),
         SandboxPool(settings, cache) if settings.sandbox.use != "never" else None,
+        files,
     )
-    harvests = HarvestRunner(extractor, store) if isinstance(store, DatabaseStore) else None
+    harvests = HarvestRunner(extractor, files) if files is not None else None
     return VisitRunner(store, PoliteFetcher(gate, robots, admission), reader, admission, harvests)
 
 

@@ -139,8 +139,12 @@ class Naming:
         member: str | None = None,
         graph: str | None = None,
         graphs: Graphs = Graphs.OWN,
+        numbered: int | None = 0,
     ) -> None:
-        """`graph` is the name that an archive gives to its member; it is kept or renamed as any other."""
+        """`graph` is the name that an archive gives to its member; it is kept or renamed as any other.
+
+        So many blank nodes without a label were `numbered` before; None: every one has a label.
+        """
         self.graph = address_iri(url)
         """The name of the document's own graph."""
         self.renamed: dict[str, str] = {}
@@ -153,6 +157,7 @@ class Naming:
         self._end = f" <{own}> .\n".encode()
         self._ends: dict[bytes, bytes] = {}
         self._numbers: dict[bytes, bytes] = {}
+        self.numbered = numbered
 
     @cached_property
     def _site(self) -> str | None:
@@ -214,7 +219,7 @@ class Naming:
         return before if label is None else before + self._labelled(label)
 
     def _labelled(self, label: bytes) -> bytes:
-        is_anonymous = len(label) > 15 and _ANONYMOUS.fullmatch(label)
+        is_anonymous = self.numbered is not None and len(label) > 15 and _ANONYMOUS.fullmatch(label)
         number = self._number(label) if is_anonymous else None
         if b":" in label:  # which some parsers do not take
             return b"%bz%b" % (self._blank, blake2b(label, digest_size=16).hexdigest().encode())
@@ -223,9 +228,14 @@ class Naming:
     def _number(self, label: bytes) -> bytes | None:
         """Its place among the anonymous; None beyond the limit, where runs differ but no node is split."""
         number = self._numbers.get(label)
-        if number is None and len(self._numbers) < MAX_NUMBERED:
-            number = self._numbers[label] = b"x%d" % len(self._numbers)
+        if number is None and len(self._numbers) < MAX_NUMBERED and self.numbered is not None:
+            number = self._numbers[label] = b"x%d" % self.numbered
+            self.numbered += 1
         return number
+
+    def pass_position(self) -> None:
+        """Let go of nodes without a label: no statement behind a position names one from before it."""
+        self._numbers.clear()
 
     def _in_its_graph(self, found: re.Match[bytes]) -> bytes:
         triple, name = found.groups()
