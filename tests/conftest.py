@@ -12,8 +12,12 @@ from pathlib import Path
 
 import pytest
 
-# Hundreds of commands are run: each would compile all of Tamias where the machine forbids to keep bytecode.
+from tests import commands
+
+# Hundreds of commands are run: each would compile all of Tamias where the machine forbids to keep bytecode,
+# and each process of the tests would rewrite the assertions of all files.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A shell that starts the tests in the background makes them ignore SIGINT, and commands would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -176,7 +180,8 @@ def pytest_terminal_summary(terminalreporter):
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session, exitstatus):
-    """The exit code that goes with it."""
+    """The exit code that goes with it, and the end of the process that forks commands."""
+    commands.close()
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     skipped = reporter.stats.get("skipped", []) if reporter else []
     if (

@@ -7,7 +7,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from contextlib import closing, suppress
@@ -19,6 +18,7 @@ import pytest
 from tamias.database.connect import Database
 from tamias.model.resource import resource_id
 from tamias.model.url import fetch_url, url_key
+from tests import commands
 
 SECRET = "acorns"
 PORTAL, AIR, VOCABULARY, BROKEN = (
@@ -188,10 +188,8 @@ def environment(**words):
 
 
 def run(verb, data, *words):
-    command = [sys.executable, "-m", "tamias", verb, "--data", str(data), *words]
-    done = subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=120, env=environment()
-    )
+    command = [verb, "--data", str(data), *words]
+    done = commands.run(command, check=False, capture_output=True, text=True, timeout=120, env=environment())
     assert done.returncode == 0, f"{verb}: {done.stderr}"
 
 
@@ -318,8 +316,8 @@ class Service:
             trial.bind(("127.0.0.1", 0))
             port = trial.getsockname()[1]
         self.address = f"http://127.0.0.1:{port}"
-        command = [sys.executable, "-m", "tamias", "serve", "--data", str(data), "--port", str(port), *words]
-        self.process = subprocess.Popen(
+        command = ["serve", "--data", str(data), "--port", str(port), *words]
+        self.process = commands.start(
             command,
             env=environment(TAMIAS_SECRET=SECRET, **variables),
             stdout=subprocess.DEVNULL,

@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 import warnings
@@ -22,6 +21,8 @@ from pyoxigraph import Quad, RdfFormat, Store, serialize
 from tamias.crawl.worker.fork_server import DATABASE_WORKER, PROCESS_NAME
 from tamias.database.connect import Database
 from tamias.database.locks import is_free, shared
+from tests import commands
+from tests.shared_servers import SharedServers
 
 PATIENCE = 60.0
 VOCABULARY = "https://w3id.org/tamias/vocab#"
@@ -118,6 +119,8 @@ class Tamias:
         self.env = {**os.environ, "TAMIAS_CRAWL__RETRY_WAIT": "0.1", "TAMIAS_SEEDS__PROBE": "false"}
         self.started = []
         self.users = None
+        self.server = None
+        """One that is shared with other tests, if it is."""
 
     def hold_server(self):
         """Until `let_go`, all commands meet the server that the first one starts: to start and stop one for
@@ -131,9 +134,8 @@ class Tamias:
 
     def run(self, verb, *words, timeout=PATIENCE):
         """Runs to the end: exit code, stdout, stderr."""
-        return subprocess.run(
-            self._command(verb, words),
-            check=False,
+        return commands.run(
+            self._words(verb, words),
             capture_output=True,
             text=True,
             timeout=timeout,
@@ -143,8 +145,8 @@ class Tamias:
 
     def start(self, verb, *words, stdin=None):
         """The same, still running."""
-        process = subprocess.Popen(
-            self._command(verb, words),
+        process = commands.start(
+            self._words(verb, words),
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -200,8 +202,12 @@ class Tamias:
             time.sleep(0.02)
 
     def in_use(self):
-        """Whether any process has to do with the data directory."""
-        return [pid for pid in processes() if uses(pid, self.data)]
+        """The processes that have to do with the data directory; a shared server does not end with it."""
+        found = processes()
+        if self.server is not None:
+            found = [pid for pid in found if not works_in(pid, self.server.folder)]
+            return [pid for pid in found if uses(pid, self.data) or uses(pid, self.server.folder)]
+        return [pid for pid in found if uses(pid, self.data)]
 
     def end(self):
         for process in self.started:
@@ -210,12 +216,13 @@ class Tamias:
             process.communicate()
         self.let_go()
         # To look at all processes takes long: not before the database says that it has ended.
-        locks = [self.data / "pg" / name for name in ("keeper.lock", "server.lock")]
-        self.wait_until(lambda: all(is_free(lock) for lock in locks if lock.exists()))
+        if self.server is None:
+            locks = [self.data / "pg" / name for name in ("keeper.lock", "server.lock")]
+            self.wait_until(lambda: all(is_free(lock) for lock in locks if lock.exists()))
         self.wait_until(lambda: not self.in_use())
 
-    def _command(self, verb, words):
-        return [sys.executable, "-m", "tamias", *verb.split(), "--data", str(self.data), *words]
+    def _words(self, verb, words):
+        return [*verb.split(), "--data", str(self.data), *words]
 
 
 def processes():
@@ -228,6 +235,13 @@ def is_worker(pid):
     except OSError:
         return False
     return DATABASE_WORKER.encode() in command or command.startswith(PROCESS_NAME.encode())
+
+
+def works_in(pid, folder):
+    """Whether a process is a keeper or a server of a folder."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cwd").readlink().is_relative_to(folder)
+    return False
 
 
 def uses(pid, data):
@@ -257,6 +271,13 @@ def made_once(tmp_path_factory):
     return data
 
 
+@pytest.fixture(scope="session")
+def shared_servers(made_once, tmp_path_factory):
+    servers = SharedServers(made_once, tmp_path_factory.mktemp("servers"))
+    yield servers
+    servers.close()
+
+
 @pytest.fixture
 def tamias_at(tmp_path):
     """`tamias_at(name)` works on a data directory of that name, not made yet; nothing may be left running."""
@@ -272,13 +293,27 @@ def tamias_at(tmp_path):
 
 
 @pytest.fixture
-def fresh(tamias_at, made_once):
-    """`fresh(name)`: the same with an empty database."""
+def lent(shared_servers):
+    """The servers that a test has: they are given back when all its commands have ended."""
+    lent = []
+    yield lent
+    for server in lent:
+        shared_servers.take_back(server)
+
+
+@pytest.fixture
+def fresh(request, lent, tamias_at, made_once, shared_servers):
+    """`fresh(name)`: the same with an empty database, on a server of its own for tests about servers."""
+    own = request.node.get_closest_marker("own_server") is not None
 
     def make(name):
         tamias = tamias_at(name)
-        shutil.copytree(made_once, tamias.data)
-        tamias.hold_server()
+        if own:
+            shutil.copytree(made_once, tamias.data)
+            tamias.hold_server()
+        else:
+            tamias.server = shared_servers.lend(tamias.data)
+            lent.append(tamias.server)
         return tamias
 
     return make

@@ -3,8 +3,6 @@
 import hashlib
 import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 
@@ -16,6 +14,7 @@ from tamias.model.capture import Body, CaptureRecord, Hop, Outcome, new_capture_
 from tamias.model.lease import Lease, Task
 from tamias.model.resource import Resource, Source, resource_id
 from tamias.model.url import fetch_url, host, url_key
+from tests import commands
 
 START = 1_767_225_600_000
 """2026-01-01T00:00:00Z"""
@@ -145,8 +144,8 @@ def tamias(filled, tmp_path):
 
     def run(*words, text=True, data=filled.data):
         clean = {name: value for name, value in os.environ.items() if not name.startswith("TAMIAS_")}
-        return subprocess.run(
-            [sys.executable, "-m", "tamias", *words, "--data", str(data)], cwd=tmp_path, env=clean,
+        return commands.run(
+            [*words, "--data", str(data)], cwd=tmp_path, env=clean,
             text=text, capture_output=True, timeout=120, check=False,
         )  # fmt: skip
 

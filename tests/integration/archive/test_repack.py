@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
@@ -16,6 +15,7 @@ from tamias.archive.blobs.packs import StoreUnavailable
 from tamias.archive.blobs.recode import Recoded, recode_versions, recode_without
 from tamias.archive.reader.library import ArchiveReader
 from tamias.crawl.verbs import repacking
+from tests import commands
 
 from .independent_pack_reader import read_packs
 
@@ -54,9 +54,9 @@ def kept(filled):
 
 
 def run_repack(kept, *options, **words):
-    command = [sys.executable, "-m", "tamias", "repack", "--after", "0", "--all", "--json"]
+    command = ["repack", "--after", "0", "--all", "--json"]
     command += ["--data", str(kept.data)]
-    return subprocess.run([*command, *options], check=True, capture_output=True, text=True, **words)
+    return commands.run([*command, *options], check=True, capture_output=True, text=True, **words)
 
 
 def repacked(kept, *options):
@@ -275,16 +275,16 @@ def test_a_repack_killed_at_a_step_leaves_every_version(kept, fault):
 def kill_at_random(kept, times, seed):
     """Repacks again and again, each time killed after a random while; gives how many were."""
     chance = random.Random(seed)
-    command = [sys.executable, "-m", "tamias", "repack", "--after", "0", "--all", "--data", str(kept.data)]
+    command = ["repack", "--after", "0", "--all", "--data", str(kept.data)]
     started = time.monotonic()
-    subprocess.run(command, check=True, capture_output=True)
+    commands.run(command, check=True, capture_output=True)
     longest = time.monotonic() - started
     killed = 0
     for turn in range(times):
         # New versions, so that there is something to do.
         kept.put("http://data.example/c.csv", *history(8, rows=400, seed=100 + turn))
         kept.writer.close()
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        with commands.start(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             time.sleep(chance.uniform(0.3, 1.0) * longest)
             process.send_signal(signal.SIGKILL)
             killed += process.wait() == -signal.SIGKILL

@@ -4,13 +4,13 @@ import json
 import os
 import socket
 import subprocess
-import sys
 from urllib.parse import urlencode
 
 import pytest
 
 from tamias.database.connect import Database
 from tamias.plugins import KINDS, load_all, load_target, verbs
+from tests import commands
 
 
 @pytest.fixture
@@ -19,8 +19,8 @@ def tamias(tmp_path):
 
     def run(*words, **environment):
         clean = {name: value for name, value in os.environ.items() if not name.startswith("TAMIAS_")}
-        return subprocess.run(
-            [sys.executable, "-m", "tamias", *words], cwd=tmp_path, env=clean | environment, text=True,
+        return commands.run(
+            [*words], cwd=tmp_path, env=clean | environment, text=True,
             capture_output=True, timeout=120, check=False,
         )  # fmt: skip
 
@@ -149,8 +149,8 @@ def test_a_backup_folder_that_cannot_be_written_is_one_sentence(tamias, tmp_path
 
 def test_a_full_disk_behind_the_output_is_one_sentence_and_exit_code_12(tmp_path):
     with open("/dev/full", "wb") as full:
-        result = subprocess.run(
-            [sys.executable, "-m", "tamias", "config", "show"], cwd=tmp_path, stdout=full,
+        result = commands.run(
+            ["config", "show"], cwd=tmp_path, stdout=full,
             stderr=subprocess.PIPE, text=True, timeout=120, check=False,
         )  # fmt: skip
     assert result.returncode == 12
@@ -159,9 +159,12 @@ def test_a_full_disk_behind_the_output_is_one_sentence_and_exit_code_12(tmp_path
 
 @pytest.mark.parametrize("words", [("crawl", "--seeds"), ("add", "--file")])
 def test_a_list_of_urls_may_come_through_a_pipe(tmp_path, words):
-    result = subprocess.run(
-        [sys.executable, "-m", "tamias", *words, "-", "--data", "d"], cwd=tmp_path, text=True, timeout=120,
-        input="# a list\n\nnonsense\n", capture_output=True, check=False,
+    result = commands.run(
+        [*words, "-", "--data", "d"], cwd=tmp_path, text=True, timeout=120,
+        input="# a list
+
+nonsense
+", capture_output=True, check=False,
     )  # fmt: skip
     assert result.returncode == (2 if "crawl" in words else 1)
     assert "stdin line 3: 'nonsense' is not a URL" in result.stderr

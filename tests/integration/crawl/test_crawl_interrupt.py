@@ -12,6 +12,8 @@ from tamias.database.connect import Database
 from tamias.features.demo.plan import make_plan
 from tamias.features.demo.server import serving
 
+pytestmark = pytest.mark.own_server
+
 
 def test_an_interrupted_crawl_stops_soon_and_goes_on_later_as_it_began(fresh):
     with serving(make_plan(seed=7, nodes=8, resources=10, crawl_delay=False)) as web:

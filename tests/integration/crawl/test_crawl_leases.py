@@ -12,6 +12,8 @@ import pytest
 
 from tamias.database.connect import Database
 
+pytestmark = pytest.mark.own_server
+
 PAGE = b'<> <#says> "page" .'
 
 

@@ -15,6 +15,7 @@ import tamias
 from tamias.features.demo.plan import make_plan
 from tamias.features.demo.server import serving
 from tamias.sinks.files.document_files import read_index
+from tests import commands
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +31,8 @@ def crawled(tmp_path_factory):
 
 def told(*words):
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TAMIAS_")}
-    command = [sys.executable, "-m", "tamias", *map(str, words)]
-    return subprocess.run(command, capture_output=True, timeout=120, env=clean, check=False)
+    command = [*map(str, words)]
+    return commands.run(command, capture_output=True, timeout=120, env=clean, check=False)
 
 
 def exported(folder, *words):

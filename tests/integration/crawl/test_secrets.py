@@ -13,6 +13,8 @@ from loopback_ftp import Site as FtpSite
 
 from tamias.database.connect import Database
 
+pytestmark = pytest.mark.own_server
+
 USER, PASSWORD = "mole", "hush-hush-42"
 TRIPLE = b"<http://example.org/s> <http://example.org/p> <a.nt> .\n"
 WRITTEN = ["nquads", "warc", "wacz", "bagit", "ro-crate", "parquet"]

@@ -22,6 +22,8 @@ from psycopg import sql
 
 from tamias.database.connect import Database
 
+pytestmark = pytest.mark.own_server
+
 KEY, PASSWORD, COOKIE = "key-öf-the-portal/77", "pass+word 88", "crumbs-99"
 USER = "mole"
 SECRETS = (KEY, PASSWORD, COOKIE)

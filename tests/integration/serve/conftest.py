@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from contextlib import ExitStack
 
@@ -18,6 +17,7 @@ from tamias.database.connect import Database
 from tamias.model.capture import Body, new_capture_id
 from tamias.model.resource import Resource, Source, resource_id
 from tamias.model.url import fetch_url, host, url_key
+from tests import commands
 
 START = 1_767_225_600_000
 """2026-01-01T00:00:00Z"""
@@ -110,8 +110,8 @@ class Running:
         self.said = None
         self.address = f"http://127.0.0.1:{self.port}"
         words = ["serve", "--data", str(data), "--port", str(self.port), *words]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tamias", *words], env=environment(**variables), text=True,
+        self.process = commands.start(
+            [*words], env=environment(**variables), text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         self.wait()

@@ -3,11 +3,11 @@
 import json
 import re
 import stat
-import subprocess
-import sys
 
 import httpx
 import pytest
+
+from tests import commands
 
 from .conftest import PORTAL, SECRET, environment
 
@@ -391,8 +391,8 @@ def test_the_service_cannot_change_what_is_logged(filled):
 
 def test_commands_make_and_withdraw_tokens_and_are_logged(filled, client):
     def tamias(*words):
-        return subprocess.run(
-            [sys.executable, "-m", "tamias", *words, "--data", str(filled.data)],
+        return commands.run(
+            [*words, "--data", str(filled.data)],
             env=environment(), capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
 

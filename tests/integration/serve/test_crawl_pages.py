@@ -2,8 +2,6 @@
 
 import functools
 import http.server
-import subprocess
-import sys
 import threading
 import time
 from contextlib import closing
@@ -14,6 +12,7 @@ from pyoxigraph import RdfFormat, parse
 
 from benchmarks.serve.fill import fill_documents
 from tamias.database.connect import Database
+from tests import commands
 
 from .conftest import Running, environment
 
@@ -30,8 +29,8 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 def tamias(data, *words):
-    done = subprocess.run(
-        [sys.executable, "-m", "tamias", *words, "--data", str(data)],
+    done = commands.run(
+        [*words, "--data", str(data)],
         env=environment(), capture_output=True, check=True, timeout=120,
     )  # fmt: skip
     return done.stdout

@@ -2,9 +2,10 @@
 
 import json
 import subprocess
-import sys
 
 import pytest
+
+from tests import commands
 
 from .conftest import CSV, environment
 
@@ -33,9 +34,9 @@ class Speaker:
 
 @pytest.fixture(scope="module")
 def process(filled):
-    command = [sys.executable, "-m", "tamias", "mcp", "--data", str(filled.data)]
+    command = ["mcp", "--data", str(filled.data)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen(command, env=environment(), **pipes)
+    process = commands.start(command, env=environment(), **pipes)
     yield process
     process.communicate(timeout=30)
     assert process.returncode == 0

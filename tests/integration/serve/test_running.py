@@ -6,8 +6,6 @@ import re
 import signal
 import socket
 import stat
-import subprocess
-import sys
 import threading
 import time
 from contextlib import closing
@@ -19,6 +17,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from tamias.database.connect import Database
+from tests import commands
 
 from .conftest import SECRET
 
@@ -28,8 +27,8 @@ SAMPLE = re.compile(r'[a-z_]+(\{([a-z]+="[^"]*",?)*\})? [0-9.e+-]+')
 def refused(data, *words):
     """What a `tamias serve` that cannot begin says."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TAMIAS_")}
-    return subprocess.run(
-        [sys.executable, "-m", "tamias", "serve", "--no-crawl", "--data", str(data), *words], env=clean,
+    return commands.run(
+        ["serve", "--no-crawl", "--data", str(data), *words], env=clean,
         text=True, capture_output=True, timeout=60, check=False,
     )  # fmt: skip
 

@@ -2,10 +2,10 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
+
+from tests import commands
 
 QUERY = "SELECT ?title ?n { ?v dcat:version ?n ; dct:title ?title } ORDER BY ?n"
 
@@ -20,8 +20,8 @@ def tamias(corpus, tmp_path):
 
     def run(*words, data=corpus.data, text=None):
         clean = {name: value for name, value in os.environ.items() if not name.startswith("TAMIAS_")}
-        return subprocess.run(
-            [sys.executable, "-m", "tamias", "query", *words, "--data", str(data)], cwd=tmp_path, env=clean,
+        return commands.run(
+            ["query", *words, "--data", str(data)], cwd=tmp_path, env=clean,
             text=True, capture_output=True, timeout=120, check=False, input=text,
         )  # fmt: skip
 

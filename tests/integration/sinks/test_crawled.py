@@ -2,8 +2,6 @@
 
 import gzip
 import os
-import subprocess
-import sys
 import threading
 from contextlib import closing
 from functools import partial
@@ -22,6 +20,7 @@ from tamias.sinks.segments.segment_files import SegmentReader
 from tamias.sinks.sparql.placement import Placement, PostgresLedger
 from tamias.sinks.sparql.sparql_sink import SparqlStore
 from tamias.sinks.targets import TurtleFiles
+from tests import commands
 
 TYPES = {
     ".ttl": "text/turtle",
@@ -78,8 +77,8 @@ def pages():
 
 def tamias(*words):
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TAMIAS_")}
-    command = [sys.executable, "-m", "tamias", *map(str, words)]
-    result = subprocess.run(command, env=clean, capture_output=True, timeout=180, check=False)
+    command = [*map(str, words)]
+    result = commands.run(command, env=clean, capture_output=True, timeout=180, check=False)
     assert result.returncode == 0, result.stderr.decode()
     return result.stdout
 

@@ -12,6 +12,8 @@ from tamias.features.demo.server import serving
 from tamias.model.item import NEVER
 from tamias.sinks.delivery import HOLD_SECONDS
 
+pytestmark = pytest.mark.own_server
+
 PATIENCE = 150
 
 

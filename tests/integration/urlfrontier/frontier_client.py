@@ -5,11 +5,11 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 
 import grpc
 
 from tamias.crawl.remote.grpc.messages import FRONTIER, message, method_types
+from tests import commands
 
 STREAMS = {"PutURLs": "stream_stream", "PutDiscovered": "stream_stream", "GetURLs": "unary_stream"} | {
     "ListURLs": "unary_stream"
@@ -109,8 +109,8 @@ class Instance:
     """A `tamias frontier` process of its own."""
 
     def __init__(self, data, *options, port=0, env=None):
-        words = [sys.executable, "-m", "tamias", "frontier", "--data", str(data), "--port", str(port)]
-        self.process = subprocess.Popen(
+        words = ["frontier", "--data", str(data), "--port", str(port)]
+        self.process = commands.start(
             [*words, "--json", *options], stdout=subprocess.PIPE, text=True, env={**os.environ, **(env or {})}
         )
         line = self.process.stdout.readline()

@@ -4,7 +4,6 @@ import asyncio
 import socket
 import ssl
 import subprocess
-import sys
 import threading
 from contextlib import closing
 
@@ -19,6 +18,7 @@ from tamias.crawl.remote.grpc.reconnecting import ReconnectingChannel, ServiceTa
 from tamias.database.connect import Database
 from tamias.serve.access.audit import list_entries
 from tamias.serve.access.tokens import NewToken, make_token, withdraw_token
+from tests import commands
 
 
 @pytest.fixture(scope="module")
@@ -221,7 +221,7 @@ def test_reflection_tells_the_services_and_describes_ours(instance):
 def test_a_token_file_without_a_token_stops_the_start(tmp_path, content):
     if content is not None:
         (tmp_path / "token").write_text(content, encoding="utf-8")
-    command = [sys.executable, "-m", "tamias", "frontier", "--data", str(tmp_path), "--token-file"]
-    told = subprocess.run([*command, str(tmp_path / "token")], capture_output=True, text=True, check=False)
+    command = ["frontier", "--data", str(tmp_path), "--token-file"]
+    told = commands.run([*command, str(tmp_path / "token")], capture_output=True, text=True, check=False)
     assert told.returncode == 4
     assert "token" in told.stderr
