@@ -1,8 +1,10 @@
 # Everything rests on `make setup`, which needs python3, python3-venv and make.
-.PHONY: setup browser screenshots demo test once-more check docs interop cluster-test release audit fuzz mutations lock clean
+.PHONY: setup browser screenshots demo test collected nightly check docs release audit fuzz mutations lock clean
 
 PYTHON ?= python3
 BIN = .venv/bin
+# Without bytecode every process would compile all it loads.
+unexport PYTHONDONTWRITEBYTECODE
 
 setup: .venv/ready browser
 
@@ -23,15 +25,25 @@ screenshots: setup
 demo: setup
 	$(BIN)/tamias demo
 
-# File by file, so that what the tests of a file share is made once. Half of the time tests wait for something,
-# so two processes share a core.
-test: setup check
+# Every change: ten minutes. Assertions are rewritten once, beside the checks, not by each process. A file is run
+# by one process, so that what its tests share is made once. Half of the time tests wait for something, so two
+# processes share a core.
+test: setup
 	sh tests/system-packages.sh
-	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder || $(MAKE) once-more
+	$(MAKE) --no-print-directory -j 2 check collected
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
 
-# Real servers on busy machines: what failed is run once more, alone, and must pass then.
-once-more:
-	$(BIN)/pytest --last-failed --last-failed-no-failures none
+collected: setup
+	$(BIN)/pytest --collect-only -qq >/dev/null
+
+# Every night: all tests, property tests with many examples, commands as processes of their own, browser, benchmarks,
+# real servers and readers of other projects, clusters. What cannot be had, for want of a network for example, is
+# named before the tests and again as skipped after them. `make nightly TESTS=tests/interop` runs a part.
+TESTS ?= tests
+nightly: setup check
+	sh tests/system-packages.sh
+	sh tests/nightly-packages.sh
+	TAMIAS_NIGHTLY=1 TAMIAS_TEST_PROCESSES=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 check: setup
 	$(BIN)/ruff format --check
@@ -66,29 +78,6 @@ fuzz: setup
 # Takes out one defence after another, in a copy: each time a test must fail.
 mutations: setup
 	$(BIN)/python tools/mutations.py
-
-# Readers of other hands for what we write, and real servers for what we read (docs/harvesters.md). hdt builds from
-# source for minutes, so this is no part of `make test`.
-interop: setup
-	$(BIN)/pip install --quiet wheel "setuptools<81" pybind11
-	$(BIN)/pip install --quiet --no-build-isolation --no-deps hdt==2.3
-	$(BIN)/pip install --quiet wacz==0.6.0 bagit==1.9.0 datacite==1.4.1
-	$(PYTHON) -m venv .venv/crates
-	.venv/crates/bin/pip install --quiet rocrate==0.16.0 roc-validator==0.13.0
-	$(PYTHON) -m venv .venv/croissant
-	.venv/croissant/bin/pip install --quiet mlcroissant==1.1.1
-	$(PYTHON) -m venv .venv/pywb
-	.venv/pywb/bin/pip install --quiet pywb==2.9.1 "setuptools<81"
-	test -d /usr/lib/postgresql/15 || apt-get -qq install --no-install-recommends postgresql-15
-	$(BIN)/pip install --quiet aiosmtpd==1.4.6
-	command -v promtool >/dev/null || apt-get -qq install --no-install-recommends prometheus
-	command -v rapper >/dev/null || apt-get -qq install --no-install-recommends raptor2-utils
-	TAMIAS_INTEROP=1 $(BIN)/pytest tests/interop tests/hostile/test_hostile_web.py tests/integration/serve/test_warc_replay.py tests/integration/strategy/test_escapes.py tests/integration/archive/test_repack.py tests/integration/archive/test_forget_crawled.py tests/integration/crawl/test_snapshots.py tests/integration/crawl/test_crawl_noise.py tests/integration/database/test_upgrades.py tests/unit/analyse/profile/test_small_tables.py
-
-# PostgreSQL 15 to 18 and PgBouncer, whose packages are unpacked in the user's cache; and a real Citus cluster
-# where TAMIAS_CITUS names a folder with PostgreSQL and the extension.
-cluster-test: setup
-	TAMIAS_CLUSTER=1 $(BIN)/pytest tests/integration/cluster
 
 # Made anew after a change of dependencies in pyproject.toml; uv is only needed for this.
 lock: setup

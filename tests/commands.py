@@ -25,7 +25,7 @@ from contextlib import suppress
 _MESSAGE = struct.Struct("i")
 _FIRST_FREE = 3
 _MOST_BYTES = 1 << 18
-_AT_START = ("PYTHON", "LD_", "LANG", "LC_", "MALLOC_", "OPENSSL_", "TAMIAS_FAULT", "TAMIAS_PROFILE")
+_AT_START = ("PYTHON", "LD_", "LANG", "LC_", "MALLOC_", "OPENSSL_", "TAMIAS_PROFILE")
 """Names of variables that the interpreter, its libraries or our modules read once, when they are loaded."""
 
 
@@ -282,6 +282,8 @@ def _become(request, streams):
     os.environ.clear()
     os.environ.update(env)
     time.tzset()
+    if "TAMIAS_FAULT" in env:  # it is read when the module is loaded
+        importlib.reload(sys.modules["tamias.model.faults"])
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.argv[:] = ["tamias", *words]
 

@@ -1,6 +1,7 @@
 """What several tests share: the public test data, unpacked where it is to be had."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -44,6 +45,23 @@ ROOT = Path(__file__).resolve().parent.parent
 # It is read by type checkers, and not to be run.
 collect_ignore = ["unit/user_script.py"]
 SUITES = Path(os.environ.get("TAMIAS_SUITES", ROOT.parent / "shared" / "suites"))
+NIGHTLY = bool(os.environ.get("TAMIAS_NIGHTLY"))
+"""Set by `make nightly`: everything, with many examples."""
+_RING = re.compile(r"^\| `(tests/[^`]*)` \| (test|nightly)\b", re.MULTILINE)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leaves out what is for the night: what is marked so, and what the table of CONTRIBUTING.md says."""
+    rings = dict(_RING.findall((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")))
+
+    def is_nightly(item):
+        names = [name for name in rings if item.nodeid.startswith(name)]
+        return item.get_closest_marker("nightly") or rings[max(names, key=len)] == "nightly"
+
+    left_out = [] if NIGHTLY else [item for item in items if is_nightly(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
 
 
 def pytest_collect_file(file_path, parent):
@@ -56,7 +74,12 @@ def _be_patient():
     """Machines are noisy: how long an example takes, or takes to be made, is no reason to fail."""
     from hypothesis import HealthCheck, settings
 
-    settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile(
+        "patient",
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+        max_examples=500 if NIGHTLY else 30,
+    )
     settings.load_profile("patient")
 
 

@@ -279,7 +279,16 @@ def shared_servers(made_once, tmp_path_factory):
 
 
 @pytest.fixture
-def tamias_at(tmp_path):
+def lent(shared_servers):
+    """The servers that a test has: they are given back when all its commands have ended."""
+    lent = []
+    yield lent
+    for server in lent:
+        shared_servers.take_back(server)
+
+
+@pytest.fixture
+def tamias_at(tmp_path, lent):
     """`tamias_at(name)` works on a data directory of that name, not made yet; nothing may be left running."""
     made = []
 
@@ -290,15 +299,6 @@ def tamias_at(tmp_path):
     yield make
     for each in made:
         each.end()
-
-
-@pytest.fixture
-def lent(shared_servers):
-    """The servers that a test has: they are given back when all its commands have ended."""
-    lent = []
-    yield lent
-    for server in lent:
-        shared_servers.take_back(server)
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from contextlib import ExitStack
 
 import pytest
 
-FULL = bool(os.environ.get("TAMIAS_INTEROP"))
-"""Set by `make interop`: all servers, at full size."""
+FULL = bool(os.environ.get("TAMIAS_NIGHTLY"))
+"""Set by `make nightly`: all servers, at full size."""
 TABLE = pytest.StashKey[list[str]]()
 AGREEMENT = pytest.StashKey[list[str]]()
 HEAD = (
@@ -32,7 +32,7 @@ def agreement(request):
 def started(tmp_path, table):
     """`started(module, name, **options)` is a running server.
 
-    Where it cannot run, the test is skipped and says so. A server that `make interop` must show fails the run
+    Where it cannot run, the test is skipped and says so. A server that `make nightly` must show fails the run
     instead.
     """
     from servers.packages import NotRun
@@ -47,7 +47,7 @@ def started(tmp_path, table):
             except NotRun as reason:
                 table.append(f"{name:<18}NOT RUN: {reason}")
                 if FULL and required:
-                    pytest.fail(f"{name} must run for `make interop`: {reason}")
+                    pytest.fail(f"{name} must run for `make nightly`: {reason}")
                 pytest.skip(f"{name} not run: {reason}")
 
         yield start

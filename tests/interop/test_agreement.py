@@ -1,6 +1,6 @@
 """rapper and riot as standing references: RDF files are read alike, or the difference is explained.
 
-With every test run: a sample of real files. `make interop`: all files of the suites, and damaged ones.
+With every test run: a sample of real files. `make nightly`: all files of the suites, and damaged ones.
 """
 
 import os
@@ -24,7 +24,7 @@ from servers.packages import NotRun, maven, program  # noqa: E402
 NOTES = tomllib.loads((HERE / "agreement" / "explained.toml").read_text())
 EXPLAINED = msgspec.convert(NOTES["explained"], list[Explanation])
 READ_NOTHING = {(each["mutation"], reader) for each in NOTES["damaged"] for reader in each["readers"]}
-FULL = bool(os.environ.get("TAMIAS_INTEROP"))
+FULL = bool(os.environ.get("TAMIAS_NIGHTLY"))
 LARGEST_MUTATED = 100_000
 LARGEST_SAMPLED = 50_000
 ONE_OF = 5
@@ -45,7 +45,7 @@ SUITES = [
 """All that hold RDF files."""
 
 
-whole = pytest.mark.skipif(not FULL, reason="takes minutes, and is a part of `make interop`")
+whole = pytest.mark.skipif(not FULL, reason="takes minutes, and is a part of `make nightly`")
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def readings(tmp_path_factory):
 
 
 def lines_of(table):
-    """The table, for people who run `make interop`."""
+    """The table, for people who run `make nightly`."""
     return [
         f"{what:24} {reader:8} {verdict:12} {count:5,}"
         for (what, reader, verdict), count in sorted(table.items())

@@ -1,6 +1,6 @@
 """What `tamias serve` publishes, read by the harvesters of others and compared with what was harvested.
 
-Started by `make interop` only.
+Started by `make nightly` only.
 """
 
 import json
@@ -17,7 +17,7 @@ from servers import ckanext_dcat
 from servers.packages import NotRun, pip
 from servers.running import free_port, running
 
-pytestmark = pytest.mark.skipif(not os.environ.get("TAMIAS_INTEROP"), reason="started by `make interop` only")
+pytestmark = pytest.mark.skipif(not os.environ.get("TAMIAS_NIGHTLY"), reason="started by `make nightly` only")
 TAMIAS = [sys.executable, "-m", "tamias"]
 COUNT = 130
 EU = "http://publications.europa.eu/resource/authority/"

@@ -1,6 +1,6 @@
 """A record of CKAN that became DCAT here becomes the same record again in ckanext-dcat's own parser.
 
-Started by `make interop` only: the parser needs CKAN's code.
+Started by `make nightly` only: the parser needs CKAN's code.
 """
 
 import json
@@ -15,7 +15,7 @@ from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.mapping import map_record
 from tamias.harvesters.portals.ckan_records import MAPPING
 
-pytestmark = pytest.mark.skipif(not os.environ.get("TAMIAS_INTEROP"), reason="started by `make interop` only")
+pytestmark = pytest.mark.skipif(not os.environ.get("TAMIAS_NIGHTLY"), reason="started by `make nightly` only")
 ROOT = "https://data.example.org/"
 EU = "http://publications.europa.eu/resource/authority/"
 BY = "https://creativecommons.org/licenses/by/4.0/"

@@ -1,6 +1,6 @@
 """The JSON-LD of a dataset's page is Croissant to mlcroissant, which also reads the records by it.
 
-mlcroissant brings 370 MB of others with it, so `make interop` puts it into an environment of its own.
+mlcroissant brings 370 MB of others with it, so `make nightly` puts it into an environment of its own.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ records = [{key: str(value) for key, value in each.items()} for each in dataset.
 print(json.dumps({"records": records, "report": dataset.metadata.issues.report()}))
 """
 
-pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="mlcroissant is not there; make interop")
+pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="mlcroissant is not there; make nightly")
 
 
 @pytest.fixture

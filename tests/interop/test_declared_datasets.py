@@ -87,9 +87,9 @@ def publish(site, endpoint):
 
 
 def test_where_names_the_endpoint_the_dump_the_document_and_our_own_copy(started, site, tmp_path):
-    if not os.environ.get("TAMIAS_INTEROP"):
+    if not os.environ.get("TAMIAS_NIGHTLY"):
         pytest.skip(
-            "run by `make interop`; tests/integration/crawl/test_declared_datasets.py is the short form"
+            "run by `make nightly`; tests/integration/crawl/test_declared_datasets.py is the short form"
         )
     server = started(fuseki, "Fuseki", required=True)
     quads, about = publish(site, server.url)

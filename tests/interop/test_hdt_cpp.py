@@ -1,11 +1,11 @@
-"""HDT files written here open in the reference implementation. `make interop` installs it."""
+"""HDT files written here open in the reference implementation. `make nightly` installs it."""
 
 import io
 import random
 
 import pytest
 
-hdt = pytest.importorskip("hdt", reason="the package hdt, which `make interop` builds, is not installed")
+hdt = pytest.importorskip("hdt", reason="the package hdt, which `make nightly` builds, is not installed")
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple  # noqa: E402
 

@@ -1,6 +1,6 @@
 """Catalogues that others wrote: what was loaded into them is in the harvest, record by record.
 
-They are started by `make interop` only.
+They are started by `make nightly` only.
 """
 
 import json
@@ -15,7 +15,7 @@ from pyoxigraph import RdfFormat, parse
 from servers import ckan, pycsw, pygeoapi, rustac
 from servers.csw_answers import iso_record
 
-pytestmark = pytest.mark.skipif(not os.environ.get("TAMIAS_INTEROP"), reason="started by `make interop` only")
+pytestmark = pytest.mark.skipif(not os.environ.get("TAMIAS_NIGHTLY"), reason="started by `make nightly` only")
 TAMIAS = [sys.executable, "-m", "tamias"]
 SHAPE = {"type": "Polygon", "coordinates": [[[8, 47], [9, 47], [9, 48], [8, 48], [8, 47]]]}
 DCT = "http://purl.org/dc/terms/"

@@ -1,4 +1,4 @@
-"""pywb, serving the WARC files of a crawl, lists and replays the same. `make interop` installs it."""
+"""pywb, serving the WARC files of a crawl, lists and replays the same. `make nightly` installs it."""
 
 import functools
 import gzip
@@ -24,7 +24,7 @@ from tamias.sinks.warc.warc_files import index_warc
 
 PYWB = Path(sys.prefix) / "pywb" / "bin"
 pytestmark = pytest.mark.skipif(
-    not (PYWB / "wayback").exists(), reason="pywb, which `make interop` installs, is not installed"
+    not (PYWB / "wayback").exists(), reason="pywb, which `make nightly` installs, is not installed"
 )
 PAGES = {
     "/": (200, "text/html", b'<a href="/a.ttl">a</a><a href="/b.ttl">b</a><a href="/gone">g</a>'),

@@ -1,6 +1,6 @@
 """Endpoints of real servers, copied by `tamias crawl` and compared as graphs with what was loaded.
 
-With every test run: Fuseki and rdflib-endpoint, small. `make interop`: all of them, at full size, beside a
+With every test run: Fuseki and rdflib-endpoint, small. `make nightly`: all of them, at full size, beside a
 plain loop of LIMIT and OFFSET.
 """
 
@@ -17,7 +17,7 @@ from graphs import as_graph, dataset
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, RdfFormat, parse, serialize
 from servers import blazegraph, comunica, fuseki, oxigraph, rdf4j, rdflib_endpoint, virtuoso
 
-FULL = bool(os.environ.get("TAMIAS_INTEROP"))
+FULL = bool(os.environ.get("TAMIAS_NIGHTLY"))
 XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 PROV = "http://www.w3.org/ns/prov#"
@@ -142,7 +142,7 @@ def graph_of(quads):
 def test_an_endpoint_is_copied_exactly_as_a_graph(name, started, table, tmp_path):
     module, options, size, required = SERVERS[name]
     if not FULL and name not in {"Fuseki", "rdflib-endpoint"}:
-        pytest.skip(f"{name} is started by `make interop` only")
+        pytest.skip(f"{name} is started by `make nightly` only")
     endpoint = started(module, name, required=required, **options)
     text = dataset(*(size if FULL else SMALL))
     source = tmp_path / "data.nq"

@@ -1,4 +1,4 @@
-"""WACZ files written here are valid to the package `wacz`. `make interop` installs it."""
+"""WACZ files written here are valid to the package `wacz`. `make nightly` installs it."""
 
 import hashlib
 import subprocess
@@ -13,7 +13,7 @@ from tamias.sinks.warc.wacz import export_wacz
 from tamias.sinks.warc.warc_writer import WarcWriter
 
 pytestmark = pytest.mark.skipif(
-    find_spec("wacz") is None, reason="the package wacz, which `make interop` installs, is not installed"
+    find_spec("wacz") is None, reason="the package wacz, which `make nightly` installs, is not installed"
 )
 
 PAGE = b"<!DOCTYPE html><title>A page</title><p>Some text"

@@ -1,6 +1,6 @@
 """A Solid server and a Triple Pattern Fragments server, crawled and compared as graphs with what was loaded.
 
-Both are started by `make interop` only.
+Both are started by `make nightly` only.
 """
 
 import os
@@ -14,7 +14,7 @@ from graphs import EX, as_graph, literals, records, structures
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, parse, serialize
 from servers import fragments, solid
 
-pytestmark = pytest.mark.skipif(not os.environ.get("TAMIAS_INTEROP"), reason="started by `make interop` only")
+pytestmark = pytest.mark.skipif(not os.environ.get("TAMIAS_NIGHTLY"), reason="started by `make nightly` only")
 TAMIAS = [sys.executable, "-m", "tamias"]
 STATUS = "https://w3id.org/tamias/vocab#status"
 REQUESTED = "https://w3id.org/tamias/vocab#requestedUrl"
@@ -45,7 +45,7 @@ def graph_of(quads):
 
 
 def line(name, expected, got, requests, seconds):
-    """A line of the table of `make interop`."""
+    """A line of the table of `make nightly`."""
     verdict = "EXACT" if got == expected else "NOT EXACT"
     totals = f"{expected.total():>10,}{got.total():>10,}"
     return f"{name:<18}{totals}  {verdict:<10}{requests:>9}{seconds:>9.1f}{'-':>9}{'-':>12}"

@@ -24,7 +24,7 @@ from tamias.database.connect import Database
 from ..conftest import Site, Tamias
 from .bytes_search import find_bytes
 
-KILLS = 50 if os.environ.get("TAMIAS_INTEROP") else 5
+KILLS = 50 if os.environ.get("TAMIAS_NIGHTLY") else 5
 PATIENCE = 120
 MARK = "Zaphod Beeblebrox of Magrathea, whom nobody else on this site ever mentions by name"
 MARK_BYTES = MARK.encode()

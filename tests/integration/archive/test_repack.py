@@ -19,7 +19,7 @@ from tests import commands
 
 from .independent_pack_reader import read_packs
 
-KILLS = 100 if os.environ.get("TAMIAS_INTEROP") else 10
+KILLS = 100 if os.environ.get("TAMIAS_NIGHTLY") else 10
 
 
 def history(count, rows=300, seed=1):

@@ -161,10 +161,7 @@ def test_a_full_disk_behind_the_output_is_one_sentence_and_exit_code_12(tmp_path
 def test_a_list_of_urls_may_come_through_a_pipe(tmp_path, words):
     result = commands.run(
         [*words, "-", "--data", "d"], cwd=tmp_path, text=True, timeout=120,
-        input="# a list
-
-nonsense
-", capture_output=True, check=False,
+        input="# a list\n\nnonsense\n", capture_output=True, check=False,
     )  # fmt: skip
     assert result.returncode == (2 if "crawl" in words else 1)
     assert "stdin line 3: 'nonsense' is not a URL" in result.stderr

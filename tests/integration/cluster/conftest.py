@@ -1,6 +1,6 @@
 """A real Citus cluster, PostgreSQL servers of every version, a pooler; and the table of what ran on them.
 
-`make cluster-test` runs all of it; what needs Citus is not run where `TAMIAS_CITUS` names no installation.
+`make nightly` runs all of it; what needs Citus is not run where `TAMIAS_CITUS` names no installation.
 """
 
 import os
@@ -11,8 +11,8 @@ from servers import citus as citus_server
 from servers import pgbouncer, postgres
 from servers.packages import NotRun
 
-FULL = bool(os.environ.get("TAMIAS_CLUSTER"))
-"""Set by `make cluster-test`."""
+FULL = bool(os.environ.get("TAMIAS_NIGHTLY"))
+"""Set by `make nightly`."""
 TABLE = pytest.StashKey[list[str]]()
 
 
@@ -40,7 +40,7 @@ def run_or_skip(table):
 def citus(tmp_path_factory, run_or_skip):
     """A coordinator and two nodes."""
     if not FULL:
-        pytest.skip("a Citus cluster is run by `make cluster-test`")
+        pytest.skip("a Citus cluster is run by `make nightly`")
     programs = run_or_skip("Citus", citus_server.programs)
     with citus_server.start(tmp_path_factory.mktemp("citus"), programs) as cluster:
         yield cluster
@@ -73,7 +73,7 @@ def server_of(tmp_path_factory, run_or_skip):
         def start(major):
             if major not in made:
                 if not FULL:
-                    pytest.skip(f"PostgreSQL {major} with TLS is run by `make cluster-test`")
+                    pytest.skip(f"PostgreSQL {major} with TLS is run by `make nightly`")
                 folder = tmp_path_factory.mktemp(f"postgres-{major}")
                 programs = run_or_skip(f"PostgreSQL {major}", lambda: postgres.programs(major))
                 made[major] = run_or_skip(
@@ -90,7 +90,7 @@ def server_of(tmp_path_factory, run_or_skip):
 def pooler_of(tmp_path, run_or_skip, server_of):
     """`pooler_of(**settings)` is a PgBouncer before a PostgreSQL 18."""
     if not FULL:
-        pytest.skip("PgBouncer is run by `make cluster-test`")
+        pytest.skip("PgBouncer is run by `make nightly`")
     with ExitStack() as stack:
 
         def start(**settings):

@@ -40,7 +40,7 @@ def running(data, url=None):
 def expected(tmp_path):
     """The verdicts and rows of an embedded database."""
     if not FULL:
-        pytest.skip("compared with servers that are run by `make cluster-test`")
+        pytest.skip("compared with servers that are run by `make nightly`")
     with running(tmp_path / "embedded") as client:
         verdicts = put_all(client, lambda: None)
     with closing(Database(tmp_path / "embedded")) as database, closing(database.session()) as session:

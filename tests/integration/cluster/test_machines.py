@@ -22,7 +22,7 @@ RUN = ("--allow-private", "--no-robots", "--workers", "1", "--delay")
 def network(tmp_path, run_or_skip):
     """The machines, with a database, a store and a web."""
     if not FULL:
-        pytest.skip("machines in namespaces, with MinIO, are run by `make cluster-test`")
+        pytest.skip("machines in namespaces, with MinIO, are run by `make nightly`")
     program = run_or_skip("MinIO", minio.build)
     names = ["db", "s3", "web", "plain", "one", "two", "three"]
     with ExitStack() as stack:

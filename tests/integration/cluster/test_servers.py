@@ -57,7 +57,7 @@ def worked(tamias, site, reply, tmp_path):
 def expected(tamias, site, reply, tmp_path):
     """What the embedded database gives."""
     if not FULL:
-        pytest.skip("compared with servers that are run by `make cluster-test`")
+        pytest.skip("compared with servers that are run by `make nightly`")
     (tmp_path / "embedded").mkdir()
     return worked(tamias, site, reply, tmp_path / "embedded")
 

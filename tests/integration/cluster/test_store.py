@@ -28,7 +28,7 @@ VISITS = (
 def store(tmp_path, run_or_skip):
     """A MinIO with an empty bucket."""
     if not FULL:
-        pytest.skip("MinIO is built and run by `make cluster-test`")
+        pytest.skip("MinIO is built and run by `make nightly`")
     run_or_skip("MinIO", minio.build)
     with minio.start(tmp_path / "minio") as server:
         yield server

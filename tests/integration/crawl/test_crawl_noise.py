@@ -349,7 +349,7 @@ def test_files_of_a_tar_archive_that_came_went_and_changed_are_told(tamias, site
 
 
 @pytest.mark.skipif(
-    not os.environ.get("TAMIAS_INTEROP"), reason="three times 70 MB of GeoJSON: make interop runs it"
+    not os.environ.get("TAMIAS_NIGHTLY"), reason="three times 70 MB of GeoJSON: make nightly runs it"
 )
 def test_geojson_that_is_too_large_for_memory_is_compared_by_its_features(tamias, site):
     tamias.env["TAMIAS_SCHEDULE__RULE"] = "fixed:1"

@@ -27,7 +27,7 @@ GRAPHS = [
 ]
 TABLES = [b"id,name\n1,a\n", b"id,name\n1,a\n2,b\n"]
 CRATES = Path(sys.prefix) / "crates" / "bin" / "python"
-"""Has the package rocrate, which `make interop` installs."""
+"""Has the package rocrate, which `make nightly` installs."""
 VALIDATOR = CRATES.with_name("rocrate-validator")
 LICENCE = "https://l.example/by"
 READ_CRATE = """
@@ -355,7 +355,7 @@ def test_what_cannot_be_is_said(crawled):
 
 
 def test_a_bag_is_valid_to_the_package_bagit(crawled, tmp_path):
-    bagit = pytest.importorskip("bagit", reason="the package bagit is not installed; make interop")
+    bagit = pytest.importorskip("bagit", reason="the package bagit is not installed; make nightly")
     made(crawled)
     assert crawled.run("snapshot export", "one", "--format", "bagit", "-o", "bag").returncode == 0
     bag = bagit.Bag(str(tmp_path / "bag"))
@@ -365,7 +365,7 @@ def test_a_bag_is_valid_to_the_package_bagit(crawled, tmp_path):
 
 def test_the_metadata_are_valid_to_the_schema_of_datacite(crawled):
     schema = pytest.importorskip(
-        "datacite.schema45", reason="the package datacite is not installed; make interop"
+        "datacite.schema45", reason="the package datacite is not installed; make nightly"
     )
     words = ("--doi", "10.5072/a", "--creator", "A", "--creator", "B", "--license", "http://l.example/")
     told = made(crawled, "one", *words)
@@ -377,7 +377,7 @@ def test_the_metadata_are_valid_to_the_schema_of_datacite(crawled):
     assert told["citation"].endswith("https://doi.org/10.5072/a")
 
 
-@pytest.mark.skipif(not CRATES.exists(), reason="the package rocrate is not there; make interop")
+@pytest.mark.skipif(not CRATES.exists(), reason="the package rocrate is not there; make nightly")
 def test_a_crate_is_read_by_the_package_rocrate(crawled, tmp_path):
     made(crawled, "one", "--creator", "A")
     assert crawled.run("snapshot export", "one", "--format", "ro-crate", "-o", "crate").returncode == 0
@@ -400,7 +400,7 @@ def issues_of(tmp_path):
     The context of RO-Crate 1.2, which the validator would fetch, is put into its cache of HTTP.
     """
     if not VALIDATOR.exists():
-        pytest.skip("the package roc-validator is not there; make interop")
+        pytest.skip("the package roc-validator is not there; make nightly")
     from servers.packages import NotRun, npm
 
     try:
@@ -451,7 +451,7 @@ def test_a_crate_without_a_date_is_not_valid_to_the_validator(crawled, tmp_path,
     assert any("datePublished" in each for each in issues_of(tmp_path / "crate"))
 
 
-@pytest.mark.skipif(shutil.which("rapper") is None, reason="rapper is not installed; make interop")
+@pytest.mark.skipif(shutil.which("rapper") is None, reason="rapper is not installed; make nightly")
 def test_the_n_quads_are_read_by_rapper(crawled):
     made(crawled)
     done = subprocess.run(

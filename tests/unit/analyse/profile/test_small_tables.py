@@ -13,7 +13,7 @@ from tamias.analyse.profile.sketches import HASH_SQL, hashes_of
 
 PIECES = ((0, 9), (0, 300), (5, 20), (40, 60), (100, 150))
 """Of a file: rows from, and how many, below its first line."""
-EVERY_PIECE = bool(os.environ.get("TAMIAS_INTEROP"))
+EVERY_PIECE = bool(os.environ.get("TAMIAS_NIGHTLY"))
 """Without it one piece of each sample is compared, another one of the next sample."""
 QUICK = 150 if EVERY_PIECE else 25
 """So many of the pieces that are compared are beyond doubt."""
