@@ -37,10 +37,12 @@ def _needs_new_interpreter(env):
     )
 
 
-def start(words, *, env=None, cwd=None, stdin=None, stdout=None, stderr=None, text=False, **others):
-    """`python -m tamias WORDS`, as `subprocess.Popen` would start it."""
+def start(
+    words, *, env=None, cwd=None, stdin=None, stdout=None, stderr=None, text=False, new=False, **others
+):
+    """`python -m tamias WORDS`, as `subprocess.Popen` would start it; as a `new` interpreter if need be."""
     words = [os.fspath(word) for word in words]
-    if others or os.environ.get("TAMIAS_TEST_PROCESSES") or _needs_new_interpreter(env):
+    if new or others or os.environ.get("TAMIAS_TEST_PROCESSES") or _needs_new_interpreter(env):
         streams = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
         return subprocess.Popen(
             [sys.executable, "-m", "tamias", *words], env=env, cwd=cwd, text=text, **streams, **others

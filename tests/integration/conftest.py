@@ -121,6 +121,8 @@ class Tamias:
         self.users = None
         self.server = None
         """One that is shared with other tests, if it is."""
+        self.new = False
+        """Whether each command is a new interpreter."""
 
     def hold_server(self):
         """Until `let_go`, all commands meet the server that the first one starts: to start and stop one for
@@ -141,6 +143,7 @@ class Tamias:
             timeout=timeout,
             env=self.env,
             cwd=self.data.parent,
+            new=self.new,
         )
 
     def start(self, verb, *words, stdin=None):
@@ -153,6 +156,7 @@ class Tamias:
             text=True,
             env=self.env,
             cwd=self.data.parent,
+            new=self.new,
         )
         self.started.append(process)
         return process
@@ -288,12 +292,13 @@ def lent(shared_servers):
 
 
 @pytest.fixture
-def tamias_at(tmp_path, lent):
+def tamias_at(request, tmp_path, lent):
     """`tamias_at(name)` works on a data directory of that name, not made yet; nothing may be left running."""
     made = []
 
     def make(name):
         made.append(Tamias(tmp_path / name))
+        made[-1].new = request.node.get_closest_marker("processes") is not None
         return made[-1]
 
     yield make
@@ -302,13 +307,12 @@ def tamias_at(tmp_path, lent):
 
 
 @pytest.fixture
-def fresh(request, lent, tamias_at, made_once, shared_servers):
-    """`fresh(name)`: the same with an empty database, on a server of its own for tests about servers."""
-    own = request.node.get_closest_marker("own_server") is not None
+def fresh(lent, tamias_at, made_once, shared_servers):
+    """`fresh(name)`: the same with an empty database, on a server of its own for tests about processes."""
 
     def make(name):
         tamias = tamias_at(name)
-        if own:
+        if tamias.new:
             shutil.copytree(made_once, tamias.data)
             tamias.hold_server()
         else:

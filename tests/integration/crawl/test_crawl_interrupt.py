@@ -12,7 +12,7 @@ from tamias.database.connect import Database
 from tamias.features.demo.plan import make_plan
 from tamias.features.demo.server import serving
 
-pytestmark = pytest.mark.own_server
+pytestmark = pytest.mark.processes
 
 
 def test_an_interrupted_crawl_stops_soon_and_goes_on_later_as_it_began(fresh):

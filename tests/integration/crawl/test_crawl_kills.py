@@ -20,7 +20,7 @@ from tamias.features.demo.plan import make_plan
 from tamias.features.demo.server import max_in_flight, serving
 from tests.integration.conftest import is_worker, uses
 
-pytestmark = pytest.mark.own_server
+pytestmark = pytest.mark.processes
 
 KILLS = 10
 OFTEN = ["worker"] * 4 + ["supervisor"] * 2 + ["keeper_pid"] * 2 + ["server_pid"] * 2

@@ -12,7 +12,7 @@ import pytest
 
 from tamias.database.connect import Database
 
-pytestmark = pytest.mark.own_server
+pytestmark = pytest.mark.processes
 
 PAGE = b'<> <#says> "page" .'
 

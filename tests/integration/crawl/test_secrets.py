@@ -13,7 +13,7 @@ from loopback_ftp import Site as FtpSite
 
 from tamias.database.connect import Database
 
-pytestmark = pytest.mark.own_server
+pytestmark = pytest.mark.processes
 
 USER, PASSWORD = "mole", "hush-hush-42"
 TRIPLE = b"<http://example.org/s> <http://example.org/p> <a.nt> .\n"

@@ -22,7 +22,7 @@ from psycopg import sql
 
 from tamias.database.connect import Database
 
-pytestmark = pytest.mark.own_server
+pytestmark = pytest.mark.processes
 
 KEY, PASSWORD, COOKIE = "key-öf-the-portal/77", "pass+word 88", "crumbs-99"
 USER = "mole"

@@ -12,7 +12,7 @@ from tamias.features.demo.server import serving
 from tamias.model.item import NEVER
 from tamias.sinks.delivery import HOLD_SECONDS
 
-pytestmark = pytest.mark.own_server
+pytestmark = pytest.mark.processes
 
 PATIENCE = 150
 
