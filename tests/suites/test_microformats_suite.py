@@ -18,8 +18,6 @@ pytestmark = pytest.mark.suite("microformats-tests")
 SCORES = Path(__file__).parent / "scores.toml"
 
 DIFFERENT = {
-    # The HTML standard closes a link in a link, as these pages have them; lxml keeps it inside.
-    "microformats-v2-unit/implied/implied-url",
     # By its own words what the specification implies and no implementation does.
     "microformats-v2-unit/nested/nested-microformat-mistyped",
     # Wants the colon kept in a time zone, which microformats-v1/hcalendar/time wants left out.

@@ -179,7 +179,8 @@ BUILT_IN: Final = (
     Format(media_type=XZ, names=("xz",), signatures=(b"\xfd7zXZ\x00",), form=Form.PACKED),
     Format(media_type=ZSTD, aliases=("application/x-zstd",), names=("zst",),
            signatures=(b"\x28\xb5\x2f\xfd",), form=Form.PACKED),
-    Format(media_type=BROTLI, aliases=("application/brotli", "application/x-br"), endings=("br",)),
+    Format(media_type=BROTLI, aliases=("application/br", "application/brotli", "application/x-br"),
+           endings=("br",)),
     Format(media_type="application/vnd.rar", names=("rar",), signatures=(b"Rar!\x1a\x07",)),
     # What is only recognised
     Format(media_type=OLE, signatures=(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",)),

@@ -19,13 +19,6 @@ SUPERSETS = {
 HALF = 0.5
 
 _BLANK = re.compile(rb"(?:\s++|#[^\n]*+)*")
-_IRI = rb"<[A-Za-z][A-Za-z0-9+.-]*:[^<>\n]*>"
-_NODE = rb"(?:" + _IRI + rb"|_:[^\s<>\"]+)"
-_LITERAL = rb'"(?:[^"\\\n]++|\\.)*"(?:@[\w-]+|\^\^' + _IRI + rb")?"
-_LINE = re.compile(
-    rb"[ \t]*" + _NODE + rb"[ \t]*" + _IRI + rb"[ \t]*(?:" + _NODE + rb"|" + _LITERAL + rb")"
-    rb"[ \t]*+(" + _NODE + rb")?[ \t]*+\.[ \t]*+(?:#.*)?\r?\Z"
-)
 _DIRECTIVE = re.compile(
     rb"@prefix\s|@base\s|prefix\s+[\w.-]*:\s*<|base\s*<|@keywords\s|@forall\s|@forsome\s", re.IGNORECASE
 )
@@ -53,13 +46,10 @@ def rdf_text_type(text: bytes, claims: tuple[str, ...], *, is_cut: bool = False)
     start = _BLANK.match(text).end()  # type: ignore[union-attr]
     if start == len(text):
         return next((claim for claim in claims if claim in SUPERSETS), None)
-    seen = _lines_type(text[start:])
-    if seen is None:
-        seen = _turtle_kind(text[start:])
-        if seen in SUPERSETS:
-            seen = _best_reading(text, (seen, NTRIPLES, NQUADS, TURTLE, TRIG), is_cut)
+    seen = _turtle_kind(text[start:])
     if seen is None or seen not in SUPERSETS:
         return seen
+    seen = _best_reading(text, seen, is_cut)
     return next((claim for claim in claims if claim in SUPERSETS[seen]), seen)
 
 
@@ -74,36 +64,16 @@ def begins_with_statement(text: bytes, *, is_cut: bool) -> bool:
     return max(share_read(text, syntax, is_cut=is_cut) for syntax in (TURTLE, NQUADS, TRIG)) > HALF
 
 
-def _best_reading(text: bytes, syntaxes: tuple[str, ...], is_cut: bool) -> str:
-    """The first syntax that reads all of it, or else the one that reads most."""
-    best, most = syntaxes[0], 0.0
-    for syntax in syntaxes:
+def _best_reading(text: bytes, seen: str, is_cut: bool) -> str:
+    """Return the first syntax that reads all of a text, else the one that reads most, else the one seen."""
+    best, most = seen, 0.0
+    for syntax in (NTRIPLES, NQUADS, seen, TURTLE, TRIG):
         share = share_read(text, syntax, is_cut=is_cut)
         if share > most:
             best, most = syntax, share
         if share == 1:
             break
     return best
-
-
-def _lines_type(text: bytes) -> str | None:
-    """N-Triples or N-Quads, when every whole line is a statement of theirs."""
-    read, graphs, is_other = 0, False, False
-    for line in text.split(b"\n", 30)[:30]:
-        bare = line.lstrip()
-        if not bare or bare.startswith(b"#"):
-            continue
-        if is_other:
-            return None
-        match = _LINE.match(line)
-        if match is None:
-            is_other = True  # the last one may be cut where the head ends
-        else:
-            read += 1
-            graphs = graphs or bool(match[1])
-    if is_other and not read:
-        return None
-    return NQUADS if graphs else NTRIPLES
 
 
 def _turtle_kind(text: bytes) -> str | None:

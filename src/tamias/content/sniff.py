@@ -20,6 +20,7 @@ from tamias.content.formats import (
     BY_FIRST_BYTE,
     BZIP2,
     CSV,
+    FORMATS,
     GEO_JSON,
     HTML,
     JELLY,
@@ -151,8 +152,9 @@ _ROOTS = {
 }
 _NO_NODES = frozenset({b"svg", *_SITEMAPS})
 _HTML_TAGS = frozenset(
-    b"a b body br center div font form frameset h1 h2 h3 head html iframe img li link meta nav ol p pre"
-    b" script section span style table title ul main header footer article".split()
+    b"a article aside audio b blockquote body br center details div dl em fieldset figure font footer form"
+    b" frameset h1 h2 h3 h4 h5 h6 head header hr html i iframe img input li link main meta nav noscript ol p"
+    b" picture pre script section select small span strong style table template title ul video".split()
 )
 _RDF_DECLARED = re.compile(
     rb"""xmlns(?::[^\s=]{1,40})?\s*=\s*["']http://www\.w3\.org/1999/02/22-rdf-syntax-ns#["']"""
@@ -251,13 +253,14 @@ def found_charset(head: bytes, told: str | None, media_type: str) -> str | None:
 
 
 def claimed_types(told: str | None, name: str) -> tuple[str, ...]:
-    """What the declared type and the ending of the name speak for, the former first."""
+    """What the declared type and the ending of the name speak for, the former first if it is known."""
     return _claims(bare_type(told), BY_ENDING.get(name.rpartition(".")[2].lower(), ""))
 
 
 @lru_cache(maxsize=512)
 def _claims(declared: str, suffix: str) -> tuple[str, ...]:
-    return tuple(claim for claim in (declared, suffix) if claim not in _UNSURE)
+    order = (declared, suffix) if declared in FORMATS or not suffix else (suffix, declared)
+    return tuple(claim for claim in order if claim not in _UNSURE)
 
 
 def _as_utf8(head: bytes) -> bytes:
@@ -286,14 +289,13 @@ def _markup_type(text: bytes, claims: tuple[str, ...], is_cut: bool) -> str | No
         return RDF_XML
     if root[2] == b"TriX":
         return TRIX
-    if (
-        root[1] is None
-        and root[2].lower() in _HTML_TAGS
-        and not text.startswith(b"<?xml")
-        and not _xml_claim(claims)
-    ):
-        return HTML
-    return _ROOTS.get(root[2]) or _xml_claim(claims) or XML
+    if root[2] in _ROOTS and not (root[2] == b"svg" and HTML in claims):
+        return _ROOTS[root[2]]
+    claimed = _xml_claim(claims)
+    is_tag = root[1] is None and root[2].lower() in _HTML_TAGS and not text.startswith(b"<?xml")
+    if is_tag and (claimed is None or HTML in claims[:1]):
+        return _html_kind(text, claims)
+    return claimed or (HTML if HTML in claims else XML)
 
 
 def _is_typed_node(root: re.Match[bytes], text: bytes) -> bool:

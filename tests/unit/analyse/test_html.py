@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+import tamias
 from tamias.analyse.html.analyser import HtmlAnalyser
 from tamias.analyse.limits import AnalyseLimits
 from tamias.model.document import Document
@@ -168,3 +169,27 @@ def test_real_pages_have_links(suites):
     pages = [file.read_bytes() for file in sorted(folder.rglob("*.html"))]
     counts = [len(references(page)) for page in pages]
     assert (len(counts), sum(counts) > 300) == (7, True)
+
+
+FIRST_TAGS = ["dl", "aside", "figure", "h4", "blockquote", "my-app", "object", "data", "x:y"]
+
+
+@pytest.mark.parametrize("tag", FIRST_TAGS)
+def test_a_page_that_is_declared_as_html_may_begin_with_any_tag(tag):
+    page = (
+        f'<{tag}><a href="/there">x</a>'
+        '<p vocab="http://schema.org/" typeof="Person" resource="#me"><b property="name">Ann</b></p>'
+    )
+    found = tamias.read(page.encode(), base="http://a/", media_type="text/html")
+    assert "http://a/there" in found.links
+    assert '<http://a/#me> <http://schema.org/name> "Ann"' in {str(quad) for quad in found.quads}
+
+
+def test_attributes_of_a_late_body_are_those_of_the_body():
+    page = (
+        b'<p property="name">Ann</p><body vocab="http://schema.org/" resource="#me" lang="en">'
+        b'<body lang="de" typeof="Person">'
+    )
+    found = {str(quad) for quad in tamias.read(page, base="http://a/", media_type="text/html").quads}
+    assert '<http://a/#me> <http://schema.org/name> "Ann"@en' in found
+    assert any(line.endswith("#type> <http://schema.org/Person>") for line in found)

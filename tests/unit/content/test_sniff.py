@@ -20,6 +20,7 @@ NT, NQ = "application/n-triples", "application/n-quads"
 TTL, TRIG, N3 = "text/turtle", "application/trig", "text/n3"
 XML, RDF, HTML, XHTML = "application/xml", "application/rdf+xml", "text/html", "application/xhtml+xml"
 JSON, LD, RDFJSON = "application/json", "application/ld+json", "application/rdf+json"
+BROTLI = "application/x-brotli"
 CSV, TSV, PLAIN, OCTETS = "text/csv", "text/tab-separated-values", "text/plain", "application/octet-stream"
 
 
@@ -103,6 +104,12 @@ ROWS = [
     ("HTML told as JSON-LD", b"<HTML lang=en>", LD, "", HTML),
     ("HTML without html", b"<script>var a = '<http://a>'</script>", None, "", HTML),
     ("HTML after a comment", b"<!-- hi -->\n<title>x</title>", None, "", HTML),
+    ("HTML from any tag", b"<my-app><dl>", HTML, "", HTML),
+    ("HTML from a tag without a claim", b"<aside>x", None, "", HTML),
+    ("XHTML from any tag", b"<dl>", XHTML, "", XHTML),
+    ("a sitemap told as HTML", b'<?xml version="1.0"?><urlset>', HTML, "", "application/x-sitemap+xml"),
+    ("brotli told by a name of its own", b"\x8b\x00\x80\x01" * 20, "application/br", "", BROTLI),
+    ("brotli with an unknown type", b"\x8b\x00\x80\x01" * 20, "application/x-thing", "a.nt.br", BROTLI),
     ("HTML that is only text", b"It works!", HTML, "", HTML),
     (
         "XHTML",

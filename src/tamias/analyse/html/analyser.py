@@ -15,7 +15,7 @@ from tamias.analyse.html.requisites import requisites
 from tamias.analyse.jsonld.contexts import Contexts
 from tamias.analyse.limits import AnalyseLimits, RefusedError
 from tamias.analyse.markup.extraction import extracted
-from tamias.analyse.markup.page import XHTML, XML, MarkupPage
+from tamias.analyse.markup.page import XML, MarkupPage
 from tamias.content.formats import read_by
 from tamias.model.document import Document
 from tamias.model.errors import UrlError
@@ -100,7 +100,6 @@ _COPY_WEIGHT = 40
 """An open formatting element is copied into every paragraph: 370 bytes each, where depth costs 2 ns."""
 
 _FORMATTING = re.compile(rb"(?i)<(?:b|i|u|s|em|tt|big|code|font|nobr|small|strike|strong)[\s/]")
-_EMPTY_RAW_TEXT = re.compile(rb"<(script|style|title|textarea|iframe|noscript)\b([^<>]*)/>")
 _SHORT_PAGE = 16_384
 """Its tags have a few thousand attributes at most."""
 _REFRESH = re.compile(r"(?is)\s*[0-9.]+(?:\s*[;,]\s*|\s+)(?:url\s*=\s*)?(.+)")
@@ -168,7 +167,7 @@ class HtmlAnalyser:
         try:
             _check_tags(page, self._limits.html_nesting)
             if not page.is_xml:
-                _check_nesting(page.data, self._limits.html_nesting)
+                check_nesting(page.data, self._limits.html_nesting)
         except RefusedError as refusal:
             yield Problem(str(refusal))
             return
@@ -181,7 +180,7 @@ class HtmlAnalyser:
 
     def _seen(self, page: MarkupPage) -> Iterator[Finding]:
         """What a browser's eyes see: metas and links. Sets the page's base."""
-        parsed = _parsed(page.data, page.media_type)
+        parsed = page.parsed
         # Each look at all elements takes longer than a look whether there can be such a tag.
         metas = _metas(parsed) if _has_telling_meta(page.markup) else []
         signals = [(name, content) for name, content in metas if name in _SIGNALS]
@@ -222,11 +221,6 @@ def _may_be_utf8(page: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _parsed(page: bytes, media_type: str) -> LexborHTMLParser:
-    """The parser takes bytes for UTF-8, and what XML ends at once for something that goes on."""
-    return LexborHTMLParser(_EMPTY_RAW_TEXT.sub(rb"<\1\2></\1>", page) if media_type == XHTML else page)
 
 
 def _has_telling_meta(markup: bytes) -> bool:
@@ -309,8 +303,8 @@ def _check_tags(page: MarkupPage, limit: int) -> None:
                 )
 
 
-def _check_nesting(page: bytes, limit: int) -> None:
-    """Refuses a page on which the parser's work would grow with the square of its size."""
+def check_nesting(page: bytes, limit: int) -> None:
+    """Refuse a page on which the parser's work would grow with the square of its size."""
     tags = page.count(b"<")
     if tags <= _FEW_TAGS:
         return

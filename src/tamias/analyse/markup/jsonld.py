@@ -1,7 +1,6 @@
 """JSON-LD in the scripts of pages, with the breakage that is usual there."""
 
 from collections.abc import Iterator
-from typing import cast
 
 import msgspec
 from lxml import etree
@@ -29,8 +28,9 @@ def _of_scripts(page: MarkupPage, reader: JsonLd, limits: AnalyseLimits, faults:
     for script in page.tree.iter(*_SCRIPTS):
         if not _is_json_ld(script.get("type") or ""):
             continue
-        line = cast("int | None", script.sourceline)
-        data = unwrapped(_content(script)).encode("utf-8", "replace")
+        text = _content(script)
+        line = page.line_of(text)
+        data = unwrapped(text).encode("utf-8", "replace")
         try:
             for _ in Nesting(JSON, limits).watched([data]):
                 pass

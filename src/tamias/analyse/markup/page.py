@@ -5,6 +5,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
 from tamias.analyse.jsonld.contexts import Contexts
 from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.xml.entities import flat_entities
@@ -24,6 +26,10 @@ _LOOKS = frozenset(
     {"class", "id", "style", "href", "src", "alt", "title", "width", "height", "type", "target"}
 )
 _PREDEFINED = frozenset({b"lt", b"gt", b"amp", b"quot", b"apos"})
+_EMPTY_RAW_TEXT = re.compile(rb"<(script|style|title|textarea|iframe|noscript)\b([^<>]*)/>")
+_NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_NO_NAME = re.compile(r"[^\w:.-]")
+"""Characters that no text, and no name, of an lxml tree may have."""
 
 
 class MarkupPage:
@@ -47,6 +53,12 @@ class MarkupPage:
         self._entity_bytes = entity_bytes
         self.contexts = contexts
         """The remote JSON-LD contexts that are at hand."""
+
+    def line_of(self, text: str) -> int | None:
+        """Return the line in which a text of the page begins; None where it is not there as it is."""
+        data = text.encode("utf-8", "replace")
+        at = max(self.data.find(data), self.data.find(data.replace(b"\n", b"\r\n")))
+        return self.data.count(b"\n", 0, at) + 1 if at >= 0 else None
 
     @property
     def is_xhtml(self) -> bool:
@@ -78,14 +90,21 @@ class MarkupPage:
         return found[0].decode("utf-8", "replace") if found else ""
 
     @cached_property
+    def parsed(self) -> LexborHTMLParser:
+        """The page as the HTML standard parses it."""
+        # XML may end at once what HTML takes for the beginning of raw text.
+        data = _EMPTY_RAW_TEXT.sub(rb"<\1\2></\1>", self.data) if self.is_xhtml else self.data
+        return LexborHTMLParser(data)
+
+    @cached_property
     def tree(self) -> "etree._Element":
-        """The root element, by an HTML parser that mends everything or an XML parser that mends what it can.
+        """The root element: of the parsed page, or by an XML parser that mends what it can.
 
         In XML names carry their namespace, `{http://www.w3.org/1999/xhtml}div`; in HTML they do not.
         Raises `RefusedError` for XML whose entities grow past the limit.
         """
         root = self._xml() if self.is_xhtml or self.is_xml else None
-        return self._html(self.data) if root is None else root
+        return _copy(self.parsed) if root is None else root
 
     @cached_property
     def marked(self) -> "list[tuple[etree._Element, list[str]]]":
@@ -99,13 +118,6 @@ class MarkupPage:
         every, names_of = self.tree.iter("*"), _names()
         return [(element, names) for element in every if not _LOOKS.issuperset(names := names_of(element))]
 
-    def _html(self, data: bytes) -> "etree._Element":
-        from lxml import etree
-
-        parser = etree.HTMLParser(encoding="utf-8", huge_tree=False, no_network=True)
-        root = _root(data, parser)
-        return self._html(b"<html></html>") if root is None or root.tag != "html" else root
-
     def _xml(self) -> "etree._Element | None":
         from lxml import etree
 
@@ -113,7 +125,11 @@ class MarkupPage:
             encoding="utf-8", recover=True, resolve_entities=True, no_network=True, huge_tree=False
         )
         flat = b"".join(flat_entities(iter([self.data]), self._entity_bytes))
-        return _root(_NAMED.sub(_character, flat), parser)
+        try:
+            root = etree.fromstring(_NAMED.sub(_character, flat), parser)
+        except etree.XMLSyntaxError:
+            return None
+        return root if isinstance(root, etree._Element) else None
 
 
 def _names() -> "Callable[[etree._Element], list[str]]":
@@ -123,15 +139,55 @@ def _names() -> "Callable[[etree._Element], list[str]]":
     return cast("Callable[[etree._Element], list[str]]", etree._Element.keys)
 
 
-def _root(data: bytes, parser: "etree.HTMLParser | etree.XMLParser") -> "etree._Element | None":
-    """None for what is empty to the parser."""
+def _copy(page: LexborHTMLParser) -> "etree._Element":
+    """Copy a parsed page into an lxml tree; characters that lxml refuses are replaced."""
+    from lxml import etree
+
+    source = page.root
+    root = etree.HTMLParser().makeelement("html", _clean(source.attributes) if source is not None else {})
+    waiting = [(source, root)] if source is not None else []
+    while waiting:
+        node, parent = waiting.pop()
+        child: LexborNode | None = node.first_child
+        last: etree._Element | None = None
+        while child is not None:
+            tag = child.tag or "-"
+            if tag == "-text":
+                text = _NO_TEXT.sub(_replacement, child.text_content or "")
+                if last is None:
+                    parent.text = text
+                else:
+                    last.tail = text
+            elif tag == "-comment":
+                text = (child.html or "")[len("<!--") : -len("-->")].replace("--", "- -")
+                last = etree.Comment(_NO_TEXT.sub(_replacement, text + " " * text.endswith("-")))
+                parent.append(last)
+            elif tag[0] != "-":
+                last = _append_element(parent, tag, child.attributes)
+                waiting.append((child, last))
+            child = child.next
+    return root
+
+
+def _append_element(
+    parent: "etree._Element", tag: str, attributes: dict[str, str | None]
+) -> "etree._Element":
     from lxml import etree
 
     try:
-        root = etree.fromstring(data, parser)
-    except etree.XMLSyntaxError:
-        return None
-    return root if isinstance(root, etree._Element) else None
+        return etree.SubElement(parent, tag, {name: attributes[name] or "" for name in attributes})
+    except ValueError:
+        return etree.SubElement(parent, _NO_NAME.sub("", tag), _clean(attributes))
+
+
+def _clean(attributes: dict[str, str | None]) -> dict[str, str]:
+    named = ((_NO_NAME.sub("", name), value or "") for name, value in attributes.items())
+    return {name: _NO_TEXT.sub(_replacement, value) for name, value in named if name}
+
+
+def _replacement(found: re.Match[str]) -> str:
+    """Return what stands for a refused character: a form feed is white space in HTML."""
+    return " " if found[0] == "\f" else "\ufffd"
 
 
 def _character(entity: re.Match[bytes]) -> bytes:
