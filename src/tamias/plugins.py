@@ -9,9 +9,12 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamias.model.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tamias.model.site import HostNote
 
 GROUP = "tamias.features"
 WITHOUT = "TAMIAS_WITHOUT"
@@ -21,11 +24,13 @@ KINDS = {
     "seeds": "turn what a user names into addresses (protocols.SeedSource)",
     "filters": "decide which URLs may enter the frontier (protocols.Filter)",
     "fetchers": "fetch a kind of address (protocols.Fetcher)",
+    "responses": "refuse a response before it is read (protocols.RefuseResponse)",
     "analysers": "read a kind of document (protocols.Analyser)",
     "taggers": "derive tags from the content of a page (protocols.Tagger)",
     "harvesters": "read a source that is more than a document (protocols.Harvester)",
     "sinks": "write segments of quads (protocols.Sink)",
     "writers": "write quads in another format (sinks.export.Writer)",
+    "host_notes": "what is to be known of hosts, for status and pages (protocols.ReadHostNotes)",
     "graph_sinks": "receive graphs after the commit (sinks.delivery.GraphSink)",
     "endpoints": "lists of endpoints of the service (serve.http.endpoints.Endpoint)",
 }
@@ -55,12 +60,14 @@ class Feature(NamedTuple):
     fetchers: Mapping[str, str] = NO_PARTS
     formats: Mapping[str, Mapping[str, Any]] = NO_PARTS
     """By media type, the other fields of its row in the table of formats (content.formats.Format)."""
+    responses: Mapping[str, str] = NO_PARTS
     analysers: Mapping[str, str] = NO_PARTS
     taggers: Mapping[str, str] = NO_PARTS
     harvesters: Mapping[str, str] = NO_PARTS
     sinks: Mapping[str, str] = NO_PARTS
     writers: Mapping[str, str] = NO_PARTS
     graph_sinks: Mapping[str, str] = NO_PARTS
+    host_notes: Mapping[str, str] = NO_PARTS
     endpoints: Mapping[str, str] = NO_PARTS
 
 
@@ -116,6 +123,11 @@ def load_own(*kinds: str) -> None:
 def load_all(kind: str) -> dict[str, Any]:
     """Import every part of a kind."""
     return {name: load(kind, name) for name in parts(kind)}
+
+
+def host_notes(session: Any) -> "list[HostNote]":
+    """Read the notes of all features about hosts."""
+    return [note for read in load_all("host_notes").values() for note in read(session)]
 
 
 @cache

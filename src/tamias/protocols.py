@@ -13,6 +13,7 @@ from tamias.model.document import Document, Page
 from tamias.model.finding import Finding, Harvest, HarvestStep
 from tamias.model.item import Item, PutCount, Seed
 from tamias.model.lease import FrontierStats, Lease, Return
+from tamias.model.site import HostNote
 
 Record = Callable[[Any, frozenset[int]], None]
 """Called inside the transaction of `Frontier.finish` with its cursor and the hosts (`qid`) still held;
@@ -21,6 +22,13 @@ writes what must become true together with the finish. May be called again if th
 Follow = Callable[[str], Awaitable[Stop | None]]
 """Asked before a redirect is followed, with its absolute target. None: go on (any politeness delay has
 been waited for). A `Stop` ends the capture there, with that outcome and reason."""
+
+
+RefuseResponse = Callable[[Capture], str | None]
+"""Gives the reason to refuse a response before it is read; None lets it pass. Pure, fast, never raises."""
+
+ReadHostNotes = Callable[[Any], list[HostNote]]
+"""Reads notes about hosts from a session of the database."""
 
 
 class DocumentSink(Protocol):

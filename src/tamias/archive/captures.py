@@ -16,7 +16,7 @@ from tamias.database.connect import Cursor, Session
 from tamias.database.months import partitions
 from tamias.database.row_schema import RowSchema
 from tamias.database.sql import statements
-from tamias.model.capture import CaptureRecord, Extent, Outcome
+from tamias.model.capture import CaptureRecord, Extent, Outcome, new_capture_id
 from tamias.model.lease import Lease, Task
 
 _ROWS = RowSchema(CaptureRecord, "capture")
@@ -28,6 +28,7 @@ _COUNTING: LiteralString = (
     "SELECT outcome, count(*), coalesce(sum(quads), 0)::int8, coalesce(sum(bytes), 0)::int8"
     " FROM {} GROUP BY outcome"
 )
+_PERMANENT = (301, 308)
 _LATEST = (1 << 48) - 1
 _ID_SLACK = 3_600_000
 
@@ -65,7 +66,40 @@ def insert_captures(cursor: Cursor, attempts: Sequence[Attempt]) -> list[Attempt
         listed = list(group)
         cursor.execute(_SQL["insert_captures"].text, _columns(bucket, listed))
         changed += _replace_current(cursor, bucket, listed)
+        if moved := [moved for attempt in listed for moved in _moved(attempt)]:
+            ended = _replace_current(cursor, bucket, moved)
+            cursor.execute(_SQL["insert_captures"].text, _columns(bucket, ended))
+            changed += ended
     return changed
+
+
+def _moved(attempt: Attempt) -> Iterator[Attempt]:
+    """Yield the addresses that redirects led away from as gone: what they held before is current no more.
+
+    A redirect that was not followed counts if it is permanent; its target has visits of its own.
+    """
+    lease, task, record = attempt
+    if record.outcome is not Outcome.OK or not any(hop.location for hop in record.hops):
+        return
+    followed = record.read or record.extent is not None
+    for hop in record.hops:
+        if hop.location and hop.url != record.final_url if followed else hop.status in _PERMANENT:
+            gone = CaptureRecord(
+                id=str(new_capture_id(record.started_at)),
+                crawl=record.crawl,
+                url=hop.url,
+                started_at=record.started_at,
+                ended_at=record.ended_at,
+                outcome=Outcome.GONE,
+                reason=f"{hop.status}: redirects to {hop.location}",
+                depth=record.depth,
+                hops=(hop,),
+                final_url=hop.url,
+                status=hop.status,
+                worker=record.worker,
+                agent=record.agent,
+            )
+            yield lease, task, gone
 
 
 def known_captures(session: Session, attempts: Sequence[Attempt], crawls: Sequence[int]) -> set[int]:
@@ -93,6 +127,22 @@ def _replace_current(cursor: Cursor, bucket: int, attempts: list[Attempt]) -> li
             rows += cursor.execute(_SQL[name].text, _document_columns(bucket, group)).fetchall()
     changed = {str(row[0]) for row in rows}
     return [attempt for attempt in told if attempt[2].id in changed]
+
+
+class HeldBefore(msgspec.Struct, frozen=True):
+    """The figures of a document by the last whole reading of it."""
+
+    quads: int
+    bytes: int
+
+
+def read_held(session: Session, documents: Sequence[tuple[int, str]]) -> dict[str, HeldBefore]:
+    """Read what some documents hold, by their addresses; each is named with the bucket it is visited in."""
+    columns = {
+        "bucket": Shorts([bucket for bucket, _ in documents]),
+        "document": Texts([storable(document) for _, document in documents]),
+    }
+    return {row[0]: HeldBefore(row[1], row[2]) for row in session.fetch_all(_SQL["read_held"], columns)}
 
 
 def current_extents(session: Session, since: int = 0, passes: Passes = _anything) -> list[Extent]:

@@ -49,6 +49,15 @@ WHERE known.bucket = %(bucket)b::int2 AND known.document_key = ended.document_ke
   AND (ended.started_at, ended.capture) > (known.started_at, known.capture)
 RETURNING known.capture
 
+-- name: read_held
+-- What documents hold: the statements and the bytes of the reading that they have them from.
+SELECT known.document, capture.quads, coalesce(capture.bytes, 0)
+FROM unnest(%(bucket)b::int2[], %(document)b::text[]) AS asked (bucket, document)
+JOIN current_document AS known
+  ON known.bucket = asked.bucket AND known.segment IS NOT NULL AND NOT known.cut
+ AND known.document_key = substr(sha256(convert_to(asked.document, 'UTF8')), 1, 16)
+JOIN capture ON capture.bucket = known.bucket AND capture.capture = known.capture
+
 -- name: current_extents
 -- Where the quads that documents hold now stand, in the order of the files. A document may have come by way of
 -- hosts in several buckets: the latest whole reading stands for it. Of these, what was read since a time.

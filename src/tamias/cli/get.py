@@ -34,5 +34,7 @@ def command(place: CommonOptions, url: str, at: str | None, number: int | None, 
             out.writelines(content.pieces())
 
         to_file(write, output) if output else to_stdout(write)
+        if target := archive.redirect_of(content, url):
+            click.echo(f"tamias: {url} redirects to {target}; this is what is there", err=True)
         if place.json:
             say_json(describe_version(content.version))

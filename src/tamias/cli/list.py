@@ -9,12 +9,25 @@ from typing import TYPE_CHECKING
 import click
 
 from tamias.cli.console.options import CommonOptions, common, say, say_json
+from tamias.model.url import host as host_of
+from tamias.plugins import host_notes
 
 if TYPE_CHECKING:
     from tamias.archive.versions.resources import WatchedResource
     from tamias.database.connect import Session
 
-COLUMNS = ("state", "versions", "last_visit", "next_visit", "every", "priority", "trouble", "url", "title")
+COLUMNS = (
+    "state",
+    "versions",
+    "last_visit",
+    "next_visit",
+    "every",
+    "priority",
+    "trouble",
+    "note",
+    "url",
+    "title",
+)
 
 
 @click.command()
@@ -38,7 +51,8 @@ def command(
         closing(Database(place.data, place.db, create=False)) as database,
         closing(database.session()) as session,
     ):
-        rows = (_row(each) for each in _all(session, host, state, trouble))
+        notes = {note.host: note.text for note in host_notes(session)}
+        rows = (_row(each, notes) for each in _all(session, host, state, trouble))
         if place.json or form == "json":
             say_json(list(rows))
         elif form == "csv":
@@ -58,7 +72,7 @@ def _all(
         after = page[-1].id
 
 
-def _row(each: "WatchedResource") -> dict[str, object]:
+def _row(each: "WatchedResource", notes: dict[str, str]) -> dict[str, object]:
     from tamias.archive.moments import rfc3339
     from tamias.schedule.rules import span_of
 
@@ -70,6 +84,7 @@ def _row(each: "WatchedResource") -> dict[str, object]:
         "every": None if each.every is None else span_of(each.every / 1000),
         "priority": each.priority,
         "trouble": each.trouble,
+        "note": notes.get(host_of(each.url)) if each.trouble else None,
         "url": each.url,
         "title": each.title,
     }
@@ -93,6 +108,8 @@ def _write_table(rows: Iterator[dict[str, object]]) -> None:
         say(f"{row['state']:8}{row['versions']:>9}  {visits} {row['url']}")
         if row["trouble"]:
             say(f"{'':8}  {row['trouble']}")
+        if row["note"]:
+            say(f"{'':8}  {row['note']}")
     if empty:
         click.echo("nothing matches; 'tamias add URL' watches a resource", err=True)
 

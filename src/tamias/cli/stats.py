@@ -6,6 +6,7 @@ import click
 
 from tamias.cli.console.options import CommonOptions, archive_at, common, say, say_json, start_database_early
 from tamias.model.errors import UsageError
+from tamias.plugins import host_notes
 
 if TYPE_CHECKING:
     from tamias.archive.catalogue.joins import TableColumn
@@ -146,6 +147,7 @@ def _tell_figures(place: CommonOptions) -> None:
         records = record_stats(session)
         shared = shared_content(session, SHARED_SECONDS)
         blocked = blocked_figures(session)
+        notes = host_notes(session)
     finally:
         session.close()
         database.close()
@@ -158,6 +160,7 @@ def _tell_figures(place: CommonOptions) -> None:
                 "shared": shared,
                 "records": records,
                 "blocked": blocked,
+                "notes": notes,
                 "seconds": {"response": figures.seconds, "saving": figures.saving_seconds},
             }
         )
@@ -187,6 +190,8 @@ def _tell_figures(place: CommonOptions) -> None:
         )
     for named in blocked:
         say(f"blocked      {named.urls:,} by the block list {named.list}")
+    for note in notes:
+        say(f"note         {note.host}: {note.text}")
 
 
 def _tell_archive(archive: "Basic") -> None:

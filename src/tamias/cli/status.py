@@ -10,6 +10,8 @@ from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.cli.console.progress import span
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.lease import FrontierStats
+from tamias.model.site import HostNote
+from tamias.plugins import host_notes
 
 LOOK_SECONDS = 1.0
 
@@ -30,21 +32,22 @@ def command(place: CommonOptions, once: bool) -> None:
     session = database.session()
     frontier = PostgresFrontier(session, same_url=str.__eq__)
     try:
+        notes = host_notes(session)
         while True:
             figures, paused = frontier.figures(), room.lacking(room.least)
-            _tell(place, figures, paused)
+            _tell(place, figures, paused, notes)
             if once or not sys.stdout.isatty():
                 return
             time.sleep(LOOK_SECONDS)
-            click.echo(f"\x1b[{len(figures.crawls) + 1 + bool(paused)}A\x1b[J", nl=False)
+            click.echo(f"\x1b[{len(figures.crawls) + 1 + bool(paused) + len(notes)}A\x1b[J", nl=False)
     finally:
         session.close()
         database.close()
 
 
-def _tell(place: CommonOptions, figures: FrontierStats, paused: str | None) -> None:
+def _tell(place: CommonOptions, figures: FrontierStats, paused: str | None, notes: list[HostNote]) -> None:
     if place.json:
-        say_json({**msgspec.structs.asdict(figures), "paused": paused})
+        say_json({**msgspec.structs.asdict(figures), "paused": paused, "notes": notes})
         return
     if paused:
         say(f"paused: {paused}")
@@ -56,3 +59,5 @@ def _tell(place: CommonOptions, figures: FrontierStats, paused: str | None) -> N
         urls = f"{crawl.open:,} of {crawl.known:,} URLs open"
         hosts = "1 host" if crawl.hosts == 1 else f"{crawl.hosts:,} hosts"
         say(f"crawl {crawl.name}: {urls} on {hosts}{again}{wait}")
+    for note in notes:
+        say(f"{note.host}: {note.text}")

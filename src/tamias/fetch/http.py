@@ -1,5 +1,6 @@
 """Fetches http and https addresses; a redirect is a hop of its own, taken only when it is allowed."""
 
+import hashlib
 import os
 import re
 from collections.abc import Callable
@@ -27,7 +28,7 @@ from tamias.fetch.verdict import (
     of_trouble,
     refused,
 )
-from tamias.model.capture import Capture, Hop, Outcome, Request, Stop, Unreached
+from tamias.model.capture import Body, Capture, Hop, Outcome, Request, Stop, Unreached
 from tamias.model.cut import PRIVATE
 from tamias.model.errors import UrlError
 from tamias.model.url import host, resolve, without_password
@@ -36,6 +37,8 @@ from tamias.protocols import Follow
 _WEB = re.compile(r"https?://[^/?#@]+(?:[/?#]|$)")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _ANYTHING = "*/*"
+_CHALLENGES = frozenset({403, 405, 429, 503})
+"""Answers that may be a challenge to the visitor, which only the body tells."""
 
 
 class _HttpAttempt(Attempt, kw_only=True):
@@ -109,7 +112,7 @@ class HttpFetcher:
             verdict = await self._walk(attempt, transfer, follow)
             complete = verdict.outcome is Outcome.OK and 200 <= transfer.status < 300
             body = transfer.body() if complete else None
-            error_body = transfer.body() if not complete and _has_error_body(attempt, transfer) else None
+            error_body = None if complete else _error_body(attempt, transfer)
         finally:
             self._give_back(transfer)
         ended_at = self._now()
@@ -267,8 +270,14 @@ def _stopped(last: Hop, stop: Stop) -> Verdict:
     return Verdict(stop.outcome, stop.reason, cut=stop.cut)
 
 
-def _has_error_body(attempt: _HttpAttempt, transfer: HttpTransfer) -> bool:
-    return attempt.request.keeps_errors and attempt.is_whole and 300 <= transfer.status != 304
+def _error_body(attempt: _HttpAttempt, transfer: HttpTransfer) -> Body | None:
+    """Return the body of an error or a redirect, if it is wanted; its beginning if it may be a challenge."""
+    if attempt.request.keeps_errors and attempt.is_whole and 300 <= transfer.status != 304:
+        return transfer.body()
+    data = bytes(transfer.discarded)
+    if not data or transfer.status not in _CHALLENGES:
+        return None
+    return Body(size=len(data), sha256=hashlib.sha256(data).hexdigest(), data=data)
 
 
 def _leads_on(hop: Hop) -> bool:

@@ -19,7 +19,7 @@ from tamias.model.url import host
 _UNCOUNTED_BYTES = 12 * READ_BYTES
 """Curl may decode this much before it says how much came over the wire (ten reads and a rest)."""
 _DISCARDED_BYTES = 64 * 1024
-"""The body of an answer that is no success is read this far, to keep the connection, and thrown away."""
+"""The body of an answer that is no success is read this far, to keep the connection."""
 _FREE_PIECES = 100_000
 _LEAST_PIECE = 64
 """Bytes of a body's pieces on average, beyond the free ones: smaller ones cost us more than their sender."""
@@ -57,6 +57,8 @@ class Transfer(ABC):
         self._header_bytes = self._decoded_bytes = self._wire_bytes = self._pieces = 0
         self._peer = ""
         self._disk_error: OSError | None = None
+        self.discarded = bytearray()
+        """The beginning of a body that is not spooled."""
         self._window: tuple[float, int] | None = None
         if self._spool is not None:
             self._spool.discard()
@@ -161,6 +163,7 @@ class Transfer(ABC):
         if self._pieces > _FREE_PIECES and self._decoded_bytes < _LEAST_PIECE * self._pieces:
             return self._cut_off(f"body in pieces of less than {_LEAST_PIECE} bytes on average")
         if self._spool is None:
+            self.discarded += chunk
             return None if self._decoded_bytes <= _DISCARDED_BYTES else _END
         if self._decoded_bytes > self._most_bytes:
             return self._cut_too_large()

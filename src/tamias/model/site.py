@@ -47,6 +47,15 @@ def sitemap_folder(sitemap_url: str) -> str:
     return sitemap_url.partition("?")[0].rpartition("/")[0] + "/"
 
 
+class HostNote(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that whoever runs a crawl should know of a host."""
+
+    host: str
+    text: str
+    count: int
+    """The responses that it is about."""
+
+
 class Signal(msgspec.Struct, frozen=True, gc=False):
     """One rule that was in force for one capture, as it was told."""
 

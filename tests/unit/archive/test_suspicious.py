@@ -5,7 +5,7 @@ import gzip
 import msgspec
 import pytest
 
-from tamias.archive.versions.judgement import AttemptMeaning, Came, KnownState, judge
+from tamias.archive.versions.judgement import AttemptMeaning, KnownState, Observation, judge
 from tamias.archive.versions.soft_errors import MOST_ERROR, error_in
 from tamias.content.canonical.content_digest import Stored, content_digest
 from tamias.model.capture import Outcome
@@ -81,7 +81,7 @@ def test_data_about_errors_is_no_error_message(content, media_type):
 
 def came(**words):
     told = {"outcome": Outcome.OK, "sha256": "b", "size": 100, "media_type": CSV, "at": 100 * DAY}
-    return Came(**{**told, **words})
+    return Observation(**{**told, **words})
 
 
 KNOWN = KnownState(sha256="a", media_type=CSV, items=1000)

@@ -13,6 +13,7 @@ import msgspec
 
 from tamias.archive.blobs import BlobReader
 from tamias.archive.blobs.store import packs_of
+from tamias.archive.captures import named_captures
 from tamias.archive.forgetting.tombstones import check_forgotten, check_gone, check_moment, is_record
 from tamias.archive.moments import Moment, milliseconds, rfc3339
 from tamias.archive.moved_captures import WantedCaptures, fetch_captures
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 
 _SQL = statements("tamias.archive.reader", "library.sql")
+_REDIRECTS = re.compile(r"^ok: redirects to (\S+), which is visited")
 _NAME = re.compile(r"([0-9a-f]{24})(?:_([1-9][0-9]{0,8}))?")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
@@ -118,7 +120,8 @@ class ArchiveReader:
     def get(self, url: str, at: Moment | None = None, version: int | None = None) -> Content:
         """The current version, the one that was current at a moment, or the one of a number.
 
-        A version's own id is a URL as well: `3b1f…_4`. Raises `NotArchived`.
+        A version's own id is a URL as well: `3b1f…_4`. Where the resource redirects to another one, the
+        current version is that of the other. Raises `NotArchived`.
         """
         named = _NAME.fullmatch(url)
         if named and named[2]:
@@ -126,6 +129,8 @@ class ArchiveReader:
         if at is not None and version is not None:
             raise UsageError("a version has a number or a time, not both")
         resource = self.resource(url)
+        if at is None and version is None:
+            resource = self._target(resource)
         versions, reader = self._history(resource)
         if version is not None and all(each.number != version for each in versions):
             check_forgotten(self.session, resource.id, version)
@@ -136,6 +141,24 @@ class ArchiveReader:
         if at is not None:
             check_moment(self.session, resource.id, chosen.captured_at, milliseconds(at))
         return Content(resource, chosen, reader)
+
+    def _target(self, resource: Resource) -> Resource:
+        """Return the resource that one redirects to since its last visit, if it has versions; else itself."""
+        found = self.session.fetch_one(_SQL["read_trouble"], {"resource": resource.id})
+        moved = _REDIRECTS.search(found[0] or "") if found else None
+        try:
+            target = self.resource(moved[1]) if moved else resource
+        except NotArchived:
+            return resource
+        return target if target.versions else resource
+
+    def redirect_of(self, content: Content, url: str) -> str | None:
+        """Return the address that a content was captured from, where it is not the one that was named."""
+        if _NAME.fullmatch(url) or is_record(url):
+            return None
+        captured = named_captures(self.session, [content.version.capture])
+        final = captured[0].final_url if captured else content.resource.url
+        return final if self._id(final) != self._id(url) else None
 
     def history(self, url: str) -> "Table":
         """The rows of all versions of a table as one: CSV, JSON or Parquet.

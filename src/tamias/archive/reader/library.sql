@@ -6,6 +6,10 @@ SELECT resource.resource FROM resource
 WHERE resource.resource = %(resource)b::text OR resource.url = %(url)b::text
 ORDER BY resource.resource <> %(resource)b::text LIMIT 1
 
+-- name: read_trouble
+-- Why the last visit of a resource brought nothing.
+SELECT resource.trouble FROM resource WHERE resource.resource = %(resource)b::text
+
 -- name: read_exchanges
 -- The attempts that brought versions. The buckets are named, for the key of the table begins with them.
 SELECT capture.capture::text, capture.url, capture.final_url, capture.started_at, capture.ended_at, capture.status,

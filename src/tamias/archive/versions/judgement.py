@@ -1,4 +1,4 @@
-"""Whether what came is a new version of a resource, or only looks like one. Pure."""
+"""Judge whether a response is a new version of a resource, or only looks like one. Pure."""
 
 from enum import StrEnum
 
@@ -35,7 +35,7 @@ class AttemptMeaning(StrEnum):
     """Nothing can be said."""
 
 
-class Came(msgspec.Struct, frozen=True, kw_only=True):
+class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """What an attempt brought."""
 
     outcome: Outcome
@@ -51,9 +51,9 @@ class Came(msgspec.Struct, frozen=True, kw_only=True):
     counted: str = "items"
     """What was counted."""
     error: str | None = None
-    """What it says, where it is an error message and nothing else."""
+    """What it says, where it is an error message and nothing else; or why the response was refused."""
     at: int = 0
-    """When it came, in milliseconds."""
+    """When it was observed, in milliseconds."""
 
 
 class KnownState(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,58 +80,60 @@ class Judgement(msgspec.Struct, frozen=True):
     """Why it is suspicious, where it is a version all the same: it stayed, or is the first."""
 
 
-def judge(came: Came, known: KnownState, patience_ms: int | None = None) -> Judgement:
+def judge(observed: Observation, known: KnownState, patience_ms: int | None = None) -> Judgement:
     """An error message or a page in place of data, nearly all rows lost, a body shared by many: suspicious.
 
     What stays suspicious for longer than `patience_ms` is taken for what the resource has become.
     """
-    if came.outcome is Outcome.GONE:
+    if observed.outcome is Outcome.GONE:
         return Judgement(AttemptMeaning.GONE)
-    if came.outcome is Outcome.UNCHANGED:
+    if observed.outcome is Outcome.UNCHANGED:
         return Judgement(AttemptMeaning.UNCHANGED)
-    if came.outcome is not Outcome.OK or came.sha256 is None:
+    if observed.outcome is Outcome.REFUSED and observed.error is not None:
+        return Judgement(AttemptMeaning.SUSPECT, observed.error)
+    if observed.outcome is not Outcome.OK or observed.sha256 is None:
         return Judgement(AttemptMeaning.FAILED)
-    if came.sha256 == known.sha256:
+    if observed.sha256 == known.sha256:
         return Judgement(AttemptMeaning.UNCHANGED)
-    doubt = _doubt(came, known)
+    doubt = _doubt(observed, known)
     if doubt is not None:
         since = known.suspicious_since
-        if patience_ms is None or since is None or came.at - since < patience_ms:
+        if patience_ms is None or since is None or observed.at - since < patience_ms:
             return Judgement(AttemptMeaning.SUSPECT, doubt)
-    accepted = doubt or _accepted_error(came, known)
-    if known.fingerprint is not None and came.fingerprint == known.fingerprint:
+    accepted = doubt or _accepted_error(observed, known)
+    if known.fingerprint is not None and observed.fingerprint == known.fingerprint:
         return Judgement(AttemptMeaning.NOISE, accepted=accepted)
     return Judgement(AttemptMeaning.CHANGED, accepted=accepted)
 
 
-def _doubt(came: Came, known: KnownState) -> str | None:
+def _doubt(observed: Observation, known: KnownState) -> str | None:
     promised = known.media_type or known.expected
-    if came.media_type in PAGES and promised is not None and promised not in PAGES:
-        return f"a page ({came.media_type}) where {promised} was expected"
-    if came.size == 0 and known.sha256 is not None:
+    if observed.media_type in PAGES and promised is not None and promised not in PAGES:
+        return f"a page ({observed.media_type}) where {promised} was expected"
+    if observed.size == 0 and known.sha256 is not None:
         return "empty, and was not before"
-    if came.shared_by >= MOST_SHARED and came.size <= SHARED_BYTES:
-        return f"the same body as {came.shared_by} other resources of the host"
+    if observed.shared_by >= MOST_SHARED and observed.size <= SHARED_BYTES:
+        return f"the same body as {observed.shared_by} other resources of the host"
     # A resource that was accepted with such content may have more of it, and a first version may be anything.
     if known.suspicious is not None or known.sha256 is None:
         return None
-    return _error(came) or _lost(came, known)
+    return _error(observed) or _lost(observed, known)
 
 
-def _accepted_error(came: Came, known: KnownState) -> str | None:
+def _accepted_error(observed: Observation, known: KnownState) -> str | None:
     """Why an error message is marked that is not doubted: for as long as they go on they are accepted."""
-    return (known.suspicious or _error(came)) if came.error is not None else None
+    return (known.suspicious or _error(observed)) if observed.error is not None else None
 
 
-def _error(came: Came) -> str | None:
-    return f"an error message: {came.error}" if came.error is not None else None
+def _error(observed: Observation) -> str | None:
+    return f"an error message: {observed.error}" if observed.error is not None else None
 
 
-def _lost(came: Came, known: KnownState) -> str | None:
-    if came.media_type != known.media_type:
+def _lost(observed: Observation, known: KnownState) -> str | None:
+    if observed.media_type != known.media_type:
         return None
-    if came.items is None or known.items is None or known.items < LOST_FROM:
+    if observed.items is None or known.items is None or known.items < LOST_FROM:
         return None
-    if came.items * LOST_SHARE > known.items:
+    if observed.items * LOST_SHARE > known.items:
         return None
-    return f"{came.items:,} {came.counted}, where the version before has {known.items:,}"
+    return f"{observed.items:,} {observed.counted}, where the version before has {known.items:,}"

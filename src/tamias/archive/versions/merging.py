@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from tamias.archive.versions.judgement import AttemptMeaning, Came, Judgement, KnownState, judge
+from tamias.archive.versions.judgement import AttemptMeaning, Judgement, KnownState, Observation, judge
 from tamias.archive.versions.resources import NewVersion, add_suspects, versions_within
 from tamias.database.columns import Digests, Ints, Longs, Texts, Uuids, storable
 from tamias.database.connect import Cursor
@@ -210,7 +210,7 @@ def _noise(row: NewVersion, before: NewVersion | None) -> str | None:
 
 
 def _judged(body: NewVersion, before: Version | NewVersion | None, expected: str | None) -> Judgement:
-    came = Came(
+    observed = Observation(
         outcome=Outcome.OK,
         sha256=body.sha256,
         size=body.byte_size,
@@ -219,7 +219,7 @@ def _judged(body: NewVersion, before: Version | NewVersion | None, expected: str
         items=body.items,
     )
     if before is None:
-        return judge(came, KnownState(expected=expected))
+        return judge(observed, KnownState(expected=expected))
     known = KnownState(
         sha256=before.sha256,
         fingerprint=before.fingerprint,
@@ -227,7 +227,7 @@ def _judged(body: NewVersion, before: Version | NewVersion | None, expected: str
         expected=expected,
         suspicious=before.suspicious,
     )
-    return judge(came, known)
+    return judge(observed, known)
 
 
 def _row(version: Version) -> NewVersion:

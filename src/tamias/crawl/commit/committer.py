@@ -19,6 +19,7 @@ from tamias.archive.stored_files import StoredFile, commit_files
 from tamias.archive.versions.resources import promise_visits
 from tamias.archive.warc_index import insert_records
 from tamias.crawl.commit.continuing import ContinuousSchedule, write_planned
+from tamias.crawl.commit.doubt import doubt_readings, may_have_lost
 from tamias.crawl.commit.link_put import CommitContext, LinkPut
 from tamias.crawl.revisit.archiver import record_results
 from tamias.crawl.revisit.timetable import PlannedVisit
@@ -166,8 +167,7 @@ class Committer:
         nodes = self._thread.session.nodes
         if nodes is not None and self._stranded.away != nodes.away:
             self._stranded.take(visits, released, nodes.away)
-        if self._schedule is not None and visits:
-            await self._thread.run(self._plan, self._schedule, visits)
+        await self._judge(visits)
         # A parked visit has no lease to lose: `finish_apart` sees whether its URL is still put off for it.
         sent = await self._sync_elsewhere(visits)
         ours = _newest([*(each.held for each in visits if each.parked_until is None), *released])
@@ -195,6 +195,13 @@ class Committer:
         after(released, late)
         async with self._room:
             self._room.notify_all()
+
+    async def _judge(self, visits: list[Visit]) -> None:
+        """Doubt readings that lost statements, and plan the next visits of a crawl that goes on."""
+        if doubtful := [each for each in visits if may_have_lost(each)]:
+            await self._thread.run(doubt_readings, self._thread.session, doubtful, self._sinks.archiver)
+        if self._schedule is not None and visits:
+            await self._thread.run(self._plan, self._schedule, visits)
 
     async def _sync_elsewhere(self, visits: list[Visit]) -> list[StoredFile]:
         """Sends bodies and files to a store; returns what is there of the files.

@@ -291,6 +291,8 @@ def _described(found: Extraction, capture: Capture) -> Also | None:
 
 def _validators(task: Task, capture: Capture) -> tuple[str | None, str | None]:
     """ETag and Last-Modified for the next visit, if they can be kept and sent."""
+    if capture.outcome is Outcome.REFUSED:
+        return task.etag, task.last_modified
     last = capture.hops[-1] if capture.hops else None
     etag = last.header("etag") if last else None
     modified = last.header("last-modified") if last else None

@@ -10,17 +10,20 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
+import msgspec
+
 from tamias.crawl.plan.admit import Admission
 from tamias.crawl.plan.fetch_options import http_options
 from tamias.crawl.request.reach import Reach
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.model.capture import Capture, Outcome, Request, Stop
 from tamias.model.cut import FILTER
+from tamias.model.kind import ROBOTS
 from tamias.model.lease import ABANDONED
 from tamias.permit.addresses import forbidden
 from tamias.permit.delay import retry_after_ms
 from tamias.plugins import load_all
-from tamias.protocols import Fetcher, Follow
+from tamias.protocols import Fetcher, Follow, RefuseResponse
 from tamias.settings import Settings
 
 
@@ -31,6 +34,7 @@ class Gate:
         self._fetchers = _fetchers(settings, spool, now)
         self._admission = admission
         self._now = now
+        self._refusals: list[RefuseResponse] = list(load_all("responses").values())
         self.reach = Reach(settings, now)
         """Who can be reached."""
 
@@ -60,13 +64,27 @@ class Gate:
         await held.turn()
         try:
             fetcher = self._fetchers[_scheme(request.url)]
-            return await self.reach.ask(request.url, held, lambda: fetcher.fetch(request, hop))
+            capture = await self.reach.ask(request.url, held, lambda: fetcher.fetch(request, hop))
+            return capture if kind == ROBOTS else self._judge(capture)
         except asyncio.CancelledError:
             # The server may still be at work on it: the delay begins when it has ended.
             held.blocked_until = max(held.blocked_until or 0, self._now() + ABANDONED * held.delay_ms)
             raise
         finally:
             held.asked()
+
+    def _judge(self, capture: Capture) -> Capture:
+        """Refuse a response that is no document, such as a challenge page; its body is kept as an error's."""
+        reason = next(filter(None, (refuse(capture) for refuse in self._refusals)), None)
+        if reason is None:
+            return capture
+        body = capture.body or capture.error_body
+        if body is not None and body.path is not None:  # too large to be a page that asks for something
+            Path(body.path).unlink(missing_ok=True)
+            body = None
+        return msgspec.structs.replace(
+            capture, outcome=Outcome.REFUSED, reason=reason, body=None, error_body=body, retry=False
+        )
 
     def refusal(self, url: str, held: HeldLease, kind: str | None = None) -> Capture | None:
         """The attempt on an address that may not be asked for in this queue, if so."""

@@ -1,4 +1,4 @@
-"""Keeps what came of resources under watch: judged, stored as a version if it is one, due again in its time.
+"""Archive responses of watched resources: judged, stored as a version if it is one, due again in its time.
 
 Compressing takes its time, so it has a thread and a session of its own. What comes while the thread is busy
 is kept together: one read for all of it, and one write with the commit.
@@ -19,7 +19,7 @@ import msgspec
 from tamias.archive.blobs import Blob, BlobDamaged, BlobMissing, BlobWriter, Prepared
 from tamias.archive.sources.catalogues import read_trust, write_trust
 from tamias.archive.versions.fingerprints import fingerprint_of, is_comparable
-from tamias.archive.versions.judgement import AttemptMeaning, Came, Judgement, KnownState, judge
+from tamias.archive.versions.judgement import AttemptMeaning, Judgement, KnownState, Observation, judge
 from tamias.archive.versions.resources import (
     NewVersion,
     VisitNote,
@@ -97,17 +97,17 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
 
     @property
     def trusted(self) -> bool:
-        """Whether what came is what the resource is."""
+        """Return whether the response is what the resource is."""
         return self.judgement.meaning in _TELLING
 
     @property
     def stored_body(self) -> Body | None:
-        """What came, if it is to be stored."""
+        """Return the body, if it is to be stored."""
         return self.capture.body if self.judgement.meaning in _STORED else None
 
     @property
     def is_suspect(self) -> bool:
-        """Whether what came is not believed."""
+        """Return whether the response is suspicious."""
         return self.judgement.meaning is AttemptMeaning.SUSPECT
 
     def version(self, capture_id: str, prepared: Prepared) -> NewVersion:
@@ -147,7 +147,7 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
         )
 
     def _trouble(self) -> str:
-        if self.is_suspect:
+        if self.is_suspect and self.capture.outcome is Outcome.OK:
             return f"suspicious: {self.judgement.reason}"
         return f"{self.capture.outcome.word}: {self.capture.reason}"
 
@@ -259,7 +259,7 @@ class Archiver:
         self._policy = policy
         self._key = key
         self._everything = everything
-        self._patience_ms = patience_ms
+        self.patience_ms = patience_ms
         self._thread = SessionThread(session, "archive")
         self._waiting: list[_Attempt] = []
         self._settled: list[Prepared] = []
@@ -387,9 +387,9 @@ class Archiver:
         now = _stored(capture, media_type, watched)
         content = None if now is None else content_digest(now)
         stored = known.shared.get(attempt.body, 0) if attempt.body is not None else 0
-        came = self._came(attempt, content, watched, stored)
+        observed = self._observe(attempt, content, watched, stored)
         judgement = judge(
-            came, self._comparable(watched) if now is not None else watched.known, self._patience_ms
+            observed, self._comparable(watched) if now is not None else watched.known, self.patience_ms
         )
         is_noise = judgement.meaning is AttemptMeaning.NOISE
         result = ArchiveResult(
@@ -417,12 +417,14 @@ class Archiver:
             if body.data is not None and not result.is_suspect and result.media_type in (CSV, TSV):
                 result.profile = _profile(body.data, result)
 
-    def _came(self, attempt: _Attempt, content: ContentDigest | None, watched: Watched, stored: int) -> Came:
+    def _observe(
+        self, attempt: _Attempt, content: ContentDigest | None, watched: Watched, stored: int
+    ) -> Observation:
         body = attempt.capture.body
         shared = 0
         if body is not None and body.sha256 != watched.known.sha256:
             shared = self._shared.count(watched.host, body.sha256, stored)
-        return Came(
+        return Observation(
             outcome=attempt.capture.outcome,
             sha256=body.sha256 if body else None,
             size=body.size if body else 0,
@@ -541,8 +543,10 @@ def _profile(content: bytes, result: ArchiveResult) -> tuple[bytes, str | None] 
 
 
 def _error(attempt: _Attempt, content: ContentDigest | None) -> str | None:
-    """What came as an error message of the type of the data, if it is one."""
+    """Return why a response was refused, or the error message that it is in the type of the data."""
     body = attempt.capture.body
+    if body is not None and attempt.capture.outcome is Outcome.REFUSED:
+        return attempt.capture.reason
     if body is None or body.data is None or attempt.capture.outcome is not Outcome.OK:
         return None
     if content is not None and content.form is Form.STATEMENTS:  # `error:Fault a owl:Class .` is one
@@ -551,7 +555,7 @@ def _error(attempt: _Attempt, content: ContentDigest | None) -> str | None:
 
 
 def _stored(capture: Capture, media_type: str | None, watched: Watched) -> Stored | None:
-    """What came, if it is to be compared with what is known."""
+    """Return the body, if it is to be compared with what is known."""
     body = capture.body
     if body is None or capture.outcome is not Outcome.OK or body.sha256 == watched.known.sha256:
         return None

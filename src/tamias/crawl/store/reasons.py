@@ -61,6 +61,11 @@ _ADVICE = (
         "robots.txt",
         "use --no-robots if the site's owner agrees",
     ),
+    (
+        r"^wall: (.*) challenge",
+        r"wall: \1",
+        "ask the site's owner to let your User-Agent pass; nothing was stored as a version",
+    ),
     (r"\bforgotten on (\S+?):", r"forgotten on \1", "tamias forget --lift lets a URL be fetched again"),
     (r"\bpattern: exclude '(.*)' matches", r"--exclude '\1'", "run again without that --exclude"),
     (r"\bpattern: no include matches", "no --include matches", "run again with a wider --include"),

@@ -207,9 +207,12 @@ class VisitRunner:
     async def _archive(self, visit: Visit, archiver: Archiver) -> None:
         """Archives it, and reads it unless it is suspicious or read already."""
         task, capture = visit.task, visit.capture
-        visit.found.media_type = self._reader.extractor.found_type(capture)
-        visit.archived = archived = await archiver.keep(task, capture, visit.found.media_type)
-        if archived.judgement.reason is not None:
+        evidence = capture
+        if capture.outcome is Outcome.REFUSED and capture.error_body is not None:
+            evidence = msgspec.structs.replace(capture, body=capture.error_body)
+        visit.found.media_type = self._reader.extractor.found_type(evidence)
+        visit.archived = archived = await archiver.keep(task, evidence, visit.found.media_type)
+        if archived.judgement.reason is not None and capture.outcome is Outcome.OK:
             visit.capture = suspicious(capture, archived.judgement.reason)
         # Known bytes are not read again: their quads are there, unless the last visit could not read them.
         elif capture.body is not None and (

@@ -7,6 +7,8 @@ from tamias.archive.moments import rfc3339
 from tamias.archive.reader.library import NotArchived
 from tamias.crawl.store.reasons import ReasonCount, ReasonCounts
 from tamias.model.capture import Outcome
+from tamias.model.site import HostNote
+from tamias.plugins import host_notes
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.pages.crawl.activity import FINE, TROUBLE, TimeSlot
 from tamias.serve.pages.crawl.reopening import Reopening, reopening_of
@@ -68,6 +70,8 @@ class CrawlView(msgspec.Struct, frozen=True, kw_only=True):
     depths: dict[int, int]
     """Attempts by depth."""
     reasons: list[ReasonCount]
+    notes: list[HostNote]
+    """What is to be known of hosts, such as those that answer with walls."""
     hosts: list[BusyHost]
     waiting: list[Waiting]
     reopening: Reopening | None = None
@@ -112,6 +116,7 @@ def _crawl(db: ServiceSession, name: str) -> CrawlView:
         outcomes={Outcome(each).word: n for each, n in sorted(_counts(attempts, 2).items())},
         depths=dict(sorted(_counts(attempts, 1).items())),
         reasons=_reasons(db, asked),
+        notes=host_notes(db.session),
         hosts=_hosts(db, asked),
         waiting=_waiting(db, crawl_number),
     )
