@@ -257,9 +257,9 @@ class AnalyseSettings(msgspec.Struct, frozen=True, kw_only=True):
     )
     rules: Annotated[tuple[str, ...], _about("files or folders of scraping rules")] = ()
     max_errors: Annotated[int, _about("maximum problems reported for one document", ge=1)] = 100
-    quads_per_byte: Annotated[
-        float, _about("maximum statements from each byte of a body, beyond a million", gt=0)
-    ] = 1.0
+    growth: Annotated[
+        int, _about("maximum bytes of statements from each byte of a body, beyond 16 MiB", ge=1)
+    ] = 250
     xml_depth: Annotated[int, _about("maximum nesting of XML", ge=1)] = 1000
     turtle_depth: Annotated[int, _about("maximum nesting of Turtle, TriG and N3", ge=1)] = 1000
     json_depth: Annotated[int, _about("maximum nesting of JSON", ge=1)] = 500

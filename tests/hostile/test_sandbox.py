@@ -397,10 +397,10 @@ def test_a_bomb_is_known_by_its_first_part_and_nothing_of_it_is_kept(reader):
 
 
 def test_too_many_statements_from_few_bytes_are_a_bomb(monkeypatch):
-    monkeypatch.setattr("tamias.crawl.analysing.extractor.FREE_QUADS", 1000)
+    monkeypatch.setattr("tamias.model.document.FREE_GROWTH", 1000)
     packed = gzip.compress(b"<http://b.test/s> <http://b.test/p> 1" + b", 1" * 20_000 + b" .\n")
     found, kept = extracted(Extractor(Settings()), packed, "application/gzip", Segment())
-    assert "analyse.quads_per_byte" in found.limit
+    assert "analyse.growth" in found.limit
     assert found.overblown
     assert (found.quads, found.extent, kept.quads.text) == (0, None, b"")
 

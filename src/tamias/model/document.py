@@ -1,8 +1,58 @@
 """A document: what an analyser reads, after compression and archives are peeled off; a page, for taggers."""
 
+import sys
+import time
 from typing import BinaryIO
 
 import msgspec
+
+FREE_GROWTH = 16 << 20
+MAX_GROWTH = 250
+"""Bytes of statements that a document may become for each of its own, beyond `FREE_GROWTH`, by default."""
+AT_ONCE_BYTES = 8 << 20
+AT_ONCE_SECONDS = 1.0
+"""What a document may take of the thread that all others wait for."""
+
+
+class LimitExceeded(Exception):
+    """A read hit a limit of ours; the message names the limit and its setting."""
+
+
+class Overblown(LimitExceeded):
+    """A body that becomes more than any honest one of its size would: a bomb, not a dataset."""
+
+
+class NotAtOnce(LimitExceeded):
+    """A small document that takes more than the others can wait for: it is read again in a sandbox."""
+
+
+class DocumentBudget:
+    """Bound what one body becomes while it is read: the bytes of its statements, and the time they take.
+
+    Readers call `check` before they make more of a document than they have read of it, and wherever a few
+    bytes can ask for much work. What is written is spent.
+    """
+
+    def __init__(self, size: int, growth: int = MAX_GROWTH, *, at_once: bool = False) -> None:
+        self._growth = growth
+        self._left = AT_ONCE_BYTES if at_once else FREE_GROWTH + growth * size
+        self._ends = time.thread_time() + AT_ONCE_SECONDS if at_once else None
+
+    def check(self, more: int = 0) -> None:
+        """Raise `Overblown` if so many bytes more are too many; `NotAtOnce` for a document read at once."""
+        self.expect(more)
+        if more > self._left:
+            raise Overblown(f"becomes more than {self._growth} times its size (limit analyse.growth)")
+
+    def expect(self, more: int = 0, seconds: float = 0.0) -> None:
+        """Raise `NotAtOnce` for what may become too much, or take too long, to be read at once."""
+        if self._ends is not None and (more > self._left or time.thread_time() + seconds > self._ends):
+            raise NotAtOnce("takes too long to be read at once")
+
+    def spend(self, size: int) -> None:
+        """Count bytes that are written. Raise as `check` does."""
+        self.check(size)
+        self._left -= size
 
 
 class TextPosition(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,19 +92,13 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     """Where reading goes on; None: at the beginning."""
     context: str | None = None
     """The address of the JSON-LD context that the answer named for plain JSON."""
+    budget: DocumentBudget = msgspec.field(default_factory=lambda: DocumentBudget(sys.maxsize))
+    """What the body that it is from may become."""
 
     @property
     def base(self) -> str:
         """What relative references are relative to."""
         return self.graph or self.url
-
-
-class LimitExceeded(Exception):
-    """A read hit a limit of ours; the message names the limit and its setting."""
-
-
-class Overblown(LimitExceeded):
-    """A body that becomes more than any honest one of its size would: a bomb, not a dataset."""
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):

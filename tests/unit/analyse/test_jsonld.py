@@ -11,7 +11,8 @@ from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 from tamias.analyse.jsonld.contexts import known
 from tamias.analyse.jsonld.reading import JsonLd
 from tamias.analyse.rdf.analyser import RdfAnalyser
-from tamias.model.document import Document
+from tamias.analyse.rdf.recover import Faults
+from tamias.model.document import Document, DocumentBudget
 from tamias.model.finding import Problem, Quads
 
 URL = "http://a.example/d/doc"
@@ -355,7 +356,9 @@ def test_two_readings_say_the_same():
     node = [{"@context": "https://schema.org", "name": "x", "knows": {"name": "y"}}]
     found = []
     for _ in range(2):
-        dataset = Dataset(quad for read in JsonLd().found(json.dumps(node).encode(), URL) for quad in read)
+        faults = Faults(100, DocumentBudget(1000))
+        reads = JsonLd().found(json.dumps(node).encode(), URL, faults)
+        dataset = Dataset(quad for read in reads for quad in read)
         dataset.canonicalize(CanonicalizationAlgorithm.UNSTABLE)
         found.append(dataset)
     assert found[0] == found[1]

@@ -51,7 +51,7 @@ def by_parser(text, form):
 
 
 def by_lines(text, form=RdfFormat.N_QUADS):
-    return written(parse(text, format=form), has_graphs=form != RdfFormat.TURTLE)
+    return written(parse(text, format=form), None, has_graphs=form != RdfFormat.TURTLE)
 
 
 @st.composite

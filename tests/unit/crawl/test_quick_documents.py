@@ -9,6 +9,7 @@ from tamias.crawl.analysing import extractor as study_module
 from tamias.crawl.analysing.extractor import Extractor
 from tamias.crawl.analysing.quick import QUICK_BYTES, quick_lines
 from tamias.model.capture import Body, Capture, Extent, Hop, Outcome
+from tamias.model.document import DocumentBudget
 from tamias.settings import AnalyseSettings, Settings
 
 URL = "http://a.example/document"
@@ -98,7 +99,7 @@ def studied(capture):
 @pytest.mark.parametrize(("told", "data"), QUICK)
 def test_the_quick_way_gives_what_the_long_way_gives(told, data, monkeypatch):
     capture = captured(data, told)
-    assert quick_lines(capture, data, AnalyseSettings()) is not None
+    assert quick_lines(capture, data, AnalyseSettings(), DocumentBudget(len(data))) is not None
     quick = studied(capture)
     monkeypatch.setattr(study_module, "quick_lines", lambda *_: None)
     assert studied(capture) == quick
@@ -106,19 +107,25 @@ def test_the_quick_way_gives_what_the_long_way_gives(told, data, monkeypatch):
 
 @pytest.mark.parametrize(("told", "data"), [row[1:] for row in LONG], ids=[row[0] for row in LONG])
 def test_what_a_strict_parse_does_not_prove_goes_the_long_way(told, data):
-    assert quick_lines(captured(data, told), data, AnalyseSettings()) is None
+    assert quick_lines(captured(data, told), data, AnalyseSettings(), DocumentBudget(len(data))) is None
 
 
 @pytest.mark.parametrize("header", [("Link", "</x>; rel=describedby"), ("X-Robots-Tag", "nofollow")])
 def test_headers_that_say_more_go_the_long_way(header):
     data = b"<a> <b> <c> ."
-    assert quick_lines(captured(data, TTL, header), data, AnalyseSettings()) is None
-    assert quick_lines(captured(data, TTL, ("Server", "x")), data, AnalyseSettings()) is not None
+    assert (
+        quick_lines(captured(data, TTL, header), data, AnalyseSettings(), DocumentBudget(len(data))) is None
+    )
+    harmless = captured(data, TTL, ("Server", "x"))
+    assert quick_lines(harmless, data, AnalyseSettings(), DocumentBudget(len(data))) is not None
 
 
 def test_the_limits_of_the_user_hold():
     data = b"<a> <b> [ <c> [] ] ."
-    assert quick_lines(captured(data, TTL), data, AnalyseSettings(turtle_depth=1)) is None
+    assert (
+        quick_lines(captured(data, TTL), data, AnalyseSettings(turtle_depth=1), DocumentBudget(len(data)))
+        is None
+    )
 
 
 def test_the_ending_of_the_address_counts_where_the_server_is_unsure():
@@ -129,5 +136,5 @@ def test_the_ending_of_the_address_counts_where_the_server_is_unsure():
         url=URL + ".ttl", started_at=0, ended_at=1, outcome=Outcome.OK, reason="", body=capture.body,
         hops=(Hop(url=URL + ".ttl", status=200, headers=hop.headers, address=hop.address),),
     )  # fmt: skip
-    assert quick_lines(capture, data, AnalyseSettings()) is None
-    assert quick_lines(named, data, AnalyseSettings())[0] == TTL
+    assert quick_lines(capture, data, AnalyseSettings(), DocumentBudget(len(data))) is None
+    assert quick_lines(named, data, AnalyseSettings(), DocumentBudget(len(data)))[0] == TTL

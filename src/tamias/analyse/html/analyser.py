@@ -163,6 +163,7 @@ class HtmlAnalyser:
             media_type=document.media_type,
             entity_bytes=self._limits.entity_bytes,
             contexts=self._contexts,
+            budget=document.budget,
         )
         try:
             _check_tags(page, self._limits.html_nesting)

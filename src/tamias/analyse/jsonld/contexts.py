@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from tamias.analyse.limits import MIB, RefusedError
+from tamias.model.document import DocumentBudget
 
 Contexts = Callable[[str], bytes | None]
 """The document of a remote context by its absolute address, if it is at hand. It must not fetch or wait."""
@@ -35,6 +36,8 @@ _NAMED = re.compile(rb'("@context"\s*:\s*(?:\[\s*)?)"([^"]{1,200})"(?=\s*[,\]}])
 _NAMES = re.compile(rb'"([A-Za-z][\w-]*)[":]')
 _ESCAPED_NAME = re.compile(rb"\\u00(?i:2d|3[0-9a]|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9a])")
 """A sign of a name that is written in another way; the others that are often written so are not."""
+_SECONDS_A_TERM = 2e-6
+_SHORT = 8192
 _CLOSE_LOOK = 200_000_000
 """Nodes times bytes from which on the contexts of a document are looked at more closely."""
 
@@ -92,10 +95,10 @@ def _dcat_us() -> KnownVocabulary:
     return KnownVocabulary(dcat, terms)
 
 
-def with_known_contexts(data: bytes) -> bytes:
+def with_known_contexts(data: bytes, budget: DocumentBudget) -> bytes:
     """The document with known contexts in place of their addresses, each cut down to what the document uses.
 
-    Raises `RefusedError` when that would make it too large.
+    Raises `RefusedError` when that would make it too large, and as `DocumentBudget.check` does.
     """
     if b'"@context"' not in data:
         return data
@@ -106,6 +109,7 @@ def with_known_contexts(data: bytes) -> bytes:
         return data
     if added > MAX_ADDED:
         raise RefusedError(f"JSON-LD contexts of more than {MAX_ADDED} bytes, document not read")
+    budget.check(added)
     return _NAMED.sub(lambda found: found[1] + (contexts[found[2]] or b'"%b"' % found[2]), data)
 
 
@@ -144,11 +148,26 @@ def _for_document(reference: bytes, data: bytes | None) -> bytes | None:
     return msgspec.json.encode(context.context(names))
 
 
-def check_contexts(data: bytes) -> None:
-    """Raises `RefusedError` for a document whose contexts would be gone through too often."""
+def check_contexts(data: bytes, budget: DocumentBudget) -> None:
+    """Raise `RefusedError` or `NotAtOnce` for a document whose contexts would be gone through too often."""
     contexts = data.count(b'"@context"') + (rb"\u00" in data)
-    if contexts > 1 and data.count(b"{") * len(data) > _CLOSE_LOOK and _work(data) > MAX_TERMS:
+    if contexts <= 1 or data.count(b"{") * len(data) <= _CLOSE_LOOK:
+        return
+    work = _work(data)
+    if work > MAX_TERMS:
         raise RefusedError(f"JSON-LD contexts ask for more than {MAX_TERMS} definitions, document not read")
+    budget.expect(seconds=work * _SECONDS_A_TERM)
+
+
+def check_growth(data: bytes, budget: DocumentBudget) -> None:
+    """Raise `NotAtOnce` for what may become large: a parser holds all statements of an object.
+
+    A name is written out wherever it is meant, so they may have the longest string without a space in all
+    places. Only what is short cannot become much.
+    """
+    if len(data) > _SHORT:
+        longest = max(map(len, data.replace(b" ", b'"').split(b'"')))
+        budget.expect(longest * (data.count(b":") + data.count(b",")))
 
 
 def _work(data: bytes) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tamias.analyse.jsonld.contexts import MAX_CONTEXT, Contexts, known
 from tamias.analyse.limits import RefusedError
+from tamias.model.document import DocumentBudget, LimitExceeded
 
 MAX_CONTEXTS = 100
 MAX_TERMS = 250_000
@@ -23,8 +24,11 @@ class MissingContexts(Exception):
         self.addresses = addresses
 
 
-def expanded(document: Any, base: str | None, contexts: Contexts | None) -> bytes:
-    """The document in expanded form. Raises `MissingContexts`, `Unexpandable` or `RefusedError`."""
+def expanded(document: Any, base: str | None, contexts: Contexts | None, budget: DocumentBudget) -> bytes:
+    """The document in expanded form.
+
+    Raises `MissingContexts`, `Unexpandable` or `RefusedError`, and as `DocumentBudget.check` does.
+    """
     from pyld.context_resolver import ContextResolver
     from pyld.jsonld import JsonLdError
 
@@ -33,8 +37,8 @@ def expanded(document: Any, base: str | None, contexts: Contexts | None) -> byte
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            result = _processor().expand(document, options)
-    except RefusedError:
+            result = _processor(budget).expand(document, options)
+    except (RefusedError, LimitExceeded):
         raise
     except Exception as fault:  # PyLD meets what it did not expect with any exception there is
         if loader.missing:
@@ -78,12 +82,13 @@ class _ContextLoader:
         return json.loads(data)
 
 
-def _processor() -> Any:
+def _processor(budget: DocumentBudget) -> Any:
     """PyLD's processor, with an end to its work."""
     from pyld.jsonld import JsonLdProcessor
 
     class Bounded(JsonLdProcessor):  # type: ignore[misc]
         left = MAX_TERMS
+        size = 0
 
         def _process_context(self, *arguments: Any, **options: Any) -> Any:
             context = super()._process_context(*arguments, **options)
@@ -92,6 +97,13 @@ def _processor() -> Any:
                 raise RefusedError(
                     f"JSON-LD contexts ask for more than {MAX_TERMS} definitions, document not read"
                 )
+            budget.check()
             return context
+
+        def _expand_iri(self, *arguments: Any, **options: Any) -> Any:
+            iri = super()._expand_iri(*arguments, **options)
+            self.size += len(iri or "")
+            budget.check(self.size)
+            return iri
 
     return Bounded()

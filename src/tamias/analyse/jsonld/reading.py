@@ -7,13 +7,20 @@ from typing import Any, TypeVar
 import msgspec
 from pyoxigraph import BlankNode, Literal, Quad, RdfFormat, parse
 
-from tamias.analyse.jsonld.contexts import MAX_ADDED, Contexts, check_contexts, with_known_contexts
+from tamias.analyse.jsonld.contexts import (
+    MAX_ADDED,
+    Contexts,
+    check_contexts,
+    check_growth,
+    with_known_contexts,
+)
 from tamias.analyse.jsonld.expand import MissingContexts, Unexpandable, expanded
 from tamias.analyse.jsonld.text import values
 from tamias.analyse.limits import AnalyseLimits, RefusedError
 from tamias.analyse.rdf.recover import Faults, Read, TextPlace
 from tamias.analyse.rdf.statements import blank_node, written
 from tamias.content.quad_lines import QuadLines
+from tamias.model.document import DocumentBudget
 from tamias.model.finding import Problem
 
 _Term = TypeVar("_Term")
@@ -37,14 +44,13 @@ class JsonLd:
         self._limits = limits or AnalyseLimits()
         self._contexts = contexts
 
-    def found(self, data: bytes, base: str | None, faults: Faults | None = None) -> Iterator[Read]:
+    def found(self, data: bytes, base: str | None, faults: Faults) -> Iterator[Read]:
         """The quads of a document whose depth has been checked; what is broken or missing is a problem."""
-        faults = faults or Faults(self._limits.max_errors)
         if not data.strip():
             return
         try:
-            check_contexts(data)
-            found = self._read(data, base)
+            check_contexts(data, faults.budget)
+            found = self._read(data, base, faults.budget)
         except MissingContexts as missing:
             is_array = data.lstrip().startswith(b"[")
             yield from self._one_by_one(data, base, faults) if is_array else _wanted(missing)
@@ -58,28 +64,30 @@ class JsonLd:
         else:
             yield from found
 
-    def _read(self, data: bytes, base: str | None) -> list[QuadLines] | list[list[Quad]]:
+    def _read(
+        self, data: bytes, base: str | None, budget: DocumentBudget
+    ) -> list[QuadLines] | list[list[Quad]]:
         """All or nothing. Not lenient, which changes results."""
-        source = with_known_contexts(data)
+        source = with_known_contexts(data, budget)
         if (any(mark in source for mark in _MARKS) and _DIFFICULT.search(source)) or _drops_types(source):
-            source = self._expanded(source, base)
+            source = self._expanded(source, base, budget)
         try:
-            found = _lines(source, base)
+            found = _lines(source, base, budget)
         except SyntaxError as fault:
             if _NO_LOADER not in fault.msg:
                 raise
-            source, base = self._expanded(source, base), None
-            found = _lines(source, base)
+            source, base = self._expanded(source, base, budget), None
+            found = _lines(source, base, budget)
         if any(_UNUSUAL_LABEL.search(lines.nquads) for lines in found) or b"@direction" in data:
             return [[_sayable(quad) for quad in parse(source, format=RdfFormat.JSON_LD, base_iri=base)]]
         return found
 
-    def _expanded(self, source: bytes, base: str | None) -> bytes:
+    def _expanded(self, source: bytes, base: str | None, budget: DocumentBudget) -> bytes:
         try:
             document = msgspec.json.decode(source)
         except (msgspec.DecodeError, RecursionError) as fault:
             raise Unexpandable(str(fault)) from fault
-        return expanded(document, base, self._contexts)
+        return expanded(document, base, self._contexts, budget)
 
     def _one_by_one(self, data: bytes, base: str | None, faults: Faults) -> Iterator[Read]:
         """Mends the text and reads its objects, each for itself."""
@@ -102,7 +110,7 @@ class JsonLd:
 
     def _of_object(self, source: bytes, base: str | None, place: TextPlace, faults: Faults) -> Iterator[Read]:
         try:
-            found = self._read(source, base)
+            found = self._read(source, base, faults.budget)
         except MissingContexts as missing:
             yield from _wanted(missing)
         except (SyntaxError, Unexpandable, RefusedError) as fault:
@@ -163,8 +171,9 @@ def _wanted(missing: MissingContexts) -> Iterator[Problem]:
         yield Problem(what, wants=address)
 
 
-def _lines(source: bytes, base: str | None) -> list[QuadLines]:
-    return written(parse(source, format=RdfFormat.JSON_LD, base_iri=base), has_graphs=True)
+def _lines(source: bytes, base: str | None, budget: DocumentBudget) -> list[QuadLines]:
+    check_growth(source, budget)
+    return written(parse(source, format=RdfFormat.JSON_LD, base_iri=base), budget, has_graphs=True)
 
 
 def _sayable(quad: Quad) -> Quad:

@@ -19,7 +19,7 @@ _DEFAULTS = AnalyseLimits()
 
 def extract(page: MarkupPage, limits: AnalyseLimits = _DEFAULTS) -> Iterator[Finding]:
     """The statements of all scripts. A label of a blank node means the same in all of them."""
-    faults = Faults(limits.max_errors)
+    faults = Faults(limits.max_errors, page.budget)
     yield from batched(_of_scripts(page, JsonLd(limits, page.contexts), limits, faults))
     yield from faults.summary()
 

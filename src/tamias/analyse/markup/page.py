@@ -10,6 +10,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from tamias.analyse.jsonld.contexts import Contexts
 from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.xml.entities import flat_entities
+from tamias.model.document import DocumentBudget
 
 if TYPE_CHECKING:  # a page without structured data needs no tree
     from lxml import etree
@@ -44,8 +45,10 @@ class MarkupPage:
         media_type: str,
         entity_bytes: int = AnalyseLimits().entity_bytes,
         contexts: Contexts | None = None,
+        budget: DocumentBudget | None = None,
     ) -> None:
         """`data` is UTF-8; `base` is the page's own, `<base href>` applied."""
+        self.budget = budget or DocumentBudget(len(data))
         self.data = data
         self.url = url
         self.base = base

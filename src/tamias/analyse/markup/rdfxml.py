@@ -14,7 +14,7 @@ from tamias.model.finding import Finding, Problem
 
 def extract(page: MarkupPage) -> Iterator[Finding]:
     """The statements of every `rdf:RDF` element that stands in none of its kind."""
-    faults = Faults(AnalyseLimits().max_errors)
+    faults = Faults(AnalyseLimits().max_errors, page.budget)
     for element in page.tree.iter(f"{{{RDF}}}RDF"):
         if next(element.iterancestors(f"{{{RDF}}}RDF"), None) is None:
             yield from _statements(element, element.base or page.base, faults)

@@ -78,11 +78,11 @@ class RdfAnalyser:
 
     def _read(self, stream: BinaryIO, syntax: RdfFormat, document: Document) -> Iterator[Finding]:
         base = valid_base(document.base)
-        faults = Faults(self._limits.max_errors)
+        faults = Faults(self._limits.max_errors, document.budget)
         if syntax in (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS):
             found = StatementLines(syntax).found(stream, faults, document.position)
         elif syntax == RdfFormat.TURTLE:
-            found = Turtle(base).found(stream, faults, document.position)
+            found = Turtle(base, faults.budget).found(stream, faults, document.position)
         elif syntax == RdfFormat.JSON_LD:
             found = self._of_json_ld(stream, base, faults, document.context)
         elif syntax == RdfFormat.RDF_XML:
@@ -126,12 +126,14 @@ def _at_once(stream: BinaryIO, syntax: RdfFormat, base: str | None, faults: Faul
     rest = stream.read(1)
     if rest:
         return _streamed(chain((text, rest), read_chunks(stream)), syntax, base, faults)
-    return N3(base).of(text, faults) if syntax == RdfFormat.N3 else _held(text, syntax, base, faults)
+    if syntax == RdfFormat.N3:
+        return N3(base, faults.budget).of(text, faults)
+    return _held(text, syntax, base, faults)
 
 
 def _streamed(chunks: Iterator[bytes], syntax: RdfFormat, base: str | None, faults: Faults) -> Iterator[Read]:
     if syntax == RdfFormat.N3:
-        return N3(base).streamed(chunks, faults)
+        return N3(base, faults.budget).streamed(chunks, faults)
     # Lenient only means that IRIs are not validated: no data is lost or changed by it.
     parser = parse(as_stream(chunks), format=syntax, base_iri=base, lenient=True)
     return read_on(parser, faults, to_the_end=syntax == RdfFormat.RDF_XML)
@@ -142,9 +144,9 @@ def _held(text: bytes, syntax: RdfFormat, base: str | None, faults: Faults) -> I
         yield from rdf_xml_quads(text, base, faults)
         return
     try:
-        found = written(parse(text, format=syntax, base_iri=base), has_graphs=True)
+        found = written(parse(text, format=syntax, base_iri=base), faults.budget, has_graphs=True)
     except SyntaxError as fault:
-        yield from Trig(base).of(text, faults)
+        yield from Trig(base, faults.budget).of(text, faults)
         yield from if_silent(fault, faults)
     else:
         yield from found

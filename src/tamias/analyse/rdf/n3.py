@@ -10,6 +10,7 @@ from tamias.analyse.chunks import as_stream
 from tamias.analyse.rdf.recover import Faults, Piece, Read, TextPlace, read_on, taken_apart
 from tamias.analyse.rdf.turtle import Turtle
 from tamias.content.rdf_share import BOUNDARY_OR_BRACE
+from tamias.model.document import DocumentBudget
 
 _BASE = re.compile(rb"^[ \t]*(?:@base\s+<[^<>\s]*>\s*\.|(?i:base)\s+<[^<>\s]*>)", re.MULTILINE)
 _OWN_EMPTY_PREFIX = re.compile(rb"^[ \t]*@?(?i:prefix)[ \t]+:", re.MULTILINE)
@@ -20,8 +21,8 @@ class N3(Turtle):
 
     syntax = RdfFormat.N3
 
-    def __init__(self, base: str | None) -> None:
-        super().__init__(base)
+    def __init__(self, base: str | None, budget: DocumentBudget) -> None:
+        super().__init__(base, budget)
         if base is not None:
             self._prefixes = {"": base.partition("#")[0] + "#"}
 

@@ -29,7 +29,7 @@ class RdfJsonAnalyser(StatementAnalyser):
         text = _Text(Nesting(JSON, self._limits).watched(chunks), self._limits.rdfjson_subject)
         try:
             for subject, line, value in _members(text):
-                yield from _said(subject, value, line, statements, text)
+                yield from _said(subject, value, line, statements)
         except JSONDecodeError as error:
             yield from statements.fault(f"JSON: {error.msg}", text.line_of(error.pos))
         except RecursionError:
@@ -48,7 +48,6 @@ class _Text:
         self._counted = 0
         self.text = ""
         self.at = 0
-        self.read = 0
 
     def line(self) -> int:
         """The line of where it was read to."""
@@ -104,7 +103,6 @@ class _Text:
             chunk = next(self._chunks, None)
             self._ended = chunk is None
             pieces.append(self._decode(chunk or b"", self._ended))
-            self.read += len(chunk or b"")
             wanted -= len(pieces[-1])
         self.text = "".join(pieces)
         return True
@@ -126,9 +124,7 @@ def _members(text: _Text) -> Iterator[tuple[str, int, object]]:
         raise JSONDecodeError("extra data after the end", text.text, text.at)
 
 
-def _said(
-    subject: str, value: object, line: int, statements: RdfStatements, text: _Text
-) -> Iterator[Finding]:
+def _said(subject: str, value: object, line: int, statements: RdfStatements) -> Iterator[Finding]:
     try:
         node = blank_node(subject[2:]) if subject.startswith("_:") else iri(subject)
         pairs = _pairs(value)
@@ -143,7 +139,7 @@ def _said(
             yield from statements.fault(f"statement about {subject[:200]!r}: {error}", line)
             continue
         if statements.say(quad, size + len(subject) + len(predicate)):
-            yield statements.take(text.read)
+            yield statements.take()
 
 
 def _pairs(value: object) -> Iterator[tuple[str, object]]:

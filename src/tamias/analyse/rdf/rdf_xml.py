@@ -9,6 +9,7 @@ from tamias.analyse.rdf.statements import written
 from tamias.analyse.xml.leniency import Note, has_unheeded, mended
 from tamias.analyse.xml.nodes import Nodes, has_forbidden
 from tamias.content.quad_lines import QuadLines
+from tamias.model.document import DocumentBudget
 from tamias.model.finding import Problem
 
 
@@ -16,25 +17,25 @@ def rdf_xml_quads(text: bytes, base: str | None, faults: Faults) -> Iterator[Rea
     """As it stands; else with its legacy and its slips mended, and told; else node by node."""
     notes: list[Note] = []
     try:
-        found = None if has_unheeded(text) else _strictly(text, base)
+        found = None if has_unheeded(text) else _strictly(text, base, faults.budget)
     except SyntaxError:
         found = None
     if found is None:
         text, notes = mended(text, base)
         try:
-            found = _strictly(text, base)
+            found = _strictly(text, base, faults.budget)
         except SyntaxError as fault:
-            yield from Nodes(text, base).found(faults)
+            yield from Nodes(text, base, faults.budget).found(faults)
             yield from if_silent(fault, faults)
     yield from found or ()
     for note in notes:
         yield from faults.note(note.what, note.place)
 
 
-def _strictly(text: bytes, base: str | None) -> list[QuadLines]:
+def _strictly(text: bytes, base: str | None, budget: DocumentBudget) -> list[QuadLines]:
     if has_forbidden(text):
         raise SyntaxError("a character that XML forbids")
-    return written(parse(text, format=RdfFormat.RDF_XML, base_iri=base), has_graphs=False)
+    return written(parse(text, format=RdfFormat.RDF_XML, base_iri=base), budget, has_graphs=False)
 
 
 def if_silent(fault: SyntaxError, faults: Faults) -> Iterator[Problem]:

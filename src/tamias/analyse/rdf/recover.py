@@ -12,7 +12,7 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tamias.analyse.chunks import times
 from tamias.content.quad_lines import QuadLines
-from tamias.model.document import TextPosition
+from tamias.model.document import DocumentBudget, TextPosition
 from tamias.model.finding import Finding, Problem, Quads
 
 BATCH = 1000
@@ -49,10 +49,11 @@ class Piece(NamedTuple):
 
 
 class Faults:
-    """Counts what is wrong with one document against what is right."""
+    """Counts what is wrong with one document against what is right; `budget` is what it may become."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, budget: DocumentBudget) -> None:
         self._most = most
+        self.budget = budget
         self.count = 0
         self.given_up = False
         """There are too many, and more than one for nine good statements."""
@@ -99,6 +100,7 @@ def taken_apart(pieces: Sequence[Piece], grammar: Grammar, faults: Faults) -> It
     """Reads pieces in their order; those with a fault are found by halving."""
     if not pieces or faults.given_up:
         return
+    faults.budget.check()
     try:
         quads = grammar.read(b"".join(piece.text for piece in pieces))
     except SyntaxError as fault:

@@ -1,13 +1,16 @@
-"""Makes terms, gathers the statements of one document into batches, and bounds what a small one may say.
+"""Makes terms, and gathers the statements of one document into batches.
 
-A syntax that names a term once and then points to it can say terabytes in a megabyte.
+A syntax that names a term once and then points to it can say terabytes in a megabyte: so what a parser makes
+is checked against the document's budget while it is made.
 """
 
+import io
 import re
 from collections.abc import Iterator
 from hashlib import blake2b
 from itertools import groupby, islice
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from pyoxigraph import (
     BaseDirection,
@@ -23,15 +26,16 @@ from pyoxigraph import (
 
 from tamias.analyse.limits import MIB, AnalyseLimits, RefusedError
 from tamias.content.quad_lines import QuadLines
-from tamias.model.document import Document, LimitExceeded
+from tamias.model.document import Document, DocumentBudget, LimitExceeded
 from tamias.model.finding import Finding, Problem, Quads
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 BATCH = 1000
 BATCH_BYTES = 8 * MIB
-FREE_GROWTH = 64 * MIB
-MAX_GROWTH = 250
-"""Bytes that may be said for each one read, beyond `FREE_GROWTH`."""
 
+CHECKED_BYTES = 1 << 16
 _MAX_MESSAGE = 500
 
 
@@ -41,7 +45,6 @@ class RdfStatements:
     def __init__(self, limits: AnalyseLimits) -> None:
         self._most_faults = limits.max_errors
         self._faults = 0
-        self._said = 0
         self._batch: list[Quad] = []
         self._size = 0
 
@@ -51,17 +54,10 @@ class RdfStatements:
         self._size += size
         return len(self._batch) >= BATCH or self._size >= BATCH_BYTES
 
-    def take(self, read: int) -> Quads:
-        """The batch. Raises `RefusedError` when too much was said for the bytes `read` so far."""
-        self.grow(self._size, read)
+    def take(self) -> Quads:
+        """Return the batch, and begin the next."""
         batch, self._batch, self._size = self._batch, [], 0
         return Quads(batch)
-
-    def grow(self, size: int, read: int) -> None:
-        """Counts bytes that are said. Raises `RefusedError`."""
-        self._said += size
-        if self._said > FREE_GROWTH + MAX_GROWTH * read:
-            raise RefusedError(f"says more than {MAX_GROWTH} times the bytes it has, the rest was not read")
 
     def fault(self, what: str, line: int | None = None) -> Iterator[Problem]:
         """A problem, unless there were too many."""
@@ -138,16 +134,59 @@ _GRAPH = attrgetter("graph_name")
 _DEFAULT = DefaultGraph()
 
 
-def written(parser: Iterator[Quad], *, has_graphs: bool) -> list[QuadLines]:
-    """All quads of a parser that is not lenient, in their order. Its `SyntaxError` passes through."""
+def written(parser: Iterator[Quad], budget: DocumentBudget | None, *, has_graphs: bool) -> list[QuadLines]:
+    """All quads of a parser that is not lenient, in their order. Its `SyntaxError` passes through.
+
+    The budget is checked as they are made; none is needed for what is too short to become much.
+    """
+    out = BoundedLines(budget) if budget else None
     if not has_graphs:
-        return [QuadLines(text, _DEFAULT) for text in _texts(parser, RdfFormat.N_TRIPLES)]
+        return [QuadLines(text, _DEFAULT) for text in _texts(parser, RdfFormat.N_TRIPLES, out)]
     runs = groupby(parser, _GRAPH)
-    return [QuadLines(text, graph) for graph, run in runs for text in _texts(run, RdfFormat.N_QUADS)]
+    return [QuadLines(text, graph) for graph, run in runs for text in _texts(run, RdfFormat.N_QUADS, out)]
 
 
-def _texts(quads: Iterator[Quad], syntax: RdfFormat) -> Iterator[bytes]:
-    while text := serialize(islice(quads, BATCH), format=syntax):
+def _texts(quads: Iterator[Quad], syntax: RdfFormat, out: "BoundedLines | None") -> Iterator[bytes]:
+    take = out.take if out else _serialized
+    while text := take(islice(quads, BATCH), syntax):
         yield text
         if text.count(b"\n") < BATCH:  # a line for each of them, so that was all
             return
+
+
+def _serialized(quads: Iterator[Quad], syntax: RdfFormat) -> bytes:
+    return serialize(quads, format=syntax) or b""
+
+
+class BoundedLines(io.BytesIO):
+    """A file that statements are written to, as long as the budget of their document lasts."""
+
+    def __init__(self, budget: DocumentBudget) -> None:
+        super().__init__()
+        self._budget = budget
+        self._taken = 0
+
+    def write(self, part: "ReadableBuffer") -> int:
+        size = super().write(part)
+        self._budget.check(self._taken + self.tell())
+        return size
+
+    def take(self, quads: Iterator[Quad], syntax: RdfFormat) -> bytes:
+        """Return the lines of some quads. Raise as `DocumentBudget.check` does."""
+        serialize(quads, self, format=syntax)
+        text = self.getvalue()
+        self._taken += len(text)
+        self.seek(0)
+        self.truncate()
+        return text
+
+
+def bounded(parser: Iterator[Quad], budget: DocumentBudget) -> Iterator[Quad]:
+    """Pass quads on, as long as the budget lasts. Raise as `DocumentBudget.check` does."""
+    size = unchecked = 0
+    for quad in parser:
+        unchecked += len(str(quad))
+        if unchecked > CHECKED_BYTES:
+            size, unchecked = size + unchecked, 0
+            budget.check(size)
+        yield quad

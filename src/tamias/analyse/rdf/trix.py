@@ -35,15 +35,14 @@ class TrixAnalyser(StatementAnalyser):
             remove_comments=True,
             remove_pis=True,
         )
-        walk, size = _TrixWalk(statements), 0
+        walk = _TrixWalk(statements)
         try:
             for chunk in flat_entities(chunks, self._limits.entity_bytes):
-                size += len(chunk)
                 parser.feed(chunk)
-                yield from walk.through(parser, size)
+                yield from walk.through(parser)
             parser.close()
         except etree.XMLSyntaxError as error:
-            yield from walk.through(parser, size)
+            yield from walk.through(parser)
             yield from statements.fault(
                 f"XML: {(error.msg or 'damaged').partition(', line ')[0]}", error.lineno
             )
@@ -60,14 +59,14 @@ class _TrixWalk:
         self._size = 0
         self._fault: str | None = None
 
-    def through(self, parser: etree.XMLPullParser, read: int) -> Iterator[Finding]:
+    def through(self, parser: etree.XMLPullParser) -> Iterator[Finding]:
         for event, found in parser.read_events():
             element = cast("etree._Element", found)
             word = str(element.tag).rpartition("}")[2]
             if event == "start":
                 self._begin(word, element)
             elif element is self._triple:
-                yield from self._end_of_triple(element, read)
+                yield from self._end_of_triple(element)
             elif self._triple is not None:
                 self._term(word, element)
             elif word in ("uri", "id"):
@@ -99,7 +98,7 @@ class _TrixWalk:
         else:
             self._graph = term if not isinstance(term, Literal) else DefaultGraph()
 
-    def _end_of_triple(self, element: "etree._Element", read: int) -> Iterator[Finding]:
+    def _end_of_triple(self, element: "etree._Element") -> Iterator[Finding]:
         self._triple = None
         try:
             if self._fault or len(self._terms) != 3:
@@ -108,8 +107,8 @@ class _TrixWalk:
         except (ValueError, TypeError) as error:
             yield from self._statements.fault(str(error), _line(element))
         else:
-            if self._statements.say(quad, self._size):
-                yield self._statements.take(read)
+            if self._statements.say(quad, self._size + len(str(self._graph))):
+                yield self._statements.take()
 
 
 def _read_term(word: str, element: "etree._Element") -> Term:

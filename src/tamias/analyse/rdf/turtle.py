@@ -11,10 +11,10 @@ from pyoxigraph import Quad, RdfFormat, parse
 from tamias.analyse.chunks import as_stream, read_chunks
 from tamias.analyse.rdf.plain import plain_lines
 from tamias.analyse.rdf.recover import Faults, Piece, Read, TextPlace, read_on, taken_apart
-from tamias.analyse.rdf.statements import written
+from tamias.analyse.rdf.statements import bounded, written
 from tamias.content.quad_lines import QuadLines
 from tamias.content.rdf_share import ATOM, BOUNDARY
-from tamias.model.document import TextPosition
+from tamias.model.document import DocumentBudget, TextPosition
 
 BLOCK = 1 << 17
 MAX_STATEMENT = 1 << 22
@@ -87,7 +87,7 @@ class StatementLines:
     def _of_lines(self, block: bytes, place: TextPlace, faults: Faults) -> Iterator[Read]:
         parser = parse(block, format=self._syntax)
         try:
-            found = written(parser, has_graphs=self._syntax == RdfFormat.N_QUADS)
+            found = written(parser, None, has_graphs=self._syntax == RdfFormat.N_QUADS)
         except SyntaxError:
             lines = block.splitlines(keepends=True)
             pieces = [Piece(line, TextPlace(place.line + number)) for number, line in enumerate(lines)]
@@ -108,8 +108,9 @@ class Turtle:
 
     syntax = RdfFormat.TURTLE
 
-    def __init__(self, base: str | None) -> None:
+    def __init__(self, base: str | None, budget: DocumentBudget) -> None:
         self._base = base
+        self._budget = budget
         self._prefixes: dict[str, str] = {}
 
     def found(self, stream: BinaryIO, faults: Faults, start: TextPosition | None = None) -> Iterator[Read]:
@@ -157,11 +158,12 @@ class Turtle:
         return b"".join(b"@prefix %b: <%b> . " % (n.encode(), i.encode()) for n, i in self._prefixes.items())
 
     def read(self, text: bytes, *, lenient: bool = False) -> list[Quad]:
-        return self._taken(list, text, lenient=lenient)
+        return self._taken(lambda parser: list(bounded(parser, self._budget)), text, lenient=lenient)
 
     def written(self, text: bytes) -> list[QuadLines]:
         """The same, not lenient, as lines. Raises `SyntaxError` likewise."""
-        return self._taken(partial(written, has_graphs=self.syntax != RdfFormat.TURTLE), text)
+        has_graphs = self.syntax != RdfFormat.TURTLE
+        return self._taken(partial(written, budget=self._budget, has_graphs=has_graphs), text)
 
     def _taken(self, take: Callable[[Iterator[Quad]], _T], text: bytes, *, lenient: bool = False) -> _T:
         header = self.header

@@ -7,6 +7,8 @@ from pyoxigraph import Quad, RdfFormat, parse
 
 from tamias.analyse.chunks import times
 from tamias.analyse.rdf.recover import Faults, Piece, Read, TextPlace, taken_apart
+from tamias.analyse.rdf.statements import bounded
+from tamias.model.document import DocumentBudget
 
 _ASIDE = (
     rb"<!--(?:[^-]++|-(?!->))*(?:-->|\Z)|<!\[CDATA\[(?:[^\]]++|\](?!\]>))*(?:\]\]>|\Z)"
@@ -43,8 +45,9 @@ class _Open:
 class Nodes:
     """One RDF/XML document that has been read in vain."""
 
-    def __init__(self, text: bytes, base: str | None) -> None:
+    def __init__(self, text: bytes, base: str | None, budget: DocumentBudget) -> None:
         root = _ROOT.search(text)
+        self._budget = budget
         self._base = base
         self._text = text
         self._start = root.end() if root else 0
@@ -60,7 +63,8 @@ class Nodes:
         if has_forbidden(text):
             raise SyntaxError("a character that XML forbids")
         try:
-            quads = list(parse(source, format=RdfFormat.RDF_XML, base_iri=self._base, lenient=lenient))
+            parser = parse(source, format=RdfFormat.RDF_XML, base_iri=self._base, lenient=lenient)
+            quads = list(bounded(parser, self._budget))
         except SyntaxError as fault:
             raise SyntaxError(fault.msg) from fault  # its place, if any, is not that of this piece
         if ends_early(text):

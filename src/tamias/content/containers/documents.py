@@ -18,7 +18,7 @@ from tamias.content.containers.streams import Unpacked, buffered, head
 from tamias.content.formats import SEVEN_ZIP, TAR, ZIP, bare_type
 from tamias.content.sniff import PACKED_SUFFIXES, contradicted_claim, found_charset, found_type
 from tamias.model.capture import Body
-from tamias.model.document import Document
+from tamias.model.document import Document, DocumentBudget
 from tamias.model.finding import Problem
 
 _ABSOLUTE = re.compile(r'https?://[^\x00-\x20<>"{}|^`\\/?#]+[^\x00-\x20<>"{}|^`\\]*', re.IGNORECASE)
@@ -70,9 +70,11 @@ def documents(
     told_type: str | None,
     limits: OpenLimits = DEFAULT_LIMITS,
     name: str | None = None,
+    budget: DocumentBudget | None = None,
 ) -> Iterator[Document | Problem]:
     """The documents of a body, each to be consumed before the next is asked for.
 
+    `budget` is what all of them together may become; by default what the body's size allows.
     `name` is the name of the file whose ending counts, where it is not the last segment of the URL.
 
     Damage never raises: a stream ends where its data does, and the `Problem` follows its document.
@@ -81,9 +83,8 @@ def documents(
     if name is None:
         name = url.partition("#")[0].partition("?")[0].rpartition("/")[2]
     with body_stream(body) as stream:
-        yield from _Peeler(url, Meter(limits, stream.tell), limits).parts(
-            stream, _Layer(name=name, told=told_type)
-        )
+        peeler = _Peeler(url, Meter(limits, stream.tell), limits, budget or DocumentBudget(body.size))
+        yield from peeler.parts(stream, _Layer(name=name, told=told_type))
 
 
 def body_stream(body: Body) -> BinaryIO:
@@ -97,8 +98,9 @@ def body_stream(body: Body) -> BinaryIO:
 class _Peeler:
     """Takes the layers off one body."""
 
-    def __init__(self, url: str, meter: Meter, limits: OpenLimits) -> None:
+    def __init__(self, url: str, meter: Meter, limits: OpenLimits, budget: DocumentBudget) -> None:
         self._url = url
+        self._budget = budget
         self._meter = meter
         self._limits = limits
         self._problems: list[Problem] = []
@@ -125,6 +127,7 @@ class _Peeler:
             charset=found_charset(start, layer.told, found),
             member=layer.member,
             graph=layer.graph,
+            budget=self._budget,
         )
 
     def _peeled(self, stream: BinaryIO, codec: str, layer: _Layer) -> Iterator[Document | Problem]:

@@ -21,7 +21,14 @@ from tamias.crawl.analysing.contexts import ContextCache, in_linked_context
 from tamias.crawl.analysing.quick import quick_lines
 from tamias.model.capture import Body, Capture, Extent
 from tamias.model.dataset import Dataset
-from tamias.model.document import Document, LimitExceeded, Overblown, TextPosition
+from tamias.model.document import (
+    Document,
+    DocumentBudget,
+    LimitExceeded,
+    NotAtOnce,
+    Overblown,
+    TextPosition,
+)
 from tamias.model.finding import Datasets, Finding, Links, Problem, Quads
 from tamias.model.kind import SITEMAP
 from tamias.model.site import Hint, Hints, Metas, SemanticDataset, SemanticDatasets, Signal
@@ -36,8 +43,6 @@ SMALL_BODY = 256 * 1024
 PACKED_TYPES = frozenset({*CODECS, *ARCHIVES})
 MOST_PROBLEMS = 20
 MOST_RENAMED = 1000
-FREE_QUADS = 1_000_000
-"""So many statements are read of a body of any size."""
 STORED_BYTES = 16 << 20
 """N-Quads of a large document between two positions that are stored."""
 MOST_DATASETS = 1000
@@ -177,7 +182,6 @@ class Extractor:
             position: position in settings.analyse.follow
             for position in ("subjects", "predicates", "objects")
         }
-        self._quads_per_byte = settings.analyse.quads_per_byte
         self._graphs = Graphs(settings.sinks.graphs)
         self._analyse = settings.analyse
         self._analysers = Analysers(settings, contexts)
@@ -195,27 +199,33 @@ class Extractor:
         kind: str | None = None,
         stored: StoredReading | None = None,
         most_bytes: int | None = None,
+        *,
+        at_once: bool = False,
     ) -> Extraction:
         """Reads a body to its end, a limit, or a fault; never raises for what stands in it.
 
         With `stored` it goes on where that says; `most_bytes` may be unpacked of it, else what settings say.
-        Raises `Wanting` when contexts are wanted that are not at hand: then nothing of it was written.
+        Raises `Wanting` when contexts are wanted that are not at hand, and `NotAtOnce` when a document that
+        all others wait for takes too long: then nothing of it was written.
         """
-        # A kind says more than a type: a sitemap may be plain text.
-        quick = quick_lines(capture, body.data, self._analyse) if kind is None else None
-        if quick is not None and sum(map(len, quick[1])) <= FREE_QUADS:
-            return self._quick(capture, body, *quick, new_document, take_links)
         start = stored.start if stored else None
         found = start.found if start else Extraction()
+        budget = DocumentBudget(body.size, self._analyse.growth, at_once=at_once)
         if most_bytes is not None:
             self._limits = msgspec.structs.replace(self._limits, max_bytes=most_bytes)
         try:
+            # A kind says more than a type: a sitemap may be plain text.
+            quick = quick_lines(capture, body.data, self._analyse, budget) if kind is None else None
+            if quick is not None:
+                return self._quick(capture, body, *quick, new_document, take_links, budget)
             with _DocumentOnDemand(new_document, stored) as target:
-                following = LinkFollowing(_headers(capture), found, take_links)
+                following = LinkFollowing(_headers(capture), found, take_links, budget)
                 self._read(capture, body, start or ReadingState(found=found, part=0), target, following, kind)
                 untried = self._contexts.to_fetch(found.wanted) if self._contexts else []
                 if untried:
                     raise Wanting(untried)
+        except NotAtOnce:
+            raise
         except LimitExceeded as limit:
             found.limit, found.overblown = str(limit), isinstance(limit, Overblown)
             found.quads, found.links, found.metas = 0, 0, []
@@ -232,12 +242,14 @@ class Extractor:
         statements: list[QuadLines],
         new_document: NewDocument,
         take_links: TakeLinks,
+        budget: DocumentBudget,
     ) -> Extraction:
         """What a strict parse has read, written and followed as any other statements."""
         found = Extraction(media_type=media_type, quads=sum(map(len, statements)), read=True)
         if not found.quads:
             return found
-        following = LinkFollowing((), found, take_links)  # its headers have no signals: see `quick_lines`
+        # Its headers have no signals: see `quick_lines`.
+        following = LinkFollowing((), found, take_links, budget)
         url = capture.final_url
         numbered = None if syntax_of(media_type) in _ONLY_LABELLED else 0
         naming = Naming(url, body.sha256, graphs=self._graphs, numbered=numbered)
@@ -256,7 +268,9 @@ class Extractor:
         following: "LinkFollowing",
         url: str,
     ) -> None:
-        target.write(naming.nquads(quads))
+        text = naming.nquads(quads, following.budget)
+        following.budget.spend(len(text))
+        target.write(text)
         kinds = kinds_in(quads, url)
         # What stands at an endpoint's own address is requested by the copy of the endpoint.
         endpoints = {address for links in kinds if links.kind == "sparql" for address in links.references}
@@ -277,7 +291,7 @@ class Extractor:
         found = start.found
         for links in discovery_links(_headers(capture), capture.final_url):
             following.take(links.references, links.base, links.kind)
-        for number, part in _after(start, self._documents(capture, body)):
+        for number, part in _after(start, self._documents(capture, body, following.budget)):
             if isinstance(part, Problem):
                 _note(found, part)
                 continue
@@ -288,7 +302,6 @@ class Extractor:
                     numbered = start.numbered if part.position else 0
                     naming = naming or self._naming(capture.final_url, body.sha256, part, numbered)
                     found.quads += len(finding.quads)
-                    self._check_quads(found.quads, body)
                     self._keep(finding.quads, naming, target, following, capture.final_url)
                     if part.media_type in PAGES and any(quad.object in _DATASET for quad in finding.quads):
                         _take(found, _datasets(finding.quads, capture.final_url))
@@ -303,17 +316,17 @@ class Extractor:
             if target.is_due:
                 target.save(ReadingState(found=found, part=number + 1))
 
-    def _documents(self, capture: Capture, body: Body) -> Iterator[Document | Problem]:
-        parts = documents(body, url=capture.final_url, told_type=capture.told_type, limits=self._limits)
+    def _documents(
+        self, capture: Capture, body: Body, budget: DocumentBudget
+    ) -> Iterator[Document | Problem]:
+        parts = documents(
+            body,
+            url=capture.final_url,
+            told_type=capture.told_type,
+            limits=self._limits,
+            budget=budget,
+        )
         return in_linked_context(parts, capture)
-
-    def _check_quads(self, quads: int, body: Body) -> None:
-        """Raises `Overblown`."""
-        if quads > FREE_QUADS and quads > self._quads_per_byte * body.size:
-            raise Overblown(
-                f"holds more than {self._quads_per_byte:g} statements for each byte"
-                " (limit analyse.quads_per_byte)"
-            )
 
     def _naming(self, url: str, sha256: str, part: Document, numbered: int) -> Naming:
         return Naming(
@@ -335,9 +348,13 @@ class Extractor:
         body = capture.body
         if body is None:
             return
+        budget = DocumentBudget(body.size, self._analyse.growth)
         try:
-            for part in self._documents(capture, body):
-                yield from [part] if isinstance(part, Problem) else self._findings(part)
+            for part in self._documents(capture, body, budget):
+                for finding in [part] if isinstance(part, Problem) else self._findings(part):
+                    if isinstance(finding, Quads):
+                        budget.spend(_size(finding.quads))
+                    yield finding
         except LimitExceeded as limit:
             yield Problem(str(limit))
 
@@ -367,7 +384,14 @@ class Extractor:
 class LinkFollowing:
     """Counts links and hands them on, as long as the site does not say that they are not to be followed."""
 
-    def __init__(self, headers: Sequence[tuple[str, str]], found: Extraction, take_links: TakeLinks) -> None:
+    def __init__(
+        self,
+        headers: Sequence[tuple[str, str]],
+        found: Extraction,
+        take_links: TakeLinks,
+        budget: DocumentBudget,
+    ) -> None:
+        self.budget = budget
         self._headers = headers
         self._found = found
         self._take_links = take_links
@@ -384,8 +408,13 @@ class LinkFollowing:
     def take(self, references: Sequence[str], base: str, kind: str | None = None) -> None:
         """Hands links on."""
         if references and not self._forbidden:
+            self.budget.spend(len(references) * len(base))  # each becomes at least as long
             self._found.links += len(references)
             self._take_links(references, base, kind)
+
+
+def _size(quads: Sequence[Quad]) -> int:
+    return len(quads.nquads) if isinstance(quads, QuadLines) else sum(len(str(quad)) for quad in quads)
 
 
 def _datasets(quads: Sequence[Quad], url: str) -> Datasets:

@@ -11,10 +11,13 @@ from tamias.content.formats import NQUADS, NTRIPLES, RDF_XML, TRIG, TURTLE, synt
 from tamias.content.quad_lines import QuadLines
 from tamias.content.sniff import claimed_types, found_charset
 from tamias.model.capture import Capture
+from tamias.model.document import DocumentBudget
 from tamias.permit.signals import SIGNAL_HEADERS
 from tamias.settings import AnalyseSettings
 
 QUICK_BYTES = 32 * 1024
+HARMLESS_BYTES = 4 * 1024
+"""A document of so few becomes a megabyte at the most."""
 MOST_TRIPLE_TERMS = 100
 _SYNTAXES = {kind: syntax_of(kind) for kind in (NTRIPLES, NQUADS, TURTLE, TRIG, RDF_XML)}
 _BY_LINE = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
@@ -25,9 +28,12 @@ _XML_START = re.compile(rb"\s*(?:<\?xml[^>]*\?>\s*)?<(?:[\w.-]+:)?RDF[\s>]")
 
 
 def quick_lines(
-    capture: Capture, data: bytes | None, limits: AnalyseSettings
+    capture: Capture, data: bytes | None, limits: AnalyseSettings, budget: DocumentBudget
 ) -> tuple[str, list[QuadLines]] | None:
-    """The media type and the statements; None when the document has to go the long way."""
+    """The media type and the statements; None when the document has to go the long way.
+
+    Raises as `DocumentBudget.check` does.
+    """
     if data is None or not 0 < len(data) <= QUICK_BYTES or data[:1] in _MARKS or not capture.hops:
         return None
     url, told = capture.final_url, capture.told_type
@@ -38,22 +44,22 @@ def quick_lines(
     if not _is_harmless(data, syntax, told, limits):
         return None
     try:
-        return media_type, _lines(data, syntax, url)
+        return media_type, _lines(data, syntax, url, budget if len(data) > HARMLESS_BYTES else None)
     except (SyntaxError, ValueError):  # a fault, or the address is not an IRI
         return None
 
 
-def _lines(data: bytes, syntax: RdfFormat, url: str) -> list[QuadLines]:
+def _lines(data: bytes, syntax: RdfFormat, url: str, budget: DocumentBudget | None) -> list[QuadLines]:
     from tamias.analyse.rdf.plain import plain_lines
     from tamias.analyse.rdf.statements import written
 
     has_graphs = syntax in _WITH_GRAPHS
     if syntax not in _BY_LINE:
-        return written(parse(data, format=syntax, base_iri=url), has_graphs=has_graphs)
+        return written(parse(data, format=syntax, base_iri=url), budget, has_graphs=has_graphs)
     plain = plain_lines(data, has_graphs=has_graphs)
     if sum(len(lines.nquads) for lines in plain) == len(data):
         return plain
-    return written(parse(data, format=syntax), has_graphs=has_graphs)
+    return written(parse(data, format=syntax), None, has_graphs=has_graphs)
 
 
 def _is_harmless(data: bytes, syntax: RdfFormat, told: str | None, limits: AnalyseSettings) -> bool:

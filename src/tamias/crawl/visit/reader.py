@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 
 import msgspec
@@ -31,6 +32,7 @@ from tamias.crawl.visit.progress_files import LongReading, ProgressFiles
 from tamias.database.threads import run_uncancelled
 from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Capture
+from tamias.model.document import NotAtOnce
 from tamias.model.finding import Worded
 from tamias.model.item import TRUSTED
 from tamias.model.kind import PROBE, REFRESH, REQUISITE, SITEMAP, kind_of
@@ -113,16 +115,8 @@ class Reader:
         body = capture.body
         assert body is not None
         if visit.at_once:
-            references: list[Reference] = []
-            take = self._collect(task, references)
-            with self._marker.analysing(held.lease, task), step("analyse"):
-                found = self.extractor.extract(
-                    capture, body, self._quads.small_document, take, kind_of(task.tags)
-                )
-            if _is_sitemap(task):
-                # Not with the commit: what the sitemaps of a host add is bounded, and the cut told with it.
-                found.cut |= await self._put_now(references)
-            return found, references
+            with suppress(NotAtOnce):  # its host waits for it: few documents take so long that look harmless
+                return await self._at_once(visit)
         turn, long = Turn(held.lease.host, body.size, not is_plain(body)), None
         if self._files is not None and body.path is not None and turn.unpacked >= LONG_BYTES:
             long = await run_uncancelled(partial(self._files.open, task, held, capture))
@@ -143,6 +137,21 @@ class Reader:
         """Return what was fetched for a document whose reading was interrupted."""
         assert self._files is not None
         return await run_uncancelled(partial(self._files.fetched, task, held))
+
+    async def _at_once(self, visit: Visit) -> tuple[Extraction, list[Reference]]:
+        """Read a small document in the event loop. Raises `NotAtOnce`."""
+        capture, task = visit.capture, visit.task
+        assert capture.body is not None
+        references: list[Reference] = []
+        take = self._collect(task, references)
+        with self._marker.analysing(visit.held.lease, task), step("analyse"):
+            found = self.extractor.extract(
+                capture, capture.body, self._quads.small_document, take, kind_of(task.tags), at_once=True
+            )
+        if _is_sitemap(task):
+            # Not with the commit: what the sitemaps of a host add is bounded, and the cut told with it.
+            found.cut |= await self._put_now(references)
+        return found, references
 
     def _extract_large(
         self,

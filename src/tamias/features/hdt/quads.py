@@ -20,10 +20,10 @@ def said(data: bytes, dictionary_bytes: int, statements: RdfStatements) -> Itera
     """What a file says. Raises `HdtError` or `HdtTooLarge`."""
     hdt = Hdt(data, dictionary_bytes)
     for triples in hdt.batches(WINDOW):
-        yield from _quads(hdt, triples, statements, len(data))
+        yield from _quads(hdt, triples, statements)
 
 
-def _quads(hdt: Hdt, triples: Triples, statements: RdfStatements, read: int) -> Iterator[Finding]:
+def _quads(hdt: Hdt, triples: Triples, statements: RdfStatements) -> Iterator[Finding]:
     columns = (
         _column(hdt.subjects, triples.subjects),
         _column(hdt.predicates, triples.predicates),
@@ -38,7 +38,7 @@ def _quads(hdt: Hdt, triples: Triples, statements: RdfStatements, read: int) -> 
             yield from statements.fault(next((term for term in terms if isinstance(term, str)), str(error)))
             continue
         if statements.say(quad, size):
-            yield statements.take(read)
+            yield statements.take()
 
 
 def _column(terms: Terms, numbers: Numbers) -> tuple[list[Term | str], Numbers]:

@@ -36,11 +36,9 @@ class Rows:
     def __init__(self, statements: RdfStatements) -> None:
         self._statements = statements
         self._decoder: Any = None
-        self._read = 0
 
     def said(self, data: bytes) -> Iterator[Finding]:
         """What a frame says. Raises one of `DAMAGE`."""
-        self._read += len(data)
         frame = RdfStreamFrame.FromString(data)
         if self._decoder is None and frame.rows:
             self._decoder = Decoder(_Terms(options_from_frame(frame, delimited=True)))
@@ -53,7 +51,7 @@ class Rows:
             if isinstance(quad, str):
                 yield from self._statements.fault(quad)
             elif self._statements.say(quad, size):
-                yield self._statements.take(self._read)
+                yield self._statements.take()
 
 
 class _Terms(Adapter):  # type: ignore[misc]

@@ -14,6 +14,7 @@ from urllib.parse import quote
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, parse, serialize
 
 from tamias.content.quad_lines import QuadLines
+from tamias.model.document import DocumentBudget
 from tamias.model.errors import UrlError
 from tamias.model.url import authority, fetch_url
 from tamias.model.vocabulary import OWN_SPACE, address_iri
@@ -167,9 +168,11 @@ class Naming:
     def _blank(self) -> bytes:
         return _blank_prefix(*self._document)
 
-    def nquads(self, quads: Sequence[Quad]) -> bytes:
-        """The quads under their new names, as lines of N-Quads."""
+    def nquads(self, quads: Sequence[Quad], budget: DocumentBudget | None = None) -> bytes:
+        """The quads under their new names, as lines of N-Quads. Raises as `DocumentBudget.check` does."""
         if isinstance(quads, QuadLines):
+            if budget is not None:  # a graph is named once, and then stands in every line
+                budget.check(len(quads) * len(self._end_in(quads.graph)))
             return self._of_lines(quads)
         try:
             text = _serialised(quads, RdfFormat.N_TRIPLES)

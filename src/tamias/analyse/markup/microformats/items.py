@@ -167,6 +167,8 @@ class _Item:
         value = self._first.get(own) if own else None
         if value is None:
             value = read_value(prefix, self._element, self._source, self._root)
+        if isinstance(value, dict) and "properties" in value:  # an item is named by an item
+            value = value["value"]
         return value if isinstance(value, dict) and "html" in value else {"value": value}
 
     def _add(self, each: Property, value: Value) -> None:

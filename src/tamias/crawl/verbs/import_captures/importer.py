@@ -8,7 +8,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 
@@ -44,6 +44,7 @@ from tamias.database.threads import run_uncancelled
 from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.frontier.service.state import WATCH, make_crawl
 from tamias.model.capture import CaptureRecord, Outcome, capture_id_of
+from tamias.model.document import NotAtOnce
 from tamias.model.errors import TamiasError
 from tamias.model.faults import reached
 from tamias.model.lease import Lease, Task
@@ -332,7 +333,10 @@ class CaptureImporter:
         assert body is not None
         quads = self._store.quads
         if is_small(body) if self._sandboxes is None else self._is_harmless(each):
-            return self._extractor.extract(capture, body, quads.small_document, _follow_nothing)
+            with suppress(NotAtOnce):
+                return self._extractor.extract(
+                    capture, body, quads.small_document, _follow_nothing, at_once=True
+                )
         if self._sandboxes is None:
             async with quads.one_large_at_a_time:
                 return await asyncio.to_thread(
