@@ -26,6 +26,8 @@ KINDS = {
     "fetchers": "fetch a kind of address (protocols.Fetcher)",
     "responses": "refuse a response before it is read (protocols.RefuseResponse)",
     "analysers": "read a kind of document (protocols.Analyser)",
+    "extractors": "find data in the markup of pages (analyse.markup.extraction.Gate)",
+    "page_rules": "read files of the setting analyse.rules (protocols.PageRules)",
     "taggers": "derive tags from the content of a page (protocols.Tagger)",
     "harvesters": "read a source that is more than a document (protocols.Harvester)",
     "sinks": "write segments of quads (protocols.Sink)",
@@ -62,6 +64,8 @@ class Feature(NamedTuple):
     """By media type, the other fields of its row in the table of formats (content.formats.Format)."""
     responses: Mapping[str, str] = NO_PARTS
     analysers: Mapping[str, str] = NO_PARTS
+    extractors: Mapping[str, str] = NO_PARTS
+    page_rules: Mapping[str, str] = NO_PARTS
     taggers: Mapping[str, str] = NO_PARTS
     harvesters: Mapping[str, str] = NO_PARTS
     sinks: Mapping[str, str] = NO_PARTS

@@ -163,6 +163,22 @@ class PoliteClient(Protocol):
         ...
 
 
+class PageRules(Protocol):
+    """Rules of a user that find data and links on some pages."""
+
+    def applies(self, url: str) -> bool:
+        """Return whether there is a rule for the page."""
+        ...
+
+    def narrows(self, url: str) -> bool:
+        """Return whether only those links of the page are followed that its rules name."""
+        ...
+
+    def extract(self, url: str, data: bytes, *, base: str | None = None) -> Iterator[Finding]:
+        """Yield what the rules find on a page in UTF-8. Never raises."""
+        ...
+
+
 class Harvester(Protocol):
     """Reads what is more than a document: an endpoint, a portal, a stream of events."""
 

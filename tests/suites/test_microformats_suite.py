@@ -9,8 +9,8 @@ import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset
 
 from tamias.analyse.markup.extraction import extracted
-from tamias.analyse.markup.microformats.quads import MF, quads
 from tamias.analyse.markup.page import MarkupPage
+from tamias.features.microformats.quads import MF, quads
 from tamias.model.finding import Quads
 
 pytestmark = pytest.mark.suite("microformats-tests")

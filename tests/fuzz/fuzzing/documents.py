@@ -17,14 +17,14 @@ from tamias.analyse.links.linkset import LinksetAnalyser
 from tamias.analyse.rdf.analyser import RdfAnalyser
 from tamias.analyse.rdf.rdf_json import RdfJsonAnalyser
 from tamias.analyse.rdf.trix import TrixAnalyser
-from tamias.analyse.rules.book import RuleBook
-from tamias.analyse.rules.loading import load_portal
 from tamias.analyse.sitemaps.analyser import SitemapAnalyser
 from tamias.content.sniff import found_charset
 from tamias.features.ftp.listing_analyser import FtpListingAnalyser
 from tamias.features.hdt.analyser import HdtAnalyser
 from tamias.features.hdt.parts import Cursor
 from tamias.features.jelly.analyser import JellyAnalyser
+from tamias.features.scraping.book import RuleBook
+from tamias.features.scraping.loading import load_portal
 from tamias.model.document import Document
 from tamias.model.errors import ConfigError, UrlError
 from tamias.model.finding import Links, Problem, Quads

@@ -12,7 +12,12 @@ DATA = '<script type="application/ld+json">{"@id": "http://a.test/x", "http://a.
 FOR_SOME_DOCUMENTS = (
     *("lxml", "numpy", "openpyxl", "pyarrow", "pyfastcdc", "pyjelly", "pyld", "tomllib"),
     *("tamias.analyse.jsonld.reading", "tamias.analyse.markup.rdfa", "tamias.analyse.profile"),
-    *("tamias.analyse.rdf", "tamias.analyse.rules", "tamias.analyse.xml.nodes", "tamias.archive.quality"),
+    *(
+        "tamias.analyse.rdf",
+        "tamias.features.scraping.book",
+        "tamias.analyse.xml.nodes",
+        "tamias.archive.quality",
+    ),
     *("tamias.archive.blobs.lines", "tamias.archive.blobs.s3", "tamias.harvesters", "tamias.serve"),
 )
 FOR_OTHER_VERBS = (*FOR_SOME_DOCUMENTS, "asyncio", "psycopg", "pycurl", "pyoxigraph", "selectolax", "uvloop")

@@ -6,7 +6,6 @@ Links come in document order, each once, as they stand.
 import codecs
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser
 
@@ -23,6 +22,7 @@ from tamias.model.finding import Finding, Links, Problem
 from tamias.model.kind import REFRESH
 from tamias.model.site import Metas
 from tamias.model.url import authority, resolve
+from tamias.protocols import PageRules
 
 _GENERATORS = {"ckan": "ckan", "dkan": "dkan", "udata": "udata", "opendatasoft": "opendatasoft"}
 """The first word of `<meta name=generator>`; Drupal's own says nothing of data."""
@@ -69,9 +69,6 @@ def _root(page: MarkupPage, parsed: LexborHTMLParser, kind: str) -> str:
     except UrlError:
         return "/"
 
-
-if TYPE_CHECKING:
-    from tamias.analyse.rules import RuleBook
 
 _LINKING = "a[href],area[href],link[href],iframe[src],frame[src]"
 _NOWHERE = ("#", "javascript:", "mailto:", "tel:", "data:")
@@ -134,7 +131,7 @@ class HtmlAnalyser:
     def __init__(
         self,
         limits: AnalyseLimits | None = None,
-        rules: "Sequence[RuleBook]" = (),
+        rules: Sequence[PageRules] = (),
         contexts: Contexts | None = None,
         *,
         anchors: bool = False,

@@ -6,30 +6,35 @@ that has it.
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
-from typing import Final, Protocol, cast
+from typing import Final, NamedTuple, Protocol, cast
 
 from tamias.analyse.limits import RefusedError
 from tamias.analyse.markup.page import MarkupPage
 from tamias.model.finding import Finding, Problem
+from tamias.plugins import load_all
 
-Gate = tuple[tuple[bytes, ...], tuple[re.Pattern[bytes], ...]]
-"""Words and patterns, one of which must stand there; in lower case, as the markup they are looked for in."""
 
-LAYOUT: Final = frozenset(
-    f"h-{height}" for height in ("auto", "full", "screen", "px", "fit", "min", "max", "svh", "lvh", "dvh")
-)
-"""Heights in a widespread style sheet, which look like roots of microformats."""
+class Gate(NamedTuple):
+    """What must be in a page, in lower case, for an extractor to read it: one of the words or patterns."""
 
-_HEIGHTS = "|".join(name.removeprefix("h-") for name in sorted(LAYOUT)).encode("ascii")
+    reader: str
+    """The module of the extractor, a `MarkupReader`."""
+    words: tuple[bytes, ...] = ()
+    patterns: tuple[re.Pattern[bytes], ...] = ()
+    attributes: tuple[bytes, ...] = ()
+    """Attributes that all of these are in; a page with none of them is not searched."""
 
-GATES: Final[dict[str, Gate]] = {
-    "jsonld": ((b"ld+json",), ()),
-    "microdata": ((b"itemscope",), ()),
+
+_READERS = "tamias.analyse.markup"
+_GATES: Final = {
+    "jsonld": Gate(f"{_READERS}.jsonld", words=(b"ld+json",)),
+    "microdata": Gate(f"{_READERS}.microdata", words=(b"itemscope",)),
     # Links alone count where `rel` is a CURIE or a term that all pages have; in XHTML+RDFa, whatever it is.
-    "rdfa": (
-        (),
-        (
+    "rdfa": Gate(
+        f"{_READERS}.rdfa",
+        patterns=(
             re.compile(rb"property\s*+="),
             re.compile(rb"typeof\s*+="),
             re.compile(
@@ -38,43 +43,39 @@ GATES: Final[dict[str, Gate]] = {
             re.compile(rb"\A.{0,1000}\+rdfa", re.DOTALL),
         ),
     ),
-    "metas": (
-        (),
-        (
+    "metas": Gate(
+        f"{_READERS}.metas",
+        patterns=(
             re.compile(rb"""name\s*+=\s*+["']?+\s*+(?:dc(?:terms|t)?+[.:]|og:)"""),
             re.compile(rb"""rel\s*+=\s*+["']?+schema\."""),
         ),
     ),
-    "microformats": (
-        (
-            *(b"vcard", b"vevent", b"hentry", b"hreview", b"hproduct", b"hrecipe", b"hresume"),
-            *(b'"adr"', b'"geo"'),
-            *(b'rel="license', b'rel="tag', b' tag"', b'rel="me'),
-        ),
-        (
-            re.compile(
-                rb"""h-(?<=[\s"'=]h-)(?!(?:%b)[\s"'>])(?:[a-z0-9]{1,40}-)?"""
-                rb"""[a-z]{1,40}(?:-[a-z]{1,40}){0,9}[\s"'>]""" % _HEIGHTS
-            ),
-        ),
-    ),
-    "rdfxml": ((b"http://www.w3.org/1999/02/22-rdf-syntax-ns#",), ()),
+    "rdfxml": Gate(f"{_READERS}.rdfxml", words=(b"http://www.w3.org/1999/02/22-rdf-syntax-ns#",)),
 }
-"""By the name of the extractor's module."""
+_IN_XML: Final = ("rdfa", "rdfxml")
 
-ON_PAGES: Final = ("jsonld", "microdata", "rdfa", "metas", "microformats")
-IN_XML: Final = ("rdfa", "rdfxml")
+
+@cache
+def gates() -> dict[str, Gate]:
+    """Return the gates of the core and of all features, by the name of the extractor."""
+    return {**_GATES, **load_all("extractors")}
+
+
+@cache
+def _names(is_xml: bool) -> tuple[str, ...]:
+    """Return the extractors for XML, or for pages of HTML."""
+    return _IN_XML if is_xml else tuple(name for name in gates() if name != "rdfxml")
 
 
 def is_open(extractor: str, markup: bytes) -> bool:
     """Whether a page, by its markup in lower case, may hold what an extractor reads.
 
-    >>> is_open("microdata", b"<div itemscope>"), is_open("microformats", b"<p class='h-auto'>")
+    >>> is_open("microdata", b"<div itemscope>"), is_open("jsonld", b"<p class='h-auto'>")
     (True, False)
     """
-    if extractor == "microformats" and not (b"class" in markup or b"rel" in markup):
-        return False  # it has the longest list of words, and all of them stand in these attributes
-    words, patterns = GATES[extractor]
+    _, words, patterns, attributes = gates()[extractor]
+    if attributes and not any(attribute in markup for attribute in attributes):
+        return False
     for word in words:
         if word in markup:
             return True
@@ -92,23 +93,19 @@ class MarkupReader(Protocol):
 
 def extracted(page: MarkupPage) -> Iterator[Finding]:
     """What all extractors find. The tree is made once, and only where one of them may find something."""
-    asked = [name for name in (IN_XML if page.is_xml else ON_PAGES) if is_open(name, page.markup)]
-    if not asked:
+    open_ones = [name for name in _names(page.is_xml) if is_open(name, page.markup)]
+    if not open_ones:
         return
     try:
         page.tree  # noqa: B018 - refused here, for all of them
     except RefusedError as refusal:
         yield Problem(str(refusal))
         return
-    for name in asked:
-        reader = cast("MarkupReader", import_module(_module(name)))
+    for name in open_ones:
+        reader = cast("MarkupReader", import_module(gates()[name].reader))
         yield from reader.extract(page)
 
 
 def extractors() -> list[str]:
-    """The modules of all extractors."""
-    return [_module(name) for name in GATES]
-
-
-def _module(name: str) -> str:
-    return f"{__package__}.{name}"
+    """Return the modules of all extractors."""
+    return [gate.reader for gate in gates().values()]

@@ -7,20 +7,16 @@ from functools import partial
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tamias.analyse.jsonld.contexts import Contexts
 from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.markup.extraction import extractors
 from tamias.content.containers.limits import OpenLimits
 from tamias.content.formats import FORMATS, load_analyser
-from tamias.plugins import load_all
-from tamias.protocols import Analyser
+from tamias.plugins import load, load_all
+from tamias.protocols import Analyser, PageRules
 from tamias.settings import Settings
-
-if TYPE_CHECKING:
-    from tamias.analyse.rules import RuleBook
-
 
 _LATE = ("html.entities", "lxml.etree", "numpy", "tamias.analyse.rdf.plain", "tamias.analyse.xml.leniency")
 """What the analysers load where a document needs it."""
@@ -100,10 +96,6 @@ def _limits(settings: Settings) -> AnalyseLimits:
     return AnalyseLimits(**{name: getattr(settings.analyse, name) for name in names})
 
 
-def rule_books(settings: Settings) -> "list[RuleBook]":
+def rule_books(settings: Settings) -> list[PageRules]:
     """The scraping rules in force; raises `ConfigError` with file and line."""
-    if not settings.analyse.rules:
-        return []
-    from tamias.analyse.rules import load_rules
-
-    return [load_rules(Path(place)) for place in settings.analyse.rules]
+    return [load("page_rules", "scraping")(Path(place)) for place in settings.analyse.rules]

@@ -7,9 +7,9 @@ import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, Literal, NamedNode, RdfFormat, parse
 
 from tamias.analyse.markup.extraction import is_open
-from tamias.analyse.markup.microformats import MAX_QUADS, extract
-from tamias.analyse.markup.microformats.items import microformats
-from tamias.analyse.markup.microformats.quads import (
+from tamias.analyse.markup.page import MarkupPage
+from tamias.features.microformats.items import microformats
+from tamias.features.microformats.quads import (
     ADDRESSES,
     HAS_ALT,
     HAS_CHILD,
@@ -18,7 +18,7 @@ from tamias.analyse.markup.microformats.quads import (
     RDF_HTML,
     RELATIONS,
 )
-from tamias.analyse.markup.page import MarkupPage
+from tamias.features.microformats.reader import MAX_QUADS, extract
 from tamias.model.finding import Problem, Quads
 
 URL = "http://example.org/people/"

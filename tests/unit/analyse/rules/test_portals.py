@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
-from tamias.analyse.rules import load_rules
+from tamias.features.scraping.book import load_rules
 from tamias.model.finding import Links, Problem, Quads
 
 ROOT = Path(__file__).resolve().parents[4]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tamias.analyse.rules import load_rules
-from tamias.analyse.rules.lines import KeyLines
+from tamias.features.scraping.book import load_rules
+from tamias.features.scraping.lines import KeyLines
 from tamias.model.errors import ConfigError
 
 

@@ -3,7 +3,7 @@
 import pytest
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from tamias.analyse.rules import applying, book, load_rules
+from tamias.features.scraping.book import applying, book, load_rules
 from tamias.model.finding import Links, Problem, Quads
 
 URL = "https://example.org/item/7?x=1"
@@ -141,7 +141,7 @@ def test_a_rule_is_for_the_pages_that_fit_its_patterns(tmp_path, url, is_for):
 
 
 def test_a_pattern_of_many_stars_takes_no_time_to_speak_of():
-    from tamias.analyse.rules.book import matches
+    from tamias.features.scraping.book import matches
 
     assert not matches("/" + "*a" * 50 + "b", "/" + "a" * 100_000)
 

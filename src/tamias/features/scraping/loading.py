@@ -9,8 +9,8 @@ from typing import Any
 from pyoxigraph import Literal, NamedNode
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
-from tamias.analyse.rules import lines
-from tamias.analyse.rules.rule import (
+from tamias.features.scraping import lines
+from tamias.features.scraping.rule import (
     PageRule,
     Pagination,
     PortalRules,
@@ -19,7 +19,7 @@ from tamias.analyse.rules.rule import (
     Term,
     ValueRule,
 )
-from tamias.analyse.rules.words import PREFIXES, RuleFile
+from tamias.features.scraping.words import PREFIXES, RuleFile
 from tamias.model.errors import ConfigError
 
 MAX_FILE = 1 << 20

@@ -7,8 +7,8 @@ from datetime import datetime
 from pyoxigraph import Literal, NamedNode
 
 from tamias.analyse.markup.iri import named_node, resolved
-from tamias.analyse.rules.rule import Term, ValueRule
-from tamias.analyse.rules.words import PREFIXES
+from tamias.features.scraping.rule import Term, ValueRule
+from tamias.features.scraping.words import PREFIXES
 
 _NUMBER = re.compile(r"[-\u2212+]?\d[\d.,'\u2019 \u00a0\u202f]{0,40}")
 _NOT_IN_NUMBERS = re.compile(r"['\u2019 \u00a0\u202f]")

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from lxml import etree
 
-from tamias.analyse.markup.extraction import LAYOUT
-from tamias.analyse.markup.microformats.text import words
+from tamias.features.microformats.gate import LAYOUT
+from tamias.features.microformats.text import words
 
 _NAME = re.compile(r"(h|p|u|dt|e)-((?:[a-z0-9]+-)?[a-z]+(?:-[a-z]+)*)")
 

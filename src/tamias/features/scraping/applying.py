@@ -8,9 +8,9 @@ from pyoxigraph import BlankNode, NamedNode, Quad
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tamias.analyse.markup.iri import named_node, resolved
-from tamias.analyse.rules.rule import PageRule, Pagination, Selector, SubjectRule, Term, ValueRule
-from tamias.analyse.rules.values import UnfitError, term, texts
-from tamias.analyse.rules.words import PREFIXES, filled
+from tamias.features.scraping.rule import PageRule, Pagination, Selector, SubjectRule, Term, ValueRule
+from tamias.features.scraping.values import UnfitError, term, texts
+from tamias.features.scraping.words import PREFIXES, filled
 from tamias.model.finding import Finding, Links, Problem, Quads
 from tamias.model.vocabulary import RDF_TYPE
 

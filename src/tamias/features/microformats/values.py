@@ -5,9 +5,9 @@ from typing import Any
 
 from lxml import etree
 
-from tamias.analyse.markup.microformats.dates import joined
-from tamias.analyse.markup.microformats.names import Root, properties_of, root_of
-from tamias.analyse.markup.microformats.text import TextSource, children, tag, words
+from tamias.features.microformats.dates import joined
+from tamias.features.microformats.names import Root, properties_of, root_of
+from tamias.features.microformats.text import TextSource, children, tag, words
 
 Value = str | dict[str, Any]
 """A text, or as in the microformats' JSON an image with its `alt`, content with its `html`, or an item."""

@@ -1,11 +1,11 @@
-"""Microformats 1 and 2 of a page: items and relations into quads, as docs/microformats.md describes."""
+"""Reads the microformats of a page into quads, within limits."""
 
 from collections.abc import Iterator
 from itertools import islice
 
-from tamias.analyse.markup.microformats.items import microformats
-from tamias.analyse.markup.microformats.quads import quads
 from tamias.analyse.markup.page import MarkupPage
+from tamias.features.microformats.items import microformats
+from tamias.features.microformats.quads import quads
 from tamias.model.finding import Finding, Problem, Quads
 
 BATCH = 1000

@@ -8,10 +8,10 @@ from typing import Any
 
 from lxml import etree
 
-from tamias.analyse.markup.microformats import implied
-from tamias.analyse.markup.microformats.dates import date_of, is_time
-from tamias.analyse.markup.microformats.names import Property, Root, properties_of, root_of
-from tamias.analyse.markup.microformats.text import (
+from tamias.features.microformats import implied
+from tamias.features.microformats.dates import date_of, is_time
+from tamias.features.microformats.names import Property, Root, properties_of, root_of
+from tamias.features.microformats.text import (
     Budget,
     RepeatedTextError,
     TextSource,
@@ -20,7 +20,7 @@ from tamias.analyse.markup.microformats.text import (
     tag,
     words,
 )
-from tamias.analyse.markup.microformats.values import Value, read_value
+from tamias.features.microformats.values import Value, read_value
 
 _MAX_INCLUDES = 1000
 _COST = 10

@@ -2,9 +2,9 @@
 
 from lxml import etree
 
-from tamias.analyse.markup.microformats.names import root_of
-from tamias.analyse.markup.microformats.text import HTML_SPACE, TextSource, children, tag
-from tamias.analyse.markup.microformats.values import Value, image
+from tamias.features.microformats.names import root_of
+from tamias.features.microformats.text import HTML_SPACE, TextSource, children, tag
+from tamias.features.microformats.values import Value, image
 
 _NAMING = {"img": "alt", "area": "alt", "abbr": "title"}
 

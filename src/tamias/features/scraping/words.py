@@ -8,7 +8,7 @@ from typing import Any, Final, NoReturn
 
 from pyoxigraph import Literal, NamedNode
 
-from tamias.analyse.rules import lines
+from tamias.features.scraping import lines
 from tamias.model.errors import ConfigError
 
 PREFIXES: Final = {

@@ -6,9 +6,9 @@ from pathlib import Path
 from selectolax.lexbor import LexborHTMLParser
 
 from tamias.analyse.markup.iri import resolved
-from tamias.analyse.rules.applying import apply
-from tamias.analyse.rules.loading import load_portal
-from tamias.analyse.rules.rule import PageRule, PortalRules
+from tamias.features.scraping.applying import apply
+from tamias.features.scraping.loading import load_portal
+from tamias.features.scraping.rule import PageRule, PortalRules
 from tamias.model.errors import ConfigError
 from tamias.model.finding import Finding, Problem
 from tamias.model.url import authority, host
