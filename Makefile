@@ -50,6 +50,7 @@ check: setup
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/features.py
 	$(BIN)/python tools/shadowed_names.py
 	$(BIN)/python tools/unreached_names.py
 	$(BIN)/python tools/repeated_class_names.py

@@ -26,7 +26,7 @@ KINDS = {
     "fetchers": "fetch a kind of address (protocols.Fetcher)",
     "responses": "refuse a response before it is read (protocols.RefuseResponse)",
     "analysers": "read a kind of document (protocols.Analyser)",
-    "extractors": "find data in the markup of pages (analyse.markup.extraction.Gate)",
+    "extractors": "find data in the markup of pages (analyse.markup.extraction.MarkupGate)",
     "page_rules": "read files of the setting analyse.rules (protocols.PageRules)",
     "taggers": "derive tags from the content of a page (protocols.Tagger)",
     "harvesters": "read a source that is more than a document (protocols.Harvester)",
@@ -56,6 +56,8 @@ class Feature(NamedTuple):
     module: str
     """The module or package that it is in: `__name__`."""
     requires: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    """The tables that only it, and features that require it, may use (tools/features.py checks that)."""
     verbs: Mapping[str, Verb] = NO_PARTS
     seeds: Mapping[str, str] = NO_PARTS
     filters: Mapping[str, str] = NO_PARTS

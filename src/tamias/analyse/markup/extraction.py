@@ -16,7 +16,7 @@ from tamias.model.finding import Finding, Problem
 from tamias.plugins import load_all
 
 
-class Gate(NamedTuple):
+class MarkupGate(NamedTuple):
     """What must be in a page, in lower case, for an extractor to read it: one of the words or patterns."""
 
     reader: str
@@ -29,10 +29,10 @@ class Gate(NamedTuple):
 
 _READERS = "tamias.analyse.markup"
 _GATES: Final = {
-    "jsonld": Gate(f"{_READERS}.jsonld", words=(b"ld+json",)),
-    "microdata": Gate(f"{_READERS}.microdata", words=(b"itemscope",)),
+    "jsonld": MarkupGate(f"{_READERS}.jsonld", words=(b"ld+json",)),
+    "microdata": MarkupGate(f"{_READERS}.microdata", words=(b"itemscope",)),
     # Links alone count where `rel` is a CURIE or a term that all pages have; in XHTML+RDFa, whatever it is.
-    "rdfa": Gate(
+    "rdfa": MarkupGate(
         f"{_READERS}.rdfa",
         patterns=(
             re.compile(rb"property\s*+="),
@@ -43,20 +43,20 @@ _GATES: Final = {
             re.compile(rb"\A.{0,1000}\+rdfa", re.DOTALL),
         ),
     ),
-    "metas": Gate(
+    "metas": MarkupGate(
         f"{_READERS}.metas",
         patterns=(
             re.compile(rb"""name\s*+=\s*+["']?+\s*+(?:dc(?:terms|t)?+[.:]|og:)"""),
             re.compile(rb"""rel\s*+=\s*+["']?+schema\."""),
         ),
     ),
-    "rdfxml": Gate(f"{_READERS}.rdfxml", words=(b"http://www.w3.org/1999/02/22-rdf-syntax-ns#",)),
+    "rdfxml": MarkupGate(f"{_READERS}.rdfxml", words=(b"http://www.w3.org/1999/02/22-rdf-syntax-ns#",)),
 }
 _IN_XML: Final = ("rdfa", "rdfxml")
 
 
 @cache
-def gates() -> dict[str, Gate]:
+def gates() -> dict[str, MarkupGate]:
     """Return the gates of the core and of all features, by the name of the extractor."""
     return {**_GATES, **load_all("extractors")}
 

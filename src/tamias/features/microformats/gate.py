@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from tamias.analyse.markup.extraction import Gate
+from tamias.analyse.markup.extraction import MarkupGate
 
 LAYOUT: Final = frozenset(
     f"h-{height}" for height in ("auto", "full", "screen", "px", "fit", "min", "max", "svh", "lvh", "dvh")
@@ -12,7 +12,7 @@ LAYOUT: Final = frozenset(
 
 _HEIGHTS = "|".join(name.removeprefix("h-") for name in sorted(LAYOUT)).encode("ascii")
 
-GATE = Gate(
+GATE = MarkupGate(
     reader="tamias.features.microformats.reader",
     attributes=(b"class", b"rel"),
     words=(

@@ -3,7 +3,8 @@
 import pytest
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from tamias.features.scraping.book import applying, book, load_rules
+from tamias.features.scraping import applying, book
+from tamias.features.scraping.book import load_rules
 from tamias.model.finding import Links, Problem, Quads
 
 URL = "https://example.org/item/7?x=1"
