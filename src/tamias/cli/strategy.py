@@ -43,22 +43,27 @@ def command() -> None:
 def apply(place: CommonOptions, file: Path, dry_run: bool, crawl_name: str) -> None:
     """Checks the functions in FILE, tests them on a sample of the known URLs, and activates them for a crawl.
 
+    The crawl need not exist yet: 'tamias crawl --crawl NAME' then begins with the strategy.
+
     Example: tamias strategy apply focus.sql --dry-run
     """
+    from tamias.crawl.plan.policy import crawl_of
     from tamias.crawl.strategy import versions
     from tamias.crawl.strategy.known import sample_of
-    from tamias.frontier.crawls import named
+    from tamias.frontier.service.state import found_crawl
 
     text = _text(file)
-    settings = place.settings().settings.strategy
+    seconds = place.settings().settings.strategy.seconds
     with _session(place) as session:
-        crawl = named(session, crawl_name)
-        sample = sample_of(session, crawl)
+        known = found_crawl(session, crawl_name)
+        sample = sample_of(session, known.crawl) if known else []
+        number = None
         try:
-            if dry_run:
-                number, tried = None, versions.check(session, text, sample, settings.seconds)
-            else:
-                number, tried = versions.apply(session, crawl, file.name, text, sample, settings.seconds)
+            if dry_run or known is None:  # a crawl is not made for a strategy that is refused
+                tried = versions.check(session, text, sample, seconds)
+            if not dry_run:
+                crawl = known.crawl if known else crawl_of(session, crawl_name)
+                number, tried = versions.apply(session, crawl, file.name, text, sample, seconds)
         except UsageError as error:
             raise UsageError(f"{file}: {error}; the active strategy has not changed") from error
     if place.json:

@@ -1,5 +1,9 @@
 """Block lists as a user meets them: links not followed, seeds and known URLs refused, all of it counted."""
 
+import tarfile
+
+from tamias.model.errors import ConfigError
+
 
 def page(*links):
     return "".join(f"<#a> <#b> <{link}> .\n" for link in links).encode()
@@ -21,6 +25,23 @@ def test_a_listed_seed_is_refused_by_the_name_of_its_list(tamias, site, tmp_path
     done = tamias.crawl(site.url("/start"))
     assert done.returncode == 2
     assert "is excluded: block list nasty: 127.0.0.1" in done.stderr
+
+
+def test_an_archive_of_lists_is_refused_and_its_folder_is_read(tamias, site, tmp_path):
+    site.pages["/start"] = page("/good", "http://first.example/")
+    for category, names in (("adult", "first.example\nsecond.example\n"), ("games", "third.example\n")):
+        (tmp_path / "blacklists" / category).mkdir(parents=True)
+        (tmp_path / "blacklists" / category / "domains").write_text(names)
+    archive = tmp_path / "blacklists.tar.gz"
+    with tarfile.open(archive, "w:gz") as packed:
+        packed.add(tmp_path / "blacklists", "blacklists")
+    tamias.env["TAMIAS_FILTERS__BLOCKLISTS"] = str(archive)
+    done = tamias.crawl(site.url("/start"))
+    assert (done.returncode, site.log) == (ConfigError.exit_code, []), done.stderr
+    assert "blacklists.tar.gz is not text: unpack" in done.stderr
+    tamias.env["TAMIAS_FILTERS__BLOCKLISTS"] = str(tmp_path / "blacklists")
+    assert tamias.crawl(site.url("/start")).returncode == 0
+    assert "1 by the block list blacklists/adult" in tamias.run("stats").stdout
 
 
 def test_a_known_url_that_is_listed_later_is_refused_without_a_request(tamias, site, tmp_path):

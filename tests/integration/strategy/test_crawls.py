@@ -38,6 +38,19 @@ def test_new_urls_are_visited_in_the_order_of_the_strategy(tamias, strategy, by_
     assert set(order(pages)[:5]) == set(GOOD)
 
 
+def test_a_named_crawl_begins_with_the_strategy_that_was_applied_before_it_existed(
+    tamias, strategy, by_word, pages
+):
+    assert strategy("apply", "no SQL", "--crawl", "focused").code == 2
+    assert strategy("apply", by_word, "--crawl", "other", "--dry-run").code == 0
+    assert "focused" not in tamias.run("crawls").stdout
+    applied = strategy("apply", by_word, "--crawl", "focused")
+    assert (applied.code, "in the crawl 'focused'" in applied.out) == (0, True), applied.err
+    crawl(tamias, "--crawl", "focused", pages.url("/"))
+    assert set(order(pages)[:5]) == set(GOOD)
+    assert "other" not in tamias.run("crawls").stdout
+
+
 def test_a_crawl_goes_on_without_a_strategy_that_does_not_end(tamias, strategy, pages):
     tamias.env["TAMIAS_STRATEGY__SECONDS"] = "1"
     strategy("apply", SLOW)

@@ -87,7 +87,7 @@ def test_a_strategy_that_fails_is_out_of_force_in_its_crawl_alone(strategy, stra
 
 
 def test_a_crawl_must_exist_and_be_no_archive(strategy):
-    assert "there is no crawl 'nothing'" in strategy("apply", ONE.format(score=1), "--crawl", "nothing").err
+    assert "there is no crawl 'nothing'" in strategy("off", "--crawl", "nothing").err
     assert (
         "watched resources keep their schedule"
         in strategy("apply", ONE.format(score=1), "--crawl", "watch").err
