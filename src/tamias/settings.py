@@ -158,7 +158,7 @@ class FrontierSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = 0
     per_address: Annotated[
         int,
-        _about("maximum queues of one IP address leased at once, if the address is known; 0: no cap", ge=0),
+        _about("maximum queues of one IP address leased at once; 0: no cap", ge=0),
     ] = 0
 
 

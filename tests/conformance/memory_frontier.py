@@ -72,11 +72,12 @@ class MemoryFrontier:
         ready.sort(key=lambda host: (-_best_class(host, now), host.ready_at()))
         leases: list[Lease] = []
         for host in ready:
-            if len(leases) < hosts and not self._crowded(host, now):
+            wanted = self._of_one_address(self._wanted(host, now))
+            if len(leases) < hosts and not self._crowded(host, wanted[0].task.url, now):
                 self._tokens += 1
                 host.token, host.lease_end = self._tokens, now + int(seconds * 1000)
                 host.not_before = max(host.not_before, now + self._lease_filter.round_ms)
-                leases.append(_lease(host, self._wanted(host, now), per_host))
+                leases.append(_lease(host, wanted, per_host))
         return leases
 
     def renew(self, leases: Iterable[Lease], seconds: float = 30.0) -> list[Lease]:
@@ -134,11 +135,16 @@ class MemoryFrontier:
     def _wanted(self, host: _Host, now: int) -> list[_Url]:
         return [url for url in _due(host, now) if self._lease_filter.fits(url.task.crawl, url.task.tags)]
 
-    def _crowded(self, host: _Host, now: int) -> bool:
-        cap, address = self._lease_filter.per_address, host.address
-        if not cap or address is None:
+    def _of_one_address(self, urls: list[_Url]) -> list[_Url]:
+        where = self._lease_filter.address_of
+        return [url for url in urls if where is None or where(url.task.url) == where(urls[0].task.url)]
+
+    def _crowded(self, host: _Host, url: str, now: int) -> bool:
+        if self._lease_filter.address_of is None:
             return False
-        return sum(each.address == address and each.is_lent(now) for each in self._hosts.values()) >= cap
+        host.address = self._lease_filter.address_of(url)
+        others = [each for each in self._hosts.values() if each.address == host.address and each.is_lent(now)]
+        return len(others) >= self._lease_filter.per_address
 
     def _put(self, item: Item) -> bool:
         host = self._hosts.setdefault(item.host, _Host(item.host, hash64(item.host), self._delay_ms))
@@ -189,7 +195,6 @@ class MemoryFrontier:
             _defer(host, place)
         if each.release:
             host.token = None
-            host.address = each.address or host.address
             host.delay_ms = host.delay_ms if each.delay_ms is None else each.delay_ms
             host.not_before = max(host.not_before, self.now() + host.delay_ms)
             host.blocked_until = max(host.blocked_until, each.blocked_until or 0)

@@ -470,27 +470,35 @@ def test_a_host_is_lent_once_in_a_round(lending, clock):
     assert len(frontier.lease(1, per_host=10)[0].tasks) == 10
 
 
-def test_at_most_so_many_hosts_of_one_address_are_lent_at_once(lending, clock):
-    frontier = lending(LeaseFilter(per_address=2))
-    pages = [item(f"http://h{n}/{page}", host="a" * n) for n in range(1, 6) for page in range(2)]
-    frontier.put(pages)
-    for lease in frontier.lease(5, per_host=1):
-        frontier.finish([finished(lease, address="192.0.2.1")])
-    clock.pass_(1)
-    held = frontier.lease(5, per_host=1)
-    assert len(held) == 2
-    frontier.finish([finished(held[0])])
-    clock.pass_(1)
-    assert len(frontier.lease(5)) == 1
+def test_at_most_so_many_hosts_of_one_address_are_lent_at_once_from_the_first_lease_on(lending, clock):
+    frontier = lending(LeaseFilter(per_address=2, address_of=lambda _url: "192.0.2.1"))
+    frontier.put([item(f"http://h{n}/{page}", host="a" * n) for n in range(1, 6) for page in range(2)])
+    for _ in range(3):
+        held = frontier.lease(5, per_host=1)
+        assert len(held) == 2
+        frontier.finish([finished(held[0])])
+        clock.pass_(1)
+        assert len(frontier.lease(5, per_host=1)) == 1
+        clock.pass_(60)
 
 
-def test_hosts_of_different_addresses_do_not_wait_for_each_other(lending, clock):
-    frontier = lending(LeaseFilter(per_address=1))
+def test_hosts_of_different_addresses_do_not_wait_for_each_other(lending):
+    frontier = lending(LeaseFilter(per_address=1, address_of=lambda url: url.split("/")[2]))
     frontier.put([item(f"http://h{n}/{page}") for n in range(3) for page in range(2)])
-    for place, lease in enumerate(frontier.lease(5, per_host=1)):
-        frontier.finish([finished(lease, address=f"192.0.2.{place}")])
-    clock.pass_(1)
     assert len(frontier.lease(5)) == 3
+
+
+def test_a_lease_is_for_urls_of_one_address_where_addresses_have_a_cap(lending, clock):
+    frontier = lending(LeaseFilter(per_address=1, address_of=lambda url: url.split("/")[2]))
+    frontier.put([item(f"http://{name}/{page}", host="a") for name in ("x.a", "y.a") for page in range(2)])
+    seen = set()
+    for _ in range(2):
+        (lease,) = frontier.lease(5)
+        (name,) = {task.url.split("/")[2] for task in lease.tasks}
+        seen.add(name)
+        frontier.finish([finished(lease)])
+        clock.pass_(1)
+    assert seen == {"x.a", "y.a"}
 
 
 def visited(frontier, clock, cut):

@@ -1,12 +1,11 @@
 """`tamias frontier`: the frontier as a service, for any crawler that speaks the URLFrontier API."""
 
-import os
 from pathlib import Path
 
 import click
 
-from tamias.cli.console.options import CommonOptions, common, say, say_json
-from tamias.model.errors import ConfigError, UsageError
+from tamias.cli.console.options import CommonOptions, common, frontier_token, say, say_json
+from tamias.model.errors import UsageError
 
 
 @click.command()
@@ -65,7 +64,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
         section=None if buckets is None else parse_section(buckets),
         interest=Interest(asked.require, asked.forbid) if asked.require or asked.forbid else None,
     )
-    token = _token(token_file)
+    token = frontier_token(token_file)
     if token is None and not is_loopback(host):
         raise UsageError(
             f"{host} can be reached by others: choose a token first (TAMIAS_TOKEN or --token-file FILE)"
@@ -91,15 +90,3 @@ def _tell(place: CommonOptions, address: str) -> None:
         say_json({"address": address})
     else:
         say(f"the frontier listens on {address}")
-
-
-def _token(file: Path | None) -> str | None:
-    if file is None:
-        return os.environ.get("TAMIAS_TOKEN") or None
-    try:
-        token = file.read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise ConfigError(f"cannot read the token in {file}: {error.strerror}") from error
-    if not token:
-        raise ConfigError(f"the token file {file} is empty")
-    return token

@@ -53,7 +53,8 @@ def apply(place: CommonOptions, file: Path, dry_run: bool, crawl_name: str) -> N
     from tamias.frontier.service.state import found_crawl
 
     text = _text(file)
-    seconds = place.settings().settings.strategy.seconds
+    settings = place.settings().settings.strategy
+    seconds = settings.seconds
     with _session(place) as session:
         known = found_crawl(session, crawl_name)
         sample = sample_of(session, known.crawl) if known else []

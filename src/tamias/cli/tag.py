@@ -44,7 +44,7 @@ def command(place: CommonOptions, target: str, changes: tuple[str, ...], crawl: 
             _tell(place, {"pattern": target, "changed": changed}, f"{changed:,} {urls} changed")
             return
         url = fetch_url(target)
-        where = (queue_key(settings.frontier.queue)(url), number, url, url_key(url, names))
+        where = (queue_key(settings)(url), number, url, url_key(url, names))
         if change is not None:
             with audited(session, place.data, "tag", [url]):
                 if not tagging.change(*where, change, by or getuser()):

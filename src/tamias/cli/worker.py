@@ -1,7 +1,6 @@
 """`tamias worker`: workers for a crawl that others began, at its database or at its frontier service."""
 
 import asyncio
-import os
 import tempfile
 from contextlib import closing
 from pathlib import Path
@@ -9,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.console.options import CommonOptions, common, say_json, store_option
+from tamias.cli.console.options import CommonOptions, common, frontier_token, say_json, store_option
 from tamias.cli.console.progress import Display
-from tamias.model.errors import ConfigError, UsageError
+from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +62,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
     _check_address(frontier)
     target = ServiceTarget(
         address=frontier,
-        token=_token(token_file),
+        token=frontier_token(token_file),
         crawl=crawl_name,
         tls=tls or tls_ca is not None,
         authority=str(tls_ca) if tls_ca else None,
@@ -112,12 +111,3 @@ def _check_address(address: str) -> None:
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit() or not 0 < int(port) < 2**16:
         raise UsageError(f"--frontier takes HOST:PORT, not '{address}'")
-
-
-def _token(file: Path | None) -> str | None:
-    if file is None:
-        return os.environ.get("TAMIAS_TOKEN") or None
-    try:
-        return file.read_text(encoding="utf-8").strip() or None
-    except OSError as error:
-        raise ConfigError(f"cannot read the token in {file}: {error.strerror}") from error

@@ -4,7 +4,7 @@ And the addresses that a batch of quads names, in either form.
 """
 
 from collections.abc import Iterable, Iterator, Sequence, Set
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, compress, repeat
 from typing import overload
 
@@ -64,19 +64,31 @@ class QuadLines(Sequence[Quad]):
         return list(self)[index]
 
 
-_WEB = ("http://", "https://", "HTTP://", "HTTPS://", "ftp://", "ftps://")
-_WEB_WORD = (b"<http", b"<HTTP", b"<ftp")
+WEB_SCHEMES = ("http", "https", "ftp", "ftps")
+
+
+@lru_cache
+def _beginnings(schemes: tuple[str, ...]) -> tuple[str, ...]:
+    """Return how addresses of these schemes begin; schemes may be written in capitals."""
+    starts = [f"{each}://" if each.lower() in WEB_SCHEMES else f"{each}:" for each in schemes]
+    return tuple({case for each in starts for case in (each.lower(), each.upper())})
 
 
 def rdf_links(
-    quads: Sequence[Quad], *, subjects: bool = True, predicates: bool = True, objects: bool = True
+    quads: Sequence[Quad],
+    *,
+    subjects: bool = True,
+    predicates: bool = True,
+    objects: bool = True,
+    schemes: tuple[str, ...] = WEB_SCHEMES,
 ) -> set[str]:
-    """The distinct IRIs of the Web and of FTP in the places that are asked for, as they stand.
+    """Return the distinct IRIs of some schemes in the places that are asked for, as they stand.
 
     Graph names are left out: they say where a statement was, not what it is about.
     """
+    beginnings = _beginnings(schemes)
     if isinstance(quads, QuadLines):
-        return _links_of_lines(quads, (subjects, predicates, objects))
+        return _links_of_lines(quads, (subjects, predicates, objects), beginnings)
     found: set[str] = set()
     if subjects:
         found.update(_iris(quad.subject for quad in quads))
@@ -84,17 +96,20 @@ def rdf_links(
         found.update({quad.predicate.value for quad in quads})
     if objects:
         found.update(_iris(quad.object for quad in quads))
-    return {iri for iri in found if iri.startswith(_WEB)}
+    return {iri for iri in found if iri.startswith(beginnings)}
 
 
 def _iris(terms: Iterable[object]) -> set[str]:
     return {term.value for term in terms if type(term) is NamedNode}
 
 
-def _links_of_lines(lines: QuadLines, wanted: tuple[bool, bool, bool]) -> set[str]:
+def _links_of_lines(
+    lines: QuadLines, wanted: tuple[bool, bool, bool], beginnings: tuple[str, ...]
+) -> set[str]:
     words = lines.words if all(wanted) else _columns(lines, wanted)
-    likely = [word[1 : word.index(b">")] for word in words if word.startswith(_WEB_WORD)]
-    return {iri for iri in b"\n".join(likely).decode().split("\n") if iri.startswith(_WEB)}
+    starts = tuple(f"<{each}".encode() for each in beginnings)
+    found = {word[1 : word.index(b">")] for word in words if word.startswith(starts)}
+    return set(b"\n".join(found).decode().split("\n")) if found else set()
 
 
 def _columns(lines: QuadLines, wanted: tuple[bool, bool, bool]) -> set[bytes]:

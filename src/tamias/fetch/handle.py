@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import pycurl
 
 from tamias.fetch.options import HttpOptions
+from tamias.model.url import host
 
 READ_BYTES = 16 * 1024
 """Of one read from a socket; curl hands over no larger chunks anyway."""
@@ -57,7 +58,7 @@ def _handle(options: HttpOptions, *special: tuple[int, object]) -> pycurl.Curl:
         (pycurl.BUFFERSIZE, READ_BYTES),
         (pycurl.CONNECTTIMEOUT_MS, int(options.connect_timeout * 1000)),
         (pycurl.DNS_CACHE_TIMEOUT, _DNS_CACHE_SECONDS),
-        (pycurl.CONNECT_TO, [_connect_to(name, to) for name, to in options.resolve.items()]),
+        (pycurl.CONNECT_TO, connect_to(options)),
     )
     curl = pycurl.Curl()
     for option, value in (*common, *special):
@@ -72,8 +73,12 @@ def _http_version(options: HttpOptions) -> int:
     return int(pycurl.CURL_HTTP_VERSION_2TLS if options.http2 else pycurl.CURL_HTTP_VERSION_1_1)
 
 
-def _connect_to(name: str, address: str) -> str:
-    return f"{_bracketed(name)}::{_bracketed(address)}:"
+def connect_to(options: HttpOptions, url: str | None = None) -> list[str]:
+    """Return the addresses that curl is to connect to, also for a URL where it matters which."""
+    pairs = options.resolve
+    if options.address_of is not None and url is not None:
+        pairs = {**pairs, host(url): options.address_of(url)}
+    return [f"{_bracketed(name)}::{_bracketed(address)}:" for name, address in pairs.items()]
 
 
 def _bracketed(name: str) -> str:

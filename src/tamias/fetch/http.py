@@ -158,9 +158,6 @@ class HttpFetcher:
         code, message = await attempt.timed(asking)
         attempt.is_whole = code == pycurl.E_OK and transfer.cut is None
         attempt.wire_bytes += transfer.wire_bytes
-        # Shows that DNS works, should other names not resolve.
-        if transfer.opened and host(url) not in self._options.resolve:
-            self._names.resolved(host(url))
         if transfer.answered:
             attempt.hops.append(_hop(transfer, credential))
             if _leads_on(attempt.hops[-1]) or attempt.may_ask_for_anything:

@@ -1,5 +1,7 @@
 """What a fetch may cost, and how Tamias introduces itself to servers."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from tamias.content.formats import accept_header
@@ -41,6 +43,8 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
     ratio_floor: int = 10 << 20
     resolve: dict[str, str] = {}
     """Host to address, on every port, instead of asking DNS."""
+    address_of: Callable[[str], str] | None = None
+    """Which address to connect to for a URL, where it matters which; the name of the host if it has none."""
     credentials: SourceCredentials = msgspec.field(default_factory=SourceCredentials)
     """What requests to some origins carry."""
     verify_tls: bool = True

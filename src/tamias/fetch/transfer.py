@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pycurl
 
-from tamias.fetch.handle import READ_BYTES
+from tamias.fetch.handle import READ_BYTES, connect_to
 from tamias.fetch.options import HttpOptions
 from tamias.fetch.spool import Spool, disk_error
 from tamias.fetch.verdict import TransferTrouble
@@ -68,6 +68,8 @@ class Transfer(ABC):
         """Starts the clock for a transfer that may take so many seconds."""
         self._begun = now
         self._ends = now + seconds
+        if self._options.address_of is not None:
+            self._curl.setopt(pycurl.CONNECT_TO, connect_to(self._options, self.url))
 
     def _end(self) -> None:
         """Takes stock. Raises `DiskFull` or `OSError` when the body could not be spooled."""
@@ -86,11 +88,6 @@ class Transfer(ABC):
     def wire_bytes(self) -> int:
         """What came over the wire: headers, and the body as it was coded."""
         return self._header_bytes + self._wire_bytes
-
-    @property
-    def opened(self) -> bool:
-        """Whether a connection was tried, so that the address is known."""
-        return bool(self._peer)
 
     @property
     def is_silent(self) -> bool:

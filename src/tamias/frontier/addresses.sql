@@ -4,11 +4,12 @@
 -- Leases are made one after another, so that each sees the others.
 SELECT pg_advisory_xact_lock(7413, 0)
 
--- name: find_addresses
--- The known addresses of hosts.
-SELECT host.qid, host.address FROM host
-WHERE host.bucket = %(bucket)b::int2 AND host.qid = ANY(%(qid)b::int8[]) AND host.address IS NOT NULL
-ORDER BY host.qid
+-- name: write_addresses
+-- The addresses that hosts are about to be asked at.
+UPDATE host SET address = lent.address
+FROM unnest(%(qid)b::int8[], %(address)b::text[]) AS lent (qid, address)
+WHERE host.bucket = %(bucket)b::int2 AND host.qid = lent.qid AND host.token = %(token)b::int8
+  AND host.address IS DISTINCT FROM lent.address
 
 -- name: count_lent
 -- How many hosts of addresses are lent now, but for those of one lease.

@@ -322,15 +322,14 @@ SET token = NULL,
     not_before = greatest(host.not_before, %(now)b::int8 + first.delay_ms),
     ready_at = greatest(host.not_before, %(now)b::int8 + first.delay_ms, first.blocked_until, first.due),
     class = first.class,
-    address = coalesce(first.address, host.address),
     visits = host.visits + first.visits,
     earned = host.earned + first.earned
-FROM (SELECT held.qid, held.token, held.address, held.visits, held.earned, coalesce(held.delay_ms, host.delay_ms) AS delay_ms,
+FROM (SELECT held.qid, held.token, held.visits, held.earned, coalesce(held.delay_ms, host.delay_ms) AS delay_ms,
              greatest(host.blocked_until, held.blocked_until) AS blocked_until,
              coalesce(ahead.due, 9223372036854775807) AS due, coalesce(ahead.class, 0) AS class
       FROM unnest(%(qid)b::int8[], %(token)b::int8[], %(delay_ms)b::int4[], %(blocked_until)b::int8[],
-                  %(address)b::text[], %(visits)b::int8[], %(earned)b::float8[])
-           AS held (qid, token, delay_ms, blocked_until, address, visits, earned)
+                  %(visits)b::int8[], %(earned)b::float8[])
+           AS held (qid, token, delay_ms, blocked_until, visits, earned)
       JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = held.qid
       CROSS JOIN LATERAL (
           SELECT min(near.next_due) AS due,

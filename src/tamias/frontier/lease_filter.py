@@ -2,11 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 
+from tamias.database.columns import Longs, Texts
 from tamias.database.connect import Cursor
 from tamias.frontier.queries import done_by, rows_of
 from tamias.model.errors import UsageError
@@ -53,7 +54,9 @@ class LeaseFilter(msgspec.Struct, frozen=True, kw_only=True):
     round_ms: int = 0
     """Least time from one lease of a host to the next."""
     per_address: int = 0
-    """Most hosts of one address lent at once, as far as addresses are known; 0 is no cap."""
+    """Most hosts of one address lent at once; 0 is no cap."""
+    address_of: Callable[[str], str] | None = None
+    """Gives the address of a URL's host where that has a cap."""
 
     def fits(self, crawl: int, tags: Iterable[str]) -> bool:
         """Whether a URL may be lent at all."""
@@ -93,36 +96,38 @@ def parse_section(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2] or found[1])
 
 
-def one_at_a_time(cursor: Cursor) -> None:
-    """Until the end of the transaction nobody else who keeps the cap makes a lease."""
+def of_one_address(lease: Lease, address_of: Callable[[str], str]) -> tuple[Lease, str]:
+    """Return a lease with the tasks that share the address of its first, and that address."""
+    places = [address_of(task.url) for task in lease.tasks]
+    near = tuple(task for task, place in zip(lease.tasks, places, strict=True) if place == places[0])
+    return msgspec.structs.replace(lease, tasks=near), places[0] if places else ""
+
+
+def thin(buckets: int, now: int, found: list[tuple[Lease, str]], cap: int, cursor: Cursor) -> list[Lease]:
+    """Return the hosts, just lent in one bucket, that their addresses bear; the others wait a little."""
     rows_of(cursor, "one_lease_at_a_time", {})
-
-
-def thinned(cursor: Cursor, buckets: int, now: int, leases: list[Lease], cap: int) -> list[Lease]:
-    """Of the hosts just lent in one bucket, those that their addresses bear; the others wait a little."""
-    if not leases:
-        return []
     mine: dict[str, Any] = {
-        "bucket": leases[0].bucket,
-        "token": leases[0].token,
-        "qid": [lease.qid for lease in leases],
+        "bucket": found[0][0].bucket,
+        "token": found[0][0].token,
+        "qid": Longs([lease.qid for lease, _ in found]),
+        "address": Texts([address for _, address in found]),
         "now": now,
     }
-    addresses: dict[int, str] = dict(rows_of(cursor, "find_addresses", mine))
-    lent = _lent(cursor, buckets, {**mine, "address": sorted(set(addresses.values()))})
+    done_by(cursor, "write_addresses", mine)
+    lent = _lent(cursor, buckets, {**mine, "address": sorted({address for _, address in found})})
     crowded = set()
-    for qid, address in addresses.items():
+    for lease, address in found:
         lent[address] += 1
         if lent[address] > cap:
-            crowded.add(qid)
+            crowded.add(lease.qid)
     if crowded:
         done_by(cursor, "put_back", {**mine, "qid": sorted(crowded), "later": now + _LATER_MS})
-    return [lease for lease in leases if lease.qid not in crowded]
+    return [lease for lease, _ in found if lease.qid not in crowded]
 
 
 def _lent(cursor: Cursor, buckets: int, asked: dict[str, Any]) -> Counter[str]:
     """How many hosts of addresses others have, in all buckets."""
     lent: Counter[str] = Counter()
-    for bucket in range(buckets) if asked["address"] else ():
+    for bucket in range(buckets):
         lent.update(dict(rows_of(cursor, "count_lent", {**asked, "bucket": bucket})))
     return lent

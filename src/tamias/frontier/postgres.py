@@ -13,7 +13,7 @@ from tamias.frontier import rows
 from tamias.frontier.crawls import Neighbours
 from tamias.frontier.due.unreachable import find_deferred, resume, with_unreachable, write_unreachable
 from tamias.frontier.keys import bucket_of, host_hash
-from tamias.frontier.lease_filter import Interest, LeaseFilter, buckets_of, one_at_a_time, thinned
+from tamias.frontier.lease_filter import Interest, LeaseFilter, buckets_of, of_one_address, thin
 from tamias.frontier.put import Same, UrlPut
 from tamias.frontier.queries import done_by, rows_of
 from tamias.frontier.rows import Row
@@ -73,10 +73,8 @@ class PostgresFrontier:
         for bucket in self._bucket_turn():
             wanted = hosts - len(leases)
             ask = partial(self._lease_bucket, bucket, wanted, per_host, seconds)
-            # Addresses are counted over all buckets.
-            own = None if self._lease_filter.per_address else bucket
             with suppress(NodeAway):
-                leases += self._session.transact(ask, own)
+                leases += self._thinned(self._session.transact(ask, bucket))
             if len(leases) >= hosts:
                 break
         # A queue may promise a URL that was put off since; such a host goes back at once.
@@ -236,13 +234,17 @@ class PostgresFrontier:
             "per_host": per_host,
             "queues": _QUEUES_PER_LEASE,
         }
-        if self._lease_filter.per_address:
-            one_at_a_time(cursor)
         found = rows_of(cursor, "lease", asked)
         leases = rows.leases_from(found, bucket, token, ends_at)
-        if self._lease_filter.per_address:
-            leases = thinned(cursor, self.buckets, now, leases, self._lease_filter.per_address)
         return with_unreachable(cursor, bucket, leases) if any(row[5] for row in found) else leases
+
+    def _thinned(self, leases: list[Lease]) -> list[Lease]:
+        """Keep to the cap of addresses. Names are looked up between two transactions, not in one."""
+        terms = self._lease_filter
+        if terms.address_of is None or not leases:
+            return leases
+        found = [of_one_address(lease, terms.address_of) for lease in leases]
+        return self._session.transact(partial(thin, self.buckets, self.now(), found, terms.per_address))
 
     def _renew_bucket(self, bucket: int, leases: list[Lease], seconds: float, cursor: Cursor) -> list[Lease]:
         now = self.now()

@@ -116,7 +116,6 @@ def release_columns(bucket: int, returns: list[Return]) -> dict[str, Any]:
         **held_columns(bucket, [each.lease for each in returns]),
         "delay_ms": Ints([each.delay_ms for each in returns]),
         "blocked_until": Longs([each.blocked_until for each in returns]),
-        "address": Texts([each.address for each in returns]),
         "visits": Longs([each.visits for each in returns]),
         "earned": Floats([each.earned for each in returns]),
     }

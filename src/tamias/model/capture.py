@@ -33,9 +33,9 @@ class Unreached(StrEnum):
     UNKNOWN = "unknown"
     """A time-out, no route, a name service in trouble: it may be the host, the way to it, or us."""
     DEFINITE = "definite"
-    """The connection was refused, TLS failed, or there is no such name: somebody said no."""
-    DOUBTFUL = "doubtful"
-    """No such name, said by a name service that has shown no other name lately."""
+    """The connection was refused, or TLS failed: somebody said no."""
+    NO_NAME = "no such name"
+    """The name service says that there is no such name."""
     SILENT = "silent"
     """Connected, and then no answer in time."""
 

@@ -100,8 +100,6 @@ class Return(msgspec.Struct, frozen=True, kw_only=True):
     """The host's new delay, such as robots.txt's Crawl-delay; None leaves it."""
     blocked_until: int | None = None
     """The host asked for a pause until then (Retry-After); None leaves it."""
-    address: str | None = None
-    """The IP address that answered, where addresses have a cap; None leaves what was known."""
     visits: int = 0
     """First visits to URLs of the host since it was leased; counted when it is given back."""
     earned: float = 0.0

@@ -88,17 +88,18 @@ def failed_again(
     """What is known after one more try in vain; `chance` is a random number from 0 to 1."""
     since = before.since if before else now
     tries = before.tries + 1 if before else 1
-    over = tries > policy.retries
+    over = tries > (1 if why is Unreached.NO_NAME else policy.retries)
+    definite = why in (Unreached.DEFINITE, Unreached.NO_NAME)
     waited = now - max(since, run_began)
-    if why is Unreached.DEFINITE:
+    if definite:
         wait, given_up = policy.retry_wait * 2 ** min(tries - 1, 30), over
     else:
         wait = max(policy.retry_wait, waited)
         given_up = tries >= policy.least_tries and now - since >= policy.least_time
     given_up = given_up or (before is not None and before.given_up)
     wait = int(min(wait, LONGEST_WAIT) * (1 + JITTER * chance))
-    patient = why is Unreached.DEFINITE or waited + wait <= policy.max_wait
-    if not patient or (why is Unreached.DOUBTFUL and over):
+    patient = definite or waited + wait <= policy.max_wait
+    if not patient:
         wait = max(wait, policy.max_wait + _JUST_AFTER)
     return Unreachable(
         authority=authority,

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -40,7 +39,7 @@ from tamias.serve.app import application
 from tamias.serve.events.webhooks.sender import Sender
 from tamias.serve.http.host_check import is_loopback
 from tamias.serve.http.secret import VARIABLE, Secret, register_secret
-from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
+from tamias.serve.queries.thread_pool import SessionPool
 from tamias.serve.service import Service
 from tamias.serve.sparql.routes import SparqlSide, sparql_endpoints
 from tamias.settings import ServeSettings, Settings
@@ -228,7 +227,8 @@ async def _work_on_handed(plan: ServicePlan, background: SessionPool) -> None:
     try:
         while True:
             with suppress(TamiasError, OSError):
-                for crawl in await background.run(partial(_handed, frozenset(running))):
+                handed = await background.run(lambda db: handed_over(db.session, db.frontier.buckets))
+                for crawl in handed - running.keys():
                     running[crawl] = asyncio.create_task(_work_on(plan, crawl))
             await asyncio.sleep(HANDED_SECONDS)
             running = {crawl: task for crawl, task in running.items() if not task.done()}
@@ -239,15 +239,11 @@ async def _work_on_handed(plan: ServicePlan, background: SessionPool) -> None:
             await asyncio.wait(running.values())
 
 
-def _handed(running: frozenset[int], db: ServiceSession) -> frozenset[int]:
-    return handed_over(db.session, db.frontier.buckets) - running
-
-
 async def _work_on(plan: ServicePlan, crawl: int) -> None:
     """Works on one crawl by the options of its row. Trouble of its own does not end the service."""
     try:
         with closing(await asyncio.to_thread(_supervisor, plan, crawl)) as supervisor:
-            working = asyncio.create_task(supervisor.run(_show_nothing))
+            working = asyncio.create_task(supervisor.run(lambda _now: None))
             try:
                 await asyncio.shield(working)
             except asyncio.CancelledError:
@@ -256,10 +252,6 @@ async def _work_on(plan: ServicePlan, crawl: int) -> None:
     except (TamiasError, OSError) as error:
         _log.error("the crawl %d cannot go on: %s", crawl, error)
         await asyncio.sleep(TROUBLE_SECONDS)
-
-
-def _show_nothing(_now: CrawlSnapshot) -> None:
-    """Of crawls: the pages read their figures from the database."""
 
 
 async def _schedule(plan: ServicePlan, background: SessionPool) -> None:

@@ -8,11 +8,12 @@ from pyoxigraph import RdfFormat, parse
 
 MODULE = """
 import os
+from hashlib import sha256
 from pathlib import Path
 
 from pyoxigraph import Literal, NamedNode, Quad
 
-from tamias.model.capture import Request
+from tamias.model.capture import Body, Capture, Hop, Request
 from tamias.model.finding import Links, Quads
 from tamias.model.finding import Harvest, HarvestEnd, HarvestStep
 from tamias.model.capture import Outcome
@@ -48,6 +49,23 @@ class HazelAnalyser:
 
     def analyse(self, document):
         yield Quads([quad(document.url, document.stream.read().decode()[5:])])
+
+
+class BurrowFetcher:
+    schemes = frozenset({"burrow"})
+
+    def __init__(self, options, *, forbidden, now, retry_after):
+        self._now = now
+
+    async def fetch(self, request, follow):
+        data, at = b"HAZELin a burrow", self._now()
+        hop = Hop(url=request.url, status=200, headers=(("content-type", "application/x-hazel"),), address="")
+        body = Body(size=len(data), sha256=sha256(data).hexdigest(), data=data)
+        return Capture(url=request.url, started_at=at, ended_at=at, outcome=Outcome.OK, reason="",
+                       hops=(hop,), body=body, wire_bytes=len(data))
+
+    async def close(self):
+        pass
 
 
 class SizeTagger:
@@ -94,6 +112,7 @@ FEATURES = [
         about="what squirrels like",
         module=__name__,
         seeds={"acorns": "stranger:AcornSeeds"},
+        fetchers={"burrow": "stranger:BurrowFetcher"},
         filters={"secret": "stranger:SecretFilter"},
         formats={
             "application/x-hazel": {
@@ -144,7 +163,8 @@ def oak(site):
     """A site with something for each part."""
     site.pages |= {
         "/": b"<p><a href=/nut>nut</a> <a href=/secret/hole>hole</a> <a href=/open>open</a>"
-        b"<a href=/shell>shell</a></p>",
+        b"<a href=/shell>shell</a> <a href=/tree>tree</a></p>",
+        "/tree": b"<> <http://example.org/to> <burrow://deep/nut> .",
         "/nut": acorn,
         "/open": b"<title>open</title>",
         "/shell": b"HAZELin a shell",
@@ -172,10 +192,11 @@ def test_a_part_of_every_kind_is_asked(tamias, oak, install, tmp_path):
         "DIARY": str(diary),
         "TAMIAS_SINKS__SEGMENTS": "diary",
         "TAMIAS_TAGS__CONTENT": "size",
+        "TAMIAS_FILTERS__SCHEMES": "http,https,burrow",
     }
     done = tamias.crawl(
         *(f"acorns:{tmp_path / 'seeds.acorns'}", f"pantry:{oak.url('/pantry')}"),
-        *("--no-robots", f"--sink=names:{names}", "--depth=1"),
+        *("--no-robots", f"--sink=names:{names}", "--depth=2"),
     )
     assert done.returncode == 0, done.stderr
     asked = {path for path, _ in oak.log}
@@ -184,6 +205,7 @@ def test_a_part_of_every_kind_is_asked(tamias, oak, install, tmp_path):
     assert objects(tamias) == {
         oak.url("/nut"): '{"is": "an acorn"}',
         oak.url("/shell"): "in a shell",
+        "burrow://deep/nut": "in a burrow",
         oak.url("/pantry#1"): "beech nuts",
         oak.url("/pantry#2"): "hazel nuts",
     }

@@ -71,10 +71,9 @@ def test_a_later_run_waits_anew():
     assert (second.next_at - later, second.since) == (10_000, START)
 
 
-def test_a_name_that_may_exist_is_left_to_a_later_run_after_the_usual_retries():
-    states = tried(Unreached.DOUBTFUL, until=lambda state: state.next_at - START > 600_000)
-    assert len(states) == 4
-    assert not states[-1][1].given_up
+def test_a_name_that_does_not_exist_is_given_up_after_one_more_try():
+    states = tried(Unreached.NO_NAME, until=lambda state: state.given_up)
+    assert [now - START for now, _ in states] == [0, 10_000]
 
 
 def test_what_was_given_up_gets_one_more_try_and_is_given_up_again():

@@ -1,6 +1,7 @@
 """What every verb has: where the data is, how to talk, and how to write JSON."""
 
 import functools
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from tamias.model.errors import ConfigError
 from tamias.model.log_lines import configure
 from tamias.settings import Resolved, resolve
 
@@ -81,6 +83,18 @@ def store_option(function: Function) -> Function:
         ),
         help="Where bodies, quads and WARC files are stored: a folder or s3://BUCKET/PREFIX. [--data]",
     )(function)
+
+
+def frontier_token(file: Path | None) -> str | None:
+    """Return the token of a frontier service: of a file, else of the environment."""
+    if file is None:
+        return os.environ.get("TAMIAS_TOKEN") or None
+    try:
+        if token := file.read_text(encoding="utf-8").strip():
+            return token
+    except OSError as error:
+        raise ConfigError(f"cannot read the token in {file}: {error.strerror}") from error
+    raise ConfigError(f"the token file {file} is empty")
 
 
 def say(line: str = "") -> None:

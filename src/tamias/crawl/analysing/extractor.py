@@ -182,6 +182,7 @@ class Extractor:
             position: position in settings.analyse.follow
             for position in ("subjects", "predicates", "objects")
         }
+        self._schemes = settings.filters.schemes
         self._graphs = Graphs(settings.sinks.graphs)
         self._analyse = settings.analyse
         self._analysers = Analysers(settings, contexts)
@@ -378,7 +379,7 @@ class Extractor:
 
     def links_of(self, quads: Sequence[Quad]) -> list[str]:
         """The IRIs that are followed."""
-        return sorted(rdf_links(quads, **self._follow))
+        return sorted(rdf_links(quads, schemes=self._schemes, **self._follow))
 
 
 class LinkFollowing:

@@ -155,8 +155,6 @@ class Settler:
         task, capture, held = visit.task, visit.capture, visit.held
         if capture.retry_after_ms is not None:
             held.blocked_until = self._now() + capture.retry_after_ms
-        if self._settings.frontier.per_address and capture.hops:
-            held.address = capture.hops[0].address
         if visit.due is not None:
             return _again_at(visit.due, task, capture.outcome, _cut(visit))
         if visit.archived is not None and task.crawl == WATCH:

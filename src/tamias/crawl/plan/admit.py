@@ -7,6 +7,7 @@ import msgspec
 
 from tamias.analyse.tags.content import TagRules
 from tamias.archive.sources.host_links import HostLinks, site_of
+from tamias.crawl.plan.fetch_options import address_of
 from tamias.crawl.plan.forgotten_urls import ForgottenUrls
 from tamias.filters.blocklists.filter import BlocklistFilter
 from tamias.filters.pattern import PatternFilter
@@ -151,7 +152,7 @@ class Admission:
         self._session_names = frozenset(settings.filters.session_names)
         self.forgotten = ForgottenUrls(self._session_names)
         """What is not fetched again; whoever has a session refreshes it."""
-        self._queue_key = queue_key(settings.frontier.queue)
+        self._queue_key = queue_key(settings)
         self._by_address = settings.frontier.queue == "ip"
         self._tag_rules = TagRules(settings.tags.rules)
         self._most_known = settings.frontier.known_links
@@ -353,16 +354,11 @@ def filters(settings: Settings, seeds: Sequence[str]) -> dict[str, Filter]:
     return own | {name: part() for name, part in installed.items()}
 
 
-def queue_key(by: str) -> Callable[[str], str]:
-    """What shares a queue: a pay-level domain, a host name, or an address."""
-    keys: dict[str, Callable[[str], str]] = {"domain": host_key, "host": host, "ip": _address_key}
-    return keys[by]
-
-
-def _address_key(url: str) -> str:
-    from tamias.fetch.resolving import address_of  # loads libcurl
-
-    return address_of(host(url))
+def queue_key(settings: Settings) -> Callable[[str], str]:
+    """Return what gives the key of a URL's queue: a pay-level domain, a host name, or an address."""
+    if settings.frontier.queue == "ip":
+        return address_of(settings)
+    return host_key if settings.frontier.queue == "domain" else host
 
 
 def same_url(session_names: frozenset[str]) -> Callable[[str, str], bool]:

@@ -1,5 +1,6 @@
 """What a fetch may cost, by the settings, and the name under which the crawler introduces itself."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -8,6 +9,7 @@ from tamias import __version__
 from tamias.fetch.credentials import load_credentials
 from tamias.fetch.options import HttpOptions
 from tamias.model.errors import UsageError
+from tamias.model.url import host
 from tamias.settings import Settings
 
 
@@ -19,6 +21,7 @@ def user_agent(settings: Settings) -> str:
 def http_options(settings: Settings, spool: Path) -> HttpOptions:
     """What a fetch may cost."""
     fetch = settings.fetch
+    by_address = settings.frontier.queue == "ip" or settings.frontier.per_address
     return HttpOptions(
         user_agent=user_agent(settings),
         contact=fetch.contact,
@@ -34,9 +37,26 @@ def http_options(settings: Settings, spool: Path) -> HttpOptions:
         max_header_bytes=fetch.max_header_bytes,
         max_ratio=fetch.max_ratio,
         resolve=_pairs(fetch.resolve),
+        address_of=address_of(settings) if by_address else None,
         credentials=load_credentials(fetch.credentials),
         connections=fetch.concurrency,
     )
+
+
+def address_of(settings: Settings) -> Callable[[str], str]:
+    """Return what gives the address of a URL's host: that of `--resolve`, or one of DNS; its name if none.
+
+    Where queues or leases go by addresses, queue, lease and connection have the same one.
+    """
+    pairs = _pairs(settings.fetch.resolve)
+
+    def address(url: str) -> str:
+        from tamias.fetch.resolving import resolve_name  # loads libcurl
+
+        name = host(url)
+        return pairs.get(name) or resolve_name(name)
+
+    return address
 
 
 def with_own_credentials(settings: Settings, files: tuple[str, ...]) -> Settings:
@@ -53,8 +73,8 @@ def with_own_credentials(settings: Settings, files: tuple[str, ...]) -> Settings
 def _pairs(resolve: tuple[str, ...]) -> dict[str, str]:
     pairs = {}
     for pair in resolve:
-        host, colon, address = pair.partition(":")
-        if not (host and colon and address):
+        name, colon, address = pair.partition(":")
+        if not (name and colon and address):
             raise UsageError(f"--resolve takes HOST:ADDRESS, not '{pair}'")
-        pairs[host] = address.strip("[]")
+        pairs[name.lower()] = address.strip("[]")
     return pairs

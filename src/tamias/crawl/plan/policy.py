@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from tamias.crawl.plan.fetch_options import address_of
 from tamias.database.connect import Session
 from tamias.database.sql import statements
 from tamias.frontier.crawls import ACTIVE, SERVED
@@ -128,6 +129,7 @@ def terms_of(settings: Settings, crawl: int = CRAWL) -> LeaseFilter:
         interest=Interest(wanted.require, wanted.forbid) if wanted.require or wanted.forbid else None,
         round_ms=int(wanted.round * 1000),
         per_address=wanted.per_address,
+        address_of=address_of(settings) if wanted.per_address else None,
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from tamias.crawl.plan.admit import Admission
-from tamias.crawl.plan.fetch_options import http_options
+from tamias.crawl.plan.fetch_options import address_of, http_options
 from tamias.crawl.request.reach import Reach
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.model.capture import Capture, Outcome, Request, Stop
@@ -35,6 +35,7 @@ class Gate:
         self._admission = admission
         self._now = now
         self._refusals: list[RefuseResponse] = list(load_all("responses").values())
+        self._address_of = address_of(settings) if settings.frontier.per_address else None
         self.reach = Reach(settings, now)
         """Who can be reached."""
 
@@ -122,7 +123,13 @@ class Gate:
         return Stop(Outcome.OK, f"redirects to {target}, which is visited in its own queue")
 
     def _is_held(self, url: str, held: HeldLease) -> bool:
-        """Clients of the frontier may have named the queue: then its own URLs say what it holds."""
+        """Clients of the frontier may have named the queue: then its own URLs say what it holds.
+
+        Where addresses have a cap, the lease is for the address of its tasks.
+        """
+        where = self._address_of
+        if where is not None and held.tasks and where(url) != where(held.tasks[0].url):
+            return False
         queue = self._admission.queue(url)
         return queue == held.lease.host or any(
             queue == self._admission.queue(task.url) for task in held.tasks

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.crawl.plan.admit import Admission, queue_key
-from tamias.crawl.plan.fetch_options import http_options
+from tamias.crawl.plan.admit import Admission
+from tamias.crawl.plan.fetch_options import address_of
 from tamias.crawl.request.gate import Gate, leads_out
 from tamias.crawl.request.robots import few_hops, forbidden_by, robots_request, rules_in
 from tamias.crawl.request.robots_redirects import TOO_MANY
@@ -34,7 +34,7 @@ class LoneClient:
         self._gate = Gate(settings, spool, admission, lambda: time.time_ns() // 1_000_000)
         self._held: dict[str, HeldLease] = {}
         self._rules: dict[str, Rules] = {}
-        self._addresses = http_options(settings, spool).resolve
+        self._address_of = address_of(settings)
 
     async def ask(self, request: Request) -> Capture:
         """Asks robots.txt, then the address. Never raises for what a server does."""
@@ -65,7 +65,7 @@ class LoneClient:
         Requests are guarded when they connect, whatever the name's address is by then.
         """
         name = host(url).strip("[]")
-        address = self._addresses.get(name) or queue_key("ip")(url).strip("[]")
+        address = self._address_of(url).strip("[]")
         if not is_address(address):
             return f"name does not resolve: {name}"
         return None if self._settings.permit.allow_private else forbidden(address)

@@ -29,7 +29,7 @@ RETRY_PART = 4
 """Of the slots, at most a quarter is for hosts that could not be reached before."""
 _LOOK_SECONDS = 0.25
 _CONTACTS = 64
-_MAY_BE_US = (Unreached.UNKNOWN, Unreached.DOUBTFUL, Unreached.SILENT)
+_MAY_BE_US = (Unreached.UNKNOWN, Unreached.SILENT)
 
 
 class Reach:

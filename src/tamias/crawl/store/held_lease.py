@@ -28,8 +28,6 @@ class HeldLease:
         self.patience = patience
         self.delay_ms = lease.delay_ms
         self.blocked_until: int | None = None
-        self.address: str | None = None
-        """The IP address that answered, where addresses have a cap."""
         self.granted: str | None = None
         """A rule of robots.txt that the operator's permission sets aside for the request under way."""
         self.visits = 0

@@ -150,7 +150,7 @@ class _Keys:
     """The numbers by which the frontier knows a URL."""
 
     def __init__(self, settings: Settings, buckets: int) -> None:
-        self._queue_key = queue_key(settings.frontier.queue)
+        self._queue_key = queue_key(settings)
         self._session_names = frozenset(settings.filters.session_names)
         self._buckets = buckets
 

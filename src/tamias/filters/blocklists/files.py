@@ -81,7 +81,7 @@ def _category(path: Path, name: str) -> BlocklistSource | None:
 def collected(source: BlocklistSource, room: int) -> CollectedEntries:
     """The entries of a list. Lines that make no sense are counted and told.
 
-    Raises `ConfigError` when a file cannot be read or is not text, or the list has more entries than there is room for.
+    Raises `ConfigError` when a file is not text or cannot be read, or if there is no room for its entries.
     """
     found = CollectedEntries()
     strange: list[str] = []
@@ -91,9 +91,7 @@ def collected(source: BlocklistSource, room: int) -> CollectedEntries:
         for number, line in enumerate(_lines(file), start=1):
             said = None if line is None else read(line)
             if said is None and line is not None and "\0" in line:
-                raise ConfigError(
-                    f"the block list {file} is not text: unpack an archive, and name the lists or folders in it"
-                )
+                raise ConfigError(f"the block list {file} is not text: unpack it, and name the lists in it")
             if said is None or not all(map(found.add, said)):
                 wrong += 1
                 if len(strange) < _SHOWN:

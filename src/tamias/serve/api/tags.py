@@ -129,7 +129,7 @@ def _place(db: ServiceSession, url: str, crawl: str) -> tuple[str, int, str, str
     except UsageError as error:
         raise HttpProblem(404, str(error)) from error
     names = frozenset(db.settings.filters.session_names)
-    return queue_key(db.settings.frontier.queue)(fetched), number, fetched, url_key(fetched, names)
+    return queue_key(db.settings)(fetched), number, fetched, url_key(fetched, names)
 
 
 def _checked(tags: list[str]) -> tuple[str, ...]:

@@ -44,10 +44,9 @@ def rows_of_buckets(db: ServiceSession, name: str, **asked: Any) -> list[tuple[A
 
 def place_of_host(db: ServiceSession, name: str) -> dict[str, int] | None:
     """Where a host's queue is; None where only a name server could say."""
-    by = db.settings.frontier.queue
-    if by == "ip":
+    if db.settings.frontier.queue == "ip":
         return None
-    qid = host_hash(queue_key(by)(f"http://{name}/"))
+    qid = host_hash(queue_key(db.settings)(f"http://{name}/"))
     return {"bucket": bucket_of(qid, db.frontier.buckets), "qid": qid}
 
 

@@ -138,7 +138,7 @@ def _robots(db: ServiceSession, name: str) -> list[Robots]:
     """Of the host; of a domain that shares a queue, of all its hosts."""
     place = place_of_host(db, name)
     found = db.rows("robots", place) if place else []
-    whole = name == queue_key(db.settings.frontier.queue)(f"http://{name}/") if place else False
+    whole = name == queue_key(db.settings)(f"http://{name}/") if place else False
     return [_robots_of(row) for row in found if whole or _is_of(row[0], name)]
 
 
