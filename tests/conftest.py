@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests import commands
+from tests.examples import examples
 
 # Hundreds of commands are run: each would compile all of Tamias where the machine forbids to keep bytecode,
 # and each process of the tests would rewrite the assertions of all files.
@@ -78,7 +79,7 @@ def _be_patient():
         "patient",
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow],
-        max_examples=500 if NIGHTLY else 30,
+        max_examples=examples(100),
     )
     settings.load_profile("patient")
 

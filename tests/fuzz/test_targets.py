@@ -8,8 +8,10 @@ from fuzzing.mutation import mutated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
+
 HERE = Path(__file__).parent
-EXAMPLES = 120
+EXAMPLES = examples(120)
 
 
 def inputs(folder, name):

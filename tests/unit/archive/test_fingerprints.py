@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from tamias.archive.versions.fingerprints import fingerprint_of
 from tamias.content.canonical.content_digest import Stored, content_digest
 from tamias.content.formats import Form
+from tests.examples import examples
 
 CSV, TURTLE, JSON = "text/csv", "text/turtle", "application/json"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-SLOW_DISK = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+SLOW_DISK = settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 cells = st.text(alphabet='abc "\n,1é', max_size=6)
 rows = st.lists(st.lists(cells, min_size=2, max_size=3), min_size=1, max_size=12)
@@ -203,7 +202,7 @@ def isomorphic(one, other):
     return any({(to[a], p, to[b]) for a, p, b in one} == other for to in permutations(range(4)))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(one=blank_graphs, other=blank_graphs)
 def test_graphs_of_blank_nodes_with_one_fingerprint_are_the_same_graph(of, one, other):
     found = [

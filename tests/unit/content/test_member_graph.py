@@ -93,6 +93,7 @@ def test_a_name_that_spells_another_kind_of_iri_gets_a_graph_of_the_dump_and_is_
     assert document.graph == URL + "#urn%3Aisbn%3A1%20%3Cx%3E"
 
 
+@pytest.mark.nightly
 def test_more_members_than_a_classic_zip_can_count_keep_their_graphs():
     count = 65_536
     data = zipped(f"http%3A%2F%2Fa.example%2F{i}" for i in range(count))

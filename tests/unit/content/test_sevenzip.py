@@ -225,6 +225,7 @@ def test_a_window_larger_than_the_limit_is_skipped_with_its_name():
     ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("method", ["LZMA2", "Deflate", "BZip2"])
 def test_a_member_of_any_size_takes_little_memory(method, tmp_path):
     program = (

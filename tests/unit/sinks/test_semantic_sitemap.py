@@ -10,6 +10,7 @@ from tamias.analyse.sitemaps.analyser import SitemapAnalyser
 from tamias.model.document import Document
 from tamias.model.site import CHANGE_FREQUENCIES, Location, Prefix, SemanticDataset, SemanticDatasets
 from tamias.sinks.semantic_sitemap import semantic_sitemap
+from tests.examples import examples
 
 WORDS = st.text("abcXYZ09äß€😀&<>\"']", min_size=1, max_size=12)
 URLS = st.builds(
@@ -47,7 +48,7 @@ def read_back(data):
 
 
 @given(st.lists(DATASETS, max_size=4))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 def test_what_is_written_is_read_back(datasets):
     assert read_back(semantic_sitemap(datasets)) == datasets
 

@@ -11,6 +11,7 @@ from tamias.service_client import Credentials, credentials
 from tamias.sinks.sparql.sparql_sink import CREDENTIALS, SparqlStore
 from tamias.sinks.sparql.update_text import batches, drop, insert
 from tamias.sinks.targets import Surroundings, split_sink
+from tests.examples import examples
 
 GRAPH = "http://e/g"
 
@@ -24,7 +25,7 @@ def link(one, other):
 
 
 class TestText:
-    @settings(max_examples=300)
+    @settings(max_examples=examples(300))
     @given(
         st.text(st.characters(blacklist_categories=["Cs"])) | st.text("\\uU0041\"'\n\r{}<>_:", max_size=20)
     )

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tamias.analyse.profile import encoding, loaded, profile, small, small_profile
 from tamias.analyse.profile.sketches import HASH_SQL, hashes_of
+from tests.examples import examples
 
 PIECES = ((0, 9), (0, 300), (5, 20), (40, 60), (100, 150))
 """Of a file: rows from, and how many, below its first line."""
@@ -80,6 +81,7 @@ def test_pieces_of_real_tables_have_the_same_profile_both_ways(suites, both_ways
     assert quick >= QUICK
 
 
+@pytest.mark.nightly
 def test_versions_of_real_files_have_the_same_profile_both_ways(suites, both_ways):
     histories = [
         folder for folder in sorted(suites("real-histories").iterdir()) if folder.name.endswith("sv")
@@ -134,7 +136,7 @@ def test_any_table_has_the_same_profile_both_ways(both_ways):
     quick = []
 
     @given(tables())
-    @settings(max_examples=60)
+    @settings(max_examples=examples(60))
     def compare(data):
         expected, found = both_ways(data)
         assert found in (None, expected)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tamias.analyse.sitemaps.analyser import SitemapAnalyser
 from tamias.model.document import Document, LimitExceeded
+from tests.examples import examples
 
 SPACES = (
     'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
@@ -208,13 +209,13 @@ TREES = st.recursive(TEXTS, element, max_leaves=20)
     st.lists(TREES, max_size=6),
     st.sampled_from(["application/x-sitemap+xml", "text/x-sitemap"]),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 def test_no_sitemap_raises(read, root, trees, media_type):
     read(f"<{root} {SPACES}>{''.join(trees)}</{root}>".encode("utf-8", "replace"), media_type=media_type)
 
 
 @given(st.binary(max_size=200), st.sampled_from(["text/x-sitemap", "application/atom+xml"]), st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 def test_no_bytes_raise(read, data, media_type, rooted):
     read(b"<feed>" * rooted + data, media_type=media_type)
 

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tamias.archive.diffs import Change, DiffKind, What
+from tests.examples import examples
 
 JSON = "application/json"
 
@@ -90,7 +91,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(old=json_values, new=json_values)
 def test_there_is_a_difference_just_when_the_values_differ(compared, old, new):
     found = compared(json.dumps(old), json.dumps(new, indent=1), JSON)

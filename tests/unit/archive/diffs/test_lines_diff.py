@@ -4,11 +4,13 @@ import random
 import tracemalloc
 from array import array
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tamias.archive.diffs import Change, DiffKind, What, lines
 from tamias.archive.diffs.alignment import gaps
+from tests.examples import examples
 
 TEXT = "text/plain"
 words = st.text(alphabet="abcd", max_size=14)
@@ -31,6 +33,7 @@ def test_of_different_lines_no_more_is_told_than_changed(items, data):
     assert all(gap.new.start == gap.new.stop for gap in found)
 
 
+@pytest.mark.nightly
 def test_long_texts_take_little_memory_for_each_line_however_many_differ():
     chance = random.Random(1)
     old = array("q", (chance.getrandbits(60) for _ in range(100_000)))
@@ -91,7 +94,7 @@ def test_a_text_of_very_many_lines_is_compared_without_their_order(compared, mon
     assert found.notes == ["more than 4 lines: compared without regard to their order"]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(old=st.lists(words, max_size=20), new=st.lists(words, max_size=20))
 def test_the_counts_fit_the_lengths(counts, old, new):
     old_text, new_text = ("".join(f"{line}\n" for line in each) for each in (old, new))

@@ -17,6 +17,7 @@ from tamias.archive.versions.fingerprints import fingerprint_of
 from tamias.content.canonical import Unreadable
 from tamias.content.canonical.content_digest import Stored, content_digest, noise_between
 from tamias.content.canonical.tables import found_table
+from tests.examples import examples
 from tests.workbook_files import ods, xlsx, zipped
 
 CSV, TSV, JSON, TURTLE = "text/csv", "text/tab-separated-values", "application/json", "text/turtle"
@@ -563,7 +564,7 @@ def flat(found):
     return rows
 
 
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(found=GROUPS, form=FORMS, data=some.data())
 def test_groups_and_their_rows_in_another_order_are_noise_in_any_form(judged, found, form, data):
     order = [
@@ -580,7 +581,7 @@ def test_groups_and_their_rows_in_another_order_are_noise_in_any_form(judged, fo
     assert judged(old, new, CSV)[0] is not None or old == new
 
 
-@settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(400), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(found=GROUPS, form=FORMS, data=some.data())
 def test_rows_that_go_anywhere_are_noise_just_when_each_stays_in_its_group(judged, found, form, data):
     rows = flat(found)
@@ -594,7 +595,7 @@ def test_rows_that_go_anywhere_are_noise_just_when_each_stays_in_its_group(judge
 CELLS = some.sampled_from(["", "", "a", "b", "1"])
 
 
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=some.integers(2, 4).flatmap(
         lambda width: some.lists(some.lists(CELLS, min_size=width, max_size=width), min_size=2, max_size=7)
@@ -666,7 +667,7 @@ FEATURES = some.lists(
 )
 
 
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(old=FEATURES, new=FEATURES, data=some.data())
 def test_features_are_the_same_just_when_each_is_there_as_often(judged, old, new, data):
     order = data.draw(some.permutations(old))

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tamias.archive.diffs import Change, Columns, DiffKind, What
+from tests.examples import examples
 
 CSV = "text/csv"
 
@@ -20,6 +21,7 @@ def csv_text(rows, **dialect):
     return text.getvalue()
 
 
+@pytest.mark.nightly
 def test_a_large_table_is_counted_exactly(compared, stopwatch):
     random_ = random.Random(7)
     header = ["id", "kind", "amount", "name", "place", "lon", "lat", "code"]
@@ -71,7 +73,7 @@ cells = st.text(alphabet='ab ,"\n;é', max_size=4)
 tables = st.dictionaries(st.integers(0, 30), st.tuples(cells, cells), min_size=1, max_size=15)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(80), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(old=tables, new=tables, seed=st.integers(0, 9))
 def test_counts_by_a_given_key_are_exact_for_any_tables(counts, old, new, seed):
     rows = [[key, *values] for key, values in new.items()]

@@ -95,6 +95,7 @@ def test_many_parts_and_duckdb_find_what_one_part_finds(compared, versions, in_p
     )
 
 
+@pytest.mark.nightly
 def test_real_histories_are_counted_as_by_duckdb(suites, in_parts):
     in_parts(1024)
     compared = 0
@@ -118,6 +119,7 @@ def test_rows_without_a_key_that_are_all_the_same_are_told_by_their_last_places(
     assert [change.old for change in found.changes] == [{"a": "x", "b": "y"}] * 3
 
 
+@pytest.mark.nightly
 def test_memory_does_not_grow_with_the_rows_and_no_file_is_left(versions, in_parts, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "spill"))
     (tmp_path / "spill").mkdir()

@@ -18,6 +18,7 @@ from tamias.content.canonical import Unreadable
 from tamias.content.canonical.content_digest import Stored, content_digest, noise_between
 from tamias.content.containers import directory
 from tamias.content.containers.directory import members
+from tests.examples import examples
 
 TAR = "application/x-tar"
 AGAIN = "packed again: times, owners or order of the files"
@@ -281,7 +282,7 @@ ARCHIVES = some.builds(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=examples(150))
 @given(old=ARCHIVES, new=ARCHIVES)
 def test_noise_and_diff_agree_whatever_is_in_the_archives(tmp_path_factory, old, new):
     folder = tmp_path_factory.mktemp("tar")
@@ -289,7 +290,7 @@ def test_noise_and_diff_agree_whatever_is_in_the_archives(tmp_path_factory, old,
     judge(folder, gzip.compress(old), gzip.compress(new), "application/gzip")
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=examples(150))
 @given(entries=some.lists(ENTRIES, max_size=5), data=some.data())
 def test_files_in_another_order_are_noise_if_none_has_the_name_of_another(tmp_path_factory, entries, data):
     unique = {entry.name.removeprefix("./"): (entry, content) for entry, content in entries}
@@ -299,7 +300,7 @@ def test_files_in_another_order_are_noise_if_none_has_the_name_of_another(tmp_pa
     assert reason == AGAIN or not content_digest(Stored(source=old, media_type=TAR))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=examples(300))
 @given(place=some.integers(0, len(GOOD) - 1), value=some.binary(min_size=1, max_size=20))
 def test_damage_anywhere_is_read_or_refused(tmp_path_factory, place, value):
     judge(tmp_path_factory.mktemp("tar"), GOOD, damaged(GOOD, place, value))

@@ -12,6 +12,7 @@ from rdflib.compare import isomorphic
 
 from tamias.archive.diffs import DiffKind, DiffLimits, statements_diff
 from tamias.archive.diffs.updates import as_nquads, as_sparql_update
+from tests.examples import examples
 
 NT, TURTLE = "application/n-triples", "text/turtle"
 
@@ -119,7 +120,7 @@ def ground(lines):
     return {line for line in lines if "_:" not in line}
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(80), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(old=graphs, new=graphs)
 def test_the_update_makes_the_new_ground_statements_of_the_old(versions, old, new):
     old, new = [sorted(ground(each)) for each in (old, new)]
@@ -139,7 +140,7 @@ blank_graphs = st.sets(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(old=blank_graphs, new=blank_graphs)
 def test_the_update_makes_the_new_graph_where_its_blank_nodes_can_be_told_apart(versions, old, new):
     old_text, new_text = "".join(sorted(old)), "".join(sorted(new))

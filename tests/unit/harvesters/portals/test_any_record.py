@@ -13,6 +13,7 @@ from tamias.harvesters.kit.paging import BAD
 from tamias.harvesters.kit.terms import day_or_moment, mailbox, sound_iri, text_literal
 from tamias.harvesters.portals import arcgis, ckan_records, opendatasoft, socrata, udata
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
+from tests.examples import examples
 
 ROOT = "https://data.example.org/"
 
@@ -50,7 +51,7 @@ def written(quads):
 
 
 @pytest.mark.parametrize("read", RECORDS, ids=lambda read: read.__module__.rpartition(".")[2])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(data=st.data())
 def test_any_record_is_read_or_refused(read, data):
     record = data.draw(st.fixed_dictionaries({}, optional=dict.fromkeys(RECORDS[read].split(), JSON)))
@@ -62,7 +63,7 @@ def test_any_record_is_read_or_refused(read, data):
 
 
 @pytest.mark.parametrize("mapping", MAPPINGS, ids=lambda mapping: mapping.name)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(data=st.data())
 def test_no_value_of_any_record_is_lost(mapping, data):
     fields = RECORDS[mapping.dataset].split()
@@ -96,7 +97,7 @@ DATASETS = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(DATASETS)
 def test_any_dataset_can_be_written_and_read_again(dataset):
     quads = dataset_quads(dataset, ROOT)
