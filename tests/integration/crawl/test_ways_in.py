@@ -134,7 +134,49 @@ def crawl_listed_seeds(tamias, site, gone, tmp_path):
     return tamias.crawl("--sink", "archive", "--recrawl", "--seeds", file.path)
 
 
-@pytest.mark.parametrize("way", [crawl_seed, crawl_links, crawl_redirect, crawl_to_warc, crawl_listed_seeds])
+PLUG_IN = """
+from pyoxigraph import Literal, NamedNode, Quad
+
+from tamias.model.capture import Outcome, Request
+from tamias.model.finding import Harvest, HarvestEnd, HarvestStep, Quads
+from tamias.plugins import Feature
+
+
+class Larder:
+    kinds = frozenset({"larder"})
+
+    async def harvest(self, harvest, client):
+        capture = await client.ask(Request(url=harvest.url.replace("/larder", "/gone")))
+        text = client.body(capture, 1000).decode() if capture.body else "nothing"
+        said = Quad(NamedNode(harvest.url), NamedNode("http://example.org/says"), Literal(text))
+        end = HarvestEnd(outcome=Outcome.OK, reason="read", complete=True)
+        yield HarvestStep(state=b"end", findings=[Quads([said])], end=end)
+
+
+FEATURES = [
+    Feature(
+        name="larder", about="asks", module=__name__, harvesters={"larder": "larder:Larder"}
+    )
+]
+"""
+
+
+def crawl_by_plug_in(tamias, site, gone, tmp_path):
+    folder = tmp_path / "packages"
+    about = folder / "larder-1.0.dist-info"
+    about.mkdir(parents=True)
+    (folder / "larder.py").write_text(PLUG_IN)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: larder\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[tamias.features]\nlarder = larder:FEATURES\n")
+    tamias.env["PYTHONPATH"] = str(folder)
+    done(tamias.crawl("--no-robots", f"larder:{site.url('/larder')}"))
+    assert "example.org/says" in done(tamias.run("export")).stdout
+
+
+WAYS = [crawl_seed, crawl_links, crawl_redirect, crawl_to_warc, crawl_listed_seeds, crawl_by_plug_in]
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_a_crawl_brings_nothing_back(tamias, site, gone, tmp_path, way):
     way(tamias, site, gone, tmp_path)  # one of whose seeds nothing may be fetched says so by its exit code
     expect_nothing_forgotten(tamias)

@@ -263,7 +263,7 @@ class VisitRunner:
         held.visits += 1
         if self._warc is not None:
             request = msgspec.structs.replace(request, keeps_errors=True)
-        capture = await self._fetcher.fetch(request, task, held)
+        capture = self._without_forgotten(await self._fetcher.fetch(request, task, held))
         if kind not in EARNING_BY_STEPS:
             self._earn(capture, held, quads=1)
         return capture
@@ -289,7 +289,8 @@ class VisitRunner:
 
     async def _context_here(self, address: str, task: Task, held: HeldLease) -> bytes | None:
         """A context of the queue that is held anyway."""
-        context = await self._fetcher.fetch(Request(url=address, accept=ACCEPT_CONTEXT), task, held)
+        request = Request(url=address, accept=ACCEPT_CONTEXT)
+        context = self._without_forgotten(await self._fetcher.fetch(request, task, held))
         try:
             return whole(context.body, MAX_CONTEXT) if context.outcome is Outcome.OK else None
         finally:
