@@ -334,11 +334,12 @@ def _json_type(text: bytes, claims: tuple[str, ...]) -> str | None:
     if special:
         return special[0]
     if NDJSON in claims or _SECOND_VALUE.match(text):
-        return NDJSON if _is_json(text.partition(b"\n")[0]) else JSON
+        return NDJSON if is_json(text.partition(b"\n")[0]) else JSON
     return GEO_JSON if _GEO_JSON.match(text) else JSON
 
 
-def _is_json(text: bytes) -> bool:
+def is_json(text: bytes) -> bool:
+    """Whether a text is one value of JSON."""
     try:
         msgspec.json.decode(text, type=msgspec.Raw)
     except (msgspec.DecodeError, ValueError, RecursionError):

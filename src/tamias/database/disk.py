@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tamias.model.errors import DatabaseError, DiskFull
+from tamias.model.errors import DatabaseError, DiskFull, TamiasError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _FOLDERS = ("blobs", "rdf", "warc", "log", "spool", "catalogue", "walks", "workers", "pending-seeds")
@@ -48,6 +48,19 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@contextmanager
+def write_errors(place: object, kind: type[TamiasError] = TamiasError) -> Iterator[None]:
+    """Raise errors of the system, while something is written, as `DiskFull` or as an error of a kind."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.errno in _FULL:
+            raise DiskFull(f"no disk space left to write {place}; free some space and continue") from error
+        raise kind(f"cannot write {place}: {error.strerror}") from error
 
 
 @contextmanager

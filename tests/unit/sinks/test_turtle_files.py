@@ -142,6 +142,6 @@ def test_a_full_disk_is_told(sink, folder, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fdatasync", full)
-    with pytest.raises(DiskFull, match="No space left"):
+    with pytest.raises(DiskFull, match="no disk space left"):
         deliver(sink, quads(1))
     assert files(folder) == []

@@ -1,6 +1,5 @@
 """Packs as files of one folder. The writer of a pack holds a lock on it as long as it lives."""
 
-import errno
 import fcntl
 import os
 from collections.abc import Iterator
@@ -11,8 +10,7 @@ from uuid import UUID
 
 from tamias.archive.blobs.frames import ERASED_MAGIC, FRAME_HEADER
 from tamias.archive.blobs.packs import Pack, PackError, PackMissing
-from tamias.database.disk import sync_folder
-from tamias.model.errors import DiskFull
+from tamias.database.disk import sync_folder, write_errors
 from tamias.model.faults import reached
 
 _ENDING = ".pack"
@@ -33,7 +31,7 @@ class LocalPacks:
         """A folder is always there."""
 
     def create(self, pack: UUID) -> "LocalWriter":
-        with failures_told(self.folder):
+        with write_errors(self.folder, PackError):
             if not self.folder.is_dir():
                 self.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
                 sync_folder(self.folder.parent)
@@ -74,7 +72,7 @@ class LocalPacks:
 
     def cut(self, pack: UUID, length: int) -> None:
         path = self._path(pack)
-        with failures_told(path):
+        with write_errors(path, PackError):
             file = os.open(path, os.O_RDWR)
             try:
                 if os.fstat(file).st_size > length:
@@ -85,7 +83,7 @@ class LocalPacks:
 
     def erase(self, pack: UUID, start: int, length: int) -> bool:
         path = self._path(pack)
-        with failures_told(path):
+        with write_errors(path, PackError):
             try:
                 file = os.open(path, os.O_WRONLY)
             except FileNotFoundError:
@@ -102,7 +100,7 @@ class LocalPacks:
             raise PackError(
                 f"pack {self._path(pack)} is another archive's, of which this is a copy; it stays"
             )
-        with failures_told(self._path(pack)):
+        with write_errors(self._path(pack), PackError):
             self._path(pack).unlink(missing_ok=True)
             if self.folder.is_dir():
                 sync_folder(self.folder)
@@ -135,7 +133,7 @@ class LocalWriter:
         self._path = path
         self._length = 0
         self._file = -1
-        with failures_told(path):
+        with write_errors(path, PackError):
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
             fcntl.flock(self._file, fcntl.LOCK_EX)
             sync_folder(path.parent)
@@ -150,7 +148,7 @@ class LocalWriter:
 
     def append(self, record: list[bytes]) -> int:
         start = self._length
-        with failures_told(self._path):
+        with write_errors(self._path, PackError):
             try:
                 write_all(self._file, record)
             except OSError:
@@ -162,12 +160,12 @@ class LocalWriter:
 
     def take_back(self, length: int) -> None:
         if self.is_open:
-            with failures_told(self._path):
+            with write_errors(self._path, PackError):
                 os.ftruncate(self._file, length)
             self._length = length
 
     def sync(self) -> None:
-        with failures_told(self._path):
+        with write_errors(self._path, PackError):
             try:
                 os.fdatasync(self._file)
             except OSError:
@@ -195,17 +193,6 @@ def _write_zeros(file: int, start: int, length: int) -> None:
     at, end = start + FRAME_HEADER, start + length
     while at < end:
         at += os.pwrite(file, bytes(min(_PIECE, end - at)), at)
-
-
-@contextmanager
-def failures_told(place: Path) -> Iterator[None]:
-    """Turns the system's errors into ours."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFull(f"no disk space left to write {place}; free some space and continue") from error
-        raise PackError(f"cannot write {place}: {error.strerror}") from error
 
 
 def _lock_is_free(file: int) -> bool:

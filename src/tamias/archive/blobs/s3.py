@@ -20,8 +20,9 @@ from uuid import UUID
 import msgspec
 from lxml import etree
 
-from tamias.archive.blobs.local import failures_told, write_all
+from tamias.archive.blobs.local import write_all
 from tamias.archive.blobs.packs import Pack, PackError, PackMissing, StoreUnavailable
+from tamias.database.disk import write_errors
 from tamias.model.errors import ConfigError, DiskFull
 from tamias.service_client import NoResponse, Response, ServiceClient
 
@@ -380,7 +381,7 @@ class S3Writer:
         self._client = client
         self._spool = spool
         self._length = 0
-        with failures_told(spool):
+        with write_errors(spool, PackError):
             spool.mkdir(parents=True, mode=0o700, exist_ok=True)
             self._file = tempfile.TemporaryFile(dir=spool, buffering=0)  # noqa: SIM115 (closed by `close`)
 
@@ -394,7 +395,7 @@ class S3Writer:
 
     def append(self, record: list[bytes]) -> int:
         start = self._length
-        with failures_told(self._spool):
+        with write_errors(self._spool, PackError):
             try:
                 self._file.seek(start)
                 write_all(self._file.fileno(), record)
@@ -406,13 +407,13 @@ class S3Writer:
 
     def take_back(self, length: int) -> None:
         if self.is_open:
-            with failures_told(self._spool):
+            with write_errors(self._spool, PackError):
                 self._file.truncate(length)
             self._length = length
 
     def read(self, start: int, length: int) -> bytes:
         """What was appended."""
-        with failures_told(self._spool):
+        with write_errors(self._spool, PackError):
             content = os.pread(self._file.fileno(), length, start)
         if len(content) < length:
             raise PackError(f"pack {self.pack} in {self._spool} ends before byte {start + length}")

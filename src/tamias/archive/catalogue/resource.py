@@ -20,11 +20,11 @@ from tamias.archive.catalogue.terms import (
     catalogue_graph,
     media_type_iri,
     moment,
-    moment_text,
     text,
     typed,
     word,
 )
+from tamias.archive.moments import rfc3339
 from tamias.archive.quality import Measure
 from tamias.archive.versions.resources import Suspect
 from tamias.archive.versions.same_content import SameContent
@@ -200,7 +200,7 @@ def _describe_version(
 ) -> None:
     node, whole = bases.version(resource.id, version.number), bases.dataset(resource.id)
     previous = bases.version(resource.id, before) if before is not None else None
-    when = moment_text(version.captured_at)
+    when = rfc3339(version.captured_at)
     told.typed(whole, "dcat:hasVersion", node, "dcat:Dataset")
     told.each(
         node,

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
 from typing import Final
 from urllib.parse import quote
@@ -10,6 +9,7 @@ from urllib.parse import quote
 import msgspec
 from pyoxigraph import Literal, NamedNode, Quad
 
+from tamias.archive.moments import rfc3339
 from tamias.model import vocabulary as v
 from tamias.model.resource import Version
 
@@ -48,7 +48,6 @@ PREFIXES: Final = {
 GRAPHS: Final = v.OWN_SPACE + "catalogue"
 """The graph of the catalogue as a whole, and what the names of all its graphs begin with."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9][\w.+-]{0,126}/[A-Za-z0-9][\w.+-]{0,126}", re.ASCII)
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s].*", re.DOTALL)
 _LONGEST_IRI = 4096
@@ -179,20 +178,10 @@ def text(value: str | None) -> Literal | None:
     return Literal(value if value.isascii() else value.encode("utf-8", "replace").decode())
 
 
-def moment_text(milliseconds: int) -> str:
-    """A time as xsd:dateTime writes it, in UTC.
-
-    >>> moment_text(0)
-    '1970-01-01T00:00:00.000Z'
-    """
-    time = _EPOCH + timedelta(milliseconds=milliseconds)
-    return time.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
-
-
 @lru_cache(1024)
 def moment(milliseconds: int) -> Literal:
     """A time as a typed literal."""
-    return Literal(moment_text(milliseconds), datatype=v.XSD_DATE_TIME)
+    return Literal(rfc3339(milliseconds), datatype=v.XSD_DATE_TIME)
 
 
 def typed(value: str | float, datatype: str) -> Literal:

@@ -1,21 +1,21 @@
 """Results that are bytes: to stdout, or to a file that appears under its name only when it is complete."""
 
-import errno
 import shutil
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from tamias.model.errors import DiskFull, TamiasError, UsageError
+from tamias.database.disk import write_errors
+from tamias.model.errors import UsageError
 
 Write = Callable[[BinaryIO], None]
 
 
 def to_stdout(write: Write) -> None:
     """Writes a result to stdout."""
-    with _failures_told("the result"):
+    with write_errors("the result"):
         write(sys.stdout.buffer)
         sys.stdout.buffer.flush()
 
@@ -23,12 +23,12 @@ def to_stdout(write: Write) -> None:
 def to_file(write: Write, output: Path) -> None:
     """Writes a result to a file. A device or a pipe is written to directly: it must not be replaced."""
     if output.exists() and not output.is_file():
-        with _failures_told(str(output)), output.open("wb") as file:
+        with write_errors(output), output.open("wb") as file:
             write(file)
         return
     partial = output.with_name(output.name + ".part")
     try:
-        with _failures_told(str(output)):
+        with write_errors(output):
             with partial.open("wb") as file:
                 write(file)
             partial.replace(output)
@@ -44,19 +44,8 @@ def to_folder(write: Callable[[Path], None], output: Path) -> None:
         if each.exists():
             raise UsageError(f"{each} already exists; name a new folder")
     try:
-        with _failures_told(str(output)):
+        with write_errors(output):
             write(partial)
             partial.rename(output)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-
-
-@contextmanager
-def _failures_told(target: str) -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else TamiasError
-        raise kind(f"cannot write {target}: {error.strerror}") from error

@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import msgspec
-
 from tamias.content.canonical import Unreadable
 from tamias.content.canonical.text import Source, marked_chunks, open_source
 from tamias.content.containers.codecs import CODECS, DamageError
@@ -24,6 +22,7 @@ from tamias.content.formats import (
     ZIP,
     ZSTD,
 )
+from tamias.content.sniff import is_json
 
 MOST_MEMORY = 128 << 20
 """Of a decoder; what xz -9 and zstd --ultra have written needs as much."""
@@ -74,16 +73,8 @@ def looked_at(source: Source) -> str | None:
 def _of_text(head: bytes) -> str:
     lines = [line for line in head[: 1 << 16].splitlines() if line.strip()]
     if head.lstrip()[:1] in {b"{", b"["}:
-        return NDJSON if len(lines) > 1 and _is_json(lines[0]) else JSON
+        return NDJSON if len(lines) > 1 and is_json(lines[0]) else JSON
     told = [line for line in lines[:20] if not line.startswith(b"#")]
     if told and all(_STATEMENT.fullmatch(line.strip()) for line in told[:-1] or told):
         return NQUADS
     return next((name for look, name in _LOOKS if look.match(head)), CSV)
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        msgspec.json.decode(line, type=msgspec.Raw)
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return False
-    return True

@@ -49,13 +49,14 @@ def preferred(accept: str, offered: list[str]) -> str | None:
     """
     if not accept.strip():
         return offered[0]
-    liked = [_liked(part) for part in accept.split(",")[:100]]
+    liked = [weighed(part) for part in accept.split(",")[:100]]
     weights = {kind: _weight(kind, liked) for kind in offered}
     best = max(weights.values())
     return next(kind for kind in offered if weights[kind] == best) if best > 0 else None
 
 
-def _liked(part: str) -> tuple[str, float]:
+def weighed(part: str) -> tuple[str, float]:
+    """Return a name in an Accept header, and its weight from 0 to 1."""
     kind, *words = (word.strip().lower() for word in part.split(";"))
     told = next((word[2:] for word in words if word.startswith("q=")), "1")
     try:

@@ -1,5 +1,6 @@
 """The catalogue as DCAT-AP 3, page by page with Hydra's links, and the archive as a VoID dataset."""
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 from urllib.parse import urlencode
 
@@ -11,13 +12,14 @@ from starlette.routing import Route
 
 from tamias.archive.catalogue import PREFIXES, CatalogueBases, catalogue_graph
 from tamias.archive.figures import basic_figures
+from tamias.archive.sources.source_records import count_of_records, page_of_records
 from tamias.crawl.catalogue.catalogue import bases_of
+from tamias.model.finding import SourceRecord
 from tamias.serve.http.endpoints import Endpoint, Parameter, ResponseSpec, path_parameter
 from tamias.serve.http.params import base_of, number, parameter, since
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.pages.html.page import guarded
 from tamias.serve.published.graphs import archive_graph, catalogue_graphs, rows_of
-from tamias.serve.published.portal_records import portal_page
 from tamias.serve.published.serialisation import FORMS, MEDIA_TYPES, rdf_answer, wanted_form
 from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
@@ -87,11 +89,30 @@ def _page(db: ServiceSession, bases: CatalogueBases, page: int, from_: int) -> C
 
 
 def _portal_page(db: ServiceSession, portal: str, page: int, from_: int) -> CataloguePage:
+    """Return what a portal describes, as DCAT-AP 3 again: made of the records that its harvests stored."""
+    total = count_of_records(db.session, portal, from_)
+    if not total and not (from_ and count_of_records(db.session, portal, 0)):
+        raise HttpProblem(404, f"no records of {portal[:200]} are stored; `tamias list` names the portals")
+    if page > last_page(total):
+        raise HttpProblem(404, f"the catalogue has no page {page}; it has {last_page(total)}")
     start = (page - 1) * DATASETS_A_PAGE
-    found = portal_page(db.session, portal, start=start, limit=DATASETS_A_PAGE, since=from_)
-    if page > last_page(found.total):
-        raise HttpProblem(404, f"the catalogue has no page {page}; it has {last_page(found.total)}")
-    return CataloguePage(found.catalogue, found.quads, found.total)
+    records = page_of_records(db.session, portal, start, DATASETS_A_PAGE, from_)
+    named = records[0].catalogue if records else portal
+    return CataloguePage(NamedNode(named), list(_record_quads(named, records)), total)
+
+
+def _record_quads(named: str, records: Sequence[SourceRecord]) -> Iterator[Quad]:
+    # All harvesters are behind this import: a service that is never asked for records does not load them.
+    from tamias.harvesters.kit.dcat import catalogue_quads
+    from tamias.harvesters.kit.paging import BAD
+    from tamias.harvesters.portals.mappings import map_again
+
+    yield from catalogue_quads(named, "", None, named)
+    for record in records:
+        try:
+            yield from map_again(record)
+        except BAD:
+            continue  # Written by an earlier version, by rules that are no more; `tamias stats` counts it.
 
 
 def _total(db: ServiceSession, from_: int) -> int:

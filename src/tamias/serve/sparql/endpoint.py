@@ -3,20 +3,22 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO, Final, TypeVar
 
+from pyoxigraph import BlankNode, NamedNode, Triple, serialize
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from tamias.content.formats import TURTLE
+from tamias.archive.catalogue import PREFIXES
+from tamias.content.formats import JSON_LD, NTRIPLES, RDF_XML, TURTLE, syntax_of
 from tamias.crawl.catalogue.catalogue import Catalogue
 from tamias.crawl.catalogue.errors import AnswerTooLarge, QueryRefused, QueryTooLong, StoreAway
 from tamias.crawl.catalogue.exchange import Answer
 from tamias.crawl.catalogue.kept import Asking
+from tamias.crawl.catalogue.result_formats import preferred
 from tamias.serve.http.params import base_of, body
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.service import Service
-from tamias.serve.sparql.description import description
 from tamias.serve.sparql.protocol import LONGEST_QUERY, SparqlRequest, by_get, by_post
 
 T = TypeVar("T")
@@ -25,6 +27,21 @@ AT_ONCE = 4
 MOST_WAITING = 64
 _LONGEST_ACCEPT = 4096
 _PIECE = 64 * 1024
+_SD: Final = "http://www.w3.org/ns/sparql-service-description#"
+_TYPE: Final = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
+_FORMATS: Final = (
+    "SPARQL_Results_JSON",
+    "SPARQL_Results_XML",
+    "SPARQL_Results_CSV",
+    "SPARQL_Results_TSV",
+    "Turtle",
+    "N-Triples",
+    "N-Quads",
+    "TriG",
+    "RDF_XML",
+    "JSON-LD",
+)
+_WRITTEN: Final = {kind: syntax_of(kind) for kind in (TURTLE, NTRIPLES, RDF_XML, JSON_LD)}
 _ANYTHING = f"application/sparql-results+json, {TURTLE};q=0.9, */*;q=0.1"
 
 
@@ -127,3 +144,33 @@ async def _pieces(content: BinaryIO) -> AsyncIterator[bytes]:
     with content:
         while piece := content.read(_PIECE):
             yield piece
+
+
+def description(endpoint: str, accept: str) -> tuple[bytes, str] | None:
+    """The description and its media type; None when none of ours is accepted."""
+    kind = preferred(accept, list(_WRITTEN))
+    if kind is None:
+        return None
+    prefixes = {"sd": _SD, "rdf": PREFIXES["rdf"]}
+    written = serialize(_statements(NamedNode(endpoint)), format=_WRITTEN[kind], prefixes=prefixes)
+    return written or b"", kind
+
+
+def _statements(endpoint: NamedNode) -> list[Triple]:
+    service, dataset, graph = NamedNode(endpoint.value + "#service"), BlankNode("dataset"), BlankNode("graph")
+    told = [
+        Triple(service, _TYPE, _term("Service")),
+        Triple(service, _term("endpoint"), endpoint),
+        Triple(service, _term("supportedLanguage"), _term("SPARQL11Query")),
+        Triple(service, _term("feature"), _term("UnionDefaultGraph")),
+        Triple(service, _term("defaultDataset"), dataset),
+        Triple(dataset, _TYPE, _term("Dataset")),
+        Triple(dataset, _term("defaultGraph"), graph),
+        Triple(graph, _TYPE, _term("Graph")),
+    ]
+    space = "http://www.w3.org/ns/formats/"
+    return told + [Triple(service, _term("resultFormat"), NamedNode(space + each)) for each in _FORMATS]
+
+
+def _term(name: str) -> NamedNode:
+    return NamedNode(_SD + name)

@@ -3,11 +3,10 @@
 A file appears under its name when it is complete and durable. No name from outside becomes a path.
 """
 
-import errno
 import gzip
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
@@ -15,9 +14,8 @@ from typing import IO, BinaryIO, cast
 
 import msgspec
 
-from tamias.database.disk import sync_folder
+from tamias.database.disk import sync_folder, write_errors
 from tamias.model.capture import CaptureRecord
-from tamias.model.errors import DiskFull, TamiasError
 from tamias.model.vocabulary import ACTIVITIES, address_iri
 from tamias.sinks.delivery import Beat, DocumentRefused
 from tamias.sinks.export import export
@@ -58,7 +56,7 @@ class DocumentFiles:
         self._choose = choose
         self._compress = compress
         self._touched: set[Path] = set()
-        with self._failures_told():
+        with write_errors(self._folder):
             folder.mkdir(parents=True, exist_ok=True)
             self._index = os.open(folder / INDEX, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
             self._mend_index()
@@ -72,7 +70,7 @@ class DocumentFiles:
         return self._folder / name[:2] / (name + ending)
 
     def deliver(self, edition: Edition, nquads: Iterable[bytes], beat: Beat) -> None:
-        with self._failures_told(), SpooledTemporaryFile(max_size=MEMORY_BYTES) as spool:
+        with write_errors(self._folder), SpooledTemporaryFile(max_size=MEMORY_BYTES) as spool:
             own = self._spooled(edition.document, nquads, spool, beat)
             if not spool.tell():
                 self._take_away(edition.document, keep=None)
@@ -84,7 +82,7 @@ class DocumentFiles:
 
     def describe(self, records: Sequence[CaptureRecord], beat: Beat) -> None:
         """Into a file beside that of the document; an attempt that stands there is not written again."""
-        with self._failures_told():
+        with write_errors(self._folder):
             for record, triples in zip(records, activity_triples(records), strict=True):
                 beat()
                 path = self._path(record.final_url, METADATA)
@@ -94,7 +92,7 @@ class DocumentFiles:
                 self._touched.add(path.parent)
 
     def sync(self) -> None:
-        with self._failures_told():
+        with write_errors(self._folder):
             os.fsync(self._index)
             for folder in {*self._touched, self._folder}:
                 sync_folder(folder)
@@ -165,14 +163,6 @@ class DocumentFiles:
         size = os.fstat(self._index).st_size
         if size and os.pread(self._index, 1, size - 1) != b"\n":
             os.write(self._index, b"\n")
-
-    @contextmanager
-    def _failures_told(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else TamiasError
-            raise kind(f"cannot write to {self._folder}: {error.strerror}") from error
 
 
 def _append_once(file: BinaryIO, begins: bytes, lines: bytes) -> None:

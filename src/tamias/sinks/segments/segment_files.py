@@ -3,7 +3,6 @@
 Small documents share a frame; a large one has frames of its own. `zstd -d` reads a whole segment.
 """
 
-import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,9 +11,9 @@ from typing import BinaryIO, Self
 
 import zstandard
 
-from tamias.database.disk import sync_folder, write_all
+from tamias.database.disk import sync_folder, write_all, write_errors
 from tamias.model.capture import Extent
-from tamias.model.errors import DiskFull, TamiasError
+from tamias.model.errors import TamiasError
 
 SEGMENT_BYTES = 256 * 1024 * 1024
 """The length at which a worker seals its segment and starts the next."""
@@ -43,7 +42,7 @@ class SegmentWriter:
         self._length = 0
         self._document: DocumentWriter | None = None
         self._file = -1
-        with self._failures_told():
+        with write_errors(f"segment {self.path}"):
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
             # Else the file itself may be gone after a power failure, however well it was synced.
             sync_folder(path.parent)
@@ -74,7 +73,7 @@ class SegmentWriter:
         """
         self._expect_no_document("synced")
         self._close_frame(len(self._open_frame))
-        with self._failures_told():
+        with write_errors(f"segment {self.path}"):
             try:
                 os.fdatasync(self._file)
             except OSError:
@@ -112,7 +111,7 @@ class SegmentWriter:
     def _take_back(self, document: "DocumentWriter") -> None:
         del self._open_frame[document.start :]
         if document.frame < self._length and self._file >= 0:
-            with self._failures_told():
+            with write_errors(f"segment {self.path}"):
                 os.ftruncate(self._file, document.frame)
             self._length = document.frame
 
@@ -121,7 +120,7 @@ class SegmentWriter:
         if not size:
             return
         frame = self._compressor.compress(bytes(self._open_frame[:size]))
-        with self._failures_told():
+        with write_errors(f"segment {self.path}"):
             try:
                 write_all(self._file, frame)
             except OSError:
@@ -129,17 +128,6 @@ class SegmentWriter:
                 raise
         self._length += len(frame)
         del self._open_frame[:size]
-
-    @contextmanager
-    def _failures_told(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise DiskFull(
-                    f"no disk space left to write {self.path}; free some space and continue"
-                ) from error
-            raise TamiasError(f"cannot write segment {self.path}: {error.strerror}") from error
 
 
 class DocumentWriter:

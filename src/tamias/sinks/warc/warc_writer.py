@@ -3,7 +3,6 @@
 A file that is being written ends in `.open`. Records are durable after `sync`, and only then indexed.
 """
 
-import errno
 import hashlib
 import os
 import threading
@@ -19,9 +18,8 @@ from uuid import uuid4
 import msgspec
 
 from tamias.content.formats import accept_for
-from tamias.database.disk import sync_folder, write_all
+from tamias.database.disk import sync_folder, write_all, write_errors
 from tamias.model.capture import Body, Capture, Hop, Request, new_capture_id
-from tamias.model.errors import DiskFull, TamiasError
 from tamias.model.url import without_password
 from tamias.model.warc import WarcExtent
 from tamias.sinks.warc.cdxj import CdxjFields, line, timestamp
@@ -109,7 +107,7 @@ class WarcWriter:
         self._completed: list[SyncedWarc] = []
         self._payloads: OrderedDict[str, Earlier] = OrderedDict()
         self._lock = threading.Lock()
-        with _failures_told(folder):
+        with write_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
 
     def write(self, capture: Capture, request: Request | None = None) -> list[WarcExtent]:
@@ -129,7 +127,7 @@ class WarcWriter:
     def _write(self, capture: Capture, asked: Iterator[_Asked | None], told: Fields) -> list[WarcExtent]:
         if not capture.hops:
             return []
-        with self._lock, _failures_told(self._folder):
+        with self._lock, write_errors(self._folder):
             file = self._current(capture.started_at)
             try:
                 with file.whole():
@@ -143,7 +141,7 @@ class WarcWriter:
 
         When the disk fails to, nobody knows what it kept: the file is left to `mend_warcs`.
         """
-        with self._lock, _failures_told(self._folder):
+        with self._lock, write_errors(self._folder):
             file, self._file = self._file, None
             if file is not None:
                 try:
@@ -157,7 +155,7 @@ class WarcWriter:
 
     def close(self) -> None:
         """Completes the open file. May be called twice."""
-        with self._lock, _failures_told(self._folder):
+        with self._lock, write_errors(self._folder):
             self._complete()
 
     def __enter__(self) -> Self:
@@ -405,15 +403,3 @@ def _pieces(body: Body | None) -> Iterator[bytes]:
         with open(body.path, "rb") as file:
             while piece := file.read(_PIECE):
                 yield piece
-
-
-@contextmanager
-def _failures_told(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFull(
-                f"no disk space left to write to {folder}; free some space and continue"
-            ) from error
-        raise TamiasError(f"cannot write to {folder}: {error.strerror}") from error

@@ -5,6 +5,7 @@ import gzip
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tamias.crawl.catalogue.result_formats import weighed
 from tamias.serve.http.problems import HttpProblem
 
 FORMS = {"html": "text/html", "json": "application/json", "csv": "text/csv"}
@@ -66,13 +67,4 @@ def takes_gzip(request: Request) -> bool:
 
 
 def _weights(header: str) -> dict[str, float]:
-    return dict(_weighed(part) for part in header[:_LONGEST_ACCEPT].split(","))
-
-
-def _weighed(part: str) -> tuple[str, float]:
-    name, *parameters = (each.strip().lower() for each in part.split(";"))
-    told = next((each[2:] for each in parameters if each.startswith("q=")), "1")
-    try:
-        return name, float(told)
-    except ValueError:
-        return name, 0.0
+    return dict(map(weighed, header[:_LONGEST_ACCEPT].split(",")))
