@@ -196,7 +196,8 @@ class MemoryFrontier:
         if each.release:
             host.token = None
             host.delay_ms = host.delay_ms if each.delay_ms is None else each.delay_ms
-            host.not_before = max(host.not_before, self.now() + host.delay_ms)
+            if each.touched:
+                host.not_before = max(host.not_before, self.now() + host.delay_ms)
             host.blocked_until = max(host.blocked_until, each.blocked_until or 0)
 
 

@@ -470,6 +470,15 @@ def test_a_host_is_lent_once_in_a_round(lending, clock):
     assert len(frontier.lease(1, per_host=10)[0].tasks) == 10
 
 
+def test_a_host_that_got_no_request_is_lent_again_without_its_delay(frontier, clock):
+    frontier.put([item(f"http://a/{n}") for n in range(3)])
+    for touched in (False, True):
+        frontier.finish([finished(frontier.lease(1, per_host=1)[0], touched=touched)])
+    assert frontier.lease(1) == []
+    clock.pass_(1)
+    assert len(frontier.lease(1)) == 1
+
+
 def test_at_most_so_many_hosts_of_one_address_are_lent_at_once_from_the_first_lease_on(lending, clock):
     frontier = lending(LeaseFilter(per_address=2, address_of=lambda _url: "192.0.2.1"))
     frontier.put([item(f"http://h{n}/{page}", host="a" * n) for n in range(1, 6) for page in range(2)])

@@ -314,22 +314,23 @@ FROM unnest(%(qid)b::int8[], %(alike)b::bytea[]) AS news (qid, alike)
 WHERE host.bucket = %(bucket)b::int2 AND host.qid = news.qid
 
 -- name: release_hosts
--- Ends leases: the delay runs from now, and the host is ready when its queues are.
+-- Ends leases: the delay runs from now if a request was sent, and the host is ready when its queues are.
 UPDATE host
 SET token = NULL,
     delay_ms = first.delay_ms,
     blocked_until = first.blocked_until,
-    not_before = greatest(host.not_before, %(now)b::int8 + first.delay_ms),
-    ready_at = greatest(host.not_before, %(now)b::int8 + first.delay_ms, first.blocked_until, first.due),
+    not_before = greatest(host.not_before, first.touched_at + first.delay_ms),
+    ready_at = greatest(host.not_before, first.touched_at + first.delay_ms, first.blocked_until, first.due),
     class = first.class,
     visits = host.visits + first.visits,
     earned = host.earned + first.earned
 FROM (SELECT held.qid, held.token, held.visits, held.earned, coalesce(held.delay_ms, host.delay_ms) AS delay_ms,
              greatest(host.blocked_until, held.blocked_until) AS blocked_until,
+             CASE WHEN held.touched THEN %(now)b::int8 END AS touched_at,
              coalesce(ahead.due, 9223372036854775807) AS due, coalesce(ahead.class, 0) AS class
       FROM unnest(%(qid)b::int8[], %(token)b::int8[], %(delay_ms)b::int4[], %(blocked_until)b::int8[],
-                  %(visits)b::int8[], %(earned)b::float8[])
-           AS held (qid, token, delay_ms, blocked_until, visits, earned)
+                  %(touched)b::bool[], %(visits)b::int8[], %(earned)b::float8[])
+           AS held (qid, token, delay_ms, blocked_until, touched, visits, earned)
       JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = held.qid
       CROSS JOIN LATERAL (
           SELECT min(near.next_due) AS due,

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.database.columns import Floats, Ints, Longs, Shorts, Texts
+from tamias.database.columns import Bools, Floats, Ints, Longs, Shorts, Texts
 from tamias.model.capture import Outcome
 from tamias.model.item import CLASSES
 from tamias.model.lease import CrawlStats, Done, Lease, Return, Task
@@ -116,6 +116,7 @@ def release_columns(bucket: int, returns: list[Return]) -> dict[str, Any]:
         **held_columns(bucket, [each.lease for each in returns]),
         "delay_ms": Ints([each.delay_ms for each in returns]),
         "blocked_until": Longs([each.blocked_until for each in returns]),
+        "touched": Bools([each.touched for each in returns]),
         "visits": Longs([each.visits for each in returns]),
         "earned": Floats([each.earned for each in returns]),
     }

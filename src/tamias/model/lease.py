@@ -100,6 +100,8 @@ class Return(msgspec.Struct, frozen=True, kw_only=True):
     """The host's new delay, such as robots.txt's Crawl-delay; None leaves it."""
     blocked_until: int | None = None
     """The host asked for a pause until then (Retry-After); None leaves it."""
+    touched: bool = True
+    """Whether a request was sent since it was leased; if not, its delay does not begin again."""
     visits: int = 0
     """First visits to URLs of the host since it was leased; counted when it is given back."""
     earned: float = 0.0

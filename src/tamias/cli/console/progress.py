@@ -127,7 +127,8 @@ def _trapped(end: "CrawlSnapshot", data: Path) -> str:
     queues, urls = end.trapped
     stopped = f"{queues:,} {'queue' if queues == 1 else 'queues'} stopped as traps"
     left = f"{urls:,} known {'URL' if urls == 1 else 'URLs'} there were not visited"
-    command = f"TAMIAS_PERMIT__HOST_BUDGET=0 TAMIAS_PERMIT__MONOTONY=0 tamias crawl --data {data}"
+    limits = ("HOST_VISITS=1000000000", "HOST_BUDGET=0", "MONOTONY=0")
+    command = f"{' '.join(f'TAMIAS_PERMIT__{each}' for each in limits)} tamias crawl --data {data}"
     return f"{stopped}; {left}; '{command}' opens them"
 
 

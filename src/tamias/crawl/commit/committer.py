@@ -483,6 +483,7 @@ def _returns(visits: list[Visit], released: list[HeldLease]) -> list[Return]:
             release=held in gone,
             delay_ms=held.delay_ms,
             blocked_until=held.blocked_until,
+            touched=held.touched,
             visits=held.visits if held in gone else 0,
             earned=held.earned if held in gone else 0.0,
             alike=held.alike_news if held in gone else None,

@@ -1,7 +1,6 @@
 """What became of the seeds of a crawl: whether any of them could be fetched, and why not."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -75,9 +74,6 @@ def _questions(buckets: int, crawl: int, items: Sequence[Item]) -> list[tuple[st
 
 
 def _ask(session: Session, name: str, words: dict[str, object]) -> list[SeedOutcome]:
-    return session.transact(partial(_read, name, {**words, "most": MOST_SHOWN}))
-
-
-def _read(name: str, words: dict[str, object], cursor: Cursor) -> list[SeedOutcome]:
-    rows = cursor.execute(_SQL[name].text, words).fetchall()
+    words = {**words, "most": MOST_SHOWN}
+    rows = session.transact(lambda cursor: cursor.execute(_SQL[name].text, words).fetchall())
     return [SeedOutcome(url, Outcome(status), reason or "") for url, status, reason, *_ in rows]

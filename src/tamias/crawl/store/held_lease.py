@@ -37,6 +37,8 @@ class HeldLease:
         self.alike = unpacked_alike(lease.alike)
         """Pages of the host that are alike but for numbers."""
         self.alike_changed = False
+        self.touched = False
+        """A request was sent to the host in this lease."""
         self.answered = False
         """Whether the host answered in this lease."""
         self.unreachable = {place.authority: place for place in lease.unreachable}
@@ -103,4 +105,5 @@ class HeldLease:
 
     def asked(self) -> None:
         """A request to the host just ended."""
+        self.touched = True
         self._asked_at = time.monotonic()
