@@ -25,7 +25,7 @@ from contextlib import suppress
 _MESSAGE = struct.Struct("i")
 _FIRST_FREE = 3
 _MOST_BYTES = 1 << 18
-_AT_START = ("PYTHON", "LD_", "LANG", "LC_", "MALLOC_", "OPENSSL_", "TAMIAS_PROFILE")
+_AT_START = ("PYTHON", "LD_", "LANG", "LC_", "MALLOC_", "OPENSSL_", "TAMIAS_PROFILE", "TAMIAS_WITHOUT")
 """Names of variables that the interpreter, its libraries or our modules read once, when they are loaded."""
 
 

@@ -34,6 +34,7 @@ KINDS = {
     "writers": "write quads in another format (sinks.export.Writer)",
     "host_notes": "what is to be known of hosts, for status and pages (protocols.ReadHostNotes)",
     "graph_sinks": "receive graphs after the commit (sinks.delivery.GraphSink)",
+    "pages": "pages of the service; their templates are in `templates/` (serve.pages.html.page.HtmlPage)",
     "endpoints": "lists of endpoints of the service (serve.http.endpoints.Endpoint)",
 }
 """The kinds of parts that a feature may have besides verbs and formats."""
@@ -74,6 +75,7 @@ class Feature(NamedTuple):
     writers: Mapping[str, str] = NO_PARTS
     graph_sinks: Mapping[str, str] = NO_PARTS
     host_notes: Mapping[str, str] = NO_PARTS
+    pages: Mapping[str, str] = NO_PARTS
     endpoints: Mapping[str, str] = NO_PARTS
 
 

@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from tamias.plugins import load_all
 from tamias.serve.access.identify import reason_of
 from tamias.serve.http.endpoints import Endpoint, note_call, note_failure
 from tamias.serve.pages import access, overview, portal, portal_at, query, search, sign_in, snapshots
@@ -49,7 +50,7 @@ def routes_of_pages(service: Service, endpoints: Sequence[Endpoint]) -> list[Rou
         static_route(),
         Route("/query/send", guarded("/query/send", query.sent), methods=["GET"]),
         Route("/overview/live", guarded("/overview/live", overview.live_part(service)), methods=["GET"]),
-        *page_routes([*_PAGES, reference_page(endpoints)], service),
+        *page_routes([*_PAGES, *load_all("pages").values(), reference_page(endpoints)], service),
         *(_form(path, make(service), service) for path, make in FORMS.items()),
     ]
 

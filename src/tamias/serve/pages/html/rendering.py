@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from tamias.archive.catalogue import PREFIXES
+from tamias.plugins import installed_features
 from tamias.serve.http.problems import HttpProblem, problem_of
 from tamias.serve.http.secret import session_of
 from tamias.serve.pages.crawl.activity import hover, stack
@@ -179,8 +180,10 @@ def _problem_page(request: Request, problem: HttpProblem) -> Response:
 
 
 def _templates() -> jinja2.Environment:
+    with_pages = (each.feature for each in installed_features() if each.is_on and each.feature.pages)
+    packages = ["tamias.serve.pages", *(feature.module for feature in with_pages)]
     made = jinja2.Environment(
-        loader=jinja2.PackageLoader("tamias.serve.pages"),
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package) for package in packages]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
