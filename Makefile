@@ -44,6 +44,7 @@ nightly: setup check
 	sh tests/system-packages.sh
 	sh tests/nightly-packages.sh
 	TAMIAS_NIGHTLY=1 TAMIAS_TEST_PROCESSES=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(TESTS)
+	$(BIN)/python tools/without.py
 
 check: setup
 	$(BIN)/ruff format --check
