@@ -323,7 +323,7 @@ class Service:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while time.monotonic() < deadline:
             with suppress(httpx.TransportError):
                 httpx.get(f"{self.address}/healthz", timeout=5)

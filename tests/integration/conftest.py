@@ -24,7 +24,8 @@ from tamias.database.locks import is_free, shared
 from tests import commands
 from tests.shared_servers import SharedServers
 
-PATIENCE = 60.0
+PATIENCE = 300.0
+"""Seconds until a test gives up: long, for the machine may be busy, and nobody waits for it otherwise."""
 VOCABULARY = "https://w3id.org/tamias/vocab#"
 
 

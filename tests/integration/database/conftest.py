@@ -17,7 +17,7 @@ from tamias.database.connect import Database
 from tamias.database.embedded.keeper import Running
 
 SCRIPT = Path(__file__).with_name("user_process.py")
-PATIENCE = 30.0
+PATIENCE = 300.0
 
 
 class User:

@@ -117,7 +117,7 @@ class Running:
         self.wait()
 
     def wait(self):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while time.monotonic() < deadline and self.process.poll() is None:
             try:
                 httpx.get(f"{self.address}/healthz", timeout=5)
@@ -131,7 +131,7 @@ class Running:
         """Its exit code, and what it said on stdout and stderr."""
         if self.said is None:
             self.process.send_signal(number)
-            self.said = self.process.communicate(timeout=60)
+            self.said = self.process.communicate(timeout=300)
         return self.process.returncode, *self.said
 
 
