@@ -1,8 +1,12 @@
 """Character encodings: which are believed, what a mark, a header or a page says, and what bytes are. Pure."""
 
 import codecs
+import io
 import re
-from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import BinaryIO
+
+import msgspec
 
 REFUSED = frozenset(
     {"utf-7", "punycode", "idna", "undefined", "unicode-escape", "raw-unicode-escape", "unicode_escape",
@@ -55,60 +59,181 @@ def marked_encoding(head: bytes) -> tuple[str | None, int]:
     return next(((name, len(mark)) for mark, name in _MARKS if head.startswith(mark)), (None, 0))
 
 
-def declared_charset(told_type: str | None) -> str | None:
+def declared_charset(content_type: str | None) -> str | None:
     """The encoding that a Content-Type names, if it is one to believe.
 
     >>> declared_charset("text/csv; charset=latin2"), declared_charset("text/csv; charset=rot13")
     ('iso8859-2', None)
     """
-    found = _CHARSET.search(told_type or "")
+    found = _CHARSET.search(content_type or "")
     return believed_charset(found[1]) if found else None
 
 
-_USUAL_NAMES = frozenset({"utf-8", "ascii", "iso8859-1"})
-"""What servers declare without looking; browsers read the last two as Windows-1252."""
+_USUAL_NAMES = frozenset({"utf-8", "ascii", "iso8859-1", "cp1252"})
+"""What servers declare without looking; browsers read the last three as Windows-1252."""
 
 
-def text_charset(told_type: str | None) -> str | None:
+def text_charset(content_type: str | None) -> str | None:
     """The encoding of text that is not UTF-8, if its Content-Type names a particular one.
 
     >>> text_charset("text/csv; charset=Shift_JIS"), text_charset("text/csv; charset=iso-8859-1")
     ('shift_jis', None)
     """
-    found = declared_charset(told_type)
+    found = declared_charset(content_type)
     return None if found in _USUAL_NAMES else found
 
 
-def encoding_of(pieces: Iterable[bytes], told_type: str | None) -> str:
-    """What its mark says, UTF-8 if it can be that, what the server told, or the usual one.
+CHUNK = 1 << 20
+_SAMPLE = 1 << 18
+_GUESSED = 1 << 13
+"""Bytes of lines that are not ASCII from which a code page is guessed."""
 
-    >>> encoding_of([b"a,\\xc3", b"\\xa9"], None), encoding_of([b"caf\\xe9"], "text/csv; charset=iso-8859-2")
+
+class Encoding(msgspec.Struct, frozen=True):
+    """How a text is encoded."""
+
+    name: str
+    mark: int = 0
+    """Bytes of its byte order mark."""
+    faults: bool = False
+    """Whether some bytes are not in the encoding of the rest."""
+
+
+def found_encoding(file: BinaryIO, content_type: str | None, most: int | None = None) -> Encoding:
+    """Decide how a text is encoded; profiles, tables, diffs and exports all ask here.
+
+    Its byte order mark counts first, then UTF-8 if nearly all of it is, then the charset that the server or
+    the page declares if the bytes can be in it, then a guess by the letters of languages.
+
+    >>> found_encoding(io.BytesIO("Łódź, Kraków".encode("cp1250")), None).name
+    'cp1250'
+    """
+    head = file.read(_SAMPLE)
+    marked, length = marked_encoding(head)
+    if marked is not None:
+        return Encoding(marked, length)
+    if wide := _utf16_without_mark(head):
+        return Encoding(wide)
+    file.seek(0)
+    faults, beyond, sample = _utf8_faults(file, most)
+    if faults * 10 <= beyond:
+        return Encoding("utf-8", faults=faults > 0)
+    declared = declared_charset(content_type) or (page_charset(head) if head.lstrip()[:1] == b"<" else None)
+    if declared and declared not in _USUAL_NAMES and not declared.startswith("utf"):
+        with suppress(UnicodeError):
+            codecs.getincrementaldecoder(declared)().decode(sample)
+            return Encoding(declared)
+    return Encoding(guessed_charset(sample))
+
+
+def encoding_of(content: bytes, content_type: str | None) -> str:
+    """The encoding of a text at hand.
+
+    >>> encoding_of(b"a,\\xc3\\xa9", None), encoding_of(b"caf\\xe9", "text/csv; charset=iso-8859-2")
     ('utf-8', 'iso8859-2')
     """
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    first = True
-    try:
-        for piece in pieces:
-            marked = marked_encoding(piece)[0] if first else None
-            if marked is not None:
-                return marked
-            first = False
-            decoder.decode(piece)
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return declared_charset(told_type) or USUAL
-    return "utf-8"
+    return found_encoding(io.BytesIO(content), content_type).name
 
 
-def decoded(pieces: Iterable[bytes], encoding: str) -> Iterator[str]:
-    """The text without its mark; what cannot be decoded is replaced."""
-    decoder = codecs.getincrementaldecoder(encoding)("replace")
-    first = True
-    for piece in pieces:
-        text = decoder.decode(piece)
-        yield text.removeprefix("\ufeff") if first else text
-        first = first and not text
-    yield decoder.decode(b"", final=True)
+def _utf16_without_mark(head: bytes) -> str | None:
+    """UTF-16 shows by the NUL beside each character of a European text."""
+    nuls = head.count(0)
+    if nuls * 4 < len(head) or len(head) < 4:
+        return None
+    if head[1::2].count(0) > 0.9 * nuls:
+        return "utf-16-le"
+    return "utf-16-be" if head[::2].count(0) > 0.9 * nuls else None
+
+
+def _utf8_faults(file: BinaryIO, most: int | None) -> tuple[int, int, bytes]:
+    """Count faults and characters beyond ASCII; the sample is from where the first fault is."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    faults, beyond, sample = 0, 0, b""
+    left = most
+    while chunk := file.read(CHUNK if left is None else min(CHUNK, left)):
+        left = None if left is None else left - len(chunk)
+        if not chunk.isascii() or decoder.getstate()[0]:
+            text = decoder.decode(chunk)
+            wrong = text.count("\ufffd") - chunk.count(b"\xef\xbf\xbd")
+            sample = sample or (chunk if wrong else b"")
+            faults += wrong
+            beyond += len(text) - len(text.encode("ascii", "ignore")) - wrong
+    if decoder.getstate()[0]:
+        faults, sample = faults + 1, sample or decoder.getstate()[0]
+    return faults, beyond, sample
+
+
+_ASIAN = {
+    "cp950": "的一是不有人中大上國以要用為市區路鄉鎮縣號街段里村臺灣日月年時電話地址名稱水山公園資料",
+    "gb18030": "的一是不有人中大上国以要用为市区路乡镇县号街段里村日月年时电话地址名称水山公园资料据",
+    "cp932": "のにはをたがでてとしれさあいうるなもすりこだらまんく市区町村年月日県都",
+    "euc_jp": "のにはをたがでてとしれさあいうるなもすりこだらまんく市区町村年月日県都",
+    "cp949": "이다는에의가을를하고지사도로서기시구동리군면읍대한국년월일수정인",
+}
+"""Of each code page of many letters, characters that make up much of any text in it."""
+_CYRILLIC = ("оеаинтсрвлкмдпуяыьгзбії", "жшщчйцхюэфъёєґђћјљњџў")
+_ALPHABETS = (
+    *((codec, *_CYRILLIC) for codec in ("cp1251", "koi8-r", "cp866", "iso8859-5")),
+    ("cp1253", "αοιετσνηυρπκμλωςάίόέήύ", "βγδζθξφχψώ"),
+    ("cp1255", "ויהלארתבשמנםקדעחפ", "גזטכךןסףצץ"),
+    ("cp1256", "اليمونترةبدسعفقكأه", "حجشصضطظغذزخثإآىئؤء"),
+    ("cp874", "านรอกเงมยลวดทสตะปบคหแจพช", "ขฉฎฏฐณธผฝภศษฬฮโใไ"),
+)
+"""Alphabets: their code page, letters that are frequent, and the others."""
+_WESTERN = (
+    "äöüß", "àâçéèêëîïôùûœ", "áéíóúñüªº¿¡", "ãáâàçéêíóôú", "åäöøæé", "àèéìòù", "áðéíóúýþæö", "áàéèíïóòúüç",
+)  # fmt: skip
+_CENTRAL = ("áčďéěíňóřšťúůýž", "ąćęłńóśźż", "áéíóöőúüű", "čćđšž", "ăâîşţ", "áäčďéíĺľňóôŕšťúýž")
+_LATIN = (
+    *((USUAL, letters, "") for letters in _WESTERN),
+    *((codec, letters, "") for letters in _CENTRAL for codec in ("cp1250", "iso8859-2")),
+    ("cp1254", "çğıöşüâîûİ", ""),
+    *(("cp1257", letters, "") for letters in ("ąčęėįšųūž", "āčēģīķļņšūž", "äöõüšž")),
+    ("cp850", "äöüßéèàçñáíóú", ""),
+    (USUAL, "", "".join(_WESTERN)),
+)
+"""The letters beyond ASCII of one language or some that are alike, the most common ones first."""
+_SIGNS = "°§²³€£–—„“”‘’‚«»…·•×±µ№\u00a0\u00ad"  # noqa: RUF001
+_RUN = re.compile(rb"[\x80-\xff]+")
+_ASIAN_WORTH = 8
+"""What a frequent character among thousands counts more than a letter of an alphabet."""
+
+
+def guessed_charset(sample: bytes) -> str:
+    """The code page in which a text is most likely one of a known language.
+
+    charset-normalizer takes short French, Spanish and Swedish tables for Central European ones.
+    """
+    lines = b"\n".join(line for line in sample[: 1 << 20].splitlines() if not line.isascii())[:_GUESSED]
+    runs = _RUN.findall(lines)
+    if sum(len(run) for run in runs if len(run) > 2) * 2 > sum(map(len, runs)):
+        found = [(_ASIAN_WORTH * _likelihood(lines, *each, ""), each[0]) for each in _ASIAN.items()]
+        found += [(_likelihood(lines, *each), each[0]) for each in _ALPHABETS]
+        likely, name = max(found)
+        if likely >= 0.5:
+            return name
+    return max(_LATIN, key=lambda each: _likelihood(lines, *each))[0]
+
+
+def _likelihood(sample: bytes, codec: str, common: str, others: str) -> float:
+    """How much of what is not ASCII a language has, from 0 to 1; no word has a capital in its middle."""
+    worth = dict.fromkeys(others + others.upper(), 0.8)
+    worth |= dict.fromkeys(common + common.upper() + _SIGNS, 1.0)
+    beyond, total, before = 0, 0.0, " "
+    for sign in sample.decode(codec, "replace"):
+        if sign > "\x7f":
+            beyond += 1
+            if not sign.isupper():
+                total += worth.get(sign, 0.0)
+            elif not before.islower():
+                total += worth.get(sign, 0.0) * (0.97 if before.isupper() else 1.0)
+        before = sign
+    return total / beyond if beyond else 0.0
+
+
+def decoded(content: bytes, encoding: str) -> str:
+    """The text without its mark; what cannot be decoded is shown as `\\xNN`."""
+    return content.decode(encoding, "backslashreplace").removeprefix("\ufeff")
 
 
 PRESCAN = 1024

@@ -29,7 +29,7 @@ class Meaning(msgspec.Struct, frozen=True, kw_only=True):
     """A guess of what the values of a column are, such as dates, countries or places."""
 
     type: str
-    """A word of `tamias.analyse.profile.values.meanings`: `date`, `country`, `latitude`, `email`, ..."""
+    """A word of `tamias.content.canonical.values.meanings`: `date`, `country`, `latitude`, `email`, ..."""
     confidence: float
     """From 0 to 1: the share of the values that fit, more if the header says so, less if it does not."""
     range: str | None = None
@@ -67,9 +67,14 @@ class ColumnProfile(msgspec.Struct, frozen=True, kw_only=True):
     """The smallest hashes of the values (`tamias.analyse.profile.joins`); empty where none is needed."""
 
     @property
+    def read_as(self) -> str:
+        """The datatype that all values have: as CSVW, Croissant and `Content.table` have the column."""
+        return "string" if self.invalid else self.datatype
+
+    @property
     def datatype_iri(self) -> str:
-        """The datatype's IRI."""
-        return XSD + self.datatype
+        """The IRI of that datatype."""
+        return XSD + self.read_as
 
 
 class TableProfile(msgspec.Struct, frozen=True, kw_only=True):

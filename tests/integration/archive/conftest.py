@@ -40,24 +40,27 @@ class Filled:
         self.session.transact(lambda cursor: put_resources(cursor, [(resource, host(url))], START))
         return resource.id
 
-    def put(self, url, *contents, media_type="text/csv", suspect=False, redirect=None, **words):
+    def put(
+        self, url, *contents, media_type="text/csv", suspect=False, redirect=None, told_type=None, **words
+    ):
         """Each content is one version, a day after the one before."""
         name = self.watch(url, **words)
         previous = None
         for day, content in enumerate(contents):
-            previous = self._put(
-                name, url, content, START + day * DAY, previous, media_type, suspect, redirect
-            )
+            told = told_type or f"{media_type}; charset=iso-8859-2"
+            when = START + day * DAY
+            previous = self._put(name, url, content, when, previous, (media_type, told), suspect, redirect)
         return name
 
-    def _put(self, name, url, content, when, previous, media_type, suspect, redirect):
+    def _put(self, name, url, content, when, previous, types, suspect, redirect):
+        media_type, told_type = types
         body = Body(size=len(content), sha256=hashlib.sha256(content).hexdigest(), data=content)
         prepared = self.writer.prepare(body, previous)
         self.writer.sync()
         capture = str(new_capture_id(when))
         version = NewVersion(
             resource=name, captured_at=when, sha256=body.sha256, byte_size=body.size, media_type=media_type,
-            told_type=f"{media_type}; charset=iso-8859-2", fingerprint=None, noise=None, capture=capture,
+            told_type=told_type, fingerprint=None, noise=None, capture=capture,
         )  # fmt: skip
 
         def record(cursor):

@@ -66,6 +66,7 @@ def test_get_by_the_id_of_a_version(tamias, kept):
         (["get", URL, "--json"], 2, "-o FILE"),
         (["versions", "data.example"], 2, "is not a URL"),
         (["diff", URL, "7"], 1, "has no version 7"),
+        (["diff", URL, "--key", "no such"], 2, "no column 'no such' in both versions"),
         (["export", "--url", URL], 2, "use it with"),
         (["export", "--format", "bagit", "--url", "http://data.example/b.csv"], 1, "is not in the archive"),
     ],

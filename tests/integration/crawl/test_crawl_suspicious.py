@@ -78,3 +78,20 @@ def test_soft_errors_are_kept_apart_and_accepted_when_they_stay(tamias, site, vi
         path: [None, *told] for path, told in reasons.items()
     }
     assert tamias.run("list", "--trouble").stdout.count("suspicious: ") == 0
+
+
+def test_equal_tables_at_many_addresses_are_versions_and_equal_messages_are_not(tamias, site, visited):
+    types = {"csv": "text/csv", "txt": "text/plain", "ttl": "text/turtle"}
+    bodies = {
+        "csv": b"id,value\n1,2\n2,3\n",
+        "ttl": b"<http://e.example/a> <http://e.example/p> 1 .\n",
+        "txt": b"This server is being repaired\n",
+    }
+    pages = {f"/{number}.{ending}": body for ending, body in bodies.items() for number in range(8)}
+    assert tamias.run("add", *map(site.url, pages)).returncode == 0
+    visited(pages, types)
+    counts = json.loads(tamias.run("list", "--json").stdout)
+    versions = {ending: [] for ending in bodies}
+    for each in counts:
+        versions[each["url"].rpartition(".")[2]].append(each["versions"])
+    assert (versions["csv"], versions["ttl"], sum(versions["txt"])) == ([1] * 8, [1] * 8, 4)

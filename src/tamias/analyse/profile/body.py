@@ -2,22 +2,26 @@
 
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from tamias.analyse.profile import kinds
-from tamias.analyse.profile.encoding import as_utf8, plain_utf8
-from tamias.analyse.profile.files.members import ARCHIVES, archive_members
+from tamias.analyse.profile.encoding import as_utf8, small_text
+from tamias.analyse.profile.files.members import ARCHIVES, archive_members, opened
 from tamias.analyse.profile.kinds import types
 from tamias.analyse.profile.limits import ProfileLimit, ProfileLimits, Watch
 from tamias.analyse.profile.scratch import ScratchFolder
 from tamias.analyse.profile.tables import Tables, quick_table
-from tamias.content.formats import PARQUET, XHTML, is_rdf
+from tamias.content.canonical import Unreadable
+from tamias.content.containers.packed import looked_at, unpack
+from tamias.content.formats import BY_NAME, PARQUET, XHTML, ZIP, Form, form_of, is_rdf
 from tamias.model.document import Document
 from tamias.model.profile import Profile, TableProfile
 
 _HEAD = 4096
+_PACKED_NAMES = (".gz", ".bz2", ".xz", ".zst")
 _DEFAULT = ProfileLimits()
 
 
@@ -41,15 +45,20 @@ def profile(
 
 
 def small_profile(
-    content: bytes, *, media_type: str | None, name: str, limits: ProfileLimits = _DEFAULT
+    content: bytes,
+    *,
+    media_type: str | None,
+    name: str,
+    told_type: str | None = None,
+    limits: ProfileLimits = _DEFAULT,
 ) -> Profile | None:
     """What `profile` gives for a small table that is beyond doubt, at once and without a file; else None."""
-    found = types(None, content[:_HEAD], media_type, None, name)
-    text = plain_utf8(content) if content and found.found in kinds.TABLES else None
+    found = types(None, content[:_HEAD], media_type, told_type, name)
+    text = small_text(content, told_type) if content and found.found in kinds.TABLES else None
     if text is None:
         return None
     try:
-        table = quick_table(text, name, limits)
+        table = quick_table(text, name, found.found, limits)
     except Exception:  # noqa: BLE001 - whatever it is, `profile` tells
         return None
     return Profile(
@@ -125,7 +134,9 @@ class _Profiler:
             return changed(bare, structure=XmlReader(*self._job).read())
         if kind in ARCHIVES:
             members = archive_members(self._path, kind, self._limits, self._watch, self._problems)
-            return changed(bare, members=members)
+            return changed(bare, members=members, tables=tuple(self._member_tables(kind)))
+        if form_of(kind) is Form.PACKED:
+            return changed(bare, tables=self._packed_table())
         return self._of_text(bare, told_type) if kind.startswith("text/") else bare
 
     @property
@@ -136,7 +147,7 @@ class _Profiler:
         text = as_utf8(self._path, self._folder, "text", told_type, self._limits, self._watch)
         self._tell_limits(text.complete, text.encoding.faults)
         tables = Tables(self._folder, self._limits, self._watch, self._problems)
-        table = tables.table(text, self._name)
+        table = tables.table(text, self._name, bare.types.found)
         return msgspec.structs.replace(
             bare,
             encoding=text.encoding.name,
@@ -148,6 +159,40 @@ class _Profiler:
         text = as_utf8(self._path, self._folder, "text", told_type, self._limits, self._watch)
         self._tell_limits(text.complete, text.encoding.faults)
         return msgspec.structs.replace(bare, encoding=text.encoding.name, lines=text.lines)
+
+    def _packed_table(self) -> "tuple[TableProfile, ...]":
+        """The table in a compressed file, if it is one."""
+        target = self._folder.path / "unpacked"
+        try:
+            unpack(self._path, target, self._limits.bytes)
+        except Unreadable as fault:
+            self._problems.append(str(fault))
+            return ()
+        name = self._name.rpartition(".")[0] if self._name.lower().endswith(_PACKED_NAMES) else self._name
+        return self._table_in(target, name)
+
+    def _member_tables(self, kind: str) -> "Iterator[TableProfile]":
+        """The tables in a zip archive, each called by its name in it."""
+        if kind != ZIP:
+            return
+        with opened(self._path) as archive:
+            named = [each for each in archive.infolist() if each.filename.lower().endswith((".csv", ".tsv"))]
+            for each in named[: self._limits.sheets]:
+                if each.flag_bits & 1 or each.file_size > self._limits.bytes:
+                    continue
+                target = self._folder.path / "member"
+                with archive.open(each) as file, target.open("wb") as copy:
+                    copy.write(file.read(self._limits.bytes))
+                yield from self._table_in(target, each.filename)
+
+    def _table_in(self, path: Path, name: str) -> "tuple[TableProfile, ...]":
+        named = BY_NAME.get(name.rpartition(".")[2].lower())
+        kind = named or looked_at(path)
+        if kind not in kinds.TABLES:
+            return ()
+        text = as_utf8(path, self._folder, "text", None, self._limits, self._watch)
+        table = Tables(self._folder, self._limits, self._watch, self._problems).table(text, name, kind)
+        return (table,) if table is not None and (named or table.width > 1) else ()
 
     def _tell_limits(self, complete: bool, faults: bool) -> None:
         if not complete:

@@ -1,24 +1,16 @@
 """Looks at each column of a table: its form, its statistics, what it means, its sketch."""
 
-from collections import Counter
-from collections.abc import Sequence
 from math import isfinite
 from typing import Protocol
 
-from tamias.analyse.profile.dialect import Dialect
 from tamias.analyse.profile.limits import ProfileLimits
-from tamias.analyse.profile.values.cells import form_of, usual_shape
-from tamias.analyse.profile.values.form import TEXT, ColumnForm
-from tamias.analyse.profile.values.meanings import ColumnSample, meaning_of, says
-from tamias.analyse.profile.values.number_forms import decimal_sign
+from tamias.content.canonical.tables import FileTable
+from tamias.content.canonical.values.cells import form_of, usual_shape
+from tamias.content.canonical.values.form import TEXT, ColumnForm
+from tamias.content.canonical.values.loaded_forms import DIFFERENT
+from tamias.content.canonical.values.meanings import ColumnSample, meaning_of, says
+from tamias.content.canonical.values.number_forms import decimal_sign
 from tamias.model.profile import ColumnProfile, Meaning, TopValue
-
-SAMPLE = 1000
-_DIFFERENT = 300
-"""Values that a guess is made from; all of them are held against it."""
-
-CUT = 300
-"""Characters of a value that a guess is made from."""
 
 _INVALID = 0.05
 """A column of which more is not of its datatype is text after all."""
@@ -75,15 +67,13 @@ class ColumnValues(Protocol):
 class TableColumns:
     """The columns of a table."""
 
-    def __init__(self, values: ColumnValues, dialect: Dialect, limits: ProfileLimits) -> None:
+    def __init__(self, values: ColumnValues, table: FileTable, limits: ProfileLimits) -> None:
         self._values = values
-        self._dialect = dialect
+        self._delimiter = table.delimiter
         self._limits = limits
-        self._names = unique_names(dialect.header, dialect.width)
+        self._names = table.columns[: limits.columns]
         self.rows = 0
         self.complete = False
-        self.dropped = 0
-        """Columns at the end that are none."""
         self.profiles = [ColumnProfile(name=name, number=place) for place, name in enumerate(self._names, 1)]
 
     def look(self) -> None:
@@ -94,11 +84,10 @@ class TableColumns:
         sign = decimal_sign(samples)
         for place, sample in enumerate(samples):
             self.profiles[place] = self._profile(place, sample, sign)
-        self._drop_empty()
 
     def _profile(self, place: int, values: list[str], sign: str | None) -> ColumnProfile:
-        name, sample = self._names[place], list(dict.fromkeys(values))[:_DIFFERENT]
-        form = form_of(sample, sign, self._dialect.marks.delimiter)
+        name, sample = self._names[place], list(dict.fromkeys(values))[:DIFFERENT]
+        form = form_of(sample, sign, self._delimiter)
         form, figures = self._checked(place, form)
         exact = self.rows <= self._limits.exact_rows
         unique = figures.nulls == 0 and figures.distinct == self.rows > 1 and exact
@@ -157,32 +146,6 @@ class TableColumns:
             part = int((number - least) / step)
             counts[part if 0 <= part < BINS else 0 if part < 0 else BINS - 1] += 1
         return tuple(counts)
-
-    def _drop_empty(self) -> None:
-        """Columns at the end without a name and without a value are only trailing delimiters."""
-        header = self._dialect.header
-        while (
-            len(self.profiles) > 1
-            and header is not None
-            and not "".join(header[len(self.profiles) - 1 : len(self.profiles)])
-            and self.profiles[-1].nulls == self.rows
-        ):
-            self.profiles.pop()
-            self.dropped += 1
-
-
-def unique_names(header: Sequence[str] | None, width: int) -> list[str]:
-    """A name for each column: the header's, else by its number; no two alike."""
-    wanted = [
-        header[place] if header and place < len(header) and header[place] else f"column_{place + 1}"
-        for place in range(width)
-    ]
-    seen: Counter[str] = Counter()
-    names = []
-    for name in wanted:
-        seen[name] += 1
-        names.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
-    return names
 
 
 def _can_join(form: ColumnForm, meaning: Meaning | None, figures: ColumnFigures) -> bool:

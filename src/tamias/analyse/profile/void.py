@@ -6,7 +6,7 @@ from typing import cast
 
 from pyoxigraph import DefaultGraph, NamedNode, Quad
 
-from tamias.analyse.profile.encoding import found_encoding
+from tamias.analyse.profile.encoding import encoding_in
 from tamias.analyse.profile.joins import Distinct
 from tamias.analyse.profile.limits import ProfileLimit, ProfileLimits, Watch
 from tamias.content.formats import load_analyser
@@ -105,5 +105,5 @@ def _add(counts: Counter[str], iri: str) -> None:
 
 
 def _utf16(path: Path) -> str | None:
-    name = found_encoding(path, None, 1024).name
+    name = encoding_in(path, None, 1024).name
     return name if name.startswith("utf-16") else None

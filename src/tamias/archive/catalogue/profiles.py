@@ -111,8 +111,8 @@ def _describe_column(told: GraphBuilder, schema: NamedNode, node: NamedNode, col
         node,
         {
             "csvw:name": text(column.name),
-            "csvw:datatype": text(column.datatype),
-            "csvw:format": text(column.format),
+            "csvw:datatype": text(column.read_as),
+            "csvw:format": None if column.invalid else text(column.format),
         },
     )
     told.add(node, "csvw:datatype", NamedNode(column.datatype_iri))
@@ -175,6 +175,8 @@ class Unprofiled(msgspec.Struct, frozen=True):
     sha256: str
     media_type: str | None
     url: str
+    told_type: str | None = None
+    """As the server says, with the charset that it declares."""
 
 
 def unprofiled(session: Session, limit: int) -> list[Unprofiled]:

@@ -6,7 +6,9 @@ DELETE FROM profile_due USING profile WHERE profile.sha256 = profile_due.sha256 
 
 -- name: unprofiled
 -- Bodies of versions that wait for their profile, the newest first.
-SELECT encode(profile_due.sha256, 'hex'), profile_due.media_type, coalesce(resource.url, '')
+SELECT encode(profile_due.sha256, 'hex'), profile_due.media_type, coalesce(resource.url, ''),
+       (SELECT version.told_type FROM version
+        WHERE version.resource = profile_due.resource AND version.sha256 = profile_due.sha256 LIMIT 1)
 FROM profile_due LEFT JOIN resource ON resource.resource = profile_due.resource
 ORDER BY profile_due.captured_at DESC LIMIT %(limit)b::int4
 

@@ -18,6 +18,7 @@ from tamias.archive.diffs.rows import tables_diff
 from tamias.archive.diffs.sheets import sheets_diff
 from tamias.archive.diffs.triples import triples_diff
 from tamias.archive.diffs.values import Change, Diff, DiffKind, DiffLimits, What, told_text
+from tamias.archive.reader.tables import write_parquet_rows
 from tamias.content.canonical import Unreadable
 from tamias.content.canonical.content_digest import (
     Stored,
@@ -31,7 +32,7 @@ from tamias.content.canonical.content_digest import (
 from tamias.content.canonical.tables import FileTable
 from tamias.content.canonical.text import size_of
 from tamias.content.containers.directory import ArchiveEntry, members
-from tamias.content.formats import Form, form_of
+from tamias.content.formats import CSV, PARQUET, Form, bare_type, form_of
 
 _STEP = 1 << 22
 
@@ -169,6 +170,8 @@ class _Pair(msgspec.Struct, frozen=True):
             return self._unpacked()
         if filecmp.cmp(*self._files, shallow=False):
             return Diff(kind=_KINDS[form])
+        if bare_type(self.new.media_type) == PARQUET == bare_type(self.old.media_type):
+            return self._parquet_rows()
         noise = noise_between(self.old, self.new)
         if noise is not None:
             return Diff(kind=_KINDS[noise.form], notes=[f"the same content: {noise.reason}"])
@@ -184,6 +187,17 @@ class _Pair(msgspec.Struct, frozen=True):
             inner = msgspec.structs.replace(self, old=was, new=now)
             found = inner.diff() if form_of(now.media_type) is not Form.PACKED else bytes_diff(*inner._files)
             return _noted(found, ["what is packed is compared"])
+
+    def _parquet_rows(self) -> Diff:
+        with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
+            files = [Path(folder, name) for name in ("old.csv", "new.csv")]
+            try:
+                for source, target in zip(self._files, files, strict=True):
+                    write_parquet_rows(source, target, self.limits.read_bytes)
+            except Unreadable as fault:
+                return _noted(bytes_diff(*self._files), [f"not compared as rows: {fault}"])
+            was, now = (Stored(source=file, media_type=CSV) for file in files)
+            return msgspec.structs.replace(self, old=was, new=now).diff()
 
     def _compared(self) -> Diff:
         """In the best way that finds something: what is not the same content is never no difference."""

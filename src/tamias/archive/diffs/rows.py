@@ -27,6 +27,16 @@ from tamias.archive.diffs.values import (
 )
 from tamias.content.canonical import Unreadable
 from tamias.content.canonical.tables import FileTable, Row
+from tamias.model.errors import UsageError
+
+
+class UnknownKey(UsageError):
+    """No column of both versions has the name that was given as the key."""
+
+    def __init__(self, key: str, columns: Sequence[str]) -> None:
+        super().__init__(
+            f"no column {key!r} in both versions; they have {', '.join(map(repr, columns[:20]))}"
+        )
 
 
 def tables_diff(old: FileTable, new: FileTable, key: str | None, limits: DiffLimits) -> Diff:
@@ -59,10 +69,10 @@ def _diff(old: FileTable, new: FileTable, key: str | None, limits: DiffLimits) -
         notes.append(f"rows are compared by the {len(pairing.names)} columns that both versions have")
     if old.above != new.above:
         notes.append("the lines above the table are not the same")
-    if key is not None and key in pairing.names:
+    if key is not None:
+        if key not in pairing.names:
+            raise UnknownKey(key, pairing.names)
         pairing = msgspec.structs.replace(pairing, keys=[pairing.names.index(key)])
-    elif key is not None:
-        notes.append(f"there is no column {key!r} in both versions: the key is guessed")
     matched, used = _matched(old, new, pairing, notes, key, limits.changes)
     return _told(_Sides(old, new, pairing, used), matched, notes, limits)
 

@@ -4,7 +4,7 @@ from itertools import islice
 
 import msgspec
 
-from tamias.archive.diffs.rows import cells_told, tables_diff
+from tamias.archive.diffs.rows import UnknownKey, cells_told, tables_diff
 from tamias.archive.diffs.values import Change, Diff, DiffKind, DiffLimits, SheetDiff, What
 from tamias.content.canonical import Unreadable
 from tamias.content.canonical.tables import FileTable
@@ -15,6 +15,7 @@ from tamias.content.canonical.workbooks import opened_workbook
 def sheets_diff(old: Source, new: Source, key: str | None, limits: DiffLimits) -> Diff:
     """Compares two workbooks sheet by sheet; counts are of rows. Raises `Unreadable`."""
     with opened_workbook(old) as was, opened_workbook(new) as now:
+        _check_key(key, [(was[name], now[name]) for name in was.keys() & now.keys()])
         found = [_sheet(name, was.get(name), now.get(name), key, limits) for name in {**was, **now}]
     differing = [(sheet, rows) for sheet, rows in found if sheet is not None]
     changes = [change for _, rows in differing for change in rows.changes]
@@ -29,6 +30,13 @@ def sheets_diff(old: Source, new: Source, key: str | None, limits: DiffLimits) -
         sheets=[sheet for sheet, _ in differing[: limits.cells]],
         notes=[f"{sheet.sheet}: {note}" for sheet, rows in differing for note in rows.notes][: limits.cells],
     )
+
+
+def _check_key(key: str | None, pairs: list[tuple[FileTable, FileTable]]) -> None:
+    """Raises `UnknownKey` where no sheet of both versions has such a column."""
+    shared = {name: None for was, now in pairs for name in was.columns if name in now.columns}
+    if key is not None and key not in shared:
+        raise UnknownKey(key, list(shared))
 
 
 def _sheet(
@@ -50,6 +58,7 @@ def _sheet(
 
 
 def _tables(was: FileTable, now: FileTable, key: str | None, limits: DiffLimits) -> Diff:
+    key = key if key in was.columns and key in now.columns else None
     try:
         return tables_diff(was, now, key, limits)
     except Unreadable:  # no column in common: the cells are compared by their places

@@ -161,7 +161,7 @@ class ArchiveReader:
         return final if self._id(final) != self._id(url) else None
 
     def history(self, url: str) -> "Table":
-        """The rows of all versions of a table as one: CSV, JSON or Parquet.
+        """The rows of all versions of a table as one: CSV, JSON, Parquet, or the first sheet of a workbook.
 
         `valid_from` is when the first version with the row was captured, `valid_to` when the first one
         without it was, both in UTC; null: it is in the current version. A row that comes back is there twice.
@@ -179,10 +179,11 @@ class ArchiveReader:
                 TableVersion(
                     each.number,
                     each.captured_at,
-                    each.media_type,
-                    Content(resource, each, reader).spooled_table,
+                    content.text_type,
+                    content.spooled,
                 )
                 for each in versions
+                for content in [Content(resource, each, reader)]
             ]
         )
 
@@ -199,15 +200,13 @@ class ArchiveReader:
         `key` is the column that tells rows apart; without one it is guessed. Raises `NotArchived`.
         """
         from tamias.archive.diffs import diff
-        from tamias.content.formats import type_with_charset
 
         old, new = self._pair(url, a, b)
         with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
             files = [content.spooled(Path(folder)) for content in (old, new)]
-            was, now = (
-                type_with_charset(each.version.media_type, each.version.told_type) for each in (old, new)
+            return diff(
+                files[0], files[1], new.text_type, old_type=old.text_type, key=key, base=new.resource.url
             )
-            return diff(files[0], files[1], now, old_type=was, key=key, base=new.resource.url)
 
     def diff_update(self, url: str, a: int | Moment | None = None, b: int | Moment | None = None) -> str:
         """SPARQL that turns the graph of one version into that of another; `UsageError` if it is no RDF."""

@@ -1,4 +1,7 @@
-"""A version as a table, for whoever speaks Arrow: CSV, JSON and Parquet, read by DuckDB within limits."""
+"""A version as a table, for whoever speaks Arrow, read by DuckDB within limits.
+
+CSV and workbooks have the rows, columns and types that their profile tells.
+"""
 
 import csv
 import shutil
@@ -9,8 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamias.content.canonical import Unreadable
-from tamias.content.canonical.tables import found_table
-from tamias.content.formats import Form, form_of
+from tamias.content.canonical.tables import FileTable, found_table
+from tamias.content.canonical.text import marked_chunks
+from tamias.content.canonical.values.loaded_forms import load_rows, loaded_forms, typed_column
+from tamias.content.canonical.workbooks import opened_workbook
+from tamias.content.formats import PARQUET, Form, bare_type, form_of
 from tamias.model.errors import TamiasError
 
 if TYPE_CHECKING:
@@ -20,21 +26,10 @@ MEMORY = 1 << 30
 """Bytes of memory for a table; beyond that it uses the disk."""
 DISK = 8 << 30
 """Bytes of disk."""
-PARQUET = frozenset({"application/vnd.apache.parquet", "application/parquet", "application/x-parquet"})
 
-_SQL = {
-    Form.ROWS: "read_csv(?, delim = ',', quote = '\"', escape = '\"', header = true, sample_size = -1,"
-    " new_line = '\\n', compression = 'none', parallel = false, max_line_size = 134217728)",
-    Form.JSON: "read_json(?, compression = 'none', maximum_object_size = 134217728)",
-    Form.JSON_LINES: "read_json(?, compression = 'none', maximum_object_size = 134217728)",
-    Form.BYTES: "read_parquet(?)",
-}
-
-
-_ONE_MORE = (
-    "CREATE OR REPLACE TABLE all_rows AS SELECT * FROM all_rows"
-    " UNION ALL BY NAME SELECT ?::INTEGER AS _version, * FROM one"
-)
+_JSON = "read_json(?, compression = 'none', maximum_object_size = 134217728)"
+_SQL = {Form.JSON: _JSON, Form.JSON_LINES: _JSON, Form.BYTES: "read_parquet(?)"}
+_TABLES = (Form.ROWS, Form.SHEETS, Form.JSON, Form.JSON_LINES)
 
 
 class NoTable(TamiasError):
@@ -67,27 +62,20 @@ class Table:
 
 def readable_as_table(media_type: str | None) -> bool:
     """Whether there is a way to read it as one."""
-    form = form_of(media_type)
-    return (form in _SQL and form is not Form.BYTES) or media_type in PARQUET
+    return form_of(media_type) in _TABLES or bare_type(media_type) == PARQUET
 
 
 def read_table(media_type: str | None, spool: Callable[[Path], Path]) -> Table:
-    """Reads a table; `spool` puts the content into a file of the folder it is given, text in UTF-8.
+    """Read a table; `spool` puts the content into a file of the folder it is given.
 
-    Raises `NoTable`.
+    The type has the charset that is declared. Raises `NoTable`.
     """
-    import duckdb
-
     if not readable_as_table(media_type):
-        raise NoTable(f"{media_type or 'an unknown type'} is not read as a table; CSV, JSON and Parquet are")
-    folder = Path(tempfile.mkdtemp(prefix="tamias-table-"))
-    try:
-        return Table(_loaded(media_type, spool(folder)), folder)
-    except BaseException as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(error, duckdb.Error | Unreadable):
-            raise NoTable(f"this {media_type} cannot be read as a table: {_first_line(error)}") from error
-        raise
+        raise NoTable(
+            f"{bare_type(media_type) or 'an unknown type'} is not read as a table;"
+            " CSV, workbooks, JSON and Parquet are"
+        )
+    return _read([TableVersion(0, 0, media_type, spool)], f"this {bare_type(media_type)}", history=False)
 
 
 class TableVersion(NamedTuple):
@@ -104,34 +92,132 @@ def read_history(versions: Sequence[TableVersion]) -> Table:
 
     Raises `NoTable`.
     """
+    for version in versions:
+        if not readable_as_table(version.media_type):
+            raise NoTable(
+                f"version {version.number} is {bare_type(version.media_type) or 'of an unknown type'}"
+            )
+    return _read(versions, "a version", history=True)
+
+
+def _read(versions: Sequence[TableVersion], what: str, *, history: bool) -> Table:
     import duckdb
 
     folder = Path(tempfile.mkdtemp(prefix="tamias-table-"))
     try:
-        for version in versions:
-            if not readable_as_table(version.media_type):
-                raise NoTable(f"version {version.number} is {version.media_type or 'of an unknown type'}")
-        files = [_file_of(version.media_type, version.spool(folder)) for version in versions]
-        rows = _workbench(folder, files)
-        rows.execute("CREATE TABLE all_rows AS SELECT 0::INTEGER AS _version WHERE false")
-        for number, (version, file) in enumerate(zip(versions, files, strict=True)):
-            form = _SQL[form_of(version.media_type)]
-            rows.execute(f"CREATE OR REPLACE TABLE one AS SELECT * FROM {form}", [str(file)])  # noqa: S608
-            rows.execute(_ONE_MORE, [number])
-            file.unlink()
-        _merge(rows, [version.captured_at for version in versions])
+        files = [_file_of(version, folder) for version in versions]
+        rows = _workbench(folder, [file for file, _ in files])
+        loaded = [_loaded(rows, place, *each) for place, each in enumerate(files)]
+        _join(rows, loaded)
+        if history:
+            _merge(rows, [version.captured_at for version in versions])
+        else:
+            rows.execute("ALTER TABLE all_rows DROP COLUMN _version; ALTER TABLE all_rows RENAME TO t")
         return Table(rows, folder)
     except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, duckdb.Error | Unreadable):
-            raise NoTable(f"a version cannot be read as a table: {_first_line(error)}") from error
+            raise NoTable(f"{what} cannot be read as a table: {_first_line(error)}") from error
         raise
+
+
+class _Column(NamedTuple):
+    """A column of one version: its type, what makes a value of that type, and what makes its text."""
+
+    datatype: str
+    value: str
+    text: str
+
+
+def _file_of(version: TableVersion, folder: Path) -> tuple[Path, FileTable | str]:
+    """A file that DuckDB reads, with the table that it was written from, or the SQL that reads it."""
+    form, path = form_of(version.media_type), version.spool(folder)
+    if form is Form.ROWS:
+        table = found_table(path, DISK, content_type=version.media_type)
+        return _plain(table, path), table
+    if form is Form.SHEETS:
+        with opened_workbook(path) as sheets:
+            for sheet in sheets.values():
+                if not sheet.is_empty:
+                    return _plain(sheet, path), sheet
+            raise Unreadable("no sheet has a row")
+    if form in (Form.JSON, Form.JSON_LINES):
+        copy = path.with_name(path.name + ".json")
+        with copy.open("wb") as file:
+            file.writelines(marked_chunks(path))
+        path.unlink()
+        return copy, _SQL[form]
+    return path, _SQL[form]
+
+
+def _plain(table: FileTable, path: Path) -> Path:
+    """The rows of a table as everybody writes them."""
+    copy = path.with_name(path.name + ".csv")
+    with copy.open("w", encoding="utf-8", errors="replace", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(table.rows())
+    path.unlink()
+    return copy
+
+
+def _loaded(
+    rows: "DuckDBPyConnection", place: int, file: Path, source: FileTable | str
+) -> dict[str, _Column]:
+    """Read one version into the table `v` and its place; its columns by their names."""
+    name = f"v{place}"
+    if isinstance(source, str):
+        rows.execute(f"CREATE TABLE {name} AS SELECT * FROM {source}", [str(file)])  # noqa: S608
+        described = rows.table(name)
+        types = zip(described.columns, map(str, described.types), strict=True)
+        found = {each: _Column(kind, _quoted(each), f"{_quoted(each)}::VARCHAR") for each, kind in types}
+    else:
+        load_rows(rows, name, file, source.width)
+        forms = loaded_forms(rows, name, source.width, source.delimiter)
+        found = {
+            column: _Column(*typed_column(number, form))
+            for number, (column, form) in enumerate(zip(source.columns, forms, strict=True))
+        }
+    file.unlink()
+    return found
+
+
+_NUMBERS = ("BIGINT", "DOUBLE")
+
+
+def _join(rows: "DuckDBPyConnection", versions: Sequence[dict[str, _Column]]) -> None:
+    """Make the table `all_rows`: columns of all versions; those of different types are text, or numbers."""
+    types: dict[str, str] = {}
+    for columns in versions:
+        for name, column in columns.items():
+            types[name] = _common_type(types.get(name, column.datatype), column.datatype)
+    parts = []
+    for place, columns in enumerate(versions):
+        cells = [f"{_cell(columns.get(name), kind)} AS {_quoted(name)}" for name, kind in types.items()]
+        parts.append(f"SELECT {place}::INTEGER AS _version, {', '.join(cells)} FROM v{place}")  # noqa: S608
+    rows.execute(f"CREATE TABLE all_rows AS {' UNION ALL '.join(parts)}")
+    for place in range(len(versions)):
+        rows.execute(f"DROP TABLE v{place}")
+
+
+def _common_type(one: str, other: str) -> str:
+    if one == other:
+        return one
+    return max(one, other, key=_NUMBERS.index) if {one, other} <= {*_NUMBERS} else "VARCHAR"
+
+
+def _cell(column: _Column | None, kind: str) -> str:
+    if column is None:
+        return f"NULL::{kind}"
+    return column.text if kind == "VARCHAR" else f"({column.value})::{kind}"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _merge(rows: "DuckDBPyConnection", times: list[int]) -> None:
     """The table `t`: a row that stays from version to version is one. Equal rows of a version are several."""
     names = [name for name in rows.table("all_rows").columns if name != "_version"]
-    columns = ", ".join(f'"{name.replace(chr(34), chr(34) * 2)}"' for name in names)
+    columns = ", ".join(map(_quoted, names))
     ends = [*times[1:], None]
     rows.execute("CREATE TABLE times (number INTEGER, starts BIGINT, ends BIGINT)")
     rows.executemany(
@@ -152,33 +238,24 @@ def _merge(rows: "DuckDBPyConnection", times: list[int]) -> None:
         FROM merged JOIN times AS first ON first.number = _first JOIN times AS last ON last.number = _last
         ORDER BY valid_from, valid_to, {columns}
     """)  # noqa: S608
-    rows.execute("DROP TABLE all_rows; DROP TABLE one; DROP TABLE times")
+    rows.execute("DROP TABLE all_rows; DROP TABLE times")
 
 
-def _loaded(media_type: str | None, path: Path) -> "DuckDBPyConnection":
-    path = _file_of(media_type, path)
-    rows = _workbench(path.parent, [path])
-    rows.execute(f"CREATE TABLE t AS SELECT * FROM {_SQL[form_of(media_type)]}", [str(path)])  # noqa: S608
-    path.unlink()
-    return rows
+def write_parquet_rows(path: Path, target: Path, most_bytes: int) -> None:
+    """Write the rows of a Parquet file as CSV. Raises `Unreadable`."""
+    import duckdb
 
-
-def _file_of(media_type: str | None, path: Path) -> Path:
-    if form_of(media_type) is not Form.ROWS:
-        return path
-    return _plain(path, "\t" if media_type == "text/tab-separated-values" else None)
-
-
-def _plain(path: Path, delimiter: str | None) -> Path:
-    """The same table as everybody writes it: commas, one header, rows of one width."""
-    table = found_table(path, DISK, delimiter)
-    copy = path.with_name(path.name + ".csv")
-    with copy.open("w", encoding="utf-8", errors="replace", newline="") as file:
-        lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(table.columns)
-        lines.writerows(table.rows())
-    path.unlink()
-    return copy
+    try:
+        rows = _workbench(target.parent, [path]).execute(
+            "SELECT COLUMNS(*)::VARCHAR FROM read_parquet(?)", [str(path)]
+        )
+        with target.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow([each[0] for each in rows.description or ()])
+            while (some := rows.fetchmany(1000)) and file.tell() <= most_bytes:
+                writer.writerows(some)
+    except duckdb.Error as error:
+        raise Unreadable(_first_line(error)) from error
 
 
 def _workbench(folder: Path, readable: Sequence[Path]) -> "DuckDBPyConnection":

@@ -2,7 +2,7 @@
 
 from tamias.content.canonical.content_digest import ContentDigest
 
-SCHEME = "06"
+SCHEME = "07"
 """The rules by which contents were compared when a fingerprint was made; earlier ones have no such mark."""
 _LENGTH = len(SCHEME) + 64
 

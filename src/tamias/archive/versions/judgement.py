@@ -50,6 +50,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """Rows, statements or items in it, where they were counted."""
     counted: str = "items"
     """What was counted."""
+    is_data: bool = False
+    """Whether it was read as the table or graph that its type says, and has at least one row or statement."""
     error: str | None = None
     """What it says, where it is an error message and nothing else; or why the response was refused."""
     at: int = 0
@@ -112,7 +114,7 @@ def _doubt(observed: Observation, known: KnownState) -> str | None:
         return f"a page ({observed.media_type}) where {promised} was expected"
     if observed.size == 0 and known.sha256 is not None:
         return "empty, and was not before"
-    if observed.shared_by >= MOST_SHARED and observed.size <= SHARED_BYTES:
+    if observed.shared_by >= MOST_SHARED and observed.size <= SHARED_BYTES and not observed.is_data:
         return f"the same body as {observed.shared_by} other resources of the host"
     # A resource that was accepted with such content may have more of it, and a first version may be anything.
     if known.suspicious is not None or known.sha256 is None:

@@ -26,11 +26,10 @@ from tamias.content.canonical.text import (
     size_of,
 )
 from tamias.content.canonical.workbooks import opened_workbook
-from tamias.content.charsets import text_charset
 from tamias.content.containers.directory import members
 from tamias.content.containers.packed import looked_at, unpack
 from tamias.content.containers.workbook_parts import beside_cells
-from tamias.content.formats import TAR, TSV, Form, bare_type, form_of
+from tamias.content.formats import TAR, Form, bare_type, form_of
 
 MOST_BYTES = 64 << 20
 STREAMED = 16
@@ -121,17 +120,14 @@ class _Multiset:
 
 def text_of(stored: Stored, most_bytes: int) -> FoundText:
     """The text in a content. Raises `Unreadable`."""
-    return found_text(stored.source, most_bytes, text_charset(stored.media_type))
+    return found_text(stored.source, most_bytes, stored.media_type)
 
 
 def table_of(stored: Stored, most_bytes: int | None = None) -> FileTable:
     """The table in a content. Raises `Unreadable`."""
-    most = most_bytes or STREAMED * stored.most_bytes
-    if bare_type(stored.media_type) == TSV:
-        table = found_table(stored.source, most, "\t", text_charset(stored.media_type))
-        if table.width > 1:
-            return table
-    return found_table(stored.source, most, charset=text_charset(stored.media_type))
+    return found_table(
+        stored.source, most_bytes or STREAMED * stored.most_bytes, content_type=stored.media_type
+    )
 
 
 def _of_rows(stored: Stored) -> tuple[bytes, int]:

@@ -9,9 +9,10 @@ from typing import BinaryIO, TextIO
 import msgspec
 
 from tamias.content.canonical import Unreadable
-from tamias.content.charsets import USUAL, marked_encoding
+from tamias.content.charsets import found_encoding, marked_encoding
 
 CHUNK = 1 << 20
+
 LONGEST_LINE = 8 * CHUNK
 
 Source = Path | bytes
@@ -67,38 +68,25 @@ class FoundText(msgspec.Struct, frozen=True):
         return text if len(text) < size else text[: text.rfind("\n") + 1]
 
 
-def found_text(source: Source, most_bytes: int, charset: str | None = None) -> FoundText:
-    """How a text is written: by its mark, in UTF-8, else as it is declared, else in Windows-1252.
-
-    Raises `Unreadable`.
-    """
+def found_text(source: Source, most_bytes: int, content_type: str | None = None) -> FoundText:
+    """How a text is written; `content_type` may declare a charset. Raises `Unreadable`."""
     size = size_of(source)
     if size > most_bytes:
         raise Unreadable(f"{size} bytes, more than the {most_bytes} that are read")
     with open_source(source) as file:
-        encoding, mark = marked_encoding(file.read(4))
-    if encoding is not None and encoding != "utf-8":
-        return FoundText(source, encoding, mark)
-    return FoundText(source, "utf-8" if _is_utf8(source) else charset or USUAL, mark)
+        found = found_encoding(file, content_type)
+        if not found.name.startswith(("utf-16", "utf-32")):
+            file.seek(0)
+            _check_lines(file)
+    return FoundText(source, found.name, found.mark)
 
 
-def _is_utf8(source: Source) -> bool:
-    """Goes through all of it, also for what no text has."""
-    decoder, is_utf8, unbroken = codecs.getincrementaldecoder("utf-8")(), True, 0
-    with open_source(source) as file:
-        while chunk := file.read(CHUNK):
-            unbroken = 0 if b"\n" in chunk or b"\r" in chunk else unbroken + len(chunk)
-            if b"\0" in chunk:
-                raise Unreadable("not text: it has zero bytes")
-            if unbroken > LONGEST_LINE:
-                raise Unreadable(f"a line of more than {LONGEST_LINE} bytes")
-            is_utf8 = is_utf8 and _decodes(decoder, chunk)
-    return is_utf8 and _decodes(decoder, b"", final=True)
-
-
-def _decodes(decoder: codecs.IncrementalDecoder, chunk: bytes, *, final: bool = False) -> bool:
-    try:
-        decoder.decode(chunk, final)
-    except UnicodeDecodeError:
-        return False
-    return True
+def _check_lines(file: BinaryIO) -> None:
+    """Raises `Unreadable` for what no text has."""
+    unbroken = 0
+    while chunk := file.read(CHUNK):
+        unbroken = 0 if b"\n" in chunk or b"\r" in chunk else unbroken + len(chunk)
+        if b"\0" in chunk:
+            raise Unreadable("not text: it has zero bytes")
+        if unbroken > LONGEST_LINE:
+            raise Unreadable(f"a line of more than {LONGEST_LINE} bytes")

@@ -100,4 +100,4 @@ def _profile(blobs: BlobReader, each: Unprofiled, chain: list[Blob] | None, fold
     except (BlobDamaged, BlobMissing) as error:
         _log.warning("%s", error)
         path.write_bytes(b"")
-    return profile(path, media_type=each.media_type, told_type=None, name=each.url, scratch=folder)
+    return profile(path, media_type=each.media_type, told_type=each.told_type, name=each.url, scratch=folder)

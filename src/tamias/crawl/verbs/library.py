@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 from pyoxigraph import (
@@ -91,36 +91,11 @@ class ArchivedResource(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[Source, ...]
 
 
-class ArchivedContent:
+class ArchivedContent(Content):
     """What a version holds, read when it is asked for. Raises `BlobDamaged` where it is not what it was."""
 
-    def __init__(self, content: Content) -> None:
-        self._content = content
-        self.resource = _resource(content.resource)
-        self.version = _version(content.version)
-
-    def __repr__(self) -> str:
-        return repr(self._content)
-
-    def pieces(self) -> Iterator[bytes]:
-        """The exact bytes, in pieces; the digest is checked before the last of them is given."""
-        return self._content.pieces()
-
-    def bytes(self) -> bytes:
-        """The exact bytes."""
-        return self._content.bytes()
-
-    def open(self) -> BinaryIO:
-        """The same as a stream; a very large body is not held in memory."""
-        return self._content.open()
-
-    def text(self, encoding: str | None = None) -> str:
-        """The text, in the encoding given or found."""
-        return self._content.text(encoding)
-
-    def table(self) -> Table:
-        """The rows of CSV, JSON or Parquet. Raises `NoTable` for what is none."""
-        return self._content.table()
+    resource: ArchivedResource  # type: ignore[assignment]
+    version: ArchivedVersion  # type: ignore[assignment]
 
 
 class Archive:
@@ -194,10 +169,11 @@ class Archive:
 
         A version's own id is a URL as well: `3b1f…_4`. Raises `NotArchived`.
         """
-        return ArchivedContent(self._open.get(url, at, version))
+        found = self._open.get(url, at, version)
+        return ArchivedContent(_resource(found.resource), _version(found.version), found.reader)  # type: ignore[arg-type]
 
     def history(self, url: str) -> Table:
-        """The rows of all versions of a table as one: CSV, JSON or Parquet.
+        """The rows of all versions of a table as one: CSV, JSON, Parquet, or the first sheet of a workbook.
 
         `valid_from` is when the first version with the row was captured, `valid_to` when the first one
         without it was, both in UTC; null: it is in the current version. A row that comes back is there twice.

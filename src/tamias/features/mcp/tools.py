@@ -131,7 +131,7 @@ def _read(db: ServiceSession, asked: Arguments, owner: bool) -> str:
     content = Content(resource, version, db.reader).bytes()
     if form_of(version.media_type) is Form.BYTES or b"\0" in content[:4096]:
         return f"{head}{version.media_type}: {version.byte_size} bytes that are not text"
-    text = "".join(decoded([content], encoding_of([content], version.told_type)))
+    text = decoded(content, encoding_of(content, version.told_type))
     start = asked.get("start", 0)
     piece = text[start : start + asked.get("characters", 5000)]
     return f"{head}{version.media_type}, characters {start} to {start + len(piece)} of {len(text)}:\n{piece}"

@@ -121,9 +121,15 @@ def _filed(version: Version, profile: Profile | None, bases: CatalogueBases) -> 
         "sha256": version.sha256,
     }
     tables = profile.tables if profile is not None and version.media_type in _TABULAR else ()
-    plain = [table for table in tables if table.header and not table.skipped]
+    plain = [table for table in tables if _is_plain(table, version.media_type)]
     records = [_records(table, number) for number, table in enumerate(plain, 1)]
     return {"distribution": [file]} | ({"recordSet": records} if records else {})
+
+
+def _is_plain(table: TableProfile, media_type: str | None) -> bool:
+    """Whether it is written as Croissant takes every table to be: it has no words for other dialects."""
+    delimiter = "," if media_type == "text/csv" else "\t"
+    return table.header and not table.skipped and table.delimiter == delimiter and table.encoding == "utf-8"
 
 
 def _records(table: TableProfile, number: int) -> dict[str, Any]:
@@ -140,6 +146,6 @@ def _field(records: str, place: int, column: ColumnProfile) -> dict[str, Any]:
         "@id": f"{records}/{place}-{name}",
         "name": f"{place}-{name}",
         "description": column.name,
-        "dataType": _DATATYPES.get(column.datatype, "sc:Text"),
+        "dataType": _DATATYPES.get(column.read_as, "sc:Text"),
         "source": {"fileObject": {"@id": "file"}, "extract": {"column": column.name}},
     }

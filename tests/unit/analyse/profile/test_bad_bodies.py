@@ -83,7 +83,7 @@ def test_rows_beyond_the_limit_are_not_read(profiled):
 
 def test_a_name_from_outside_is_only_a_name(profiled):
     (table,) = profiled('"c0"); DROP TABLE t; --,b\n1,2\n3,4\n', "../../x'.csv").tables
-    assert (table.rows, table.columns[0].name) == (2, '"c0"); DROP TABLE t; --')
+    assert (table.rows, table.columns[0].name) == (2, "c0); DROP TABLE t; --")
 
 
 def test_no_copy_stays_behind(profiled, tmp_path):

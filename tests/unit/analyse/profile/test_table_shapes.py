@@ -105,10 +105,12 @@ def test_two_columns_of_one_name_are_told_apart(columns):
     assert list(columns("x,x\n1,a\n2,b\n")) == ["x", "x_2"]
 
 
-def test_a_row_with_too_many_cells_is_told(profiled):
-    rows = "".join(f"{n},b\n" for n in range(1000))
-    found = profiled(f"x,y\n{rows}1,2,3,4\n{rows}")
-    assert found.problems == ("table.csv: 1 rows have more than 2 cells; the rest of them is left out",)
+def test_what_a_row_has_too_much_stays_in_its_last_cell(profiled):
+    rows = "".join(f"{n},2\n" for n in range(1000))
+    [table] = profiled(f"x,y\n{rows}1,2,3,4\n{rows}").tables
+    assert (table.rows, [(each.value, each.count) for each in table.columns[1].top]) == (
+        2001, [("2", 2000), ("2,3,4", 1)],
+    )  # fmt: skip
 
 
 def test_years_can_be_the_names_of_columns(columns):
@@ -154,5 +156,4 @@ def test_a_table_with_more_columns_than_fit_into_the_usual_memory_is_read_in_all
     ample = profiled(wide)
     monkeypatch.setattr(tables, "_USUAL_MEMORY", 10_000_000)
     assert profiled(wide) == ample
-    assert "1 rows have more" in " ".join(ample.problems)
     assert "needs more than 10000000 bytes" in " ".join(profiled(wide, memory=10_000_000).problems)

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tamias.archive.diffs import Change, Columns, DiffKind, What
+from tamias.model.errors import UsageError
 from tests.examples import examples
 
 CSV = "text/csv"
@@ -157,15 +158,14 @@ def test_a_given_key_that_is_not_unique_is_told(compared):
     assert found.notes == ["the key 'a' is not unique (1 rows repeat a value): rows are matched whole"]
 
 
-def test_a_given_key_that_is_not_there_is_told(compared):
-    found = compared("a,b\n1,x\n2,y\n", "a,b\n1,x\n2,z\n", CSV, key="c")
-    assert (found.key, found.changed) == ("a", 1)
-    assert found.notes == ["there is no column 'c' in both versions: the key is guessed"]
+def test_a_given_key_that_is_not_there_is_an_error(compared):
+    with pytest.raises(UsageError, match="no column 'c' in both versions; they have 'a', 'b'"):
+        compared("a,b\n1,x\n2,y\n", "a,b\n1,x\n2,z\n", CSV, key="c")
 
 
 def test_a_table_without_a_header_has_numbered_columns(compared):
     found = compared("1,2.5\n2,3.5\n", "1,2.5\n2,4.5\n", CSV)
-    assert found.changes == [Change(What.CHANGED, "2", {"column 2": "3.5"}, {"column 2": "4.5"})]
+    assert found.changes == [Change(What.CHANGED, "2", {"column_2": "3.5"}, {"column_2": "4.5"})]
 
 
 def test_lines_above_the_table_are_not_rows(compared):

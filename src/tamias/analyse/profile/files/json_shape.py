@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from tamias.analyse.chunks import utf8_chunks
-from tamias.analyse.profile.encoding import CHUNK, found_encoding
+from tamias.analyse.profile.encoding import CHUNK, encoding_in
 from tamias.analyse.profile.files.geography import Atlas
 from tamias.analyse.profile.files.json_items import Items
 from tamias.analyse.profile.limits import ProfileLimit, ProfileLimits, Watch
@@ -221,7 +221,7 @@ class JsonReader:
             )
 
     def _chunks(self) -> Iterator[bytes]:
-        encoding = found_encoding(self._path, None, CHUNK)
+        encoding = encoding_in(self._path, None, CHUNK)
         with self._path.open("rb") as file:
             chunks = islice(iter(lambda: file.read(CHUNK), b""), max(1, self._limits.bytes // CHUNK))
             yield from utf8_chunks(chunks, encoding.name)

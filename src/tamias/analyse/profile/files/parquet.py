@@ -6,8 +6,8 @@ from typing import Any
 
 from tamias.analyse.profile.limits import MIB, ProfileLimit, ProfileLimits, Watch
 from tamias.analyse.profile.scratch import workbench
-from tamias.analyse.profile.values.form import ColumnForm
-from tamias.analyse.profile.values.meanings import ColumnSample, meaning_of
+from tamias.content.canonical.values.form import ColumnForm
+from tamias.content.canonical.values.meanings import ColumnSample, meaning_of
 from tamias.model.profile import ColumnProfile, TableProfile
 
 LONGEST_FOOTER = 64 * MIB

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.analyse.profile.dialect import Marks
 from tamias.analyse.profile.encoding import as_utf8
 from tamias.analyse.profile.limits import ProfileLimits, Watch
 from tamias.analyse.profile.scratch import ScratchFolder
 from tamias.analyse.profile.tables import Tables
 from tamias.content.canonical.sheet_rows import Order, Report, Sheet
 from tamias.content.canonical.workbooks import ENCRYPTED, MEMORY, is_encrypted, read_sheets
+from tamias.content.formats import CSV
 from tamias.model.profile import TableProfile
 
 
@@ -29,7 +29,7 @@ def sheet_tables(
         copy = folder.path / sheet.file
         text = as_utf8(copy, folder, "sheet.txt", None, limits, watch)
         copy.unlink()
-        table = tables.table(text, sheet.name, Marks(","))
+        table = tables.table(text, sheet.name, CSV, ",")
         if table is not None:
             yield _as_sheet(table, sheet, limits, problems)
 

@@ -120,9 +120,8 @@ def _page(db: ServiceSession, resource: Resource, wanted: int, *, owner: bool) -
 
 
 def _rows(content: Content) -> Preview:
-    tabbed = content.version.media_type == "text/tab-separated-values"
     with tempfile.TemporaryDirectory(prefix="tamias-preview-") as folder:
-        table = found_table(content.spooled(Path(folder)), LARGEST, "\t" if tabbed else None)
+        table = found_table(content.spooled(Path(folder)), LARGEST, content_type=content.text_type)
         found = list(islice(table.rows(), MOST_ROWS + 1))
     return Preview(
         columns=[_cut(name) for name in table.columns[:MOST_COLUMNS]],

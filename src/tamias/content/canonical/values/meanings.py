@@ -9,8 +9,8 @@ from importlib.resources import files
 
 import msgspec
 
-from tamias.analyse.profile.values import checks
-from tamias.analyse.profile.values.form import ColumnForm
+from tamias.content.canonical.values import checks
+from tamias.content.canonical.values.form import ColumnForm
 from tamias.model.profile import Meaning
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")

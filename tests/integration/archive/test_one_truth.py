@@ -1,0 +1,138 @@
+"""A table has the same charset, header, columns, types and rows whoever is asked for it."""
+
+import duckdb
+import pytest
+
+import tamias
+from tamias.archive.catalogue import CatalogueBases
+from tamias.archive.catalogue.profiles import read_profile
+from tamias.crawl.revisit.housekeeping import profile_some
+from tamias.serve.published.jsonld import dataset_jsonld
+
+PAGE = "060-3007.csv"
+"""An HTML page among the tables."""
+BASE = "http://data.example/"
+TYPES = {
+    "integer": "BIGINT", "gYear": "BIGINT", "decimal": "DOUBLE", "boolean": "BOOLEAN", "date": "DATE",
+    "dateTime": "TIMESTAMP", "time": "TIME",
+}  # fmt: skip
+COLUMNS = """
+    SELECT ?file ?name ?datatype ?encoding WHERE {
+      ?table csvw:url ?file ; csvw:dialect/csvw:encoding ?encoding ; csvw:tableSchema/csvw:column ?column .
+      ?column csvw:name ?name ; csvw:datatype ?datatype . FILTER(isLiteral(?datatype)) }
+"""
+WORDS = {
+    "windows-1251": "Город;Число;Дата;Доля\nМосква;12000000;01.02.2020;1,5\nКазань;12;02.03.2021;NA\n",  # noqa: RUF001
+    "windows-1250": "Seznam obcí\n\nObec;Počet;Žádost\nPlzeň;12;ano\nÚstí nad Labem;7;ne\nŽďár;3;ano\n",
+    "windows-1254": "Şehir;Nüfus\nİstanbul;15\nAğrı;1\nIğdır;2\nMuğla;3\n",  # noqa: RUF001
+}
+
+
+def types_of(table):
+    return [TYPES.get(column.read_as, "VARCHAR") for column in table.columns]
+
+
+def truth(archive, filled, url):
+    """What each way of asking says of the columns of a table, and how many rows there are."""
+    content = archive.get(url)
+    found = read_profile(filled.session, content.version.sha256)
+    [table] = found.tables
+    expected = [column.name for column in table.columns]
+    rows, history = content.table(), archive.history(url)
+    changed = archive.diff(url, 1, 2)
+    shown = {name for change in changed.changes for name in (change.new or change.old or {})}
+    asked = {
+        "table": (rows.columns, rows.types, len(rows)),
+        "history": (history.columns[:-2], history.types[:-2], len(history)),
+        "diff": (changed.kind, shown - {*expected}),
+        "text": content.text().startswith("\ufffd"),
+    }
+    told = {
+        "table": (expected, types_of(table), table.rows),
+        "history": (expected, types_of(table), table.rows),
+        "diff": ("rows", set()),
+        "text": False,
+    }
+    return asked, told
+
+
+@pytest.fixture
+def real_tables(filled, suites):
+    """Each real table twice: the second version lacks its last line."""
+    paths = sorted(path for path in suites("real-csv-samples").rglob("*.*sv") if path.is_file())
+    for path in paths[:43]:
+        whole = path.read_bytes()
+        end = whole.rstrip(b"\r\n\0").rfind(b"\n\0" if b"\0" in whole else b"\n")
+        if path.name != PAGE and end > 0:
+            filled.put(f"{BASE}{path.name}", whole[:end] + b"\n", whole, told_type="text/csv")
+    while profile_some(filled.session, filled.writer.reader):
+        pass
+    with tamias.Archive(filled.data) as archive:
+        yield archive
+
+
+def test_forty_real_tables_are_the_same_in_profile_table_history_diff_and_text(real_tables, filled):
+    wrong, count = {}, 0
+    for resource in real_tables.resources():
+        asked, told = truth(real_tables, filled, resource.url)
+        del asked["history"], told["history"]  # of two versions
+        count += 1
+        if asked != told:
+            wrong[resource.url] = {
+                name: (asked[name], told[name]) for name in told if asked[name] != told[name]
+            }
+    assert (count >= 40, wrong) == (True, {})
+
+
+@pytest.mark.parametrize("charset", WORDS)
+def test_a_table_without_a_declared_charset_reads_right_everywhere(filled, charset):
+    url, text = f"{BASE}a.csv", WORDS[charset]
+    before = text.rpartition("\n")[0].rpartition("\n")[0] + "\n"
+    name = filled.put(url, before.encode(charset), text.encode(charset), told_type="text/csv")
+    while profile_some(filled.session, filled.writer.reader):
+        pass
+    with tamias.Archive(filled.data) as archive:
+        asked, told = truth(archive, filled, url)
+        assert asked == told
+        assert archive.get(url).text() == text
+        header = text.split("\n\n")[-1].partition("\n")[0].split(";")
+        assert archive.get(url).table().columns == header
+        [change] = archive.diff(url, key=header[0]).changes
+        assert change.where == text.rstrip("\n").rpartition("\n")[2].split(";")[0]
+        described = {
+            (row["name"].value, row["datatype"].value, row["encoding"].value)
+            for row in archive.query(COLUMNS)
+        }
+        [table] = read_profile(filled.session, archive.get(url).version.sha256).tables
+        assert described == {(each.name, each.read_as, table.encoding) for each in table.columns}
+        assert "recordSet" not in dataset_jsonld(  # Croissant has no words for this dialect
+            archive._open.resource(name), archive._open.versions(name), None, CatalogueBases()
+        )
+
+
+@pytest.mark.parametrize("ending", ["xlsx", "ods"])
+def test_a_workbook_has_a_table_and_a_history(filled, ending):
+    from tests.workbook_files import ODS, ods, xlsx
+
+    make, media_type = {
+        "xlsx": (xlsx, "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+        "ods": (ods, ODS),
+    }[ending]
+    versions = [[["id", "name"], ["1", "one"]], [["id", "name"], ["1", "one"], ["2", "two"]]]
+    filled.put(f"{BASE}a", *(make({"Sheet": rows}) for rows in versions), media_type=media_type)
+    with tamias.Archive(filled.data) as archive:
+        rows, history = archive.get(f"{BASE}a").table(), archive.history(f"{BASE}a")
+    assert duckdb.from_arrow(rows).fetchall() == [(1, "one"), (2, "two")]
+    found = duckdb.from_arrow(history).project("id, name, valid_from::DATE::VARCHAR, valid_to")
+    assert found.order("id").fetchall() == [(1, "one", "2026-01-01", None), (2, "two", "2026-01-02", None)]
+
+
+def test_parquet_is_compared_by_rows(filled, tmp_path):
+    bodies = []
+    for count in (3, 4):
+        duckdb.sql(f"COPY (SELECT range AS id FROM range({count})) TO '{tmp_path / 'n.parquet'}'")
+        bodies.append((tmp_path / "n.parquet").read_bytes())
+    filled.put(f"{BASE}n", *bodies, media_type="application/vnd.apache.parquet")
+    with tamias.Archive(filled.data) as archive:
+        found = archive.diff(f"{BASE}n", key="id")
+    assert (found.kind, found.added, [each.where for each in found.changes]) == ("rows", 1, ["3"])
