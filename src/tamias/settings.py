@@ -376,16 +376,15 @@ class ScheduleSettings(msgspec.Struct, frozen=True, kw_only=True):
         0.3
     )
     budget: Annotated[
-        float | None, _about("visits a day to all resources; default: visits_each for each of them")
+        float | None, _about("visits a day to all resources; default: no limit, at least two for each change")
     ] = None
-    visits_each: Annotated[float, _about("visits a day to a resource, on average", gt=0)] = 0.25
+    visits_each: Annotated[float, _about("visits a day to a resource, on average", gt=0)] = 2.0
     min_interval: Annotated[float, _about("minimum seconds between two visits to a resource", gt=0)] = 3600.0
     max_interval: Annotated[float, _about("maximum seconds between two visits to a resource", gt=0)] = (
         180 * 86_400.0
     )
-    host_share: Annotated[
-        float, _about("maximum share of the visits for one host when others are waiting", gt=0, le=1)
-    ] = 0.2
+    host_share: Annotated[float, _about("maximum share of a budget for one host", gt=0, le=1)] = 0.2
+    host_visits: Annotated[float, _about("maximum visits a day to a host, without budget", gt=0)] = 10_000.0
     retry_wait: Annotated[
         float, _about("seconds before a retry after a failure; doubled each time", gt=0)
     ] = 3600.0

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 COLUMNS = (
     "state",
     "versions",
+    "missed",
     "last_visit",
     "next_visit",
     "every",
@@ -79,6 +80,7 @@ def _row(each: "WatchedResource", notes: dict[str, str]) -> dict[str, object]:
     return {
         "state": each.state,
         "versions": each.versions,
+        "missed": each.missed,
         "last_visit": None if each.last_visit is None else rfc3339(each.last_visit),
         "next_visit": None if each.next_visit is None else rfc3339(each.next_visit),
         "every": None if each.every is None else span_of(each.every / 1000),
@@ -106,6 +108,8 @@ def _write_table(rows: Iterator[dict[str, object]]) -> None:
         last, following = (_minute(row[name]) for name in ("last_visit", "next_visit"))
         visits = f"{last:17} {following:17} {row['every'] or 'auto':6}"
         say(f"{row['state']:8}{row['versions']:>9}  {visits} {row['url']}")
+        if row["missed"]:
+            say(f"{'':8}  about {row['missed']} versions were probably missed between visits")
         if row["trouble"]:
             say(f"{'':8}  {row['trouble']}")
         if row["note"]:

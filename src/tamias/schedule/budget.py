@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tamias.schedule.value import TERMS, Thresholds, VisitTerms
+from tamias.schedule.value import TERMS, VISITS_A_CHANGE, Thresholds, VisitTerms
 
 Floats = NDArray[np.float64]
 
@@ -86,6 +86,30 @@ def thresholds(
         for each in np.flatnonzero(held)
     }
     return Thresholds(threshold(rates[free], importances[free], left, terms), own)
+
+
+def attentive_thresholds(
+    rates: Floats,
+    importances: Floats,
+    hosts: Sequence[str],
+    visits_per_day: float,
+    *,
+    host_visits: float,
+    terms: VisitTerms = TERMS,
+) -> Thresholds:
+    """The threshold without a budget, and those of the hosts that would get more visits a day than one may.
+
+    Each resource gets at least two visits for each change that is to be expected.
+    """
+    common = threshold(rates, importances, visits_per_day, terms)
+    wanted = np.minimum(VISITS_A_CHANGE * rates, 1 / terms.minimum)
+    visits = np.maximum(1 / intervals(rates, importances, common, terms), wanted)
+    names, host = np.unique(np.asarray(hosts, dtype=str), return_inverse=True)
+    own = {
+        str(names[each]): threshold(rates[host == each], importances[host == each], host_visits, terms)
+        for each in np.flatnonzero(np.bincount(host, visits) > host_visits)
+    }
+    return Thresholds(common, own)
 
 
 def _held(

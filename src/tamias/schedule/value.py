@@ -21,6 +21,8 @@ class VisitTerms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 TERMS: Final = VisitTerms()
+VISITS_A_CHANGE: Final = 2.0
+"""The fewest for each change that is to be expected, without a budget."""
 
 
 class Thresholds(msgspec.Struct, frozen=True):

@@ -1,17 +1,24 @@
 """After a visit: what is known now, and when the next one is due."""
 
-from math import ldexp
+from math import expm1, ldexp
 from typing import Final
 
 import msgspec
 
-from tamias.schedule.history import Seen, VisitHistory
+from tamias.schedule.history import DAY_MS, WINDOW, Seen, VisitHistory
 from tamias.schedule.rate import PRIOR, Prior, estimate
 from tamias.schedule.rules import VisitRule, parse_rule, seed_interval_ms
-from tamias.schedule.value import TERMS, VisitTerms, due_after
+from tamias.schedule.value import TERMS, VISITS_A_CHANGE, VisitTerms, due_after
 
 _DAY: Final = 86_400.0
 _MOST_DOUBLINGS: Final = 40
+_SLIGHT: Final = 1e-9
+_FIRST_DAYS: Final = 0.25
+"""Before the second visit, where nobody says how often it changes."""
+_SOON_DAYS: Final = 0.125
+"""At most, after a change: changes come in bursts."""
+_RESTLESS_DAYS: Final = 1.0
+"""Between visits to a page that has changed at each of the last ones: it is made for each request."""
 
 
 class VisitPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,14 +31,29 @@ class VisitPolicy(msgspec.Struct, frozen=True, kw_only=True):
     gone_wait: float = 86_400.0
     """The same for what is gone."""
     prior: Prior = PRIOR
+    visits_a_change: float = VISITS_A_CHANGE
+    """The fewest for each change that is to be expected; 0 where a budget limits the visits."""
 
 
 def policy_of(
-    *, rule: str, knob: float, min_interval: float, max_interval: float, retry_wait: float, gone_wait: float
+    *,
+    rule: str,
+    knob: float,
+    min_interval: float,
+    max_interval: float,
+    retry_wait: float,
+    gone_wait: float,
+    limited: bool = False,
 ) -> VisitPolicy:
-    """The policy from the settings of the same names; times in seconds."""
+    """The policy from the settings of the same names; times in seconds. `limited`: there is a budget."""
     terms = VisitTerms(knob=knob, minimum=min_interval / _DAY, maximum=max(min_interval, max_interval) / _DAY)
-    return VisitPolicy(rule=parse_rule(rule), terms=terms, retry_wait=retry_wait, gone_wait=gone_wait)
+    return VisitPolicy(
+        rule=parse_rule(rule),
+        terms=terms,
+        retry_wait=retry_wait,
+        gone_wait=gone_wait,
+        visits_a_change=0.0 if limited else VISITS_A_CHANGE,
+    )
 
 
 class NextVisit(msgspec.Struct, frozen=True):
@@ -41,6 +63,8 @@ class NextVisit(msgspec.Struct, frozen=True):
     rate: float
     """Changes a day."""
     due_ms: int
+    missed: float = 0.0
+    """Versions between this visit and the one before that probably nobody saw."""
 
 
 DEFAULT: Final = VisitPolicy()
@@ -56,12 +80,17 @@ def next_visit(
     policy: VisitPolicy = DEFAULT,
     expected_days: float | None = None,
     chance: float = 0.5,
+    is_limited: bool = False,
+    is_page: bool = False,
 ) -> NextVisit:
     """What is known after a visit and when the next is due.
 
     `threshold` is the archive's, or the host's own; `expected_days` is what `first_interval` made of hints,
-    if there are any; `chance`, from 0 to 1, spreads the retries of what failed together.
+    if there are any; `chance`, from 0 to 1, spreads the retries of what failed together. With `is_limited`
+    the host gets as many visits as it may, and no more for changes. A page that changes at every visit is
+    visited once a day.
     """
+    since = history.visited_at
     history = history.seeing(seen, now_ms)
     if expected_days is not None:
         history = msgspec.structs.replace(history, expected_days=expected_days)
@@ -70,8 +99,23 @@ def next_visit(
         wait = policy.gone_wait if seen == "gone" else policy.retry_wait
         seconds = backoff(history.fails, wait, policy.terms.maximum * _DAY, chance)
     else:
+        policy = msgspec.structs.replace(policy, visits_a_change=0.0) if is_limited else policy
         seconds = _interval(history, rate, importance, threshold, policy)
-    return NextVisit(history, rate, now_ms + round(seconds * 1000))
+        if is_page and len(history.recent) == WINDOW and all(changed for _, changed in history.recent):
+            seconds = max(seconds, _RESTLESS_DAYS * _DAY)
+    missed = 0.0
+    if seen == "changed" and since is not None and now_ms > since:
+        missed = unseen_changes(rate * (now_ms - since) / DAY_MS)
+    return NextVisit(history, rate, now_ms + round(seconds * 1000), missed)
+
+
+def unseen_changes(expected: float) -> float:
+    """How many more than one change there were, where one was seen and so many were to be expected.
+
+    >>> unseen_changes(0.0), round(unseen_changes(1.0), 2), round(unseen_changes(20.0))
+    (0.0, 0.58, 19)
+    """
+    return expected / -expm1(-expected) - 1 if expected > _SLIGHT else 0.0
 
 
 def backoff(fails: int, first: float, longest: float, chance: float) -> float:
@@ -91,4 +135,16 @@ def _interval(
         return policy.rule.seconds
     if policy.rule.name == "seed":
         return seed_interval_ms(history.recent) / 1000
-    return _DAY * due_after(rate, importance, threshold, policy.terms)
+    days = due_after(rate, importance, threshold, policy.terms)
+    if policy.visits_a_change:
+        days = min(days, _attentive(history, rate * policy.visits_a_change))
+    return _DAY * min(max(days, policy.terms.minimum), policy.terms.maximum)
+
+
+def _attentive(history: VisitHistory, visits_a_day: float) -> float:
+    """Days until the next visit: after a change sooner than the last time, else not much later."""
+    if not history.recent:
+        return 1 / visits_a_day if history.expected_days else _FIRST_DAYS
+    last_ms, changed = history.recent[-1]
+    last = last_ms / DAY_MS
+    return min(1 / visits_a_day, min(last / 2, _SOON_DAYS) if changed else last * 2)

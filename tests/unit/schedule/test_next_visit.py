@@ -1,5 +1,7 @@
 """After a visit: the next one, by every rule and after every kind of end."""
 
+from itertools import pairwise
+
 import pytest
 
 from tamias.model.errors import ConfigError
@@ -13,6 +15,7 @@ from tamias.settings import ScheduleSettings
 NOW = 1_700_000_000_000
 HOUR_MS = 3_600_000
 SEEN_BEFORE = VisitHistory(visited_at=NOW - 4 * DAY_MS)
+LIMITED = VisitPolicy(visits_a_change=0.0)
 
 
 def waited(history, seen, policy=None, **more):
@@ -21,7 +24,7 @@ def waited(history, seen, policy=None, **more):
 
 
 def test_the_value_rule_waits_until_the_visit_is_worth_the_threshold():
-    after = next_visit(SEEN_BEFORE, "changed", NOW, threshold=0.1, importance=2.0)
+    after = next_visit(SEEN_BEFORE, "changed", NOW, threshold=0.1, importance=2.0, policy=LIMITED)
     assert after.due_ms - NOW == round(due_after(after.rate, 2.0, 0.1) * DAY_MS)
 
 
@@ -35,7 +38,8 @@ def test_a_change_brings_the_next_visit_nearer():
 
 
 def test_a_hint_is_reckoned_with_after_the_first_visit():
-    assert waited(VisitHistory(), "changed", expected_days=1.0) < waited(VisitHistory(), "changed")
+    expected = waited(VisitHistory(), "changed", LIMITED, expected_days=1.0)
+    assert expected < waited(VisitHistory(), "changed", LIMITED)
 
 
 def test_a_hint_is_remembered():
@@ -120,3 +124,42 @@ def test_the_defaults_of_the_settings_are_those_of_the_policy():
 def test_a_longest_interval_below_the_shortest_is_taken_for_it():
     policy = policy_of(rule="value", knob=0.5, min_interval=7200, max_interval=60, retry_wait=1, gone_wait=1)
     assert policy.terms == VisitTerms(knob=0.5, minimum=1 / 12, maximum=1 / 12)
+
+
+def watched(changes_at, days, **more):
+    """The days on which a resource is visited that changes at these times."""
+    history, now, seen_until, visits, missed = VisitHistory(), 0, -1.0, [], 0.0
+    while now < days * DAY_MS:
+        changed = any(seen_until < each <= now / DAY_MS for each in changes_at)
+        after = next_visit(history, "changed" if changed else "unchanged", now, threshold=0.0, **more)
+        seen_until, history = now / DAY_MS, after.history
+        visits.append(now / DAY_MS)
+        now, missed = after.due_ms, missed + after.missed
+    return visits, missed
+
+
+@pytest.mark.parametrize(("hours", "most_lost"), [(24, 0), (1, 6)])
+def test_every_version_of_a_regular_file_is_seen(hours, most_lost):
+    changes = [(each + 0.5) * hours / 24 for each in range(30 * 24 // hours)]
+    visits, _ = watched(changes, 30)
+    seen = {sum(change <= visit for change in changes) for visit in visits}
+    assert len(changes) - len(seen - {0}) <= most_lost + 1
+
+
+def test_what_changes_at_every_visit_is_visited_sooner_each_time():
+    visits, missed = watched([each / 100 for each in range(300)], 3)
+    gaps = [round(after - before, 6) for before, after in pairwise(visits)]
+    assert gaps[:4] == sorted(gaps[:4], reverse=True)
+    assert min(gaps) == round(TERMS.minimum, 6)
+    assert missed > 3
+
+
+def test_a_page_that_differs_at_every_request_is_visited_once_a_day():
+    visits, _ = watched([each / 100 for each in range(1000)], 10, is_page=True)
+    assert visits[-1] - visits[-2] == 1.0
+
+
+def test_a_budget_is_not_overdrawn_for_changes():
+    assert waited(SEEN_BEFORE, "changed", LIMITED) > waited(SEEN_BEFORE, "changed")
+    held = waited(SEEN_BEFORE, "changed", is_limited=True)
+    assert held == waited(SEEN_BEFORE, "changed", LIMITED)

@@ -78,6 +78,8 @@ class VisitNote(msgspec.Struct, frozen=True, kw_only=True):
     visited_at: Annotated[int | None, Column("int8")] = None
     trouble: Annotated[str | None, Column("text")] = None
     """Why the visit brought nothing, if so."""
+    missed: Annotated[float, Column("float8")] = 0.0
+    """Versions since the last visit that probably nobody saw."""
     suspicious: Annotated[bool | None, Column("bool")] = None
     """Whether what came was suspicious; None where nothing came."""
 
@@ -103,6 +105,8 @@ class WatchedResource(msgspec.Struct, frozen=True, kw_only=True):
     priority: float
     trouble: str | None
     """Why the latest visit brought nothing; None when it did."""
+    missed: int
+    """Versions that came and went between two visits, as it seems."""
 
 
 class Suspect(msgspec.Struct, frozen=True):

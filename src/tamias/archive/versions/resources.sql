@@ -127,7 +127,7 @@ UPDATE resource
 SET state = CASE WHEN resource.state = 'stopped' THEN 'stopped' ELSE seen.state END,
     gone_at = CASE WHEN seen.state = 'gone' THEN coalesce(resource.gone_at, seen.now) END,
     history = coalesce(seen.history, resource.history),
-    change_rate = coalesce(seen.change_rate, resource.change_rate),
+    change_rate = coalesce(seen.change_rate, resource.change_rate), missed = resource.missed + seen.missed,
     visited_at = coalesce(seen.visited_at, resource.visited_at), tried_at = seen.now,
     next_visit = CASE WHEN resource.state = 'stopped' THEN NULL
                       ELSE coalesce(seen.next_visit, resource.next_visit) END,
@@ -137,8 +137,8 @@ SET state = CASE WHEN resource.state = 'stopped' THEN 'stopped' ELSE seen.state 
                             WHEN seen.suspicious IS NULL THEN resource.suspicious_since END
 FROM unnest(%(resource)b::text[], %(state)b::text[], %(now)b::int8[], %(next_visit)b::int8[], %(fails)b::int4[],
             %(history)b::bytea[], %(change_rate)b::float8[], %(visited_at)b::int8[], %(trouble)b::text[],
-            %(suspicious)b::bool[])
-     AS seen (resource, state, now, next_visit, fails, history, change_rate, visited_at, trouble, suspicious)
+            %(missed)b::float8[], %(suspicious)b::bool[])
+     AS seen (resource, state, now, next_visit, fails, history, change_rate, visited_at, trouble, missed, suspicious)
 WHERE resource.resource = seen.resource
 
 -- name: promise_visits
@@ -174,7 +174,7 @@ WHERE resource.resource = ANY(%(resource)b::text[]) AND resource.state <> 'stopp
 -- Resources after a given one, with how their visits go.
 SELECT resource.resource, resource.url, resource.title, resource.media_type, resource.state, resource.added_at,
        resource.versions, resource.tried_at, resource.next_visit, resource.change_rate, resource.every,
-       coalesce(resource.priority, 1)::float8, resource.trouble
+       coalesce(resource.priority, 1)::float8, resource.trouble, round(resource.missed)::int8
 FROM resource
 WHERE resource.resource > %(after)b::text
   AND (%(host)b::text IS NULL OR resource.host = %(host)b::text)

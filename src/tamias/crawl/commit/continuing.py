@@ -56,6 +56,7 @@ class ContinuousSchedule:
         self._session = session
         self._clock = clock
         self._policy = policy_from(settings.schedule)
+        self._is_limited = settings.crawl.budget is not None
         self._harvests_ms = int(settings.schedule.harvests * 1000)
         self._gone_visits = settings.schedule.gone_visits
         self._failed_visits = settings.schedule.failed_visits
@@ -95,6 +96,7 @@ class ContinuousSchedule:
             importance=importance,
             policy=self._policy,
             chance=random.random(),
+            is_limited=self._is_limited,
         )
         moved = _is_moved(record)
         due = self._due(record, known, found, seen, moved)

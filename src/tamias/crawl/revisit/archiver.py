@@ -19,7 +19,7 @@ import msgspec
 from tamias.archive.blobs import Blob, BlobDamaged, BlobMissing, BlobWriter, Prepared
 from tamias.archive.sources.catalogues import read_trust, write_trust
 from tamias.archive.versions.fingerprints import fingerprint_of, is_comparable
-from tamias.archive.versions.judgement import AttemptMeaning, Judgement, KnownState, Observation, judge
+from tamias.archive.versions.judgement import PAGES, AttemptMeaning, Judgement, KnownState, Observation, judge
 from tamias.archive.versions.resources import (
     NewVersion,
     VisitNote,
@@ -67,6 +67,7 @@ COUNTED: dict[Form, str] = {
     Form.ROWS: "rows", Form.SHEETS: "rows", Form.STATEMENTS: "statements", Form.MEMBERS: "files",
     Form.TEXT: "lines", Form.JSON_LINES: "lines",
 }  # fmt: skip
+_DATA = (Form.ROWS, Form.SHEETS, Form.STATEMENTS)
 _STORED = (AttemptMeaning.CHANGED, AttemptMeaning.NOISE, AttemptMeaning.SUSPECT)
 _TELLING = (AttemptMeaning.CHANGED, AttemptMeaning.NOISE, AttemptMeaning.UNCHANGED)
 
@@ -141,6 +142,7 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
             fails=self.next.history.fails,
             history=pack(self.next.history),
             change_rate=self.next.rate,
+            missed=self.next.missed,
             visited_at=self.now if self.trusted else None,
             trouble=None if self.trusted else self._trouble(),
             suspicious=True if self.is_suspect else False if self.trusted else None,
@@ -424,6 +426,7 @@ class Archiver:
         shared = 0
         if body is not None and body.sha256 != watched.known.sha256:
             shared = self._shared.count(watched.host, body.sha256, stored)
+        error = _error(attempt, content)
         return Observation(
             outcome=attempt.capture.outcome,
             sha256=body.sha256 if body else None,
@@ -433,7 +436,8 @@ class Archiver:
             shared_by=shared,
             items=content.items if content else None,
             counted=COUNTED.get(content.form, "items") if content else "items",
-            error=_error(attempt, content),
+            is_data=content is not None and content.form in _DATA and bool(content.items) and error is None,
+            error=error,
             at=attempt.capture.ended_at,
         )
 
@@ -484,12 +488,15 @@ class Archiver:
 
     def _next(self, watched: Watched, judgement: Judgement, capture: Capture) -> NextVisit:
         history = unpack(watched.history)
+        threshold, is_limited = self._timetable.of(watched.host)
         found = next_visit(
             history,
             SEEN[judgement.meaning],
             capture.ended_at,
             expected_days=self._expected(watched, capture) if history.visited_at is None else None,
-            threshold=self._timetable.threshold(watched.host),
+            threshold=threshold,
+            is_limited=is_limited,
+            is_page=watched.known.media_type in PAGES,
             importance=watched.importance,
             policy=self._policy,
             chance=random.random(),
@@ -538,7 +545,12 @@ def _profile(content: bytes, result: ArchiveResult) -> tuple[bytes, str | None] 
     from tamias.analyse.profile import small_profile
     from tamias.archive.catalogue.profiles import pack_profile
 
-    found = small_profile(content, media_type=result.media_type, name=result.watched.url)
+    found = small_profile(
+        content,
+        media_type=result.media_type,
+        told_type=result.capture.told_type,
+        name=result.watched.url,
+    )
     return None if found is None else pack_profile(found)
 
 

@@ -43,14 +43,14 @@ class Timetable:
         self._thresholds = Thresholds(0.0)
         self._read_at = float("-inf")
 
-    def threshold(self, host: str) -> float:
-        """That of a host."""
+    def of(self, host: str) -> tuple[float, bool]:
+        """The threshold of a host, and whether it has as many visits as one host may."""
         if time.monotonic() > self._read_at + _FRESH_SECONDS:
             self._thresholds = msgspec.convert(
                 read_figure(self._session, _FIGURE) or {"common": 0.0}, Thresholds
             )
             self._read_at = time.monotonic()
-        return self._thresholds.of(host)
+        return self._thresholds.of(host), host in self._thresholds.hosts
 
 
 def policy_from(settings: ScheduleSettings) -> VisitPolicy:
@@ -62,6 +62,7 @@ def policy_from(settings: ScheduleSettings) -> VisitPolicy:
         max_interval=settings.max_interval,
         retry_wait=settings.retry_wait,
         gone_wait=settings.gone_wait,
+        limited=settings.budget is not None,
     )
 
 
@@ -74,16 +75,14 @@ def set_thresholds(session: Session, settings: ScheduleSettings) -> Thresholds:
     if rows:
         import numpy as np
 
-        from tamias.schedule.budget import thresholds
+        from tamias.schedule.budget import attentive_thresholds, thresholds
 
         rates, importances, hosts = zip(*rows, strict=True)
-        found = thresholds(
-            np.array(rates),
-            np.array(importances),
-            hosts,
-            settings.budget or settings.visits_each * len(rows),
-            host_share=settings.host_share,
-            terms=policy_from(settings).terms,
-        )
+        known, terms = (np.array(rates), np.array(importances), hosts), policy_from(settings).terms
+        if settings.budget is None:
+            visits = settings.visits_each * len(rows)
+            found = attentive_thresholds(*known, visits, host_visits=settings.host_visits, terms=terms)
+        else:
+            found = thresholds(*known, settings.budget, host_share=settings.host_share, terms=terms)
     write_figure(session, _FIGURE, found, session.now())
     return found

@@ -128,7 +128,7 @@ SELECT 1
 -- name: schedule
 -- What the next visit to a resource follows from.
 SELECT resource.visited_at, resource.tried_at, resource.fails, resource.trouble, resource.every,
-       resource.priority
+       resource.priority, round(resource.missed)::int8
 FROM resource
 WHERE resource.resource = %(resource)b::text
 

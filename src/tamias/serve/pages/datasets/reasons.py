@@ -21,13 +21,20 @@ class Schedule(msgspec.Struct, frozen=True):
     """Milliseconds between visits, where the user said so."""
     priority: float | None = None
     """What the user says it is worth, compared with 1."""
+    missed: int = 0
+    """Versions that probably nobody saw, between two visits."""
 
 
 def reason(resource: Resource, schedule: Schedule) -> str:
     """Sentences that say what the next visit follows from."""
     if resource.state == "stopped":
         return "It is not watched any more. Its versions are kept."
-    told = [_of_attempts(schedule), _of_rate(resource), _of_interval(resource, schedule)]
+    told = [
+        _of_attempts(schedule),
+        _of_rate(resource),
+        _of_missed(schedule),
+        _of_interval(resource, schedule),
+    ]
     if resource.state == "gone":
         told[0] = "Its server says that it is gone. It is still checked from time to time."
     return " ".join(each for each in told if each)
@@ -63,6 +70,12 @@ def _of_rate(resource: Resource) -> str:
     if resource.versions == 1:
         return f"It has not changed so far. A change is expected about every {every}."
     return f"It changes about {resource.change_rate:.2g} times a day, that is every {every}."
+
+
+def _of_missed(schedule: Schedule) -> str:
+    return (
+        f"About {schedule.missed:,} versions were probably missed between visits." if schedule.missed else ""
+    )
 
 
 def _of_interval(resource: Resource, schedule: Schedule) -> str:
