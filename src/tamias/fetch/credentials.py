@@ -7,8 +7,10 @@ its own URL, so a redirect to another origin carries none. They never become par
 import base64
 import os
 import re
+import secrets
 import stat
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import md5, sha256
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -28,6 +30,9 @@ _VALUE = re.compile(r"[\x20-\x7e\xa0-\xff]+")
 _COOKIE_VALUE = re.compile(r"[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*")
 _SCHEME = re.compile(r"^[A-Za-z][\w-]* +(?=\S)")
 _PART = re.compile(r"""[^\s;=,"]++(?!=[^\s;=,])""")
+_DIRECTIVE = re.compile(r'(\w+)=(?:"([^"]*)"|([^\s,"]+))')
+_HASHES = {"MD5": md5, "SHA-256": sha256}
+"""Of Digest authentication."""
 _OURS = frozenset(
     {
         *("host", "connection", "content-length", "content-type", "transfer-encoding", "te", "upgrade"),
@@ -72,11 +77,23 @@ class CredentialTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 class SourceCredential:
     """What requests to one origin, or below one path of it, carry."""
 
-    def __init__(self, url: str, headers: Sequence[tuple[str, str]], secrets: Iterable[str]) -> None:
+    def __init__(
+        self,
+        url: str,
+        headers: Sequence[tuple[str, str]],
+        secrets: Iterable[str],
+        login: tuple[str, str] | None = None,
+    ) -> None:
+        """`login` is the user and the password, for a server that asks for Digest authentication."""
         self.origin = authority(url)
         self.path = url.removeprefix(self.origin)
-        self.headers = tuple(f"{name}: {value}".encode("latin-1") for name, value in headers)
+        self._headers = tuple(f"{name}: {value}".encode("latin-1") for name, value in headers)
         self._repeated = tuple(_forms(secrets))
+        self._login = login
+        self._challenge: dict[str, str] | None = None
+        self._is_asking = False
+        """Whether the next request is sent without the password, so that the server says what it wants."""
+        self._answers = 0
 
     def __repr__(self) -> str:
         return f"SourceCredential({self.origin}{self.path}, hidden)"
@@ -92,6 +109,36 @@ class SourceCredential:
         if not path.startswith(self.path):
             return False
         return self.path.endswith("/") or path[len(self.path) :][:1] in ("", "/", "?")
+
+    def headers_for(self, url: str, body: bytes | None) -> tuple[bytes, ...]:
+        """What a request to a URL carries: the headers, or an answer to the server's last challenge."""
+        if self._login is None or (self._challenge is None and not self._is_asking):
+            return self._headers
+        others = (line for line in self._headers if not line.startswith(b"Authorization:"))
+        if self._challenge is None:
+            return tuple(others)
+        self._answers += 1
+        method, path = "GET" if body is None else "POST", url.removeprefix(self.origin)
+        said = _digest_answer(self._challenge, self._login, method, path, self._answers)
+        return *others, f"Authorization: Digest {said}".encode("latin-1")
+
+    def take_challenge(self, said: str | None) -> bool:
+        """Take note of the WWW-Authenticate of a 401; return whether another request may be answered.
+
+        That is so for Digest authentication. Virtuoso answers Basic without a word of what it wants: then
+        the next request carries no password.
+        """
+        scheme, _, rest = (said or "").partition(" ")
+        if self._login is None:
+            return False
+        if scheme.lower() != "digest":
+            self._is_asking = said is None and not self._is_asking
+            return self._is_asking
+        challenge = {name.lower(): quoted or plain for name, quoted, plain in _DIRECTIVE.findall(rest)}
+        if not {"realm", "nonce"} <= challenge.keys() or challenge.get("algorithm", "MD5") not in _HASHES:
+            return False
+        self._challenge, self._answers = challenge, 0
+        return True
 
     def redacted(self, headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
         """The headers of a response as they may be recorded: cookies of our session are not."""
@@ -176,16 +223,17 @@ def _credential(file: str, table: CredentialTable, environment: Mapping[str, str
             raise ConfigError(f"{file}: {what} for {url} is empty or has characters that cannot be sent")
         return text
 
-    secrets = []
+    secret_texts = []
     headers = []
+    login: tuple[str, str] | None = None
     for name, told in table.headers.items():
         if not _NAME.fullmatch(name) or name.lower() in _OURS:
             raise ConfigError(f"{file}: {name!r} for {url} is not a header that you can set")
         headers.append((name, value(f"the header {name}", told)))
-        secrets += [headers[-1][1], *_secret_parts(name, headers[-1][1])]
+        secret_texts += [headers[-1][1], *_secret_parts(name, headers[-1][1])]
     if table.token is not None:
-        secrets.append(value("the token", table.token))
-        headers.append(("Authorization", f"Bearer {secrets[-1]}"))
+        secret_texts.append(value("the token", table.token))
+        headers.append(("Authorization", f"Bearer {secret_texts[-1]}"))
     if (table.user is None) != (table.password is None):
         raise ConfigError(f"{file}: user and password for {url} belong together")
     if table.user is not None and table.password is not None:
@@ -193,7 +241,8 @@ def _credential(file: str, table: CredentialTable, environment: Mapping[str, str
         if ":" in user:
             raise ConfigError(f"{file}: the user for {url} has a colon, which Basic authentication forbids")
         packed = base64.b64encode(f"{user}:{password}".encode()).decode()
-        secrets += [password, packed]
+        secret_texts += [password, packed]
+        login = user, password
         headers.append(("Authorization", f"Basic {packed}"))
     if table.cookies:
         pairs = [(name, value(f"the cookie {name}", told)) for name, told in table.cookies.items()]
@@ -202,13 +251,13 @@ def _credential(file: str, table: CredentialTable, environment: Mapping[str, str
                 raise ConfigError(
                     f"{file}: the cookie {name!r} for {url} has characters that no cookie may have"
                 )
-        secrets += [text for _, text in pairs]
+        secret_texts += [text for _, text in pairs]
         headers.append(("Cookie", "; ".join(f"{name}={text}" for name, text in pairs)))
     names = [name.lower() for name, _ in headers]
     if not names or len(names) != len(set(names)):
         what = "sends the same header twice" if names else "has no user, token, header or cookie"
         raise ConfigError(f"{file}: the table for {url} {what}")
-    return SourceCredential(url, headers, secrets)
+    return SourceCredential(url, headers, secret_texts, login)
 
 
 def _prefix(file: str, told: str) -> str:
@@ -234,6 +283,27 @@ def _variable(file: str, url: str, name: str, environment: Mapping[str, str]) ->
     if name not in environment:
         raise ConfigError(f"{file}: the environment variable {name} for {url} is not set")
     return environment[name].strip()
+
+
+def _digest_answer(
+    challenge: Mapping[str, str], login: tuple[str, str], method: str, path: str, number: int
+) -> str:
+    """What proves to a server that one has the password (RFC 7616, with `qop` as `auth`, or without it)."""
+
+    def hashed(*parts: str) -> str:
+        return _HASHES[challenge.get("algorithm", "MD5")](":".join(parts).encode()).hexdigest()
+
+    (user, password), nonce = login, challenge["nonce"]
+    secret, asked = hashed(user, challenge["realm"], password), hashed(method, path)
+    said = {"username": user, "realm": challenge["realm"], "nonce": nonce, "uri": path}
+    if "qop" in challenge:
+        turn, own = f"{number:08x}", secrets.token_hex(8)
+        said |= {"cnonce": own, "response": hashed(secret, nonce, turn, own, "auth", asked)}
+    else:
+        turn, said["response"] = "", hashed(secret, nonce, asked)
+    said |= {name: challenge[name] for name in ("opaque", "algorithm") if name in challenge}
+    words = [f'{name}="{value}"' for name, value in said.items()]
+    return ", ".join([*words, "qop=auth", f"nc={turn}"] if turn else words)
 
 
 def _secret_parts(name: str, value: str) -> list[str]:

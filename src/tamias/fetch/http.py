@@ -39,6 +39,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _ANYTHING = "*/*"
 _CHALLENGES = frozenset({403, 405, 429, 503})
 """Answers that may be a challenge to the visitor, which only the body tells."""
+_MOST_LOGINS = 2
+"""Ways in which a server may ask for a password until it has it."""
 
 
 class _HttpAttempt(Attempt, kw_only=True):
@@ -47,6 +49,8 @@ class _HttpAttempt(Attempt, kw_only=True):
     """What the next hop sends; None once a redirect has turned the POST into a GET."""
     as_coded: bool = False
     """The next answer comes in a coding that curl does not know, and is decoded by us."""
+    logins: int = 0
+    """How often a server was given an answer to what it wants of a credential."""
     is_whole: bool = False
     """Whether the last answer came to its end."""
 
@@ -59,6 +63,13 @@ class _HttpAttempt(Attempt, kw_only=True):
         """Whether the last answer was a 406 to our own choice of types, on which no caller insists."""
         ours = self.request.accept is None and self.body is None and self.accept != _ANYTHING
         return ours and self.hops[-1].status == UNACCEPTABLE
+
+    def may_answer(self, credential: SourceCredential) -> bool:
+        """Whether the last answer asks for the password in another way, which was not tried yet."""
+        hop = self.hops[-1]
+        self.logins += 1
+        is_open = hop.status == HTTPStatus.UNAUTHORIZED and self.logins <= _MOST_LOGINS
+        return is_open and credential.take_challenge(hop.header("www-authenticate"))
 
     @property
     def may_ask_as_coded(self) -> bool:
@@ -97,8 +108,9 @@ class HttpFetcher:
     async def fetch(self, request: Request, follow: Follow) -> Capture:
         """As `Fetcher.fetch`. Raises `DiskFull` when there is no room for the body.
 
-        A 406 to our own Accept is asked again once for anything, and an answer in zstd, which curl cannot
-        decode, is asked for again to be decoded by us; each as a hop of its own, if `follow` agrees.
+        A 406 to our own Accept is asked again once for anything, an answer in zstd, which curl cannot decode,
+        is asked for again to be decoded by us, and a challenge (Digest authentication) is answered; each as a
+        hop of its own, if `follow` agrees.
         """
         attempt = _HttpAttempt(
             request=request,
@@ -153,7 +165,7 @@ class HttpFetcher:
         transfer.is_query = attempt.request.is_query
         transfer.keeps_errors = attempt.request.keeps_errors
         credential = self._options.credentials.covering(url)
-        headers = _headers(attempt, credential)
+        headers = _headers(attempt, credential, url)
         asking = transfer.ask(self._multi, url, headers, attempt.body, attempt.seconds_left)
         code, message = await attempt.timed(asking)
         attempt.is_whole = code == pycurl.E_OK and transfer.cut is None
@@ -163,6 +175,8 @@ class HttpFetcher:
             if _leads_on(attempt.hops[-1]) or attempt.may_ask_for_anything:
                 return None
             if code == pycurl.E_BAD_CONTENT_ENCODING and attempt.may_ask_as_coded:
+                return None
+            if credential is not None and attempt.may_answer(credential):
                 return None
         if code == pycurl.E_COULDNT_RESOLVE_HOST:
             return await self._names.verdict(host(url))
@@ -192,7 +206,7 @@ class HttpFetcher:
             attempt.accept = _ANYTHING
             return hop.url
         if not _leads_on(hop):
-            attempt.as_coded = True
+            attempt.as_coded = hop.status != HTTPStatus.UNAUTHORIZED
             return hop.url
         location = hop.header("location")
         if location is None:
@@ -229,11 +243,11 @@ class HttpFetcher:
             self._idle.append(transfer)
 
 
-def _headers(attempt: _HttpAttempt, credential: SourceCredential | None) -> list[bytes]:
+def _headers(attempt: _HttpAttempt, credential: SourceCredential | None, url: str) -> list[bytes]:
     request = attempt.request
     lines = [*_asked_headers(attempt.accept, request.etag, request.last_modified)]
     if credential is not None:
-        lines += credential.headers
+        lines += credential.headers_for(url, attempt.body)
     return lines if attempt.body is None else [*lines, *_body_headers(request)]
 
 
@@ -258,7 +272,7 @@ def _body_headers(request: Request) -> list[bytes]:
 
 def _stopped(last: Hop, stop: Stop) -> Verdict:
     """What becomes of an attempt that may not go on; a 406 stays what it was."""
-    if last.status == UNACCEPTABLE:
+    if last.status in (UNACCEPTABLE, HTTPStatus.UNAUTHORIZED):
         return of_status(last.status, conditional=False)
     if not _leads_on(last):
         return failed(

@@ -18,6 +18,8 @@ class Endpoint:
 
     nameless: str | None = None
     """The named graph into which the server puts statements without a graph, if it has one."""
+    login: tuple[str, str] | None = None
+    """The user and the password that it asks for."""
     hides_default = False
     """Whether a default graph of its own cannot be queried."""
 

@@ -28,8 +28,11 @@ class Virtuoso(Endpoint):
 
     nameless = "urn:default"
 
-    def __init__(self, url: str, isql: Path, port: int, environment: dict[str, str]) -> None:
+    def __init__(
+        self, url: str, isql: Path, port: int, environment: dict[str, str], login: tuple[str, str] | None
+    ) -> None:
         super().__init__(url, "", union=True)
+        self.login = login
         self._isql = [str(isql), str(port), "dba", "dba", "VERBOSE=OFF", "BANNER=OFF", "PROMPT=OFF"]
         self._environment = environment
 
@@ -53,8 +56,8 @@ class Virtuoso(Endpoint):
 
 
 @contextmanager
-def start(folder: Path) -> Iterator[Virtuoso]:
-    """A database that holds only Virtuoso's own graphs."""
+def start(folder: Path, *, password: bool = False) -> Iterator[Virtuoso]:
+    """A database that holds only Virtuoso's own graphs; `password`: at the address that asks for one."""
     root = debian(*PACKAGES)
     port, sql_port = free_port(), free_port()
     _configure(root, folder, port, sql_port)
@@ -63,7 +66,9 @@ def start(folder: Path) -> Iterator[Virtuoso]:
     words = [root / "usr/bin/virtuoso-t", "-f", "-c", folder / "virtuoso.ini"]
     url = f"http://127.0.0.1:{port}/sparql"
     with running(words, url, folder, environment=environment):
-        yield Virtuoso(url, root / "usr/bin/isql-vt", sql_port, environment)
+        endpoint = f"{url}-auth" if password else url
+        login = ("dba", "dba") if password else None
+        yield Virtuoso(endpoint, root / "usr/bin/isql-vt", sql_port, environment, login)
 
 
 def _configure(root: Path, folder: Path, port: int, sql_port: int) -> None:

@@ -26,7 +26,7 @@ def load(tmp_path):
 
 def headers(credentials, url):
     found = credentials.covering(url)
-    return None if found is None else found.headers
+    return None if found is None else found.headers_for(url, None)
 
 
 @pytest.mark.parametrize(
