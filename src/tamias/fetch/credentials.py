@@ -91,7 +91,7 @@ class SourceCredential:
         self._repeated = tuple(_forms(secrets))
         self._login = login
         self._challenge: dict[str, str] | None = None
-        self._is_asking = False
+        self._sends_nothing = False
         """Whether the next request is sent without the password, so that the server says what it wants."""
         self._answers = 0
 
@@ -111,8 +111,8 @@ class SourceCredential:
         return self.path.endswith("/") or path[len(self.path) :][:1] in ("", "/", "?")
 
     def headers_for(self, url: str, body: bytes | None) -> tuple[bytes, ...]:
-        """What a request to a URL carries: the headers, or an answer to the server's last challenge."""
-        if self._login is None or (self._challenge is None and not self._is_asking):
+        """Return what a request to a URL carries: the headers, or an answer to the last challenge."""
+        if self._login is None or (self._challenge is None and not self._sends_nothing):
             return self._headers
         others = (line for line in self._headers if not line.startswith(b"Authorization:"))
         if self._challenge is None:
@@ -132,8 +132,8 @@ class SourceCredential:
         if self._login is None:
             return False
         if scheme.lower() != "digest":
-            self._is_asking = said is None and not self._is_asking
-            return self._is_asking
+            self._sends_nothing = said is None and not self._sends_nothing
+            return self._sends_nothing
         challenge = {name.lower(): quoted or plain for name, quoted, plain in _DIRECTIVE.findall(rest)}
         if not {"realm", "nonce"} <= challenge.keys() or challenge.get("algorithm", "MD5") not in _HASHES:
             return False
@@ -288,19 +288,19 @@ def _variable(file: str, url: str, name: str, environment: Mapping[str, str]) ->
 def _digest_answer(
     challenge: Mapping[str, str], login: tuple[str, str], method: str, path: str, number: int
 ) -> str:
-    """What proves to a server that one has the password (RFC 7616, with `qop` as `auth`, or without it)."""
+    """Return the proof that one has the password (RFC 7616, with `qop` as `auth`, or without it)."""
 
     def hashed(*parts: str) -> str:
         return _HASHES[challenge.get("algorithm", "MD5")](":".join(parts).encode()).hexdigest()
 
     (user, password), nonce = login, challenge["nonce"]
-    secret, asked = hashed(user, challenge["realm"], password), hashed(method, path)
+    secret, target = hashed(user, challenge["realm"], password), hashed(method, path)
     said = {"username": user, "realm": challenge["realm"], "nonce": nonce, "uri": path}
     if "qop" in challenge:
         turn, own = f"{number:08x}", secrets.token_hex(8)
-        said |= {"cnonce": own, "response": hashed(secret, nonce, turn, own, "auth", asked)}
+        said |= {"cnonce": own, "response": hashed(secret, nonce, turn, own, "auth", target)}
     else:
-        turn, said["response"] = "", hashed(secret, nonce, asked)
+        turn, said["response"] = "", hashed(secret, nonce, target)
     said |= {name: challenge[name] for name in ("opaque", "algorithm") if name in challenge}
     words = [f'{name}="{value}"' for name, value in said.items()]
     return ", ".join([*words, "qop=auth", f"nc={turn}"] if turn else words)

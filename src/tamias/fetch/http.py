@@ -65,7 +65,7 @@ class _HttpAttempt(Attempt, kw_only=True):
         return ours and self.hops[-1].status == UNACCEPTABLE
 
     def may_answer(self, credential: SourceCredential) -> bool:
-        """Whether the last answer asks for the password in another way, which was not tried yet."""
+        """Return whether the last answer asks for the password in another way, which was not tried yet."""
         hop = self.hops[-1]
         self.logins += 1
         is_open = hop.status == HTTPStatus.UNAUTHORIZED and self.logins <= _MOST_LOGINS

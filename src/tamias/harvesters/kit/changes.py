@@ -14,7 +14,6 @@ import msgspec
 from tamias.harvesters.kit.mapping import MappedRecord, map_record
 from tamias.harvesters.kit.paging import (
     BAD,
-    MOST_PAGE,
     ChangeOrder,
     PortalListing,
     RecordPage,
@@ -26,6 +25,7 @@ from tamias.harvesters.kit.paging import (
     state_of,
 )
 from tamias.harvesters.kit.position import Position, bookmark_of, place_after
+from tamias.harvesters.kit.records import MOST_PAGE, failure
 from tamias.model.capture import Outcome, Request
 from tamias.model.finding import Deleted, Finding, Harvest, HarvestEnd, HarvestStep, Present, Problem, Quads
 from tamias.protocols import PoliteClient
@@ -140,16 +140,9 @@ async def _asked(
     url, start = order.address(place, changes.seen, size)
     place.requests += 1
     capture = await client.ask(Request(url=url, accept="application/json"))
-    if capture.outcome is not Outcome.OK or capture.body is None or capture.body.size > MOST_PAGE:
-        changes.why_not = f"{listing.name} {capture.url}: {capture.reason or 'no page'}"
-        if capture.retry:
-            changes.trouble = HarvestEnd(
-                outcome=capture.outcome,
-                reason=changes.why_not,
-                retry=True,
-                retry_after_ms=capture.retry_after_ms,
-                changes_only=True,
-            )
+    if end := failure(capture, listing.name):
+        changes.why_not = end.reason
+        changes.trouble = msgspec.structs.replace(end, changes_only=True) if end.retry else None
         return None, start
     try:
         page = listing.page(client.body(capture, MOST_PAGE))

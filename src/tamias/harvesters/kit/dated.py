@@ -5,7 +5,6 @@ What all of them do alike is here: the state, its steps, records that cannot be 
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from importlib.metadata import version
 from typing import Any, TypeVar
 
 import msgspec
@@ -13,46 +12,11 @@ import msgspec
 from tamias.harvesters.kit.changes import LAG
 from tamias.harvesters.kit.mapping import MappedRecord
 from tamias.harvesters.kit.paging import BAD, as_stamp
-from tamias.harvesters.kit.position import MOST_HARVESTS
+from tamias.harvesters.kit.position import DatedBookmark, read_bookmark
 from tamias.harvesters.kit.records import described
 from tamias.model.finding import Finding, HarvestEnd, HarvestStep, Problem, Quads
 
-B = TypeVar("B", bound="DatedBookmark")
 R = TypeVar("R")
-
-
-class DatedBookmark(msgspec.Struct, kw_only=True, frozen=True):
-    """What the next harvest needs to ask for changes only."""
-
-    latest: str
-    harvests: int
-    """Harvests of changes since the last one of everything."""
-    left_out: int = 0
-    """Records that the portal counts and that are no datasets here."""
-    release: str = msgspec.field(default_factory=lambda: version("tamias"))
-    """Another release may read records in another way."""
-
-
-def read_bookmark(bookmark: bytes | None, form: type[B]) -> B | None:
-    """The bookmark, if changes since then are enough; None where everything is to be read."""
-    try:
-        known = msgspec.msgpack.decode(bookmark, type=form) if bookmark else None
-    except msgspec.MsgspecError:
-        return None
-    is_good = known is not None and known.release == version("tamias") and known.harvests < MOST_HARVESTS
-    return known if is_good else None
-
-
-def sound_stamp(text: str | None) -> str | None:
-    """A time as a text that sorts by time; None for what is none.
-
-    >>> sound_stamp("2024-01-02T03:04:05Z"), sound_stamp("last week")
-    ('2024-01-02T03:04:05.000000+00:00', None)
-    """
-    try:
-        return as_stamp(text)
-    except ValueError:
-        return None
 
 
 def a_little_before(stamp: str) -> str:
@@ -85,7 +49,7 @@ class DatedState(msgspec.Struct, kw_only=True):
 
     def note_update(self, said: str | None) -> None:
         """Take note of when a record was changed."""
-        stamp = sound_stamp(said)
+        stamp = as_stamp(said)
         self.undated = self.undated or stamp is None
         self.latest = max(self.latest, stamp or "")
 

@@ -13,13 +13,11 @@ import msgspec
 from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.mapping import MappedRecord, RecordMapping, map_record
 from tamias.harvesters.kit.position import Position, digest, read_to_the_end
-from tamias.harvesters.kit.records import kept_records, links
+from tamias.harvesters.kit.records import MOST_PAGE, failure, kept_records, links
 from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.finding import Finding, HarvestEnd, HarvestStep, Problem, Quads
 from tamias.protocols import PoliteClient
 
-MOST_PAGE = 64 << 20
-"""Bytes of one page that are read; of a larger one a smaller part is asked for."""
 MOST_DATASETS = 5_000_000
 """Records of one harvest."""
 STEP_RECORDS = 250
@@ -104,32 +102,17 @@ class PortalListing(msgspec.Struct, kw_only=True):
         return RecordPage(records, self.total(body) if self.total else len(records))
 
 
-class PageTrouble(msgspec.Struct, frozen=True):
-    """Why no page came: what the portal answered, in words, and whether another try can help."""
-
-    outcome: Outcome
-    reason: str
-    retry: bool = False
-    retry_after_ms: int | None = None
-
-    def end(self) -> HarvestEnd:
-        """The harvest's end."""
-        return HarvestEnd(
-            outcome=self.outcome, reason=self.reason, retry=self.retry, retry_after_ms=self.retry_after_ms
-        )
-
-
 async def read_listing(
-    listing: PortalListing, place: Position, client: PoliteClient
+    listing: PortalListing, place: Position, client: PoliteClient, first: Capture | None = None
 ) -> AsyncIterator[HarvestStep]:
-    """The steps from a place to the end of a listing."""
-    reader = _ListingReader(listing, place, client)
+    """The steps from a place to the end of a listing; `first` is its first page, where that is at hand."""
+    reader = _ListingReader(listing, place, client, first)
     await reader.mark()
     idle = 0
     while True:
         page = await reader.page()
-        if isinstance(page, PageTrouble):
-            yield HarvestStep(state=state_of(place), findings=reader.problems(), end=page.end())
+        if isinstance(page, HarvestEnd):
+            yield HarvestStep(state=state_of(place), findings=reader.problems(), end=page)
             return
         before = place.taken + place.lost
         for findings in reader.take(page):
@@ -148,7 +131,10 @@ class _Entry(NamedTuple):
 
 
 class _ListingReader:
-    def __init__(self, listing: PortalListing, place: Position, client: PoliteClient) -> None:
+    def __init__(
+        self, listing: PortalListing, place: Position, client: PoliteClient, first: Capture | None
+    ) -> None:
+        self._first = first
         self._listing = listing
         self._place = place
         self._client = client
@@ -174,7 +160,7 @@ class _ListingReader:
         if isinstance(answer, RecordPage) and answer.records:
             place.mark = stamp_of(order, answer.records[0])
 
-    async def page(self) -> RecordPage | PageTrouble:
+    async def page(self) -> RecordPage | HarvestEnd:
         """The next page, smaller where need be; a record that never comes is left out.
 
         If none of those behind it comes either, it is the portal that is down: then nothing was left out.
@@ -208,21 +194,18 @@ class _ListingReader:
         self._size = size
         url, self._start = listing.address(place, start, size)
         place.requests += 1
-        return await self._client.ask(Request(url=url, accept="application/json"))
+        first, self._first = self._first, None
+        return first or await self._client.ask(Request(url=url, accept="application/json"))
 
-    def _answer(self, capture: Capture) -> RecordPage | PageTrouble:
-        if capture.outcome is not Outcome.OK or capture.body is None:
-            reason = f"{self._listing.name} {capture.url}: {capture.reason}"
-            return PageTrouble(capture.outcome, reason, capture.retry, capture.retry_after_ms)
-        if capture.body.size > MOST_PAGE:
-            what = f"{capture.body.size:,} bytes, more than the {MOST_PAGE:,} of a page"
-            return PageTrouble(Outcome.FAILED, f"{self._listing.name} {capture.url}: {what}")
+    def _answer(self, capture: Capture) -> RecordPage | HarvestEnd:
+        if end := failure(capture, self._listing.name):
+            return end
         try:
             return self._listing.page(self._client.body(capture, MOST_PAGE))
         except BAD as error:
             what = f"not the JSON of a listing ({error})"
             reason = f"{self._listing.name} {capture.url}: {what}"[:1000]
-            return PageTrouble(Outcome.FAILED, reason, retry=self._place.taken > 0)
+            return HarvestEnd(outcome=Outcome.FAILED, reason=reason, retry=self._place.taken > 0)
 
     def _can_skip(self) -> bool:
         """Only within what the portal counts: behind it, or before the first page, nothing is left out."""
@@ -347,14 +330,15 @@ def stamp_of(order: ChangeOrder, record: msgspec.Raw) -> str | None:
 
 
 def as_stamp(text: str | None) -> str | None:
-    """A time (ISO 8601, UTC unless it says) as a text that sorts by time. Raises `ValueError`.
+    """A time (ISO 8601, UTC unless it says) as a text that sorts by time; None for what is none.
 
-    >>> as_stamp("2024-01-02T04:04:05+01:00")
-    '2024-01-02T03:04:05.000000+00:00'
+    >>> as_stamp("2024-01-02T04:04:05+01:00"), as_stamp("last week")
+    ('2024-01-02T03:04:05.000000+00:00', None)
     """
-    if not text:
+    try:
+        moment = datetime.fromisoformat(text or "")
+    except ValueError:
         return None
-    moment = datetime.fromisoformat(text)
     moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     return moment.isoformat(timespec="microseconds")
 

@@ -2,6 +2,7 @@
 
 from hashlib import blake2b
 from importlib.metadata import version
+from typing import TypeVar
 
 import msgspec
 
@@ -137,16 +138,39 @@ def read_to_the_end(place: Position, why: str = "") -> HarvestEnd:
     )
 
 
-class PortalBookmark(msgspec.Struct, kw_only=True):
+MOST_HARVESTS = 30
+"""Harvests of changes in a row: what a portal changes without a date is then seen with all else."""
+B = TypeVar("B", bound="DatedBookmark")
+
+
+class DatedBookmark(msgspec.Struct, kw_only=True, frozen=True):
     """What a harvest leaves for the next one, which then asks for changes only."""
+
+    latest: str
+    """When the latest change was, by the portal's own word."""
+    harvests: int
+    """Harvests of changes since the last one of everything."""
+    left_out: int = 0
+    """Records that the portal counts and that are no datasets here, or could not be read."""
+    release: str = msgspec.field(default_factory=lambda: version("tamias"))
+    """Another release may read records in another way."""
+
+
+class PortalBookmark(DatedBookmark, kw_only=True, frozen=True):
+    """The same for a listing, with what its first requests found out."""
 
     root: str
     title: str
-    mark: str
-    lost: int
-    harvests: int
-    release: str = msgspec.field(default_factory=lambda: version("tamias"))
-    """Another release may read records in another way."""
+
+
+def read_bookmark(bookmark: bytes | None, form: type[B]) -> B | None:
+    """The bookmark, if changes since then are enough; None where everything is to be read."""
+    try:
+        known = msgspec.msgpack.decode(bookmark, type=form) if bookmark else None
+    except msgspec.MsgspecError:
+        return None
+    is_good = known is not None and known.release == version("tamias") and known.harvests < MOST_HARVESTS
+    return known if is_good else None
 
 
 def bookmark_of(place: Position) -> bytes | None:
@@ -155,24 +179,21 @@ def bookmark_of(place: Position) -> bytes | None:
         return None
     return msgspec.msgpack.encode(
         PortalBookmark(
-            root=place.root, title=place.title, mark=place.mark, lost=place.lost, harvests=place.harvests
+            root=place.root,
+            title=place.title,
+            latest=place.mark,
+            left_out=place.lost,
+            harvests=place.harvests,
         )
     )
 
 
-MOST_HARVESTS = 30
-"""Harvests of changes in a row: what a portal changes without a date is then seen with all else."""
-
-
 def place_after(bookmark: bytes | None) -> Position | None:
     """The beginning of a harvest of changes; None where everything is to be read."""
-    try:
-        known = msgspec.msgpack.decode(bookmark, type=PortalBookmark) if bookmark else None
-    except msgspec.MsgspecError:
-        return None
-    if known is None or known.release != version("tamias") or known.harvests >= MOST_HARVESTS:
+    known = read_bookmark(bookmark, PortalBookmark)
+    if known is None:
         return None
     return Position(
-        root=known.root, title=known.title, size=1, mark=known.mark, lost=known.lost, changes=True,
+        root=known.root, title=known.title, size=1, mark=known.latest, lost=known.left_out, changes=True,
         marked=True, harvests=known.harvests + 1,
     )  # fmt: skip

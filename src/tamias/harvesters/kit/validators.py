@@ -1,9 +1,14 @@
 """Sources that are one file: whether it is the file that the last harvest read, by ETag, date or digest."""
 
+from collections.abc import AsyncIterator
+
 import msgspec
 
+from tamias.harvesters.kit.paging import PortalListing, read_listing, state_of
+from tamias.harvesters.kit.position import Position
 from tamias.model.capture import Capture, Outcome, Request
-from tamias.model.finding import HarvestEnd
+from tamias.model.finding import HarvestEnd, HarvestStep
+from tamias.protocols import PoliteClient
 
 
 class FileBookmark(msgspec.Struct, kw_only=True, frozen=True):
@@ -50,3 +55,21 @@ def _known(bookmark: bytes | None) -> FileBookmark:
         return msgspec.msgpack.decode(bookmark, type=FileBookmark) if bookmark else FileBookmark()
     except msgspec.MsgspecError:
         return FileBookmark()
+
+
+async def read_file_listing(
+    listing: PortalListing, place: Position, client: PoliteClient, bookmark: bytes | None
+) -> AsyncIterator[HarvestStep]:
+    """The steps of the listing, or an end that says that the file is as it was."""
+    url, _ = listing.address(place, 0, 1)
+    known = None if place.taken else bookmark
+    capture = await client.ask(request_if_changed(url, known, "application/json"))
+    if end := unchanged_end(capture, known):
+        yield HarvestStep(state=state_of(place), end=end)
+        return
+    async for step in read_listing(listing, place, client, capture):
+        if step.end is not None and step.end.complete:
+            end = msgspec.structs.replace(step.end, bookmark=file_bookmark(capture))
+            yield msgspec.structs.replace(step, end=end)
+        else:
+            yield step

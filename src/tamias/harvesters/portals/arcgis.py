@@ -8,12 +8,12 @@ import msgspec
 
 from tamias.harvesters.kit import pod
 from tamias.harvesters.kit.changes import read_changes_or_all
-from tamias.harvesters.kit.file_listing import read_file_listing
 from tamias.harvesters.kit.mapping import RecordMapping, plain
 from tamias.harvesters.kit.paging import ChangeOrder, PortalListing, json_at, opening, place_of
 from tamias.harvesters.kit.position import Position, place_after
 from tamias.harvesters.kit.records import TITLES, agent, one_text, properties, table, text, texts
 from tamias.harvesters.kit.terms import sound_iri
+from tamias.harvesters.kit.validators import read_file_listing
 from tamias.harvesters.kit.ways import in_turn, roots
 from tamias.model.dataset import Dataset, Distribution
 from tamias.model.finding import Harvest, HarvestStep

@@ -11,10 +11,8 @@ from tamias.harvesters.kit.mapping import MappedRecord, map_record
 from tamias.harvesters.kit.paging import (
     BAD,
     MOST_DATASETS,
-    MOST_PAGE,
     AddressOf,
     ChangeOrder,
-    PageTrouble,
     PortalListing,
     found,
     json_at,
@@ -24,12 +22,13 @@ from tamias.harvesters.kit.paging import (
     state_of,
 )
 from tamias.harvesters.kit.position import Position, place_after, read_to_the_end
+from tamias.harvesters.kit.records import MOST_PAGE, failure
 from tamias.harvesters.kit.ways import in_turn, roots, through
 from tamias.harvesters.portals.ckan_records import MAPPING
 from tamias.harvesters.portals.data_json import DataJsonHarvester
 from tamias.harvesters.portals.dcat import CatalogueHarvester
-from tamias.model.capture import Capture, Outcome, Request
-from tamias.model.finding import Deleted, Harvest, HarvestStep, Present, Problem
+from tamias.model.capture import Outcome, Request
+from tamias.model.finding import Deleted, Harvest, HarvestEnd, HarvestStep, Present, Problem
 from tamias.protocols import PoliteClient
 
 PAGE_RECORDS = 1000
@@ -176,44 +175,45 @@ _STEP_RECORDS = 20
 async def read_one_by_one(place: Position, client: PoliteClient) -> AsyncIterator[HarvestStep]:
     """Every dataset of the list of names; the place's offset counts names."""
     names = await _names(place, client)
-    while not isinstance(names, PageTrouble) and names:
-        trouble: PageTrouble | None = None
+    while not isinstance(names, HarvestEnd) and names:
+        trouble: HarvestEnd | None = None
         for first in range(0, len(names), _STEP_RECORDS):
             step, trouble = await _part(names[first : first + _STEP_RECORDS], place, client)
             yield step
             if trouble:
                 break
         names = trouble or await _names(place, client)
-    if isinstance(names, PageTrouble):
-        yield HarvestStep(state=state_of(place), end=names.end())
+    if isinstance(names, HarvestEnd):
+        yield HarvestStep(state=state_of(place), end=names)
     else:
         place.total = place.offset
         yield HarvestStep(state=state_of(place), end=read_to_the_end(place))
 
 
-async def _names(place: Position, client: PoliteClient) -> list[str] | PageTrouble:
+async def _names(place: Position, client: PoliteClient) -> list[str] | HarvestEnd:
     """The names from the offset on; a CKAN that knows no limit gives all of them at once."""
     url = f"{place.root}api/3/action/package_list?limit={_NAMES}&offset={place.offset}"
     place.requests += 1
     capture = await client.ask(Request(url=url, accept="application/json"))
-    if capture.outcome is not Outcome.OK or capture.body is None:
-        return _trouble(capture)
+    if end := failure(capture, "CKAN"):
+        return end
     try:
         names: list[str] = _NAMES_OF(client.body(capture, MOST_PAGE))
     except BAD as error:
-        return PageTrouble(Outcome.FAILED, f"CKAN {url}: not the JSON of a list of names ({error})"[:1000])
+        reason = f"CKAN {url}: not the JSON of a list of names ({error})"[:1000]
+        return HarvestEnd(outcome=Outcome.FAILED, reason=reason)
     return names if len(names) <= _NAMES else names[place.offset :]
 
 
 async def _part(
     names: list[str], place: Position, client: PoliteClient
-) -> tuple[HarvestStep, PageTrouble | None]:
+) -> tuple[HarvestStep, HarvestEnd | None]:
     records: list[MappedRecord] = []
     problems: list[Problem] = []
-    trouble: PageTrouble | None = None
+    trouble: HarvestEnd | None = None
     for name in names:
         shown = await _shown(name, place, client)
-        if isinstance(shown, PageTrouble) and (shown.retry_after_ms or place.lost >= MOST_FAULTS):
+        if isinstance(shown, HarvestEnd) and (shown.retry_after_ms or place.lost >= MOST_FAULTS):
             trouble = shown
             break
         place.offset += 1
@@ -226,20 +226,15 @@ async def _part(
     return HarvestStep(state=state_of(place), findings=[*found(records, place.root), *problems]), trouble
 
 
-async def _shown(name: str, place: Position, client: PoliteClient) -> MappedRecord | PageTrouble:
+async def _shown(name: str, place: Position, client: PoliteClient) -> MappedRecord | HarvestEnd:
     url = f"{place.root}api/3/action/package_show?id={quote(name, safe='')}"
     place.requests += 1
     capture = await client.ask(Request(url=url, accept="application/json"))
-    if capture.outcome is not Outcome.OK or capture.body is None:
-        return _trouble(capture)
+    if end := failure(capture, "CKAN"):
+        return end
     try:
         raw = _PACKAGE(client.body(capture, MOST_PAGE))
         return map_record(MAPPING, bytes(raw), place.root)
     except BAD as error:
-        return PageTrouble(Outcome.FAILED, f"CKAN {place.root}: record {name!r} left out: {error}"[:1000])
-
-
-def _trouble(capture: Capture) -> PageTrouble:
-    return PageTrouble(
-        capture.outcome, f"CKAN {capture.url}: {capture.reason}", capture.retry, capture.retry_after_ms
-    )
+        reason = f"CKAN {place.root}: record {name!r} left out: {error}"[:1000]
+        return HarvestEnd(outcome=Outcome.FAILED, reason=reason)

@@ -11,9 +11,10 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import msgspec
 from lxml import etree
 
-from tamias.harvesters.kit.dated import DatedBookmark, DatedState, a_little_before, read_bookmark
+from tamias.harvesters.kit.dated import DatedState, a_little_before
 from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.mapping import MappedRecord, map_element
+from tamias.harvesters.kit.position import DatedBookmark, read_bookmark
 from tamias.harvesters.kit.records import MOST_PAGE, CycleDetector, failure
 from tamias.harvesters.portals.csw_records import (
     DUBLIN_CORE_MAPPING,
@@ -41,6 +42,8 @@ _OWN: Final = frozenset({
 })  # fmt: skip
 """Parameters that the harvester sets itself, whatever the address says."""
 _DAY: Final = timedelta(days=1)
+_TAKEN_OVER: Final = ("schemas", "title", "publisher", "days_only")
+"""What one harvest leaves to the next, so that it does not ask for the capabilities again."""
 
 
 class _CswState(DatedState, kw_only=True):
@@ -236,8 +239,7 @@ class _CswReading:
         )
 
     def _bookmark(self) -> bytes | None:
-        names = ("schemas", "title", "publisher", "days_only")
-        return self.state.bookmark(_CswBookmark, **{name: getattr(self.state, name) for name in names})
+        return self.state.bookmark(_CswBookmark, **{name: getattr(self.state, name) for name in _TAKEN_OVER})
 
     def _read_everything(self, why: str) -> HarvestStep:
         old = self.state
@@ -277,10 +279,8 @@ def _changes_since(bookmark: bytes | None) -> _CswState | None:
         since = (datetime.fromisoformat(known.latest) - _DAY).date().isoformat()
     else:
         since = a_little_before(known.latest)[: len("2024-01-31T12:00:00")]
-    return _CswState(
-        schemas=known.schemas, title=known.title, publisher=known.publisher, latest=known.latest, since=since,
-        harvests=known.harvests + 1, days_only=known.days_only,
-    )  # fmt: skip
+    taken = {name: getattr(known, name) for name in (*_TAKEN_OVER, "latest")}
+    return _CswState(**taken, since=since, harvests=known.harvests + 1)
 
 
 def _root(raw: bytes) -> Element | None:

@@ -8,11 +8,11 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from tamias.harvesters.kit.dated import DatedState, sound_stamp
+from tamias.harvesters.kit.dated import DatedState
 from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.descriptions import is_web
 from tamias.harvesters.kit.mapping import MappedRecord, RecordMapping, map_record
-from tamias.harvesters.kit.paging import BAD
+from tamias.harvesters.kit.paging import BAD, as_stamp
 from tamias.harvesters.kit.records import (
     MOST_PAGE,
     CycleDetector,
@@ -145,7 +145,7 @@ class _Listing:
 
     def _is_unchanged(self, item: Any) -> bool:
         """Whether a dataset was not updated since the last harvest."""
-        since, stamp = self._state.since, sound_stamp(text(table(item).get("updatedAt")))
+        since, stamp = self._state.since, as_stamp(text(table(item).get("updatedAt")))
         return since is not None and stamp is not None and stamp < since and "global_id" in item
 
     async def _part(self, items: list[Any]) -> tuple[list[Finding], HarvestEnd | None]:

@@ -13,10 +13,11 @@ import msgspec
 from pyoxigraph import NamedNode, Quad
 
 from tamias.content.blank_labels import Labels
-from tamias.harvesters.kit.dated import DatedBookmark, DatedState, a_little_before
+from tamias.harvesters.kit.dated import DatedState, a_little_before
 from tamias.harvesters.kit.descriptions import MOST_STATEMENTS, Descriptions, is_iri, is_web
 from tamias.harvesters.kit.from_dcat import addresses_in, datasets_in, unread_in
 from tamias.harvesters.kit.paging import as_stamp
+from tamias.harvesters.kit.position import DatedBookmark
 from tamias.harvesters.kit.records import failure, links
 from tamias.harvesters.kit.validators import file_bookmark, request_if_changed, unchanged_end
 from tamias.harvesters.portals.dcat_records import catalogue_records

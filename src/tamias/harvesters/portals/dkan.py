@@ -6,12 +6,12 @@ from typing import Any, Final
 import msgspec
 
 from tamias.harvesters.kit import pod
-from tamias.harvesters.kit.file_listing import read_file_listing
 from tamias.harvesters.kit.mapping import RecordMapping
 from tamias.harvesters.kit.paging import PortalListing, json_at, opening, place_of
 from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import text
 from tamias.harvesters.kit.terms import sound_iri
+from tamias.harvesters.kit.validators import read_file_listing
 from tamias.harvesters.kit.ways import in_turn, roots, through
 from tamias.harvesters.portals.data_json import DataJsonHarvester
 from tamias.model.dataset import Dataset

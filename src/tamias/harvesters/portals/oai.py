@@ -11,12 +11,11 @@ from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 
 from tamias.content.blank_labels import Labels
 from tamias.harvesters.kit.changes import LAG
-from tamias.harvesters.kit.dated import DatedBookmark, read_bookmark
 from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.descriptions import Descriptions
 from tamias.harvesters.kit.from_dcat import addresses_in, datasets_in
 from tamias.harvesters.kit.mapping import MappedRecord, map_element, source_record
-from tamias.harvesters.kit.position import digest
+from tamias.harvesters.kit.position import DatedBookmark, digest, read_bookmark
 from tamias.harvesters.kit.records import MOST_PAGE, CycleDetector, described, failure, links
 from tamias.harvesters.kit.terms import DCAT
 from tamias.harvesters.portals.oai_records import MAPPING, RDF_MAPPING, OaiHeader, dataset_of, header_of

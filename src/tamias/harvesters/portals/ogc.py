@@ -9,9 +9,10 @@ from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 import msgspec
 
-from tamias.harvesters.kit.dated import DatedState, sound_stamp
+from tamias.harvesters.kit.dated import DatedState
 from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.mapping import map_record
+from tamias.harvesters.kit.paging import as_stamp
 from tamias.harvesters.kit.records import (
     CycleDetector,
     count,
@@ -206,7 +207,7 @@ def _changed(state: _OgcState, found: list[dict[str, Any]]) -> list[dict[str, An
     said = [text(table(each.get("properties")).get("updated")) for each in found]
     for each in said:
         state.note_update(each)
-    dates = [stamp for stamp in map(sound_stamp, said) if stamp is not None]
+    dates = [stamp for stamp in map(as_stamp, said) if stamp is not None]
     if state.since is None:
         return found
     if len(dates) < len(said) or dates != sorted(dates, reverse=True):

@@ -8,9 +8,10 @@ import msgspec
 
 from tamias.harvesters.kit.changes import ListedPortal
 from tamias.harvesters.kit.mapping import RecordMapping, plain
-from tamias.harvesters.kit.paging import BAD, MOST_PAGE, PortalListing, json_at
+from tamias.harvesters.kit.paging import BAD, PortalListing, json_at
 from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import (
+    MOST_PAGE,
     TITLES,
     agent,
     checksum,
