@@ -35,6 +35,8 @@ KINDS = {
     "host_notes": "what is to be known of hosts, for status and pages (protocols.ReadHostNotes)",
     "graph_sinks": "receive graphs after the commit (sinks.delivery.GraphSink)",
     "pages": "pages of the service; their templates are in `templates/` (serve.pages.html.page.HtmlPage)",
+    "tasks": "run beside the service until it ends (serve.run.ServiceTask)",
+    "metrics": "gauges of the service (serve.http.health.Gauge)",
     "endpoints": "lists of endpoints of the service (serve.http.endpoints.Endpoint)",
 }
 """The kinds of parts that a feature may have besides verbs and formats."""
@@ -76,6 +78,8 @@ class Feature(NamedTuple):
     graph_sinks: Mapping[str, str] = NO_PARTS
     host_notes: Mapping[str, str] = NO_PARTS
     pages: Mapping[str, str] = NO_PARTS
+    tasks: Mapping[str, str] = NO_PARTS
+    metrics: Mapping[str, str] = NO_PARTS
     endpoints: Mapping[str, str] = NO_PARTS
 
 

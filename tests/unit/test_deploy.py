@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from tamias.cli.main import cli
-from tamias.serve.alerts.attention import AlertKind
+from tamias.features.alerts import attention
+from tamias.features.alerts.attention import AlertKind
 from tamias.serve.http import health
 from tamias.settings import all_settings
 
@@ -252,7 +253,7 @@ def test_every_metric_of_the_dashboard_is_exported():
 def test_every_metric_of_the_alerting_rules_is_exported():
     rules = yaml.safe_load((DEPLOY / "prometheus" / "tamias.rules.yaml").read_text())["groups"][0]["rules"]
     used = {name for rule in rules for name in re.findall(r"tamias_\w+", rule["expr"])}
-    source = Path(health.__file__).read_text()
+    source = Path(health.__file__).read_text() + Path(attention.__file__).read_text()
     assert used
     assert [name for name in used if f'"{name}"' not in source] == []
     kinds = {kind for rule in rules for kind in re.findall(r'kind="(\w+)"', rule["expr"])}

@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
@@ -34,7 +34,7 @@ from tamias.database.roles import Role
 from tamias.frontier.service.state import WATCH
 from tamias.model.errors import TamiasError, UsageError
 from tamias.model.faults import refuse_faults
-from tamias.serve.alerts.sender import AlertSender
+from tamias.plugins import load_all
 from tamias.serve.app import application
 from tamias.serve.events.webhooks.sender import Sender
 from tamias.serve.http.host_check import is_loopback
@@ -71,6 +71,10 @@ TROUBLE_SECONDS = 60.0
 """Until a crawl that met trouble is tried again."""
 GRACE_SECONDS = 3.0
 """For answers that are under way when the service stops."""
+
+
+ServiceTask = Callable[[SessionPool, Path, Settings], Coroutine[None, None, None]]
+"""Makes what runs beside the service until it is cancelled; an error of settings is raised at once."""
 
 
 class ServicePlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,15 +164,14 @@ async def _run(
         _crawled(plan, service, background, watching) if watching is not None else _stopped()
     )
     sender = Sender(background, allow_private=plan.settings.permit.allow_private)
-    alerts = AlertSender(
-        background, plan.data, plan.settings.alerts, allow_private=plan.settings.permit.allow_private
-    )
+    tasks: list[ServiceTask] = [*load_all("tasks").values()]
+    beside = [task(background, plan.data, plan.settings) for task in tasks]
     sending = asyncio.create_task(sender.run())
-    alerting = asyncio.create_task(alerts.run())
+    added = [asyncio.create_task(each) for each in beside]
     dividing = asyncio.create_task(_divide_months(background))
     forgetting = asyncio.create_task(_forget_often(plan, background))
     await asyncio.wait([web, other], return_when="FIRST_COMPLETED")
-    await _end(sending, alerting, dividing, forgetting)
+    await _end(sending, *added, dividing, forgetting)
     other.cancel()
     with suppress(asyncio.CancelledError):
         await other

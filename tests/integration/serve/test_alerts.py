@@ -16,10 +16,10 @@ import pytest
 
 from tamias.archive.versions.resources import _SQL as RESOURCES
 from tamias.database.connect import Database
+from tamias.features.alerts.attention import archive_alerts, disk_alerts
+from tamias.features.alerts.messages import MOST_ATTEMPTS, claim_message, look, settle_message
+from tamias.features.alerts.sender import AlertSender, mail_server
 from tamias.mail_client import MailServer, NotSent, send_mail
-from tamias.serve.alerts.attention import archive_alerts, disk_alerts
-from tamias.serve.alerts.messages import MOST_ATTEMPTS, claim_message, look, settle_message
-from tamias.serve.alerts.sender import AlertSender, mail_server
 from tamias.serve.queries.thread_pool import SessionPool
 from tamias.serve.run import _end
 from tamias.settings import AlertsSettings, Settings
@@ -427,8 +427,8 @@ def test_a_missing_file_of_certificates_is_named(mailbox):
 
 def test_no_fault_of_sending_leaves_a_message_unsettled_or_ends_the_task(archive, monkeypatch, caplog):
     """Whatever it is: here one that nobody has thought of."""
-    monkeypatch.setattr("tamias.serve.alerts.sender.post", lambda *_: {}["no such key"])
-    monkeypatch.setattr("tamias.serve.alerts.sender._ROUND_SECONDS", 0.05)
+    monkeypatch.setattr("tamias.features.alerts.sender.post", lambda *_: {}["no such key"])
+    monkeypatch.setattr("tamias.features.alerts.sender._ROUND_SECONDS", 0.05)
 
     async def run():
         with closing(SessionPool(archive.database, archive.data, Settings(), 1)) as pool:

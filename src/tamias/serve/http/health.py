@@ -5,7 +5,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from starlette.requests import Request
@@ -15,7 +15,7 @@ from tamias import __version__
 from tamias.archive.figures import Basic, basic_figures
 from tamias.filters.blocked import Blocked, blocked_figures
 from tamias.model.lease import FrontierStats
-from tamias.serve.alerts.attention import AlertKind, attention_counts
+from tamias.plugins import load_all
 from tamias.serve.http.endpoints import Endpoint, ResponseSpec
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.responses import json_answer
@@ -39,6 +39,15 @@ class HealthReport(msgspec.Struct, frozen=True):
     """Whether workers run beside the service."""
 
 
+class Gauge(msgspec.Struct, frozen=True):
+    """A metric of a feature: a part of `metrics` returns it for a session, the data and the settings."""
+
+    name: str
+    about: str
+    values: dict[str, float]
+    """By labels, such as `{kind="gone"}`; without labels, by an empty text."""
+
+
 async def healthz(request: Request, service: Service) -> Response:
     """200 where the database answers in time, 503 otherwise."""
     try:
@@ -53,14 +62,17 @@ async def healthz(request: Request, service: Service) -> Response:
 async def metrics(_: Request, service: Service) -> Response:
     """Figures in Prometheus' text format."""
     basic, frontier, blocked = await service.pool.run(_figures)
-    attention = await service.pool.run(
-        lambda db: attention_counts(db.session, service.data, service.settings.alerts)
+    gauges = await service.pool.run(
+        lambda db: [
+            metric(db.session, service.data, service.settings) for metric in load_all("metrics").values()
+        ]
     )
     lines = [
         *_archive(basic),
         *_frontier(frontier),
         *_blocked(blocked),
-        *_attention(attention, service.data),
+        *(line for each in gauges for line in _many(each.name, "gauge", each.about, each.values)),
+        *_disk(service.data),
         *_traffic(service.traffic),
         *_process(),
     ]
@@ -104,9 +116,7 @@ def _blocked(lists: list[Blocked]) -> Iterator[str]:
     yield from _many("tamias_blocked_total", "counter", "URLs that block lists kept out", counts)
 
 
-def _attention(counts: Mapping[AlertKind, int], data: Path) -> Iterator[str]:
-    by_kind = {f'{{kind="{kind}"}}': float(counts[kind]) for kind in get_args(AlertKind)}
-    yield from _many("tamias_attention", "gauge", "What needs attention, as alerts say it", by_kind)
+def _disk(data: Path) -> Iterator[str]:
     free = shutil.disk_usage(data).free
     yield from _one("tamias_disk_free_bytes", "gauge", "Free space on the disk of the data directory", free)
 

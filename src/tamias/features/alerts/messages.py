@@ -9,7 +9,7 @@ import msgspec
 
 from tamias.archive.moments import rfc3339
 from tamias.database.connect import Cursor, Session
-from tamias.serve.alerts.attention import SQL, Alert, archive_alerts, disk_alerts, disk_key
+from tamias.features.alerts.attention import SQL, Alert, archive_alerts, disk_alerts, disk_key
 from tamias.settings import AlertsSettings
 
 LOOK_MS = 60_000

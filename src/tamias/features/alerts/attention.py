@@ -4,16 +4,17 @@ import platform
 import shutil
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from tamias.archive.moments import rfc3339
 from tamias.database.connect import Session
 from tamias.database.sql import statements
-from tamias.settings import AlertsSettings
+from tamias.serve.http.health import Gauge
+from tamias.settings import AlertsSettings, Settings
 
-SQL = statements("tamias.serve.alerts", "alerts.sql")
+SQL = statements("tamias.features.alerts", "alerts.sql")
 MOST_ALERTS = 500
 """Of one kind."""
 _DAY_MS = 86_400_000
@@ -67,6 +68,13 @@ def attention_counts(session: Session, data: Path, settings: AlertsSettings) -> 
         rows = _rows(session, now, settings, kind, (), limit=1)
         counts[kind] = rows[0][-1] if rows else 0
     return counts
+
+
+def attention_metric(session: Session, data: Path, settings: Settings) -> Gauge:
+    """Return how many things need attention, for Prometheus."""
+    counts = attention_counts(session, data, settings.alerts)
+    by_kind = {f'{{kind="{kind}"}}': float(counts[kind]) for kind in get_args(AlertKind)}
+    return Gauge("tamias_attention", "What needs attention, as alerts say it", by_kind)
 
 
 def disk_key(data: Path) -> str:

@@ -2,16 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from email.message import EmailMessage
 from email.utils import format_datetime, localtime
 from functools import partial
 from pathlib import Path
 
-from tamias.mail_client import MailServer, NotSent, send_mail, smtp_password
-from tamias.model.errors import ConfigError, TamiasError
-from tamias.permit.addresses import forbidden
-from tamias.serve.alerts.messages import (
+from tamias.features.alerts.messages import (
     MAIL,
     ClaimedMessage,
     claim_message,
@@ -19,10 +16,13 @@ from tamias.serve.alerts.messages import (
     settle_message,
     targets_of,
 )
+from tamias.mail_client import MailServer, NotSent, send_mail, smtp_password
+from tamias.model.errors import ConfigError, TamiasError
+from tamias.permit.addresses import forbidden
 from tamias.serve.events.webhooks.post import post
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
-from tamias.settings import AlertsSettings
+from tamias.settings import AlertsSettings, Settings
 
 _ROUND_SECONDS = 5.0
 _log = logging.getLogger(__name__)
@@ -89,6 +89,11 @@ class AlertSender:
         for address, answer in refused.items():
             _log.warning("the mail server refuses %s: %s", address, answer)
         return None
+
+
+def send_alerts(pool: SessionPool, data: Path, settings: Settings) -> Coroutine[None, None, None]:
+    """Make the task of a service. Raises `ConfigError` for settings of mail that cannot be used."""
+    return AlertSender(pool, data, settings.alerts, allow_private=settings.permit.allow_private).run()
 
 
 def mail_server(settings: AlertsSettings) -> MailServer:

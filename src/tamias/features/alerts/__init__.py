@@ -1,0 +1,12 @@
+"""Alerts: what needs attention is sent by mail or to a webhook, once, and summed up in a digest."""
+
+from tamias.plugins import Feature
+
+FEATURE = Feature(
+    name="alerts",
+    about="mails and webhooks about what needs attention",
+    module=__name__,
+    tables=("alert", "alert_message", "alert_round"),
+    tasks={"alerts": "tamias.features.alerts.sender:send_alerts"},
+    metrics={"alerts": "tamias.features.alerts.attention:attention_metric"},
+)
