@@ -249,7 +249,7 @@ class AnalyseSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What is read from documents."""
 
     follow: Annotated[
-        tuple[str, ...], _about("positions of RDF statements whose IRIs are followed as links")
+        tuple[str, ...], _about("positions whose IRIs are followed as links; datatypes can be added")
     ] = (
         "subjects",
         "predicates",

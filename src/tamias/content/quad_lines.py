@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from itertools import chain, compress, repeat
 from typing import overload
 
-from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, parse
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple, parse
 
 
 class QuadLines(Sequence[Quad]):
@@ -31,9 +31,13 @@ class QuadLines(Sequence[Quad]):
 
     def saying(self, predicates: Set[bytes]) -> list[Quad]:
         """The quads with one of these predicates, each as `<IRI>`, and perhaps some others."""
+        return self.having([b" %b " % predicate for predicate in predicates & self.words])
+
+    def having(self, texts: Iterable[bytes]) -> list[Quad]:
+        """Return the quads in whose lines one of some texts stands."""
         found: dict[int, bytes] = {}
-        for predicate in predicates & self.words:
-            found.update(self._lines_with(b" %b " % predicate))
+        for text in texts:
+            found.update(self._lines_with(text))
         if not found:
             return []
         return list(parse(b"".join(found[start] for start in sorted(found)), format=RdfFormat.N_QUADS))
@@ -80,23 +84,30 @@ def rdf_links(
     subjects: bool = True,
     predicates: bool = True,
     objects: bool = True,
+    datatypes: bool = False,
     schemes: tuple[str, ...] = WEB_SCHEMES,
 ) -> set[str]:
-    """Return the distinct IRIs of some schemes in the places that are asked for, as they stand.
+    """Return the distinct IRIs of some schemes in some places, as they stand; also in triple terms.
 
     Graph names are left out: they say where a statement was, not what it is about.
     """
-    beginnings = _beginnings(schemes)
-    if isinstance(quads, QuadLines):
-        return _links_of_lines(quads, (subjects, predicates, objects), beginnings)
-    found: set[str] = set()
-    if subjects:
-        found.update(_iris(quad.subject for quad in quads))
-    if predicates:
-        found.update({quad.predicate.value for quad in quads})
-    if objects:
-        found.update(_iris(quad.object for quad in quads))
+    wanted, found, beginnings = (subjects, predicates, objects), set[str](), _beginnings(schemes)
+    if isinstance(quads, QuadLines) and not datatypes:
+        found, quads = _links_of_lines(quads, wanted, beginnings), quads.having([b" <<("])
+    for each in quads:
+        for part in _parts(each):
+            found.update(_iris(compress((part.subject, part.predicate, part.object), wanted)))
+            if datatypes and isinstance(part.object, Literal):
+                found.add(part.object.datatype.value)
     return {iri for iri in found if iri.startswith(beginnings)}
+
+
+def _parts(statement: Quad) -> Iterator[Quad | Triple]:
+    """Yield a statement, and each triple term in it."""
+    part: object = statement
+    while isinstance(part, Quad | Triple):
+        yield part
+        part = part.object
 
 
 def _iris(terms: Iterable[object]) -> set[str]:

@@ -2,6 +2,7 @@
 
 import re
 
+import brotli
 import pytest
 import zstandard
 
@@ -96,3 +97,31 @@ def test_pages_are_decoded_as_browsers_decode_them(tamias, site, reply):
         graph: value for value, graph in re.findall(r'title> "(.*)" <(.*)> \.', "\n".join(tamias.quads()))
     }
     assert titles == {site.url(path): "Café" for path in ENCODED}
+
+
+LITERALS = (
+    *("http://www.w3.org/ns/dcat#downloadURL", "http://www.w3.org/ns/dcat#accessURL"),
+    *("http://schema.org/contentUrl", "https://schema.org/contentUrl", "http://rdfs.org/ns/void#dataDump"),
+)
+
+
+def test_every_way_of_naming_a_document_leads_to_it(tamias, site, reply):
+    """Addresses as literals, in triple terms and as datatypes; by Link; under unknown types."""
+    named = [f'<#d{n}> <{name}> "{site.url(f"/literal{n}")}" .' for n, name in enumerate(LITERALS)]
+    term = f"<<( <{site.url('/s')}> <{site.url('/p')}> <<( <#x> <{site.url('/q')}> <{site.url('/o')}> )>> )>>"
+    text = "\n".join([*named, f"<#t> <#states> {term} .", f'<#t> <#is> "1"^^<{site.url("/type")}> .'])
+    links = "</cite>; rel=cite-as, </item>; rel=item, </about>; rel=describedby"
+    packed = brotli.compress(f"<#a> <#b> <{site.url('/packed')}> .".encode())
+    site.pages |= {
+        "/": reply(200, text.encode(), Content_Type="text/turtle", Link=links),
+        "/item": reply(200, packed, Content_Type="application/br"),
+        "/cite": reply(200, b"\x00\x01\x02\x03" * 99, Content_Type="application/x-thing"),
+        "/about": reply(200, b"%PDF-1.7", Content_Type="application/pdf"),
+    }
+    tamias.env["TAMIAS_ANALYSE__FOLLOW"] = "subjects,predicates,objects,datatypes"
+    done = tamias.crawl(site.url("/"))
+    literals = {f"/literal{n}" for n in range(len(LITERALS))}
+    terms = {"/s", "/p", "/q", "/o", "/type"}
+    assert set(paths(site)) == {"/", "/cite", "/item", "/about", "/packed", *literals, *terms}
+    (unread,) = re.findall("2 documents had no reader: (.*)", done.stderr)
+    assert set(unread.split(", ")) == {"1 application/x-thing", "1 application/pdf"}

@@ -66,7 +66,7 @@ def test_any_text_can_be_read(text):
         ("<s.xml>; rel=sitemap", [("sitemap", ["s.xml"])]),
         ("<q>; rel=http://rdfs.org/ns/void#sparqlEndpoint", [("sparql", ["q"])]),
         ("<q>; rel=item, <s.xml>; rel=sitemap", [(None, ["q"]), ("sitemap", ["s.xml"])]),
-        ("<l>; rel=license, <d>; rel=cite-as, <t>; rel=type, <s>; rel=stylesheet", []),
+        ("<l>; rel=license, <t>; rel=type, <s>; rel=stylesheet", []),
         ('<c>; rel="http://www.w3.org/ns/json-ld#context"', []),
         ("<>; rel=item", []),
     ],

@@ -13,6 +13,7 @@ from tamias.analyse.html.anchors import anchored, links_with_words
 from tamias.analyse.html.requisites import requisites
 from tamias.analyse.jsonld.contexts import Contexts
 from tamias.analyse.limits import AnalyseLimits, RefusedError
+from tamias.analyse.links.header import KINDS
 from tamias.analyse.markup.extraction import extracted
 from tamias.analyse.markup.page import XML, MarkupPage
 from tamias.content.formats import read_by
@@ -76,13 +77,6 @@ _LOOKS = frozenset({"stylesheet", "icon", "mask-icon", "apple-touch-icon", "mani
 _HINTS = frozenset({"preload", "modulepreload", "prefetch", "preconnect", "dns-prefetch"})
 _FURNITURE = _LOOKS | _HINTS | {"nofollow"}
 """What a link is not followed for: refused by the page, or part of its looks."""
-_RELATIONS_OF_KINDS = {
-    "sitemap": "sitemap",
-    "sparql": "sparql",
-    "http://rdfs.org/ns/void#sparqlendpoint": "sparql",
-    "void:sparqlendpoint": "sparql",
-}
-"""Of `<link>` only: what `<a rel=sitemap>` leads to is mostly a page."""
 _ROBOTS = ("robots", "tamias")
 _SIGNALS = frozenset({*_ROBOTS, "tdm-reservation", "tdm-policy"})
 _META_WORDS = (b"&", b"robots", b"generator", b"tdm-", b"tamias")
@@ -268,7 +262,8 @@ def _links(page: LexborHTMLParser, base: str) -> Iterator[Links]:
 
 
 def _kind(relation: str) -> str | None:
-    return next(filter(None, map(_RELATIONS_OF_KINDS.get, relation.lower().split())), None)
+    """Return the kind of what a `<link>` leads to; `<a rel=sitemap>` mostly leads to a page."""
+    return next(filter(None, map(KINDS.get, relation.lower().split())), None)
 
 
 def _forbids_following(metas: list[tuple[str, str]]) -> bool:

@@ -1,7 +1,7 @@
 """Link headers (RFC 8288), and which of the links are to be followed.
 
 Followed: what describes a thing, another form of it in RDF, its parts, its neighbours in a list, lists of
-links. Not followed: what many share (`license`, `type`), and what leads back here (`cite-as`).
+links, and the address to cite it by. Not followed: what many share (`license`, `type`).
 """
 
 import re
@@ -20,7 +20,7 @@ LINKSETS = ("application/linkset", "application/linkset+json")
 JSON_LD_CONTEXT = "http://www.w3.org/ns/json-ld#context"
 _PLAIN = frozenset(
     {
-        *("describedby", "canonical", "linkset", "api-catalog", "item", "collection"),
+        *("describedby", "cite-as", "canonical", "linkset", "api-catalog", "item", "collection"),
         *("next", "prev", "previous"),
         "http://www.w3.org/ns/solid/terms#storagedescription",
         "http://rdfs.org/ns/void#datadump",
@@ -28,13 +28,15 @@ _PLAIN = frozenset(
     }
 )
 _OF_A_TYPE = frozenset({"alternate", "meta"})
-_KINDS = {
+KINDS = {
     "sitemap": "sitemap",
     "sparql": "sparql",
     "http://rdfs.org/ns/void#sparqlendpoint": "sparql",
     "http://www.w3.org/ns/sparql-service-description#endpoint": "sparql",
+    "void:sparqlendpoint": "sparql",
     "https://w3id.org/tree#view": "ldes",
 }
+"""The kinds of addresses that relations lead to."""
 
 _TARGET = re.compile(r"<([^<>]*)>")
 _PARAMETER = re.compile(
@@ -114,8 +116,8 @@ def _kinds(link: WebLink, also: frozenset[str]) -> Iterator[str | None]:
     for relation in link.relations:
         elsewhere = relation == "canonical" and "anchor" in link.parameters
         typed = relation in _OF_A_TYPE and _is_worth_a_request(link.media_type)
-        if relation in _KINDS:
-            yield _KINDS[relation]
+        if relation in KINDS:
+            yield KINDS[relation]
         elif typed or (relation in _PLAIN | also and not elsewhere):
             yield None
 

@@ -1,7 +1,6 @@
 """A page as the extractors see it: its bytes, its address, and one tree for all of them."""
 
 import re
-from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
@@ -112,14 +111,13 @@ class MarkupPage:
     @cached_property
     def marked(self) -> "list[tuple[etree._Element, list[str]]]":
         """Every element that has attributes, in document order, with their names."""
-        names_of = _names()
-        return [(element, names) for element in self.tree.iter("*") if (names := names_of(element))]
+        every = self.tree.iter("*")
+        return [(element, names) for element in every if (names := cast("list[str]", element.keys()))]
 
     @cached_property
     def telling(self) -> "list[tuple[etree._Element, list[str]]]":
         """Those of them that have more than a look, a name and an address: a few of many."""
-        every, names_of = self.tree.iter("*"), _names()
-        return [(element, names) for element in every if not _LOOKS.issuperset(names := names_of(element))]
+        return [(element, names) for element, names in self.marked if not _LOOKS.issuperset(names)]
 
     def _xml(self) -> "etree._Element | None":
         from lxml import etree
@@ -133,13 +131,6 @@ class MarkupPage:
         except etree.XMLSyntaxError:
             return None
         return root if isinstance(root, etree._Element) else None
-
-
-def _names() -> "Callable[[etree._Element], list[str]]":
-    """Gives the names of an element's attributes; for many elements, so no call of our own for each."""
-    from lxml import etree
-
-    return cast("Callable[[etree._Element], list[str]]", etree._Element.keys)
 
 
 def _copy(page: LexborHTMLParser) -> "etree._Element":

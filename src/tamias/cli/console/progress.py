@@ -84,6 +84,12 @@ def summary(end: "CrawlSnapshot", data: Path) -> Iterator[str]:
     ways = f": {by_outcome(end.outcomes)}" if end.outcomes else ""
     yield f"{urls} visited in {end.seconds:.1f} s{ways}{again}; {quads}"
     yield from _reasons(end)
+    if end.unread:
+        count = sum(end.unread.values())
+        types = ", ".join(f"{n:,} {name}" for name, n in list(end.unread.items())[:MOST_SHOWN])
+        more = ", and others" if len(end.unread) > MOST_SHOWN else ""
+        documents = "1 document" if count == 1 else f"{count:,} documents"
+        yield printable(f"  {documents} had no reader: {types}{more}")
     for sitemap, (known, met) in list(end.shares.items())[:MOST_SHOWN]:
         others = "" if known == met else "; the others were requested one by one"
         yield printable(f"  the dump of {sitemap} describes {known:,} of {met:,} linked resources{others}")

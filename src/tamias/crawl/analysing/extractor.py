@@ -180,7 +180,7 @@ class Extractor:
         self._limits = open_limits(settings)
         self._follow = {
             position: position in settings.analyse.follow
-            for position in ("subjects", "predicates", "objects")
+            for position in ("subjects", "predicates", "objects", "datatypes")
         }
         self._schemes = settings.filters.schemes
         self._graphs = Graphs(settings.sinks.graphs)

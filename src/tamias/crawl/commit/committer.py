@@ -18,6 +18,7 @@ from tamias.archive.captures import insert_captures
 from tamias.archive.stored_files import StoredFile, commit_files
 from tamias.archive.versions.resources import promise_visits
 from tamias.archive.warc_index import insert_records
+from tamias.content.formats import format_of
 from tamias.crawl.commit.continuing import ContinuousSchedule, write_planned
 from tamias.crawl.commit.doubt import doubt_readings, may_have_lost
 from tamias.crawl.commit.link_put import CommitContext, LinkPut
@@ -68,12 +69,30 @@ def count_visit(tally: Tally, visit: Visit) -> None:
         tally.again += 1
         return
     tally.quads += record.quads
+    if (unread := _unread_type(record)) is not None:
+        tally.unread[unread] = tally.unread.get(unread, 0) + 1
     if visit.planned is not None and task.status is not Outcome.NEW:
         tally.revisited += 1
     if done.due < NEVER and visit.planned is None and not _seen_under_watch(done, record.outcome):
         tally.put_off += 1
     else:
         tally.count_outcome(record.outcome, record.reason, task.url)
+
+
+def _unread_type(record: CaptureRecord) -> str | None:
+    """Return the type of a document that is neither read nor data of a known form; None for any other."""
+    if (
+        record.outcome is not Outcome.OK
+        or not record.read
+        or record.quads
+        or record.links
+        or not record.sha256
+    ):
+        return None
+    known = format_of(record.found_type)
+    if known is not None and (known.analyser or known.form):
+        return None
+    return record.found_type or "unknown type"
 
 
 def _seen_under_watch(done: Done, outcome: Outcome) -> bool:

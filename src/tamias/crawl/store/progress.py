@@ -38,6 +38,8 @@ class Tally(msgspec.Struct):
     reasons: ReasonCounts = msgspec.field(default_factory=ReasonCounts)
     """Of refusals, failures and skips."""
     shares: Shares = msgspec.field(default_factory=dict)
+    unread: dict[str, int] = msgspec.field(default_factory=dict)
+    """Documents that no part reads, by type."""
 
     def count_outcome(self, outcome: Outcome, reason: str, url: str) -> None:
         """One more URL is done with."""

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -80,6 +81,8 @@ class CrawlSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     reasons: list[ReasonCount] = []
     """Of refusals, failures and skips in this run, the most frequent first."""
     shares: Shares = {}
+    unread: dict[str, int] = {}
+    """Documents of this run that no part reads, by type, the most frequent first."""
     quads: int
     bytes: int
     in_flight: int
@@ -362,12 +365,11 @@ class Supervisor:
 
     def _snapshot(self, figures: CrawlStats) -> CrawlSnapshot:
         all_progress = self._pool.progress
-        outcomes: dict[str, int] = {}
-        for each in all_progress:
-            for word, count in each.tally.outcomes.items():
-                outcomes[word] = outcomes.get(word, 0) + count
+        outcomes, unread = Counter[str](), Counter[str]()
         reasons, shares = ReasonCounts(), Shares()
         for each in all_progress:
+            outcomes.update(each.tally.outcomes)
+            unread.update(each.tally.unread)
             reasons.merge(each.tally.reasons)
             for sitemap, (known, met) in each.tally.shares.items():
                 before = shares.get(sitemap, (0, 0))
@@ -379,7 +381,8 @@ class Supervisor:
             put_off=sum(each.tally.put_off for each in all_progress),
             again=sum(each.tally.again for each in all_progress),
             revisited=sum(each.tally.revisited for each in all_progress),
-            outcomes=outcomes,
+            outcomes=dict(outcomes),
+            unread=dict(unread.most_common()),
             reasons=reasons.top(),
             shares=shares,
             quads=sum(each.tally.quads for each in all_progress),
