@@ -29,7 +29,7 @@ TESTS = (
         "tests/unit/permit",
         "tests/unit/seeds",
     ),
-    *("tests/unit/sinks", "tests/unit/crawl/test_load_ahead.py", "tests/integration/plugins"),
+    *("tests/unit/sinks", "tests/unit/crawl/test_load_ahead.py", "tests/unit/schedule"),
 )
 _COPIED = (
     "src",
