@@ -8,7 +8,7 @@ import pytest
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, serialize
 
 from tamias.analyse.rdf.analyser import RdfAnalyser
-from tamias.model.document import Document
+from tamias.model.document import Document, TextPosition
 from tamias.model.finding import Problem, Quads
 
 NT, NQ, TTL, TRIG, RDF, N3 = (
@@ -30,7 +30,7 @@ def read(data, media_type):
     for finding in RdfAnalyser().analyse(document):
         if isinstance(finding, Quads):
             quads += finding.quads
-        else:
+        elif not isinstance(finding, TextPosition):
             problems.append(finding)
     return quads, problems
 
