@@ -201,6 +201,8 @@ class LongReading:
         self._compressor = zstandard.ZstdCompressor(level=3, write_checksum=True)
         self._open_frame = bytearray()
         self._file = -1
+        self._linked = False
+        """Whether it was tried to keep the body."""
         self.extent = NOWHERE
 
     @contextmanager
@@ -241,7 +243,10 @@ class LongReading:
     def _keep_body(self) -> None:
         """Keep the body after a death; where it cannot be linked, it is fetched again."""
         body, link = self._capture.body, _body_of(self._path)
-        if body is None or body.path is None or (link.exists() and os.path.samefile(body.path, link)):
+        if self._linked or body is None or body.path is None:
+            return
+        self._linked = True
+        if link.exists() and os.path.samefile(body.path, link):
             return
         link.unlink(missing_ok=True)
         try:
