@@ -47,7 +47,7 @@ def test_more_depth_reads_again_only_what_it_had_cut(tamias, tree):
     assert "6 URLs visited" in done.stderr
     done = tamias.run("crawl")
     assert (done.returncode, reopened(done), asked(tree)) == (0, [], [])
-    done = tamias.crawl(tree.url("/"))
+    done = tamias.crawl(tree.url("/"), "--depth", -1)
     assert reopened(done) == ["4 URLs: depth"]
     deep = [f"/{part}/{number}/deep" for part in "ab" for number in "12"]
     assert asked(tree) == sorted([*deep, "/a/1", "/a/2", "/b/1", "/b/2"])

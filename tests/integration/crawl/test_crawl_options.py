@@ -78,12 +78,6 @@ def test_seeds_come_from_files_of_lines_and_of_tables(tamias, site, tmp_path):
     assert asked(site) == ["/one", "/three", "/two"]
 
 
-def test_a_wrong_line_of_a_seed_file_is_named_and_nothing_is_fetched(tamias, site, tmp_path):
-    (tmp_path / "list.txt").write_text(f"{site.url('/one')}\nnonsense\n")
-    done = tamias.crawl("--seeds", tmp_path / "list.txt")
-    assert (done.returncode, "list.txt line 2: " in done.stderr, site.log) == (2, True, [])
-
-
 def test_dry_run_names_the_line_that_forbids_and_fetches_nothing_else(tamias_at, site):
     tamias = tamias_at("nothing")
     site.pages |= {"/robots.txt": b"User-agent: *\nDisallow: /shut\n", "/open": b"", "/shut": b""}

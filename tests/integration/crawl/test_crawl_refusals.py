@@ -29,8 +29,8 @@ def nothing(tamias_at):
     [
         (["not a url"], 2, "not a url"),
         (["gopher://example.org/"], 2, "gopher"),
-        (["--seeds", "no-such-file"], 2, "cannot read the seed file no-such-file"),
-        (["--seeds", "."], 2, "cannot read the seed file ."),
+        (["--seeds", "no-such-file"], 2, "no-such-file"),
+        (["--seeds", "."], 2, "seeds of ."),
         (["http://127.0.0.1/", "--exclude", "127"], 2, "exclude '127' matches"),
         (["http://127.0.0.1/", "--include", "("], 4, "not a valid regular expression"),
         (["http://127.0.0.1/", "--resolve", "nonsense"], 2, "HOST:ADDRESS"),

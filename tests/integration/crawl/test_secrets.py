@@ -46,6 +46,7 @@ def crawled(tamias, vault):
         assert tamias.run("add", vault.url("/a.ttl", user=f"{USER}:{PASSWORD}@")).returncode == 0
         words = ("-v", "-v", "--sink", "nquads", "--sink", "warc")
         tamias.said = tamias.crawl(*words, vault.url("/", user=f"{USER}:{PASSWORD}@"))
+        assert tamias.crawl("--recrawl").returncode == 0
     finally:
         done.set()
         watch.join()
