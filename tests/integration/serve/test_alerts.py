@@ -195,6 +195,7 @@ def test_a_suspicious_response_is_over_when_a_good_one_came_that_is_no_new_versi
         "now": archive.session.now() + 1,
         "fails": 0,
         "suspicious": False,
+        "missed": 0.0,
     }
     [(visit["resource"],)] = archive.rows("SELECT resource FROM tamias.resource WHERE url LIKE '%%/fine'")
     words = ("next_visit", "history", "change_rate", "visited_at", "trouble")
