@@ -37,8 +37,10 @@ class SiteDataset(msgspec.Struct, frozen=True, kw_only=True):
         return self.plan[self.attempt] if self.attempt < len(self.plan) else None
 
 
+LEAST_DESCRIBED = 0.25
+"""The share of URIs that a copy must describe; those that it lacks are requested."""
 LEAST_SHARE = 0.5
-"""The share of URIs, and of the statements about them, that a copy must have to stand for its resources."""
+"""The share of the statements about them that it must have."""
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,9 +57,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def holds(self) -> bool:
         """Whether the copy stands for the resources."""
-        return (
-            self.described >= LEAST_SHARE * self.compared and self.confirmed >= LEAST_SHARE * self.statements
-        )
+        describes = self.described >= LEAST_DESCRIBED * self.compared
+        return describes and self.confirmed >= LEAST_SHARE * self.statements
 
     @property
     def words(self) -> str:

@@ -1,9 +1,9 @@
 """Datasets that a site offers as a whole (Semantic Sitemaps): had by the way that troubles their host least.
 
 While such a copy is under way, nothing it covers is asked for one by one. A copy is had when it was read to
-its end and gave statements. It counts only if it describes most of the URIs that are looked up in it (samples
-of the sitemap, and some that the crawl met), and has most of the statements that documents of a few of these
-make about them. Then it covers the resources that it describes; the others are requested.
+its end and gave statements. It counts only if it describes a quarter of the URIs that are looked up in it
+(samples of the sitemap, and some that the crawl met), and has most of the statements that documents of a few
+of these make about them. Then it covers the resources that it describes; the others are requested.
 """
 
 import asyncio
