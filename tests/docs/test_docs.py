@@ -144,6 +144,9 @@ def test_every_variable_that_the_code_reads_is_on_the_page_of_the_environment():
 def test_every_metric_is_on_the_page_of_metrics():
     page = (DOCS / "metrics.md").read_text()
     source = (DOCS.parent / "src/tamias/serve/http/health.py").read_text()
-    told = set(re.findall(r'_(?:one|many)\(\s*"([a-z_]+)"', source))
-    assert len(told) > 20
-    assert told == set(re.findall(r"^\| `([a-z_]+)` \|", page, re.MULTILINE))
+    features = (DOCS.parent / "src/tamias/features").rglob("*.py")
+    named = set(re.findall(r'_(?:one|many)\(\s*"([a-z_]+)"', source))
+    assert len(named) > 20
+    for each in features:
+        named |= set(re.findall(r'\bGauge\(\s*"([a-z_]+)"', each.read_text()))
+    assert named == set(re.findall(r"^\| `([a-z_]+)` \|", page, re.MULTILINE))
