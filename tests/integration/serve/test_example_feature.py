@@ -9,7 +9,7 @@ import pytest
 
 from tests import commands
 
-from .conftest import Running, environment
+from .conftest import SECRET, Running, environment
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples/plugins/host-report"
 
@@ -42,7 +42,7 @@ def test_a_package_adds_a_verb_and_a_page(filled, packages):
     rows = json.loads(said(filled, packages, "host-report", "--json"))
     wanted = filled.rows("SELECT host, count(*), sum(versions)::int8 FROM resource GROUP BY host")
     assert {tuple(row.values()) for row in rows} == set(wanted)
-    running = Running(filled.data, "--no-crawl", PYTHONPATH=str(packages))
+    running = Running(filled.data, "--no-crawl", PYTHONPATH=str(packages), TAMIAS_SECRET=SECRET)
     try:
         assert httpx.get(f"{running.address}/host-report.json").json()["hosts"] == rows
         page = httpx.get(f"{running.address}/host-report", headers={"Accept": "text/html"})
