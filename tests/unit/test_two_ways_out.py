@@ -64,4 +64,4 @@ def test_no_part_of_tamias_is_left_out_of_the_contract():
     held = {name.removeprefix("tamias.") for name in contract["source_modules"]}
     package = ROOT / "src" / "tamias"
     there = {path.stem for path in [*package.glob("*.py"), *(each.parent for each in package.glob("*/*.py"))]}
-    assert there - held == {"__init__", "__main__", "demo", "fetch", "service_client"}
+    assert there - held == {"__init__", "__main__", "fetch", "service_client"}

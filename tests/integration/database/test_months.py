@@ -171,15 +171,17 @@ def test_months_that_are_over_are_counted_once_and_again_when_they_change(
         empty.execute("SELECT pg_stat_force_next_flush()")
         told = tamias_at("any").run("stats", "--db", place_of, "--json")
         assert told.returncode == 0, told.stderr
-        scans = (
-            "SELECT seq_scan + coalesce(idx_scan, 0) FROM pg_stat_user_tables WHERE relname = 'capture_first'"
+        rows = (
+            "SELECT seq_tup_read + coalesce(idx_tup_fetch, 0) FROM pg_stat_user_tables"
+            " WHERE relname = 'capture_first'"
         )
-        return json.loads(told.stdout)["corpus"]["outcomes"], empty.execute(scans).fetchone()
+        return json.loads(told.stdout)["corpus"]["outcomes"], empty.execute(rows).fetchone()
 
-    first, scanned = stats()
+    first, read = stats()
     assert [(each["outcome"], each["attempts"]) for each in first] == [("ok", 110)]
-    assert stats() == (first, scanned), "the month that is over was not read again"
+    assert read >= (100,)
+    assert stats() == (first, read), "the month that is over was not read again"
     put(empty, past - timedelta(days=50), 7)
-    [again], scanned_again = stats()
+    [again], read_again = stats()
     assert again["attempts"] == 117
-    assert scanned_again > scanned
+    assert read_again >= (read[0] + 107,)

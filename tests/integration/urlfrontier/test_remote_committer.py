@@ -261,7 +261,7 @@ def test_scraping_rules_are_sent_with_the_policy(clean_database, session, number
         return question(session)
 
     async def work():
-        registry = WorkerRegistry(clean_database, tmp_path, lambda _flags: settings, ask, LeaseFilter())
+        registry = WorkerRegistry(clean_database, tmp_path, settings, ask, LeaseFilter())
         registry._number = number
         try:
             return await registry.hello(Greeting(7), 1)
@@ -272,7 +272,7 @@ def test_scraping_rules_are_sent_with_the_policy(clean_database, session, number
 
 
 def test_a_worker_of_another_release_is_refused(clean_database, tmp_path):
-    registry = WorkerRegistry(clean_database, tmp_path, lambda _flags: SETTINGS, None, LeaseFilter())
+    registry = WorkerRegistry(clean_database, tmp_path, SETTINGS, None, LeaseFilter())
     with pytest.raises(UsageError, match="use the same release for both"):
         asyncio.run(registry.hello(Greeting(7, version=1), 1))
 

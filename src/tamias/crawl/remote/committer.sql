@@ -7,6 +7,6 @@ WHERE capture.bucket = %(bucket)b::int2 AND capture.capture = ANY(%(captures)b::
 
 -- name: lent_url
 -- The URL of a host, as long as a lease of it holds.
-SELECT url.url FROM url JOIN host ON host.bucket = url.bucket AND host.qid = url.qid
+SELECT url.url FROM url JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = url.qid
 WHERE url.bucket = %(bucket)b::int2 AND url.qid = %(qid)b::int8 AND url.crawl = %(crawl)b::int4
   AND url.uid = %(uid)b::int8 AND host.token = %(token)b::int8
