@@ -1,5 +1,6 @@
 """A backup of a live archive comes back with every byte, and a damaged one is told."""
 
+import hashlib
 import json
 import shutil
 import signal
@@ -7,6 +8,7 @@ import time
 from contextlib import closing
 
 import pytest
+import zstandard
 
 from tamias.crawl.verbs.backup import backup as taking
 from tamias.crawl.verbs.backup import files as backup_files
@@ -224,9 +226,47 @@ def schema_of_backup(folder, schema):
     newest.write_text(json.dumps(json.loads(newest.read_bytes()) | {"schema": schema}))
 
 
+def columns_of_first(folder):
+    """The columns that each table of the first schema has."""
+    text = b"""
+    SELECT table_name::text, column_name::text FROM information_schema.columns WHERE table_schema = 'tamias'
+    """
+    columns = {}
+    with (
+        closing(Database(folder, create=True, upto=FIRST)) as database,
+        closing(database.session()) as session,
+    ):
+        for table, column in session.fetch_all(text):
+            columns.setdefault(table, set()).add(column)
+    return columns
+
+
+def take_later_columns_out(folder, known):
+    """Leaves in the newest snapshot what a backup of the first schema has; returns what is taken out."""
+    [*_, newest] = sorted((folder / "snapshots").glob("*/snapshot.json"))
+    snapshot, taken = json.loads(newest.read_bytes()), []
+    for table in snapshot["tables"]:
+        kept = [place for place, name in enumerate(table["columns"]) if name in known[table["name"]]]
+        if len(kept) == len(table["columns"]):
+            continue
+        taken += [(table["name"], name) for name in table["columns"] if name not in known[table["name"]]]
+        path = newest.parent / "tables" / f"{table['name']}.copy.zst"
+        with zstandard.open(path, "rb") as file:
+            rows = [line.split(b"\t") for line in file.read().split(b"\n")[:-1]]
+        path.write_bytes(
+            zstandard.compress(b"".join(b"\t".join(row[place] for place in kept) + b"\n" for row in rows))
+        )
+        table["columns"] = [table["columns"][place] for place in kept]
+        table["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    newest.write_text(json.dumps(snapshot))
+    return taken
+
+
 def test_a_backup_of_the_first_schema_is_restored_and_brought_up_to_date(archive, restored, tmp_path, site):
     backup(archive, tmp_path)
     schema_of_backup(tmp_path / "backup", FIRST)
+    taken = take_later_columns_out(tmp_path / "backup", columns_of_first(tmp_path / "first"))
+    assert ("resource", "missed") in taken
     copy = restored()
     assert versions(copy, site.url("/1.csv")) == versions(archive, site.url("/1.csv"))
     with closing(Database(copy.data)) as database, closing(database.session()) as session:

@@ -110,6 +110,7 @@ def test_pages_slower_than_a_lease_a_cut_link_and_a_killed_service_lose_nothing(
     networks, web, tamias, tmp_path
 ):
     tamias.env["TAMIAS_FRONTIER__LEASE"] = str(LEASE)
+    tamias.env["TAMIAS_TOKEN"] = "of the service"
     begun = tamias.run("crawl", "--allow-private", "--delay", str(DELAY), "--in-service", web[0].url("/0"))
     assert begun.returncode == 0, begun.stderr
     service = FarService(networks.servers, tamias.data, tamias.env)
