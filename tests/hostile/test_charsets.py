@@ -29,7 +29,9 @@ def test_a_page_in_such_an_encoding_is_read_as_if_nothing_was_said(name):
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_an_archived_table_in_such_an_encoding_is_read_as_if_nothing_was_said(name):
-    assert encoding_of([b"a,b\n1,2\n"], f"text/csv; charset={name}") == "utf-8"
+    for table in (b"a,b\n1,2\n", "Ort,Größe\nKöln,2\n".encode("cp1252"), b"a,b\n\xff\xfe\x80,+ADw-\n"):
+        assert encoding_of(table, f"text/csv; charset={name}") == encoding_of(table, None)
+    assert encoding_of(b"a,b\n1,2\n", f"text/csv; charset={name}") == "utf-8"
 
 
 GIANT_TERM, GIANT_LINE = (

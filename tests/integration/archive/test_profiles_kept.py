@@ -26,7 +26,8 @@ def test_every_version_has_a_profile_that_is_read_back_whole(filled, tmp_path):
     assert profile_some(filled.session, blobs) == 0
     for version, content in zip(read_versions(filled.session, [name])[name], contents, strict=True):
         (tmp_path / "body").write_bytes(content)
-        found = profile(tmp_path / "body", media_type="text/csv", told_type=None, name=URL)
+        told = "text/csv; charset=iso-8859-2"
+        found = profile(tmp_path / "body", media_type="text/csv", told_type=told, name=URL)
         kept = read_profile(filled.session, version.sha256)
         assert (kept.size, kept.types, kept.lines) == (found.size, found.types, found.lines)
         plain = [msgspec.structs.replace(column, sketch=b"") for column in found.tables[0].columns]
