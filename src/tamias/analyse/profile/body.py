@@ -3,21 +3,25 @@
 import shutil
 import tempfile
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 
 from tamias.analyse.profile import kinds
 from tamias.analyse.profile.encoding import as_utf8, small_text
-from tamias.analyse.profile.files.members import ARCHIVES, archive_members, opened
+from tamias.analyse.profile.files.members import ARCHIVES, archive_members
 from tamias.analyse.profile.kinds import types
 from tamias.analyse.profile.limits import ProfileLimit, ProfileLimits, Watch
 from tamias.analyse.profile.scratch import ScratchFolder
 from tamias.analyse.profile.tables import Tables, quick_table
 from tamias.content.canonical import Unreadable
-from tamias.content.containers.packed import looked_at, unpack
+from tamias.content.containers.archives import zip_members
+from tamias.content.containers.codecs import DamageError
+from tamias.content.containers.limits import Meter, OpenLimits
+from tamias.content.containers.packed import MOST_MEMORY, looked_at, unpack
 from tamias.content.formats import BY_NAME, PARQUET, XHTML, ZIP, Form, form_of, is_rdf
-from tamias.model.document import Document
+from tamias.model.document import Document, LimitExceeded
 from tamias.model.profile import Profile, TableProfile
 
 _HEAD = 4096
@@ -134,7 +138,7 @@ class _Profiler:
             return changed(bare, structure=XmlReader(*self._job).read())
         if kind in ARCHIVES:
             members = archive_members(self._path, kind, self._limits, self._watch, self._problems)
-            return changed(bare, members=members, tables=tuple(self._member_tables(kind)))
+            return changed(bare, members=members, tables=tuple(self._member_tables(kind) if members else ()))
         if form_of(kind) is Form.PACKED:
             return changed(bare, tables=self._packed_table())
         return self._of_text(bare, told_type) if kind.startswith("text/") else bare
@@ -175,15 +179,20 @@ class _Profiler:
         """The tables in a zip archive, each called by its name in it."""
         if kind != ZIP:
             return
-        with opened(self._path) as archive:
-            named = [each for each in archive.infolist() if each.filename.lower().endswith((".csv", ".tsv"))]
-            for each in named[: self._limits.sheets]:
-                if each.flag_bits & 1 or each.file_size > self._limits.bytes:
-                    continue
-                target = self._folder.path / "member"
-                with archive.open(each) as file, target.open("wb") as copy:
-                    copy.write(file.read(self._limits.bytes))
-                yield from self._table_in(target, each.filename)
+        target = self._folder.path / "member"
+        with self._path.open("rb") as file:
+            meter = Meter(OpenLimits(max_bytes=self._limits.bytes), file.tell)
+            members = zip_members(file, meter, MOST_MEMORY)
+            named = (each for each in members if each.name.lower().endswith((".csv", ".tsv")))
+            try:
+                for each in islice((each for each in named if not each.skipped), self._limits.sheets):
+                    with target.open("wb") as copy:
+                        for chunk in each.chunks:
+                            meter.unpacked(len(chunk))
+                            copy.write(chunk)
+                    yield from self._table_in(target, each.name)
+            except (DamageError, LimitExceeded, ProfileLimit) as fault:
+                self._problems.append(str(fault))
 
     def _table_in(self, path: Path, name: str) -> "tuple[TableProfile, ...]":
         named = BY_NAME.get(name.rpartition(".")[2].lower())

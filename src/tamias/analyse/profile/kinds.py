@@ -4,7 +4,6 @@ import mimetypes
 from pathlib import Path
 
 from tamias.analyse.profile.files import members
-from tamias.analyse.profile.limits import ProfileLimit
 from tamias.content.formats import (
     BY_NAME,
     CSV,
@@ -119,7 +118,7 @@ def _zip_kind(path: Path) -> str | None:
         with members.opened(path) as archive:
             workbook = any(name.startswith("xl/workbook.") for name in archive.namelist())
             return SHEET if workbook else members.spoken_type(archive)
-    except (ProfileLimit, *members.FAULTS):
+    except Exception:  # noqa: BLE001 - the reader of archives raises whatever the bytes make it
         return None
 
 

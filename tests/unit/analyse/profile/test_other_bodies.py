@@ -116,6 +116,23 @@ def test_a_damaged_archive_is_a_problem(profiled, kind):
     assert (found.members, len(found.problems)) == (None, 1)
 
 
+def test_a_damaged_member_leaves_the_members_listed(profiled):
+    data = zipped(["a.csv"]).replace(b"12345", b"1234x", 1)
+    found = profiled(data, "x.zip", "application/zip")
+    assert (found.members.count, found.tables) == (1, ())
+    assert found.problems == ("zip member does not match its checksum",)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
+def test_a_member_that_unpacks_to_far_more_than_its_size_is_not_read(profiled, method):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        archive.writestr("a.csv", b"1,2\n" * (10 << 20))
+    found = profiled(buffer.getvalue(), "x.zip", "application/zip")
+    assert (found.members.count, found.tables) == (1, ())
+    assert found.problems == ("unpacks to more than 100 times its size (limit open.max_ratio)",)
+
+
 @pytest.fixture
 def parquet(tmp_path):
     path = tmp_path / "table.parquet"
