@@ -24,7 +24,7 @@ EARNED_BY_NUMBERS = 0.2
 """Statements without a new word may still be data, such as measurements."""
 _QUEUES = 1000
 _MOST_WORDS = 20_000
-_WORDS_IN = 64 * 1024
+_WORDS_IN = 16 * 1024
 _CONTENT = (b"<main", b"<article", b"<body")
 """Where the content of a page begins; its head and its menus are those of all pages."""
 _ADDRESS = re.compile(rb"""https?://[^\s"'<>]*|(?:href|src)\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>]*)|<[^<>\s]*>""")
