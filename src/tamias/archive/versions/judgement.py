@@ -51,7 +51,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     counted: str = "items"
     """What was counted."""
     is_data: bool = False
-    """Whether it was read as the table or graph that its type says, and has at least one row or statement."""
+    """Whether it was read as the table or graph that its type says, with two rows or a statement."""
     error: str | None = None
     """What it says, where it is an error message and nothing else; or why the response was refused."""
     at: int = 0

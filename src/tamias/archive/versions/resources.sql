@@ -127,7 +127,8 @@ UPDATE resource
 SET state = CASE WHEN resource.state = 'stopped' THEN 'stopped' ELSE seen.state END,
     gone_at = CASE WHEN seen.state = 'gone' THEN coalesce(resource.gone_at, seen.now) END,
     history = coalesce(seen.history, resource.history),
-    change_rate = coalesce(seen.change_rate, resource.change_rate), missed = resource.missed + seen.missed,
+    change_rate = coalesce(seen.change_rate, resource.change_rate),
+    missed = resource.missed + CASE WHEN resource.tried_at = seen.now THEN 0 ELSE seen.missed END,
     visited_at = coalesce(seen.visited_at, resource.visited_at), tried_at = seen.now,
     next_visit = CASE WHEN resource.state = 'stopped' THEN NULL
                       ELSE coalesce(seen.next_visit, resource.next_visit) END,

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 
 import msgspec
@@ -67,7 +68,8 @@ COUNTED: dict[Form, str] = {
     Form.ROWS: "rows", Form.SHEETS: "rows", Form.STATEMENTS: "statements", Form.MEMBERS: "files",
     Form.TEXT: "lines", Form.JSON_LINES: "lines",
 }  # fmt: skip
-_DATA = (Form.ROWS, Form.SHEETS, Form.STATEMENTS)
+_DATA = {Form.ROWS: 2, Form.SHEETS: 2, Form.STATEMENTS: 1}
+"""Items that make data of each form: any message can be read as a table of one row."""
 _STORED = (AttemptMeaning.CHANGED, AttemptMeaning.NOISE, AttemptMeaning.SUSPECT)
 _TELLING = (AttemptMeaning.CHANGED, AttemptMeaning.NOISE, AttemptMeaning.UNCHANGED)
 
@@ -436,7 +438,7 @@ class Archiver:
             shared_by=shared,
             items=content.items if content else None,
             counted=COUNTED.get(content.form, "items") if content else "items",
-            is_data=content is not None and content.form in _DATA and bool(content.items) and error is None,
+            is_data=bool(content and (content.items or 0) >= _DATA.get(content.form, inf) and error is None),
             error=error,
             at=attempt.capture.ended_at,
         )
