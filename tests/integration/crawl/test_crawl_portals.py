@@ -1,6 +1,7 @@
 """Portals under watch: what they offer is watched, what vanishes from them is noticed."""
 
 import json
+import time
 from contextlib import closing
 
 import pytest
@@ -48,6 +49,7 @@ def vanished(session):
 
 
 def visit(tamias, delay="0"):
+    time.sleep(0.6)  # a portal is harvested again half a second after the last time
     done = tamias.run("crawl", "--recrawl", "--allow-private", "--delay", delay, "--workers", "1")
     assert done.returncode == 0, done.stderr
 
