@@ -169,16 +169,16 @@ def simulate(pages: PublishedPages, contestant: Contestant, most_a_day: float | 
     ticks, number = pages.changes.shape
     first = int(ticks // TICKS_A_DAY * _MEASURED_FROM) * TICKS_A_DAY
     due = np.zeros(number)
-    stale = np.ones(number, dtype=bool)
+    stale, early = np.ones(number, dtype=bool), np.ones(number, dtype=bool)
     fresh = caught = visits = done = 0.0
     for tick in range(ticks):
         if tick % TICKS_A_DAY == 0:
             contestant.new_day()
         now_ms = (tick + 1) * TICK_MS
         measured = tick >= first
-        if measured:
-            fresh += float(pages.fresh_until[tick][~stale].sum())
+        fresh += measured * float(pages.fresh_until[tick][~stale].sum())
         stale |= pages.changes[tick] > 0
+        early = early & (pages.changes[tick] == 0) if measured else stale  # made before it counts
         if most_a_day is None:
             chosen = np.flatnonzero(due <= now_ms)
         else:
@@ -186,9 +186,8 @@ def simulate(pages: PublishedPages, contestant: Contestant, most_a_day: float | 
         done += len(chosen)
         for page in chosen.tolist():
             due[page] = contestant.visited(page, now_ms, bool(stale[page]))
-        if measured:
-            caught += int(stale[chosen].sum())
-            visits += len(chosen)
+        caught += measured * int((stale & ~early)[chosen].sum())
+        visits += measured * len(chosen)
         stale[chosen] = False
     measured_ticks = (ticks - first) * number
     changes = int(pages.changes[first:].sum())

@@ -22,6 +22,7 @@ for package in wacz==0.6.0 bagit==1.9.0 datacite==1.4.1 aiosmtpd==1.4.6; do
     try "$package" .venv/bin/pip install --quiet "$package"
 done
 try rocrate environment crates rocrate==0.16.0 roc-validator==0.13.0
+try csvw environment csvw csvw==4.1.1
 try mlcroissant environment croissant mlcroissant==1.1.1
 try pywb environment pywb pywb==2.9.1 "setuptools<81"
 try prometheus debian promtool prometheus

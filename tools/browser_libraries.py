@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-PAGES = Path(__file__).resolve().parents[1] / "src" / "tamias" / "serve" / "pages"
+PAGES = Path(__file__).resolve().parents[1] / "src" / "tamias" / "features" / "pages"
 LIBRARIES = PAGES / "libraries"
 
 

@@ -10,13 +10,9 @@ import click
 from benchmarks.__main__ import PROGRAM
 from benchmarks.__main__ import command as all_benchmarks
 from tamias.cli.main import cli
-from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueOptions
+from tamias.features.service.app import all_endpoints
+from tamias.features.service.http.openapi import describe_api
 from tamias.plugins import verbs
-from tamias.serve.app import all_endpoints
-from tamias.serve.events import stream
-from tamias.serve.http.openapi import describe_api
-from tamias.serve.sparql.endpoint import SparqlEndpoint
-from tamias.serve.sparql.routes import sparql_endpoints
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 COMMON = {"--data", "--db", "--config", "--json", "--log", "-q", "-v", "--help"}
@@ -69,10 +65,7 @@ def _options(command: click.Command, *, common: bool) -> Iterator[str]:
 
 def routes() -> str:
     """The page of all routes."""
-    catalogue = Catalogue(DOCS, CatalogueOptions(server="http://localhost/"))  # nothing is asked of it
-    endpoint = SparqlEndpoint(catalogue)
-    added = [*stream.ENDPOINTS, *sparql_endpoints(endpoint)]
-    described = describe_api([*all_endpoints(), *added])
+    described = describe_api(all_endpoints())
     lines = ["# REST", "", "Written from the code; `/openapi.json` of a running service says the same.", ""]
     for path, ways in sorted(described["paths"].items()):
         for method, operation in ways.items():

@@ -90,7 +90,7 @@ def check_contents(wheel: Path) -> None:
         ["git", "ls-files", "src/tamias"], check=True, capture_output=True, text=True, cwd=ROOT
     ).stdout.split("\n")
     wanted = {path.removeprefix("src/") for path in tracked if path}
-    wanted |= {f"tamias/serve/pages/libraries/{name}" for name in ("htmx.min.js", "yasgui.min.js")}
+    wanted |= {f"tamias/features/pages/libraries/{name}" for name in ("htmx.min.js", "yasgui.min.js")}
     if missing := sorted(wanted - names):
         raise SystemExit(f"the wheel lacks {', '.join(missing[:10])}; {len(missing)} files in all")
 

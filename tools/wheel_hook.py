@@ -7,7 +7,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-PLACE = "tamias/serve/pages/libraries"
+PLACE = "tamias/features/pages/libraries"
 _FOR_TESTS = ("axe.min.js",)
 
 
@@ -16,7 +16,8 @@ class BrowserLibraries(BuildHookInterface):  # type: ignore[type-arg]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Called by hatchling before it builds."""
-        if self.target_name != "wheel" or version == "editable":
+        pages = Path(self.root, "src", PLACE).parent
+        if self.target_name != "wheel" or version == "editable" or not pages.exists():
             return
         subprocess.run([sys.executable, Path(self.root, "tools", "browser_libraries.py")], check=True)
         for path in Path(self.root, "src", PLACE).glob("*"):

@@ -17,14 +17,16 @@ from pyoxigraph import Store
 from benchmarks.archive.captures import run as run_captures
 from benchmarks.archive.captures import sizes_by_part, tell_sizes
 from benchmarks.serve.fill import Filled, fill
-from tamias.archive.versions.resources import NewVersion, add_versions
-from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueFollower, bases_of
-from tamias.crawl.catalogue.compacting import QUIET_SECONDS
-from tamias.crawl.catalogue.errors import StoreError
-from tamias.crawl.catalogue.kept import Asking
-from tamias.crawl.catalogue.snapshots import NEXT, open_newest, read_loaded, size_of
+from tamias.archive.catalogue import bases_of
+from tamias.archive.versions.resources import add_versions
 from tamias.database.connect import Database, Session
+from tamias.features.catalogue.catalogue import Catalogue, CatalogueFollower
+from tamias.features.catalogue.errors import StoreError
+from tamias.features.catalogue.store.compaction import QUIET_SECONDS
+from tamias.features.catalogue.store.local_store import RunningQuery
+from tamias.features.catalogue.store.snapshots import NEXT, open_newest, read_loaded, size_of
 from tamias.model.capture import new_capture_id
+from tamias.model.resource import Version
 from tamias.settings import ServeSettings
 
 TARGETS = {"lag_p99_s": 5.0, "size_ratio": 1.3, "restart_s": 5.0}
@@ -33,8 +35,7 @@ _ABANDONED_AFTER = 0.5
 _COMMIT_SECONDS = 0.1
 _PAUSE_SECONDS = 0.02
 _COMPACTION_SECONDS = 300.0
-_DUE_SECONDS = QUIET_SECONDS + 30.0
-"""A compaction that has not begun by then is not due."""
+_DUE_SECONDS = QUIET_SECONDS + 30.0  # a compaction that has not begun by then is not due
 _LEFT_SECONDS = 5.0
 """By then no process reads the files of before any more."""
 
@@ -94,7 +95,7 @@ class _Bench:
             with self._following(catalogue):
                 self._measure_lag_after_compaction(catalogue, rate, seconds)
             self._tell("bytes_after_updates", self._size())
-            os.kill(catalogue.kept.running().keeper_pid, signal.SIGKILL)  # type: ignore[union-attr]
+            os.kill(catalogue.local.running().keeper_pid, signal.SIGKILL)  # type: ignore[union-attr]
         self._tell("restart_s", self._restart())
         with closing(self._database.session()) as session:
             self._report["sizes"] = sizes_by_part(self._data, session)
@@ -235,8 +236,8 @@ class _Captures:
         self.committed += count
 
 
-def _version(resource: str, sha256: str, now: int) -> NewVersion:
-    return NewVersion(
+def _version(resource: str, sha256: str, now: int) -> Version:
+    return Version(
         resource=resource, captured_at=now, sha256=sha256, byte_size=1000, media_type="text/csv",
         told_type="text/csv", fingerprint=None, noise=None, capture=str(new_capture_id(now)),
     )  # fmt: skip
@@ -285,7 +286,7 @@ def _abandoning(catalogue: Catalogue) -> Iterator[list[int]]:
 
     def abandon() -> None:
         while not ending.is_set():
-            asking = Asking()
+            asking = RunningQuery()
             timer = threading.Timer(_ABANDONED_AFTER, asking.give_up)
             timer.start()
             with suppress(StoreError):
@@ -304,8 +305,8 @@ def _abandoning(catalogue: Catalogue) -> Iterator[list[int]]:
 
 def _written(catalogue: Catalogue) -> int:
     """Bytes that the processes of the store have written to disk."""
-    assert catalogue.kept is not None
-    keeper = catalogue.kept.running().keeper_pid
+    assert catalogue.local is not None
+    keeper = catalogue.local.running().keeper_pid
     total = 0
     for pid in Path(f"/proc/{keeper}/task/{keeper}/children").read_text(encoding="ascii").split():
         with suppress(OSError):

@@ -11,7 +11,7 @@ import msgspec
 
 from tamias.archive.captures import all_captures
 from tamias.archive.versions.resources import all_resources, read_versions
-from tamias.crawl.verbs.checking import Checkup
+from tamias.crawl.verbs.check import Checkup
 from tamias.database.connect import Database, Session
 from tamias.model.capture import Outcome
 

@@ -23,7 +23,7 @@ class NotSent(TamiasError):
 
 
 class MailServer(msgspec.Struct, frozen=True, kw_only=True):
-    """How the mail server is reached."""
+    """The address and login of the mail server."""
 
     host: str
     port: int
@@ -58,9 +58,9 @@ def send_mail(server: MailServer, message: EmailMessage, password: str | None = 
 
 
 def smtp_password() -> str | None:
-    """From the environment, or from the file that the variable with `_FILE` names."""
-    if (told := os.environ.get(PASSWORD_VARIABLE)) is not None:
-        return told
+    """Return the password from the environment, or from the file that the variable with `_FILE` names."""
+    if (password := os.environ.get(PASSWORD_VARIABLE)) is not None:
+        return password
     place = os.environ.get(f"{PASSWORD_VARIABLE}_FILE")
     if not place:
         return None

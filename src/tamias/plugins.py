@@ -30,14 +30,33 @@ KINDS = {
     "page_rules": "read files of the setting analyse.rules (protocols.PageRules)",
     "taggers": "derive tags from the content of a page (protocols.Tagger)",
     "harvesters": "read a source that is more than a document (protocols.Harvester)",
+    "mappings": "read stored records (harvesters.mapping.RecordMapping, or what makes one for a name)",
+    "profilers": "say what is in a body, when it is captured and later (features.tables)",
+    "table_readers": "read versions as tables, for the library (features.tables)",
+    "chores": "are done now and then for the whole archive, with a session and its blobs",
+    "comparisons": "compare two versions of a file, for the library and the pages (features.diffs)",
     "sinks": "write segments of quads (protocols.Sink)",
     "writers": "write quads in another format (sinks.export.Writer)",
+    "scorers": "score new URLs before they are put (crawl.commit.link_put.Scorer)",
+    "upkeep": "run beside the workers of a crawl (crawl.worker.supervisor.Upkeep)",
+    "crawl_deletions": "remove what a feature stores of a crawl, given a session and its number",
+    "queries": "answer queries of `tamias.Archive` (crawl.verbs.library.AnswerQueries)",
+    "erasers": "remove what was forgotten from what a feature makes",
+    "rebuilds": "make again what `tamias check --rebuild` names",
+    "restores": "complete a restored backup, given a session",
     "host_notes": "what is to be known of hosts, for status and pages (protocols.ReadHostNotes)",
+    "stages": "take part in visits, where they are asked for (crawl.visit.stages.PlacedStage)",
+    "hooks": "take part in the commits of visits (crawl.store.hooks.CommitHook)",
     "graph_sinks": "receive graphs after the commit (sinks.delivery.GraphSink)",
-    "pages": "pages of the service; their templates are in `templates/` (serve.pages.html.page.HtmlPage)",
-    "tasks": "run beside the service until it ends (serve.run.ServiceTask)",
-    "metrics": "gauges of the service (serve.http.health.Gauge)",
-    "endpoints": "lists of endpoints of the service (serve.http.endpoints.Endpoint)",
+    "pages": "pages of the service; their templates are in `templates/` (features.pages.html.page.HtmlPage)",
+    "tasks": "run beside the service until it ends (features.service.run.ServiceTask)",
+    "metrics": "gauges of the service (features.service.http.health.Gauge)",
+    "endpoints": "lists of endpoints of the service (features.service.http.endpoints.Endpoint)",
+    "routes": "add routes to the service, or wrap those of others (features.service.app.AddRoutes)",
+    "problem_pages": "show an error to people (features.service.http.negotiation.ProblemPage)",
+    "check": "verify the part of a feature (crawl.verbs.check.CheckPart)",
+    "repairs": "finish what was interrupted, before a repair and after a restore (crawl.verbs.check.Repair)",
+    "bodies": "bodies that a feature needs, by name and digest (protocols.NeededBodies)",
 }
 """The kinds of parts that a feature may have besides verbs and formats."""
 
@@ -61,6 +80,11 @@ class Feature(NamedTuple):
     requires: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
     """The tables that only it, and features that require it, may use (tools/features.py checks that)."""
+    schema: str = ""
+    """The `.sql` file in its folder that makes them: blocks `version_1`, `version_2`, … run once each, after
+    the core's schema; the first must bear that the tables are there. A block `rights` has grants."""
+    settings: str = ""
+    """`module:Struct` of its settings, the table of its name. They belong to the machine, not to a crawl."""
     verbs: Mapping[str, Verb] = NO_PARTS
     seeds: Mapping[str, str] = NO_PARTS
     filters: Mapping[str, str] = NO_PARTS
@@ -73,14 +97,33 @@ class Feature(NamedTuple):
     page_rules: Mapping[str, str] = NO_PARTS
     taggers: Mapping[str, str] = NO_PARTS
     harvesters: Mapping[str, str] = NO_PARTS
+    mappings: Mapping[str, str] = NO_PARTS
+    profilers: Mapping[str, str] = NO_PARTS
+    table_readers: Mapping[str, str] = NO_PARTS
+    chores: Mapping[str, str] = NO_PARTS
+    comparisons: Mapping[str, str] = NO_PARTS
     sinks: Mapping[str, str] = NO_PARTS
     writers: Mapping[str, str] = NO_PARTS
+    stages: Mapping[str, str] = NO_PARTS
+    hooks: Mapping[str, str] = NO_PARTS
     graph_sinks: Mapping[str, str] = NO_PARTS
+    scorers: Mapping[str, str] = NO_PARTS
+    upkeep: Mapping[str, str] = NO_PARTS
+    crawl_deletions: Mapping[str, str] = NO_PARTS
+    queries: Mapping[str, str] = NO_PARTS
+    erasers: Mapping[str, str] = NO_PARTS
+    rebuilds: Mapping[str, str] = NO_PARTS
+    restores: Mapping[str, str] = NO_PARTS
     host_notes: Mapping[str, str] = NO_PARTS
     pages: Mapping[str, str] = NO_PARTS
     tasks: Mapping[str, str] = NO_PARTS
     metrics: Mapping[str, str] = NO_PARTS
     endpoints: Mapping[str, str] = NO_PARTS
+    routes: Mapping[str, str] = NO_PARTS
+    problem_pages: Mapping[str, str] = NO_PARTS
+    check: Mapping[str, str] = NO_PARTS
+    repairs: Mapping[str, str] = NO_PARTS
+    bodies: Mapping[str, str] = NO_PARTS
 
 
 class InstalledFeature(NamedTuple):
@@ -119,6 +162,12 @@ def load(kind: str, name: str) -> Any:
         raise ConfigError(f"the plug-in '{name}' of {kind} cannot be loaded: {error}") from error
 
 
+@cache
+def find(kind: str, name: str) -> Any:
+    """Import a part; None where no feature that is on has it."""
+    return load(kind, name) if name in parts(kind) else None
+
+
 def load_target(target: str) -> Any:
     """Import `module:name`."""
     module, _, name = target.partition(":")
@@ -140,6 +189,12 @@ def load_all(kind: str) -> dict[str, Any]:
 def host_notes(session: Any) -> "list[HostNote]":
     """Read the notes of all features about hosts."""
     return [note for read in load_all("host_notes").values() for note in read(session)]
+
+
+def needed_bodies(session: Any) -> list[tuple[str, str, str]]:
+    """Return kind, name and digest of the bodies that features need; those that are off need theirs too."""
+    found = [part for each in installed_features() for part in each.feature.bodies.items()]
+    return [(kind, *row) for kind, target in found for row in load_target(target)(session)]
 
 
 @cache
@@ -169,11 +224,16 @@ def installed_features() -> tuple[InstalledFeature, ...]:
     return tuple(each._replace(is_on=each.feature.name in on) for each in listed)
 
 
+def features() -> "list[Feature]":
+    """Return the features that are on."""
+    return [each.feature for each in installed_features() if each.is_on]
+
+
 @cache
 def _parts(kind: str) -> dict[str, tuple[Any, str]]:
     """Return the parts of a kind, with the feature each belongs to."""
     merged: dict[str, tuple[Any, str]] = {}
-    for feature in (each.feature for each in installed_features() if each.is_on):
+    for feature in features():
         for name, part in getattr(feature, kind).items():
             if name in merged:
                 both = f"{merged[name][1]} and {feature.name}"

@@ -1,4 +1,4 @@
-"""Every interface between the rooms, with its contract.
+"""Interfaces between the rooms, with its contract.
 
 A part meets another only through these and through the values of `model`. Filters, fetchers,
 analysers, sinks and seeds are found by entry points (`tamias.plugins`); the built-in ones too.
@@ -30,17 +30,20 @@ RefuseResponse = Callable[[Capture], str | None]
 ReadHostNotes = Callable[[Any], list[HostNote]]
 """Reads notes about hosts from a session of the database."""
 
+NeededBodies = Callable[[Any], list[tuple[str, str]]]
+"""Reads from a session which bodies must stay: the name of what needs each, and its digest."""
+
 
 class DocumentSink(Protocol):
     """A place for the N-Quads of one document."""
 
     def write(self, chunk: bytes) -> None:
-        """Appends plain N-Quads."""
+        """Append plain N-Quads."""
         ...
 
     @property
     def extent(self) -> Extent:
-        """Where the document stands; to be taken when it is complete."""
+        """Return where the document stands; to be taken when it is complete."""
         ...
 
 
@@ -75,11 +78,11 @@ class Frontier(Protocol):
         ...
 
     def put(self, items: Sequence[Item]) -> PutCount:
-        """Makes items known. A known one is left as it is. Durable when it returns."""
+        """Make items known. A known one is left as it is. Durable when it returns."""
         ...
 
     def lease(self, hosts: int, per_host: int = 10, seconds: float = 30.0) -> list[Lease]:
-        """Up to `hosts` ready hosts, each with up to `per_host` due URLs, best first.
+        """Return up to `hosts` ready hosts, each with up to `per_host` due URLs, best first.
 
         Nobody else is given such a host until it is released or the lease has ended.
         """
@@ -90,26 +93,26 @@ class Frontier(Protocol):
         ...
 
     def finish(self, returns: Sequence[Return], record: Record | None = None) -> frozenset[int]:
-        """Settles tasks and gives hosts back, in one transaction per bucket.
+        """Settle tasks and give hosts back, in one transaction per bucket.
 
         Returns the hosts (`qid`) whose lease still held; of the others nothing was changed.
         """
         ...
 
     def release(self, leases: Iterable[Lease]) -> None:
-        """Gives hosts back untouched: their tasks stay due, the delay is still kept."""
+        """Give hosts back untouched: their tasks stay due, the delay is still kept."""
         ...
 
     def resume_deferred(self) -> int:
-        """Makes due what waits for a later try because it could not be reached; returns on how many hosts."""
+        """Make due what waits for a later try because it could not be reached; return on how many hosts."""
         ...
 
     def sweep(self) -> int:
-        """Repairs what should never need it: sleeping hosts, ended leases. Returns how many."""
+        """Repair what should never need it: sleeping hosts, ended leases. Return how many."""
         ...
 
     def figures(self) -> FrontierStats:
-        """Counts and times. Costs grow with the number of hosts, not of URLs."""
+        """Count and times. Costs grow with the number of hosts, not of URLs."""
         ...
 
 
@@ -119,14 +122,14 @@ class Fetcher(Protocol):
     schemes: frozenset[str]
 
     async def fetch(self, request: Request, follow: Follow) -> Capture:
-        """One attempt within all limits; each redirect is a hop, taken only if `follow` agrees.
+        """Return one attempt within all limits; each redirect is a hop, taken only if `follow` agrees.
 
         Raises `DiskFull` when there is no room for the body.
         """
         ...
 
     async def close(self) -> None:
-        """Gives up what is under way. May be called twice."""
+        """Give up what is under way. May be called twice."""
         ...
 
 
@@ -139,10 +142,10 @@ class Tagger(Protocol):
 
 
 class PoliteClient(Protocol):
-    """What a harvester may do to the outside: ask politely, and read responses as any document is read."""
+    """Ways of a harvester to the outside: ask politely, and read responses as any document is read."""
 
     async def ask(self, request: Request) -> Capture:
-        """One request within all limits, after robots.txt and the delay; redirects within the queue followed.
+        """Send a request within all limits, after robots.txt and delay; follow redirects within the queue.
 
         Never raises for what a server does. A refusal by robots.txt is a capture that says so. Leads to the
         harvest's own host or one of its queue only; another address is refused. Give each capture to `body`
@@ -155,11 +158,11 @@ class PoliteClient(Protocol):
         ...
 
     def read(self, capture: Capture) -> Iterator[Finding]:
-        """What came, opened and analysed as an ordinary document would be."""
+        """Return what came, opened and analysed as an ordinary document would be."""
         ...
 
     async def records_held(self) -> int:
-        """How many records of the catalogue the archive holds, those of the steps so far included."""
+        """Return how many records of the catalogue the archive holds, those of the steps so far included."""
         ...
 
 
@@ -204,15 +207,15 @@ class Sink(Protocol):
     segment: int
 
     def document(self) -> AbstractContextManager[DocumentSink]:
-        """Takes one document; if the block is left by an exception, nothing of it stays."""
+        """Take one document; if the block is left by an exception, nothing of it stays."""
         ...
 
     def sync(self) -> int:
-        """Makes all documents so far durable; returns the length to be recorded as committed."""
+        """Make all documents so far durable; return the length to be recorded as committed."""
         ...
 
     def close(self) -> None:
-        """Lets go of it. What was not synced is cut off by the next start."""
+        """Let go of it. What was not synced is cut off by the next start."""
         ...
 
 

@@ -25,7 +25,7 @@ _MOST_VALUE = 1000
 
 
 class NoResponse(TamiasError):
-    """No answer came, or not all of it."""
+    """The server sent no answer, or only a part of it."""
 
     retry_can_help = True
 
@@ -36,7 +36,7 @@ class NoResponse(TamiasError):
 
 
 class Response(msgspec.Struct, frozen=True):
-    """What a server answered."""
+    """The response of a server."""
 
     status: int
     headers: dict[str, str]
@@ -48,7 +48,7 @@ class Response(msgspec.Struct, frozen=True):
 
 
 class Credentials(msgspec.Struct, frozen=True):
-    """How to tell a server who we are: a user and a password, or a token."""
+    """The credentials for a server: a user and a password, or a token."""
 
     user: str = ""
     password: str = ""
@@ -61,7 +61,7 @@ class Credentials(msgspec.Struct, frozen=True):
 
 
 class ServiceClient:
-    """One connection, kept open. Not for two threads at once."""
+    """A connection that stays open. Not for two threads at once."""
 
     def __init__(
         self,
@@ -96,15 +96,15 @@ class ServiceClient:
         who: Credentials | None = None,
         beat: Callable[[], None] | None = None,
     ) -> Response:
-        """One request; of the answer's body `most` bytes at most, in memory or written `into` a file.
+        """Send a request; read at most `most` bytes of the answer, into memory or the file `into`.
 
         `size` is that of a body that is a file; `beat` is called about once a second, and may raise. Raises
         `NoResponse`.
         """
         memory = BytesIO()
         reply = _Reply(into or memory, most, self._forbidden, self._connect, beat)
-        asked = {**headers, **_token(who)}
-        options = [*self._options(method, url, asked, seconds), *reply.options(), *_login(who)]
+        sent_headers = {**headers, **_token(who)}
+        options = [*self._options(method, url, sent_headers, seconds), *reply.options(), *_login(who)]
         if body is not None:
             file = BytesIO(body) if isinstance(body, bytes) else body
             options += _upload(file, len(body) if isinstance(body, bytes) else size or 0)
@@ -152,7 +152,7 @@ class ServiceClient:
 
 
 class _Reply:
-    """What has come so far, and what the callbacks could not raise through C."""
+    """The part of a reply that has arrived, and errors that callbacks could not raise through C."""
 
     def __init__(
         self,
@@ -203,7 +203,7 @@ class _Reply:
         return int(self._caught(self._beat) is None and self.raised is not None)
 
     def _open(self, _purpose: int, peer: Any) -> socket.socket | int:
-        """What a name leads to is only known here."""
+        """Open the socket after checking the address, which is only known here."""
         if self._connect is not None:
             opened = self._caught(self._connect)
         else:

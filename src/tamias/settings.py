@@ -1,4 +1,4 @@
-"""Every setting: name, default, what it does. The documentation is generated from these structs.
+"""Settings: name, default, what each does. The documentation is generated from these structs.
 
 A value comes from the default, then the file, then the environment, then the flag; `Resolved` knows which.
 """
@@ -7,21 +7,25 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
 from msgspec import Meta
 
-from tamias.model.environment import CREDENTIAL_PREFIX
 from tamias.model.errors import ConfigError
+from tamias.model.process import CREDENTIAL_PREFIX
 
 CONTACT_PAGE = "https://w3id.org/tamias/crawler"
 
 
-def _about(description: str, **limits: Any) -> Meta:
+T = TypeVar("T", bound="FeatureSettings")
+
+
+def about(description: str, **limits: Any) -> Meta:
+    """Describe a setting; `limits` are those of `msgspec.Meta`."""
     return Meta(description=description, **limits)
 
 
@@ -37,155 +41,145 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 
 
 class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a crawl goes and when it ends."""
+    """Reach of a crawl, and when it ends."""
 
     preset: Annotated[
         Literal["none", "owler"],
-        _about("defaults for other settings, by the name of a known crawler (docs/frontier.md)"),
+        about("defaults for other settings, by the name of a known crawler (docs/frontier.md)"),
     ] = "none"
-    depth: Annotated[int | None, _about("follow links at most this many steps from a seed; -1: no limit")] = (
+    depth: Annotated[int | None, about("follow links at most this many steps from a seed; -1: no limit")] = (
         None
     )
-    max_urls: Annotated[int | None, _about("stop after visiting this many URLs")] = None
-    max_time: Annotated[float | None, _about("stop after this many seconds")] = None
+    max_urls: Annotated[int | None, about("stop after visiting this many URLs")] = None
+    max_time: Annotated[float | None, about("stop after this many seconds")] = None
     max_wait: Annotated[
         float,
-        _about(
+        about(
             "wait at most this many seconds for hosts that asked for a pause or cannot be reached, or for "
             "disk space"
         ),
     ] = 600.0
-    requisites: Annotated[bool, _about("also fetch what pages need to be shown: images, styles, scripts")] = (
+    requisites: Annotated[bool, about("also fetch what pages need to be shown: images, styles, scripts")] = (
         False
     )
-    sinks: Annotated[tuple[str, ...], _about("sinks to write to as well, as --sink names them")] = ()
-    continuous: Annotated[bool, _about("go on: visit every URL again when it is due")] = False
-    budget: Annotated[float | None, _about("visits a day of a continuous crawl; default: no limit")] = None
+    sinks: Annotated[tuple[str, ...], about("sinks to write to as well, as --sink names them")] = ()
+    continuous: Annotated[bool, about("go on: visit every URL again when it is due")] = False
+    budget: Annotated[float | None, about("visits a day of a continuous crawl; default: no limit")] = None
     new_share: Annotated[
         float,
-        _about("share of the budget for URLs never visited before; the rest is for revisits", ge=0, le=1),
+        about("share of the budget for URLs never visited before; the rest is for revisits", ge=0, le=1),
     ] = 0.3
-    workers: Annotated[int | None, _about("worker processes; default: one for each core")] = None
-    retries: Annotated[int, _about("retry a URL this many times if that can help", ge=0)] = 3
-    retry_wait: Annotated[float, _about("seconds before the first retry; doubled each time", ge=0)] = 10.0
+    workers: Annotated[int | None, about("worker processes; default: one for each core")] = None
+    retries: Annotated[int, about("retry a URL this many times if that can help", ge=0)] = 3
+    retry_wait: Annotated[float, about("seconds before the first retry; doubled each time", ge=0)] = 10.0
     unreachable: Annotated[
         tuple[int, float],
-        _about("give up an unreachable host after this many tries over this many hours"),
+        about("give up an unreachable host after this many tries over this many hours"),
     ] = (3, 24.0)
     room: Annotated[
         float,
-        _about(
-            "megabytes to keep free on the disk; with less, a crawl pauses until twice that is free", ge=0
-        ),
+        about("megabytes to keep free on the disk; with less, a crawl pauses until twice that is free", ge=0),
     ] = 50.0
 
 
 class SeedsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a crawl looks first: sitemaps on every host, well-known URLs on the hosts of its seeds."""
+    """Places where a crawl looks first: sitemaps on every host, well-known URLs on the hosts of its seeds."""
 
-    sitemaps: Annotated[bool, _about("read the sitemaps that robots.txt names")] = True
-    host_sitemaps: Annotated[int, _about("maximum files that sitemap indexes add for a host", ge=0)] = 1_000
-    host_sitemap_urls: Annotated[int, _about("maximum URLs that the sitemaps of a host add", ge=0)] = (
-        1_000_000
-    )
+    sitemaps: Annotated[bool, about("read the sitemaps that robots.txt names")] = True
+    host_sitemaps: Annotated[int, about("maximum files that sitemap indexes add for a host", ge=0)] = 1_000
+    host_sitemap_urls: Annotated[int, about("maximum URLs that the sitemaps of a host add", ge=0)] = 1_000_000
     probe: Annotated[
-        bool, _about("request well-known URLs: /sitemap.xml, /.well-known/void and a few more")
+        bool, about("request well-known URLs: /sitemap.xml, /.well-known/void and a few more")
     ] = True
 
 
 class FiltersSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Which URLs may enter the frontier."""
+    """Filters for URLs that may enter the frontier."""
 
     scope: Annotated[
-        Literal["any", "host", "domain", "prefix"], _about("how far from the seeds a link may lead")
+        Literal["any", "host", "domain", "prefix"], about("how far from the seeds a link may lead")
     ] = "any"
     include: Annotated[
-        tuple[str, ...], _about("visit only URLs that match one of these regular expressions")
+        tuple[str, ...], about("visit only URLs that match one of these regular expressions")
     ] = ()
-    exclude: Annotated[tuple[str, ...], _about("skip URLs that match one of these regular expressions")] = ()
-    schemes: Annotated[tuple[str, ...], _about("schemes that may be fetched")] = (
+    exclude: Annotated[tuple[str, ...], about("skip URLs that match one of these regular expressions")] = ()
+    schemes: Annotated[tuple[str, ...], about("schemes that may be fetched")] = (
         "http",
         "https",
         "ftp",
         "ftps",
     )
-    max_length: Annotated[int, _about("maximum length of a URL, in characters", ge=1)] = 2083
-    max_segments: Annotated[int, _about("maximum segments in a path", ge=1)] = 20
-    max_repeats: Annotated[int, _about("maximum repeats of a path segment", ge=1)] = 2
-    max_query_pairs: Annotated[int, _about("maximum parameters in a query", ge=0)] = 30
-    session_names: Annotated[tuple[str, ...], _about("parameters that only identify a session")] = (
+    max_length: Annotated[int, about("maximum length of a URL, in characters", ge=1)] = 2083
+    max_segments: Annotated[int, about("maximum segments in a path", ge=1)] = 20
+    max_repeats: Annotated[int, about("maximum repeats of a path segment", ge=1)] = 2
+    max_query_pairs: Annotated[int, about("maximum parameters in a query", ge=0)] = 30
+    session_names: Annotated[tuple[str, ...], about("parameters that only identify a session")] = (
         "sessionid",
         "jsessionid",
         "phpsessid",
         "sid",
     )
     blocklists: Annotated[
-        tuple[str, ...], _about("files, folders and addresses of block lists; NAME=PATH gives one a name")
+        tuple[str, ...], about("files, folders and addresses of block lists; NAME=PATH gives one a name")
     ] = ()
-    blocklist_interval: Annotated[float, _about("seconds between checks for changed block lists", ge=1)] = (
-        60.0
-    )
+    blocklist_interval: Annotated[float, about("seconds between checks for changed block lists", ge=1)] = 60.0
     blocklist_refresh: Annotated[
-        float, _about("seconds between requests for a block list at an address", ge=60)
+        float, about("seconds between requests for a block list at an address", ge=60)
     ] = 86_400.0
     blocklist_cache: Annotated[
-        str, _about("folder for fetched block lists; empty: `tamias/blocklists` in your cache folder")
+        str, about("folder for fetched block lists; empty: `tamias/blocklists` in your cache folder")
     ] = ""
-    blocklist_entries: Annotated[int, _about("maximum entries of all block lists together", ge=1)] = (
-        20_000_000
-    )
+    blocklist_entries: Annotated[int, about("maximum entries of all block lists together", ge=1)] = 20_000_000
 
 
 class FrontierSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How the frontier leases hosts."""
+    """Leases of hosts by the frontier."""
 
     buckets: Annotated[
-        int, _about("parts of the frontier, a power of two; fixed when the data is created", ge=1)
+        int, about("parts of the frontier, a power of two; fixed when the data is created", ge=1)
     ] = 1
-    queue: Annotated[Literal["domain", "host", "ip"], _about("what shares one queue and one delay")] = (
-        "domain"
-    )
-    lease: Annotated[float, _about("seconds of a lease; a worker renews it in time", gt=1)] = 30.0
-    known_links: Annotated[int, _about("known links that a worker remembers", ge=0)] = 200_000
-    require: Annotated[tuple[str, ...], _about("workers visit only URLs that have all these tags")] = ()
-    forbid: Annotated[tuple[str, ...], _about("workers skip URLs that have one of these tags")] = ()
+    queue: Annotated[Literal["domain", "host", "ip"], about("what shares one queue and one delay")] = "domain"
+    lease: Annotated[float, about("seconds of a lease; a worker renews it in time", gt=1)] = 30.0
+    known_links: Annotated[int, about("known links that a worker remembers", ge=0)] = 200_000
+    require: Annotated[tuple[str, ...], about("workers visit only URLs that have all these tags")] = ()
+    forbid: Annotated[tuple[str, ...], about("workers skip URLs that have one of these tags")] = ()
     round: Annotated[
-        float, _about("minimum seconds from one round of visits to a queue to the next", ge=0, le=86_400)
+        float, about("minimum seconds from one round of visits to a queue to the next", ge=0, le=86_400)
     ] = 0.0
-    per_round: Annotated[int, _about("maximum URLs of a queue in one round", ge=1, le=1000)] = 10
+    per_round: Annotated[int, about("maximum URLs of a queue in one round", ge=1, le=1000)] = 10
     buffer: Annotated[
-        int, _about("maximum URLs a worker holds; 0: a round for each of its concurrent requests", ge=0)
+        int, about("maximum URLs a worker holds; 0: a round for each of its concurrent requests", ge=0)
     ] = 0
     per_address: Annotated[
         int,
-        _about("maximum queues of one IP address leased at once; 0: no cap", ge=0),
+        about("maximum queues of one IP address leased at once; 0: no cap", ge=0),
     ] = 0
 
 
 class TagsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Which tags URLs get."""
+    """Tags that URLs get."""
 
     rules: Annotated[
-        tuple[str, ...], _about("a regular expression and the tag for URLs that match it: '/sitemap sitemap'")
+        tuple[str, ...], about("a regular expression and the tag for URLs that match it: '/sitemap sitemap'")
     ] = ()
     content: Annotated[
         tuple[str, ...],
-        _about("tags from the content of a page: language, type, markup, near, or a tagger of a plug-in"),
+        about("tags from the content of a page: language, type, markup, near, or a tagger of a plug-in"),
     ] = ()
-    inherit: Annotated[bool, _about("links inherit the tags from the content of their page")] = False
+    inherit: Annotated[bool, about("links inherit the tags from the content of their page")] = False
 
 
 class PermitSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What is checked before a request is sent."""
+    """Checks before a request is sent."""
 
-    robots: Annotated[bool, _about("obey robots.txt")] = True
+    robots: Annotated[bool, about("obey robots.txt")] = True
     granted: Annotated[
-        tuple[str, ...], _about("hosts whose operators permit what their robots.txt forbids")
+        tuple[str, ...], about("hosts whose operators permit what their robots.txt forbids")
     ] = ()
-    host_visits: Annotated[int, _about("maximum visits to one queue, whatever they find", ge=1)] = 10_000_000
+    host_visits: Annotated[int, about("maximum visits to one queue, whatever they find", ge=1)] = 10_000_000
     host_budget: Annotated[
         int,
-        _about(
+        about(
             "visits to one queue before it must earn more with new words, statements or links from other"
             " hosts; 0: no budget",
             ge=0,
@@ -193,91 +187,91 @@ class PermitSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = 1000
     monotony: Annotated[
         int,
-        _about(
+        about(
             "pages that differ only in numbers and have no data, before such pages are skipped; 0: never",
             ge=0,
         ),
     ] = 200
-    allow_private: Annotated[bool, _about("allow private, loopback and link-local addresses")] = False
+    allow_private: Annotated[bool, about("allow private, loopback and link-local addresses")] = False
 
 
 class FetchSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How documents are fetched."""
+    """Limits and manners of fetching documents."""
 
-    delay: Annotated[float, _about("minimum seconds between two requests to one queue", ge=0)] = 1.0
+    delay: Annotated[float, about("minimum seconds between two requests to one queue", ge=0)] = 1.0
     concurrency: Annotated[
         int,
-        _about("concurrent requests in each worker; hosts that have not answered yet get as many more", ge=1),
+        about("concurrent requests in each worker; hosts that have not answered yet get as many more", ge=1),
     ] = 256
     contact: Annotated[
-        str, _about("how site owners can reach you: a URL or e-mail address, sent with every request")
+        str, about("how site owners can reach you: a URL or e-mail address, sent with every request")
     ] = CONTACT_PAGE
-    resolve: Annotated[tuple[str, ...], _about("HOST:ADDRESS pairs used instead of DNS")] = ()
+    resolve: Annotated[tuple[str, ...], about("HOST:ADDRESS pairs used instead of DNS")] = ()
     credentials: Annotated[
         tuple[str, ...],
-        _about("files with [[credentials]] for sources, mode 0600 (docs/credentials.md)"),
+        about("files with [[credentials]] for sources, mode 0600 (docs/credentials.md)"),
     ] = ()
-    max_bytes: Annotated[int, _about("maximum size of a body, in bytes", ge=1)] = 100_000_000
-    timeout: Annotated[float, _about("seconds for a whole download", gt=0)] = 300.0
-    connect_timeout: Annotated[float, _about("seconds to connect", gt=0)] = 10.0
-    first_byte_timeout: Annotated[float, _about("seconds until the first byte of a response", gt=0)] = 30.0
+    max_bytes: Annotated[int, about("maximum size of a body, in bytes", ge=1)] = 100_000_000
+    timeout: Annotated[float, about("seconds for a whole download", gt=0)] = 300.0
+    connect_timeout: Annotated[float, about("seconds to connect", gt=0)] = 10.0
+    first_byte_timeout: Annotated[float, about("seconds until the first byte of a response", gt=0)] = 30.0
     query_timeout: Annotated[
-        float, _about("seconds until the first byte of an answer to a SPARQL query", gt=0)
+        float, about("seconds until the first byte of an answer to a SPARQL query", gt=0)
     ] = 120.0
-    min_rate: Annotated[int, _about("minimum bytes per second over min_rate_window", ge=0)] = 1024
-    min_rate_window: Annotated[float, _about("seconds over which the rate is measured", gt=0)] = 30.0
-    max_redirects: Annotated[int, _about("maximum redirects from one URL", ge=0)] = 10
-    max_header_bytes: Annotated[int, _about("maximum bytes of response headers", ge=1024)] = 64 * 1024
-    max_ratio: Annotated[int, _about("maximum decoded bytes for each byte received", ge=1)] = 100
+    min_rate: Annotated[int, about("minimum bytes per second over min_rate_window", ge=0)] = 1024
+    min_rate_window: Annotated[float, about("seconds over which the rate is measured", gt=0)] = 30.0
+    max_redirects: Annotated[int, about("maximum redirects from one URL", ge=0)] = 10
+    max_header_bytes: Annotated[int, about("maximum bytes of response headers", ge=1024)] = 64 * 1024
+    max_ratio: Annotated[int, about("maximum decoded bytes for each byte received", ge=1)] = 100
 
 
 class OpenSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Limits on unpacking."""
 
     max_unpacked: Annotated[
-        int, _about("maximum bytes unpacked from one body; 0: half of the free disk", ge=0)
+        int, about("maximum bytes unpacked from one body; 0: half of the free disk", ge=0)
     ] = 0
-    max_members: Annotated[int, _about("maximum members of an archive", ge=1)] = 100_000
-    max_ratio: Annotated[int, _about("maximum bytes unpacked from each packed byte, beyond 16 MiB", ge=1)] = (
+    max_members: Annotated[int, about("maximum members of an archive", ge=1)] = 100_000
+    max_ratio: Annotated[int, about("maximum bytes unpacked from each packed byte, beyond 16 MiB", ge=1)] = (
         100
     )
-    max_layers: Annotated[int, _about("maximum nesting of codecs and archives", ge=1)] = 4
-    max_archives: Annotated[int, _about("maximum nesting of archives", ge=1)] = 2
+    max_layers: Annotated[int, about("maximum nesting of codecs and archives", ge=1)] = 4
+    max_archives: Annotated[int, about("maximum nesting of archives", ge=1)] = 2
 
 
 class AnalyseSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read from documents."""
+    """Limits on reading documents, and what is followed."""
 
     follow: Annotated[
-        tuple[str, ...], _about("positions whose IRIs are followed as links; datatypes can be added")
+        tuple[str, ...], about("positions whose IRIs are followed as links; datatypes can be added")
     ] = (
         "subjects",
         "predicates",
         "objects",
     )
-    rules: Annotated[tuple[str, ...], _about("files or folders of scraping rules")] = ()
-    max_errors: Annotated[int, _about("maximum problems reported for one document", ge=1)] = 100
+    rules: Annotated[tuple[str, ...], about("files or folders of scraping rules")] = ()
+    max_errors: Annotated[int, about("maximum problems reported for one document", ge=1)] = 100
     growth: Annotated[
-        int, _about("maximum bytes of statements from each byte of a body, beyond 16 MiB", ge=1)
+        int, about("maximum bytes of statements from each byte of a body, beyond 16 MiB", ge=1)
     ] = 250
-    xml_depth: Annotated[int, _about("maximum nesting of XML", ge=1)] = 1000
-    turtle_depth: Annotated[int, _about("maximum nesting of Turtle, TriG and N3", ge=1)] = 1000
-    json_depth: Annotated[int, _about("maximum nesting of JSON", ge=1)] = 500
-    entity_bytes: Annotated[int, _about("maximum bytes that the entities of a document expand to", ge=0)] = (
+    xml_depth: Annotated[int, about("maximum nesting of XML", ge=1)] = 1000
+    turtle_depth: Annotated[int, about("maximum nesting of Turtle, TriG and N3", ge=1)] = 1000
+    json_depth: Annotated[int, about("maximum nesting of JSON", ge=1)] = 500
+    entity_bytes: Annotated[int, about("maximum bytes that the entities of a document expand to", ge=0)] = (
         65536
     )
-    jsonld_bytes: Annotated[int, _about("larger JSON-LD is read as streaming JSON-LD", ge=1)] = 16 << 20
-    html_bytes: Annotated[int, _about("maximum bytes of a page", ge=1)] = 16 << 20
-    hdt_bytes: Annotated[int, _about("maximum bytes of an HDT file", ge=1)] = 256 << 20
-    hdt_dictionary: Annotated[int, _about("maximum bytes of all terms of an HDT file", ge=1)] = 512 << 20
-    jelly_frame: Annotated[int, _about("maximum bytes of a frame of a Jelly stream", ge=1)] = 8 << 20
-    rdfjson_subject: Annotated[int, _about("maximum characters about one subject in RDF/JSON", ge=1)] = (
+    jsonld_bytes: Annotated[int, about("larger JSON-LD is read as streaming JSON-LD", ge=1)] = 16 << 20
+    html_bytes: Annotated[int, about("maximum bytes of a page", ge=1)] = 16 << 20
+    hdt_bytes: Annotated[int, about("maximum bytes of an HDT file", ge=1)] = 256 << 20
+    hdt_dictionary: Annotated[int, about("maximum bytes of all terms of an HDT file", ge=1)] = 512 << 20
+    jelly_frame: Annotated[int, about("maximum bytes of a frame of a Jelly stream", ge=1)] = 8 << 20
+    rdfjson_subject: Annotated[int, about("maximum characters about one subject in RDF/JSON", ge=1)] = (
         16 << 20
     )
-    sitemap_urls: Annotated[int, _about("maximum URLs in one sitemap", ge=1)] = 50_000
-    sitemap_bytes: Annotated[int, _about("maximum bytes of one sitemap", ge=1)] = 50 << 20
-    sitemap_loc: Annotated[int, _about("maximum length of a URL in a sitemap", ge=1)] = 2048
-    html_nesting: Annotated[int, _about("maximum of the tags of a page times their depth", ge=1)] = 20_000_000
+    sitemap_urls: Annotated[int, about("maximum URLs in one sitemap", ge=1)] = 50_000
+    sitemap_bytes: Annotated[int, about("maximum bytes of one sitemap", ge=1)] = 50 << 20
+    sitemap_loc: Annotated[int, about("maximum length of a URL in a sitemap", ge=1)] = 2048
+    html_nesting: Annotated[int, about("maximum of the tags of a page times their depth", ge=1)] = 20_000_000
 
 
 class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -285,52 +279,52 @@ class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     use: Annotated[
         Literal["never", "auto", "always"],
-        _about("auto: large, packed or suspicious documents; always: small ones too"),
+        about("auto: large, packed or suspicious documents; always: small ones too"),
     ] = "auto"
-    memory: Annotated[int, _about("maximum bytes of address space", ge=256 << 20)] = 1536 << 20
-    processes: Annotated[int, _about("sandboxes of each worker, started when needed", ge=1)] = 2
-    cpu: Annotated[int, _about("seconds of CPU time without a result", ge=1)] = 20
+    memory: Annotated[int, about("maximum bytes of address space", ge=256 << 20)] = 1536 << 20
+    processes: Annotated[int, about("sandboxes of each worker, started when needed", ge=1)] = 2
+    cpu: Annotated[int, about("seconds of CPU time without a result", ge=1)] = 20
     cpu_per_mb: Annotated[
-        float, _about("seconds of CPU time for each megabyte of a body, beyond sandbox.cpu", ge=0)
+        float, about("seconds of CPU time for each megabyte of a body, beyond sandbox.cpu", ge=0)
     ] = 10.0
-    cpu_whole: Annotated[int, _about("total seconds of CPU time for one document", ge=1)] = 1800
-    documents: Annotated[int, _about("documents before the process is replaced", ge=1)] = 1000
+    cpu_whole: Annotated[int, about("total seconds of CPU time for one document", ge=1)] = 1800
+    documents: Annotated[int, about("documents before the process is replaced", ge=1)] = 1000
 
 
 class SinksSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How results are written."""
+    """Form of the results that are written."""
 
-    graphs: Annotated[Literal["own", "all"], _about("which graph names inside documents are kept")] = "own"
-    gzip: Annotated[bool, _about("compress each file of turtle-files with gzip")] = False
-    segments: Annotated[str, _about("what writes the segments of quads: nquads, or a sink of a plug-in")] = (
+    graphs: Annotated[Literal["own", "all"], about("which graph names inside documents are kept")] = "own"
+    gzip: Annotated[bool, about("compress each file of turtle-files with gzip")] = False
+    segments: Annotated[str, about("what writes the segments of quads: nquads, or a sink of a plug-in")] = (
         "nquads"
     )
 
 
 class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where bytes are stored, and what becomes a version."""
+    """Storage of bytes, and rules for what becomes a version."""
 
     store: Annotated[
         str | None,
-        _about(
+        about(
             "a folder or s3://BUCKET/PREFIX for bodies, quads and WARC files;"
             " default: the data directory; fixed by the first version"
         ),
     ] = None
     repack: Annotated[
         bool,
-        _about("`tamias serve` repacks the versions of resources that have not changed for repack_after"),
+        about("`tamias serve` repacks the versions of resources that have not changed for repack_after"),
     ] = True
     repack_after: Annotated[
-        float, _about("seconds without a new version before the versions of a resource are repacked", ge=0)
+        float, about("seconds without a new version before the versions of a resource are repacked", ge=0)
     ] = 3600.0
     repack_seconds: Annotated[
         float,
-        _about("maximum CPU time that `tamias serve` spends on repacking in ten minutes, in seconds", gt=0),
+        about("maximum CPU time that `tamias serve` spends on repacking in ten minutes, in seconds", gt=0),
     ] = 60.0
     captures_months: Annotated[
         int,
-        _about(
+        about(
             "complete months of captures that stay in the database; a repack moves older ones to Parquet"
             " files in the store, where they are still read; 0: all stay",
             ge=0,
@@ -339,7 +333,7 @@ class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = 0
     patience: Annotated[
         float,
-        _about(
+        about(
             "seconds that a worker waits for a store that cannot be reached, and leases nothing;"
             " then it gives its hosts back, and the crawl waits for up to crawl.max_wait; at most 1800",
             ge=0,
@@ -348,61 +342,61 @@ class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = 60.0
     keep: Annotated[
         str,
-        _about(
+        about(
             "which versions are kept: all, last:N, days:D, thin (all of this month, one a month before);"
             " with commas between, what one of them keeps; the current version always is"
         ),
     ] = "all"
     keep_for: Annotated[
         tuple[str, ...],
-        _about("other rules for hosts and portals: HOST=RULE or PORTAL-URL=RULE, such as example.org=last:5"),
+        about("other rules for hosts and portals: HOST=RULE or PORTAL-URL=RULE, such as example.org=last:5"),
     ] = ()
     suspicious_days: Annotated[
-        float, _about("days after which a response that stays suspicious becomes a version", ge=0)
+        float, about("days after which a response that stays suspicious becomes a version", ge=0)
     ] = 7.0
 
 
 class ScheduleSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """When watched resources, and the URLs of a continuous crawl, are visited again."""
+    """Times at which watched resources, and the URLs of a continuous crawl, are visited again."""
 
     rule: Annotated[
         str,
-        _about(
+        about(
             "value, seed (the rule of the Open Dataset Archive) or fixed:SECONDS",
             pattern=r"^(value|seed|fixed:[0-9]{1,9})$",
         ),
     ] = "value"
-    knob: Annotated[float, _about("0: keep the newest version fresh; 1: catch every version", ge=0, le=1)] = (
+    knob: Annotated[float, about("0: keep the newest version fresh; 1: catch every version", ge=0, le=1)] = (
         0.3
     )
     budget: Annotated[
-        float | None, _about("visits a day to all resources; default: no limit, at least two for each change")
+        float | None, about("visits a day to all resources; default: no limit, at least two for each change")
     ] = None
-    visits_each: Annotated[float, _about("visits a day to a resource, on average", gt=0)] = 2.0
-    min_interval: Annotated[float, _about("minimum seconds between two visits to a resource", gt=0)] = 3600.0
-    max_interval: Annotated[float, _about("maximum seconds between two visits to a resource", gt=0)] = (
+    visits_each: Annotated[float, about("visits a day to a resource, on average", gt=0)] = 2.0
+    min_interval: Annotated[float, about("minimum seconds between two visits to a resource", gt=0)] = 3600.0
+    max_interval: Annotated[float, about("maximum seconds between two visits to a resource", gt=0)] = (
         180 * 86_400.0
     )
-    host_share: Annotated[float, _about("maximum share of a budget for one host", gt=0, le=1)] = 0.2
-    host_visits: Annotated[float, _about("maximum visits a day to a host, without budget", gt=0)] = 10_000.0
-    retry_wait: Annotated[
-        float, _about("seconds before a retry after a failure; doubled each time", gt=0)
-    ] = 3600.0
+    host_share: Annotated[float, about("maximum share of a budget for one host", gt=0, le=1)] = 0.2
+    host_visits: Annotated[float, about("maximum visits a day to a host, without budget", gt=0)] = 10_000.0
+    retry_wait: Annotated[float, about("seconds before a retry after a failure; doubled each time", gt=0)] = (
+        3600.0
+    )
     harvests: Annotated[
-        float, _about("seconds between two harvests of a watched portal or endpoint", gt=0)
+        float, about("seconds between two harvests of a watched portal or endpoint", gt=0)
     ] = 86_400.0
     gone_wait: Annotated[
-        float, _about("seconds before revisiting a resource that is gone; doubled each time", gt=0)
+        float, about("seconds before revisiting a resource that is gone; doubled each time", gt=0)
     ] = 86_400.0
     gone_visits: Annotated[
-        int, _about("leave a URL of a continuous crawl alone after so many visits that found it gone", ge=1)
+        int, about("leave a URL of a continuous crawl alone after so many visits that found it gone", ge=1)
     ] = 5
     failed_visits: Annotated[
-        int, _about("leave a URL of a continuous crawl alone after so many visits that failed", ge=1)
+        int, about("leave a URL of a continuous crawl alone after so many visits that failed", ge=1)
     ] = 12
     importance: Annotated[
         tuple[str, ...],
-        _about(
+        about(
             "what is worth more visits: 'tag=NAME 2' and 'score 2' for URLs of continuous crawls,"
             " 'portal=URL 2' and 'quality=METRIC 2' for watched resources"
         ),
@@ -412,65 +406,45 @@ class ScheduleSettings(msgspec.Struct, frozen=True, kw_only=True):
 class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The public address of the archive, and limits on queries."""
 
-    address: Annotated[str, _about("prefix of the IRIs in the catalogue")] = "http://127.0.0.1:8080"
+    address: Annotated[str, about("prefix of the IRIs in the catalogue")] = "http://127.0.0.1:8080"
     sparql: Annotated[
-        str | None, _about("URL of a SPARQL server to use instead of the one in the data directory")
+        str | None, about("URL of a SPARQL server to use instead of the one in the data directory")
     ] = None
     sparql_update: Annotated[
         str | None,
-        _about("where that server accepts graphs or updates; if not set, you must fill it yourself"),
+        about("where that server accepts graphs or updates; if not set, you must fill it yourself"),
     ] = None
     public: Annotated[
-        bool, _about("everybody who can connect may read; if false, only with the secret or a token")
+        bool, about("everybody who can connect may read; if false, only with the secret or a token")
     ] = True
-    sparql_seconds: Annotated[float, _about("maximum time for a query, in seconds", ge=1)] = 60.0
-    sparql_bytes: Annotated[int, _about("maximum size of a query result, in bytes", ge=1)] = 256 << 20
-    sparql_guard: Annotated[bool, _about("run SPARQL queries without network; needs user namespaces")] = True
-
-
-class AlertsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is told of what needs attention, when, and from which point on."""
-
-    mail_to: Annotated[tuple[str, ...], _about("e-mail addresses that get alerts")] = ()
-    mail_from: Annotated[str, _about("the sender of these mails")] = "tamias@localhost"
-    smtp: Annotated[str, _about("HOST:PORT of the mail server; the password is in TAMIAS_SMTP_PASSWORD")] = ""
-    smtp_user: Annotated[str, _about("user at the mail server; empty: no login")] = ""
-    smtp_tls: Annotated[
-        Literal["starttls", "tls", "none"], _about("how the connection to the mail server is encrypted")
-    ] = "starttls"
-    smtp_ca: Annotated[str, _about("file of certificates to trust for it; empty: the system's")] = ""
-    webhook: Annotated[str, _about("URL that gets alerts as JSON")] = ""
-    digest: Annotated[float, _about("hours between digests of all that needs attention; 0: none", ge=0)] = (
-        24.0
-    )
-    quiet: Annotated[
-        str,
-        _about("hours of the day, UTC, without alerts, such as 22-7", pattern=r"^([0-9]{1,2}-[0-9]{1,2})?$"),
-    ] = ""
-    failing: Annotated[float, _about("days without a usable answer before a resource is reported", ge=0)] = (
-        3.0
-    )
-    disk: Annotated[float, _about("megabytes; less free disk space is reported", ge=0)] = 1000.0
-    catalogue: Annotated[
-        float, _about("minutes that the catalogue may be behind before it is reported", ge=0)
-    ] = 60.0
+    sparql_seconds: Annotated[float, about("maximum time for a query, in seconds", ge=1)] = 60.0
+    sparql_bytes: Annotated[int, about("maximum size of a query result, in bytes", ge=1)] = 256 << 20
+    sparql_guard: Annotated[bool, about("run SPARQL queries without network; needs user namespaces")] = True
 
 
 class StrategySettings(msgspec.Struct, frozen=True, kw_only=True):
     """The order of visits, by your own SQL."""
 
     links: Annotated[
-        bool, _about("store links with their anchor text and context, and score URLs by them")
+        bool, about("store links with their anchor text and context, and score URLs by them")
     ] = False
-    seconds: Annotated[float, _about("maximum time to score 1000 URLs, in seconds", gt=0, le=60)] = 2.0
+    seconds: Annotated[float, about("maximum time to score 1000 URLs, in seconds", gt=0, le=60)] = 2.0
     head_start: Annotated[
         float,
-        _about("head start, in seconds, of a URL with score 1 over one with score 0 on the same host", ge=0),
+        about("head start, in seconds, of a URL with score 1 over one with score 0 on the same host", ge=0),
     ] = 86_400.0
 
 
+class FeatureSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of the settings of a feature."""
+
+    def refused(self) -> "Iterable[tuple[str, str]]":
+        """Return settings that no type refuses, with what they must be."""
+        return ()
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """All settings; a table in the file for each folder of the code."""
+    """Settings as a whole; a table in the file for each folder of the code."""
 
     crawl: CrawlSettings = CrawlSettings()
     seeds: SeedsSettings = SeedsSettings()
@@ -486,12 +460,24 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     archive: ArchiveSettings = ArchiveSettings()
     schedule: ScheduleSettings = ScheduleSettings()
     serve: ServeSettings = ServeSettings()
-    alerts: AlertsSettings = AlertsSettings()
     strategy: StrategySettings = StrategySettings()
+    features: dict[str, dict[str, Any]] = {}
+    """Tables of features, each with the values that were set."""
+
+    def of_feature(self, name: str, kind: type[T]) -> T:
+        """Return the settings of a feature."""
+        return msgspec.convert(self.features.get(name, {}), kind)
+
+    def value(self, setting: "Setting") -> Any:
+        """Return the value of any setting."""
+        kind = feature_tables().get(setting.table)
+        return getattr(
+            self.of_feature(setting.table, kind) if kind else getattr(self, setting.table), setting.name
+        )
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """One line of the table of settings."""
+    """Line of the table of settings."""
 
     table: str
     name: str
@@ -520,10 +506,30 @@ class Resolved(msgspec.Struct, frozen=True):
 def all_settings() -> tuple[Setting, ...]:
     """The table of settings, in order."""
     return tuple(
-        Setting(table.name, field.name, field.default, _help(field.type))
-        for table in msgspec.structs.fields(Settings)
-        for field in msgspec.structs.fields(table.type)
+        Setting(table, field.name, field.default, _help(field.type))
+        for table, kind in _tables().items()
+        for field in msgspec.structs.fields(kind)
     )
+
+
+@cache
+def feature_tables() -> dict[str, type[FeatureSettings]]:
+    """Return the structs of the settings of features, by the names of their tables."""
+    from tamias.plugins import features, load_target
+
+    return {each.name: load_target(each.settings) for each in features() if each.settings}
+
+
+@cache
+def _all_tables() -> type[msgspec.Struct]:
+    rows = [(name, kind, msgspec.field(default_factory=kind)) for name, kind in _tables().items()]
+    return msgspec.defstruct("AllTables", rows)
+
+
+@cache
+def _tables() -> dict[str, type[msgspec.Struct]]:
+    core = {each.name: each.type for each in msgspec.structs.fields(Settings) if each.name != "features"}
+    return {**core, **feature_tables()}
 
 
 def resolve(
@@ -531,7 +537,7 @@ def resolve(
     environment: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
 ) -> Resolved:
-    """Puts the layers together. `flags` maps keys such as `fetch.delay` to values; None means not given."""
+    """Put the layers together. `flags` maps keys such as `fetch.delay` to values; None means not given."""
     known = {setting.key: setting for setting in all_settings()}
     values: dict[str, Any] = {}
     origins = dict.fromkeys(known, "default")
@@ -623,20 +629,24 @@ def _converted(values: dict[str, Any], origins: dict[str, str]) -> Settings:
         table, name = key.split(".")
         tables.setdefault(table, {})[name] = None if (key, value) == ("crawl.depth", -1) else value
     try:
-        settings = msgspec.convert(tables, Settings, strict=False)
+        whole = msgspec.convert(tables, _all_tables(), strict=False)
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at `$.")
         key = place.rstrip("`").split("[")[0]
         wanted = _in_words(what, key)
-        told = f"{wanted}, not {_shown(values[key])}" if key in values else wanted
-        raise ConfigError(f"{key} ({origins.get(key, 'unknown')}): {told}") from error
-    for key, wanted in _refused(settings):
+        problem = f"{wanted}, not {_shown(values[key])}" if key in values else wanted
+        raise ConfigError(f"{key} ({origins.get(key, 'unknown')}): {problem}") from error
+    found = msgspec.structs.asdict(whole)
+    added = {name: found.pop(name) for name in feature_tables()}
+    refused = [*_refused(settings := Settings(**found))]
+    refused += [(f"{name}.{key}", wanted) for name, each in added.items() for key, wanted in each.refused()]
+    for key, wanted in refused:
         raise ConfigError(f"{key} ({origins[key]}): {wanted}")
-    return settings
+    return msgspec.structs.replace(settings, features=msgspec.to_builtins(added))
 
 
 def _in_words(problem: str, key: str) -> str:
-    """What a value has to be, for somebody who writes TOML, from what msgspec says of it.
+    """Return what a value has to be, for somebody who writes TOML, from what msgspec says of it.
 
     >>> _in_words("Expected `int | null`, got `float`", "crawl.depth")
     'must be a whole number'
@@ -647,8 +657,7 @@ def _in_words(problem: str, key: str) -> str:
     """
     if problem.startswith("Invalid enum value"):
         table, name = key.split(".")
-        kind = next(each.type for each in msgspec.structs.fields(Settings) if each.name == table)
-        choice = next(each.type for each in msgspec.structs.fields(kind) if each.name == name)
+        choice = next(each.type for each in msgspec.structs.fields(_tables()[table]) if each.name == name)
         return f"must be one of {', '.join(get_args(get_args(choice)[0]))}"
     wanted = problem.partition(", got ")[0].replace("Expected ", "must be ", 1).replace(" | null`", "`")
     return re.sub(r"`(\w+)`", lambda found: _TYPES.get(found[1], found[0]), wanted)
@@ -661,15 +670,8 @@ def _shown(value: Any) -> str:
 
 def _refused(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield settings that no type refuses, with what they must be."""
-    alerts, contact = settings.alerts, settings.fetch.contact
+    contact = settings.fetch.contact
     if settings.frontier.buckets & (settings.frontier.buckets - 1):
         yield "frontier.buckets", "must be a power of two"
     if _CONTACT.fullmatch(contact) is None:
         yield "fetch.contact", f"must be a URL or an e-mail address, not {_shown(contact)}"
-    if alerts.mail_to and not alerts.smtp:
-        yield "alerts.mail_to", "needs alerts.smtp, HOST:PORT of the mail server"
-    if alerts.quiet:
-        begin, end = (int(each) for each in alerts.quiet.split("-"))
-        if max(begin, end) > 24 or begin % 24 == end % 24:
-            wanted = "must be two different hours from 0 to 24, such as 22-7, and leave some of the day"
-            yield "alerts.quiet", f"{wanted}, not '{alerts.quiet}'"

@@ -363,7 +363,7 @@ def forest(tmp_path_factory):
 @pytest.fixture(scope="session")
 def libraries():
     """Where htmx, Yasgui and axe-core are."""
-    found = files("tamias.serve.pages").joinpath("libraries")
+    found = files("tamias.features.pages").joinpath("libraries")
     if not found.joinpath("versions").is_file():
         pytest.skip("htmx, Yasgui and axe-core are not there: run 'make browser', which needs npm")
     return found

@@ -10,12 +10,12 @@ import pytest
 
 from tamias.archive.captures import all_captures
 from tamias.archive.file_store import segments_of
-from tamias.crawl.analysing.extractor import Extraction
+from tamias.crawl.analysis.extractor import Extraction
 from tamias.crawl.commit.database_store import DatabaseStore, worker_number
 from tamias.crawl.plan.admit import Admission, Reference
 from tamias.crawl.remote.client import FrontierClient
 from tamias.crawl.remote.grpc.channel import CallFailed
-from tamias.crawl.remote.grpc.reconnecting import ReconnectingChannel, ServiceTarget
+from tamias.crawl.remote.grpc.reconnect import ReconnectingChannel, ServiceTarget
 from tamias.crawl.remote.store import RemoteStore
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.visit import Visit
@@ -310,11 +310,3 @@ def test_a_visit_whose_host_somebody_else_has_by_now_changes_nothing(working, se
 
     assert working(work) == 0
     assert list(all_captures(session)) == []
-
-
-def test_what_no_dataset_covers_is_covered_by_none(working):
-    async def work(worker):
-        held = await leased(worker)
-        return await worker.store.covering(held.lease.tasks[0], held.lease)
-
-    assert working(work) is None

@@ -143,7 +143,7 @@ def test_every_variable_that_the_code_reads_is_on_the_page_of_the_environment():
 
 def test_every_metric_is_on_the_page_of_metrics():
     page = (DOCS / "metrics.md").read_text()
-    source = (DOCS.parent / "src/tamias/serve/http/health.py").read_text()
+    source = (DOCS.parent / "src/tamias/features/service/http/health.py").read_text()
     features = (DOCS.parent / "src/tamias/features").rglob("*.py")
     named = set(re.findall(r'_(?:one|many)\(\s*"([a-z_]+)"', source))
     assert len(named) > 20

@@ -17,9 +17,9 @@ import pytest
 import zstandard
 from psycopg.conninfo import conninfo_to_dict
 
-from tamias.crawl.analysing.contexts import ContextCache
-from tamias.crawl.analysing.extractor import Extractor, Wanting
-from tamias.crawl.analysing.routing import is_dangerous, is_read_at_once
+from tamias.crawl.analysis.contexts import ContextCache
+from tamias.crawl.analysis.extractor import Extractor, Wanting
+from tamias.crawl.analysis.routing import is_dangerous, is_read_at_once
 from tamias.crawl.sandbox.sandbox import Sandbox
 from tamias.crawl.sandbox.walls import NICE, NICEST, niceness
 from tamias.crawl.store.held_lease import NotNow

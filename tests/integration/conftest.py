@@ -117,6 +117,9 @@ class Tamias:
 
     def __init__(self, data):
         self.data = data
+        self.before = set(processes())
+        """Whoever ran before has nothing to do with the data directory: to look at all files of all processes
+        takes longer than most commands."""
         self.env = {**os.environ, "TAMIAS_CRAWL__RETRY_WAIT": "0.1", "TAMIAS_SEEDS__PROBE": "false"}
         self.started = []
         self.users = None
@@ -192,7 +195,11 @@ class Tamias:
 
     def workers(self):
         """The process ids of all workers on this data directory."""
-        return [pid for pid in processes() if is_worker(pid) and uses(pid, self.data)]
+        return [pid for pid in self.newer() if is_worker(pid) and uses(pid, self.data)]
+
+    def newer(self):
+        """The processes that were started later."""
+        return [pid for pid in processes() if pid not in self.before]
 
     def running(self):
         """Keeper and server, by their own word."""
@@ -208,7 +215,7 @@ class Tamias:
 
     def in_use(self):
         """The processes that have to do with the data directory; a shared server does not end with it."""
-        found = processes()
+        found = self.newer()
         if self.server is not None:
             found = [pid for pid in found if not works_in(pid, self.server.folder)]
             return [pid for pid in found if uses(pid, self.data) or uses(pid, self.server.folder)]

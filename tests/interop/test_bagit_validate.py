@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.sinks.packages import Bag, FolderPackage
+from tamias.features.exports.packages import Bag, FolderPackage
 
 bagit = pytest.importorskip("bagit", reason="the package bagit is not installed")
 

@@ -5,7 +5,7 @@ import subprocess
 
 from servers.packages import pip
 
-from tamias.sinks.files.ciff import export_ciff, terms
+from tamias.features.exports.ciff import export_ciff, terms
 
 TEXTS = {"http://a.example/": "The cat and the hat", "http://b.example/": "A hat, a HAT; \u00dcnder"}
 READ = """

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tamias.archive.catalogue import CatalogueBases
+from tamias.features.pages.jsonld import dataset_jsonld
 from tamias.model.profile import ColumnProfile, Profile, TableProfile, Types
 from tamias.model.resource import Resource, Version
-from tamias.serve.published.jsonld import dataset_jsonld
 
 PYTHON = Path(sys.prefix) / "croissant" / "bin" / "python"
 CONTENT = b"id,name,day\n1,a,2020-01-01\n2,b,2020-01-02\n"

@@ -18,7 +18,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from tamias.crawl.commit.warc_indexing import index_warcs
+from tamias.crawl.visit.warc import index_warcs
 from tamias.database.connect import Database
 from tamias.sinks.warc.warc_files import index_warc
 

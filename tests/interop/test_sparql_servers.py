@@ -1,6 +1,6 @@
 """Endpoints of real servers, copied by `tamias crawl` and compared as graphs with what was loaded.
 
-With every test run: Fuseki and rdflib-endpoint, small. `make nightly`: all of them, at full size, beside a
+With every test run: Fuseki, small. `make nightly`: all of them, at full size, beside a
 plain loop of LIMIT and OFFSET.
 """
 
@@ -153,11 +153,9 @@ def graph_of(quads):
     return as_graph(serialize(quads, format=RdfFormat.N_QUADS).splitlines())
 
 
-@pytest.mark.parametrize("name", SERVERS)
+@pytest.mark.parametrize("name", SERVERS if FULL else ["Fuseki"])
 def test_an_endpoint_is_copied_exactly_as_a_graph(name, started, table, tmp_path):
     module, options, size, required = SERVERS[name]
-    if not FULL and name not in {"Fuseki", "rdflib-endpoint"}:
-        pytest.skip(f"{name} is started by `make nightly` only")
     endpoint = started(module, name, required=required, **options)
     text = dataset(*(size if FULL else SMALL))
     source = tmp_path / "data.nq"

@@ -15,7 +15,7 @@ import yaml
 from tamias.cli.main import cli
 from tamias.features.alerts import attention
 from tamias.features.alerts.attention import AlertKind
-from tamias.serve.http import health
+from tamias.features.service.http import health
 from tamias.settings import all_settings
 
 ROOT = Path(__file__).resolve().parents[2]

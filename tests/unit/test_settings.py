@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tamias.features.alerts.settings import AlertsSettings
 from tamias.model.errors import ConfigError
 from tamias.settings import all_settings, resolve
 
@@ -118,7 +119,9 @@ def test_mail_without_a_mail_server_is_refused():
     with pytest.raises(ConfigError, match=r"alerts\.mail_to \(environment\): needs alerts\.smtp"):
         resolve(environment={"TAMIAS_ALERTS__MAIL_TO": "a@example.org"})
     given = {"TAMIAS_ALERTS__MAIL_TO": "a@example.org", "TAMIAS_ALERTS__SMTP": "mail.example.org:587"}
-    assert resolve(environment=given).settings.alerts.mail_to == ("a@example.org",)
+    assert resolve(environment=given).settings.of_feature("alerts", AlertsSettings).mail_to == (
+        "a@example.org",
+    )
 
 
 @pytest.mark.parametrize("quiet", ["0-24", "24-0", "7-7", "22-31"])
@@ -129,7 +132,12 @@ def test_quiet_hours_that_are_none_or_all_of_the_day_are_refused(quiet):
 
 @pytest.mark.parametrize("quiet", ["", "22-7", "0-23", "20-24"])
 def test_quiet_hours_that_leave_some_of_the_day_are_taken(quiet):
-    assert resolve(environment={"TAMIAS_ALERTS__QUIET": quiet}).settings.alerts.quiet == quiet
+    assert (
+        resolve(environment={"TAMIAS_ALERTS__QUIET": quiet})
+        .settings.of_feature("alerts", AlertsSettings)
+        .quiet
+        == quiet
+    )
 
 
 def test_a_worker_does_not_wait_for_a_store_until_its_packs_are_taken_for_those_of_a_dead_one():

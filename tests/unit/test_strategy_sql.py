@@ -8,7 +8,7 @@ from tamias.database.sql import statements
 
 SQL = {
     **statements("tamias.frontier.due", "rescore.sql"),
-    **statements("tamias.crawl.strategy", "strategy.sql"),
+    **statements("tamias.features.strategy", "strategy.sql"),
 }
 REFERENCE = re.compile(r"\b(FROM|JOIN|UPDATE)\s+(host|queue|url|link)\b")
 

@@ -35,10 +35,10 @@ def test_the_wheel_holds_all_of_the_web_of_the_demo(names):
 
 
 @pytest.mark.skipif(
-    not (ROOT / "src/tamias/serve/pages/libraries/versions").exists(), reason="npm fetched no libraries"
+    not (ROOT / "src/tamias/features/pages/libraries/versions").exists(), reason="npm fetched no libraries"
 )
 def test_the_wheel_holds_what_the_pages_take_from_npm_and_not_what_only_tests_need(names):
-    held = {name.rpartition("/")[2] for name in names if name.startswith("tamias/serve/pages/libraries/")}
+    held = {name.rpartition("/")[2] for name in names if name.startswith("tamias/features/pages/libraries/")}
     assert {"htmx.min.js", "htmx.LICENSE", "yasgui.min.js", "yasgui.min.css", "yasgui.package.json"} <= held
     assert "axe.min.js" not in held
 

@@ -55,7 +55,7 @@ def as_stream(chunks: Iterable[bytes]) -> BinaryIO:
 
 
 def times(sign: bytes, text: bytes) -> int:
-    """How often one byte occurs; `bytes.count` would take ten times as long, where there is much."""
+    """Return how often a byte occurs; `bytes.count` takes ten times as long where it is frequent."""
     if len(text) < FEW:
         return text.count(sign)
     import numpy as np

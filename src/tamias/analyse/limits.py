@@ -1,4 +1,4 @@
-"""How far a document is followed. The parsers below do not bound these themselves."""
+"""Limits of documents that the parsers do not enforce themselves."""
 
 import msgspec
 

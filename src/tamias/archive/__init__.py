@@ -1,1 +1,1 @@
-"""What was found and is kept: a row for every attempt, and the files that its quads stand in."""
+"""The archive: a row for every attempt, the files of its quads, and the versions of what is watched."""

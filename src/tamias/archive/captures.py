@@ -42,7 +42,7 @@ def _anything(_capture: str) -> bool:
 
 
 class OutcomeFigures(msgspec.Struct, frozen=True):
-    """How many attempts ended in one way, and what they brought."""
+    """The number of attempts with one outcome, and what they brought."""
 
     outcome: str
     attempts: int
@@ -104,7 +104,7 @@ def _moved(attempt: Attempt) -> Iterator[Attempt]:
 
 def known_captures(session: Session, attempts: Sequence[Attempt], crawls: Sequence[int]) -> set[int]:
     """The places of those that are there already: the same address, time and body in one of some crawls."""
-    asked = {
+    values = {
         "place": Ints(range(len(attempts))),
         "bucket": Shorts([lease.bucket for lease, _, _ in attempts]),
         "qid": Longs([lease.qid for lease, _, _ in attempts]),
@@ -113,20 +113,20 @@ def known_captures(session: Session, attempts: Sequence[Attempt], crawls: Sequen
         **_ROWS.parameters([record for _, _, record in attempts], "started_at", "sha256"),
     }
     wanted = WantedCaptures(queues=sorted({lease.qid for lease, _, _ in attempts}))
-    return {place for (place,) in fetch_captures(session, _SQL["known_captures"], asked, wanted)}
+    return {place for (place,) in fetch_captures(session, _SQL["known_captures"], values, wanted)}
 
 
 def _replace_current(cursor: Cursor, bucket: int, attempts: list[Attempt]) -> list[Attempt]:
-    """What was last read is what a document holds, until it is read again or gone."""
-    told = [attempt for attempt in attempts if attempt[2].tells_content]
-    read = [attempt for attempt in told if attempt[2].held is not None]
-    ended = [attempt for attempt in told if attempt[2].held is None]
+    """Replace the current content of documents by what was last read."""
+    conclusive = [attempt for attempt in attempts if attempt[2].tells_content]
+    read = [attempt for attempt in conclusive if attempt[2].held is not None]
+    ended = [attempt for attempt in conclusive if attempt[2].held is None]
     rows: list[tuple[Any, ...]] = []
     for name, group in (("replace_current", read), ("end_current", ended)):
         if group:
             rows += cursor.execute(_SQL[name].text, _document_columns(bucket, group)).fetchall()
     changed = {str(row[0]) for row in rows}
-    return [attempt for attempt in told if attempt[2].id in changed]
+    return [attempt for attempt in conclusive if attempt[2].id in changed]
 
 
 class HeldBefore(msgspec.Struct, frozen=True):
@@ -146,7 +146,7 @@ def read_held(session: Session, documents: Sequence[tuple[int, str]]) -> dict[st
 
 
 def current_extents(session: Session, since: int = 0, passes: Passes = _anything) -> list[Extent]:
-    """Where the quads stand that documents hold now; of documents that were read since a time.
+    """Return where the quads stand that documents hold now; of documents that were read since a time.
 
     Only those of captures that `passes` lets through.
     """
@@ -154,7 +154,7 @@ def current_extents(session: Session, since: int = 0, passes: Passes = _anything
 
 
 def all_extents(session: Session, since: int = 0, passes: Passes = _anything) -> list[Extent]:
-    """Where the quads of every capture stand."""
+    """Return where the quads of every capture stand."""
     return _extents(_since(session, "all_extents", since), passes)
 
 
@@ -174,14 +174,14 @@ def documents_at(session: Session, moment: int) -> Iterator[HeldDocument]:
 
 
 def all_captures(session: Session, since: int = 0) -> Iterator[CaptureRecord]:
-    """Every attempt since a time, oldest first, without holding them all."""
+    """Yield every attempt since a time, oldest first, without holding them all."""
     return map(_record, _since(session, "all_captures", since))
 
 
 def some_captures(session: Session, bucket: int, ids: Sequence[UUID]) -> list[CaptureRecord]:
     """Attempts of a bucket by their ids, oldest first."""
-    asked = {"bucket": bucket, "ids": Uuids(ids)}
-    rows = fetch_captures(session, _SQL["some_captures"], asked, WantedCaptures(ids=ids))
+    values = {"bucket": bucket, "ids": Uuids(ids)}
+    rows = fetch_captures(session, _SQL["some_captures"], values, WantedCaptures(ids=ids))
     return [_record(row) for row in rows]
 
 
@@ -193,8 +193,14 @@ def named_captures(session: Session, ids: Sequence[str]) -> list[CaptureRecord]:
     ]
 
 
+def count_buckets(session: Session) -> int:
+    """Return the number of buckets of the frontier, by which captures are divided."""
+    ((buckets,),) = session.transact(lambda cursor: cursor.execute("SELECT buckets FROM meta").fetchall())
+    return int(buckets)
+
+
 class CaptureFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which attempts are asked for; without anything, all."""
+    """A filter of attempts; empty, it lets all pass."""
 
     capture: str | None = None
     since: int = 0
@@ -206,25 +212,25 @@ class CaptureFilter(msgspec.Struct, frozen=True, kw_only=True):
     crawl: str | None = None
 
 
-def asked_captures(
-    session: Session, asked: CaptureFilter, buckets: int, limit: int, seconds_left: Callable[[], float]
+def matching_captures(
+    session: Session, query: CaptureFilter, buckets: int, limit: int, seconds_left: Callable[[], float]
 ) -> Iterator[CaptureRecord]:
     """The attempts that fit, so many of a bucket at most, in no order. Raises `TimeoutError`."""
-    first, last = (UUID(asked.capture),) * 2 if asked.capture else _ids_between(asked.since, asked.until)
+    first, last = (UUID(query.capture),) * 2 if query.capture else _ids_between(query.since, query.until)
     words = {
         "first": first,
         "last": last,
-        "since": asked.since,
-        "until": asked.until,
-        "iri": storable(asked.iri),
-        "beginning": storable(asked.iri.partition("%")[0]) if asked.iri and "%" in asked.iri else None,
-        "outcome": asked.outcome,
-        "crawl": storable(asked.crawl),
+        "since": query.since,
+        "until": query.until,
+        "iri": storable(query.iri),
+        "beginning": storable(query.iri.partition("%")[0]) if query.iri and "%" in query.iri else None,
+        "outcome": query.outcome,
+        "crawl": storable(query.crawl),
     }
     for bucket in range(buckets):
         words |= {"bucket": bucket, "limit": limit}
         wanted = WantedCaptures(first=first, last=last)
-        rows = read_captures(session, _SQL["asked_captures"], words, wanted, seconds=seconds_left())
+        rows = read_captures(session, _SQL["matching_captures"], words, wanted, seconds=seconds_left())
         yield from map(_record, rows)
 
 
@@ -252,7 +258,7 @@ def corpus_figures(session: Session) -> CorpusFigures:
 
 
 def _sums(cursor: Cursor, now: int) -> Iterator[tuple[int, ...]]:
-    """By outcome, of one partition after another."""
+    """Return the sums by outcome, one partition after another."""
     known: dict[tuple[str, int], list[tuple[int, ...]]] = defaultdict(list)
     for part, written, *row in cursor.execute(_SUMS["known_sums"].text).fetchall():
         known[part, written].append(tuple(row))

@@ -131,7 +131,7 @@ FROM meta CROSS JOIN generate_series(0, meta.buckets - 1) AS part (bucket)
      JOIN capture ON capture.bucket = part.bucket AND capture.capture = ANY(%(ids)b::uuid[])
      JOIN crawl ON crawl.crawl = capture.crawl
 
--- name: asked_captures
+-- name: matching_captures
 -- Attempts of a bucket that fit all that is named; null fits all. Ids begin with the time of the attempt, so that those
 -- of a time are found by the primary key. Where an IRI is encoded, its URL may begin with what stands before that and go
 -- on otherwise. The URL does not tell the queue, which an index has: that is a domain, a host, an address, or a crawl's.
@@ -145,3 +145,15 @@ WHERE capture.bucket = %(bucket)b::int2
   AND (%(outcome)b::int2 IS NULL OR capture.outcome = %(outcome)b::int2)
   AND (%(crawl)b::text IS NULL OR crawl.name = %(crawl)b::text)
 LIMIT %(limit)b::int8
+
+-- name: signals
+-- All captures with which anything was said, with the bodies that they brought.
+SELECT capture.capture::text, coalesce(capture.final_url, capture.url), coalesce(encode(capture.sha256, 'hex'), ''),
+       capture.signals
+FROM capture WHERE capture.signals IS NOT NULL
+
+-- name: signals_of
+-- What was said with one capture. In which bucket it is, is not known.
+SELECT capture.signals FROM capture
+WHERE capture.bucket IN (SELECT generate_series(0, meta.buckets - 1) FROM meta)
+  AND capture.capture = %(capture)b::text::uuid AND capture.signals IS NOT NULL

@@ -43,14 +43,14 @@ class Basic(msgspec.Struct, frozen=True):
 
 
 class HostCount(msgspec.Struct, frozen=True):
-    """How many datasets a host has."""
+    """The number of datasets of a host."""
 
     host: str
     datasets: int
 
 
 class SizeQuantile(msgspec.Struct, frozen=True):
-    """So large a share of all versions is smaller than this; exact to 5 %."""
+    """A quantile of the sizes of versions, exact to 5 %."""
 
     share: float
     below: int
@@ -96,7 +96,7 @@ class BodyTraffic(msgspec.Struct, frozen=True):
 
 
 class Storage(msgspec.Struct, frozen=True):
-    """How much there is, and how small it is kept."""
+    """The amount of data, and the space it takes."""
 
     mean_size: float
     bytes: int
@@ -106,7 +106,7 @@ class Storage(msgspec.Struct, frozen=True):
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
-    """All of them, at one moment."""
+    """The figures of an archive at one moment."""
 
     at: int
     basic: Basic
@@ -132,7 +132,7 @@ def basic_figures(session: Session) -> Basic:
 
 
 def read_figures(session: Session, *, top: int = 10) -> Figures:
-    """All figures, with so many hosts and types at most. A few milliseconds, whatever the size."""
+    """Return all figures, with so many hosts and types at most. A few milliseconds, whatever the size."""
     now = session.now()
     _fold(session)
     _count_attempts(session, now)
@@ -238,8 +238,8 @@ def _attempts(cursor: Cursor, now: int) -> tuple[Attempts, ...]:
     day = _day(now)
     rows = cursor.execute(_SQL["attempts"].text, day).fetchall()
     for bucket in range(_buckets(cursor)):
-        asked = {"bucket": bucket, "last": day["last"]}
-        rows += cursor.execute(_SQL["fresh_attempts"].text, asked).fetchall()
+        values = {"bucket": bucket, "last": day["last"]}
+        rows += cursor.execute(_SQL["fresh_attempts"].text, values).fetchall()
     sums: dict[int, list[int]] = {}
     for outcome, *counted in rows:
         before = sums.get(outcome, [0] * len(counted))
@@ -265,9 +265,9 @@ def _traffic(cursor: Cursor, now: int, attempts: tuple[Attempts, ...]) -> BodyTr
 def _count_attempts(session: Session, now: int) -> None:
     def count(cursor: Cursor) -> None:
         for bucket in range(_buckets(cursor)):
-            asked = {"bucket": bucket, **_day(now)}
-            cursor.execute(_SQL["count_attempts"].text, asked)
-            cursor.execute(_SQL["forget_attempts"].text, {"bucket": bucket, "first": asked["first"]})
+            values = {"bucket": bucket, **_day(now)}
+            cursor.execute(_SQL["count_attempts"].text, values)
+            cursor.execute(_SQL["forget_attempts"].text, {"bucket": bucket, "first": values["first"]})
 
     session.transact(count)
 

@@ -1,4 +1,4 @@
-"""Where files of quads, WARC files and spools of harvests are kept: a folder, or an S3-compatible store.
+"""The store of segments, WARC files and spools of harvests: a folder, or an S3-compatible store.
 
 Such a file grows with every commit, and an object cannot: what each commit added is an object of its own, a
 part, until the file is sealed and its parts are merged into one object. The parts together are the file.
@@ -65,27 +65,27 @@ class FileStore:
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether files must be sent, and what is in the data directory is a cache."""
+        """Return whether files must be sent, and what is in the data directory is a cache."""
         return self._objects is not None
 
     @property
     def in_store(self) -> bool:
-        """Whether new files belong to a store, not to the data directory."""
+        """Return whether new files belong to a store, not to the data directory."""
         return self._objects is not None or self._folder is not None
 
     @property
     def waits_for(self) -> str | None:
-        """What is waited for, in a sentence, while the store cannot be reached."""
+        """Return what is waited for, in a sentence, while the store cannot be reached."""
         return self._objects.waits_for if self._objects is not None else None
 
     def folder(self, kind: str) -> Path:
-        """Where new files of a kind are written: the folder of a store, or of the data directory."""
+        """Return where new files of a kind are written: the folder of a store, or of the data directory."""
         folder = (self._folder or self._data) / kind
         folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         return folder
 
     def path(self, stored: StoredFile) -> Path:
-        """Where a file stands when it is complete, or would if this machine had it."""
+        """Return where a file stands when it is complete, or would if this machine had it."""
         root = self._folder if stored.in_store and self._folder is not None else self._data
         return root / stored.key
 
@@ -138,7 +138,7 @@ class FileStore:
         return True
 
     def get(self, key: str, start: int, length: int) -> bytes | None:
-        """So many bytes of an object; None if it does not have them."""
+        """Return so many bytes of an object; None if it does not have them."""
         assert self._objects is not None
         with self._lock:
             return self._objects.get(key, start, length)
@@ -239,7 +239,7 @@ class FileStore:
         return sum(entry.size for entry in unnamed)
 
     def forget_local(self, stored: StoredFile) -> None:
-        """What is in the store need not be here."""
+        """Remove the local copy of a file that is in the store."""
         if self._objects is not None and stored.in_store:
             for ending in ("", OPEN, ".cdxj"):
                 with suppress(OSError):
@@ -252,7 +252,7 @@ class FileStore:
 
 
 class FileUpload:
-    """What of one growing file is in the store. Where that is a folder there is nothing to send."""
+    """The upload of a growing file to the store. Where that is a folder there is nothing to send."""
 
     def __init__(self, store: FileStore, key: str, parts: tuple[int, ...] = (), sent: int = 0) -> None:
         self._store = store
@@ -275,12 +275,12 @@ class FileUpload:
 
     @property
     def is_full(self) -> bool:
-        """Whether it has so many parts that another file is to be begun."""
+        """Return whether it has so many parts that another file is to be begun."""
         return len(self.parts) >= MOST_PARTS
 
 
 def file_store(session: Session, data: Path, patience: float = 60.0) -> FileStore:
-    """Where an archive keeps its files; a store that cannot be reached is waited for so many seconds."""
+    """Open the store of an archive's files; wait some seconds for one that cannot be reached."""
     place = elsewhere(session)
     if place is None:
         return FileStore(data)
@@ -307,7 +307,7 @@ def part_key(key: str, start: int) -> str:
 
 
 def _is_unnamed(name: str, known: Mapping[str, StoredFile], now: int) -> bool:
-    """Whether an object is a part that no row names, nor will."""
+    """Return whether an object is a part that no row names, nor will."""
     part = _PART.fullmatch(name)
     if part is None:
         return False
@@ -374,7 +374,7 @@ class _ObjectReader(io.RawIOBase):
         return len(content)
 
     def _content(self, place: int, size: int) -> bytes:
-        """From a part; from the whole if there are none, or they were merged since the row was read."""
+        """Read from a part, or from the whole if there are no parts or they were merged meanwhile."""
         number = bisect_right(self._parts, place)
         if number:
             start = self._parts[number - 1]

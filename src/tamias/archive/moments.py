@@ -40,7 +40,7 @@ def first_millisecond(moment: str) -> int:
 
 
 def _span(moment: str) -> tuple[int, int]:
-    """Its first and its last millisecond."""
+    """Return the first and the last millisecond of a span of time."""
     try:
         return _read(moment.strip())
     except (ValueError, OverflowError):
@@ -60,8 +60,8 @@ def _read(text: str) -> tuple[int, int]:
 
 def _spanned(parts: list[str]) -> tuple[int, int]:
     """Year, month, day, hour, minute and second, as many as there are."""
-    told = [int(part) for part in parts]
-    year, month, day, hour, minute, second = [*told, *(1, 1, 1, 0, 0, 0)[len(told) :]]
+    numbers = [int(part) for part in parts]
+    year, month, day, hour, minute, second = [*numbers, *(1, 1, 1, 0, 0, 0)[len(numbers) :]]
     begin = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     if len(parts) == 1:
         end = begin.replace(year=year + 1)

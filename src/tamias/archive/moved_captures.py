@@ -76,7 +76,7 @@ class MovedCaptures(msgspec.Struct, frozen=True):
 
 
 class WantedCaptures(msgspec.Struct, frozen=True, kw_only=True):
-    """Which captures a statement can be about; without anything, all."""
+    """The captures that a statement can be about; empty, all."""
 
     first: UUID = _FIRST
     last: UUID = _LAST
@@ -182,7 +182,7 @@ def _find_moved(session: Session, wanted: WantedCaptures) -> list[MovedCaptures]
 
 
 @contextmanager
-def _told_in_full(stored: StoredFile) -> Iterator[None]:
+def _explain_damage(stored: StoredFile) -> Iterator[None]:
     import duckdb
 
     try:
@@ -260,7 +260,7 @@ class _MonthFiles:
         cursor.execute(_SQL["join_rooms"].text)
 
     def count(self, moved: MovedCaptures, wanted: WantedCaptures) -> int:
-        """How many captures of a file are wanted."""
+        """Return how many captures of a file are wanted."""
         return int(self._select("count(*)", self.stored(moved), wanted).fetchall()[0][0])
 
     def stored(self, moved: MovedCaptures) -> StoredFile:
@@ -272,7 +272,7 @@ class _MonthFiles:
 
     def copy(self, cursor: Cursor, stored: StoredFile, wanted: WantedCaptures, table: str) -> None:
         """Adds the captures of a file that are wanted to a table."""
-        with _told_in_full(stored):
+        with _explain_damage(stored):
             self._copy(cursor, stored, wanted, table)
 
     def _copy(self, cursor: Cursor, stored: StoredFile, wanted: WantedCaptures, table: str) -> None:
@@ -290,7 +290,7 @@ class _MonthFiles:
                     copy.write_row(row)
 
     def problem(self, file: UUID, sha256: bytes) -> str | None:
-        """What is wrong with a file."""
+        """Return what is wrong with a file."""
         stored = self._named[file]
         try:
             with self._store.open(stored) as content:
@@ -369,8 +369,8 @@ class _MonthFiles:
             cursor.execute(
                 _SUMS["keep_sum"].text, {"part": stored.name, "written": _MOVED, "outcome": outcome, **words}
             )
-        kept = "CREATE TEMPORARY TABLE kept ON COMMIT DROP AS SELECT * FROM {} WHERE signals IS NOT NULL"
-        for statement in (kept, "TRUNCATE {}", "INSERT INTO {} SELECT * FROM kept"):
+        keep = "CREATE TEMPORARY TABLE kept ON COMMIT DROP AS SELECT * FROM {} WHERE signals IS NOT NULL"
+        for statement in (keep, "TRUNCATE {}", "INSERT INTO {} SELECT * FROM kept"):
             cursor.execute(sql.SQL(statement).format(place))
         reached("captures-switched")
         return moved
@@ -379,15 +379,15 @@ class _MonthFiles:
         self, selected: str, stored: StoredFile, wanted: WantedCaptures
     ) -> "duckdb.DuckDBPyConnection":
         path = str(self._store.local(stored))
-        asked: list[Any] = [path, wanted.first, wanted.last]
+        values: list[Any] = [path, wanted.first, wanted.last]
         text = f"SELECT {selected} FROM read_parquet(?) WHERE capture BETWEEN ? AND ?"  # noqa: S608
         if wanted.ids is not None:
             text += " AND list_contains(?::UUID[], capture)"
-            asked.append([str(each) for each in wanted.ids])
+            values.append([str(each) for each in wanted.ids])
         if wanted.queues is not None:
             text += " AND list_contains(?::BIGINT[], qid)"
-            asked.append(list(wanted.queues))
+            values.append(list(wanted.queues))
         if wanted.urls is not None:
             text += " AND (list_contains(?::VARCHAR[], url) OR list_contains(?::VARCHAR[], final_url))"
-            asked += [list(wanted.urls)] * 2
-        return self._tables.execute(text, asked)
+            values += [list(wanted.urls)] * 2
+        return self._tables.execute(text, values)

@@ -1,4 +1,4 @@
-"""Whether versions, blobs and resources agree, and which versions a broken blob takes with it."""
+"""The check that versions, blobs and resources agree, and the versions that a broken blob takes with it."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -11,6 +11,7 @@ from tamias.archive.moved_captures import fetch_captures, read_captures
 from tamias.database.connect import Session
 from tamias.database.sql import statements
 from tamias.model.capture import Extent
+from tamias.plugins import needed_bodies
 
 _SQL = statements("tamias.archive", "references.sql")
 MOST_HOLDERS = 20
@@ -47,11 +48,6 @@ def lost_versions(session: Session) -> list[Lost]:
     return [Lost(*row) for row in session.fetch_all(_SQL["lost"])]
 
 
-def lost_snapshots(session: Session) -> list[tuple[str, str]]:
-    """Snapshots whose manifest or provenance is not there: names and digests."""
-    return [(name, sha256) for name, sha256 in session.fetch_all(_SQL["lost_snapshots"])]
-
-
 def disagreeing(session: Session) -> list[tuple[str, str]]:
     """Resources that do not tell of their last version: ids and addresses."""
     return [(resource, url) for resource, url in session.fetch_all(_SQL["disagreeing"])]
@@ -64,13 +60,14 @@ def agree(session: Session, resources: Sequence[str]) -> None:
 
 def holders(session: Session, sha256s: Sequence[str]) -> list[Holder]:
     """Versions that have one of these bodies, so many at most."""
-    asked = {"sha256": [bytes.fromhex(each) for each in sha256s], "most": MOST_HOLDERS}
-    return [Holder(*row) for row in session.fetch_all(_SQL["holders"], asked)]
+    values = {"sha256": [bytes.fromhex(each) for each in sha256s], "most": MOST_HOLDERS}
+    return [Holder(*row) for row in session.fetch_all(_SQL["holders"], values)]
 
 
 def referenced(session: Session) -> list[str]:
-    """Every body that a version, a suspect or a snapshot needs."""
-    return [row[0] for row in session.fetch_all(_SQL["referenced"])]
+    """Return the digest of every body that a version, a suspect or a feature needs."""
+    rows = session.fetch_all(_SQL["referenced"])
+    return [*(sha256 for (sha256,) in rows), *(sha256 for _, _, sha256 in needed_bodies(session))]
 
 
 class ColdResource(msgspec.Struct, frozen=True):
@@ -85,9 +82,9 @@ class ColdResource(msgspec.Struct, frozen=True):
 
 
 def cold_resources(session: Session, before: int, after: tuple[int, str], limit: int) -> list[ColdResource]:
-    """So many whose last version came before a time, those that changed longest ago first."""
-    asked = {"before": before, "captured_at": after[0], "resource": after[1], "limit": limit}
-    found = [ColdResource(*row) for row in session.fetch_all(_SQL["cold"], asked)]
+    """Return resources whose last version came before a time, those that changed longest ago first."""
+    values = {"before": before, "captured_at": after[0], "resource": after[1], "limit": limit}
+    found = [ColdResource(*row) for row in session.fetch_all(_SQL["cold"], values)]
     bodies: dict[str, dict[str, None]] = {each.resource: {} for each in found}
     for resource, sha256 in session.fetch_all(_SQL["bodies"], {"resource": list(bodies)}):
         bodies[resource][sha256] = None
@@ -104,7 +101,7 @@ class SegmentExtents(msgspec.Struct, frozen=True):
 
 
 def segments(session: Session) -> Iterator[SegmentExtents]:
-    """Every file of quads."""
+    """Yield every file of quads."""
     rows = read_captures(session, _SQL["segments"], {})
     for (segment, name, committed), group in groupby(rows, key=lambda row: row[:3]):
         extents = [Extent(segment, *row[3:]) for row in group if row[3] is not None]
@@ -112,7 +109,7 @@ def segments(session: Session) -> Iterator[SegmentExtents]:
 
 
 def committed_lengths(session: Session) -> dict[int, int]:
-    """How long each segment is at least."""
+    """Return how long each segment is at least."""
     return dict(session.fetch_all(_SQL["committed"]))
 
 

@@ -11,14 +11,6 @@ FROM (SELECT version.resource, version.number::text, version.sha256, version.byt
 WHERE blob.sha256 IS NULL OR blob.size <> kept.byte_size
 ORDER BY kept.resource, kept.number
 
--- name: lost_snapshots
--- Snapshots whose manifest or provenance is not there.
-SELECT snapshot.name, encode(needed.sha256, 'hex')
-FROM snapshot
-     CROSS JOIN LATERAL (VALUES (snapshot.manifest), (snapshot.provenance)) AS needed (sha256)
-WHERE NOT EXISTS (SELECT FROM blob WHERE blob.sha256 = needed.sha256)
-ORDER BY snapshot.name, needed.sha256
-
 -- name: disagreeing
 -- Resources that do not tell of their last version, or whose versions, with those that are forgotten, are not
 -- numbered 1, 2, 3.
@@ -59,10 +51,8 @@ WHERE version.sha256 = ANY(%(sha256)b::bytea[])
 ORDER BY version.resource, version.number LIMIT %(most)b::int4
 
 -- name: referenced
--- Every body that a version or a suspect needs, and what snapshots list.
+-- Every body that a version or a suspect needs.
 SELECT encode(version.sha256, 'hex') FROM version UNION SELECT encode(suspect.sha256, 'hex') FROM suspect
-UNION SELECT encode(snapshot.manifest, 'hex') FROM snapshot
-UNION SELECT encode(snapshot.provenance, 'hex') FROM snapshot
 
 -- name: lost_documents
 -- The documents whose quads stand at these places now, and the URLs by which they came.

@@ -33,7 +33,7 @@ _MOST_KNOWN = 10_000
 
 
 class TakenForDead(TamiasError):
-    """Another worker has ended the files of this one."""
+    """Raised when another worker has ended the files of this one."""
 
 
 FileKind = Literal["rdf", "warc", "harvests", "captures"]
@@ -57,7 +57,7 @@ class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """Its place in a data directory or a store."""
+        """Return its place in a data directory or a store."""
         return f"{self.kind}/{self.name}"
 
 
@@ -73,8 +73,8 @@ def new_segment(session: Session, worker: int, *, in_store: bool = False) -> Sto
     made = StoredFile(
         file=file, kind="rdf", name=f"{file}.nq.zst", segment=segment, worker=worker, in_store=in_store
     )
-    told = {name: getattr(made, name) for name in ("file", "kind", "name", "segment", "worker", "in_store")}
-    session.execute(_SQL["new_file"], told)
+    values = {name: getattr(made, name) for name in ("file", "kind", "name", "segment", "worker", "in_store")}
+    session.execute(_SQL["new_file"], values)
     return made
 
 
@@ -132,17 +132,17 @@ def find_warc(session: Session, name: str) -> StoredFile:
 
 
 def files_of(session: Session, kind: FileKind) -> list[StoredFile]:
-    """All files of a kind that hold something, in the order of their names."""
+    """Return all files of a kind that hold something, in the order of their names."""
     return _found(session, "of_kind", kind=kind)
 
 
 def left_open(session: Session, workers: Sequence[int]) -> list[StoredFile]:
-    """What these workers left unsealed."""
+    """Return what these workers left unsealed."""
     return _found(session, "left_open", workers=list(workers))
 
 
 def seal_file(session: Session, stored: StoredFile) -> None:
-    """Nothing will be added to a file."""
+    """Seal a file: nothing will be added to it."""
     session.execute(_SQL["seal_file"], {"file": stored.file})
 
 
@@ -157,7 +157,7 @@ def files_in_parts(
 
 
 def dead_writers(session: Session, worker: int) -> list[int]:
-    """Other workers that left files in parts and are not connected now; on a cluster nobody can tell."""
+    """Return workers that left files in parts and are not connected now; none on a cluster."""
     if session.transact(is_citus):
         return []
     return [number for (number,) in session.fetch_all(_SQL["dead_writers"], {"worker": worker})]
@@ -165,8 +165,8 @@ def dead_writers(session: Session, worker: int) -> list[int]:
 
 def note_merged(session: Session, stored: StoredFile, sha256: str) -> bool:
     """A file is one object from now on; False if it has grown since, or is one already."""
-    told = {"file": stored.file, "committed": stored.committed, "sha256": bytes.fromhex(sha256)}
-    return session.execute(_SQL["note_merged"], told) > 0
+    values = {"file": stored.file, "committed": stored.committed, "sha256": bytes.fromhex(sha256)}
+    return session.execute(_SQL["note_merged"], values) > 0
 
 
 def note_rewritten(session: Session, stored: StoredFile, sha256: str) -> None:
@@ -204,8 +204,8 @@ def segment_opener(
     return open_segment
 
 
-def _found(session: Session, statement: str, **asked: Any) -> list[StoredFile]:
-    rows = session.fetch_all(_SQL[statement].text.replace(b"{columns}", _COLUMNS), asked)
+def _found(session: Session, statement: str, **values: Any) -> list[StoredFile]:
+    rows = session.fetch_all(_SQL[statement].text.replace(b"{columns}", _COLUMNS), values)
     names = StoredFile.__struct_fields__
     return [_stored(dict(zip(names, row, strict=True))) for row in rows]
 

@@ -1,4 +1,4 @@
-"""What servers reserve is left out of exports, whatever their format: the one gate for all of them."""
+"""The gate of all exports: it leaves out what servers reserve."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from tamias.database.sql import statements
 from tamias.model.site import Signal
 from tamias.model.usage import refusal, verdict
 
-_SQL = statements("tamias.archive", "usage_gate.sql")
+_SQL = statements("tamias.archive", "captures.sql")
 
 
 class UsageGate:
@@ -27,25 +27,25 @@ class UsageGate:
                 self._bodies.add((url, sha256))
 
     def passes(self, capture: str) -> bool:
-        """Whether what a capture brought may be exported; if not, it is counted."""
+        """Return whether what a capture brought may be exported; if not, it is counted."""
         reason = self._captures.get(capture)
         if reason is not None:
             self.left_out[reason] = self.left_out.get(reason, 0) + 1
         return reason is None
 
     def signals(self, capture: str) -> tuple[Signal, ...]:
-        """What was said with one capture."""
-        asked = {"capture": capture}
+        """Return what was said with one capture."""
+        values = {"capture": capture}
         rows = self._session.transact(
-            lambda cursor: cursor.execute(_SQL["signals_of"].text, asked).fetchall()
+            lambda cursor: cursor.execute(_SQL["signals_of"].text, values).fetchall()
         )
         return msgspec.convert(rows[0][0], tuple[Signal, ...]) if rows else ()
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing at all is withheld."""
+        """Return whether nothing at all is withheld."""
         return not self._captures
 
     def holds(self, url: str, sha256: str) -> bool:
-        """Whether a body that came from an address is withheld, where its capture is not known."""
+        """Return whether a body that came from an address is withheld, where its capture is not known."""
         return (url, sha256) in self._bodies

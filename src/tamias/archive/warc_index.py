@@ -21,25 +21,25 @@ def insert_records(cursor: Cursor, records: Sequence[WarcExtent]) -> None:
 
 
 def unindexed_files(session: Session, files: Sequence[str]) -> list[str]:
-    """Those of some files that have no row."""
+    """Return those of some files that have no row."""
     return [file for (file,) in session.fetch_all(_SQL["unindexed"], {"file": Texts(files)})]
 
 
 def records_of(session: Session, urls: Sequence[str]) -> list[WarcExtent]:
-    """What was captured of some URLs, oldest first."""
+    """Return what was captured of some URLs, oldest first."""
     rows = session.fetch_all(_SQL["records_of"], {"url": Texts(urls), "limit": MOST_RECORDS})
     return [_ROWS.decode(row) for row in rows]
 
 
 def latest_records(session: Session, url: str, most: int) -> list[WarcExtent]:
-    """What was captured of a URL, newest first."""
+    """Return what was captured of a URL, newest first."""
     return [
         _ROWS.decode(row) for row in session.fetch_all(_SQL["latest_records"], {"url": url, "limit": most})
     ]
 
 
 def records_in(session: Session, file: str) -> Iterator[WarcExtent]:
-    """All of one file, in their order."""
+    """Yield all of one file, in their order."""
     after = -1
     while rows := session.fetch_all(_SQL["records_in"], {"file": file, "after": after, "limit": _PAGE}):
         found = [_ROWS.decode(row) for row in rows]
@@ -54,11 +54,11 @@ def indexed_besides(session: Session, files: Sequence[str]) -> list[tuple[str, i
 
 
 def records_with(session: Session, sha256: str) -> list[WarcExtent]:
-    """Some records that hold a body."""
-    asked = {"sha256": bytes.fromhex(sha256), "limit": _COPIES}
-    return [_ROWS.decode(row) for row in session.fetch_all(_SQL["records_with"], asked)]
+    """Return some records that hold a body."""
+    values = {"sha256": bytes.fromhex(sha256), "limit": _COPIES}
+    return [_ROWS.decode(row) for row in session.fetch_all(_SQL["records_with"], values)]
 
 
 def positions_in(session: Session, file: str) -> set[int]:
-    """Where the records of a file begin that can be replayed."""
+    """Return where the records of a file begin that can be replayed."""
     return {position for (position,) in session.fetch_all(_SQL["positions"], {"file": file})}

@@ -1,1 +1,1 @@
-"""What users type: one verb, one file."""
+"""The command line: one verb, one file."""

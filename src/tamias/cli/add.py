@@ -16,7 +16,7 @@ from tamias.model.url import fetch_url
 from tamias.schedule.rules import seconds_of
 
 if TYPE_CHECKING:
-    from tamias.crawl.revisit.watching import Added, Wanted
+    from tamias.crawl.revisit.watches import Added, Wanted
     from tamias.settings import Settings
 
 
@@ -118,7 +118,7 @@ def _add(
     skipped: list[tuple[str, str]],
 ) -> "Added":
     from tamias.crawl.plan.admit import Admission, open_frontier, seed_items
-    from tamias.crawl.revisit.watching import Watcher
+    from tamias.crawl.revisit.watches import Watcher
     from tamias.database.connect import Database
     from tamias.frontier.service.state import WATCH
 
@@ -145,22 +145,23 @@ def _door(seed: Seed, portal: bool) -> Seed:
 
 
 def _wanted(seed: Seed, title: str | None, format_name: str | None) -> "Wanted":
-    from tamias.crawl.revisit.watching import Wanted
+    from tamias.crawl.revisit.watches import Wanted
 
-    told = dict(tag.partition("=")[::2] for tag in seed.tags if "=" in tag)
+    tags = dict(tag.partition("=")[::2] for tag in seed.tags if "=" in tag)
     return Wanted(
         url=seed.address,
-        title=title or told.get("title"),
-        format=format_name or told.get("format"),
-        source=told.get("source", ""),
-        portal=told.get("portal"),
+        title=title or tags.get("title"),
+        format=format_name or tags.get("format"),
+        source=tags.get("source", ""),
+        portal=tags.get("portal"),
     )
 
 
 def _query_source(endpoint: str, query: str) -> Seed:
-    from tamias.harvesters.sparql.query_source import KIND, query_url
+    from tamias import plugins
 
-    return Seed(address=query_url(fetch_url(endpoint), query), kind=KIND, tags=(TRUSTED,))
+    source = plugins.load("harvesters", "sparql-query")
+    return Seed(address=source.address(fetch_url(endpoint), query), kind="sparql-query", tags=(TRUSTED,))
 
 
 def _text(query_file: Path) -> str:

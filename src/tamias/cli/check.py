@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tamias import plugins
 from tamias.cli.console.options import CommonOptions, common, say, say_json
 
 if TYPE_CHECKING:
     from tamias.archive.blobs.collect import FreedSpace
-    from tamias.crawl.verbs.checking import CheckFault, Checkup
+    from tamias.crawl.verbs.check import CheckFault, Checkup
     from tamias.database.connect import Database
 
 
@@ -34,7 +35,7 @@ def command(place: CommonOptions, repair: bool, copies: Path | None, rebuild: bo
 
     Example: tamias check --repair
     """
-    from tamias.crawl.verbs.checking import Checkup
+    from tamias.crawl.verbs.check import Checkup, finish_interrupted
     from tamias.database.connect import Database
 
     with (
@@ -44,7 +45,8 @@ def command(place: CommonOptions, repair: bool, copies: Path | None, rebuild: bo
         if place.db:
             checkup.refuse_other_folder()
         if repair:
-            _finish_forgetting(place, database)
+            # What is half forgotten would look damaged, or be mended.
+            finish_interrupted(database, place.data, place.settings().settings)
         faults, freed = _checked(place, checkup, repair, copies)
         left = [fault for fault in faults if not fault.mended]
         if rebuild:
@@ -56,20 +58,11 @@ def command(place: CommonOptions, repair: bool, copies: Path | None, rebuild: bo
     return 1 if left else 0
 
 
-def _finish_forgetting(place: CommonOptions, database: "Database") -> None:
-    """Before anything is looked at: what is half forgotten would look damaged, or be mended."""
-    from tamias.crawl.verbs.forgetting.forgetter import Forgetter
-
-    with closing(Forgetter(database, place.data, place.settings().settings)) as forgetter:
-        forgetter.run()
-
-
 def _rebuild(place: CommonOptions, database: "Database") -> None:
-    from tamias.crawl.catalogue.catalogue import rebuild
-
-    documents = rebuild(database, place.data, place.settings().settings.serve)
-    if not place.json:
-        say(f"rebuilt   the catalogue, with {documents:,} crawled documents")
+    for name, rebuild in plugins.load_all("rebuilds").items():
+        documents = rebuild(database, place.data, place.settings().settings)
+        if not place.json:
+            say(f"rebuilt   the {name}, with {documents:,} crawled documents")
 
 
 def _checked(

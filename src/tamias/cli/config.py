@@ -18,7 +18,7 @@ file and comma-separated in the environment.
 
 @click.group()
 def command() -> None:
-    """What is set, and where each value came from.
+    """Show the settings, and where each value came from.
 
     Example: tamias config show
     """
@@ -32,7 +32,7 @@ def show(place: CommonOptions) -> None:
     Example: TAMIAS_FETCH__DELAY=0.5 tamias config show
     """
     resolved = place.settings()
-    rows = [(each, getattr(getattr(resolved.settings, each.table), each.name)) for each in all_settings()]
+    rows = [(each, resolved.settings.value(each)) for each in all_settings()]
     if place.json:
         say_json({each.key: {"value": value, "origin": resolved.origins[each.key]} for each, value in rows})
         return

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from tamias.crawl.plan.pending_seeds import PendingSeeds
     from tamias.crawl.plan.reopening import Reopened
     from tamias.crawl.plan.seed_outcomes import SeedOutcome
+    from tamias.crawl.store.progress import CrawlSnapshot
     from tamias.crawl.verbs.seed_check import SkippedSeeds
     from tamias.crawl.worker.fork_server import ForkServer
-    from tamias.crawl.worker.supervisor import CrawlSnapshot, Supervisor
+    from tamias.crawl.worker.supervisor import Supervisor
     from tamias.database.child_server import KeeperProcess
     from tamias.database.connect import Database
     from tamias.database.embedded.embedded import Embedded
@@ -182,7 +183,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
 
 
 class Stage:
-    """How far a run has come: what is to be said of it when it is interrupted, and what it leaves behind."""
+    """State of a run: what is to be said of it when it is interrupted, and what it leaves behind."""
 
     def __init__(self, place: CommonOptions) -> None:
         from tamias.crawl.verbs.seed_check import SkippedSeeds
@@ -204,7 +205,7 @@ class Stage:
             self._keeper = KeeperProcess(DATABASE_KEEPER, str(self._place.data.absolute()))
 
     def start_database(self, meanwhile: Callable[[], None]) -> None:
-        """Begins with what takes longest, where there is no database; that it takes a while is said at once.
+        """Begin with what takes longest, where there is no database; that it takes a while is said at once.
 
         Errors are met again by whoever connects, and told there.
         """
@@ -222,12 +223,12 @@ class Stage:
         return (self._place.data / "pg" / "running.json").exists()
 
     def release_database(self) -> None:
-        """Others use it by now, or nobody will."""
+        """Let go of it: others use it by now, or nobody will."""
         if self._use is not None:
             self._use.close()
 
     def keep(self, pending: "PendingSeeds") -> None:
-        """From now on the seeds are not lost, whatever happens."""
+        """Store the seeds, so that nothing loses them from now on."""
         from tamias.crawl.plan.pending_seeds import write_pending
 
         if pending.seeds:
@@ -235,11 +236,11 @@ class Stage:
         self.advice = f"'tamias crawl --data {self._place.data}' continues"
 
     def is_own(self, path: Path) -> bool:
-        """Whether the pending seeds in this file are those of this run."""
+        """Return whether the pending seeds in this file are those of this run."""
         return path == self._pending
 
     def stored(self) -> None:
-        """All that was named is in the frontier."""
+        """Note that all that was named is in the frontier."""
         self.advice = f"'tamias crawl --data {self._place.data}' continues"
         if self._pending is not None:
             self._pending.unlink(missing_ok=True)
@@ -253,7 +254,7 @@ class Stage:
                 self._place.data.rmdir()
 
     def close(self) -> None:
-        """Returns when nothing of the run is left running, unless others use the database."""
+        """Return when nothing of the run is left running, unless others use the database."""
         from tamias.database.embedded.embedded import wait_until_unused
 
         if self.workers is not None:
@@ -287,7 +288,8 @@ def _crawl(
     if not imports:
         stage.keep(PendingSeeds(seeds, flags, name))
     with closing(_start(place, seeds, stage)) as database:
-        from tamias.crawl.worker.supervisor import Ended, Supervisor
+        from tamias.crawl.store.progress import Ended
+        from tamias.crawl.worker.supervisor import Supervisor
 
         _take_pending(place, database, stage)
         try:
@@ -322,7 +324,7 @@ def _crawl(
 def _recrawl(
     place: CommonOptions, flags: dict[str, Any], seeds: list[Seed], name: str | None, stage: Stage
 ) -> int:
-    """Visits what is watched. Requests are sent as the crawl sends them; it gets no option of this run."""
+    """Visit what is watched. Requests are sent as the crawl sends them; it gets no option of this run."""
     with closing(_start(place, seeds, stage)) as database:
         from tamias.crawl.worker.plan import Until
         from tamias.crawl.worker.supervisor import Supervisor
@@ -357,7 +359,7 @@ def _begin_run(
     in_service: bool,
     stage: Stage,
 ) -> tuple[RunPolicy, list[Seed]]:
-    """Checks the options of the run, writes them to the row of the crawl, and resumes it.
+    """Check the options of the run, write them to the row of the crawl, and resume it.
 
     Returns the options, and the seeds that they allow.
     """
@@ -387,7 +389,7 @@ def _run(place: CommonOptions, supervisor: "Supervisor") -> "CrawlSnapshot":
 
 
 def _exit_code(end: "CrawlSnapshot") -> int:
-    from tamias.crawl.worker.supervisor import Ended
+    from tamias.crawl.store.progress import Ended
 
     if end.ended is Ended.DONE and not end.trapped[1]:
         return 0
@@ -395,7 +397,7 @@ def _exit_code(end: "CrawlSnapshot") -> int:
 
 
 def _start_workers(seeds: list[Seed], stage: Stage) -> None:
-    """Loads what this process and its workers need, once for all of them."""
+    """Load what this process and its workers need, once for all of them."""
     from tamias.crawl.worker.fork_server import DATABASE_WORKER, fork_server
 
     server = stage.workers = fork_server(DATABASE_WORKER)
@@ -427,7 +429,7 @@ def _open(place: CommonOptions, stage: Stage) -> "Database":
 
 
 def _take_pending(place: CommonOptions, database: "Database", stage: Stage) -> None:
-    """Puts the seeds of earlier runs that were ended before they had come so far.
+    """Put the seeds of earlier runs that were ended before they had come so far.
 
     What such a run may not do is reported, and does not keep this run from its own work.
     """
@@ -491,13 +493,13 @@ def _tell_unfetched(seeds: list["SeedOutcome"]) -> None:
     if seeds:
         click.echo("tamias: no seed could be fetched:", err=True)
         for seed in seeds:
-            told = f"{without_password(seed.url)}: {seed.outcome.word}: {seed.reason}"
-            click.echo(f"  {printable(told)}", err=True)
+            line = f"{without_password(seed.url)}: {seed.outcome.word}: {seed.reason}"
+            click.echo(f"  {printable(line)}", err=True)
 
 
 def _visit_now(database: "Database", settings: Settings, seeds: list[Seed]) -> None:
     from tamias.crawl.plan.admit import Admission, open_frontier
-    from tamias.crawl.revisit.watching import Watcher
+    from tamias.crawl.revisit.watches import Watcher
 
     with closing(database.session()) as session:
         frontier = open_frontier(session, settings)
@@ -514,7 +516,7 @@ def _number(database: "Database", name: str | None) -> int:
 
 
 def _check(settings: Settings, seeds: list[Seed], skipped: "SkippedSeeds") -> list[Seed]:
-    """Checks what was typed before anything is made; returns the seeds that can be crawled."""
+    """Check what was typed before anything is made; return the seeds that can be crawled."""
     from tamias.crawl.plan.fetch_options import http_options
     from tamias.crawl.verbs.seed_check import usable_seeds
     from tamias.plugins import load

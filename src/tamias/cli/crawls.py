@@ -1,14 +1,13 @@
 """`tamias crawls`: several crawls in one frontier; listed, paused, resumed, limited, deleted, reopened."""
 
 import re
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
 
+from tamias import plugins
 from tamias.cli.console.audited import audited
-from tamias.cli.console.options import CommonOptions, common, say, say_json
-from tamias.crawl.strategy.versions import forget_strategies
+from tamias.cli.console.options import CommonOptions, common, say, say_json, session_at
 from tamias.frontier import crawls
 from tamias.frontier.due.reopen import ReopenFilter, reopen_visited
 from tamias.model.capture import Outcome
@@ -51,7 +50,6 @@ def command(
 
     Example: tamias crawls pause news
     """
-    from tamias.database.connect import Database
 
     chosen = {"outcome": outcome, "reason": reason, "match": match}
     which = ReopenFilter(
@@ -64,8 +62,7 @@ def command(
     if (name is None) != (action == "list") or (max_urls is None) == (action == "limit"):
         raise UsageError("use 'tamias crawls', 'tamias crawls limit NAME --max-urls N', or ACTION NAME")
     with (
-        closing(Database(place.data, place.db, create=False)) as database,
-        closing(database.session()) as session,
+        session_at(place) as session,
     ):
         if name is None:
             _list(place, session)
@@ -78,7 +75,7 @@ def command(
 
 
 def _act(session: "Session", action: str, crawl: int, max_urls: int | None) -> str:
-    """Does it; returns what is said of it."""
+    """Do it; return what is said of it."""
     if action == "pause":
         crawls.pause(session, crawl)
         return "paused"
@@ -88,12 +85,13 @@ def _act(session: "Session", action: str, crawl: int, max_urls: int | None) -> s
     if action == "limit":
         crawls.set_limit(session, crawl, max_urls or None)
         return f"is paused after {max_urls:,} URLs" if max_urls else "has no limit"
-    forget_strategies(session, crawl)
+    for delete in plugins.load_all("crawl_deletions").values():
+        delete(session, crawl)
     return f"deleted, with {crawls.delete(session, crawl):,} URLs"
 
 
 def _reopen(session: "Session", crawl: int, which: ReopenFilter) -> str:
-    """Makes URLs due again; returns what is said of it. Nothing is put, so that no two URLs are compared."""
+    """Make URLs due again; return what is said of it. Nothing is put, so that no two URLs are compared."""
     from tamias.frontier.postgres import PostgresFrontier
 
     try:

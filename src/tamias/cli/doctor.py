@@ -18,7 +18,7 @@ _GIGABYTE = 1 << 30
 
 
 class MachineCheck(msgspec.Struct, frozen=True):
-    """One thing looked at."""
+    """Result of a check."""
 
     name: str
     ok: bool
@@ -99,12 +99,12 @@ def _sandbox() -> str:
 
     missing = missing_walls()
     standing = [f"{name} ({about})" for name, about in WALLS.items() if name not in missing]
-    told = f"walls: {', '.join(standing)}; limits of memory, time and sizes"
+    text = f"walls: {', '.join(standing)}; limits of memory, time and sizes"
     if not missing:
-        return told
+        return text
     refused = ", ".join(f"{name} ({WALLS[name]})" for name in missing)
     return (
-        f"{told}; MISSING, because this system refuses them: {refused}."
+        f"{text}; MISSING, because this system refuses them: {refused}."
         " Allow user namespaces, or use a kernel of 5.13 or later with Landlock and seccomp"
     )
 
@@ -126,12 +126,12 @@ def _database(place: CommonOptions) -> str:
         finally:
             database.close()
     kind = "server at --db" if place.db else "embedded"
-    told = f"PostgreSQL {version[0] if version else '?'}, {kind}, starts and answers; {rights}"
+    text = f"PostgreSQL {version[0] if version else '?'}, {kind}, starts and answers; {rights}"
     if not held and not open_to:
         password = "" if place.db else ", known by its password"
-        return f"{told}; wall: login (an ordinary owner{password}: no superuser, programs or files)"
+        return f"{text}; wall: login (an ordinary owner{password}: no superuser, programs or files)"
     missing = [f"the user {power}" for power in held] + [f"{user} needs no password" for user in open_to]
-    told = f"{told}; wall MISSING: login ({', '.join(missing)})"
+    text = f"{text}; wall MISSING: login ({', '.join(missing)})"
     if place.db:
-        return f"{told}. Let the user own its database and nothing else"
-    raise TamiasError(f"{told}. End all that use {data}: the next start closes the wall")
+        return f"{text}. Let the user own its database and nothing else"
+    raise TamiasError(f"{text}. End all that use {data}: the next start closes the wall")

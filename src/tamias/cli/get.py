@@ -6,7 +6,7 @@ from typing import BinaryIO
 import click
 
 from tamias.cli.console.options import CommonOptions, archive_at, common, say_json
-from tamias.cli.console.output import to_file, to_stdout
+from tamias.cli.console.output import to_output
 from tamias.model.errors import UsageError
 
 
@@ -24,6 +24,7 @@ def command(place: CommonOptions, url: str, at: str | None, number: int | None, 
     Example: tamias get https://example.org/data.csv --at 2026-11-15T12:00:00Z -o data.csv
     """
     from tamias.archive.reader.descriptions import describe_version
+    from tamias.archive.reader.library import redirect_of
 
     if place.json and output is None:
         raise UsageError("with --json, name a file for the content: -o FILE")
@@ -33,8 +34,8 @@ def command(place: CommonOptions, url: str, at: str | None, number: int | None, 
         def write(out: BinaryIO) -> None:
             out.writelines(content.pieces())
 
-        to_file(write, output) if output else to_stdout(write)
-        if target := archive.redirect_of(content, url):
+        to_output(write, output)
+        if target := redirect_of(archive, content, url):
             click.echo(f"tamias: {url} redirects to {target}; this is what is there", err=True)
         if place.json:
             say_json(describe_version(content.version))

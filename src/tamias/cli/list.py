@@ -3,12 +3,11 @@
 import csv
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.console.options import CommonOptions, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, say, say_json, session_at
 from tamias.model.url import host as host_of
 from tamias.plugins import host_notes
 
@@ -46,11 +45,9 @@ def command(
 
     Example: tamias list --trouble
     """
-    from tamias.database.connect import Database
 
     with (
-        closing(Database(place.data, place.db, create=False)) as database,
-        closing(database.session()) as session,
+        session_at(place) as session,
     ):
         notes = {note.host: note.text for note in host_notes(session)}
         rows = (_row(each, notes) for each in _all(session, host, state, trouble))
@@ -93,11 +90,11 @@ def _row(each: "WatchedResource", notes: dict[str, str]) -> dict[str, object]:
 
 
 def _write_csv(rows: Iterator[dict[str, object]]) -> None:
-    from tamias.serve.pages.html.tables import cell
+    from tamias.cli.console.output import csv_cell
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows([cell(row[name]) for name in COLUMNS] for row in rows)
+    writer.writerows([csv_cell(row[name]) for name in COLUMNS] for row in rows)
 
 
 def _write_table(rows: Iterator[dict[str, object]]) -> None:

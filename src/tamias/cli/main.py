@@ -12,8 +12,7 @@ import click
 from tamias import __version__
 from tamias.core import CORE
 from tamias.model.errors import DiskFull, TamiasError
-from tamias.model.process_begin import open_missing_streams
-from tamias.model.process_end import end_process
+from tamias.model.process import end_process, open_missing_streams
 from tamias.plugins import load_target, verbs
 
 _COLLECTED_AFTER = 20_000
@@ -93,7 +92,7 @@ def run(command: click.Command, name: str) -> NoReturn:
 
 
 def _tell_failure_of_a_file(name: str, error: OSError) -> int:
-    """One sentence about a folder, a file or a stream that cannot be used. Raises what is none of these."""
+    """Print a sentence about a file that cannot be used and return the exit code. Raises other errors."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     if not full and error.filename is None:
         raise error

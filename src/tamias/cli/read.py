@@ -2,14 +2,13 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
 from pyoxigraph import Quad, serialize
 
-from tamias.cli.console.options import CommonOptions, common, printable, say, say_json
+from tamias.cli.console.options import CommonOptions, common, printable, say, say_json, session_at
 from tamias.content.formats import FORMATS, JSON_LD, NQUADS, TRIG, TURTLE, syntax_of
 from tamias.crawl.verbs.read import Reading, read_with
 from tamias.sinks.segments.naming import sound
@@ -82,7 +81,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
 
 
 def _read_one(place: CommonOptions, settings: "Settings", iri: str, form: str) -> int:
-    """With what is declared in the data directory, if there is one; else the IRI's own site is asked."""
+    """Read an IRI with what is declared in the data directory, or else by its own site."""
     from tamias.crawl.verbs.read_one import read_one
 
     found = read_one(settings, iri, _declared(place, iri))
@@ -98,13 +97,11 @@ def _read_one(place: CommonOptions, settings: "Settings", iri: str, form: str) -
 
 def _declared(place: CommonOptions, iri: str) -> "list[tuple[SemanticDataset, frozenset[str]]] | None":
     from tamias.archive.sources.declared import declared_datasets
-    from tamias.database.connect import Database
 
     if not (place.db or (place.data / "pg").is_dir()):
         return None
     with (
-        closing(Database(place.data, place.db, create=False)) as database,
-        closing(database.session()) as session,
+        session_at(place) as session,
     ):
         found = [(each.dataset, each.confirmed) for each in declared_datasets(session, iri)]
     return found or None
@@ -128,8 +125,8 @@ def _tell_problems(source: str, reading: Reading, *, to_stdout: bool) -> None:
 
 
 def _advice(reason: str) -> str:
-    """What to type after a refusal that an option of this verb lifts."""
-    from tamias.crawl.store.reasons import kind_of_reason
+    """Return the option of this verb that lifts a refusal."""
+    from tamias.crawl.store.progress import kind_of_reason
 
     _, advice = kind_of_reason(reason)
     return f"; {advice}" if "--allow-private" in advice else ""
@@ -143,6 +140,6 @@ def _print(quads: Iterator[Quad], form: str) -> None:
 
 
 def _sound(quads: Iterator[Quad]) -> Iterator[Quad]:
-    """In batches, without those that would print as something else."""
+    """Yield the quads without those that would print as something else."""
     while batch := list(islice(quads, BATCH)):
         yield from sound(batch)

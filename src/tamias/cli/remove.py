@@ -1,11 +1,9 @@
 """`tamias remove`: resources are no longer watched; their history stays."""
 
-from contextlib import closing
-
 import click
 
 from tamias.cli.console.audited import audited
-from tamias.cli.console.options import CommonOptions, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, say, say_json, session_at
 from tamias.model.errors import UsageError
 
 
@@ -18,15 +16,13 @@ def command(place: CommonOptions, urls: tuple[str, ...]) -> None:
     Example: tamias remove https://example.org/data.csv
     """
     from tamias.crawl.plan.admit import Admission, same_url
-    from tamias.crawl.revisit.watching import Watcher
-    from tamias.database.connect import Database
+    from tamias.crawl.revisit.watches import Watcher
     from tamias.frontier.postgres import PostgresFrontier
 
     settings = place.settings().settings
     names = frozenset(settings.filters.session_names)
     with (
-        closing(Database(place.data, place.db, create=False)) as database,
-        closing(database.session()) as session,
+        session_at(place) as session,
     ):
         frontier = PostgresFrontier(session, same_url=same_url(names))
         with audited(session, place.data, "remove", urls) as ending:

@@ -52,7 +52,7 @@ def command(
     """
     import os
 
-    from tamias.crawl.verbs.repacking import repack
+    from tamias.crawl.verbs.repack import repack
     from tamias.database.connect import Database
 
     settings = place.settings().settings.archive

@@ -90,8 +90,7 @@ def _sheet(table: int) -> str:
 def _tell_mapping(place: CommonOptions, portal: str) -> None:
     """Reads the kept records again with the present rules; no request is made."""
     from tamias.harvesters.coverage import MappingCoverage
-    from tamias.harvesters.kit.paging import BAD
-    from tamias.harvesters.portals.mappings import map_again, mapping_of
+    from tamias.harvesters.mapping import BAD, map_again, mapping_of
 
     found, unread = MappingCoverage(), list[str]()
     with archive_at(place) as archive:

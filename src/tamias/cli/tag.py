@@ -1,13 +1,12 @@
 """`tamias tag`: tags that people give to known URLs, or take away."""
 
-from contextlib import closing
 from getpass import getuser
 
 import click
 
 from tamias.archive.moments import rfc3339
 from tamias.cli.console.audited import audited
-from tamias.cli.console.options import CommonOptions, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, say, say_json, session_at
 from tamias.model.errors import UsageError
 
 
@@ -23,7 +22,6 @@ def command(place: CommonOptions, target: str, changes: tuple[str, ...], crawl: 
     Example: tamias tag 'https://example.org/data/*' +open -draft
     """
     from tamias.crawl.plan.admit import queue_key, same_url
-    from tamias.database.connect import Database
     from tamias.frontier import crawls
     from tamias.frontier.tagging.tags import Tagging, change_of, is_pattern
     from tamias.model.url import fetch_url, url_key
@@ -32,8 +30,7 @@ def command(place: CommonOptions, target: str, changes: tuple[str, ...], crawl: 
     names = frozenset(settings.filters.session_names)
     change = change_of(changes) if changes or is_pattern(target) else None
     with (
-        closing(Database(place.data, place.db, create=False)) as database,
-        closing(database.session()) as session,
+        session_at(place) as session,
     ):
         number = crawls.named(session, crawl)
         tagging = Tagging(session, same_url=same_url(names))

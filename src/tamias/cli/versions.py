@@ -18,16 +18,16 @@ def command(place: CommonOptions, url: str, *, suspicious: bool) -> None:
     """
     from tamias.archive.moments import rfc3339
     from tamias.archive.reader.descriptions import describe_suspect, describe_version
-    from tamias.archive.versions.resources import SuspectOf, read_suspects
+    from tamias.archive.versions.resources import page_of_suspects
     from tamias.archive.versions.same_content import same_content
 
     with archive_at(place) as archive:
         resource = archive.resource(url)
         versions = archive.versions(resource.id)
-        suspects = read_suspects(archive.session, resource.id) if suspicious else []
+        suspects = page_of_suspects(archive.session, resource.id)[::-1] if suspicious else []
         same = {} if suspicious else same_content(archive.session, versions)
     if suspicious:
-        found = [describe_suspect(SuspectOf(resource.id, resource.url, each)) for each in suspects]
+        found = [describe_suspect(each) for each in suspects]
         if place.json:
             say_json(found)
             return

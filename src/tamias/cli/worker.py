@@ -13,11 +13,8 @@ from tamias.cli.console.progress import Display
 from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tamias.crawl.remote.grpc.reconnecting import ServiceTarget
-    from tamias.crawl.store.progress import Progress
-    from tamias.crawl.worker.supervisor import CrawlSnapshot
+    from tamias.crawl.remote.grpc.reconnect import ServiceTarget
+    from tamias.crawl.store.progress import CrawlSnapshot
     from tamias.settings import Settings
 
 
@@ -57,7 +54,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
     ).settings
     if frontier is None:
         return _at_database(place, crawl_name, own)
-    from tamias.crawl.remote.grpc.reconnecting import ServiceTarget
+    from tamias.crawl.remote.grpc.reconnect import ServiceTarget
 
     _check_address(frontier)
     target = ServiceTarget(
@@ -95,15 +92,10 @@ def _at_database(place: CommonOptions, crawl: str | None, own: "Settings") -> in
 
 
 def _at_service(place: CommonOptions, own: "Settings", target: "ServiceTarget", scratch: Path) -> int:
-    from tamias.crawl.remote.supervisor import RemoteSupervisor, snapshot
+    from tamias.crawl.remote.supervisor import RemoteSupervisor
 
     supervisor = RemoteSupervisor(target, scratch, own)
-
-    def show(progress: "Sequence[Progress]", working: int) -> None:
-        if place.json:
-            say_json(snapshot(progress, working))
-
-    asyncio.run(supervisor.run(show))
+    asyncio.run(supervisor.run(lambda now: say_json(now) if place.json else None))
     return 0
 
 

@@ -90,7 +90,7 @@ _GUESSED = 1 << 13
 
 
 class Encoding(msgspec.Struct, frozen=True):
-    """How a text is encoded."""
+    """The encoding of a text."""
 
     name: str
     mark: int = 0
@@ -112,7 +112,7 @@ def found_encoding(file: BinaryIO, content_type: str | None, most: int | None = 
     marked, length = marked_encoding(head)
     if marked is not None:
         return Encoding(marked, length)
-    if wide := _utf16_without_mark(head):
+    if wide := utf16_without_mark(head):
         return Encoding(wide)
     file.seek(0)
     faults, beyond, sample = _utf8_faults(file, most)
@@ -135,7 +135,7 @@ def encoding_of(content: bytes, content_type: str | None) -> str:
     return found_encoding(io.BytesIO(content), content_type).name
 
 
-def _utf16_without_mark(head: bytes) -> str | None:
+def utf16_without_mark(head: bytes) -> str | None:
     """UTF-16 shows by the NUL beside each character of a European text."""
     nuls = head.count(0)
     if nuls * 4 < len(head) or len(head) < 4:
@@ -216,7 +216,7 @@ def guessed_charset(sample: bytes) -> str:
 
 
 def _likelihood(sample: bytes, codec: str, common: str, others: str) -> float:
-    """How much of what is not ASCII a language has, from 0 to 1; no word has a capital in its middle."""
+    """Return which share of the characters beyond ASCII a language has; no word has a capital inside."""
     worth = dict.fromkeys(others + others.upper(), 0.8)
     worth |= dict.fromkeys(common + common.upper() + _SIGNS, 1.0)
     beyond, total, before = 0, 0.0, " "
@@ -291,6 +291,6 @@ def _of_meta(attributes: dict[bytes, bytes]) -> str | None:
 
 
 def _ascii_compatible(label: bytes) -> str | None:
-    """What is read as ASCII until here is no UTF-16, whatever it says."""
+    """Return the codec of a label that was read as ASCII, so that it is not UTF-16."""
     name = believed_charset(label.decode("ascii", "replace").strip())
     return "utf-8" if name is not None and name.startswith("utf-16") else name

@@ -22,7 +22,7 @@ _BEHIND = 0.9
 
 
 class Form(StrEnum):
-    """What a file is made of, which is how it is compared with another."""
+    """The kind of content of a file, which decides how it is compared with another."""
 
     ROWS = "rows"
     STATEMENTS = "statements"
@@ -38,7 +38,7 @@ class Form(StrEnum):
 
 
 class Format(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of the table."""
+    """A row of the table of formats."""
 
     media_type: str
     aliases: tuple[str, ...] = ()
@@ -273,13 +273,13 @@ def form_of(media_type: str | None) -> Form:
     return Form.TEXT if name.startswith("text/") or name.endswith("+xml") else Form.BYTES
 
 
-def type_with_charset(media_type: str | None, told_type: str | None) -> str | None:
+def type_with_charset(media_type: str | None, declared_type: str | None) -> str | None:
     """The type of a table or other text with the charset that its server declared for it.
 
     >>> type_with_charset("text/csv", "text/csv; charset=windows-1250")
     'text/csv; charset=cp1250'
     """
-    charset = text_charset(told_type) if form_of(media_type) in (Form.ROWS, Form.TEXT) else None
+    charset = text_charset(declared_type) if form_of(media_type) in (Form.ROWS, Form.TEXT) else None
     return f"{media_type}; charset={charset}" if charset else media_type
 
 
@@ -290,7 +290,7 @@ def syntax_of(media_type: str | None) -> RdfFormat | None:
 
 
 def is_rdf(media_type: str | None) -> bool:
-    """Whether it is a serialisation of RDF."""
+    """Return whether it is a serialisation of RDF."""
     row = format_of(media_type)
     return row is not None and row.form is Form.STATEMENTS
 
@@ -317,10 +317,10 @@ def load_analyser(media_type: str | None) -> Any | None:
 
 
 def accept_header() -> str:
-    """What a crawl asks servers for, the best first."""
+    """Return the Accept header of a crawl, the best first."""
     wanted = sorted((row for row in FORMATS.values() if row.q), key=lambda row: -(row.q or 0))
-    told = [row.media_type if row.q == 1 else f"{row.media_type};q={row.q:g}" for row in wanted]
-    return ", ".join([*told, "*/*;q=0.1"])
+    ranges = [row.media_type if row.q == 1 else f"{row.media_type};q={row.q:g}" for row in wanted]
+    return ", ".join([*ranges, "*/*;q=0.1"])
 
 
 def accept_for(request: Request, usual: str) -> str:

@@ -53,7 +53,7 @@ def _parts(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def overlapping(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Each with the end of the one before, so that no window is missed."""
+    """Yield each piece with the end of the one before, so that no window is missed."""
     tail = b""
     for piece in pieces:
         content = tail + piece
@@ -81,7 +81,7 @@ def make_marks(key: bytes, body: bytes, others: Iterable[bytes] = (), *, lines: 
 
 
 def _chosen(body: bytes, places: Any) -> list[int]:
-    """Some places, far from each other where there is room, whose windows are not of one kind of sign."""
+    """Return some places, far apart if possible, whose windows have several kinds of characters."""
     apart = max(_LEAST_APART, min(WINDOW, len(places) // MOST_MARKS))
     chosen: list[int] = []
     for share in np.array_split(places, MOST_MARKS):
@@ -95,7 +95,7 @@ def _chosen(body: bytes, places: Any) -> list[int]:
 
 
 def _starts(body: bytes) -> list[tuple[int, int]]:
-    """Where windows are taken from: places, and how many behind each."""
+    """Return the places of windows, and how many are behind each."""
     count = len(body) - WINDOW + 1
     if count <= 0:
         return []
@@ -174,8 +174,8 @@ class MarkSearch:
         wanted = set(found)
         some = MarkSearch(self._key, ())
         for rolling, proofs in self._proofs.items():
-            kept = [(proof, number) for proof, number in proofs if (number, proof) in wanted]
-            if kept:
-                some._proofs[rolling] = kept
+            wanted_proofs = [(proof, number) for proof, number in proofs if (number, proof) in wanted]
+            if wanted_proofs:
+                some._proofs[rolling] = wanted_proofs
         some._index()
         return some

@@ -47,7 +47,7 @@ class PackedSearch:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all was looked at that the stream unpacks to."""
+        """Return whether the whole unpacked stream was searched."""
         return self._left > 0
 
     def feed(self, piece: bytes) -> None:
@@ -55,15 +55,15 @@ class PackedSearch:
         self._level.feed(piece)
 
     def close(self) -> None:
-        """There are no more."""
+        """End the search: there are no more bytes."""
         self._level.close()
 
     def look(self, content: bytes) -> None:
-        """At plain bytes."""
+        """Search plain bytes."""
         self.found.update((number, mark) for number, _, mark in self._marks.find(content))
 
     def spend(self, unpacked: int) -> bool:
-        """Whether so many unpacked bytes may still be looked at."""
+        """Return whether so many unpacked bytes may still be searched."""
         self._left -= unpacked
         return self._left > 0
 
@@ -136,20 +136,20 @@ class _Level:
 
 
 class Unpacking(Protocol):
-    """One compressed stream."""
+    """A compressed stream."""
 
     @property
     def eof(self) -> bool:
-        """Whether it is over."""
+        """Return whether the stream has ended."""
         ...
 
     @property
     def unused_data(self) -> bytes:
-        """What came behind it."""
+        """Return the bytes after the stream."""
         ...
 
     def unpack(self, packed: bytes) -> Iterator[bytes]:
-        """What the next bytes unpack to, some of it at once. Raises one of `_ERRORS`."""
+        """Yield what the next bytes unpack to, piece by piece. Raises one of `_ERRORS`."""
         ...
 
 
@@ -217,7 +217,7 @@ class _Zstd:
 
 
 class _ZipMember:
-    """What follows the head of a member. One that is not deflated is searched as it stands."""
+    """The content of a member. One that is not deflated is searched as it is."""
 
     def __init__(self) -> None:
         self._head = b""

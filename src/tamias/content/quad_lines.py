@@ -24,7 +24,7 @@ class QuadLines(Sequence[Quad]):
 
     @cached_property
     def words(self) -> set[bytes]:
-        """Every subject, every predicate, and every object with what follows it to the end of its line."""
+        """Return every subject, every predicate, and every object with the rest of its line."""
         lines = self.nquads.split(b"\n")
         del lines[-1:]  # what follows the last line end
         return set(chain.from_iterable(map(bytes.split, lines, repeat(b" "), repeat(2))))
@@ -51,7 +51,7 @@ class QuadLines(Sequence[Quad]):
 
     @property
     def end(self) -> bytes:
-        """How each line ends, and nothing else does: after the object."""
+        """Return the end of each line, after the object, which nothing else ends with."""
         return b" .\n" if isinstance(self.graph, DefaultGraph) else f" {self.graph} .\n".encode()
 
     def __len__(self) -> int:

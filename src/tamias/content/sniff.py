@@ -1,4 +1,4 @@
-"""What a body really is. Pure: first bytes, declared type and file name in, a bare media type out.
+"""The real type of a body. Pure: first bytes, declared type and file name in, a bare media type out.
 
 Declared RDF text is believed when its parser agrees. Otherwise there is a ladder: signatures, then markup,
 JSON, RDF text, tables; there, claims decide only what the bytes leave open.
@@ -46,8 +46,7 @@ from tamias.content.formats import (
     ZSTD,
     bare_type,
 )
-from tamias.content.rdf_share import share_read
-from tamias.content.rdf_text import HALF, SUPERSETS, begins_with_statement, rdf_text_type
+from tamias.content.rdf_detection import HALF, SUPERSETS, begins_with_statement, rdf_text_type, share_read
 
 _BZIP2_BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")
 _OFFICE_PARTS = ((b"xl/", SHEET), (b"word/", OFFICE + "wordprocessingml.document"))
@@ -182,12 +181,12 @@ _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"""<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)["']""")
 
 
-def found_type(head: bytes, told: str | None, name: str) -> str:
+def found_type(head: bytes, declared_type: str | None, name: str) -> str:
     """The media type of a body by its first bytes, up to `HEAD`; what was declared and the name are claims.
 
     A claim of RDF text stays while its parser reads more than half of the statements.
     """
-    claims = claimed_types(told, name)
+    claims = claimed_types(declared_type, name)
     if signed := signed_type(head, claims):
         return signed
     if _JELLY_START.match(head):
@@ -206,9 +205,9 @@ def found_type(head: bytes, told: str | None, name: str) -> str:
     return found if found in SUPERSETS else somewhat or found
 
 
-def contradicted_claim(found: str, told: str | None, name: str) -> str | None:
+def contradicted_claim(found: str, declared_type: str | None, name: str) -> str | None:
     """The RDF syntax that was declared, where the document was found to be something else."""
-    declared = next(iter(claimed_types(told, name)), None)
+    declared = next(iter(claimed_types(declared_type, name)), None)
     return declared if declared in SUPERSETS and declared != found else None
 
 
@@ -230,7 +229,7 @@ def _sniffed(text: bytes, claims: tuple[str, ...], is_cut: bool) -> str:
     )
 
 
-def found_charset(head: bytes, told: str | None, media_type: str) -> str | None:
+def found_charset(head: bytes, declared_type: str | None, media_type: str) -> str | None:
     """The character encoding, if anything but silence speaks for one that Python knows.
 
     A byte order mark comes first. XML's own declaration is believed before the server, whose charset is
@@ -241,7 +240,7 @@ def found_charset(head: bytes, told: str | None, media_type: str) -> str | None:
         return mark
     if head[:2] in (b"<\0", b"\0<"):
         return "utf-16-le" if head[0] else "utf-16-be"
-    spoken = _CHARSET.search(told) if told else None
+    spoken = _CHARSET.search(declared_type) if declared_type else None
     server = believed_charset(spoken[1]) if spoken else None
     if media_type in (HTML, XHTML):
         return server or page_charset(head)
@@ -252,9 +251,9 @@ def found_charset(head: bytes, told: str | None, media_type: str) -> str | None:
     return None
 
 
-def claimed_types(told: str | None, name: str) -> tuple[str, ...]:
-    """What the declared type and the ending of the name speak for, the former first if it is known."""
-    return _claims(bare_type(told), BY_ENDING.get(name.rpartition(".")[2].lower(), ""))
+def claimed_types(declared_type: str | None, name: str) -> tuple[str, ...]:
+    """Return the types by the declared type and by the name's ending, the former first if known."""
+    return _claims(bare_type(declared_type), BY_ENDING.get(name.rpartition(".")[2].lower(), ""))
 
 
 @lru_cache(maxsize=512)
@@ -339,7 +338,7 @@ def _json_type(text: bytes, claims: tuple[str, ...]) -> str | None:
 
 
 def is_json(text: bytes) -> bool:
-    """Whether a text is one value of JSON."""
+    """Return whether a text is one value of JSON."""
     try:
         msgspec.json.decode(text, type=msgspec.Raw)
     except (msgspec.DecodeError, ValueError, RecursionError):

@@ -18,7 +18,7 @@ _LEAVE_SHARED = b"SELECT pg_advisory_unlock_shared(hashtextextended('tamias ' ||
 
 @contextmanager
 def alone_on_database(session: Session, name: LockName) -> Iterator[bool]:
-    """Whether the lock could be had alone; if so, it is held meanwhile."""
+    """Try to take the lock exclusively, yield if it was taken, and release it afterwards."""
     held = session.fetch_one(_TRY_ALONE, {"name": name}) == (True,)
     try:
         yield held

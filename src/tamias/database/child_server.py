@@ -20,8 +20,8 @@ from typing import IO, NamedTuple, NoReturn
 from tamias.database.disk import private, refusals
 from tamias.database.locks import alone, is_free, opened, shared
 from tamias.model import errors
-from tamias.model.environment import environment_without_secrets
 from tamias.model.errors import TamiasError
+from tamias.model.process import environment_without_secrets
 
 DATABASE_KEEPER = "tamias.database.embedded.keeper"
 """The module of PostgreSQL's keeper."""
@@ -43,7 +43,7 @@ class StartReport(NamedTuple):
 
 
 class ServerUse:
-    """This process's use of the server of one folder, from now until `close`."""
+    """The use of one folder's server by this process, until `close`."""
 
     keeper: str
     """The module that is the keeper's program."""
@@ -61,19 +61,19 @@ class ServerUse:
         self._directory = os.open(folder, os.O_PATH | os.O_DIRECTORY)
 
     def close(self) -> None:
-        """This process needs the server no more; the last one to say so ends it. May be called twice."""
+        """Stop using the server; the last user ends it. May be called twice."""
         if not self._users.closed:
             os.close(self._directory)
             self._users.close()
 
     def is_up(self) -> bool:
-        """Whether a keeper is there, and its server takes connections."""
+        """Return whether a keeper is there, and its server takes connections."""
         return not is_free(self.folder / "keeper.lock") and (self.folder / "running.json").exists()
 
     def start(
         self, orders: str, ready: "KeeperProcess | None" = None, meanwhile: Callable[[], None] = _nothing
     ) -> None:
-        """Starts a keeper if there is none, with orders on its command line; cheap when there is one.
+        """Start a keeper if there is none, with orders on its command line; cheap when there is one.
 
         One that is `ready` with the same orders is used if one is needed; the caller closes it. While a
         keeper that was started works, `meanwhile` is called.
@@ -93,7 +93,7 @@ class ServerUse:
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """While nobody else starts a keeper."""
+        """Hold the lock that lets only one process start a keeper."""
         with refusals(self.folder), opened(self.folder / "start.lock") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
@@ -101,12 +101,12 @@ class ServerUse:
     def _start_keeper(self, process: "KeeperProcess", meanwhile: Callable[[], None]) -> None:
         log = self.folder.parent / "log" / "keeper.log"
         with closing(process):
-            ended, told = process.begin(log, meanwhile)
+            ended, answer = process.begin(log, meanwhile)
         if ended != 0:
             raise self.failure(f"the keeper of {self.folder} cannot be started; see {log}")
-        if not told:
+        if not answer:
             raise self.unavailable(f"the keeper of {self.folder} was ended; see {log}")
-        report = StartReport(**json.loads(told))
+        report = StartReport(**json.loads(answer))
         if report.error is not None:
             raise getattr(errors, report.error, self.failure)(report.message)
 
@@ -132,7 +132,7 @@ class KeeperProcess:
             os.close(writing)
 
     def begin(self, log: Path, meanwhile: Callable[[], None]) -> tuple[int, bytes]:
-        """Lets it work, until its first process has made another; from now on it writes to the log.
+        """Let it work, until its first process has made another; from now on it writes to the log.
 
         Returns how that first one ended, and the line that was written to the descriptor. Calls `meanwhile`
         before it waits for that.
@@ -144,15 +144,15 @@ class KeeperProcess:
                 words.write(os.fsencode(log.absolute()))
         try:
             meanwhile()
-            told = self._answer.readline(_LONGEST_LINE)
+            answer = self._answer.readline(_LONGEST_LINE)
         except BaseException:  # Ctrl-C: if it has made no other process yet, it is not to do so now
             self._first.terminate()
             self._first.wait()
             raise
-        return self._first.wait(), told
+        return self._first.wait(), answer
 
     def close(self) -> None:
-        """Ends it if it was not told to begin. May be called twice."""
+        """End it if it was not told to begin. May be called twice."""
         assert self._first.stdin is not None
         self._first.stdin.close()
         self._first.terminate()
@@ -174,11 +174,11 @@ class ChildServer:
         return self.process.pid
 
     def is_running(self) -> bool:
-        """Whether it was started and has not ended."""
+        """Return whether it was started and has not ended."""
         return self.process is not None and self.process.poll() is None
 
     def spawn(self, command: list[str], in_child: Callable[[], None], descriptors: Sequence[int] = ()) -> int:
-        """Starts it; returns where in the log its own words begin. The caller has one thread."""
+        """Start it; return where in the log its own words begin. The caller has one thread."""
         with open(self.log, "ab", opener=private) as log:
             begin = log.tell()
             self.process = subprocess.Popen(
@@ -192,7 +192,7 @@ class ChildServer:
         return begin
 
     def end(self, polite: signal.Signals, final: signal.Signals, seconds: float) -> None:
-        """Asks it to end, and makes it end after some time."""
+        """Ask it to end, and makes it end after some time."""
         if self.process is None or not self.is_running():
             return
         self.process.send_signal(polite)
@@ -204,7 +204,7 @@ class ChildServer:
 
 
 class Keeping:
-    """What a keeper says: to whoever started it, once, and to all users while they may connect."""
+    """The messages of a keeper, to the process that started it and to all users."""
 
     def __init__(self, folder: Path, ready: IO[bytes]) -> None:
         self.folder = folder
@@ -218,11 +218,11 @@ class Keeping:
         partial.replace(self._running)
 
     def withdraw(self) -> None:
-        """They may not."""
+        """Tell users that they can no longer connect."""
         self._running.unlink(missing_ok=True)
 
     def report(self, report: StartReport) -> None:
-        """Says it once: later there is nobody to listen."""
+        """Say it once: later there is nobody to listen."""
         if not self._ready.closed:
             with suppress(BrokenPipeError), self._ready:
                 self._ready.write(json.dumps(report._asdict()).encode() + b"\n")
@@ -252,7 +252,7 @@ def run_keeper(folder: Path, descriptor: int, keep: Callable[[Keeping], None]) -
 
 
 def leave_on(*signals: signal.Signals) -> None:
-    """From now on these end the process by way of its `finally`."""
+    """Make these signals end the process by way of its `finally` blocks."""
     for number in signals:
         signal.signal(number, _leave)
 
@@ -275,7 +275,7 @@ def socket_folder(folder: Path) -> Path:
 
 
 def _write_to(log: str) -> None:
-    """What this process has to say goes to the log from now on; nowhere if there is no room for one."""
+    """Redirect the output of this process to the log, or to nowhere if the log cannot be opened."""
     nothing = os.open(os.devnull, os.O_RDWR)
     try:
         said = private(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)

@@ -24,7 +24,7 @@ _SQL = statements("tamias.database", "citus.sql")
 
 
 class ShardPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a bucket is: the shard, its node, and the numbers that end the names of its tables there."""
+    """The place of a bucket: its shard, its node, and the number suffixes of its tables there."""
 
     bucket: int
     shard: int
@@ -34,7 +34,7 @@ class ShardPlace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Distributed(msgspec.Struct, frozen=True):
-    """What was done; a table that was placed before is not named again."""
+    """The result of distributing tables, without those that were placed before."""
 
     version: str
     buckets: int
@@ -44,30 +44,30 @@ class Distributed(msgspec.Struct, frozen=True):
 
 
 def distribute(session: "Session", shards: int) -> Distributed:
-    """Places what is not placed yet, in one transaction. Raises `DatabaseError` without Citus."""
+    """Place what is not placed yet, in one transaction. Raises `DatabaseError` without Citus."""
     done = session.transact(lambda cursor: _distribute(cursor, shards))
     session.transact(ready_roles)
     return done
 
 
 def place_new_tables(cursor: "Cursor") -> None:
-    """Places the tables that a migration has made, where the others are on a cluster."""
+    """Place the tables that a migration has made, where the others are on a cluster."""
     if is_citus(cursor) and FIRST in _placed(cursor):
         _place(cursor, 0)
 
 
 def one_table_after_another(cursor: "Cursor") -> None:
-    """For a transaction that changes all tables, of which some refer to others. Elsewhere it does nothing."""
+    """Use one connection in a transaction that changes related tables; does nothing without Citus."""
     cursor.execute(_SQL["one_connection"].text)
 
 
 def is_citus(cursor: "Cursor") -> bool:
-    """Whether the database is that of a cluster."""
+    """Return whether the database is that of a cluster."""
     return _version(cursor) is not None
 
 
 def coordinator_elsewhere(cursor: "Cursor") -> dict[str, Any]:
-    """How to connect to the coordinator, where this is another node of a cluster; else nothing."""
+    """Return how to connect to the coordinator, where this is another node of a cluster; else nothing."""
     if not is_citus(cursor):
         return {}
     row = cursor.execute(_SQL["coordinator_elsewhere"].text).fetchone()
@@ -75,12 +75,12 @@ def coordinator_elsewhere(cursor: "Cursor") -> dict[str, Any]:
 
 
 def is_spread(cursor: "Cursor") -> bool:
-    """Whether the tables are distributed over a cluster."""
+    """Return whether the tables are distributed over a cluster."""
     return is_citus(cursor) and FIRST in _placed(cursor)
 
 
 def read_shards(cursor: "Cursor") -> list[ShardPlace]:
-    """Where each bucket is, by Citus's catalogue."""
+    """Return where each bucket is, by Citus's catalogue."""
     copies: dict[str, int] = dict(cursor.execute(_SQL["copies"].text).fetchall())
     return [
         ShardPlace(
@@ -95,7 +95,7 @@ def read_shards(cursor: "Cursor") -> list[ShardPlace]:
 
 
 def check_node(cursor: "Cursor", host: str, port: str) -> bool:
-    """Whether this server can reach another node of the cluster."""
+    """Return whether this server can reach another node of the cluster."""
     return cursor.execute(_SQL["check_node"].text, {"host": host, "port": port}).fetchone() == (True,)
 
 
@@ -122,7 +122,7 @@ def _distribute(cursor: "Cursor", shards: int) -> Distributed:
 
 
 def _place(cursor: "Cursor", shards: int) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Returns which tables were distributed, put on every node, and listed as the coordinator's."""
+    """Return which tables were distributed, put on every node, and listed as the coordinator's."""
     one_table_after_another(cursor)
     placed, by_bucket = _placed(cursor), tables_by_bucket(cursor)
     new = [name for (name,) in cursor.execute(_SQL["tables"].text).fetchall() if name not in placed]

@@ -61,7 +61,7 @@ def storable(value: str | None) -> str | None:
 
 
 def _numbers(oid: int, code: str) -> Callable[[list[Any]], bytes]:
-    """How numbers of one width are written, each after its size; `code` is their letter in `struct`."""
+    """Return a function that dumps numbers of one width, each after its size; `code` is for `struct`."""
     pack_one = struct.Struct(">i" + code).pack
     size = struct.calcsize(">" + code)
 
@@ -92,7 +92,7 @@ def _cells(code: str, size: int, column: list[Any]) -> bytes:
 
 
 def _byte_strings(oid: int, encode: Callable[[Any], bytes]) -> Callable[[list[Any]], bytes]:
-    """How values of any length are written."""
+    """Return how values of any length are written."""
 
     def dump(column: list[Any]) -> bytes:
         pack = _LENGTH.pack

@@ -53,7 +53,7 @@ _URL = re.compile(r"postgres(ql)?://([^@/]*@)?[^@]*")
 
 
 class Database:
-    """One PostgreSQL database, embedded under a data directory or named by URL."""
+    """A PostgreSQL database, embedded under a data directory or named by URL."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class Database:
         return session
 
     def _is_ready_for(self, role: Role) -> bool:
-        """Whether the role can be had and finds schema and rights of this release: nothing is left to do."""
+        """Tell if the role is available and finds the schema and rights of this release."""
         self._role = role
         with suppress(DatabaseError), closing(Session(self._connection, 0.0)) as session:
             if _is_current(session):
@@ -138,7 +138,7 @@ class Database:
         return False
 
     def _by_the_coordinator(self, session: "Session", make: Callable[[Cursor], T]) -> T:
-        """No other node of a cluster may change the schema and the rights, where that is to be done."""
+        """Change the schema and rights on the coordinator, the only node that may."""
         if not self._coordinator or _is_current(session):
             return session.transact(make)
         with closing(Session(partial(self._connection, self._coordinator), 0.0)) as there:
@@ -152,7 +152,7 @@ class Database:
             self.embedded.close()
 
     def _notice_pooler(self, session: "Session") -> None:
-        """One may refuse our options, or be set to ignore them; and it must not share sessions."""
+        """Detect a pooler that ignores our options, and refuse one that shares sessions."""
         found = session.fetch_one(b"SELECT current_setting('search_path')")
         if found != (_SEARCH_PATH,) and not self._pooled:
             self._pooled = True
@@ -190,13 +190,13 @@ class Database:
         return connection
 
     def _bare_connection(self, instead: Mapping[str, Any] = MappingProxyType({})) -> Connection:
-        """Without settings of ours."""
+        """Connect without our own settings."""
         place = {name: value for name, value in self._named.items() if name != "options"}
         return psycopg.connect(autocommit=True, **{**_USUAL, **place, **instead})
 
 
 class Session:
-    """One connection that mends itself, and the database's clock. Not for two threads at once."""
+    """A connection that reconnects, and the database's clock. Not for two threads at once."""
 
     def __init__(
         self,
@@ -294,7 +294,7 @@ class Session:
         return self._alone(work)
 
     def execute(self, statement: Statement, parameters: Parameters = None, bucket: int | None = None) -> int:
-        """One statement without rows; returns how many it changed. Of a `bucket` as `transact` does it."""
+        """Run one statement and return how many rows it changed; `bucket` is as in `transact`."""
 
         def work(cursor: Cursor) -> int:
             return cursor.execute(_text(statement), parameters).rowcount
@@ -303,12 +303,12 @@ class Session:
             return self.nodes.transact(bucket, work)
         return self._alone(work)
 
-    def fetch_many(self, *asked: tuple[Statement, Parameters]) -> list[list[Row]]:
+    def fetch_many(self, *queries: tuple[Statement, Parameters]) -> list[list[Row]]:
         """The rows of several statements that only read, in one round trip."""
-        return self._persist(partial(self._pipelined, asked))
+        return self._persist(partial(self._pipelined, queries))
 
     def transact(self, work: Callable[[Cursor], T], bucket: int | None = None) -> T:
-        """Runs the work in one transaction, again from its start if the server is lost or a deadlock is met.
+        """Run the work in one transaction, again from its start if the server is lost or a deadlock is met.
 
         Work in one `bucket`, with nothing but tables that are divided by buckets or that every node has, is
         done on the bucket's own node of a cluster: `NodeAway` when that is away.
@@ -322,14 +322,14 @@ class Session:
         return self._persist(partial(self._once, work))
 
     def away_words(self) -> str | None:
-        """Which nodes of a cluster are away, if some are."""
+        """Return which nodes of a cluster are away, if some are."""
         if self.nodes is None or not self.nodes.away:
             return None
         named = ", ".join(":".join(node) for node in sorted(self.nodes.away))
         return f"node {named} of the database is away; the others go on"
 
     def beside(self, connect: Callable[[], Connection], patience: float) -> "Session":
-        """Another session with the same settings, by other connections."""
+        """Return another session with the same settings, by other connections."""
         return Session(connect, patience, prepares=self._prepares)
 
     def apart(self) -> "Session":
@@ -343,13 +343,13 @@ class Session:
         return self._apart
 
     def end_backend(self, pid: int) -> None:
-        """Ends a connection apart of the same login from outside. What runs there cannot catch it."""
+        """End a connection apart of the same login from outside. What runs there cannot catch it."""
         with closing(self._connect_apart()) as connection:
             connection.execute("SET ROLE NONE")
             connection.execute("SELECT pg_catalog.pg_terminate_backend(%s)", [pid])
 
     def close(self) -> None:
-        """Closes the connections; the next use opens others."""
+        """Close the connections; the next use opens others."""
         if self._apart is not None:
             self._apart.close()
         if self.nodes is not None:
@@ -359,7 +359,7 @@ class Session:
             self._connection = None
 
     def show_alive(self, worker: int) -> None:
-        """Holds a lock with the number of a worker, from now on and whenever it connects again."""
+        """Hold a lock with the number of a worker, from now on and whenever it connects again."""
         self._worker = worker
         self._persist(lambda: self._open().execute(_ALIVE, [worker]))
 
@@ -370,7 +370,7 @@ class Session:
         return connection
 
     def take(self, connection: Connection) -> None:
-        """Uses a connection that another session gave away."""
+        """Use a connection that another session gave away."""
         self._connection = connection
         self.opened += 1
         if self._worker is not None:
@@ -405,7 +405,7 @@ class Session:
             pause = min(1.0, pause * 2)
 
     def _is_broken(self) -> bool:
-        """Whether the connection was lost, whatever the error: a pooler adds words to those of the server."""
+        """Tell if the connection was lost, whatever the error says."""
         return self._connection is not None and self._connection.broken
 
     def _once(self, work: Callable[[Cursor], T]) -> T:
@@ -422,7 +422,7 @@ class Session:
 
         return self._persist(once)
 
-    def _pipelined(self, asked: Sequence[tuple[Statement, Parameters]]) -> list[list[Row]]:
+    def _pipelined(self, queries: Sequence[tuple[Statement, Parameters]]) -> list[list[Row]]:
         connection = self._open()
         with ExitStack() as open_until_read:
             with connection.pipeline():
@@ -430,20 +430,20 @@ class Session:
                     open_until_read.enter_context(connection.cursor(binary=True)).execute(
                         _text(statement), parameters
                     )
-                    for statement, parameters in asked
+                    for statement, parameters in queries
                 ]
             return [cursor.fetchall() for cursor in cursors]
 
     def _read_clock(self, cursor: Cursor) -> None:
-        """Of a few answers the quickest counts: the time in it is the most exact."""
+        """Read the database's clock a few times; the quickest answer is the most exact."""
         self._unsure = float("inf")
         for _ in range(_CLOCK_TRIES):
-            asked_at = time.monotonic()
+            begun_at = time.monotonic()
             cursor.execute(_CLOCK)
             row = cursor.fetchone()
             assert row is not None
             self._read_at = time.monotonic()
-            unsure = (self._read_at - asked_at) * 1000
+            unsure = (self._read_at - begun_at) * 1000
             if unsure < self._unsure:
                 self._unsure, self._offset = unsure, row[0] - self._read_at * 1000
             if unsure < _QUICK_MS:
@@ -460,7 +460,7 @@ def _refuse_other_encodings(cursor: Cursor) -> None:
 
 
 def _is_current(session: Session) -> bool:
-    """Whether schema and rights are there, and are those of this release."""
+    """Return whether schema and rights are there, and are those of this release."""
     with suppress(DatabaseError):
         return session.fetch_one(_READY) == (migrations()[-1].number, rights()[0])
     return False
@@ -474,10 +474,10 @@ def _read_url(url: str) -> dict[str, Any]:
     try:
         if _URL.fullmatch(url):
             parts = urlsplit(url)
-            asked = parse_qsl(parts.query, keep_blank_values=True)
-            ours = {name: value for name, value in asked if name in _OURS and value in {"on", "off"}}
+            options = parse_qsl(parts.query, keep_blank_values=True)
+            ours = {name: value for name, value in options if name in _OURS and value in {"on", "off"}}
             if ours:
-                others = urlencode([each for each in asked if each[0] not in ours], quote_via=quote)
+                others = urlencode([each for each in options if each[0] not in ours], quote_via=quote)
                 url = urlunsplit(parts._replace(query=others))
             return {**conninfo_to_dict(url), **ours}
     except (psycopg.ProgrammingError, ValueError):
@@ -494,7 +494,7 @@ def _place(place: dict[str, Any]) -> str:
 
 
 def _sentence(error: psycopg.Error) -> str:
-    """What the server said, or the client library's words without its preamble."""
+    """Return what the server said, or the client library's words without its preamble."""
     lines = [error.diag.message_primary or "", *str(error).splitlines(), type(error).__name__]
     said = [line.strip() for line in lines if line.strip()]
     failures = [line.rpartition("failed: ")[2] for line in said if "failed: " in line]

@@ -14,7 +14,7 @@ _LEAST_ROOM = 16 << 20  # one segment of PostgreSQL's log of changes
 
 
 def make_data_folder(data: Path) -> None:
-    """Makes a data directory that others cannot list; one that is there already stays as it is.
+    """Make a data directory that others cannot list; one that is there already stays as it is.
 
     Root's may be passed through, because the account that its server runs under may have to. So its folders
     are closed to others one by one, also those that an earlier version left open.
@@ -35,14 +35,14 @@ def private(path: str, flags: int) -> int:
 
 
 def write_all(file: int, content: bytes | memoryview) -> None:
-    """Writes all bytes, in as many steps as it takes."""
+    """Write all bytes, in as many steps as it takes."""
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(file, rest) :]
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes the names in a folder durable."""
+    """Make the names in a folder durable."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
@@ -65,7 +65,7 @@ def write_errors(place: object, kind: type[TamiasError] = TamiasError) -> Iterat
 
 @contextmanager
 def refusals(place: Path) -> Iterator[None]:
-    """Turns the system's errors into ours."""
+    """Turn the system's errors into ours."""
     try:
         yield
     except OSError as error:
@@ -81,12 +81,12 @@ def no_room(place: Path) -> DiskFull:
     return DiskFull(f"no disk space for the database at {place}; free some space and try again")
 
 
-def tells_of_no_room(told: str) -> bool:
-    """Whether a program's words are about a full disk."""
-    return any(os.strerror(number) in told for number in _FULL)
+def tells_of_no_room(output: str) -> bool:
+    """Return whether a program's words are about a full disk."""
+    return any(os.strerror(number) in output for number in _FULL)
 
 
 def is_full(place: Path) -> bool:
-    """Whether a server could not work here: on a full disk even its log may be silent."""
+    """Return whether a server could not work here: on a full disk even its log may be silent."""
     room = os.statvfs(place)
     return room.f_bavail * room.f_frsize < _LEAST_ROOM

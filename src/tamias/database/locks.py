@@ -41,7 +41,7 @@ def alone(path: Path, seconds: float) -> Iterator[IO[bytes]]:
 
 
 def try_alone(handle: IO[bytes]) -> bool:
-    """Whether the lock could be had alone at this moment; if so, it is held."""
+    """Return whether the lock could be had alone at this moment; if so, it is held."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -50,13 +50,13 @@ def try_alone(handle: IO[bytes]) -> bool:
 
 
 def is_free(path: Path) -> bool:
-    """Whether nobody holds the lock."""
+    """Return whether nobody holds the lock."""
     with opened(path) as handle:
         return try_alone(handle)
 
 
 def is_shared(path: Path) -> bool:
-    """Whether somebody holds the lock together with others: it cannot be had alone, but shared."""
+    """Return whether somebody holds the lock together with others: it cannot be had alone, but shared."""
     with opened(path) as handle:
         if try_alone(handle):
             return False

@@ -1,15 +1,18 @@
-"""The schema and its versions: `schema/` makes the first, `migrations/0078_pages.sql` is the next step.
+"""The schema and its versions: `schema/` makes the first, `steps.sql` has the steps after it.
 
 Each step is applied once, in order, all or nothing.
 """
 
 import hashlib
+import json
+from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamias.database.embedded.binaries import OLDEST_MAJOR
 from tamias.database.sql import commands, folder_of, statements
 from tamias.model.errors import DatabaseError, DataMissing, SchemaTooNew, SchemaTooOld
+from tamias.plugins import features
 
 if TYPE_CHECKING:  # the keeper has no other need of it, and it takes long to load
     import psycopg
@@ -25,11 +28,16 @@ LAST_TO_UPGRADE = "42aa7390"
 """The commit of Tamias that upgrades data of every earlier version to the first."""
 
 
+FEATURES_FROM = 81
+"""From this version on the database knows which steps of features it has seen."""
+
+
 class Migration(NamedTuple):
-    """One step of the schema."""
+    """A step of the schema."""
 
     number: int
     text: str
+    feature: str = "core"
 
 
 @cache
@@ -37,18 +45,36 @@ def migrations() -> tuple[Migration, ...]:
     """Read the first schema and all steps after it, oldest first."""
     folder = folder_of("tamias.database")
     first = "\n".join(path.read_text(encoding="utf-8") for path in sorted(folder.glob("schema/*.sql")))
-    later = sorted(folder.glob("migrations/*.sql"))
-    return (
-        Migration(FIRST, first),
-        *(Migration(int(path.name[:4]), path.read_text(encoding="utf-8")) for path in later),
-    )
+    return Migration(FIRST, first), *_steps("tamias.database", "steps.sql", "core")
+
+
+@cache
+def feature_steps() -> tuple[Migration, ...]:
+    """Read the steps of the schema of each feature that is on, in order."""
+    owned = [feature for feature in features() if feature.schema]
+    return tuple(step for each in owned for step in _steps(each.module, each.schema, each.name))
+
+
+def _steps(package: str, file: str, feature: str) -> Iterator[Migration]:
+    for name, block in statements(package, file).items():
+        if name != "rights":
+            yield Migration(int(name.removeprefix("version_")), block.text.decode(), feature)
 
 
 @cache
 def rights() -> tuple[str, bytes]:
-    """What roles may do, and a name for it that is another one when that or the schema changes."""
+    """Return what roles may do, and a name for it that is another one when that or a schema changes."""
     text = statements("tamias.database", "rights.sql")["give_rights"].text
-    return f"{migrations()[-1].number}-{hashlib.sha256(text).hexdigest()[:16]}", text
+    for feature in features():
+        block = statements(feature.module, feature.schema).get("rights") if feature.schema else None
+        text += b"\n" + block.text if block else b""
+    newest = json.dumps(newest_of_features()).encode()
+    return f"{migrations()[-1].number}-{hashlib.sha256(text + newest).hexdigest()[:16]}", text
+
+
+def newest_of_features() -> dict[str, int]:
+    """Return the number of the last step of each feature."""
+    return {step.feature: step.number for step in feature_steps()}
 
 
 def migrate(
@@ -62,29 +88,32 @@ def migrate(
     if major < OLDEST_MAJOR:
         raise DatabaseError(f"the server is PostgreSQL {major}; Tamias needs {OLDEST_MAJOR} or newer")
     steps = [step for step in migrations() if upto is None or step.number <= upto]
-    version, chosen = _version_and_buckets(connection)
-    if version == steps[-1].number and chosen:
+    version, chosen, known = _state(connection)
+    if version == steps[-1].number and chosen and not _missing_steps(known, version):
         return False
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", [ADVISORY_LOCK])
         # So that Citus alters tables after their rows were changed; elsewhere the word means nothing.
         connection.execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
-        version, chosen = _version_and_buckets(connection)
+        version, chosen, known = _state(connection)
         if not chosen and not create:
             raise DataMissing("the database holds no Tamias data; 'tamias crawl' or 'tamias add' creates it")
         if version and not chosen and upto is not None:
             # An embedded cluster comes with the newest schema (template.py), and an older one is wanted.
             connection.execute("DROP SCHEMA tamias CASCADE")
-            version = 0
+            version, known = 0, {}
         if version:
             refuse_other_versions(version)
+        newest = steps[-1].number
+        steps = [step for step in steps if step.number > version] + _missing_steps(known, newest)
         for step in steps:
-            if step.number <= version:
-                continue
             # One after another: Citus tells its nodes the whole text that it was sent.
             for command in commands(step.text):
                 connection.execute(command.encode())
-        connection.execute("UPDATE meta SET schema_version = %s", [steps[-1].number])
+        connection.execute("UPDATE meta SET schema_version = %s", [newest])
+        if newest >= FEATURES_FROM:
+            now = json.dumps(known | newest_of_features())
+            connection.execute("UPDATE meta SET features = %s", [now])
         if not chosen:
             connection.execute("UPDATE meta SET buckets = %s, made_at = now()", [buckets])
     return True
@@ -106,7 +135,7 @@ def refuse_other_versions(version: int) -> None:
 
 
 def refuse_unfinished(connection: "psycopg.Connection[tuple[Any, ...]]") -> None:
-    """Raises `DatabaseError` where only a part of the data is there."""
+    """Raise `DatabaseError` where only a part of the data is there."""
     made = "SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'tamias' AND tablename = %s"
     if connection.execute(made, [UNFINISHED]).fetchone() is not None:
         raise DatabaseError(
@@ -114,11 +143,24 @@ def refuse_unfinished(connection: "psycopg.Connection[tuple[Any, ...]]") -> None
         )
 
 
-def _version_and_buckets(connection: "psycopg.Connection[tuple[Any, ...]]") -> tuple[int, int]:
-    """Zeros without a schema; without buckets as long as nobody has used it."""
+def _missing_steps(known: dict[str, int], version: int) -> list[Migration]:
+    """Return the steps of features that are left to do; of the first ones, an older schema knows nothing."""
+    return [
+        step
+        for step in feature_steps()
+        if step.number > known.get(step.feature, 0) and (version >= FEATURES_FROM or step.number == 1)
+    ]
+
+
+def _state(connection: "psycopg.Connection[tuple[Any, ...]]") -> tuple[int, int, dict[str, int]]:
+    """Return the version, the number of buckets, and the steps of features.
+
+    Zeros without a schema; without buckets as long as nobody has used it.
+    """
     # Not to_regclass: its cache would not know what another process made while we waited for the lock.
     made = "SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'tamias' AND tablename = 'meta'"
     if connection.execute(made).fetchone() is None:
-        return 0, 0
-    row = connection.execute("SELECT schema_version, buckets FROM tamias.meta").fetchone()
-    return (row[0], row[1]) if row else (0, 0)
+        return 0, 0, {}
+    text = "SELECT schema_version, buckets, coalesce(to_jsonb(meta)->'features', '{}') FROM tamias.meta"
+    row = connection.execute(text).fetchone()
+    return (row[0], row[1], row[2]) if row else (0, 0, {})

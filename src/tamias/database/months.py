@@ -19,7 +19,7 @@ _SQL = statements("tamias.database", "months.sql")
 
 
 def divide_months(session: Session) -> str | None:
-    """Makes a partition for the months to come; returns its name. None if there is time, or no way, yet."""
+    """Make a partition for the months to come; return its name. None if there is time, or no way, yet."""
     now = datetime.fromtimestamp(session.now() / 1000, UTC)
     return session.transact(lambda cursor: _divide(cursor, now))
 
@@ -33,7 +33,7 @@ class MonthPartition(msgspec.Struct, frozen=True):
 
 
 def partitions(cursor: Cursor, now: int) -> list[MonthPartition]:
-    """All of them. A month is over when visits and clocks that were late are."""
+    """Return all of them. A month is over when visits and clocks that were late are."""
     over = first_id(datetime.fromtimestamp(now / 1000, UTC) - AHEAD)
     rows = cursor.execute(_SQL["partitions"].text).fetchall()
     return [

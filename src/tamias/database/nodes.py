@@ -77,7 +77,7 @@ class ShardCursor(psycopg.Cursor[tuple[Any, ...]]):
     tables: ShardTables | None = None
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> "ShardCursor":
-        """As that of any cursor."""
+        """Execute a query on the tables of the shard."""
         if self.tables is not None:
             query = self.tables.rename(query.encode() if isinstance(query, str) else query)
         super().execute(query, params, **options)
@@ -90,7 +90,7 @@ class NodeConnection(psycopg.Connection[tuple[Any, ...]]):
     is_there: Callable[[], bool] | None = None
 
     def wait(self, gen: PQGen[T], *words: Any, **options: Any) -> T:
-        """Waits as long as the node answers others."""
+        """Wait as long as the node answers others."""
         if self.is_there is not None:
             gen = _watched(gen, self.is_there)
         return super().wait(gen, *words, **options)
@@ -100,31 +100,31 @@ def _watched(waiting: PQGen[T], is_there: Callable[[], bool]) -> PQGen[T]:
     steps = cast("Generator[Any, Any, T]", waiting)
     since = time.monotonic()
     try:
-        asked = next(steps)
+        wanted = next(steps)
         while True:
-            ready = yield asked
+            ready = yield wanted
             if ready:
                 since = time.monotonic()
             elif time.monotonic() - since > _SILENCE_SECONDS:
                 if not is_there():
                     raise psycopg.OperationalError("the node does not answer")
                 since = time.monotonic()
-            asked = steps.send(ready)
+            wanted = steps.send(ready)
     except StopIteration as end:
         return cast("T", end.value)
 
 
 def answers(node: NodeAddress) -> bool:
-    """Whether a server there says a byte soon."""
+    """Return whether a server there says a byte soon."""
     deadline = time.monotonic() + _PROBE_SECONDS
     probe = pq.PGconn.connect_start(make_conninfo(host=node[0], port=node[1]).encode())
     try:
         while (state := probe.connect_poll()) in {pq.PollingStatus.READING, pq.PollingStatus.WRITING}:
-            asked = state == pq.PollingStatus.READING
+            reading = state == pq.PollingStatus.READING
             there = [probe.socket]
             left = max(0.0, deadline - time.monotonic())
-            said, sendable, _ = select.select(there if asked else [], [] if asked else there, [], left)
-            if asked or not sendable:
+            said, sendable, _ = select.select(there if reading else [], [] if reading else there, [], left)
+            if reading or not sendable:
                 return bool(said)
         return False
     finally:
@@ -147,7 +147,7 @@ class ClusterNodes:
         self._closed = threading.Event()
 
     def transact(self, bucket: int, work: Callable[["Cursor"], T]) -> T:
-        """As `Session.transact`, in the bucket's own tables. Raises `NodeAway` at once when its node is."""
+        """Run a transaction in the bucket's own tables. Raises `NodeAway` at once if its node is away."""
         for _ in range(_MOVES):
             place, tables = self._place(bucket)
             node = (place.host, place.port)
@@ -169,7 +169,7 @@ class ClusterNodes:
         return frozenset(self._away)
 
     def close(self) -> None:
-        """Closes the connections; the next use opens others."""
+        """Close the connections; the next use opens others."""
         self._closed.set()
         for session in self._sessions.values():
             session.close()
@@ -211,7 +211,7 @@ class ClusterNodes:
         return connection
 
     def _lose(self, node: NodeAddress, error: DatabaseUnavailable) -> None:
-        """Notes that a node is away, or that it is there for others only."""
+        """Note that a node is away, or that it is there for others only."""
         session = self._sessions.pop(node)
         session.close()
         if not session.opened and self._whole.transact(lambda cursor: check_node(cursor, *node)):
@@ -223,7 +223,7 @@ class ClusterNodes:
         threading.Thread(target=self._wait_for, args=[node], daemon=True).start()
 
     def _wait_for(self, node: NodeAddress) -> None:
-        """Until it answers: then whoever asks for its buckets connects again."""
+        """Wait until the node answers, then let sessions connect to it again."""
         while not self._closed.wait(_PROBE_SECONDS):
             if answers(node):
                 break

@@ -27,18 +27,18 @@ SHARED = (
 
 
 def refuses_options(error: psycopg.Error) -> bool:
-    """Whether somebody between us and the server does not take a session's options."""
+    """Return whether somebody between us and the server does not take a session's options."""
     return "unsupported startup parameter" in str(error)
 
 
 def set_up(connection: Connection, options: str) -> None:
-    """Makes the settings by statements that could not be options."""
+    """Make the settings by statements that could not be options."""
     for name, value in _settings(options):
         connection.execute(_SET, [name, value])
 
 
 def refuse_shared(connect: Callable[[], Connection], place: str) -> None:
-    """Raises `DatabaseError` if what is set on one connection is met on another, or lost."""
+    """Raise `DatabaseError` if what is set on one connection is met on another, or lost."""
     with closing(connect()) as first, closing(connect()) as second:
         try:
             shared = any(_is_shared(first, second) for _ in range(_TRIES))
@@ -62,7 +62,7 @@ def _read(connection: Connection) -> str | None:
 
 
 def _settings(options: str) -> Iterator[tuple[str, str]]:
-    """Reads `-c name=value`, `-cname=value` and `--name=value`.
+    """Read `-c name=value`, `-cname=value` and `--name=value`.
 
     >>> list(_settings("-c search_path=tamias,public --jit=off"))
     [('search_path', 'tamias,public'), ('jit', 'off')]

@@ -31,7 +31,7 @@ GRANT SELECT, INSERT, UPDATE
 GRANT SELECT, INSERT, UPDATE, DELETE ON pack, unreachable TO tamias_worker, tamias_frontier;
 -- A strategy that fails in use is taken out by whoever notices; its text is not theirs to change.
 GRANT SELECT, UPDATE (state, in_force_at, problem, slow, scale) ON strategy TO tamias_worker, tamias_frontier;
-GRANT SELECT, INSERT, UPDATE ON rescoring TO tamias_worker, tamias_frontier;
+GRANT SELECT, INSERT, UPDATE ON rescoring, visit_share TO tamias_worker, tamias_frontier;
 -- Triggers leave notes for others.
 GRANT INSERT ON tally_news, catalogue_news, event_news, profile_due TO tamias_worker, tamias_frontier;
 
@@ -61,7 +61,7 @@ GRANT INSERT ON lane, tally_news, catalogue_news, event_news TO tamias_service;
 GRANT INSERT, UPDATE ON tally TO tamias_service;
 GRANT DELETE ON tally_news TO tamias_service;
 GRANT INSERT, DELETE ON attempts TO tamias_service;
-GRANT UPDATE (state, removals) ON crawl TO tamias_service;
+GRANT UPDATE (state, removals, run) ON crawl TO tamias_service;
 GRANT INSERT ON event TO tamias_service;
 GRANT DELETE ON event_news TO tamias_service;
 GRANT INSERT, DELETE, SELECT (webhook, url, kinds, host, portal, resource, made_at, seen, state)

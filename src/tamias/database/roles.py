@@ -21,7 +21,7 @@ _ATTEMPTS = 3
 
 
 class Role(StrEnum):
-    """What a process acts as, if it is not the owner of the schema."""
+    """The database role of a process that is not the owner of the schema."""
 
     WORKER = "tamias_worker"
     FRONTIER = "tamias_frontier"
@@ -29,7 +29,7 @@ class Role(StrEnum):
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """How it stands with the roles, for the user that we are connected as."""
+    """The state of the roles for the connected user."""
 
     current: bool
     """Whether the rights that were given last are those of this schema and release."""
@@ -48,12 +48,12 @@ class Standing(msgspec.Struct, frozen=True):
 
     @property
     def may_give(self) -> bool:
-        """Whether we can do something about that."""
+        """Return whether we can do something about that."""
         return self.is_owner and (self.may_make or set(Role) <= set(self.joined))
 
 
 def ready_roles(cursor: "Cursor") -> Standing:
-    """Makes the roles and gives them their rights, where that is not done and is ours to do."""
+    """Make the roles and give them their rights, where that is not done and is ours to do."""
     standing = _standing(cursor)
     if not standing.lacking or not standing.may_give:
         return standing
@@ -67,7 +67,7 @@ def ready_roles(cursor: "Cursor") -> Standing:
 
 
 def ready_role(cursor: "Cursor", name: str) -> None:
-    """Makes a role where it is not yet, and lets us act as it. Raises `InsufficientPrivilege`."""
+    """Make a role where it is not yet, and lets us act as it. Raises `InsufficientPrivilege`."""
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             with cursor.connection.transaction():
@@ -80,14 +80,14 @@ def ready_role(cursor: "Cursor", name: str) -> None:
 
 
 def for_administrators(cursor: "Cursor", names: Sequence[str], *, login: bool = False) -> str:
-    """What somebody with more rights than ours runs, once, so that we can act as the roles."""
+    """Return what somebody with more rights than ours runs, once, so that we can act as the roles."""
     user = cursor.connection.info.user
     kind = "LOGIN" if login else "NOLOGIN"
     return "; ".join(f"CREATE ROLE {name} {kind}; GRANT {name} TO {user}" for name in names)
 
 
 def trouble(cursor: "Cursor") -> str | None:
-    """Why processes cannot act as their roles, and what to do about it; None if they can."""
+    """Return why processes cannot act as their roles, and what to do about it; None if they can."""
     standing = _standing(cursor)
     if not standing.lacking:
         return None
@@ -105,7 +105,7 @@ def trouble(cursor: "Cursor") -> str | None:
 
 
 def powers(cursor: "Cursor") -> list[str]:
-    """What the user that we are connected as could do outside of its database; nothing, as it should be."""
+    """Return what the connected user could do outside its database; this should be nothing."""
     return [name for (name,) in cursor.execute(_SQL["powers"].text)]
 
 

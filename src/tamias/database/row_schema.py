@@ -17,7 +17,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 def _json(value: Any) -> str | None:
-    """What is empty is null."""
+    """Return what is empty is null."""
     if not value:
         return None
     try:
@@ -85,7 +85,7 @@ class RowSchema(Generic[T]):
         }
 
     def statements(self, package: str, filename: str) -> dict[str, SqlStatement]:
-        """Those of a `.sql` file, with `{columns}`, `{parameters}` and `{selected}` written out.
+        """Return those of a `.sql` file, with `{columns}`, `{parameters}` and `{selected}` written out.
 
         The parameters are arrays, for an unnest.
         """
@@ -138,6 +138,6 @@ def _fields(struct: type[msgspec.Struct], within: str | None = None) -> Iterator
 
 
 def _reader(column: str, kind: Any) -> Callable[[Any], Any] | None:
-    """How a value is read whose field is text, while its column is none."""
+    """Return how a value is read whose field is text, while its column is none."""
     readers: dict[str, Callable[[Any], Any]] = {"uuid": str, "bytea": bytes.hex}
     return readers.get(column) if str in (kind, *get_args(kind)) else None

@@ -13,7 +13,7 @@ _PIECE = re.compile(r"--[^\n]*|'[^']*'|\"[^\"]*\"|(\$\w*\$).*?\1|[^-'\"$;]+|;|."
 
 
 class SqlStatement(NamedTuple):
-    """One named statement: `%(word)b` stands for a parameter."""
+    """A named statement; `%(word)b` stands for a parameter."""
 
     name: str
     purpose: str
@@ -38,7 +38,7 @@ def statements(package: str, filename: str) -> dict[str, SqlStatement]:
 
 
 def folder_of(package: str) -> Path:
-    """Where the files of a package are."""
+    """Return where the files of a package are."""
     return Path(import_module(package).__path__[0])
 
 

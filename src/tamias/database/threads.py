@@ -30,7 +30,7 @@ class SessionThread:
         return self._thread.submit(work, *arguments)
 
     def close(self) -> None:
-        """After all that was submitted."""
+        """Finish all submitted work and close the session."""
         self._thread.shutdown(wait=True)
         self.session.close()
 

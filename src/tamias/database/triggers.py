@@ -17,7 +17,7 @@ ORDER BY 1
 
 @contextmanager
 def without_triggers(cursor: psycopg.Cursor[tuple[Any, ...]], tables: Sequence[str]) -> Iterator[None]:
-    """Switches the triggers of these tables off, and on again.
+    """Switch the triggers of these tables off, and on again.
 
     Only of tables that have some: a table that is distributed over a Citus cluster cannot, nor be asked to.
     """

@@ -16,8 +16,8 @@ from urllib.parse import quote, quote_plus
 
 import msgspec
 
-from tamias.model.environment import CREDENTIAL_PREFIX
 from tamias.model.errors import ConfigError, UrlError
+from tamias.model.process import CREDENTIAL_PREFIX
 from tamias.model.url import authority, fetch_url, host
 
 WITHHELD = "(withheld)"
@@ -52,7 +52,7 @@ Value = str | FromEnvironment
 
 
 class CredentialTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One `[[credentials]]` table, as written."""
+    """A `[[credentials]]` table, as written."""
 
     url: str
     user: Value | None = None
@@ -65,7 +65,7 @@ class CredentialTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         return f"CredentialTable({self.url!r}, hidden)"
 
     def values(self) -> list[Value]:
-        """What must stay secret."""
+        """Return the values that must stay secret."""
         single = [self.password, self.token]
         return [
             *(each for each in single if each is not None),
@@ -75,7 +75,7 @@ class CredentialTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class SourceCredential:
-    """What requests to one origin, or below one path of it, carry."""
+    """The credentials for requests to one origin, or below one path of it."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class SourceCredential:
         return f"SourceCredential({self.origin}{self.path}, hidden)"
 
     def covers(self, url: str) -> bool:
-        """Whether a `fetch_url` of this origin is at the path or below it.
+        """Tell if a `fetch_url` of this origin is at the path or below it.
 
         >>> credential = SourceCredential("https://example.org/api", [], [])
         >>> [credential.covers(f"https://example.org/api{rest}") for rest in ("", "/a", "?b", "s")]
@@ -150,7 +150,7 @@ class SourceCredential:
 
 
 class SourceCredentials:
-    """All of them; of several that cover a URL the one with the longest path is used."""
+    """The set of credentials; of several that cover a URL, the one with the longest path is used."""
 
     def __init__(self, each: Iterable[SourceCredential] = ()) -> None:
         self._by_origin: dict[str, list[SourceCredential]] = {}
@@ -169,7 +169,7 @@ class SourceCredentials:
         return frozenset(host(origin) for origin in self._by_origin)
 
     def covering(self, url: str) -> SourceCredential | None:
-        """What a request for this `fetch_url` carries, if anything."""
+        """Return the credential for this `fetch_url`, if there is one."""
         if not self._by_origin:
             return None
         candidates = self._by_origin.get(authority(url), ())
@@ -217,8 +217,8 @@ def _read(file: str) -> tuple[bytes, int]:
 def _credential(file: str, table: CredentialTable, environment: Mapping[str, str]) -> SourceCredential:
     url = _prefix(file, table.url)
 
-    def value(what: str, told: Value) -> str:
-        text = told if isinstance(told, str) else _variable(file, url, told.env, environment)
+    def value(what: str, given: Value) -> str:
+        text = given if isinstance(given, str) else _variable(file, url, given.env, environment)
         if not _VALUE.fullmatch(text):
             raise ConfigError(f"{file}: {what} for {url} is empty or has characters that cannot be sent")
         return text
@@ -226,10 +226,10 @@ def _credential(file: str, table: CredentialTable, environment: Mapping[str, str
     secret_texts = []
     headers = []
     login: tuple[str, str] | None = None
-    for name, told in table.headers.items():
+    for name, declared in table.headers.items():
         if not _NAME.fullmatch(name) or name.lower() in _OURS:
             raise ConfigError(f"{file}: {name!r} for {url} is not a header that you can set")
-        headers.append((name, value(f"the header {name}", told)))
+        headers.append((name, value(f"the header {name}", declared)))
         secret_texts += [headers[-1][1], *_secret_parts(name, headers[-1][1])]
     if table.token is not None:
         secret_texts.append(value("the token", table.token))
@@ -245,7 +245,7 @@ def _credential(file: str, table: CredentialTable, environment: Mapping[str, str
         login = user, password
         headers.append(("Authorization", f"Basic {packed}"))
     if table.cookies:
-        pairs = [(name, value(f"the cookie {name}", told)) for name, told in table.cookies.items()]
+        pairs = [(name, value(f"the cookie {name}", declared)) for name, declared in table.cookies.items()]
         for name, text in pairs:
             if not (_NAME.fullmatch(name) and _COOKIE_VALUE.fullmatch(text)):
                 raise ConfigError(
@@ -260,12 +260,12 @@ def _credential(file: str, table: CredentialTable, environment: Mapping[str, str
     return SourceCredential(url, headers, secret_texts, login)
 
 
-def _prefix(file: str, told: str) -> str:
+def _prefix(file: str, text: str) -> str:
     try:
-        url = fetch_url(told)
+        url = fetch_url(text)
     except UrlError:  # its text may be a password
         url = ""
-    if not url.startswith(("http://", "https://")) or "?" in told or "#" in told or "@" in told:
+    if not url.startswith(("http://", "https://")) or "?" in text or "#" in text or "@" in text:
         which = f"; that of '{host(url)}' is not" if url else ""
         raise ConfigError(
             f"{file}, [[credentials]]: a url must be http(s)://HOST[/PATH], without user, query or fragment"
@@ -307,14 +307,14 @@ def _digest_answer(
 
 
 def _secret_parts(name: str, value: str) -> list[str]:
-    """What a response may repeat of a header: not its scheme, as in `Bearer k-1234`, nor names before `=`."""
+    """Return the secret parts of a header, without a scheme such as `Bearer` or names before `=`."""
     if name.lower() in ("authorization", "proxy-authorization"):
         value = _SCHEME.sub("", value)
     return _PART.findall(value)
 
 
 def _forms(secrets: Iterable[str]) -> set[str]:
-    """How a response may repeat them, in lower case: the digits of escapes are in either."""
+    """Return the lower-case forms in which a response may repeat the secrets."""
     forms = set()
     for each in secrets:
         if len(each) >= _LEAST_REPEATED:

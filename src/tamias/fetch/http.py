@@ -12,10 +12,10 @@ import pycurl
 
 from tamias.content.formats import accept_for
 from tamias.fetch.credentials import WITHHELD, SourceCredential
-from tamias.fetch.http_transfer import ZSTD, HttpTransfer
 from tamias.fetch.multi import GIVEN_UP, Multi
+from tamias.fetch.names import NameService
 from tamias.fetch.options import HttpOptions
-from tamias.fetch.resolving import NameService
+from tamias.fetch.transfer import ZSTD, HttpTransfer
 from tamias.fetch.verdict import (
     PAUSES,
     REDIRECTS,
@@ -60,7 +60,7 @@ class _HttpAttempt(Attempt, kw_only=True):
 
     @property
     def may_ask_for_anything(self) -> bool:
-        """Whether the last answer was a 406 to our own choice of types, on which no caller insists."""
+        """Tell if the last response was a 406 to our own Accept header, not the caller's."""
         ours = self.request.accept is None and self.body is None and self.accept != _ANYTHING
         return ours and self.hops[-1].status == UNACCEPTABLE
 
@@ -73,7 +73,7 @@ class _HttpAttempt(Attempt, kw_only=True):
 
     @property
     def may_ask_as_coded(self) -> bool:
-        """Whether the last answer came in a coding that we did not offer, but can decode."""
+        """Tell if the last response has a coding that curl cannot decode, but we can."""
         coding = (self.hops[-1].header("content-encoding") or "").strip().lower()
         return coding == ZSTD and self.body is None and not self.as_coded
 
@@ -106,7 +106,7 @@ class HttpFetcher:
         os.makedirs(options.spool_dir, mode=0o700, exist_ok=True)
 
     async def fetch(self, request: Request, follow: Follow) -> Capture:
-        """As `Fetcher.fetch`. Raises `DiskFull` when there is no room for the body.
+        """Fetch as `Fetcher.fetch` does. Raises `DiskFull` when there is no room for the body.
 
         A 406 to our own Accept is asked again once for anything, an answer in zstd, which curl cannot decode,
         is asked for again to be decoded by us, and a challenge (Digest authentication) is answered; each as a
@@ -160,7 +160,7 @@ class HttpFetcher:
             url = step
 
     async def _ask(self, attempt: _HttpAttempt, transfer: HttpTransfer, url: str) -> Verdict | None:
-        """One hop. None when another is to follow."""
+        """Make one hop; return None if another follows."""
         transfer.as_coded = attempt.as_coded
         transfer.is_query = attempt.request.is_query
         transfer.keeps_errors = attempt.request.keeps_errors
@@ -200,7 +200,7 @@ class HttpFetcher:
         return of_trouble(transfer.trouble(code, message), self._options.connect_timeout)
 
     def _next_step(self, attempt: _HttpAttempt, seen: set[str]) -> str | Verdict:
-        """Where the last hop leads, or why it leads nowhere."""
+        """Return the target of the last hop, or the verdict if it has none."""
         hop = attempt.hops[-1]
         if hop.status == UNACCEPTABLE:
             attempt.accept = _ANYTHING
@@ -245,33 +245,33 @@ class HttpFetcher:
 
 def _headers(attempt: _HttpAttempt, credential: SourceCredential | None, url: str) -> list[bytes]:
     request = attempt.request
-    lines = [*_asked_headers(attempt.accept, request.etag, request.last_modified)]
+    lines = [*_accept_headers(attempt.accept, request.etag, request.last_modified)]
     if credential is not None:
         lines += credential.headers_for(url, attempt.body)
     return lines if attempt.body is None else [*lines, *_body_headers(request)]
 
 
 @lru_cache(maxsize=64)  # nearly all requests have the same
-def _asked_headers(accept: str, etag: str | None, last_modified: str | None) -> tuple[bytes, ...]:
-    asked = (("Accept", accept), ("If-None-Match", etag), ("If-Modified-Since", last_modified))
+def _accept_headers(accept: str, etag: str | None, last_modified: str | None) -> tuple[bytes, ...]:
+    headers = (("Accept", accept), ("If-None-Match", etag), ("If-Modified-Since", last_modified))
     # A validator with a line break would let a server write headers of our next request.
     return tuple(
         f"{name}: {value}".encode("latin-1", "replace")
-        for name, value in asked
+        for name, value in headers
         if value and not _CONTROL.search(value)
     )
 
 
 def _body_headers(request: Request) -> list[bytes]:
     """Curl's own type for a body and its waiting for a 100 are switched off by a name without a value."""
-    told = request.content_type
-    if told is None or _CONTROL.search(told):
+    content_type = request.content_type
+    if content_type is None or _CONTROL.search(content_type):
         return [b"Content-Type:", b"Expect:"]
-    return [f"Content-Type: {told}".encode("latin-1", "replace"), b"Expect:"]
+    return [f"Content-Type: {content_type}".encode("latin-1", "replace"), b"Expect:"]
 
 
 def _stopped(last: Hop, stop: Stop) -> Verdict:
-    """What becomes of an attempt that may not go on; a 406 stays what it was."""
+    """Return the verdict on an attempt that may not go on; a 406 stays a 406."""
     if last.status in (UNACCEPTABLE, HTTPStatus.UNAUTHORIZED):
         return of_status(last.status, conditional=False)
     if not _leads_on(last):
@@ -292,7 +292,7 @@ def _error_body(attempt: _HttpAttempt, transfer: HttpTransfer) -> Body | None:
 
 
 def _leads_on(hop: Hop) -> bool:
-    """Whether an answer is a redirect; of several choices, if it names the one that it prefers."""
+    """Tell if a response is a redirect; a 300 is one if it names a preferred choice."""
     return hop.status in REDIRECTS or (
         hop.status == HTTPStatus.MULTIPLE_CHOICES and hop.header("location") is not None
     )

@@ -1,4 +1,4 @@
-"""What a fetch may cost, and how Tamias introduces itself to servers."""
+"""The limits of a fetch, and the name of Tamias in requests."""
 
 from collections.abc import Callable
 

@@ -1,21 +1,95 @@
-"""One reusable curl handle: asks for one address at a time and bounds the answer while it arrives.
+"""A reusable curl handle: it requests one address at a time and limits the response as it arrives.
 
 Curl calls back for every header line and body chunk; a callback that returns 0 ends the transfer.
 """
 
+import asyncio
+import contextlib
+import errno
+import hashlib
+import os
+import re
 import socket
+import ssl
+import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, BinaryIO
 
 import pycurl
+from zstandard import ZstdDecompressor, ZstdError
 
-from tamias.fetch.handle import READ_BYTES, connect_to
+from tamias.fetch.multi import Multi
 from tamias.fetch.options import HttpOptions
-from tamias.fetch.spool import Spool, disk_error
 from tamias.fetch.verdict import TransferTrouble
 from tamias.model.capture import Body
+from tamias.model.errors import DiskFull
 from tamias.model.url import host
 
+_BUFFER_BYTES = 256 * 1024
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+class Spool:
+    """A body in the making; `body` or `discard` ends it, and neither leaves an open file."""
+
+    def __init__(self, folder: str, memory_bytes: int) -> None:
+        self._folder = folder
+        self._memory_bytes = memory_bytes
+        self._chunks: list[bytes] = []
+        self._size = 0
+        self._file: BinaryIO | None = None
+        self._path: str | None = None
+
+    def write(self, chunk: bytes) -> None:
+        """Adds a chunk. Raises `OSError` when the file cannot be written."""
+        self._size += len(chunk)
+        if self._file is not None:
+            self._digest.update(chunk)
+            self._file.write(chunk)
+            return
+        self._chunks.append(chunk)
+        if self._size > self._memory_bytes:
+            self._move_to_file()
+
+    def _move_to_file(self) -> None:
+        descriptor, self._path = tempfile.mkstemp(prefix="body-", dir=self._folder)
+        self._file = os.fdopen(descriptor, "wb", _BUFFER_BYTES)
+        start = b"".join(self._chunks)
+        self._chunks.clear()
+        self._digest = hashlib.sha256(start)
+        self._file.write(start)
+
+    def body(self) -> Body:
+        """The finished body; its file now belongs to the caller. Raises `OSError` as `write` does."""
+        if self._file is None:
+            data = b"".join(self._chunks)
+            return Body(size=self._size, sha256=hashlib.sha256(data).hexdigest(), data=data)
+        self._file.close()
+        path, self._path = self._path, None
+        return Body(size=self._size, sha256=self._digest.hexdigest(), path=path)
+
+    def discard(self) -> None:
+        """Forgets the body and removes its file, unless `body` has handed it over."""
+        self._chunks.clear()
+        if self._file is not None:
+            with contextlib.suppress(OSError):  # closing flushes, and the disk may be full
+                self._file.close()
+        if self._path is not None:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._path)
+            self._path = None
+
+
+def disk_error(error: OSError, folder: str) -> Exception:
+    """Return the error to raise when a body cannot be written to its spool."""
+    if error.errno in _NO_ROOM:
+        return DiskFull(f"no room for a body in {folder} (spool_dir)")
+    return error
+
+
+READ_BYTES = 16 * 1024
+"""Of one read from a socket; curl hands over no larger chunks anyway."""
 _UNCOUNTED_BYTES = 12 * READ_BYTES
 """Curl may decode this much before it says how much came over the wire (ten reads and a rest)."""
 _DISCARDED_BYTES = 64 * 1024
@@ -86,17 +160,17 @@ class Transfer(ABC):
 
     @property
     def wire_bytes(self) -> int:
-        """What came over the wire: headers, and the body as it was coded."""
+        """Return the bytes that were received: headers, and the body as it was coded."""
         return self._header_bytes + self._wire_bytes
 
     @property
     def is_silent(self) -> bool:
-        """Whether not one byte of an answer came."""
+        """Tell if not one byte of a response was received."""
         return self._header_bytes == 0
 
     @property
     def is_reused(self) -> bool:
-        """Whether the connection had brought another answer before."""
+        """Tell if the connection was used for an earlier response."""
         return bool(self._curl.getinfo(pycurl.NUM_CONNECTS) == 0)
 
     @property
@@ -113,7 +187,7 @@ class Transfer(ABC):
             raise disk_error(error, self._options.spool_dir) from error
 
     def trouble(self, code: int, message: str) -> TransferTrouble:
-        """What is known of the error that curl ended with."""
+        """Return the details of the error that curl ended with."""
         return TransferTrouble(
             url=self.url,
             code=code,
@@ -149,7 +223,7 @@ class Transfer(ABC):
 
     @abstractmethod
     def _take_line(self, line: bytes) -> int | None:
-        """One line of the protocol's own talk."""
+        """Read a line of the protocol's own responses."""
 
     def _open_spool(self) -> None:
         self._spool = Spool(self._options.spool_dir, self._options.memory_bytes)
@@ -208,3 +282,212 @@ class Transfer(ABC):
     @abstractmethod
     def _lend(self, opened: socket.socket) -> None:
         """Closes the socket once curl has made its own duplicate, which is when the callback returns."""
+
+
+_STATUS_LINE = re.compile(rb"HTTP/[0-9.]+[ \t]+([0-9]{3})(?![^ \t\r\n])")
+_BLANK = " \t\r\n"
+ZSTD = "zstd"
+_MOST_WINDOW = 8 << 20
+"""Of memory that a decoder must have; RFC 9659 allows no more for this coding."""
+_CODED_SLICE = 256
+"""Bytes that are decoded before the limits are looked at: some 8 MiB at most, for a block is 128 KiB."""
+
+
+class HttpTransfer(Transfer):
+    """A handle for http and https."""
+
+    as_coded = False
+    """Whether the body is decoded by us, from zstd; set before `ask`."""
+    keeps_errors = False
+    """Whether the body of an error or a redirect is kept; set before `ask`."""
+
+    def __init__(self, options: HttpOptions, forbidden: Callable[[str], str | None]) -> None:
+        super().__init__(http_handle(options), options, forbidden)
+
+    def clear(self) -> None:
+        """Forgets the last answer, its body included."""
+        super().clear()
+        self.status = 0
+        self.answered = False
+        """Whether all headers of the final answer have arrived."""
+        self._lines: list[bytes] = []
+        self._decoder: Any = None
+
+    async def ask(
+        self, multi: Multi, url: str, headers: Sequence[bytes], body: bytes | None, seconds: float
+    ) -> tuple[int, str]:
+        """Make a request, a POST if it has a body; return the code and message of `Multi.perform`.
+
+        Raises `DiskFull` or `OSError` when the body cannot be spooled.
+        """
+        self.clear()
+        self.url = url
+        self._curl.setopt(pycurl.URL, url)
+        self._curl.setopt(pycurl.HTTPHEADER, headers)
+        self._curl.setopt(pycurl.HTTP_CONTENT_DECODING, 0 if self.as_coded else 1)
+        if body is None:
+            self._curl.setopt(pycurl.HTTPGET, 1)
+        else:
+            self._curl.setopt(pycurl.POSTFIELDS, body)
+        self._begin(asyncio.get_running_loop().time(), seconds)
+        ending = await multi.perform(self._curl, self._overdue)
+        self._end()
+        if self._decoder is not None and self.cut is None and not self._decoder.eof:
+            self.cut = f"the body ends inside its content coding ({ZSTD})"
+        return ending
+
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """The headers as they came, in order, each as often as it came."""
+        pairs: list[tuple[str, str]] = []
+        for line in self._lines:
+            text = line.decode("latin-1")
+            if text[0] in " \t" and pairs:  # a folded line goes on with the value before it
+                name, value = pairs.pop()
+                pairs.append((name, value + " " + text.strip(_BLANK)))
+                continue
+            name, _, value = text.partition(":")
+            pairs.append((name, value.strip(_BLANK)))
+        return tuple(pairs)
+
+    def _lend(self, opened: socket.socket) -> None:
+        asyncio.get_running_loop().call_soon(opened.close)
+
+    def _take_header(self, line: bytes) -> int | None:
+        # Nearly every line is one that is only kept: it takes no second call.
+        if self.status and not self.answered and line.strip(b"\r\n"):
+            self._header_bytes += len(line)
+            if self._header_bytes <= self._options.max_header_bytes:
+                self._lines.append(line)
+                return None
+            self._header_bytes -= len(line)
+        return super()._take_header(line)
+
+    def _take_line(self, line: bytes) -> int | None:
+        if self.answered:
+            return None  # a trailer: counted, not kept
+        if self.status == 0:
+            return self._take_status(line)
+        if line.strip(b"\r\n"):
+            self._lines.append(line)
+            return None
+        return self._end_headers()
+
+    def _take_status(self, line: bytes) -> int | None:
+        found = _STATUS_LINE.match(line)
+        if found is None:
+            return self._cut_off(f"the answer is not HTTP: status line {line[:80]!r}")
+        self.status = int(found[1])
+        return None
+
+    def _end_headers(self) -> int | None:
+        if self.status < 200:  # an interim response: the answer is still to come
+            self.status = 0
+            self._lines.clear()
+            return None
+        self.answered = True
+        if self.status >= 300 and not self.keeps_errors:
+            return None
+        if self._declared_length() > self._options.max_bytes:
+            return self._cut_too_large()
+        self._open_spool()
+        if self.as_coded and any(
+            name.lower() == "content-encoding" and value for name, value in self.headers()
+        ):
+            self._decoder = ZstdDecompressor(max_window_size=_MOST_WINDOW).decompressobj()
+        return None
+
+    def _take_body(self, chunk: bytes) -> int | None:
+        if self._decoder is None:
+            return super()._take_body(chunk)
+        for start in range(0, len(chunk), _CODED_SLICE):
+            if self._decoder.eof:
+                return None
+            try:
+                decoded = self._decoder.decompress(chunk[start : start + _CODED_SLICE])
+            except ZstdError as error:
+                return self._cut_off(f"the body cannot be decoded from {ZSTD}: {error}")
+            if decoded and (ending := super()._take_body(decoded)) is not None:
+                return ending
+        return None
+
+    def _declared_length(self) -> int:
+        for line in self._lines:
+            if line[:15].lower() == b"content-length:":
+                digits = line[15:35].strip()
+                return int(digits) if digits.isdigit() else 0
+        return 0
+
+
+_DNS_CACHE_SECONDS = 300
+
+
+def http_handle(options: HttpOptions) -> pycurl.Curl:
+    """A handle that sends no cookie, referer or password."""
+    return _handle(
+        options,
+        (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
+        (pycurl.HTTP_VERSION, _http_version(options)),
+        (pycurl.HTTP09_ALLOWED, 0),
+        (pycurl.FOLLOWLOCATION, 0),
+        (pycurl.USERAGENT, options.user_agent),
+        # All codings that this curl can decode.
+        (pycurl.ACCEPT_ENCODING, ""),
+        (pycurl.SSL_VERIFYPEER, int(options.verify_tls)),
+        (pycurl.SSL_VERIFYHOST, 2 if options.verify_tls else 0),
+    )
+
+
+def ftp_handle(options: HttpOptions) -> pycurl.Curl:
+    """A handle that only ever opens connections itself, and only to the host that it asks."""
+    return _handle(
+        options,
+        (pycurl.PROTOCOLS, pycurl.PROTO_FTP | pycurl.PROTO_FTPS),
+        # Data comes from the host we asked, not from one that the server names.
+        (pycurl.FTP_SKIP_PASV_IP, 1),
+        (pycurl.FTP_FILEMETHOD, pycurl.FTPMETHOD_SINGLECWD),
+        (pycurl.FTPSSLAUTH, pycurl.FTPAUTH_TLS),
+        (pycurl.FTP_RESPONSE_TIMEOUT, max(1, round(options.first_byte_timeout))),
+        (pycurl.CONNECTTIMEOUT_MS, int(options.first_byte_timeout * 1000)),  # to curl the login is part of it
+        (pycurl.OPT_FILETIME, 1),
+        (pycurl.MAXFILESIZE_LARGE, options.max_bytes),
+        (pycurl.MAXCONNECTS, 1),
+    )
+
+
+def _handle(options: HttpOptions, *special: tuple[int, object]) -> pycurl.Curl:
+    """A handle that asks no proxy and no netrc file."""
+    common: Iterable[tuple[int, object]] = (
+        (pycurl.NOSIGNAL, 1),
+        (pycurl.NOPROGRESS, 0),
+        (pycurl.PROXY, ""),
+        (pycurl.NETRC, pycurl.NETRC_IGNORED),
+        # We normalise URLs ourselves; curl must not ask for another one than the frontier knows.
+        (pycurl.PATH_AS_IS, 1),
+        (pycurl.BUFFERSIZE, READ_BYTES),
+        (pycurl.CONNECTTIMEOUT_MS, int(options.connect_timeout * 1000)),
+        (pycurl.DNS_CACHE_TIMEOUT, _DNS_CACHE_SECONDS),
+        (pycurl.CONNECT_TO, connect_to(options)),
+    )
+    curl = pycurl.Curl()
+    for option, value in (*common, *special):
+        curl.setopt(option, value)
+    trusted = options.ca_file or ssl.get_default_verify_paths().cafile
+    if trusted is not None:
+        curl.setopt(pycurl.CAINFO, trusted)
+    return curl
+
+
+def _http_version(options: HttpOptions) -> int:
+    return int(pycurl.CURL_HTTP_VERSION_2TLS if options.http2 else pycurl.CURL_HTTP_VERSION_1_1)
+
+
+def connect_to(options: HttpOptions, url: str | None = None) -> list[str]:
+    """Return the addresses that curl is to connect to, also for a URL where it matters which."""
+    pairs = options.resolve
+    if options.address_of is not None and url is not None:
+        pairs = {**pairs, host(url): options.address_of(url)}
+    return [f"{_bracketed(name)}::{_bracketed(address)}:" for name, address in pairs.items()]
+
+
+def _bracketed(name: str) -> str:
+    return f"[{name}]" if ":" in name and not name.startswith("[") else name

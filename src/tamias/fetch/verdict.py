@@ -1,4 +1,4 @@
-"""What an answer or an error makes of a capture: outcome, reason in plain words, worth another try.
+"""The verdict on a response or an error: outcome, reason in plain words, worth another try.
 
 An `Attempt` is what has been seen so far of a capture in the making.
 """
@@ -59,7 +59,7 @@ _OTHER_TROUBLE = ("connection to {peer} failed: {message}", True)
 
 
 class Verdict(NamedTuple):
-    """How an attempt ended."""
+    """The end of an attempt."""
 
     outcome: Outcome
     reason: str
@@ -70,7 +70,7 @@ class Verdict(NamedTuple):
 
 
 class TransferTrouble(NamedTuple):
-    """What is known of a transfer that curl gave up."""
+    """The details of a transfer that curl gave up."""
 
     url: str
     code: int
@@ -136,7 +136,7 @@ def _unconnected(trouble: TransferTrouble) -> str:
 
 
 class Attempt(msgspec.Struct, kw_only=True):
-    """One attempt on one address."""
+    """An attempt on one address."""
 
     request: Request
     started_at: int

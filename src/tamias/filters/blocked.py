@@ -1,4 +1,4 @@
-"""How much each block list kept out, in the database: workers add to it in batches."""
+"""The counts of URLs that each block list refused, in the database; workers add to them in batches."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ _SQL = statements("tamias.filters", "blocked.sql")
 
 
 class Blocked(msgspec.Struct, frozen=True):
-    """What one list kept out: links, seeds, and known URLs when their turn came."""
+    """The count of URLs that one list refused: links, seeds, and known URLs when their turn came."""
 
     list: str
     urls: int
@@ -20,7 +20,7 @@ class Blocked(msgspec.Struct, frozen=True):
 
 
 def count_blocked(session: Session, counts: Mapping[str, int]) -> None:
-    """Adds to the counts."""
+    """Add to the counts."""
     if not counts:
         return
     names = sorted(counts)
@@ -29,7 +29,7 @@ def count_blocked(session: Session, counts: Mapping[str, int]) -> None:
 
 
 def blocked_figures(session: Session) -> list[Blocked]:
-    """All lists that kept something out, the busiest first."""
+    """Return all lists that kept something out, the busiest first."""
     return [Blocked(*row) for row in session.fetch_all(_SQL["blocked_figures"])]
 
 

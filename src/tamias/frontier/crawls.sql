@@ -13,6 +13,10 @@ UPDATE crawl SET state = %(state)b::text WHERE crawl.crawl = %(crawl)b::int4
 UPDATE crawl SET state = %(state)b::text
 WHERE crawl.crawl = %(crawl)b::int4 AND crawl.state = ANY(%(before)b::text[])
 
+-- name: next_run
+-- The user of a crawl lets it go on: limits of a run count from here.
+UPDATE crawl SET run = crawl.run + 1 WHERE crawl.crawl = %(crawl)b::int4
+
 -- name: set_most_done
 -- A crawl is paused when so many of its URLs are done; null takes the limit away.
 UPDATE crawl SET most_done = %(limit)b::int8 WHERE crawl.crawl = %(crawl)b::int4
@@ -25,6 +29,10 @@ DELETE FROM crawl WHERE crawl.crawl = %(crawl)b::int4 AND crawl.crawl > 2
 -- Removes what a crawl that goes on may still spend.
 DELETE FROM visit_budget WHERE visit_budget.crawl = %(crawl)b::int4
 
+-- name: forget_shares
+-- Removes what its workers have taken of a limit.
+DELETE FROM visit_share WHERE visit_share.crawl = %(crawl)b::int4
+
 -- name: limited_crawls
 -- The crawls that go on and have a limit, and all crawls.
 SELECT coalesce(array_agg(crawl.crawl) FILTER (WHERE crawl.most_done IS NOT NULL AND crawl.state IN ('active', 'service')), '{}'),
@@ -32,9 +40,9 @@ SELECT coalesce(array_agg(crawl.crawl) FILTER (WHERE crawl.most_done IS NOT NULL
 FROM crawl
 
 -- name: have_queues
--- Whether one of some crawls has a queue in a bucket: 1 or 0.
-SELECT EXISTS (SELECT FROM queue
-               WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = ANY(%(crawls)b::int4[]))::int4
+-- A queue of one of some crawls in a bucket, if there is one.
+SELECT queue.qid FROM queue
+WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = ANY(%(crawls)b::int4[]) LIMIT 1
 
 -- name: count_done
 -- How many URLs of a crawl are done in a bucket.

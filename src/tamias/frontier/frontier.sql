@@ -229,28 +229,10 @@ JOIN unnest(%(qid)b::int8[], %(token)b::int8[]) AS held (qid, token)
 WHERE host.bucket = %(bucket)b::int2
 ORDER BY host.qid FOR NO KEY UPDATE OF host
 
--- name: count_settled
--- Keeps the queues' count of open URLs right, also when the same news comes twice. Runs before settle.
-UPDATE queue
-SET open = queue.open + change.open, again = queue.again + change.again
-FROM (SELECT url.qid, url.crawl, url.lane,
-             count(*) FILTER (WHERE news.due < 9223372036854775807
-                 OR (url.depth < news.depth AND news.cut & 33 <> 0))
-             - count(*) FILTER (WHERE url.due < 9223372036854775807) AS open,
-             count(*) FILTER (WHERE news.due = 9223372036854775807 AND url.depth < news.depth
-                 AND news.cut & 33 <> 0) AS again
-      FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(due)b::int8[], %(depth)b::int2[],
-                  %(cut)b::int2[]) AS news (qid, crawl, uid, due, depth, cut)
-      JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = news.qid AND url.crawl = news.crawl
-              AND url.uid = news.uid
-      GROUP BY url.qid, url.crawl, url.lane) AS change
-WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = change.qid AND queue.crawl = change.crawl
-  AND queue.lane = change.lane AND (change.open <> 0 OR change.again <> 0)
-
 -- name: settle
 -- Writes the outcome of tasks, what cut their links (-1 leaves that), and when their URLs are due again: now,
 -- where a shorter way was found meanwhile and matters (33 and 64: see `lower_depths`). Keeps the queues' count of
--- open URLs right as `count_settled` does.
+-- open URLs right, also when the same news comes twice.
 WITH news AS MATERIALIZED (
     SELECT news.*, url.lane, url.due AS due_before,
            news.due = 9223372036854775807 AND url.depth < news.depth AND news.cut & 33 <> 0 AS again
@@ -306,6 +288,7 @@ FROM (SELECT host.qid, queue.crawl, queue.lane, least(ahead.due, held.until) AS 
                       ORDER BY url.due LIMIT 20) AS early) AS near) AS ahead) AS first
 WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = first.qid AND queue.crawl = first.crawl
   AND queue.lane = first.lane AND (queue.next_due, queue.class) IS DISTINCT FROM (first.due, first.class)
+RETURNING queue.qid
 
 -- name: write_alike
 -- Pages of hosts that are alike, as counted now. The hosts are locked before.

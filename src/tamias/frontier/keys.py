@@ -42,7 +42,7 @@ def host_hash(host: str) -> int:
 
 
 def salted(key: str, salt: int) -> str:
-    """What is hashed for the second, third, ... number of a URL whose first one was taken by another."""
+    """Return the text to hash for a further number of a URL whose first number is taken."""
     return f"{key}\n{salt}"
 
 

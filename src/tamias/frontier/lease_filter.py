@@ -1,4 +1,4 @@
-"""On what terms hosts are lent: of which crawls, for what interest, from which part, how often."""
+"""The terms of leases: which crawls, which interest, which part, how often."""
 
 import re
 from collections import Counter
@@ -24,7 +24,7 @@ _LATER_MS = 500
 
 
 class Interest(msgspec.Struct, frozen=True):
-    """Which URLs somebody wants, by their tags."""
+    """The URLs that a client wants, by their tags."""
 
     require: tuple[str, ...] = ()
     """All of these."""
@@ -32,7 +32,7 @@ class Interest(msgspec.Struct, frozen=True):
     """None of these."""
 
     def fits(self, tags: Iterable[str]) -> bool:
-        """Whether a URL with these tags is wanted.
+        """Return whether a URL with these tags is wanted.
 
         >>> Interest(("sitemap",), ("adult",)).fits(("sitemap", "at"))
         True
@@ -44,7 +44,7 @@ class Interest(msgspec.Struct, frozen=True):
 
 
 class LeaseFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """What one frontier lends. The default: everything, as soon as the delay of a host is over."""
+    """The hosts that a frontier leases; by default all, as soon as their delay is over."""
 
     crawls: tuple[int, ...] | None = None
     """Only these crawls; None is all."""
@@ -59,7 +59,7 @@ class LeaseFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Gives the address of a URL's host where that has a cap."""
 
     def fits(self, crawl: int, tags: Iterable[str]) -> bool:
-        """Whether a URL may be lent at all."""
+        """Return whether a URL may be lent at all."""
         if self.crawls is not None and crawl not in self.crawls:
             return False
         return self.interest is None or self.interest.fits(tags)
@@ -115,19 +115,19 @@ def thin(buckets: int, now: int, found: list[tuple[Lease, str]], cap: int, curso
     }
     done_by(cursor, "write_addresses", mine)
     lent = _lent(cursor, buckets, {**mine, "address": sorted({address for _, address in found})})
-    crowded = set()
+    too_many = set()
     for lease, address in found:
         lent[address] += 1
         if lent[address] > cap:
-            crowded.add(lease.qid)
-    if crowded:
-        done_by(cursor, "put_back", {**mine, "qid": sorted(crowded), "later": now + _LATER_MS})
-    return [lease for lease, _ in found if lease.qid not in crowded]
+            too_many.add(lease.qid)
+    if too_many:
+        done_by(cursor, "put_back", {**mine, "qid": sorted(too_many), "later": now + _LATER_MS})
+    return [lease for lease, _ in found if lease.qid not in too_many]
 
 
-def _lent(cursor: Cursor, buckets: int, asked: dict[str, Any]) -> Counter[str]:
-    """How many hosts of addresses others have, in all buckets."""
+def _lent(cursor: Cursor, buckets: int, query: dict[str, Any]) -> Counter[str]:
+    """Return how many hosts of addresses others have, in all buckets."""
     lent: Counter[str] = Counter()
     for bucket in range(buckets):
-        lent.update(dict(rows_of(cursor, "count_lent", {**asked, "bucket": bucket})))
+        lent.update(dict(rows_of(cursor, "count_lent", {**query, "bucket": bucket})))
     return lent

@@ -118,7 +118,7 @@ class PostgresFrontier:
         return held
 
     def credit(self, earned: Mapping[str, float]) -> None:
-        """Visits that the links of other hosts have earned, by host key. Nodes that are away miss them."""
+        """Visit that the links of other hosts have earned, by host key. Nodes that are away miss them."""
         gains: dict[int, dict[int, float]] = {}
         for host, credit in earned.items():
             qid = host_hash(host)
@@ -130,7 +130,7 @@ class PostgresFrontier:
                 self._session.transact(partial(_credit, news), bucket)
 
     def finish_apart(self, lease: Lease, done: Done, until: int, record: Record) -> bool:
-        """Settles a task that was put off until a time which is still to come, after its host was given back.
+        """Settle a task that was put off until a time which is still to come, after its host was given back.
 
         Whether it did: if anybody else has touched the URL, or could have, nothing is changed. `record` is
         called either way, with the host or without.
@@ -139,7 +139,7 @@ class PostgresFrontier:
         return self._session.transact(partial(self._finish_apart, lease, done, until, moved, record))
 
     def put_off_further(self, waiting: Sequence[tuple[Lease, Task, int]], until: int) -> list[bool]:
-        """Whether each task that was put off until a time still to come is put off until a later one now."""
+        """Put off tasks again until a later time; return for each if it still was put off."""
         return [
             self._session.transact(partial(self._put_off_further, lease, task, before, until))
             for lease, task, before in waiting
@@ -151,7 +151,7 @@ class PostgresFrontier:
             self.finish(returns)
 
     def give_back(self, workers: Sequence[int]) -> int:
-        """Ends the leases of workers that are known to be dead; returns how many there were."""
+        """End the leases of workers that are known to be dead; return how many there were."""
         given = 0
         for bucket in range(self.buckets):
             try:
@@ -173,13 +173,13 @@ class PostgresFrontier:
         return given
 
     def count_death(self, bucket: int, qid: int, crawl: int, uid: int) -> None:
-        """Notes that a worker died over a document; the task says so when it is lent again."""
+        """Note that a worker died over a document; the task says so when it is lent again."""
         place = {"bucket": bucket, "qid": qid, "crawl": crawl, "uid": uid}
         with suppress(NodeAway):
             self._session.transact(partial(done_by, name="count_death", parameters=place), bucket)
 
     def resume_deferred(self) -> int:
-        """Makes due what was deferred because it could not be reached; returns on how many hosts."""
+        """Make due what was deferred because it could not be reached; return on how many hosts."""
         return sum(self._each_bucket(range(self.buckets), self._resume_bucket))
 
     def sweep(self) -> int:
@@ -197,7 +197,7 @@ class PostgresFrontier:
         return self._session.transact(partial(self._summed, [*self._figures_before.values()]))
 
     def _each_bucket(self, buckets: Iterable[int], work: Callable[[int, Cursor], T]) -> list[T]:
-        """What the work gives in each, without those whose node is away."""
+        """Return what the work gives in each, without those whose node is away."""
         found: list[T] = []
         for bucket in buckets:
             with suppress(NodeAway):
@@ -205,7 +205,7 @@ class PostgresFrontier:
         return found
 
     def _bucket_turn(self) -> Iterator[int]:
-        """All buckets of the section, beginning with another one at each call."""
+        """Yield all buckets of the section, beginning with another one at each call."""
         self._calls += 1
         count = len(self._section)
         for step in range(count):
@@ -219,7 +219,7 @@ class PostgresFrontier:
         token = self._worker << 32 | secrets.randbits(32)
         ends_at = now + int(seconds * 1000)
         interest = self._lease_filter.interest or _ANYTHING
-        asked = {
+        query = {
             **rows.probes(self._calls // len(self._section) % CLASSES, hosts),
             "crawls": None if self._lease_filter.crawls is None else Ints(self._lease_filter.crawls),
             "by_queue": self._neighbours.concern(),
@@ -234,7 +234,7 @@ class PostgresFrontier:
             "per_host": per_host,
             "queues": _QUEUES_PER_LEASE,
         }
-        found = rows_of(cursor, "lease", asked)
+        found = rows_of(cursor, "lease", query)
         leases = rows.leases_from(found, bucket, token, ends_at)
         return with_unreachable(cursor, bucket, leases) if any(row[5] for row in found) else leases
 
@@ -249,9 +249,9 @@ class PostgresFrontier:
     def _renew_bucket(self, bucket: int, leases: list[Lease], seconds: float, cursor: Cursor) -> list[Lease]:
         now = self.now()
         ends_at = now + int(seconds * 1000)
-        asked = {**rows.held_columns(bucket, leases), "now": now, "lease_end": ends_at}
-        kept = set(rows_of(cursor, "renew", asked))
-        return [rows.until(lease, ends_at) for lease in leases if (lease.qid, lease.token) in kept]
+        query = {**rows.held_columns(bucket, leases), "now": now, "lease_end": ends_at}
+        renewed = set(rows_of(cursor, "renew", query))
+        return [rows.until(lease, ends_at) for lease in leases if (lease.qid, lease.token) in renewed]
 
     def _finish_bucket(
         self, bucket: int, returns: list[Return], moved: list[Retagged], record: Record | None, cursor: Cursor
@@ -267,8 +267,8 @@ class PostgresFrontier:
             done_by(cursor, "judge_limits", {"bucket": bucket, "qid": Longs(sorted(set(news["qid"])))})
         write_unreachable(cursor, bucket, valid)
         if alike := {each.lease.qid: each.alike for each in valid if each.alike is not None}:
-            told = {"bucket": bucket, "qid": Longs(alike), "alike": list(alike.values())}
-            done_by(cursor, "write_alike", told)
+            parameters = {"bucket": bucket, "qid": Longs(alike), "alike": list(alike.values())}
+            done_by(cursor, "write_alike", parameters)
         if record is not None:
             record(cursor, held)
         released = [each for each in valid if each.release]
@@ -340,13 +340,13 @@ class PostgresFrontier:
 
     def _bucket_figures(self, bucket: int, cursor: Cursor) -> BucketFigures:
         interest = self._lease_filter.interest
-        asked = {
+        query = {
             "bucket": bucket,
             "now": self.now(),
             "require": None if interest is None else list(interest.require),
             "forbid": None if interest is None else list(interest.forbid),
         }
-        return rows_of(cursor, "host_figures", asked)[0], rows_of(cursor, "crawl_figures", asked)
+        return rows_of(cursor, "host_figures", query)[0], rows_of(cursor, "crawl_figures", query)
 
     def _summed(self, found: list[BucketFigures], cursor: Cursor) -> FrontierStats:
         hosts = [row for row, _ in found]

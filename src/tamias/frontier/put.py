@@ -11,7 +11,7 @@ from tamias.database.columns import Floats, Ints, Longs, Shorts, Texts, packed
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.keys import bucket_of, hash64, host_hash, salted, shared_key
 from tamias.frontier.lease_filter import buckets_of
-from tamias.frontier.queries import alone, count_of, done_by, rows_of
+from tamias.frontier.queries import ask, done_by, read_buckets, rows_of
 from tamias.frontier.service.state import usual_delay
 from tamias.frontier.tagging.tag_sets import Retagged, TagSets, retag
 from tamias.model.errors import DatabaseError
@@ -43,17 +43,17 @@ class Offered(msgspec.Struct, gc=False):
 
     @property
     def place(self) -> tuple[int, int, int]:
-        """Its key in the url table, within the bucket."""
+        """Key in the url table, within the bucket."""
         return (self.qid, self.item.crawl, self.uid)
 
     @property
     def queue(self) -> Queue:
-        """Its queue, if it is new."""
+        """Queue that it goes to, if it is new."""
         return (self.qid, self.item.crawl, self.lane)
 
     @property
     def positions(self) -> tuple[int, ...]:
-        """Of all items it stands for."""
+        """Positions of all items it stands for."""
         return (self.first, *self.later)
 
     def add(self, other: "Offered") -> None:
@@ -61,8 +61,8 @@ class Offered(msgspec.Struct, gc=False):
         self.later += (other.first,)
         item = other.item
         if item.overwrites and item.keeps_tags:
-            kept = {"tags": self.item.tags, "keeps_tags": self.item.keeps_tags}
-            self.item, self.due = msgspec.structs.replace(item, **kept), other.due
+            same_tags = {"tags": self.item.tags, "keeps_tags": self.item.keeps_tags}
+            self.item, self.due = msgspec.structs.replace(item, **same_tags), other.due
         elif item.overwrites or item.depth < self.item.depth:
             self.item, self.due, self.lane = item, other.due, other.lane
 
@@ -76,7 +76,7 @@ def numbered(
 ) -> tuple[list[Offered], list[int]]:
     """The rows of items, or of those at some positions; and the positions whose place another URL took."""
     taken: dict[tuple[int, int, int], Offered] = {}
-    crowded: list[int] = []
+    clashes: list[int] = []
     for at in range(len(items)) if among is None else among:
         item = items[at]
         due = now if item.due is None else item.due
@@ -89,8 +89,8 @@ def numbered(
         if other.item.key == item.key:
             other.add(offered)
         else:
-            crowded.append(at)
-    return [taken[place] for place in sorted(taken)], crowded
+            clashes.append(at)
+    return [taken[place] for place in sorted(taken)], clashes
 
 
 def by_bucket(offered: Iterable[Offered], buckets: int) -> dict[int, list[Offered]]:
@@ -107,7 +107,7 @@ class OfferedPart(msgspec.Struct, frozen=True):
     rows: list[Offered]
     new: dict[str, Any] | None
     """The parameters of `put_new`: nothing is told of known URLs."""
-    told: dict[str, Any] | None
+    updates: dict[str, Any] | None
     """The parameters of `tell_known`: nothing but that."""
 
 
@@ -117,28 +117,28 @@ class OfferedItems(msgspec.Struct, frozen=True):
     items: Sequence[Item]
     parts: dict[int, OfferedPart]
     """By bucket."""
-    crowded: list[int]
+    clashes: list[int]
     """Positions whose place another URL of them took."""
     salt: int
     uids: frozenset[int]
 
     def may_go_with(self, other: "OfferedItems") -> bool:
-        """Whether both may be written at the same time: they share no URL, and neither changes tags."""
+        """Return whether both may be written at once: they share no URL, and neither changes tags."""
         return self._is_plain and other._is_plain and self.uids.isdisjoint(other.uids)
 
     @property
     def _is_plain(self) -> bool:
-        return all(part.new or part.told for part in self.parts.values())
+        return all(part.new or part.updates for part in self.parts.values())
 
 
 def offered_part(rows: list[Offered], now: int) -> OfferedPart:
     """Rows are written as columns before their transaction begins."""
-    new = told = None
+    new = updates = None
     if not any(row.item.overwrites for row in rows):
         new = _packed(new_columns(rows, now))
     elif all(is_plain_word(row.item) for row in rows):
-        told = _packed(told_columns(rows))
-    return OfferedPart(rows, new, told)
+        updates = _packed(update_columns(rows))
+    return OfferedPart(rows, new, updates)
 
 
 def _packed(columns: dict[str, Any]) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def _packed(columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_plain_word(item: Item) -> bool:
-    """Whether a client says of a known URL no more than when it is due, and its metadata."""
+    """Return whether a client says of a known URL no more than when it is due, and its metadata."""
     return item.overwrites and item.keeps_tags and not item.cut
 
 
@@ -162,7 +162,7 @@ def known_columns(rows: list[Offered]) -> dict[str, Any]:
     }
 
 
-def told_columns(rows: list[Offered]) -> dict[str, Any]:
+def update_columns(rows: list[Offered]) -> dict[str, Any]:
     """The parameters of `tell_known`."""
     return {
         **known_columns(rows),
@@ -172,7 +172,7 @@ def told_columns(rows: list[Offered]) -> dict[str, Any]:
 
 
 def url_columns(rows: list[Offered]) -> dict[str, Any]:
-    """The parameters of `put_urls`, `lower_depths`, `count_settled` and `update_known`."""
+    """The parameters of `put_urls` and `lower_depths`."""
     items = [row.item for row in rows]
     return {
         **known_columns(rows),
@@ -196,7 +196,7 @@ def _class_at(row: Offered, now: int) -> int:
 
 
 class QueueNews(msgspec.Struct, gc=False):
-    """What a put brought to one queue."""
+    """Changes that a put brought to one queue."""
 
     due: int = NEVER
     priority: int = 0
@@ -205,7 +205,7 @@ class QueueNews(msgspec.Struct, gc=False):
     again: int = 0
 
     def count(self, due: int, score: float, now: int) -> None:
-        """One new URL more."""
+        """Count one new URL more."""
         self.urls += 1
         self.open += due < NEVER
         self.make_due(due, score, now)
@@ -223,9 +223,9 @@ def queue_columns(new: Iterable[Offered], lowered: Iterable[tuple[Any, ...]], no
     news: dict[Queue, QueueNews] = {}
     for row in new:
         place = row.queue
-        if (told := news.get(place)) is None:
-            told = news[place] = QueueNews()
-        told.count(row.due, row.item.score, now)
+        if (updates := news.get(place)) is None:
+            updates = news[place] = QueueNews()
+        updates.count(row.due, row.item.score, now)
     for qid, crawl, lane, due, score, again in lowered:
         queue = news.setdefault((qid, crawl, lane), QueueNews())
         queue.make_due(due, score, now)
@@ -236,21 +236,21 @@ def queue_columns(new: Iterable[Offered], lowered: Iterable[tuple[Any, ...]], no
 
 def wake_columns(news: dict[Queue, QueueNews]) -> dict[str, Any]:
     """The parameters of `wake`: one row for each queue."""
-    told = news.values()
+    updates = news.values()
     return {
         "qid": Longs([qid for qid, _, _ in news]),
         "crawl": Ints([crawl for _, crawl, _ in news]),
         "lane": Ints([lane for _, _, lane in news]),
-        "due": Longs([each.due for each in told]),
-        "class": Ints([each.priority for each in told]),
-        "urls": Longs([each.urls for each in told]),
-        "open": Longs([each.open for each in told]),
-        "again": Longs([each.again for each in told]),
+        "due": Longs([each.due for each in updates]),
+        "class": Ints([each.priority for each in updates]),
+        "urls": Longs([each.urls for each in updates]),
+        "open": Longs([each.open for each in updates]),
+        "again": Longs([each.again for each in updates]),
     }
 
 
 class QueueGone(Exception):
-    """Somebody removed a queue while URLs were put into it."""
+    """Raised where somebody removed a queue while URLs were put into it."""
 
 
 class KnownQueues:
@@ -260,18 +260,18 @@ class KnownQueues:
         self._known: set[Queue] = set()
 
     def missing(self, rows: Iterable[Offered]) -> dict[Queue, str]:
-        """Those of some rows that may have to be made, sorted, with the keys of their hosts."""
+        """Return those of some rows that may have to be made, sorted, with the keys of their hosts."""
         hosts = {queue: row.item.host for row in rows if (queue := row.queue) not in self._known}
         return dict(sorted(hosts.items()))
 
     def remember(self, queues: Iterable[Queue]) -> None:
-        """They were made, and that is committed."""
+        """Remember queues that were made, once that is committed."""
         if len(self._known) > _REMEMBERED_QUEUES:
             self._known.clear()
         self._known.update(queues)
 
     def forget(self) -> None:
-        """They may be gone: somebody deleted a crawl."""
+        """Forget them: somebody deleted a crawl, so they may be gone."""
         self._known.clear()
 
 
@@ -307,7 +307,7 @@ class UrlPut:
         self._same_url = same_url
         self._clock = clock or session.now
         self._delay_ms = delay_ms
-        self.buckets: int = session.transact(lambda cursor: count_of(cursor, "read_buckets", {}))
+        self.buckets: int = read_buckets(session)
         """Parts of the frontier, each named in every statement."""
         self._ours = None if section is None else frozenset(buckets_of(section, self.buckets))
         self.tag_sets = TagSets(session)
@@ -319,11 +319,11 @@ class UrlPut:
         self._may_put_new = not session.transact(is_citus)
 
     def owns(self, host: str) -> bool:
-        """Whether the queue of a host is in our section."""
+        """Return whether the queue of a host is in our section."""
         return self._ours is None or bucket_of(host_hash(host), self.buckets) in self._ours
 
     def put(self, items: Sequence[Item], *, shortens: bool, durable: bool = True) -> list[bool]:
-        """For each item whether it was taken: it is new, or overwrites what is known; and the host is ours.
+        """Return for each item whether it was taken: new, or overwriting a known one, and its host is ours.
 
         `shortens`: whether the depth of an item is a way to it, so that a known URL by a longer way gets it.
         Not `durable`: the last puts before a crash of the database may be lost, whole and without damage.
@@ -337,22 +337,22 @@ class UrlPut:
         if among is None and self._ours is not None:
             among = [at for at, item in enumerate(items) if self.owns(item.host)]
         now = self._clock()
-        rows, crowded = numbered(items, now, salt, self.tag_sets.number, among)
+        rows, clashes = numbered(items, now, salt, self.tag_sets.number, among)
         parts = {bucket: offered_part(part, now) for bucket, part in by_bucket(rows, self.buckets).items()}
-        return OfferedItems(items, parts, crowded, salt, frozenset([row.uid for row in rows]))
+        return OfferedItems(items, parts, clashes, salt, frozenset([row.uid for row in rows]))
 
     def write(self, offered: OfferedItems, *, shortens: bool, durable: bool = True) -> list[bool]:
         """The second half."""
         items = offered.items
         taken = [False] * len(items)
         while True:
-            left = list(offered.crowded)
+            left = list(offered.clashes)
             for bucket, part in offered.parts.items():
-                inserted, strangers = self._put_bucket(bucket, part, shortens, durable)
+                inserted, clashing = self._put_bucket(bucket, part, shortens, durable)
                 for row in inserted:
                     taken[row.first] = True
-                left += [at for row in strangers for at in row.positions]
-                for row in _overwriting(part.rows, strangers):
+                left += [at for row in clashing for at in row.positions]
+                for row in _overwriting(part.rows, clashing):
                     for at in row.positions:
                         taken[at] = taken[at] or items[at].overwrites
             if not left:
@@ -386,14 +386,12 @@ class UrlPut:
                 return written
 
     def _put_new(self, bucket: int, part: OfferedPart, durable: bool) -> bool:
-        """Whether all rows were inserted; otherwise none was."""
+        """Return whether all rows were inserted; otherwise none was."""
         missing = self._queues.missing(part.rows)
         there = {"bucket": bucket, "now": self._clock(), "durable": durable, "delay_ms": self._delay_ms}
         hosts = Texts([shared_key(row.item.host) for row in part.rows]) if missing else None
         try:
-            ((self._expects_all,),) = alone(
-                self._session, "put_new", {**there, **(part.new or {}), "hkey": hosts}
-            )
+            ((self._expects_all,),) = ask(self._session, "put_new", **there, **(part.new or {}), hkey=hosts)
         except DatabaseError as error:
             if not isinstance(error.__cause__, NoDataFound):
                 raise
@@ -407,30 +405,30 @@ class UrlPut:
         self, cursor: Cursor, bucket: int, part: OfferedPart, shortens: bool
     ) -> tuple[list[Offered], list[Offered]]:
         there: dict[str, Any] = {"bucket": bucket, "now": self._clock()}
-        rows = _without_told(cursor, there, part)
+        rows = _write_updates(cursor, there, part)
         if not rows:
             return [], []
-        unknown, strangers, shorter = rows, list[Offered](), list[Offered]()
+        unknown, clashing, shorter = rows, list[Offered](), list[Offered]()
         if not self._expects_new:
-            unknown, strangers, shorter = self._find_known(cursor, bucket, rows, shortens)
+            unknown, clashing, shorter = self._find_known(cursor, bucket, rows, shortens)
         inserted, missed = _insert(cursor, there, unknown)
         self._expects_new = len(inserted) * 2 > len(rows)
         self._expects_all = len(inserted) == len(rows)
         if missed:
-            homeless, others, nearer = self._find_known(cursor, bucket, missed, shortens)
-            if homeless:  # neither inserted nor known: their queue is gone
+            lost, others, nearer = self._find_known(cursor, bucket, missed, shortens)
+            if lost:  # neither inserted nor known: their queue is gone
                 raise QueueGone
-            strangers, shorter = strangers + others, shorter + nearer
-        overwriting = _overwriting(rows, [*inserted, *strangers])
+            clashing, shorter = clashing + others, shorter + nearer
+        overwriting = _overwriting(rows, [*inserted, *clashing])
         if inserted or shorter or overwriting:
             changed = [*inserted, *shorter, *overwriting]
             done_by(cursor, "lock_hosts", {**there, "qid": _hosts(changed)})
             _wake(cursor, there, inserted, shorter)
             if overwriting:
                 _overwrite(cursor, there, overwriting)
-            if told := [row for row in changed if row.item.overwrites]:
-                _refresh(cursor, there, told)
-        return inserted, strangers
+            if updates := [row for row in changed if row.item.overwrites]:
+                _refresh(cursor, there, updates)
+        return inserted, clashing
 
     def _find_known(
         self, cursor: Cursor, bucket: int, rows: list[Offered], shortens: bool
@@ -440,15 +438,15 @@ class UrlPut:
         if not shortens:
             columns["depth"] = Ints([MOST_DEPTH] * len(rows))
         ((unknown, differing, texts, deeper),) = rows_of(cursor, "find_known", {"bucket": bucket, **columns})
-        strangers = {
+        clashing = {
             place: rows[place - 1]
             for place, text in zip(differing, texts, strict=True)
             if not self._same_url(rows[place - 1].item.url, text)
         }
         return (
             [rows[place - 1] for place in unknown],
-            list(strangers.values()),
-            [rows[place - 1] for place in deeper if place not in strangers],
+            list(clashing.values()),
+            [rows[place - 1] for place in deeper if place not in clashing],
         )
 
 
@@ -468,7 +466,7 @@ def _insert(
 
 
 def _wake(cursor: Cursor, there: dict[str, Any], new: list[Offered], shorter: list[Offered]) -> None:
-    """Notes shorter ways; then counts, due times and readiness of the queues."""
+    """Note shorter ways; then counts, due times and readiness of the queues."""
     lowered = rows_of(cursor, "lower_depths", {**there, **url_columns(shorter)}) if shorter else []
     queues: dict[str, Any] = {**there, **queue_columns(new, lowered, there["now"])}
     # `put_urls` looks for the first queue only: here it shows whether all the others are there.
@@ -481,53 +479,52 @@ def _wake(cursor: Cursor, there: dict[str, Any], new: list[Offered], shorter: li
 
 
 def _overwrite(cursor: Cursor, there: dict[str, Any], rows: list[Offered]) -> None:
-    """What clients say of known URLs."""
-    news = {**there, **url_columns(rows)}
-    done_by(cursor, "count_settled", news)
-    done_by(cursor, "update_known", news)
+    """Write what clients say of known URLs."""
+    rows_of(cursor, "tell_known", {**there, **update_columns(rows), "exact": False})
     _leave_ranges(cursor, there, rows)
     retag(cursor, there["bucket"], _retagged(cursor, there, rows))
 
 
-def _without_told(cursor: Cursor, there: dict[str, Any], part: OfferedPart) -> list[Offered]:
-    """Writes what clients say of URLs that are known by the very text and keep their tags; the other rows.
+def _write_updates(cursor: Cursor, there: dict[str, Any], part: OfferedPart) -> list[Offered]:
+    """Write what clients say of URLs that are known by the very text and keep their tags; the other rows.
 
     That is nearly all they say of known URLs, in a third of the statements.
     """
     rows = part.rows
-    plain = rows if part.told else [row for row in rows if is_plain_word(row.item)]
+    plain = rows if part.updates else [row for row in rows if is_plain_word(row.item)]
     if not plain:
         return rows
     done_by(cursor, "lock_hosts", {**there, "qid": _hosts(rows)})  # of all, so that they are locked in order
-    ((places, affected),) = rows_of(cursor, "tell_known", {**there, **(part.told or told_columns(plain))})
+    news = {**there, **(part.updates or update_columns(plain)), "exact": True}
+    ((places, affected),) = rows_of(cursor, "tell_known", news)
     if not places:
         return rows
-    told = plain if len(places) == len(plain) else [plain[place - 1] for place in places]
-    _leave_ranges(cursor, there, told)
+    updates = plain if len(places) == len(plain) else [plain[place - 1] for place in places]
+    _leave_ranges(cursor, there, updates)
     if affected:
         _refresh(cursor, there, [plain[place - 1] for place in affected])
-    if len(told) == len(rows):
+    if len(updates) == len(rows):
         return []
-    written = {row.place for row in told}
+    written = {row.place for row in updates}
     return [row for row in rows if row.place not in written]
 
 
-def _leave_ranges(cursor: Cursor, there: dict[str, Any], told: list[Offered]) -> None:
+def _leave_ranges(cursor: Cursor, there: dict[str, Any], updates: list[Offered]) -> None:
     """Clients hold ranges of due times up to now: what is told to be due by then is not held."""
-    if past := [row for row in told if row.due <= there["now"]]:
+    if past := [row for row in updates if row.due <= there["now"]]:
         done_by(cursor, "leave_range", {**there, **known_columns(past)})
 
 
-def _refresh(cursor: Cursor, there: dict[str, Any], told: list[Offered]) -> None:
-    """After what clients said: when queues have something to do, and hosts where that is another time."""
-    hosts = {**there, "qid": _hosts(told)}
-    changed = rows_of(cursor, "refresh_told_queues", hosts) + rows_of(cursor, "judge_limits", hosts)
+def _refresh(cursor: Cursor, there: dict[str, Any], updates: list[Offered]) -> None:
+    """Find out when queues have something to do after what clients said, and hosts with them."""
+    hosts = {**there, "qid": _hosts(updates)}
+    changed = rows_of(cursor, "refresh_queues", hosts) + rows_of(cursor, "judge_limits", hosts)
     if changed:
         done_by(cursor, "refresh_hosts", {**there, "qid": Longs(sorted({qid for (qid,) in changed}))})
 
 
 def _overwriting(rows: list[Offered], others: list[Offered]) -> list[Offered]:
-    """Those by which clients speak of known URLs, without some others."""
+    """Return those by which clients speak of known URLs, without some others."""
     found = [row for row in rows if row.item.overwrites]
     places = {row.place for row in others} if found else ()
     return [row for row in found if row.place not in places]
@@ -545,5 +542,5 @@ def _retagged(cursor: Cursor, there: dict[str, Any], rows: list[Offered]) -> Ite
 
 
 def _hosts(rows: Iterable[Offered]) -> Longs:
-    """In the order in which they are locked."""
+    """Return the hosts of rows in the order in which they are locked."""
     return Longs(sorted({row.qid for row in rows}))

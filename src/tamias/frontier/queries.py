@@ -1,4 +1,4 @@
-"""How the statements of the frontier's files are run: by their names, in the transaction of a cursor."""
+"""Executes the statements of the frontier's files, by their names."""
 
 from typing import Any
 
@@ -23,20 +23,31 @@ _SQL = {
 
 
 def rows_of(cursor: Cursor, name: str, parameters: dict[str, Any]) -> list[Row]:
-    """All rows that a statement gives."""
+    """Return all rows that a statement gives."""
     return cursor.execute(_SQL[name].text, parameters).fetchall()
 
 
-def alone(session: Session, name: str, parameters: dict[str, Any]) -> list[Row]:
-    """The same in a transaction of its own, in one round trip."""
+def done_by(cursor: Cursor, name: str, parameters: dict[str, Any]) -> int:
+    """Execute a statement; return how many rows it changed."""
+    return cursor.execute(_SQL[name].text, parameters).rowcount
+
+
+def refresh(cursor: Cursor, hosts: dict[str, Any]) -> None:
+    """Find out when queues of locked hosts have something to do, and with them the hosts."""
+    done_by(cursor, "refresh_queues", hosts)
+    done_by(cursor, "refresh_hosts", hosts)
+
+
+def ask(session: Session, name: str, /, **parameters: Any) -> list[Row]:
+    """Return all rows that a statement gives, in a transaction of its own and one round trip."""
     return session.fetch_all(_SQL[name], parameters)
 
 
-def count_of(cursor: Cursor, name: str, parameters: dict[str, Any]) -> int:
-    """The number that a statement gives."""
-    return int(rows_of(cursor, name, parameters)[0][0])
+def tell(session: Session, name: str, /, **parameters: Any) -> None:
+    """Execute a statement in a transaction of its own."""
+    session.execute(_SQL[name], parameters)
 
 
-def done_by(cursor: Cursor, name: str, parameters: dict[str, Any]) -> int:
-    """How many rows a statement changed."""
-    return cursor.execute(_SQL[name].text, parameters).rowcount
+def read_buckets(session: Session) -> int:
+    """Return how many parts the frontier has."""
+    return int(ask(session, "read_buckets")[0][0])

@@ -1,4 +1,4 @@
-"""Between rows and values on the lease's side: what the statements take, and what comes back."""
+"""Conversion between rows and values for leases."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -16,7 +16,7 @@ Row = tuple[Any, ...]
 
 
 def probes(rotating: int, hosts: int) -> dict[str, list[int | None]]:
-    """One slot for a rotating class, then all classes downward, where that one's host may be met again."""
+    """Return a slot for a rotating class, then all classes downward, where its host may be met again."""
     downward = list(range(CLASSES - 1, -1, -1))
     return {
         "class": Shorts([rotating, *downward]),

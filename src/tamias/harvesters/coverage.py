@@ -1,4 +1,4 @@
-"""What became of each value of a record: said in DCAT, kept as an extra, dropped for a reason, or lost.
+"""Coverage of a mapping: whether each value of a record is in DCAT, an extra, dropped for a reason, or lost.
 
 The measure knows nothing of how records are read: it goes through the values of the source and looks for
 each in the statements. Values are texts, numbers and truth values; names of fields are none, also where JSON
@@ -11,10 +11,11 @@ from typing import Any
 
 import msgspec
 from lxml import etree
-from pyoxigraph import Literal, NamedNode, Quad
+from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 
-from tamias.harvesters.kit.mapping import FIELDS, MOST_SEARCHED
-from tamias.harvesters.portals import dcat_records
+from tamias.content.formats import NTRIPLES
+from tamias.harvesters.mapping import FIELDS, MOST_SEARCHED
+from tamias.harvesters.terms import last_segment
 from tamias.model.finding import SourceRecord
 
 _TOKEN = re.compile(r"[-+]?\w[\w.+-]*")
@@ -23,7 +24,7 @@ _TYPES = ("typeClass", "multiple")
 
 
 class FieldCoverage(msgspec.Struct, kw_only=True):
-    """How the values of one field fared."""
+    """Counts of the values of one field."""
 
     field: str
     values: int = 0
@@ -36,7 +37,7 @@ class FieldCoverage(msgspec.Struct, kw_only=True):
 
 
 class MappingCoverage(msgspec.Struct, kw_only=True):
-    """The same of many records, and each field by itself."""
+    """Counts of the values of many records, in total and by field."""
 
     records: int = 0
     values: int = 0
@@ -47,27 +48,29 @@ class MappingCoverage(msgspec.Struct, kw_only=True):
     fields: dict[str, FieldCoverage] = {}
 
     def add(self, source: SourceRecord, quads: list[Quad], dropped: Mapping[str, str]) -> None:
-        """Takes in one record and what became of it."""
+        """Count one record and the statements that it became."""
         extras = [quad for quad in quads if quad.predicate.value.startswith(FIELDS)]
         said = _Values(quad for quad in quads if not quad.predicate.value.startswith(FIELDS))
-        kept = _Values(extras)
+        as_extras = _Values(extras)
         self.records += 1
         for field, value in source_values(source):
             # Small numbers stand in some statement by chance: what is listed as dropped is dropped.
-            found = "mapped" if value in said else "extra" if value in kept else "lost"
+            found = "mapped" if value in said else "extra" if value in as_extras else "lost"
             verdict = "dropped" if field in dropped else found
-            told = self.fields.setdefault(field, FieldCoverage(field=field, reason=dropped.get(field)))
-            for counts in (self, told):
+            counted = self.fields.setdefault(field, FieldCoverage(field=field, reason=dropped.get(field)))
+            for counts in (self, counted):
                 counts.values += 1
                 setattr(counts, verdict, getattr(counts, verdict) + 1)
 
 
 def source_values(source: SourceRecord) -> Iterator[tuple[str, str]]:
-    """Each value of a source with the name of its field."""
+    """Yield each value of a source with the name of its field."""
     if source.media_type == "application/json":
         yield from _json_values(msgspec.json.decode(source.body), "")
-    elif source.media_type == dcat_records.NTRIPLES:
-        yield from dcat_records.values_of(source)
+    elif source.media_type == NTRIPLES:
+        for quad in parse(source.body, format=RdfFormat.N_TRIPLES):
+            if isinstance(quad.object, NamedNode | Literal):
+                yield last_segment(quad.predicate.value), quad.object.value
     else:
         parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False)
         root = etree.fromstring(source.body, parser)

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
-from tamias.harvesters.kit.descriptions import Descriptions, Node, Term, is_iri, is_web
-from tamias.harvesters.kit.terms import below
+from tamias.harvesters.descriptions import Descriptions, Node, Term, is_iri, is_web
+from tamias.harvesters.terms import below
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
 
 _SPACES = ("http://schema.org/", "https://schema.org/")

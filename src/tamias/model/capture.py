@@ -28,7 +28,7 @@ class Outcome(IntEnum):
 
 
 class Unreached(StrEnum):
-    """Why no answer came at all."""
+    """The reason why no answer came at all."""
 
     UNKNOWN = "unknown"
     """A time-out, no route, a name service in trouble: it may be the host, the way to it, or us."""
@@ -41,7 +41,7 @@ class Unreached(StrEnum):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What is asked of a server, with the validators of the last visit."""
+    """A request to a server, with the validators of the last visit."""
 
     url: str
     accept: str | None = None
@@ -61,7 +61,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Stop(msgspec.Struct, frozen=True, gc=False):
-    """Why a redirect is not followed, and what that makes of the capture."""
+    """The reason why a redirect is not followed, and the outcome that it gives the capture."""
 
     outcome: Outcome
     reason: str
@@ -70,7 +70,7 @@ class Stop(msgspec.Struct, frozen=True, gc=False):
 
 
 class Hop(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One request and its answer; a redirect makes several. Its JSON stands in the row of a capture."""
+    """A request and its answer; a redirect makes several. Its JSON stands in the row of a capture."""
 
     url: str
     status: int
@@ -103,7 +103,7 @@ class Body(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Capture(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One attempt: every hop, the body if there is one, and how it ended."""
+    """An attempt: every hop, the body if there is one, and how it ended."""
 
     url: str
     """As it was asked for."""
@@ -128,7 +128,7 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def final_url(self) -> str:
-        """Where the last answer came from."""
+        """Return where the last answer came from."""
         return self.hops[-1].url if self.hops else self.url
 
     @property
@@ -137,7 +137,7 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.hops[-1].status if self.hops else None
 
     @property
-    def told_type(self) -> str | None:
+    def declared_type(self) -> str | None:
         """The Content-Type the server gave, as it stands."""
         return self.hops[-1].header("content-type") if self.hops else None
 
@@ -150,7 +150,7 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class Extent(msgspec.Struct, frozen=True, gc=False):
-    """Where the quads of one document stand: plain bytes in the zstd frames of a segment."""
+    """The place of one document's quads: plain bytes in the zstd frames of a segment."""
 
     segment: Annotated[int, Column("int8")]
     frame: Annotated[int, Column("int8")]
@@ -162,7 +162,7 @@ class Extent(msgspec.Struct, frozen=True, gc=False):
 
 
 class CaptureRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One attempt on a URL, and its row of the table `capture`. Times are milliseconds UTC."""
+    """An attempt on a URL, and its row of the table `capture`. Times are milliseconds UTC."""
 
     id: Annotated[str, Column("uuid", "capture")]
     """A time-ordered UUID."""
@@ -209,7 +209,7 @@ class CaptureRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def tells_content(self) -> bool:
-        """Whether the attempt says what the document holds: read, read up to a limit, or gone."""
+        """Return whether the attempt says what the document holds: read, read up to a limit, or gone."""
         if self.outcome is Outcome.OK:
             return self.read or self.extent is not None
         return self.outcome is Outcome.GONE or self.extent is not None

@@ -1,4 +1,4 @@
-"""Why links of a visit were not followed, or a URL was not asked for: bits, noted on its row in the frontier.
+"""Bits for why links of a visit were not followed, or a URL was not requested, stored in the frontier.
 
 What was cut for a reason can be opened again when that reason is gone.
 """

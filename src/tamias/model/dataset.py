@@ -7,9 +7,9 @@ import msgspec
 
 
 class DcatProperty(msgspec.Struct, frozen=True):
-    """One more property of a dataset or a distribution, or its text in one more language.
+    """A further property of a dataset or a distribution, or its text in a further language.
 
-    Which properties there are, and what their values become, is the table in `harvesters.kit.distribution`.
+    Which properties there are, and what their values become, is the table in `harvesters.dcat`.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentRole(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent has to do with a dataset."""
+    """The role of an agent for a dataset."""
 
     property: str
     """`dct:creator`, `dct:contributor`, `dcat:contactPoint` or `prov:qualifiedAttribution`."""
@@ -43,7 +43,7 @@ class AgentRole(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QualifiedRelation(msgspec.Struct, frozen=True, kw_only=True):
-    """Another resource, and what it is to the dataset."""
+    """A related resource, and its role for the dataset."""
 
     target: str
     role: str | None = None
@@ -70,7 +70,7 @@ class DataService(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Distribution(msgspec.Struct, frozen=True, kw_only=True):
-    """One form in which a dataset can be had. Texts are as the portal gives them."""
+    """A form in which a dataset is available. Texts are as the portal gives them."""
 
     url: str
     """Where it leads: `access_only` says that it is a page about the data, not the data."""
@@ -109,7 +109,7 @@ class Period(msgspec.Struct, frozen=True):
 
 
 class Dataset(msgspec.Struct, frozen=True, kw_only=True):
-    """One dataset of a catalogue."""
+    """A dataset of a catalogue."""
 
     iri: str
     """Its name in RDF: the catalogue's own where that is a sound absolute IRI."""

@@ -66,7 +66,7 @@ class TextPosition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """One readable thing: a page, an RDF file, a member of an archive."""
+    """A readable unit: a page, an RDF file, a member of an archive."""
 
     url: str
     """The final URL it was read from; also the base of relative references."""
@@ -77,7 +77,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     """
     media_type: str
     """What was found, not what was told; parameters stripped."""
-    told_type: str | None = None
+    declared_type: str | None = None
     charset: str | None = None
     """The character encoding as found, by a name that Python knows; None where nothing speaks for one."""
     member: str | None = None
@@ -97,12 +97,12 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def base(self) -> str:
-        """What relative references are relative to."""
+        """Return what relative references are relative to."""
         return self.graph or self.url
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """What was fetched. The body is whole or, where it is large, empty."""
+    """A fetched page. The body is whole or, where it is large, empty."""
 
     url: str
     media_type: str | None

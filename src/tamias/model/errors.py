@@ -1,4 +1,4 @@
-"""Every error a user can meet.
+"""Errors that a user can meet.
 
     TamiasError                  exit 1
     ├── UsageError               exit 2    what was typed makes no sense
@@ -21,14 +21,14 @@ from typing import ClassVar
 
 
 class TamiasError(Exception):
-    """Something failed in a way that the user should read about."""
+    """A failure that the user should read about."""
 
     exit_code: ClassVar[int] = 1
     retry_can_help: ClassVar[bool] = False
 
 
 class UsageError(TamiasError):
-    """What the user typed makes no sense."""
+    """The user's input makes no sense."""
 
     exit_code = 2
 
@@ -52,7 +52,7 @@ class LimitReached(TamiasError):
 
 
 class DataMissing(TamiasError):
-    """There is no data directory where one was named."""
+    """The named data directory does not exist."""
 
     exit_code = 10
 
@@ -64,7 +64,7 @@ class DataInUse(TamiasError):
 
 
 class DiskFull(TamiasError):
-    """There is no disk space left to write."""
+    """The disk is full."""
 
     exit_code = 12
 
@@ -80,7 +80,7 @@ class DatabaseUnavailable(DatabaseError):
 
 
 class NodeAway(DatabaseUnavailable):
-    """One node of a cluster cannot be reached at this moment; what is on the others can be."""
+    """A node of a cluster cannot be reached at this moment; data on the others can be."""
 
 
 class SchemaTooNew(DatabaseError):

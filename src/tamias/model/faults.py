@@ -14,19 +14,19 @@ _STDERR = 2
 
 
 def reached(place: str) -> None:
-    """Nothing, unless the process is to die here."""
+    """End the process here if a test asked for it."""
     if _fault is not None:
         _fault.met(place)
 
 
 def refuse_faults(what: str) -> None:
-    """Raises `ConfigError` when faults are to be injected into something that others rely on."""
+    """Raise `ConfigError` when faults are to be injected into something that others rely on."""
     if _fault is not None:
         raise ConfigError(f"{VARIABLE} is set: it is for tests, and kills processes; unset it to {what}")
 
 
 class Fault:
-    """One place, and how often a process gets there before it dies."""
+    """A place, and how often a process gets there before it dies."""
 
     def __init__(self, text: str) -> None:
         self.place, colon, times = text.partition(":")

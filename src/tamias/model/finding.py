@@ -1,4 +1,4 @@
-"""What an analyser or a harvester finds, in batches: quads, links, descriptions of datasets, problems.
+"""The findings of analysers and harvesters in batches: quads, links, datasets, problems.
 
 A harvest is the many requests that an address takes which is more than a document (endpoint, portal).
 """
@@ -21,7 +21,7 @@ class Quads(msgspec.Struct, frozen=True):
 
 
 class Words(msgspec.Struct):
-    """What a link stands among."""
+    """The words around a link."""
 
     anchor: str
     """What is clicked on."""
@@ -72,7 +72,7 @@ class SourceRecords(msgspec.Struct, frozen=True):
 
 
 class Datasets(msgspec.Struct, frozen=True):
-    """What a catalogue describes. Their DCAT is among the quads; these are for the archive's own rows."""
+    """The datasets of a catalogue. Their DCAT is among the quads; these are for the archive's own rows."""
 
     datasets: list[Dataset]
 
@@ -90,7 +90,7 @@ class Deleted(msgspec.Struct, frozen=True):
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """Something that could not be read. The rest still counts, but the reading is a partial one."""
+    """A part that could not be read. The rest still counts, but the reading is a partial one."""
 
     what: str
     line: int | None = None
@@ -118,7 +118,7 @@ Finding = (
 
 
 class Harvest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a harvester is told: where to go, and how far an earlier attempt came."""
+    """The task of a harvester: where to go, and how far an earlier attempt came."""
 
     url: str
     kind: str
@@ -131,7 +131,7 @@ class Harvest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HarvestEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """How a harvest ended. The reason is for people: how much, how complete, and how that is known."""
+    """The end of a harvest. The reason is for people: how much, how complete, and how that is known."""
 
     outcome: Outcome
     reason: str
@@ -149,7 +149,7 @@ class HarvestEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HarvestStep(msgspec.Struct, frozen=True, kw_only=True):
-    """What one page brought, and from where to go on: kept together, or not at all."""
+    """The results of one page and the state to continue from, stored together or not at all."""
 
     state: bytes
     findings: Sequence[Finding] = ()

@@ -42,7 +42,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 
 
 class PutCount(msgspec.Struct, frozen=True):
-    """What became of a batch of items: each was new or known."""
+    """The result of putting a batch of items: how many were new and how many known."""
 
     new: int
     known: int

@@ -7,7 +7,7 @@ from tamias.model.cut import REOPENED
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One due URL of a leased host, with what was learnt on the last visit."""
+    """A due URL of a leased host, with what was learnt on the last visit."""
 
     uid: int
     url: str
@@ -26,7 +26,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def reopened(self) -> bool:
-        """Whether it was visited, and is to be read once more."""
+        """Return whether it was visited, and is to be read once more."""
         return bool(self.cut & REOPENED)
 
 
@@ -67,7 +67,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What became of a task, and when its URL is due again (`NEVER`: not again)."""
+    """The result of a task, and when its URL is due again (`NEVER`: not again)."""
 
     task: Task
     outcome: Outcome
@@ -115,7 +115,7 @@ class Return(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CrawlStats(msgspec.Struct, frozen=True, kw_only=True):
-    """One crawl: URLs known, URLs still open, hosts, and when it goes on."""
+    """The figures of a crawl: URLs known, URLs still open, hosts, and when it goes on."""
 
     crawl: int
     name: str

@@ -19,28 +19,28 @@ _LEVELS = {-1: logging.ERROR, 0: logging.WARNING, 1: logging.INFO, 2: logging.DE
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, fields, and the traceback if there is one."""
+    """A formatter that writes one JSON object a line: time, level, logger, message, fields, traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        told: dict[str, Any] = {"time": at.replace("+00:00", "Z"), "level": record.levelname.lower()}
-        told |= {"logger": record.name, "message": record.getMessage()} | getattr(record, "fields", {})
+        fields: dict[str, Any] = {"time": at.replace("+00:00", "Z"), "level": record.levelname.lower()}
+        fields |= {"logger": record.name, "message": record.getMessage()} | getattr(record, "fields", {})
         if record.exc_info:
-            told["traceback"] = self.formatException(record.exc_info)
-        return msgspec.json.encode(told).decode()
+            fields["traceback"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(fields).decode()
 
 
 def configure(verbosity: int, *, as_json: bool) -> None:
-    """For this process, and for those that it starts from now on."""
+    """Set up logging for this process, and for those that it starts later."""
     os.environ[_VARIABLE] = f"{verbosity} {'json' if as_json else 'text'}"
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines() if as_json else logging.Formatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=_LEVELS[max(-1, min(2, verbosity))], handlers=[handler], force=True)
 
 
-def configure_as_told() -> None:
-    """For a process that a command started."""
+def configure_from_environment() -> None:
+    """Set up logging in a process that a command started."""
     verbosity, _, form = os.environ.get(_VARIABLE, "0 text").partition(" ")
     configure(int(verbosity), as_json=form == "json")
 

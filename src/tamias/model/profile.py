@@ -1,4 +1,4 @@
-"""What is in a body: its types, tables, structure, places, members and statements, as plain values.
+"""The profile of a body: its types, tables, structure, places, members and statements, as plain values.
 
 A profile is made of one version of one resource. It is small whatever the body's size, and becomes JSON.
 """
@@ -9,7 +9,7 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
 class Types(msgspec.Struct, frozen=True, kw_only=True):
-    """What the server told, what the name says, and what the bytes are: bare media types."""
+    """The media types by the server, by the name and by the bytes."""
 
     told: str | None = None
     named: str | None = None
@@ -37,7 +37,7 @@ class Meaning(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ColumnProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """One column. Numbers, times and truth values are told in the forms of XML Schema."""
+    """A column. Numbers, times and truth values are in the forms of XML Schema."""
 
     name: str
     number: int
@@ -47,6 +47,8 @@ class ColumnProfile(msgspec.Struct, frozen=True, kw_only=True):
     format: str | None = None
     """How the datatype is written here: a date pattern such as `dd.MM.yyyy`, `#.##0,0`, `ja|nein`."""
     nulls: int | None = None
+    null_words: tuple[str, ...] = ()
+    """What is written for a missing number, time or truth value, such as `NA`; empty cells are not listed."""
     invalid: int = 0
     """Values that are not of the datatype: a few in a column of numbers, such as a sum's footnote."""
     distinct: int | None = None
@@ -64,7 +66,7 @@ class ColumnProfile(msgspec.Struct, frozen=True, kw_only=True):
     """The shape that most values have: `9{5}`, `A{2}-9{3}`; None where they have no shape in common."""
     meaning: Meaning | None = None
     sketch: bytes = b""
-    """The smallest hashes of the values (`tamias.analyse.profile.joins`); empty where none is needed."""
+    """The smallest hashes of the values (`tamias.features.tables.joins`); empty where none is needed."""
 
     @property
     def read_as(self) -> str:
@@ -78,7 +80,7 @@ class ColumnProfile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TableProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """One table: a CSV file, a sheet, a Parquet file."""
+    """A table: a CSV file, a sheet, a Parquet file."""
 
     name: str
     encoding: str | None = None
@@ -90,6 +92,8 @@ class TableProfile(msgspec.Struct, frozen=True, kw_only=True):
     rows: int
     width: int
     """How many columns there are; the profile may tell of fewer."""
+    unnamed: int = 0
+    """Empty columns behind these, where lines end with delimiters."""
     columns: tuple[ColumnProfile, ...] = ()
     complete: bool = True
     """Whether all rows were counted."""
@@ -103,7 +107,7 @@ class PathProfile(msgspec.Struct, frozen=True):
 
 
 class Structure(msgspec.Struct, frozen=True, kw_only=True):
-    """What JSON or XML is made of."""
+    """The structure of JSON or XML."""
 
     syntax: str
     """`json`, `json-lines` or `xml`."""
@@ -116,7 +120,7 @@ class Structure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Geography(msgspec.Struct, frozen=True, kw_only=True):
-    """What a GeoJSON document maps."""
+    """The places in a GeoJSON document."""
 
     features: int
     geometries: dict[str, int]
@@ -129,7 +133,7 @@ class Geography(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemberProfile(msgspec.Struct, frozen=True):
-    """One file in an archive."""
+    """A file in an archive."""
 
     name: str
     size: int
@@ -137,7 +141,7 @@ class MemberProfile(msgspec.Struct, frozen=True):
 
 
 class Members(msgspec.Struct, frozen=True, kw_only=True):
-    """What an archive holds."""
+    """The files in an archive."""
 
     count: int
     size: int
@@ -170,7 +174,7 @@ class StatementCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in one decoded body."""
+    """The profile of one decoded body."""
 
     size: int
     types: Types

@@ -1,15 +1,17 @@
 """A resource under watch, its versions and its sources: what the archive knows of one URL."""
 
 from hashlib import sha256
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+
+from tamias.model.capture import Column
 
 State = Literal["active", "gone", "stopped"]
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a resource was named: by a user, or by a catalogue as a form of one of its datasets."""
+    """The source that named a resource: a user, or a catalogue with one of its datasets."""
 
     source: str
     """An address: of the catalogue's dataset, of a list, of an endpoint; empty for a user's word."""
@@ -20,41 +22,48 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):
-    """One state of a resource. Numbers begin at 1."""
+    """A stored state of a resource."""
 
-    resource: str
-    number: int
-    captured_at: int
-    """Milliseconds UTC, when its first bytes were asked for."""
-    sha256: str
-    byte_size: int
-    media_type: str | None
+    resource: Annotated[str, Column("text")]
+    number: int = 0
+    """From 1 on; 0 before it is stored."""
+    captured_at: Annotated[int, Column("int8")]
+    """Milliseconds UTC, when its first bytes were requested."""
+    sha256: Annotated[str, Column("bytea")]
+    byte_size: Annotated[int, Column("int8")]
+    media_type: Annotated[str | None, Column("text")]
     """As found."""
-    told_type: str | None = None
-    fingerprint: str | None = None
+    told_type: Annotated[str | None, Column("text")] = None
+    fingerprint: Annotated[str | None, Column("bytea")] = None
     """Of the content: equal where only the bytes differ."""
-    noise: str | None = None
+    noise: Annotated[str | None, Column("text")] = None
     """Why only its bytes differ from those of the version before; None where its content does."""
-    suspicious: str | None = None
+    suspicious: Annotated[str | None, Column("text")] = None
     """Why it was suspicious before it was accepted because it stayed; None where it never was."""
-    capture: str
+    items: Annotated[int | None, Column("int8")] = None
+    """Rows, statements, items or files in a new one, where they were counted."""
+    capture: Annotated[str, Column("uuid")]
     """The attempt that brought it."""
+    packed: Annotated[bytes | None, Column("bytea")] = None
+    """The profile of a new one, where it was made at once (`tamias.archive.catalogue.profiles` packs it)."""
+    tables: Annotated[str | None, Column("text")] = None
+    """What is looked up in that by itself, as JSON."""
 
     @property
     def id(self) -> str:
-        """Its name, such as `3b1f..._4`."""
+        """Return its name, such as `3b1f..._4`."""
         return f"{self.resource}_{self.number}"
 
 
 class LastError(msgspec.Struct, frozen=True):
-    """Why a visit brought nothing, and when that was."""
+    """The reason why a visit brought nothing, and its time."""
 
     reason: str
     at: int | None
 
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True):
-    """One URL of which every version is kept."""
+    """A URL of which every version is stored."""
 
     id: str
     url: str

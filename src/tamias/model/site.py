@@ -1,4 +1,4 @@
-"""What a site says of itself: when its documents change, what may be done with them, its datasets."""
+"""The statements of a site about itself: changes of documents, permitted uses, datasets."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ CHANGE_FREQUENCIES: Final = frozenset({"always", "hourly", "daily", "weekly", "m
 
 
 class Hint(msgspec.Struct, frozen=True, kw_only=True):
-    """What is said of one address. At least one of the fields is set."""
+    """A hint about one address. At least one of the fields is set."""
 
     url: str
     """As a `fetch_url`."""
@@ -32,7 +32,7 @@ class Hints(msgspec.Struct, frozen=True):
 
 
 def speaks_for(sitemap_url: str, url: str) -> bool:
-    """Whether a sitemap may say something of an address, both as `fetch_url`, by where it stands.
+    """Return whether a sitemap may say something of an address, both as `fetch_url`, by where it stands.
 
     >>> speaks_for("http://a.example/b/map.xml?c=/d/", "http://a.example/b/e?f")
     True
@@ -43,12 +43,12 @@ def speaks_for(sitemap_url: str, url: str) -> bool:
 
 
 def sitemap_folder(sitemap_url: str) -> str:
-    """What every address begins with that a sitemap speaks for."""
+    """Return what every address begins with that a sitemap speaks for."""
     return sitemap_url.partition("?")[0].rpartition("/")[0] + "/"
 
 
 class HostNote(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that whoever runs a crawl should know of a host."""
+    """A note about a host for whoever runs a crawl."""
 
     host: str
     text: str
@@ -57,7 +57,7 @@ class HostNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Signal(msgspec.Struct, frozen=True, gc=False):
-    """One rule that was in force for one capture, as it was told."""
+    """A rule that was in force for one capture, in its original words."""
 
     source: str
     """`header`, `meta`, `robots.txt` or `tdmrep.json`."""
@@ -79,7 +79,7 @@ NAMESPACES: Final = frozenset({NAMESPACE, NAMESPACE.replace("deri.", "deriv.")})
 
 
 class Location(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a dataset, a fragment of it, or an endpoint over it stands."""
+    """The location of a dataset, a fragment of it, or an endpoint over it."""
 
     url: str
     priority: int | None = None
@@ -94,14 +94,14 @@ class Location(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Prefix(msgspec.Struct, frozen=True, kw_only=True):
-    """What the IRIs of a dataset begin with; each of them leads to its description."""
+    """The beginning of a dataset's IRIs; each of them leads to its description."""
 
     iri: str
     slicing: str | None = None
 
 
 class SemanticDataset(msgspec.Struct, frozen=True, kw_only=True):
-    """One dataset. Every way of access leads to the same data, but for delays."""
+    """A dataset. Every way of access leads to the same data, but for delays."""
 
     uri: str | None = None
     """Its name; may have a fragment."""
@@ -127,7 +127,7 @@ class SemanticDatasets(msgspec.Struct, frozen=True):
 
 
 def covers(dataset: SemanticDataset, iri: str, among: frozenset[str] | None = None) -> bool:
-    """Whether an IRI belongs to a dataset: whether it begins with one of the prefixes, letter by letter.
+    """Tell if an IRI belongs to a dataset, because it begins with one of its prefixes.
 
     With `among`, only those of the prefixes count, such as the authoritative ones.
     """

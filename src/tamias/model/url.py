@@ -1,4 +1,4 @@
-"""What makes a URL: the form that is fetched, and the keys of its queue and of its robots.txt.
+"""The forms of a URL: the one that is fetched, and the keys of its queue and of its robots.txt.
 
 Pure functions over strings. Every link of every page passes here, so the common case is one native call.
 """
@@ -108,7 +108,7 @@ def shown_target(text: str) -> str:
 
 
 def _is_undisputed(href: str) -> bool:
-    """Whether can_ada, which follows an older edition of the standard, is right about an ASCII address.
+    """Tell if can_ada, which follows an older edition of the standard, is right about an ASCII address.
 
     Since then `^` is escaped in paths, broken punycode is let through, opaque paths keep their last space.
     """
@@ -174,7 +174,7 @@ def _canonical_host(name: str) -> str:
 
 @cache
 def _public_suffixes() -> PublicSuffixList:
-    """Of the list only the few that are not ASCII are encoded, where the library would encode all."""
+    """Return the list of public suffixes; only the few that are not ASCII are encoded."""
     lines = Path(PSLFILE).read_text("utf-8").split("\n")
     rules = [line.partition(" ")[0] for line in lines if line and line[0] != "/"]
     encoded = [_in_punycode(rule) for rule in rules if not rule.isascii()]
@@ -187,7 +187,7 @@ def _in_punycode(rule: str) -> str:
 
 
 def is_address(text: str) -> bool:
-    """Whether a text can be made into something to fetch."""
+    """Return whether a text can be made into something to fetch."""
     try:
         fetch_url(text)
     except UrlError:
@@ -250,9 +250,9 @@ def without_session(url: str, session_names: frozenset[str] = DEFAULT_SESSION_NA
     if not _session_mark(session_names).search(url):
         return url
     place, mark, query = url.partition("?")
-    kept = [pair for pair in query.split("&") if _name(pair).lower() not in session_names]
+    pairs = [pair for pair in query.split("&") if _name(pair).lower() not in session_names]
     plain = _session_parameters(session_names).sub("", place)
-    return fetch_url(plain + mark + "&".join(kept) if kept else plain)
+    return fetch_url(plain + mark + "&".join(pairs) if pairs else plain)
 
 
 def key_of_fetched(url: str, session_names: frozenset[str] = DEFAULT_SESSION_NAMES) -> str:
@@ -265,7 +265,7 @@ def key_of_fetched(url: str, session_names: frozenset[str] = DEFAULT_SESSION_NAM
 
 
 def _is_plain(href: str) -> bool:
-    """Whether none of the rules has anything to do. An expression would take twice as long."""
+    """Return whether none of the rules has anything to do. An expression would take twice as long."""
     return (
         href.startswith(("http://", "https://"))
         and not ("%" in href or "?" in href or ";" in href or "./" in href or ".:" in href)
@@ -286,9 +286,9 @@ def _plain_path(path: str, session_names: frozenset[str]) -> str:
 
 def _plain_query(query: str, session_names: frozenset[str]) -> str:
     pairs = [pair for pair in _plain_text(query).split("&") if pair]
-    kept = [pair for pair in pairs if _name(pair).lower() not in session_names]
-    kept.sort(key=_name)
-    return "?" + "&".join(kept) if kept else ""
+    others = [pair for pair in pairs if _name(pair).lower() not in session_names]
+    others.sort(key=_name)
+    return "?" + "&".join(others) if others else ""
 
 
 def _plain_text(text: str) -> str:
@@ -306,13 +306,13 @@ def _name(pair: str) -> str:
 
 @lru_cache(maxsize=16)
 def _session_mark(names: frozenset[str]) -> re.Pattern[str]:
-    """Finds wherever a session parameter may stand."""
+    """Find wherever a session parameter may stand."""
     words = "|".join(re.escape(name) for name in sorted(names))
     return re.compile(rf"[;?&](?:{words})=" if words else "(?!)", re.IGNORECASE)
 
 
 @lru_cache(maxsize=16)
 def _session_parameters(names: frozenset[str]) -> re.Pattern[str]:
-    """Finds `;name=value` in a path."""
+    """Find `;name=value` in a path."""
     words = "|".join(re.escape(name) for name in sorted(names))
     return re.compile(rf";(?:{words})=[^;/]*" if words else "(?!)", re.IGNORECASE)

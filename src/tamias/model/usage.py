@@ -1,4 +1,4 @@
-"""What usage signals forbid: the one verdict, its reasons, and which uses it withholds content from.
+"""The verdict on usage signals, its reasons, and the uses from which it withholds content.
 
 Pure. What may be fetched is decided by robots.txt alone; this decides what is done with what came.
 """
@@ -24,7 +24,7 @@ _INPUT = frozenset({"ai-input", "ai"})
 
 
 class UsageVerdict(msgspec.Struct, frozen=True):
-    """What must not be done with a capture."""
+    """The uses of a capture that are forbidden."""
 
     nofollow: bool = False
     """Its links are not followed."""
@@ -60,7 +60,7 @@ _SAID = {
 
 
 def verdict(signals: Iterable[Signal]) -> UsageVerdict:
-    """What the signals forbid together: whoever refuses wins, wherever it is said."""
+    """Return what the signals forbid together: whoever refuses wins, wherever it is said."""
     signals = tuple(signals)
     if not signals:
         return _NOTHING_FORBIDDEN
@@ -82,7 +82,7 @@ def verdict(signals: Iterable[Signal]) -> UsageVerdict:
 
 
 def reasons(signals: Iterable[Signal]) -> Iterator[tuple[str, str]]:
-    """Each word of the verdict, with the signals that decided it.
+    """Yield each word of the verdict, with the signals that decided it.
 
     >>> list(reasons([Signal("header", "tdm-reservation", "1"), Signal("meta", "robots", "all")]))
     [('tdm_reserved', 'header tdm-reservation: 1')]
@@ -96,7 +96,7 @@ def reasons(signals: Iterable[Signal]) -> Iterator[tuple[str, str]]:
 
 
 def refusal(judged: UsageVerdict, words: Iterable[str]) -> str | None:
-    """Why content is withheld from a use: the first of some words that the verdict has; None if it is not.
+    """Return why content is withheld from a use: the first of `words` in the verdict, or None.
 
     >>> refusal(UsageVerdict(no_training=True), BULK) is None
     True
@@ -107,10 +107,10 @@ def refusal(judged: UsageVerdict, words: Iterable[str]) -> str | None:
 
 
 def is_reserved(signals: Iterable[Signal]) -> bool:
-    """Whether mining is reserved: a header goes before the file, a meta before the header."""
-    told = [signal for signal in signals if signal.key == RESERVATION]
+    """Return whether mining is reserved: a header goes before the file, a meta before the header."""
+    reservations = [signal for signal in signals if signal.key == RESERVATION]
     for source in ("meta", "header", "tdmrep.json"):
-        values = {signal.value for signal in told if signal.source == source}
+        values = {signal.value for signal in reservations if signal.source == source}
         if values:
             return "1" in values
     return False

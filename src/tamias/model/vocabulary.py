@@ -74,7 +74,7 @@ _UP_TO_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 
 @cache
 def term(name: str, base: str = VOCABULARY) -> NamedNode:
-    """One of Tamias's own terms; `KeyError` for a name that is none."""
+    """Return one of Tamias's own terms; `KeyError` for a name that is none."""
     if name not in TERMS:
         raise KeyError(f"{name!r} is not a term of Tamias's vocabulary (tamias.model.vocabulary.TERMS)")
     return NamedNode(base + name)

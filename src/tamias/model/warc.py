@@ -1,4 +1,4 @@
-"""Where a response stands in a WARC file: the row by which it is listed and replayed."""
+"""The place of a response in a WARC file: the row by which it is listed and replayed."""
 
 from typing import Annotated
 

@@ -1,9 +1,10 @@
-"""Which addresses may be connected to: public unicast ones, so that no page can send us into a local network.
+"""Addresses that may be connected to: public unicast ones, so that no page sends us to a local network.
 
 The named networks are IANA's special-purpose registries; `ipaddress` alone lets several of them pass.
 """
 
-from ipaddress import AddressValueError, IPv4Address, IPv6Address, ip_network
+from functools import lru_cache
+from ipaddress import AddressValueError, IPv4Address, IPv6Address, ip_address, ip_network
 
 _NAMED = (
     ("unspecified", "0.0.0.0/32"),
@@ -54,7 +55,7 @@ _CARRIES_IPV4 = (
 
 
 def forbidden(address: str) -> str | None:
-    """Why an address may not be connected to; None for a public one.
+    """Return why an address may not be connected to; None for a public one.
 
     >>> forbidden("169.254.169.254"), forbidden("::127.0.0.1"), forbidden("9.9.9.9")
     ('link-local address 169.254.169.254', 'loopback address 127.0.0.1 in IPv4-compatible ::7f00:1', None)
@@ -67,7 +68,7 @@ def forbidden(address: str) -> str | None:
 
 
 def is_address(text: str) -> bool:
-    """Whether it is an IP address and no name."""
+    """Return whether it is an IP address and no name."""
     try:
         IPv6Address(text) if ":" in text else IPv4Address(text)
     except AddressValueError:
@@ -101,3 +102,13 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
     return address.is_global and not (
         address.is_multicast or address.is_reserved or address.is_link_local or address.is_unspecified
     )
+
+
+@lru_cache(maxsize=256)
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach a host.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("example.org")
+    (True, True, False, False)
+    """
+    return host == "localhost" or (is_address(host) and ip_address(host).is_loopback)

@@ -1,4 +1,4 @@
-"""What the outcome of fetching robots.txt means, and for how long (RFC 9309, sections 2.3 and 2.4)."""
+"""The meaning of the outcome of fetching robots.txt, and for how long (RFC 9309, sections 2.3 and 2.4)."""
 
 from enum import Enum
 
@@ -16,7 +16,7 @@ UNREACHABLE_PAUSE = 10 * 60
 
 
 class HostAccess(Enum):
-    """How much of a host the outcome opens."""
+    """The part of a host that the outcome opens."""
 
     RULES = "rules"
     ALL = "all"
@@ -24,7 +24,7 @@ class HostAccess(Enum):
 
 
 class RobotsAvailability(msgspec.Struct, frozen=True):
-    """What follows from an outcome, and why in words."""
+    """The consequences of an outcome, and the reason in words."""
 
     access: HostAccess
     reason: str

@@ -1,4 +1,4 @@
-"""How long to leave a host alone: between requests, when it asks for it (RFC 9110), when it is away."""
+"""The delays of a host: between requests, when it asks for one (RFC 9110), when it is away."""
 
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -22,11 +22,11 @@ def retry_after_ms(value: str | None, now_ms: int) -> int | None:
     >>> retry_after_ms("120", 0), retry_after_ms("Thu, 01 Jan 1970 00:00:05 GMT", 2000)
     (120000, 3000)
     """
-    asked = (value or "").strip()
-    if asked.isascii() and asked.isdigit():
+    text = (value or "").strip()
+    if text.isascii() and text.isdigit():
         # Ten digits are far over the longest wait already.
-        return min(int("0" + asked.lstrip("0")[:10]) * 1000, LONGEST_WAIT_MS)
-    when = _date_ms(asked)
+        return min(int("0" + text.lstrip("0")[:10]) * 1000, LONGEST_WAIT_MS)
+    when = _date_ms(text)
     if when is None or when < now_ms:
         return None
     return min(when - now_ms, LONGEST_WAIT_MS)
@@ -54,8 +54,8 @@ def host_delay_ms(configured_s: float, crawl_delay_s: float | None, obey_robots:
     >>> host_delay_ms(1.0, 10.0, True), host_delay_ms(1.0, 10.0, False), host_delay_ms(0, None, True)
     (10000, 1000, 0)
     """
-    asked = crawl_delay_s if obey_robots and crawl_delay_s is not None else 0.0
-    milliseconds = min(max(configured_s, asked) * 1000, LONGEST_DELAY_MS)
+    wanted_s = crawl_delay_s if obey_robots and crawl_delay_s is not None else 0.0
+    milliseconds = min(max(configured_s, wanted_s) * 1000, LONGEST_DELAY_MS)
     # Rounded first, as 1.1 * 1000 is a little more than 1100.
     return ceil(round(milliseconds, 6))
 
@@ -85,7 +85,7 @@ def failed_again(
     before: Unreachable | None, authority: str, why: Unreached, reason: str, *,
     now: int, run_began: int, policy: ReachPolicy, chance: float,
 ) -> Unreachable:  # fmt: skip
-    """What is known after one more try in vain; `chance` is a random number from 0 to 1."""
+    """Return what is known after one more try in vain; `chance` is a random number from 0 to 1."""
     since = before.since if before else now
     tries = before.tries + 1 if before else 1
     over = tries > (1 if why is Unreached.NO_NAME else policy.retries)

@@ -58,7 +58,7 @@ def canonical_path(path: str) -> str:
 
 
 def matches(path: str, pattern: str) -> bool:
-    """Whether the pattern matches from the path's start. Each octet of the path is passed once.
+    """Return whether the pattern matches from the path's start. Each octet of the path is passed once.
 
     >>> matches("/a/b/c.ttl", "/a/*.ttl$"), matches("/a/b/c.ttl.gz", "/a/*.ttl$")
     (True, False)

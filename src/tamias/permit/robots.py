@@ -52,14 +52,14 @@ _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class RobotsVerdict(msgspec.Struct, frozen=True):
-    """Whether a URL may be fetched, and the line of robots.txt, or the reason, that decided."""
+    """The permission to fetch a URL, and the line of robots.txt or the reason that decided."""
 
     allowed: bool
     rule: str
 
 
 class RobotsRule(msgspec.Struct, frozen=True, array_like=True):
-    """One Allow or Disallow line of our group."""
+    """An Allow or Disallow line of our group."""
 
     allow: bool
     pattern: str
@@ -68,12 +68,12 @@ class RobotsRule(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def verdict(self) -> RobotsVerdict:
-        """What the rule says of a path that it matches."""
+        """Return what the rule says of a path that it matches."""
         return RobotsVerdict(self.allow, f"line {self.line}: {self.text}")
 
 
 class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one robots.txt says to us. Made to be cached: msgspec writes and reads it.
+    """The rules of a robots.txt for us. Made to be cached: msgspec writes and reads them.
 
     The caches keep this value, not the file: it holds our group only, and needs no parsing.
     """
@@ -98,7 +98,7 @@ class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where the rules are, if robots.txt redirects into another queue; until they are had, all is closed."""
 
     def verdict(self, url: str) -> RobotsVerdict:
-        """Whether an absolute URL, or a path with its query, may be fetched."""
+        """Return whether an absolute URL, or a path with its query, may be fetched."""
         if self.blanket is not None and "/robots.txt" not in url:
             return self.blanket
         path = path_of(url)
@@ -107,10 +107,10 @@ class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.blanket is not None:
             return self.blanket
         verdict = _strongest(self.literal, path)
-        spelt = canonical_path(path)
-        if not verdict.allowed or (self.canonical is None and spelt == path):
+        canonical = canonical_path(path)
+        if not verdict.allowed or (self.canonical is None and canonical == path):
             return verdict
-        second = _strongest(self.literal if self.canonical is None else self.canonical, spelt)
+        second = _strongest(self.literal if self.canonical is None else self.canonical, canonical)
         return verdict if second.allowed else second
 
     def usage(self, url: str) -> tuple[tuple[str, str], ...]:
@@ -118,8 +118,8 @@ class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
         if not self.ai_groups:
             return self.signals
         path = path_of(url)
-        kept_out = [names for names, rules in self.ai_groups if not _strongest(rules, path).allowed]
-        return (*self.signals, (AI_AGENTS, " ".join(kept_out))) if kept_out else self.signals
+        refused = [names for names, rules in self.ai_groups if not _strongest(rules, path).allowed]
+        return (*self.signals, (AI_AGENTS, " ".join(refused))) if refused else self.signals
 
 
 _ROBOTS_ITSELF = RobotsVerdict(True, "robots.txt itself may always be read")

@@ -33,26 +33,26 @@ def signals_of(
     tdm: Sequence[TdmRule] = (),
     ai: Rules | None = None,
 ) -> tuple[Signal, ...]:
-    """Every signal that concerns us: `robots_signals` are `Rules.usage`, `tdm` is the host's tdmrep.json.
+    """Return the signals for us: `robots_signals` are `Rules.usage`, `tdm` is the host's tdmrep.json.
 
     `ai` is the host's ai.txt, which has the form of a robots.txt. Rules for other agents are left out; rules
     without effect, such as `noai`, are kept.
     """
-    told = [(key, value) for name, value in headers if (key := name.lower()) in SIGNAL_HEADERS]
+    signal_headers = [(key, value) for name, value in headers if (key := name.lower()) in SIGNAL_HEADERS]
     said = [(name.strip().lower(), content) for name, content in metas]
     robots_signals = tuple(robots_signals)
-    if not (told or said or robots_signals or tdm or ai):
+    if not (signal_headers or said or robots_signals or tdm or ai):
         return ()
     found = [
-        *(signal for key in TAG_HEADERS for signal in _tag_signals(key, told, agent_token.lower())),
+        *(signal for key in TAG_HEADERS for signal in _tag_signals(key, signal_headers, agent_token.lower())),
         *_meta_signals(said, agent_token.lower()),
         *tdm_file_signals(tdm, url),
-        *tdm_signals("header", told),
+        *tdm_signals("header", signal_headers),
         *tdm_signals("meta", said),
         *(Signal("robots.txt", key, agents) for key, agents in robots_signals if key == AI_AGENTS),
         *(Signal("robots.txt", key, use) for key, use in robots_usage(robots_signals, url)),
         *_ai_txt_signals(ai, url),
-        *_usage_headers(told),
+        *_usage_headers(signal_headers),
     ]
     return tuple(dict.fromkeys(found))[:MOST_SIGNALS]
 
@@ -90,14 +90,14 @@ def _tagged(values: Iterable[str]) -> Iterator[tuple[str, str]]:
                 named = _NAMED.match(part)
                 if named and named[1].lower() not in _VALUED:
                     agent, rule = named[1].lower(), named[2]
-                yield agent, _spelt(rule)
+                yield agent, _normalised(rule)
 
 
 def _meta_signals(metas: Iterable[tuple[str, str]], token: str) -> Iterator[Signal]:
     for name, content in metas:
         if name in ("robots", token):
             rules = _WEEKDAY.sub(r"\1", "".join(_bounded([content]))).split(",")
-            yield from (Signal("meta", name, rule) for rule in map(_spelt, rules) if rule)
+            yield from (Signal("meta", name, rule) for rule in map(_normalised, rules) if rule)
 
 
 def _usage_headers(headers: Sequence[tuple[str, str]]) -> Iterator[Signal]:
@@ -121,5 +121,5 @@ def _bounded(values: Iterable[str]) -> Iterator[str]:
             return
 
 
-def _spelt(rule: str) -> str:
+def _normalised(rule: str) -> str:
     return " ".join(rule.split()).lower()

@@ -25,16 +25,16 @@ class RobotsStore:
 
     def read(self, bucket: int, qid: int, authority: str) -> KnownRobots | None:
         """The rules, unless unknown or expired."""
-        asked = {"bucket": bucket, "qid": qid, "authority": authority, "now": self._session.now()}
-        row = self._session.fetch_one(_SQL["read_robots"], asked, bucket)
+        parameters = {"bucket": bucket, "qid": qid, "authority": authority, "now": self._session.now()}
+        row = self._session.fetch_one(_SQL["read_robots"], parameters, bucket)
         return None if row is None else KnownRobots(msgspec.msgpack.decode(row[0], type=Rules), row[1])
 
     def write(
         self, bucket: int, qid: int, authority: str, rules: Rules, status: int | None, seconds: int
     ) -> KnownRobots:
-        """Keeps rules for some seconds from now."""
+        """Keep rules for some seconds from now."""
         now = self._session.now()
-        told = {
+        parameters = {
             "bucket": bucket,
             "qid": qid,
             "authority": authority,
@@ -46,11 +46,11 @@ class RobotsStore:
         wanted = {"bucket": bucket, "qid": qid, "delay_ms": host_delay_ms(0, rules.crawl_delay, True)}
 
         def work(cursor: Cursor) -> None:
-            cursor.execute(_SQL["write_robots"].text, told)
+            cursor.execute(_SQL["write_robots"].text, parameters)
             cursor.execute(_SQL["slow_host"].text, wanted)
 
         if wanted["delay_ms"]:
             self._session.transact(work, bucket)
         else:
-            self._session.execute(_SQL["write_robots"], told, bucket)
+            self._session.execute(_SQL["write_robots"], parameters, bucket)
         return KnownRobots(rules, now + seconds * 1000)

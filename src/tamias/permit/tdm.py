@@ -21,7 +21,7 @@ _LONGEST_POLICY = 2048
 
 
 class TdmRule(msgspec.Struct, frozen=True, array_like=True):
-    """What the file says of the paths that a pattern matches. Made to be cached."""
+    """The rule of the file for the paths that a pattern matches. Made to be cached."""
 
     pattern: str
     reservation: str | None = None
@@ -38,21 +38,21 @@ def tdm_rules(body: bytes) -> tuple[TdmRule, ...]:
 
 
 def tdm_file_signals(rules: Sequence[TdmRule], url: str) -> tuple[Signal, ...]:
-    """What the first rule that matches says of a URL."""
+    """Return what the first rule that matches says of a URL."""
     path = canonical_path(path_of(url))
     rule = next((rule for rule in rules if matches(path, rule.pattern)), None)
     if rule is None:
         return ()
-    told = ((RESERVATION, rule.reservation), (POLICY, rule.policy))
-    return tuple(Signal("tdmrep.json", key, value) for key, value in told if value is not None)
+    fields = ((RESERVATION, rule.reservation), (POLICY, rule.policy))
+    return tuple(Signal("tdmrep.json", key, value) for key, value in fields if value is not None)
 
 
 def tdm_signals(source: str, pairs: Iterable[tuple[str, str]]) -> Iterator[Signal]:
-    """What headers or metas say: names in any case, and their values."""
+    """Yield what headers or metas say: names in any case, and their values."""
     for name, value in pairs:
         key = name.strip().lower()
-        if key in KEYS and (told := _valid(key, value)) is not None:
-            yield Signal(source, key, told)
+        if key in KEYS and (valid := _valid(key, value)) is not None:
+            yield Signal(source, key, valid)
 
 
 def _rules(entries: list[Any]) -> Iterator[TdmRule]:

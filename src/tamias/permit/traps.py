@@ -1,4 +1,4 @@
-"""When a site is left alone because it has no end: its budget is used up, or its pages all say the same.
+"""The detection of sites without end: their budget is used up, or their pages all say the same.
 
 A host has a budget of visits, which is counted with the host for all workers. It grows with what is new:
 words that none of its documents had, statements, links from other hosts. Numbers and the host's own addresses
@@ -55,7 +55,7 @@ _ALIKE = msgspec.msgpack.Decoder(Alike)
 
 
 def unpacked_alike(data: bytes) -> Alike:
-    """What was counted with a host."""
+    """Return what was counted with a host."""
     return _ALIKE.decode(data) if data else {}
 
 
@@ -78,7 +78,7 @@ class Traps:
         self._words: OrderedDict[str, set[int]] = OrderedDict()
 
     def refusal(self, queue: str, url: str, visits: int, earned: float, alike: Alike) -> str | None:
-        """Why a URL of a queue is not visited any more, after so many visits to it that earned so much.
+        """Return why a URL of a queue is not visited, after so many visits that earned so much.
 
         `alike` is what was counted with the host.
         """
@@ -101,7 +101,7 @@ class Traps:
         return None
 
     def copied(self, url: str, alike: Alike, *, described: bool) -> str | None:
-        """Why a URL need not be requested after a copy: it is the endpoint, or a resource that nobody serves.
+        """Return why a URL need not be requested after a copy: it is the endpoint, or nobody serves it.
 
         `described` says whether the copy of an endpoint describes it.
         """
@@ -130,11 +130,11 @@ class Traps:
         return True
 
     def looks(self, visits: int) -> bool:
-        """Whether it matters what a document earns: not as long as half of the budget is left."""
+        """Return whether it matters what a document earns: not as long as half of the budget is left."""
         return self._host_budget > 0 and visits >= self._host_budget / 2
 
     def earned(self, queue: str, start: bytes, quads: int) -> float:
-        """How many more visits a document has earned its queue; `start` is the first part of its body."""
+        """Return how many more visits a document earned its queue; `start` is the first part of its body."""
         known = self._words.setdefault(queue, set())
         self._words.move_to_end(queue)
         if len(self._words) > _QUEUES:
@@ -148,7 +148,7 @@ class Traps:
         return EARNED_BY_TEXT if new else 0.0
 
     def read(self, url: str, body: bytes | None, quads: int, alike: Alike) -> bool:
-        """Notes what a page held; whether that changes what is counted with its host.
+        """Note what a page held; whether that changes what is counted with its host.
 
         One with statements shows that its template is no trap.
         """
@@ -183,7 +183,7 @@ class Traps:
         return pages
 
     def _share(self, template: int, pages: Pages, alike: Alike) -> bool:
-        """Counts pages with the host when they look like a trap."""
+        """Count pages with the host when they look like a trap."""
         if pages.visits < SHARED_PART * self._monotony:
             return False
         if len(pages.texts) > max(1, NEW_SHARE * pages.visits) and template not in alike:
@@ -223,7 +223,7 @@ def words_of(start: bytes) -> set[int]:
 
 
 def template_of(url: str) -> str:
-    """What URLs have in common that are made by one program: no numbers, and of the query only the names.
+    """Return the common form of URLs made by one program: no numbers, and of the query only the names.
 
     >>> template_of("http://a.test/cal/2024-05/view?day=7&x=y&day=8")
     'http://a.test/cal/#/view?day&x'

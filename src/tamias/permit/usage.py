@@ -33,7 +33,7 @@ def content_usage(value: str) -> list[str]:
         at = comma.end() if comma else member.end()
         if comma and at == len(text):
             return []
-    return [f"{key}={told}" for key, told in found.items()]
+    return [f"{key}={preference}" for key, preference in found.items()]
 
 
 def content_signal(value: str) -> list[str]:
@@ -57,14 +57,14 @@ def robots_usage(lines: Iterable[tuple[str, str]], url: str) -> Iterator[tuple[s
     path = canonical_path(path_of(url))
     by_key: dict[str, list[tuple[str, str]]] = {}
     for key, value in lines:
-        pattern, told = _path_and_uses(value)
+        pattern, uses = _path_and_uses(value)
         if key in READERS and (not pattern or matches(path, pattern)):
-            by_key.setdefault(key, []).append((pattern, told))
+            by_key.setdefault(key, []).append((pattern, uses))
     for key, found in by_key.items():
-        longest = max(len(pattern) for pattern, _told in found)
-        for pattern, told in found:
+        longest = max(len(pattern) for pattern, _uses in found)
+        for pattern, uses in found:
             if len(pattern) == longest:
-                yield from ((key, use) for use in READERS[key](told))
+                yield from ((key, use) for use in READERS[key](uses))
 
 
 def _path_and_uses(value: str) -> tuple[str, str]:

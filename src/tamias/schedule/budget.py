@@ -121,7 +121,7 @@ def _held(
     allowed: float,
     terms: VisitTerms,
 ) -> NDArray[np.bool_]:
-    """Which hosts are held: those that take too much, again and again until what they leave makes no more.
+    """Find the hosts to hold: those that take too much, repeated until what they leave makes no more.
 
     Never all of them: somebody may take what is left.
     """

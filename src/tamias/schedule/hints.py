@@ -1,4 +1,4 @@
-"""What others say about when a resource changes: sitemaps, catalogues, HTTP. Pure.
+"""Hints about when a resource changes, from sitemaps, catalogues and HTTP. Pure.
 
 Hints set what is expected at first and may bring a visit forward; what is seen weighs more.
 """
@@ -45,7 +45,7 @@ _MAX_AGE: Final = re.compile(r"(?:^|[,\s])(?:s-maxage|max-age)\s*=\s*\"?([0-9]{1
 
 
 class ResourceHints(msgspec.Struct, frozen=True, kw_only=True):
-    """What is said of a resource; nothing of it need be true."""
+    """The hints about a resource, which may be wrong."""
 
     frequency: str | None = None
     """A sitemap's changefreq, or a catalogue's word or IRI for how often it is updated."""
@@ -55,15 +55,15 @@ class ResourceHints(msgspec.Struct, frozen=True, kw_only=True):
     """How long HTTP calls the answer fresh."""
 
 
-def first_interval(told: ResourceHints, now_ms: int, terms: VisitTerms = TERMS) -> float | None:
+def first_interval(hints: ResourceHints, now_ms: int, terms: VisitTerms = TERMS) -> float | None:
     """Days between changes to be expected before any was seen; None where nothing useful is said.
 
     A word for the frequency counts most; else the time since the last change, or that of HTTP if longer.
     """
-    days = frequency_days(told.frequency) if told.frequency else None
+    days = frequency_days(hints.frequency) if hints.frequency else None
     if days is None:
-        since = 0.0 if told.modified_at is None else (now_ms - told.modified_at) / DAY_MS
-        days = max(since, told.max_age_days or 0.0)
+        since = 0.0 if hints.modified_at is None else (now_ms - hints.modified_at) / DAY_MS
+        days = max(since, hints.max_age_days or 0.0)
         if days < _SHORTEST_DAYS:
             return None
     return min(max(days, terms.minimum), terms.maximum)
@@ -94,17 +94,17 @@ def _duration(date: str | None, unit: str, time: str | None, time_unit: str) -> 
     return days or None
 
 
-def importance_told(priority: float | None) -> float:
+def importance_by_priority(priority: float | None) -> float:
     """A sitemap's priority, from 0 to 1, as a factor for the importance; its usual 0.5 changes nothing.
 
-    >>> importance_told(None), importance_told(1.0), importance_told(0.0)
+    >>> importance_by_priority(None), importance_by_priority(1.0), importance_by_priority(0.0)
     (1.0, 1.5, 0.5)
     """
     return 1.0 if priority is None else 0.5 + min(max(priority, 0.0), 1.0)
 
 
-def told_by_http(header: Callable[[str], str | None], now_ms: int) -> ResourceHints:
-    """What the headers of an answer say; `header` gives the first value of a name, or None."""
+def http_hints(header: Callable[[str], str | None], now_ms: int) -> ResourceHints:
+    """Return what the headers of an answer say; `header` gives the first value of a name, or None."""
     age = _MAX_AGE.search(header("cache-control") or "")
     expires = http_date_ms(header("expires"))
     answered = http_date_ms(header("date")) or now_ms
@@ -131,18 +131,18 @@ def http_date_ms(text: str | None) -> int | None:
 
 
 class Trust(msgspec.Struct, frozen=True, array_like=True):
-    """How often the dates of a host's sitemaps and catalogues proved right when they were put to the test."""
+    """The count of tests in which the dates of a host's sitemaps and catalogues proved right."""
 
     right: int = 0
     checked: int = 0
 
     @property
     def earned(self) -> bool:
-        """Whether a date alone is reason enough for a visit."""
+        """Return whether a date alone is reason enough for a visit."""
         return self.checked >= TRUST_AFTER and self.right >= TRUST_SHARE * self.checked
 
     def after(self, said_changed: bool, changed: bool) -> "Trust":
-        """One more test: a date said whether it changed since the visit before, and a visit saw if it did.
+        """Return the trust after a test: a date said that it changed or not, and a visit saw if it did.
 
         The old counts less: at twice the tests that are needed, both numbers are halved.
         """
@@ -151,5 +151,5 @@ class Trust(msgspec.Struct, frozen=True, array_like=True):
 
 
 def said_changed(modified_at: int, visited_at: int | None, now_ms: int) -> bool:
-    """Whether a date claims a change since our last visit. Dates from the future claim nothing."""
+    """Return whether a date claims a change since our last visit. Dates from the future claim nothing."""
     return modified_at <= now_ms + _TOLERANCE_MS and (visited_at is None or modified_at > visited_at)

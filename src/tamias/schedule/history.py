@@ -1,4 +1,4 @@
-"""What visits have seen of a resource, in a few hundred bytes however many there were.
+"""The history of visits to a resource, in a few hundred bytes however many there were.
 
 Of visits that saw no change only the time between them counts; of the others each interval does.
 """
@@ -21,7 +21,7 @@ Seen = Literal["changed", "unchanged", "noise", "failed", "gone"]
 
 
 class VisitHistory(msgspec.Struct, frozen=True, array_like=True):
-    """What visits have seen. As MessagePack it is kept with the resource."""
+    """The history of visits, stored with the resource as MessagePack."""
 
     visited_at: int | None = None
     """Milliseconds UTC of the last visit that told whether the content changed."""
@@ -43,8 +43,8 @@ class VisitHistory(msgspec.Struct, frozen=True, array_like=True):
         """
         if seen in {"failed", "gone"}:
             return msgspec.structs.replace(self, fails=self.fails + 1)
-        told = self if self.visited_at is None else self.after(at_ms - self.visited_at, seen == "changed")
-        return msgspec.structs.replace(told, visited_at=max(at_ms, self.visited_at or at_ms), fails=0)
+        history = self if self.visited_at is None else self.after(at_ms - self.visited_at, seen == "changed")
+        return msgspec.structs.replace(history, visited_at=max(at_ms, self.visited_at or at_ms), fails=0)
 
     def after(self, interval_ms: int, changed: bool) -> "VisitHistory":
         """The history with one more observed interval. A clock that went back gives none."""
@@ -61,7 +61,7 @@ class VisitHistory(msgspec.Struct, frozen=True, array_like=True):
 
 
 def _with(centroids: list[tuple[float, float]], days: float) -> tuple[tuple[float, float], ...]:
-    """One interval more, in order; where that makes too many, the two nearest (as a ratio) become one."""
+    """Add an interval in order; if there are too many, merge the two nearest by ratio."""
     ordered = sorted([*centroids, (days, 1.0)])
     if len(ordered) > _CENTROIDS:
         at = min(range(_CENTROIDS), key=lambda i: ordered[i + 1][0] / ordered[i][0])

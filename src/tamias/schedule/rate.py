@@ -1,4 +1,4 @@
-"""How often a resource changes: the likeliest rate of a Poisson process seen at irregular visits.
+"""The change rate of a resource: the likeliest rate of a Poisson process seen at irregular visits.
 
 A Gamma prior keeps the rate sensible while little was seen: never zero, never infinite.
 """
@@ -15,14 +15,14 @@ _NEAR: Final = 1e-9
 
 
 class Prior(msgspec.Struct, frozen=True):
-    """What is thought of a resource before anything was seen: so many changes in so many days."""
+    """The assumption about a resource before anything was seen: so many changes in so many days."""
 
     shape: float = 0.35
     days: float = 7.0
 
     @property
     def rate(self) -> float:
-        """Changes a day."""
+        """Change a day."""
         return self.shape / self.days
 
 
@@ -30,7 +30,7 @@ PRIOR: Final = Prior()
 
 
 def estimate(history: VisitHistory, prior: Prior = PRIOR) -> float:
-    """Changes a day: the mode over log λ, by Newton's method in log λ.
+    """Change a day: the mode over log λ, by Newton's method in log λ.
 
     Every unchanged day counts against the rate; a changed interval t counts λt / (e^λt - 1) for it.
     A prior that others' word gives (`expected_days`) takes the place of the general one.
@@ -44,7 +44,7 @@ def estimate(history: VisitHistory, prior: Prior = PRIOR) -> float:
 
 
 def _root(shape: float, quiet: float, changed: tuple[tuple[float, float], ...]) -> float:
-    """Where shape - quiet λ + Σ count λt / (e^λt - 1) falls through zero.
+    """Return where shape - quiet λ + Σ count λt / (e^λt - 1) falls through zero.
 
     The first guess takes 1 - λt/2 for each term, which is too little, so it lies at or below the root.
     """

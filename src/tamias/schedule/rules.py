@@ -1,4 +1,4 @@
-"""What the operator chooses: the rule for the next visit, what is worth more visits, and intervals. Pure."""
+"""The operator's choices: the rule for the next visit, what is worth more visits, and intervals. Pure."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -14,7 +14,7 @@ _TEXT: Final = re.compile(r"(value|seed)|fixed:([0-9]{1,9})")
 
 
 class VisitRule(msgspec.Struct, frozen=True):
-    """How the next visit is chosen."""
+    """The rule that chooses the next visit."""
 
     name: Literal["value", "seed", "fixed"] = "value"
     seconds: int = 0
@@ -61,7 +61,7 @@ _EVEN_SCORE: Final = 0.5
 
 
 class ImportanceRule(msgspec.Struct, frozen=True):
-    """What counts more, or less, and by which factor."""
+    """A rule that makes some resources more or less important by a factor."""
 
     by: str
     name: str
@@ -69,12 +69,12 @@ class ImportanceRule(msgspec.Struct, frozen=True):
 
 
 class ImportanceRules(msgspec.Struct, frozen=True):
-    """All of them; their factors are multiplied."""
+    """The set of importance rules; their factors are multiplied."""
 
     rules: tuple[ImportanceRule, ...] = ()
 
     def of_url(self, tags: Collection[str], score: float) -> float:
-        """What a URL of a crawl counts, by its tags and by the score that a strategy gave it.
+        """Return what a URL of a crawl counts, by its tags and by the score that a strategy gave it.
 
         >>> parse_importance(["tag=person 3", "score 2"]).of_url(["person"], 1.0)
         6.0
@@ -114,7 +114,7 @@ MOST_SECONDS = 10 * 366 * 86400
 
 
 def seconds_of(text: str) -> int:
-    """Between a minute and ten years. Raises `UsageError`.
+    """Parse an interval between a minute and ten years. Raises `UsageError`.
 
     >>> seconds_of("90m"), seconds_of("1d")
     (5400, 86400)

@@ -1,4 +1,4 @@
-"""What a visit is worth, and when it is worth enough: one resource at a time.
+"""The value of a visit to one resource, and when it is high enough.
 
 The knob says to whom: 0 keeps the newest version fresh, 1 catches every version.
 """
@@ -13,7 +13,7 @@ _STEPS: Final = 3
 
 
 class VisitTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """What the archive wants of its visits, and the shortest and longest time between two, in days."""
+    """The aim of the archive's visits, and the shortest and longest time between two, in days."""
 
     knob: float = 0.3
     minimum: float = 1 / 24
@@ -37,7 +37,7 @@ class Thresholds(msgspec.Struct, frozen=True):
 
 
 def weight(rate: float, importance: float = 1.0, knob: float = TERMS.knob) -> float:
-    """What a resource counts: w = importance · λ^knob.
+    """Return what a resource counts: w = importance · λ^knob.
 
     >>> weight(0.25, importance=2.0, knob=0.5)
     1.0
@@ -46,7 +46,7 @@ def weight(rate: float, importance: float = 1.0, knob: float = TERMS.knob) -> fl
 
 
 def value(rate: float, weight: float, age_days: float) -> float:
-    """What a visit is worth so many days after the last: V = (w/λ) (1 - (1 + λt) e^-λt).
+    """Return what a visit is worth so many days after the last: V = (w/λ) (1 - (1 + λt) e^-λt).
 
     >>> value(1.0, 1.0, 0.0), round(value(1.0, 1.0, 2.0), 3), value(1.0, 1.0, 1e9)
     (0.0, 0.594, 1.0)

@@ -1,5 +1,6 @@
-"""After a visit: what is known now, and when the next one is due."""
+"""The results of a visit: what is known now, and when the next one is due."""
 
+from itertools import pairwise
 from math import expm1, ldexp
 from typing import Final
 
@@ -16,13 +17,13 @@ _SLIGHT: Final = 1e-9
 _FIRST_DAYS: Final = 0.25
 """Before the second visit, where nobody says how often it changes."""
 _SOON_DAYS: Final = 0.125
-"""At most, after a change: changes come in bursts."""
+"""At most, after a change, where changes come in bursts."""
 _RESTLESS_DAYS: Final = 1.0
 """Between visits to a page that has changed at each of the last ones: it is made for each request."""
 
 
 class VisitPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """How visits are timed."""
+    """The policy for the times of visits."""
 
     rule: VisitRule = VisitRule()
     terms: VisitTerms = TERMS
@@ -57,7 +58,7 @@ def policy_of(
 
 
 class NextVisit(msgspec.Struct, frozen=True):
-    """What a visit leaves behind."""
+    """The consequences of a visit."""
 
     history: VisitHistory
     rate: float
@@ -83,7 +84,7 @@ def next_visit(
     is_limited: bool = False,
     is_page: bool = False,
 ) -> NextVisit:
-    """What is known after a visit and when the next is due.
+    """Return what is known after a visit and when the next is due.
 
     `threshold` is the archive's, or the host's own; `expected_days` is what `first_interval` made of hints,
     if there are any; `chance`, from 0 to 1, spreads the retries of what failed together. With `is_limited`
@@ -110,7 +111,7 @@ def next_visit(
 
 
 def unseen_changes(expected: float) -> float:
-    """How many more than one change there were, where one was seen and so many were to be expected.
+    """Return how many more than one change there were, where one was seen and so many were to be expected.
 
     >>> unseen_changes(0.0), round(unseen_changes(1.0), 2), round(unseen_changes(20.0))
     (0.0, 0.58, 19)
@@ -142,9 +143,21 @@ def _interval(
 
 
 def _attentive(history: VisitHistory, visits_a_day: float) -> float:
-    """Days until the next visit: after a change sooner than the last time, else not much later."""
+    """Return days until the next visit: after a change sooner than the last time, else not much later."""
     if not history.recent:
         return 1 / visits_a_day if history.expected_days else _FIRST_DAYS
     last_ms, changed = history.recent[-1]
     last = last_ms / DAY_MS
-    return min(1 / visits_a_day, min(last / 2, _SOON_DAYS) if changed else last * 2)
+    if not changed:
+        return min(1 / visits_a_day, last * 2)
+    return min(1 / visits_a_day, last / 2, _SOON_DAYS if _is_bursty(history) else last)
+
+
+def _is_bursty(history: VisitHistory) -> bool:
+    """Tell if at least half of the known visits soon after a change found another."""
+    found = [
+        changed
+        for (_, before), (interval_ms, changed) in pairwise(history.recent)
+        if before and interval_ms < 2 * _SOON_DAYS * DAY_MS
+    ]
+    return 2 * sum(found) >= len(found)

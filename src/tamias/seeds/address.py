@@ -22,7 +22,7 @@ class AddressSeeds:
 
 
 def _instead_of(text: str) -> str:
-    """What to type instead of what is no URL."""
+    """Return what to type instead of what is no URL."""
     if Path(text).is_file():
         return (
             f"it is a file: 'tamias read {text}' reads it, 'tamias crawl --seeds {text}' crawls what it lists"

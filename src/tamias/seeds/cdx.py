@@ -45,8 +45,8 @@ class _CdxReader:
     def _address(self, line: bytes) -> str:
         found = _CDXJ.fullmatch(line.rstrip())
         if found:
-            told = msgspec.json.decode(found[1], type=dict[str, Any])
-            return str(told.get("url") or told.get("original") or "")
+            record = msgspec.json.decode(found[1], type=dict[str, Any])
+            return str(record.get("url") or record.get("original") or "")
         fields = line.split()
         if len(fields) <= self._field:
             raise ValueError("too few fields")

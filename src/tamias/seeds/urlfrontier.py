@@ -34,8 +34,8 @@ def seed_of_line(line: bytes) -> Seed | None:
         return Seed(address=fetch_url(text.decode()))
     item = msgspec.json.decode(text, type=dict[str, Any])
     known = _known(item)
-    told = known or _table(item.get("discovered") or {})
-    info = _table(told.get("info") or item.get("info") or item)
+    state = known or _table(item.get("discovered") or {})
+    info = _table(state.get("info") or item.get("info") or item)
     due = None if known is None else _due(known)
     return Seed(
         address=fetch_url(_name(info, "url", 32_768)),
@@ -52,16 +52,16 @@ def _known(item: dict[str, Any]) -> dict[str, Any] | None:
 
 def _due(known: dict[str, Any]) -> int:
     """Protocol buffers write long numbers as text, and leave out what is zero."""
-    told = known.get("refetchableFromDate") or known.get("refetchable_from_date") or 0
-    date = int(msgspec.convert(told, int | str))
+    date_text = known.get("refetchableFromDate") or known.get("refetchable_from_date") or 0
+    date = int(msgspec.convert(date_text, int | str))
     if date < 0:
         raise ValueError("a date before all dates")
     return min(date, LAST_SECOND) * 1000 if date else NEVER
 
 
-def _metadata(told: dict[str, Any]) -> dict[str, list[str]]:
+def _metadata(table: dict[str, Any]) -> dict[str, list[str]]:
     found = {}
-    for name, values in told.items():
+    for name, values in table.items():
         listed = values.get("values", []) if isinstance(values, dict) else values
         found[name] = msgspec.convert(listed, list[str])
     return found

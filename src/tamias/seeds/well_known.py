@@ -42,28 +42,28 @@ class WellKnown(msgspec.Struct, frozen=True):
     """None for what is read like any document."""
 
 
-def well_known_urls(origin: str, sitemaps_told: bool) -> list[WellKnown]:
+def well_known_urls(origin: str, has_sitemaps: bool) -> list[WellKnown]:
     """The places to try on a host. Where robots.txt told of sitemaps, none is guessed.
 
-    >>> [place.kind for place in well_known_urls("https://example.org/a", sitemaps_told=True)]
+    >>> [place.kind for place in well_known_urls("https://example.org/a", has_sitemaps=True)]
     [None, 'data-json', None, 'tdmrep', 'ai-txt']
     """
     root = authority(origin) + "/"
     return [
         WellKnown(resolve(path, root), kind)
         for path, (kind, _proof) in _PLACES.items()
-        if not (sitemaps_told and kind == SITEMAP)
+        if not (has_sitemaps and kind == SITEMAP)
     ][:MOST_PLACES]
 
 
 def kind_there(url: str) -> str | None:
-    """What stands at a well-known address when something does; None for what is read like any document."""
+    """Return the kind of document at a well-known address; None if it is read like any other."""
     kind, _proof = _PLACES.get(url.removeprefix(authority(url)), (None, _nothing))
     return kind
 
 
 def stands_there(url: str, media_type: str | None, head: bytes) -> bool:
-    """Whether what came from a well-known address is what one looks for there.
+    """Return whether what came from a well-known address is what one looks for there.
 
     `media_type` is what was found, not what was told; `head` are the first bytes, up to `HEAD`.
     """

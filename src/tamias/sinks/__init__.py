@@ -1,1 +1,1 @@
-"""How quads are named, written to segments, described in the metadata graph, and given out again."""
+"""Sinks: quads are named, written to segments, described in the metadata graph, and delivered."""

@@ -92,7 +92,7 @@ class GraphSink(Protocol):
 
 
 class DeliveryProgress(msgspec.Struct, kw_only=True):
-    """What one round brought."""
+    """The result of a round of deliveries."""
 
     delivered: int = 0
     put_off: int = 0
@@ -124,11 +124,11 @@ class Deliverer:
         self._renew_at = 0.0
         self._failures = 0
 
-    def run(self, ending: threading.Event, told: Callable[[DeliveryProgress], None] = lambda _: None) -> None:
+    def run(self, ending: threading.Event, tell: Callable[[DeliveryProgress], None] = lambda _: None) -> None:
         """Delivers until the event is set; then finishes the round it is in."""
         while not ending.is_set():
             progress = self.round()
-            told(progress)
+            tell(progress)
             ending.wait(progress.wait)
 
     def round(self) -> DeliveryProgress:
@@ -213,14 +213,14 @@ class Deliverer:
     def _beat_for(self, key: bytes) -> None:
         """Keeps the claims of this round ours, if they still are."""
         if time.monotonic() >= self._renew_at:
-            kept = self._outbox.renew(list(self._claims.values()), self._hold_seconds)
-            self._claims = {claim.key: claim for claim in kept}
+            renewed = self._outbox.renew(list(self._claims.values()), self._hold_seconds)
+            self._claims = {claim.key: claim for claim in renewed}
             self._renew_at = time.monotonic() + self._hold_seconds / 3
         if key not in self._claims:
             raise HoldLost("the delivery took so long that it was given to somebody else")
 
     def _settle(self, settled: list[Settled]) -> None:
-        """With the ends that the holds have by now."""
+        """Settle deliveries with the ends that their holds have by now."""
         self._outbox.settle(
             [
                 msgspec.structs.replace(each, claim=self._claims.get(each.claim.key, each.claim))

@@ -6,7 +6,7 @@ from typing import BinaryIO
 from pyoxigraph import Quad, RdfFormat, Triple, parse, serialize
 
 from tamias.plugins import load, parts
-from tamias.sinks.files.graphs import whole_lines
+from tamias.sinks.graphs import whole_lines
 
 Writer = Callable[[Iterable[bytes], BinaryIO], int]
 """Writes N-Quads, cut into chunks anywhere, and returns how many statements the format cannot express."""
@@ -60,7 +60,7 @@ def export(
 
 
 def _json_ld(chunks: Iterable[bytes], out: BinaryIO) -> int:
-    """Without prefixes: an IRI whose scheme is spelled like one would come back as another."""
+    """Write JSON-LD without prefixes: an IRI whose scheme looks like one would change."""
     left_out = 0
 
     def sayable() -> Iterator[Quad]:

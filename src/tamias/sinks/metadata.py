@@ -1,4 +1,4 @@
-"""What the metadata graph says of an attempt: one prov:Activity, its hops, its result."""
+"""The statements of the metadata graph about an attempt: one prov:Activity, its hops, its result."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -20,14 +20,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Bases(msgspec.Struct, frozen=True, kw_only=True):
-    """What the IRIs of activities and of Tamias's own terms begin with."""
+    """The prefixes of the IRIs of activities and of Tamias's own terms."""
 
     activities: str = v.ACTIVITIES
     vocabulary: str = v.VOCABULARY
 
 
 def activity_quads(record: CaptureRecord, bases: Bases | None = None) -> list[Quad]:
-    """One attempt in the graph `urn:tamias:metadata`. The same record always gives the same quads."""
+    """Return one attempt in the graph `urn:tamias:metadata`. The same record always gives the same quads."""
     own = _MetadataTerms(bases or Bases())
     statements = (
         *own.activity(record),
@@ -40,7 +40,7 @@ def activity_quads(record: CaptureRecord, bases: Bases | None = None) -> list[Qu
 
 
 def activity_values(record: CaptureRecord, names: Collection[str]) -> list[Triple]:
-    """Of one attempt only the values of some terms, all among `VALUES`: much sooner made than all quads."""
+    """Return the values of some terms of an attempt, all among `VALUES`; much faster than all quads."""
     activity = NamedNode(v.ACTIVITIES + record.id)
     found = ((v.term(name), VALUES[name](record)) for name in names)
     return [Triple(activity, term, value) for term, value in found if value is not None]
@@ -66,7 +66,7 @@ class _MetadataTerms:
         return NamedNode(self._bases.activities + record.id + part)
 
     def activity(self, record: CaptureRecord) -> Iterator[Statement]:
-        """When it was, and who did it."""
+        """Yield when it was, and who did it."""
         activity, agent = self._activity(record), _agent(record.worker)
         yield activity, v.RDF_TYPE, v.PROV_ACTIVITY
         yield activity, v.PROV_STARTED, _time(record.started_at)
@@ -76,7 +76,7 @@ class _MetadataTerms:
         yield agent, v.RDFS_LABEL, _text(record.worker)
 
     def circumstances(self, record: CaptureRecord) -> Iterator[Statement]:
-        """What was asked for and what came."""
+        """Yield what was asked for and what came."""
         activity = self._activity(record)
         for name, value in VALUES.items():
             yield activity, self._term(name), value(record)
@@ -97,7 +97,7 @@ class _MetadataTerms:
             yield document, v.PROV_GENERATED_BY, activity
 
     def redirects(self, record: CaptureRecord) -> Iterator[Statement]:
-        """Every hop that pointed elsewhere, in order."""
+        """Yield every hop that pointed elsewhere, in order."""
         for position, hop in enumerate(record.hops, start=1):
             if hop.location is not None:
                 node = self._activity(record, f"#hop-{position}")

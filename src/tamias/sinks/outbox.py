@@ -1,4 +1,4 @@
-"""What is still to be brought to sinks outside, as rows: written with the finish, claimed, settled."""
+"""The outbox: rows of what is to be delivered to sinks, written with the finish, claimed, settled."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -47,12 +47,12 @@ class OutboxClaim(msgspec.Struct, frozen=True):
 
     @property
     def is_metadata(self) -> bool:
-        """Whether it is what is known of an attempt, not what a document holds."""
+        """Return whether it is what is known of an attempt, not what a document holds."""
         return self.edition.document.startswith(ACTIVITIES)
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """What became of a claim: due again, or never; with a problem, refused."""
+    """The result of a claim: due again, or never; with a problem, refused."""
 
     claim: OutboxClaim
     due: int
@@ -61,12 +61,12 @@ class Settled(msgspec.Struct, frozen=True):
 
     @property
     def is_delivered(self) -> bool:
-        """Whether the sink has it."""
+        """Return whether the sink has it."""
         return self.due == NEVER and self.problem is None
 
 
 class OutboxWaiting(msgspec.Struct, frozen=True):
-    """What a sink still waits for."""
+    """The deliveries that a sink waits for."""
 
     documents: int
     next_at: int | None
@@ -80,10 +80,10 @@ def text_key(text: str) -> bytes:
 
 def enqueue(cursor: Cursor, captures: Iterable[tuple[int, CaptureRecord]], sinks: Sequence[int]) -> None:
     """Notes what is to be delivered, inside the transaction of the finish: captures with their buckets."""
-    told = sorted((each for each in captures if each[1].tells_content), key=lambda each: each[0])
+    conclusive = sorted((each for each in captures if each[1].tells_content), key=lambda each: each[0])
     if not sinks:
         return
-    for bucket, group in groupby(told, key=lambda each: each[0]):
+    for bucket, group in groupby(conclusive, key=lambda each: each[0]):
         records = [record for _, record in group]
         cursor.execute(
             _SQL["enqueue"].text, {"bucket": bucket, "sinks": sorted(sinks), **_edition_columns(records)}
@@ -131,7 +131,7 @@ def sink_numbers(session: Session, names: Sequence[str] | None = None) -> list[i
 
 
 def give_back(session: Session, workers: Sequence[int], buckets: int) -> None:
-    """What dead workers held is due again."""
+    """Make due again what dead workers held."""
 
     def work(cursor: Cursor) -> None:
         for bucket in range(buckets):
@@ -153,7 +153,7 @@ class Outbox:
         self.now: Callable[[], int] = session.now
 
     def claim(self, most: int, seconds: float) -> list[OutboxClaim]:
-        """Up to so many documents that are due, oldest first; nobody else is given them meanwhile."""
+        """Claim up to so many due documents, oldest first; nobody else gets them meanwhile."""
         claims: list[OutboxClaim] = []
         for bucket in self._bucket_turn():
             claims += self._claim_bucket(bucket, most - len(claims), seconds)
@@ -171,8 +171,8 @@ class Outbox:
                 "hold": Longs([c.hold for c in group]),
                 "until": until,
             }
-            kept = {row[0] for row in self._ask("renew", bucket, columns)}
-            renewed += [msgspec.structs.replace(claim, hold=until) for claim in group if claim.key in kept]
+            held = {row[0] for row in self._ask("renew", bucket, columns)}
+            renewed += [msgspec.structs.replace(claim, hold=until) for claim in group if claim.key in held]
         return renewed
 
     def settle(self, news: Sequence[Settled]) -> None:
@@ -190,7 +190,7 @@ class Outbox:
             self._session.transact(partial(self._execute, "settle", bucket, columns))
 
     def waiting(self) -> OutboxWaiting:
-        """How many documents are not delivered yet."""
+        """Return how many documents are not delivered yet."""
         rows = [row for bucket in range(self._buckets) for row in self._ask("waiting", bucket, {})]
         nexts = [row[1] for row in rows if row[1] is not None]
         return OutboxWaiting(sum(row[0] for row in rows), min(nexts, default=None))
@@ -211,8 +211,8 @@ class Outbox:
     def _claim_bucket(self, bucket: int, most: int, seconds: float) -> list[OutboxClaim]:
         now = self.now()
         hold = now + int(seconds * 1000)
-        asked = {"now": now, "hold": hold, "worker": self._worker, "most": most}
-        rows = self._ask("claim", bucket, asked)
+        values = {"now": now, "hold": hold, "worker": self._worker, "most": most}
+        rows = self._ask("claim", bucket, values)
         return [
             OutboxClaim(bucket, key, _ROWS.decode(edition), tries, hold)
             for _, key, tries, *edition in sorted(rows, key=itemgetter(0, 1))

@@ -9,7 +9,7 @@ from tamias.database.connect import Session
 from tamias.model.errors import ConfigError
 from tamias.service_client import credentials
 from tamias.sinks.delivery import GraphSink, Read
-from tamias.sinks.files.document_files import DocumentFiles
+from tamias.sinks.document_files import DocumentFiles
 from tamias.sinks.sparql.placement import PostgresLedger
 from tamias.sinks.sparql.sparql_sink import CREDENTIALS, SparqlSink, SparqlStore, checked_address
 
@@ -26,7 +26,7 @@ def _turtle_or_trig(own: bool) -> str:
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sink may use."""
+    """The context of a sink."""
 
     data: Path
     session: Session
@@ -55,12 +55,12 @@ def split_sink(text: str) -> tuple[str, str | None]:
 
 
 def turtle_files(target: str | None, around: Surroundings) -> GraphSink:
-    """Into the folder named, or `turtle/` of the data directory."""
+    """Write to the folder named, or to `turtle/` of the data directory."""
     return TurtleFiles(Path(target) if target else around.data / "turtle", compress=around.compress)
 
 
 def sparql(target: str | None, around: Surroundings) -> GraphSink:
-    """To the server at that address."""
+    """Deliver to the server at that address."""
     if target is None:
         raise ConfigError("sparql: needs the address of a server, such as sparql:http://localhost:7878/store")
     store = SparqlStore(target, credentials(CREDENTIALS))

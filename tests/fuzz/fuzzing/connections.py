@@ -2,9 +2,9 @@
 
 import asyncio
 
-from tamias.serve.urlfrontier.grpc.calls import MAX_MESSAGE, Call
-from tamias.serve.urlfrontier.grpc.connections import Connections
-from tamias.serve.urlfrontier.grpc.http2 import MOST_HELD, Http2Connection
+from tamias.features.urlfrontier.grpc.calls import MAX_MESSAGE, Call
+from tamias.features.urlfrontier.grpc.connections import Connections
+from tamias.features.urlfrontier.grpc.http2 import MOST_HELD, Http2Connection
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _TURNS = 50

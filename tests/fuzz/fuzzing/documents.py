@@ -24,7 +24,7 @@ from tamias.features.hdt.analyser import HdtAnalyser
 from tamias.features.hdt.parts import Cursor
 from tamias.features.jelly.analyser import JellyAnalyser
 from tamias.features.scraping.book import RuleBook
-from tamias.features.scraping.loading import load_portal
+from tamias.features.scraping.load import load_portal
 from tamias.model.document import Document
 from tamias.model.errors import ConfigError, UrlError
 from tamias.model.finding import Links, Problem, Quads

@@ -75,7 +75,7 @@ def archive(data: bytes) -> None:
     body = Body(size=len(data), sha256=hashlib.sha256(data).hexdigest(), data=data)
     read = 0
     try:
-        for part in documents(body, url="http://example.org/x", told_type=None, limits=LIMITS):
+        for part in documents(body, url="http://example.org/x", declared_type=None, limits=LIMITS):
             if isinstance(part, Document):
                 while piece := part.stream.read(CHUNK):
                     read += len(piece)

@@ -9,12 +9,11 @@ from tamias.crawl.remote import wire
 from tamias.crawl.remote.grpc.messages import message
 from tamias.crawl.remote.grpc.status import CallError
 from tamias.crawl.sandbox.frames import FrameError, Frames, answers, orders
+from tamias.features.urlfrontier.puts import parsed
+from tamias.features.urlfrontier.reading import Addresses, due_of, fill_metadata
+from tamias.features.urlfrontier.workers import value_of
 from tamias.frontier.service.state import NamedQueues
-from tamias.model.item import Item
 from tamias.model.url import DEFAULT_SESSION_NAMES
-from tamias.serve.urlfrontier.puts import parsed
-from tamias.serve.urlfrontier.reading import Addresses, due_of, fill_metadata
-from tamias.serve.urlfrontier.workers import value_of
 
 _ADDRESSES = Addresses(DEFAULT_SESSION_NAMES)
 _QUEUES = NamedQueues(7, own_politeness=True)
@@ -22,8 +21,7 @@ _ITEM = message("urlfrontier.URLItem")
 _BATCH = message("urlfrontier.DiscoveredBatch")
 _INFO = message("urlfrontier.URLInfo")
 _PARCEL = message("tamias.Parcel")
-_WORDS = (wire.Death, wire.RobotsAsked, wire.RobotsAnswer, wire.ContextsAsked, wire.Site, wire.DeliveredVisit,
-          wire.Released, wire.Greeting, wire.Renewal, wire.Lent, list[Item])  # fmt: skip
+_WORDS = (*wire.CALLS.values(), wire.DeliveredVisit, wire.Released, wire.Lent)
 
 
 def urlfrontier(data: bytes) -> None:
@@ -47,7 +45,7 @@ def _infos(told):
 
 
 def _take(info) -> None:
-    told = _ADDRESSES.told(info, _QUEUES)
+    told = _ADDRESSES.read_item(info, _QUEUES)
     if told is None:
         return
     assert _ADDRESSES.same(told.url, info.url)

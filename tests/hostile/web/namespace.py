@@ -10,7 +10,7 @@ import socket
 import struct
 from pathlib import Path
 
-from tamias.crawl.catalogue.keeper import seclude
+from tamias.features.catalogue.store.keeper import seclude
 from tamias.model.errors import TamiasError
 
 WEB = "45.66."

@@ -37,13 +37,15 @@ SETTINGS = {
     "PERMIT__MONOTONY": "40",
     "ANALYSE__SITEMAP_URLS": "2000",
     "SEEDS__PROBE": "false",
-    "FETCH__TIMEOUT": "12",
-    "FETCH__CONNECT_TIMEOUT": "2",
-    "FETCH__FIRST_BYTE_TIMEOUT": "2",
+    "FETCH__TIMEOUT": "20",
+    "FETCH__CONNECT_TIMEOUT": "10",
+    "FETCH__FIRST_BYTE_TIMEOUT": "10",
     "FETCH__MIN_RATE_WINDOW": "2",
     "SANDBOX__CPU": "10",
 }
-"""Shorter times and fewer visits than usual, so that what has no end ends soon; the rest is as usual."""
+"""Shorter times and fewer visits than usual, so that what has no end ends soon; the rest is as usual.
+
+Ten seconds, for the hosts that behave are served by a process of this machine, which may be busy."""
 
 CROWD_SETTINGS = {
     "SEEDS__PROBE": "false",

@@ -8,11 +8,11 @@ import pytest
 
 from tamias.archive.blobs import BlobWriter, LocalPacks, insert_blobs
 from tamias.archive.captures import insert_captures
-from tamias.archive.versions.resources import NewVersion, add_suspects, add_versions, put_resources
+from tamias.archive.versions.resources import add_suspects, add_versions, put_resources
 from tamias.database.connect import Database
 from tamias.model.capture import Body, CaptureRecord, Hop, Outcome, new_capture_id
 from tamias.model.lease import Lease, Task
-from tamias.model.resource import Resource, Source, resource_id
+from tamias.model.resource import Resource, Source, Version, resource_id
 from tamias.model.url import fetch_url, host, url_key
 from tests import commands
 
@@ -58,7 +58,7 @@ class Filled:
         prepared = self.writer.prepare(body, previous)
         self.writer.sync()
         capture = str(new_capture_id(when))
-        version = NewVersion(
+        version = Version(
             resource=name, captured_at=when, sha256=body.sha256, byte_size=body.size, media_type=media_type,
             told_type=told_type, fingerprint=None, noise=None, capture=capture,
         )  # fmt: skip

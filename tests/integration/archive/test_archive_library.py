@@ -11,8 +11,8 @@ import pytest
 
 import tamias
 from tamias.archive.blobs import BlobDamaged
+from tamias.archive.reader.content import NoTable
 from tamias.archive.reader.library import NotArchived
-from tamias.archive.reader.tables import NoTable
 from tamias.model.errors import DataMissing, UsageError
 
 URL = "http://data.example/a.csv"

@@ -13,8 +13,8 @@ import pytest
 from tamias.archive.blobs import BlobReader, BlobWriter, LocalPacks, insert_blobs
 from tamias.crawl.revisit import archiver as archiving
 from tamias.crawl.revisit.archiver import Archiver, record_results
-from tamias.crawl.revisit.housekeeping import profile_some
 from tamias.crawl.revisit.timetable import policy_from
+from tamias.features.tables.chores import profile_some
 from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Body, Capture, Hop, Outcome
 from tamias.model.lease import Task

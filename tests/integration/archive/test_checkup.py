@@ -9,7 +9,7 @@ import pytest
 from tamias.archive.blobs.recode import recode_versions
 from tamias.archive.captures import insert_captures
 from tamias.archive.stored_files import commit_files, new_segment
-from tamias.crawl.verbs.checking import Checkup
+from tamias.crawl.verbs.check import Checkup
 from tamias.model.capture import Body, Capture, CaptureRecord, Hop, Outcome
 from tamias.sinks.segments import segment_files as segments
 from tamias.sinks.segments.segment_files import SegmentWriter

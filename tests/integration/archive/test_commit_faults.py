@@ -7,7 +7,7 @@ import pytest
 
 from tamias.archive.blobs import BlobReader, LocalPacks
 from tamias.archive.versions.resources import all_resources, read_versions
-from tamias.crawl.verbs.checking import Checkup
+from tamias.crawl.verbs.check import Checkup
 from tamias.database.connect import Database
 
 PLACES = [

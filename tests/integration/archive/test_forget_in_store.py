@@ -142,24 +142,25 @@ def test_a_version_goes_out_of_every_object_and_all_others_are_the_same(stored, 
     assert check.returncode == 0, check.stdout
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "harvests/1-2-3.nq.zst.000000000000",
-        "rdf/e895c5b1-accc-4bdf-967b-fb7d513cd316.nq.zst.000000000000",
-        "warc/left-bacf27c9-c9f4-4785-ad11-6cf2f42f912c.warc.gz",
-        "someone-else",
-    ],
+LEFT = (
+    "harvests/1-2-3.nq.zst.000000000000",
+    "rdf/e895c5b1-accc-4bdf-967b-fb7d513cd316.nq.zst.000000000000",
+    "warc/left-bacf27c9-c9f4-4785-ad11-6cf2f42f912c.warc.gz",
+    "someone-else",
 )
-def test_check_searches_objects_that_no_row_names(stored, site, object_store, tmp_path, name):
+
+
+def test_check_searches_objects_that_no_row_names(stored, site, object_store, tmp_path):
     url = site.url("/3")
     body = read_versions(stored, url, tmp_path)[3]
     forget(stored, url, "--version", "3", "--reason", "personal data")
-    object_store.objects[f"archive/{name}"] = zstandard.compress(body)
+    for name in LEFT:
+        object_store.objects[f"archive/{name}"] = zstandard.compress(body)
     check = stored.run("check", timeout=PATIENCE)
     assert check.returncode == 1
-    assert f"BAD  forgotten {url} version 3: its bytes are in the object {name}" in check.stdout
-    del object_store.objects[f"archive/{name}"]
+    for name in LEFT:
+        assert f"{url} version 3: its bytes are in the object {name}" in check.stdout
+        del object_store.objects[f"archive/{name}"]
     check = stored.run("check", timeout=PATIENCE)
     assert check.returncode == 0, check.stdout
 

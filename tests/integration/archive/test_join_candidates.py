@@ -7,7 +7,7 @@ import pytest
 from tamias.archive.blobs import BlobReader, LocalPacks
 from tamias.archive.catalogue import CatalogueBases, quads_of_resources
 from tamias.archive.catalogue.joins import read_joins
-from tamias.crawl.revisit.housekeeping import find_joins, profile_some
+from tamias.features.tables.chores import find_joins, profile_some
 
 TOWNS = "http://data.example/towns.csv"
 SCHOOLS = "http://data.example/schools.csv"

@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
-from tamias.analyse.profile import profile
 from tamias.archive.blobs import BlobReader, LocalPacks
 from tamias.archive.catalogue.profiles import read_profile
 from tamias.archive.versions.resources import read_versions
-from tamias.crawl.revisit import housekeeping
-from tamias.crawl.revisit.housekeeping import profile_some
+from tamias.features.tables import chores
+from tamias.features.tables.body import profile
+from tamias.features.tables.chores import profile_some
 
 URL = "http://data.example/long.csv"
 
@@ -27,7 +27,7 @@ def test_every_version_has_a_profile_that_is_read_back_whole(filled, tmp_path):
     for version, content in zip(read_versions(filled.session, [name])[name], contents, strict=True):
         (tmp_path / "body").write_bytes(content)
         told = "text/csv; charset=iso-8859-2"
-        found = profile(tmp_path / "body", media_type="text/csv", told_type=told, name=URL)
+        found = profile(tmp_path / "body", media_type="text/csv", declared_type=told, name=URL)
         kept = read_profile(filled.session, version.sha256)
         assert (kept.size, kept.types, kept.lines) == (found.size, found.types, found.lines)
         plain = [msgspec.structs.replace(column, sketch=b"") for column in found.tables[0].columns]
@@ -38,7 +38,7 @@ def test_a_profile_takes_half_of_what_it_took_as_json(filled, tmp_path):
     name = filled.put(URL, table(1))
     profile_some(filled.session, BlobReader(LocalPacks(filled.data / "blobs"), filled.session))
     (tmp_path / "body").write_bytes(table(1))
-    found = profile(tmp_path / "body", media_type="text/csv", told_type=None, name=URL)
+    found = profile(tmp_path / "body", media_type="text/csv", declared_type=None, name=URL)
     before = len(msgspec.json.encode(found)) + len(msgspec.json.encode(found.tables))
     [(content, tables)] = filled.session.fetch_all(
         b"SELECT sum(octet_length(packed))::int8, sum(octet_length(profile::text))::int8 FROM profile"
@@ -53,7 +53,7 @@ def test_a_profile_of_an_earlier_version_of_tamias_is_read(filled, tmp_path):
     name = filled.put(URL, table(1))
     [version] = read_versions(filled.session, [name])[name]
     (tmp_path / "body").write_bytes(table(1))
-    found = profile(tmp_path / "body", media_type="text/csv", told_type=None, name=URL)
+    found = profile(tmp_path / "body", media_type="text/csv", declared_type=None, name=URL)
     filled.session.transact(
         lambda cursor: cursor.execute(
             "INSERT INTO profile (sha256, kind, made_at, profile) VALUES (%s, 'content', 0, %s)",
@@ -73,7 +73,7 @@ def test_profiles_of_a_lot_that_breaks_off_are_kept_and_the_rest_waits(filled, m
             raise OSError("no space left on device")
         return profile(*words, **more)
 
-    monkeypatch.setattr(housekeeping, "profile", until_full)
+    monkeypatch.setattr(chores, "profile", until_full)
     with pytest.raises(OSError, match="no space"):
         profile_some(filled.session, blobs)
     [kept, due] = (

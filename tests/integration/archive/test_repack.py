@@ -14,7 +14,7 @@ from tamias.archive.blobs import BlobReader, LocalPacks
 from tamias.archive.blobs.packs import StoreUnavailable
 from tamias.archive.blobs.recode import Recoded, recode_versions, recode_without
 from tamias.archive.reader.library import ArchiveReader
-from tamias.crawl.verbs import repacking
+from tamias.crawl.verbs import repack as repacking
 from tests import commands
 
 from .independent_pack_reader import read_packs
@@ -149,7 +149,7 @@ def test_rows_can_be_rebuilt_from_repacked_packs(kept):
     repacked(kept)
     assert on_disk(kept) < before
     kept.run("TRUNCATE blob, pack")
-    from tamias.crawl.verbs.checking import Checkup
+    from tamias.crawl.verbs.check import Checkup
 
     with Checkup(kept.database, kept.data) as checkup:
         faults = list(checkup.faults())

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tamias.archive.reader.library import ArchiveReader
-from tamias.archive.versions.resources import read_suspects
+from tamias.archive.versions.resources import page_of_suspects
 from tests.integration.conftest import Site, Tamias
 
 ROUNDS = 6
@@ -188,7 +188,7 @@ def test_an_error_page_is_a_suspect_and_the_data_stays_current(shown):
     resource = shown.archive.resource(shown.site.url("/error.csv"))
     assert (resource.state, shown.numbers("/error.csv")) == ("active", [1, 2])
     assert shown.at("/error.csv", shown.times[-1]) == b"id,x\n2,3\n"
-    assert "text/html" in read_suspects(shown.archive.session, resource.id)[0].reason
+    assert "text/html" in page_of_suspects(shown.archive.session, resource.id)[-1].reason
 
 
 def test_the_large_file_is_stopped_at_the_limit_as_it_streams(shown):

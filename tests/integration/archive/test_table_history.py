@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 import tamias as library
-from tamias.archive.reader.tables import NoTable
+from tamias.archive.reader.content import NoTable
 
 TABLES = [
     b"id,name\n1,one\n2,two\n2,two\n",

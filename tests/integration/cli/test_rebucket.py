@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from tamias.cli.main import cli
-from tamias.database import rebucket as rebucketing
 from tamias.database.connect import Database
+from tamias.features.cluster import rebucket as rebucketing
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture import Outcome
 from tamias.model.errors import DatabaseError, UsageError

@@ -20,11 +20,11 @@ RUN = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "MERGE")
 ELSEWHERE = ("embedded/login.sql", "database/rights.sql", "database/roles.sql", "database/citus.sql")
 """Not asked on a cluster by those who crawl, or no statements with a plan."""
 COORDINATORS = {
-    "crawl/strategy/strategy.sql:begin_version",
+    "features/strategy/strategy.sql:begin_version",
     "sinks/outbox.sql:add_sink",
     "frontier/service/state.sql:make_crawl",
     "archive/figures.sql:states",
-    "serve/pages/pages.sql:planned",
+    "features/pages/pages.sql:planned",
 }
 """Crawls, sinks and strategies have small numbers, which no other node gives out; samples are taken there."""
 ONE_SERVER = {

@@ -1,4 +1,4 @@
-"""Small documents that become large, more than a hundred of them, in one crawl with a hundred good pages."""
+"""Small documents that become large, at night more than a hundred, in one crawl with good pages."""
 
 import os
 import threading
@@ -12,8 +12,9 @@ from tamias.model.document import FREE_GROWTH, MAX_GROWTH
 from ..conftest import replying
 from .amplifiers import amplifiers, large_context, media_type
 
-GOOD = 100
-EVERY = 1 if os.environ.get("TAMIAS_NIGHTLY") else 5
+NIGHTLY = bool(os.environ.get("TAMIAS_NIGHTLY"))
+GOOD = 100 if NIGHTLY else 30
+EVERY = 1 if NIGHTLY else 11
 """Of the amplifiers: all of them take minutes."""
 MOST_MEMORY = 700 << 20
 """Of a worker: an ordinary one has 150 MB."""

@@ -15,6 +15,7 @@ from tamias.crawl.commit.link_put import CommitContext
 from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.plan.admit import Admission, Reference
 from tamias.crawl.store.held_lease import HeldLease
+from tamias.crawl.store.hooks import CommitHook
 from tamias.crawl.store.visit import Visit
 from tamias.database.threads import SessionThread
 from tamias.frontier.postgres import PostgresFrontier
@@ -50,10 +51,37 @@ def visit(held, **record):
     return Visit(task, held, Capture(**attempt), references=[links], done=done, record=row)
 
 
+class Remark(msgspec.Struct, frozen=True):
+    text: str
+
+
+class RecordingHook(CommitHook):
+    """Records its moments; refuses to write a remark that says so."""
+
+    def __init__(self, session):
+        self.moments = []
+        self._session = session
+
+    def prepare(self, visits):
+        self.moments.append(("prepare", len(visits), self._count()))
+
+    def write(self, cursor, batch):
+        remarks = [(visit.task.url, each.text) for visit, each in batch.extras(Remark)]
+        if any(text == "refuse" for _, text in remarks):
+            raise ValueError("refused")
+        self.moments.append(("write", remarks))
+
+    def after(self, visit, *, committed):
+        self.moments.append(("after", visit.task.url, committed, self._count()))
+
+    def _count(self):
+        return len(list(all_captures(self._session)))
+
+
 class Bench:
     """A committer with three leased hosts, and what it told after its commits."""
 
-    def __init__(self, session, folder):
+    def __init__(self, database, session, folder):
         self.session = session
         self.late = []
         settings = resolve(environment={}).settings
@@ -68,8 +96,12 @@ class Bench:
             settings=settings,
             segments=SegmentPool(FileStore(folder), 1, thread),
             coverage=Coverage(thread, FileStore(folder)),
+            database=database,
+            data=folder,
+            number=1,
         )
-        self.committer = Committer(context)
+        self.hook = RecordingHook(session)
+        self.committer = Committer(context, [self.hook])
 
     def after(self, _released, late):
         self.late += late
@@ -97,7 +129,7 @@ class Bench:
 def bench(clean_database, tmp_path):
     with closing(clean_database.session()) as session:
         session.transact(lambda cursor: cursor.execute("TRUNCATE capture, current_document"))
-        yield Bench(session, tmp_path)
+        yield Bench(clean_database, session, tmp_path)
 
 
 def test_visits_and_their_links_become_true_together(bench):
@@ -168,3 +200,28 @@ def test_visits_gather_until_their_hosts_wait_for_the_commit(bench, monkeypatch,
     asyncio.run(run())
     assert slept == [GATHER_SECONDS] * rounds
     assert len(bench.captured()) == 3
+
+
+def test_a_hook_prepares_before_the_transaction_writes_in_it_and_learns_the_end(bench):
+    visits = [visit(held) for held in bench.lease()]
+    visits[0].extras.append(Remark("once"))
+    urls = [each.task.url for each in visits]
+    bench.commit(*visits)
+    prepared, written, *after = bench.hook.moments
+    assert prepared == ("prepare", 3, 0)
+    assert written == ("write", [(urls[0], "once")])
+    assert after == [("after", url, True, 3) for url in urls]
+
+
+def test_a_visit_whose_extra_record_cannot_be_written_fails_alone(bench):
+    visits = [visit(held) for held in bench.lease()]
+    visits[0].extras.append(Remark("refuse"))
+    visits[1].extras.append(Remark("fine"))
+    bench.commit(*visits)
+    refused, *others = visits
+    told = bench.captured()
+    assert told[refused.record.url].reason == "internal error: ValueError: refused"
+    assert {told[each.record.url].outcome for each in others} == {Outcome.OK}
+    assert ("write", [(visits[1].task.url, "fine")]) in bench.hook.moments
+    ends = {url: committed for name, url, committed, _ in bench.hook.moments[-3:]}
+    assert ends == {each.task.url: each is not refused for each in visits}

@@ -1,7 +1,6 @@
 """A document that ends its worker is then read in the sandbox, and set aside if that ends too."""
 
 import os
-from functools import partial
 
 import pytest
 
@@ -60,8 +59,9 @@ def test_a_document_is_not_to_blame_when_the_crawl_is_interrupted_over_it(tamias
     site.pages["/dump"] = reply(200, dump, **{"Content-Type": "application/n-triples"})
     words = ("crawl", "--allow-private", "--delay", "0", "--depth", "0", site.url("/dump"))
     for _ in range(3):
+        before = spooled(tamias)
         crawl = tamias.start(*words)
-        tamias.wait_until(partial(studied, tamias))
+        tamias.wait_until(lambda before=before: spooled(tamias) - before)
         crawl.terminate()
         crawl.communicate(timeout=30)
         assert crawl.returncode == 130
@@ -70,6 +70,6 @@ def test_a_document_is_not_to_blame_when_the_crawl_is_interrupted_over_it(tamias
     assert len(tamias.quads()) == 200_000
 
 
-def studied(tamias):
-    """Whether a body has come and is not done with: it stands in the spool until then."""
-    return any((tamias.data / "spool").glob("*/*"))
+def spooled(tamias):
+    """Return the bodies that are being read; each is in the spool meanwhile."""
+    return set((tamias.data / "spool").glob("*/*"))

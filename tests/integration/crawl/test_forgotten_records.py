@@ -12,7 +12,7 @@ from tamias.archive.sources.source_records import (
     page_of_records,
     present_records,
 )
-from tamias.crawl.verbs.forgetting.orders import find_target, put_tombstone
+from tamias.archive.tombstones import find_target, put_tombstone
 from tamias.database.connect import Database
 
 SECRET = "Zaphod Beeblebrox of Magrathea"

@@ -3,11 +3,17 @@
 import json
 import socket
 import threading
+import time
+from contextlib import closing
 
 import httpx
 import pytest
 
+from tamias.database.connect import Database
+from tamias.database.migrate import migrations
+from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.errors import ConfigError, LimitReached
+from tamias.model.item import Item
 
 LIMIT = LimitReached.exit_code
 LAST = 12
@@ -40,8 +46,21 @@ def chain(site):
 
 
 @pytest.fixture
-def chains(site_at):
-    return [Chain(site_at(f"127.0.0.{number}")) for number in range(3, 9)]
+def chains(site_at, reply):
+    """Several, so slow that whoever else may work on the crawl finds something to do."""
+    found = [Chain(site_at(f"127.0.0.{number}")) for number in range(3, 9)]
+    for chain in found:
+        for path, body in chain.site.pages.items():
+            chain.site.pages[path] = slow(reply(200, body, Content_Type="text/turtle"))
+    return found
+
+
+def slow(page):
+    def answer(handler):
+        time.sleep(0.2)
+        page(handler)
+
+    return answer
 
 
 @pytest.fixture
@@ -71,6 +90,11 @@ def wait_for_watched(tamias, chain):
     chain.site.pages[path] = b"<> <#is> <#watched> ."
     assert tamias.run("add", chain.site.url(path)).returncode == 0
     tamias.wait_until(lambda: chain.site.asked(path))
+
+
+def wait_for_others(tamias):
+    """Until workers beside the crawl have read that it is over, and finished the requests under way."""
+    time.sleep(2)
 
 
 def row(tamias, name="default"):
@@ -151,8 +175,35 @@ def test_a_worker_leaves_a_stopped_crawl_alone_until_its_user_resumes_it(tamias,
     assert looked[-1]["workers"] == 1
     assert chain.depths() == [0, 1, 2]
     assert tamias.run("crawls", "resume", "default").returncode == 0
+    tamias.wait_until(lambda: len(chain.depths()) == 6)
+    assert tamias.run("crawls", "resume", "default").returncode == 0
     tamias.wait_until(lambda: row(tamias)["open"] == 0)
     assert chain.depths() == [0, 1, 2, 3, 4, 5, 6]
+
+
+def test_a_worker_beside_a_crawl_shares_its_limit(tamias, chains):
+    assert tamias.crawl("--depth", "0", chains[0].seed).returncode == 0
+    tamias.start("worker", "--workers", "1", "--allow-private")
+    for run in (1, 2):
+        done = tamias.crawl(
+            "--delay", "0.1", "--depth", "9", "--max-urls", "7", *[each.seed for each in chains]
+        )
+        assert done.returncode == LIMIT, done.stderr
+        wait_for_others(tamias)
+        assert (
+            sum(len(chain.depths()) for chain in chains) - 2 == 7 * run
+        )  # one page was read before, and again
+
+
+def test_a_worker_leaves_a_crawl_whose_time_is_over(tamias, chains):
+    assert tamias.crawl("--depth", "0", chains[0].seed).returncode == 0
+    tamias.start("worker", "--workers", "1", "--allow-private")
+    done = tamias.crawl("--delay", "1", "--depth", "9", "--max-time", "3", *[each.seed for each in chains])
+    assert done.returncode == LIMIT, done.stderr
+    wait_for_others(tamias)
+    read = [chain.depths() for chain in chains]
+    time.sleep(3)
+    assert [chain.depths() for chain in chains] == read
 
 
 def test_a_worker_goes_by_options_that_change_while_it_runs(tamias, chain):
@@ -258,3 +309,21 @@ def test_a_refused_option_does_not_stick(tamias, chain, words):
     assert row(tamias)["policy"] == before
     done = tamias.run("crawl")
     assert done.returncode == 0, done.stderr
+
+
+def test_data_of_the_schema_before_is_continued_with_its_options(tamias, chain):
+    options = {"crawl.depth": 3, "filters.exclude": ["/9"], "crawl.max_urls": 3, "crawl.sinks": ["warc"]}
+    flags = {"crawl__depth": 3, "permit__allow_private": True, "fetch__delay": 0.0}
+    policy = json.dumps({"flags": flags, "options": options})
+    with closing(Database(tamias.data)) as database, closing(database.session()) as session:
+        session.execute(b"DROP SCHEMA tamias CASCADE")
+    before = Database(tamias.data, upto=migrations()[-2].number)
+    with closing(before), closing(before.session()) as session:
+        session.execute(b"UPDATE crawl SET policy = %s, state = 'stopped' WHERE crawl = 1", [policy])
+        frontier = PostgresFrontier(session, same_url=str.__eq__)
+        frontier.put([Item(url=chain.seed, key=chain.seed, host=chain.site.address)])
+    done = tamias.run("crawl", "--workers", "1")
+    assert (done.returncode, "changed" in done.stderr) == (0, False), done.stderr
+    assert chain.depths() == [0, 1, 2, 3]
+    assert any((tamias.data / "warc").iterdir())
+    assert row(tamias)["policy"]["options"]["filters.exclude"] == ["/9"]

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import shutil
 import stat
 import threading
 from contextlib import closing, suppress
@@ -12,6 +13,7 @@ from loopback_ftp import DummyAuthorizer
 from loopback_ftp import Site as FtpSite
 
 from tamias.database.connect import Database
+from tests.integration.conftest import Tamias
 
 pytestmark = pytest.mark.processes
 
@@ -20,24 +22,27 @@ TRIPLE = b"<http://example.org/s> <http://example.org/p> <a.nt> .\n"
 WRITTEN = ["nquads", "warc", "wacz", "bagit", "ro-crate", "parquet"]
 
 
-@pytest.fixture
-def vault(tmp_path):
+@pytest.fixture(scope="module")
+def vault(tmp_path_factory):
     """An FTP server that lets in only who knows the password."""
-    folder = tmp_path / "vault"
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp("vault")
     (folder / "a.ttl").write_bytes(TRIPLE)
     (folder / "dumps").mkdir()
     (folder / "dumps" / "b.ttl").write_bytes(TRIPLE.replace(b"/s>", b"/t>"))
     accounts = DummyAuthorizer()
     accounts.add_user(USER, PASSWORD, str(folder))
-    site = FtpSite(folder, tmp_path / "spool", authorizer=accounts)
+    site = FtpSite(folder, tmp_path_factory.mktemp("spool"), authorizer=accounts)
     yield site
     site.close()
 
 
-@pytest.fixture
-def crawled(tamias, vault):
+@pytest.fixture(scope="module")
+def crawled(vault, made_once, tmp_path_factory):
     """A crawl with the password; what it said, the process list meanwhile."""
+    tamias = Tamias(tmp_path_factory.mktemp("crawled") / "data")
+    tamias.new = True
+    shutil.copytree(made_once, tamias.data)
+    tamias.hold_server()
     seen: set[bytes] = set()
     done = threading.Event()
     watch = threading.Thread(target=_watch, args=(tamias, seen, done))
@@ -51,7 +56,8 @@ def crawled(tamias, vault):
         done.set()
         watch.join()
     tamias.command_lines = seen
-    return tamias
+    yield tamias
+    tamias.end()
 
 
 def _watch(tamias, seen, done):
@@ -114,11 +120,10 @@ def modes_below(folder):
                 yield path, path.stat().st_mode
 
 
-@pytest.mark.usefixtures("crawled")
-def test_what_an_earlier_version_left_open_is_closed(tamias):
-    (tamias.data / "rdf").chmod(0o755)
-    assert tamias.run("stats").returncode == 0
-    assert stat.S_IMODE((tamias.data / "rdf").stat().st_mode) == 0o700
+def test_what_an_earlier_version_left_open_is_closed(crawled):
+    (crawled.data / "rdf").chmod(0o755)
+    assert crawled.run("stats").returncode == 0
+    assert stat.S_IMODE((crawled.data / "rdf").stat().st_mode) == 0o700
 
 
 def test_the_database_listens_on_a_socket_only(tamias):

@@ -104,4 +104,4 @@ def test_a_wish_during_a_visit_is_remembered(tamias, site, reply):
 @pytest.mark.parametrize("every", ["tomorrow", "10s", "0d"])
 def test_an_interval_that_is_none_is_refused(tamias, site, every):
     done = tamias.run("add", site.url("/a.csv"), "--every", every)
-    assert (done.returncode, f"'{every}' is not an interval" in done.stderr) == (2, True)
+    assert (done.returncode, f"'{every}'" in done.stderr) == (2, True)

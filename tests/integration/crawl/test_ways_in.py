@@ -193,3 +193,20 @@ def test_a_backup_that_still_has_it_is_restored_without_it(tamias, tamias_at, si
     restored = tamias_at("restored")
     done(restored.run("restore", str(folder)))
     expect_nothing_forgotten(restored)
+
+
+def test_a_restore_that_ends_before_it_erases_leaves_that_to_the_next_command(
+    tamias, tamias_at, site, tmp_path
+):
+    site.pages["/gone"], site.pages["/other"] = BODY, OTHER
+    done(tamias.crawl("--sink", "archive", "--sink", "warc", site.url("/gone"), site.url("/other")))
+    done(tamias.run("backup", str(tmp_path / "backup")))
+    done(tamias.run("forget", site.url("/gone"), "--reason", REASON))
+    done(tamias.run("backup", str(tmp_path / "backup")))
+    restored = tamias_at("restored")
+    restored.env["TAMIAS_WITHOUT"] = "forgetting"  # nothing runs after the rows are there, as after a kill
+    done(restored.run("restore", str(tmp_path / "backup")))
+    del restored.env["TAMIAS_WITHOUT"]
+    assert "restored from a backup" in restored.run("check").stdout
+    done(restored.run("check", "--repair"))
+    expect_nothing_forgotten(restored)

@@ -14,6 +14,7 @@ from tamias.database.connect import Database
 from tamias.database.embedded import binaries
 from tamias.database.embedded.account import server_account
 from tamias.model.errors import DatabaseError, DatabaseUnavailable, DataMissing
+from tests.messages import unnamed
 
 PASSWORD = "s3cret-w0rd"
 NOWHERE = Path("/nonexistent")
@@ -131,7 +132,7 @@ def test_a_user_who_may_not_make_tables_is_told(port, empty):
         connection.execute("DROP ROLE IF EXISTS guest")
         connection.execute(f"CREATE ROLE guest LOGIN PASSWORD '{PASSWORD}'")
     told = refused(empty.replace("boss", "guest"))
-    assert str(told).startswith("the database refused: permission denied for database")
+    assert unnamed(told, "permission denied for database") == []
 
 
 @pytest.mark.parametrize(
@@ -147,12 +148,13 @@ def test_a_user_who_may_not_make_tables_is_told(port, empty):
     ],
 )
 def test_what_is_no_url_is_told_without_repeating_it(address):
-    assert "--db is not the URL of a PostgreSQL database" in str(refused(address))
+    assert unnamed(refused(address), "--db", "PostgreSQL") == []
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:port", "nowhere.invalid"])
 def test_an_address_that_leads_nowhere_is_told(host):
-    assert "cannot connect to the database db at" in str(refused(f"postgresql://boss:{PASSWORD}@{host}/db"))
+    told = refused(f"postgresql://boss:{PASSWORD}@{host}/db")
+    assert unnamed(told, " db ", host.partition(":")[0]) == []
 
 
 def test_a_server_that_comes_back_is_found_again(empty, ask):

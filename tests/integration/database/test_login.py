@@ -14,13 +14,13 @@ import pytest
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict
 
-from tamias.crawl.strategy.building import ROLE
 from tamias.database.connect import Database
 from tamias.database.embedded import binaries, login
 from tamias.database.embedded.account import server_account
 from tamias.database.embedded.server import Server
 from tamias.database.migrate import migrate, migrations
 from tamias.database.roles import Role, powers, ready_roles, trouble
+from tamias.features.strategy.build import ROLE
 from tamias.model.errors import DataInUse
 
 ESCAPES = {

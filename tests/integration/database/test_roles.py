@@ -36,7 +36,7 @@ _FOUND = (
         f"archive/sources/{name}"
         for name in ("catalogues", "declared", "harvests", "revisits", "sites", "source_records")
     ),
-    *("crawl/commit/tagging", "filters/blocked", "permit/robots"),
+    *("crawl/commit/page_tags", "filters/blocked", "permit/robots"),
 )
 RUNS = {
     Role.WORKER: (*_FRONTIER, *_FOUND),
@@ -49,15 +49,19 @@ RUNS = {
             *_FRONTIER,
             "archive/figures",
             "archive/reader/library",
-            "serve/queries/queries",
-            "serve/api/frontier",
+            "features/service/queries/queries",
+            "features/service/api/frontier",
         ),
-        *("serve/events/events", "serve/feeds/feeds", "serve/published/published", "serve/pages/pages"),
         *(
-            "serve/sparql/downloads",
-            "serve/replay/usage",
-            "serve/events/webhooks/webhooks",
-            "serve/access/access",
+            "features/service/events/events",
+            "features/feeds/feeds",
+            "features/published/published",
+            "features/pages/pages",
+        ),
+        *(
+            "features/service/sparql/downloads",
+            "features/service/events/webhooks/webhooks",
+            "access/access",
         ),
     ),
 }
@@ -68,7 +72,7 @@ NOT_THEIRS = {
         *("make_wanted", "want", "delete_unwanted", "delete_unwanted_in_chunks", "delete_empty_groups"),
         *("note_erasing", "take_out", "erasing", "erased"),
     },
-    "serve/events/webhooks/webhooks": {
+    "features/service/events/webhooks/webhooks": {
         *("behind", "note_seen", "put_delivery", "claim", "settle", "stop_webhook", "forget_deliveries"),
     },
 }

@@ -1,6 +1,7 @@
 """New data directories are copies of a ready-made cluster, which holds no secret and must be whole."""
 
 import os
+import shutil
 from contextlib import closing
 
 import pytest
@@ -23,11 +24,22 @@ def cache(tmp_path, monkeypatch):
     return folder / "tamias"
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A cache and the first data directory, which left its template there."""
+    folder = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        Database(folder / "first").close()
+        wait_until_unused(folder / "first")
+    return folder
+
+
 @pytest.fixture
-def template(cache, place_at, tmp_path):
-    """The template that the first data directory left behind."""
-    first = place_at(tmp_path / "first")
-    assert first.user().opened == "ready"
+def template(cache, made, tmp_path):
+    """The template that the first data directory left behind, and that directory."""
+    for name in ("cache", "first"):
+        shutil.copytree(made / name, tmp_path / name)
     [template] = cache.iterdir()
     return template
 

@@ -111,7 +111,7 @@ def test_the_first_schema_is_that_of_the_commit_whose_data_is_opened(database):
     migrate(first, create=True, buckets=4, upto=FIRST)
     first.execute(FUNCTIONS_OF_THE_FIRST)
     wanted = dict(line.split() for line in FIRST_SCHEMA.read_text().splitlines())
-    assert digests(first) == wanted, "data out there has the first schema: add a step to migrations/"
+    assert digests(first) == wanted, "data out there has the first schema: add a step to steps.sql"
 
 
 def test_data_of_every_schema_is_upgraded_to_the_schema_of_new_data(database):

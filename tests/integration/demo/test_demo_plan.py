@@ -6,8 +6,7 @@ from pyoxigraph import NamedNode, RdfFormat, parse, serialize
 from tamias.features.demo.expected import expected_of, missing
 from tamias.features.demo.kinds import rdf_format, written
 from tamias.features.demo.oddities import ODDITIES
-from tamias.features.demo.plan import PACKINGS, SYNTAXES, make_plan, reachable, starting_nodes
-from tamias.features.demo.plot import LABELS, VALUES
+from tamias.features.demo.plan import LABELS, PACKINGS, SYNTAXES, VALUES, make_plan, reachable, starting_nodes
 from tamias.features.demo.server import build_web
 
 

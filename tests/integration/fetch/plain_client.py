@@ -1,7 +1,7 @@
 """A client for harvesters that asks real servers, without a delay and without robots.txt."""
 
 from tamias.content.containers.documents import documents
-from tamias.crawl.analysing.analysers import Analysers
+from tamias.crawl.analysis.analysers import Analysers
 from tamias.model.document import Document
 from tamias.settings import Settings
 
@@ -23,7 +23,7 @@ class PlainClient:
         return (capture.body.data or b"")[:most] if capture.body else b""
 
     def read(self, capture):
-        for part in documents(capture.body, url=capture.final_url, told_type=capture.told_type):
+        for part in documents(capture.body, url=capture.final_url, declared_type=capture.declared_type):
             if isinstance(part, Document):
                 yield from self._analysers[part.media_type].analyse(part)
             else:

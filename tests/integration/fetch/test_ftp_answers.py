@@ -32,7 +32,7 @@ def entries(capture):
 def links(capture):
     """The links as the crawler finds them: the body opened by what it is, then analysed."""
     found = []
-    for document in documents(capture.body, url=capture.final_url, told_type=capture.told_type):
+    for document in documents(capture.body, url=capture.final_url, declared_type=capture.declared_type):
         assert document.media_type in FtpListingAnalyser.media_types
         for finding in FtpListingAnalyser().analyse(document):
             assert isinstance(finding, Links)
@@ -84,7 +84,7 @@ def test_what_is_not_there_is_gone(site, path):
 
 def test_a_directory_is_a_list(site):
     capture = site.fetch("/dumps/")
-    assert (capture.outcome, capture.told_type) == (Outcome.OK, LISTING)
+    assert (capture.outcome, capture.declared_type) == (Outcome.OK, LISTING)
     listed = entries(capture)
     assert [(each["name"], each["type"]) for each in listed] == [("2024", "dir"), ("über uns.nt", "file")]
     assert (listed[1]["size"], listed[1]["modified"][-1]) == (0, "Z")
@@ -137,7 +137,7 @@ def test_a_tree_is_walked_by_its_links(site):
         for url in waiting:
             capture = await fetcher.fetch(Request(url=url), go_anywhere)
             seen.append((url, capture.outcome))
-            if capture.told_type == LISTING:
+            if capture.declared_type == LISTING:
                 waiting += links(capture)
         return seen
 

@@ -24,7 +24,11 @@ def test_a_plain_answer_is_captured_with_its_digest(web):
 def test_a_capture_knows_status_type_peer_and_times(web):
     web.answers["/a"] = ok(b"x", b"Content-Type: text/turtle")
     capture = web.fetch("/a")
-    assert (capture.status, capture.told_type, capture.hops[0].address) == (200, "text/turtle", "127.0.0.1")
+    assert (capture.status, capture.declared_type, capture.hops[0].address) == (
+        200,
+        "text/turtle",
+        "127.0.0.1",
+    )
     assert 0 < capture.started_at <= capture.ended_at
 
 

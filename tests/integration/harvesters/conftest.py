@@ -21,7 +21,7 @@ import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
 from tamias.content.containers.documents import documents
-from tamias.crawl.analysing.analysers import Analysers, open_limits
+from tamias.crawl.analysis.analysers import Analysers, open_limits
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
 from tamias.model.finding import Harvest, Problem, Quads
@@ -63,8 +63,8 @@ class RealClient:
         return (Path(capture.body.path).read_bytes() if data is None else data)[:most]
 
     def read(self, capture):
-        told = capture.told_type
-        for part in documents(capture.body, url=capture.final_url, told_type=told, limits=self._limits):
+        told = capture.declared_type
+        for part in documents(capture.body, url=capture.final_url, declared_type=told, limits=self._limits):
             if isinstance(part, Problem):
                 yield part
             elif part.media_type in self._analysers:

@@ -200,6 +200,11 @@ def test_a_copy_killed_in_the_middle_goes_on_after_the_last_page_that_was_kept(
     assert "copied whole" in attempt["reason"]
 
 
+def parts(object_store):
+    """Those of harvests that the store has."""
+    return {name for name in list(object_store.objects) if "harvests/" in name}
+
+
 def test_a_copy_goes_on_at_another_machine_that_has_only_the_store(
     machine, object_store, proxy, sparql_server, kill
 ):
@@ -208,21 +213,23 @@ def test_a_copy_goes_on_at_another_machine_that_has_only_the_store(
     words = ("--allow-private", "--delay", "0", "--workers", "1", "--store", "s3://bucket/archive")
     one, two = machine("one"), machine("two")
     for each in (one, two):
-        each.env["TAMIAS_FRONTIER__LEASE"] = "2"
+        each.env["TAMIAS_FRONTIER__LEASE"] = "8"  # a busy machine must not lose it
     crawl = one.start("crawl", *words, f"sparql:{proxy.url}", "--depth", "0")
-    one.wait_until(lambda: len(pages(proxy)) > 40)
+    one.wait_until(lambda: len(pages(proxy)) > 40 and parts(object_store))
     for pid in (crawl.pid, *one.workers()):
         kill(pid)
     crawl.wait()
     one.end()
     shutil.rmtree(one.data)
-    assert any("harvests/" in name for name in object_store.objects)
+    left = parts(object_store)
     done = two.run("crawl", *words)
     assert done.returncode == 0, done.stderr
     assert facts(two) == {"copy": 1000}
     repeated = [query for query, times in Counter(pages(proxy)).items() if times > 1]
     assert len(repeated) <= 3
-    assert not any("harvests/" in name for name in object_store.objects)
+    # The last part of the dead may be one whose row was not committed: `check` takes it away after some time.
+    assert len(parts(object_store)) <= 1
+    assert parts(object_store) <= left
 
 
 def test_an_endpoints_own_address_is_requested_once(tamias, proxy, sparql_server, site_at, reply):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tamias.harvesters.sparql.client import EndpointClient, EndpointLimits, QueryFailed
-from tamias.harvesters.sparql.select import SelectState, question, select_pages
+from tamias.features.sparql_copy.client import EndpointClient, EndpointLimits, QueryFailed
+from tamias.features.sparql_copy.select import SelectState, question, select_pages
 
 
 @pytest.fixture

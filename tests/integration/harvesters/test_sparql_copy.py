@@ -5,7 +5,7 @@ import re
 import pytest
 from pyoxigraph import DefaultGraph, RdfFormat, parse
 
-from tamias.harvesters.sparql import SparqlHarvester
+from tamias.features.sparql_copy.copying import SparqlHarvester
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 SD = "http://www.w3.org/ns/sparql-service-description#"

@@ -21,8 +21,8 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from tamias import Archive
-from tamias.crawl.verbs.import_captures.importer import import_captures
 from tamias.database.connect import Database
+from tamias.features.imports.importer import import_captures
 from tamias.settings import Settings
 
 # warcio leaves the files open that it writes bodies to.

@@ -12,10 +12,10 @@ import httpx
 import pytest
 
 from tamias.archive.blobs import BlobWriter, LocalPacks, insert_blobs
-from tamias.archive.versions.resources import NewVersion, add_versions, put_resources
+from tamias.archive.versions.resources import add_versions, put_resources
 from tamias.database.connect import Database
 from tamias.model.capture import Body, new_capture_id
-from tamias.model.resource import Resource, Source, resource_id
+from tamias.model.resource import Resource, Source, Version, resource_id
 from tamias.model.url import fetch_url, host, url_key
 from tests import commands
 
@@ -53,7 +53,7 @@ class Filled:
         body = Body(size=len(content), sha256=hashlib.sha256(content).hexdigest(), data=content)
         prepared = self.writer.prepare(body, previous)
         self.writer.sync()
-        version = NewVersion(
+        version = Version(
             resource=name, captured_at=when, sha256=body.sha256, byte_size=body.size, media_type=media_type,
             told_type=f"{media_type}; charset=iso-8859-2", fingerprint=None, noise=None,
             capture=str(new_capture_id(when)),

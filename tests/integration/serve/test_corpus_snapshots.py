@@ -7,7 +7,7 @@ import pytest
 
 from tamias.archive.moments import rfc3339
 from tamias.archive.reader.library import ArchiveReader
-from tamias.crawl.verbs.snapshots.make import SnapshotPlan, make_snapshot
+from tamias.features.snapshots.make import SnapshotPlan, make_snapshot
 from tests.integration.serve.conftest import DAY, START
 
 BROWSER = {"accept": "text/html"}

@@ -7,15 +7,15 @@ import pytest
 from lxml import etree
 from plain_client import PlainClient
 
+from tamias.features.ldes.harvester import LdesHarvester
+from tamias.features.portals.dcat import CatalogueHarvester
+from tamias.features.service.files.comparison import COMPARED_AT_ONCE
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
-from tamias.harvesters.ldes import LdesHarvester
-from tamias.harvesters.portals.dcat import CatalogueHarvester
 from tamias.model.finding import Datasets, Harvest, Quads
 from tamias.model.resource import Source, resource_id
 from tamias.model.url import url_key
 from tamias.permit.delay import retry_after_ms
-from tamias.serve.pages.datasets.version import COMPARED_AT_ONCE
 
 from .conftest import DAY, START
 
@@ -128,6 +128,19 @@ def test_a_feed_does_not_wait_until_all_versions_are_compared_and_the_next_one_h
         for item in explained(client, "host=slow.example")
     }
     assert said == {"first seen", "1 row added", *(f"{n} rows added" for n in range(2, 21))}
+
+
+def test_the_newest_entry_says_how_many_versions_were_probably_missed(client, filled):
+    name = filled.put("http://missed.example/a.csv", b"a,b\n1,2\n", b"a,b\n1,3\n")
+    filled.run("UPDATE resource SET missed = 7.2 WHERE resource = %s", name)
+    newest, first = client.get(f"/api/v1/changes.feed.json?dataset={name}").json()["items"]
+    atom = client.get("/api/v1/changes.atom?host=missed.example").text
+    said = "; about 7 versions were probably missed between visits"
+    assert newest["content_text"].endswith(said)
+    assert "missed" not in first["content_text"].partition("a.csv")[2]
+    assert atom.count(said) == 1
+    changes = client.get("/api/v1/changes?host=missed.example").json()["items"]
+    assert [each["missed"] for each in changes] == [7, 0]
 
 
 def test_a_feed_of_a_dataset_that_is_not_there_is_not_found(client):

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from tamias.serve.queries import history_cache
-from tamias.serve.queries.history import Histories
-from tamias.serve.queries.thread_pool import SessionPool
+from tamias.features.service.queries import history as history_cache
+from tamias.features.service.queries.history import Histories
+from tamias.features.service.queries.thread_pool import SessionPool
 from tamias.settings import Settings
 
 from .conftest import DAY, START, Filled
@@ -51,7 +51,7 @@ def leave_notes(archive):
 async def trusted(histories):
     """Asks until it is certain that everybody leaves notes."""
     deadline = time.monotonic() + PATIENCE
-    while histories.kept.turn is None:
+    while histories.cache.turn is None:
         assert time.monotonic() < deadline
         await histories.find(URL)
         await asyncio.sleep(0.05)
@@ -114,9 +114,9 @@ def test_a_history_that_was_read_before_the_last_look_is_not_kept(archive):
 
     async def work(histories):
         found = await trusted(histories)
-        histories.kept.forget_all()
-        histories.kept.put(found, histories.kept.turn - 1)
-        assert await histories.kept.find(found.resource.id) is None
+        histories.cache.forget_all()
+        histories.cache.put(found, histories.cache.turn - 1)
+        assert await histories.cache.find(found.resource.id) is None
 
     asking(archive, work)
 
@@ -133,7 +133,7 @@ def test_histories_that_were_not_used_for_longest_make_room(archive, monkeypatch
         first = await histories.find(urls[0])
         for url in urls:
             await histories.find(url)
-        assert await histories.kept.find(first.resource.id) is None
-        assert await histories.kept.find((await histories.find(urls[-1])).resource.id) is not None
+        assert await histories.cache.find(first.resource.id) is None
+        assert await histories.cache.find((await histories.find(urls[-1])).resource.id) is not None
 
     asking(archive, work)

@@ -5,7 +5,7 @@ from urllib.parse import quote
 import pytest
 
 from tamias.archive.blobs import BlobReader, LocalPacks
-from tamias.crawl.revisit.housekeeping import find_joins, profile_some
+from tamias.features.tables.chores import find_joins, profile_some
 
 TOWNS, SCHOOLS = "http://joins.example/towns.csv", "http://joins.example/schools.csv"
 

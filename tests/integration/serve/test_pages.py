@@ -10,13 +10,13 @@ import httpx
 import msgspec
 import pytest
 
-from tamias.analyse.profile.body import profile
 from tamias.archive.catalogue.profiles import keep_profiles
 from tamias.archive.quality import measure_resources
-from tamias.archive.versions.resources import NewVersion, add_suspects
+from tamias.archive.versions.resources import add_suspects
+from tamias.features.tables.body import profile
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.model.capture import new_capture_id
-from tamias.model.resource import Source
+from tamias.model.resource import Source, Version
 from tamias.permit.robots import parse
 
 SECRET = "open sesame"
@@ -141,15 +141,15 @@ def known(filled, tmp_path_factory):
     name = filled.put(url, content, expected="text/csv")
     folder = tmp_path_factory.mktemp("known")
     Path(folder, "full.csv").write_bytes(content)
-    found = profile(folder / "full.csv", media_type="text/csv", told_type=None, name=url, scratch=folder)
+    found = profile(folder / "full.csv", media_type="text/csv", declared_type=None, name=url, scratch=folder)
     [(digest,)] = filled.rows("SELECT sha256 FROM version WHERE resource = %b", name)
     keep_profiles(filled.session, {digest.hex(): found}, 0)
-    lie = NewVersion(
+    lie = Version(
         resource=name, captured_at=1, sha256=digest.hex(), byte_size=7, media_type="text/html",
         told_type=None, fingerprint=None, noise=None, capture=str(new_capture_id(1)),
     )  # fmt: skip
     filled.session.transact(lambda cursor: add_suspects(cursor, [(lie, f"a lie: {HOSTILE}")]))
-    measure_resources(filled.session, [name])
+    measure_resources(filled.session)
     filled.run("UPDATE resource SET change_rate = 0.5, visited_at = 1, next_visit = 172800001"
                " WHERE resource = %b", name)  # fmt: skip
     return name

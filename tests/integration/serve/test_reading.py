@@ -10,8 +10,9 @@ from urllib.parse import quote
 
 import pytest
 
-from tamias.archive.versions.resources import NewVersion, add_suspects
+from tamias.archive.versions.resources import add_suspects
 from tamias.model.capture import new_capture_id
+from tamias.model.resource import Version
 
 CSV = "http://data.example/a.csv"
 QUERIED = "http://data.example/export?format=csv&year=2026"
@@ -380,7 +381,7 @@ def test_suspicious_responses_are_listed_of_one_resource_and_of_all(client, fill
     names = [filled.put(f"http://lie.example/{n}.csv", b"a\n1\n") for n in range(3)]
 
     def lie(name, at):
-        return NewVersion(
+        return Version(
             resource=name, captured_at=at, sha256="ab" * 32, byte_size=7, media_type="text/csv",
             told_type=None, fingerprint=None, noise=None, capture=str(new_capture_id(at)),
         )  # fmt: skip

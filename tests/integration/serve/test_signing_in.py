@@ -6,8 +6,8 @@ import time
 import httpx
 import pytest
 
+from tamias.features.service.http.secret import COOKIE, SESSION_SECONDS, Secret, new_session
 from tamias.model.item import NEVER
-from tamias.serve.http.secret import COOKIE, SESSION_SECONDS, Secret, new_session
 
 from .conftest import SECRET
 

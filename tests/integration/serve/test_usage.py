@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from tamias.archive.captures import insert_captures
+from tamias.features.feeds.ldes import EVENTS_A_PAGE
 from tamias.model.capture import CaptureRecord, Outcome
 from tamias.model.lease import Lease, Task
 from tamias.model.site import Signal
@@ -204,8 +205,10 @@ def signalled(filled, name, signal):
 
 @pytest.fixture(scope="module")
 def opted_out(filled):
-    """Datasets, each with one version, by what their servers refuse."""
+    """Datasets, each with one version, by what their servers refuse; in a stream they are behind a page."""
     names = {}
+    before = (b"x|%d" % n for n in range(EVENTS_A_PAGE))
+    filled.put("http://many.example/", *before, media_type=PIPES, start=10**12, step=1)
     for word, signal in OPT_OUTS.items():
         url = f"http://optout.example/{word}"
         names[word] = filled.put(url, b"a|b\n1|chestnut\n", media_type=PIPES, title=f"Chestnut {word}")

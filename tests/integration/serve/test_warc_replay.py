@@ -15,7 +15,7 @@ import httpx
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from tamias.crawl.commit.warc_indexing import index_warcs
+from tamias.crawl.visit.warc import index_warcs
 from tamias.database.connect import Database
 
 PAGE = b"".join(

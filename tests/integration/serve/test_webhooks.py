@@ -12,9 +12,9 @@ import time
 import httpx
 import pytest
 
+from tamias.features.service.events.webhooks.post import post
+from tamias.features.service.events.webhooks.store import MOST_ATTEMPTS, pause_ms
 from tamias.permit.addresses import forbidden
-from tamias.serve.events.webhooks.post import post
-from tamias.serve.events.webhooks.store import MOST_ATTEMPTS, pause_ms
 
 from .conftest import Filled, Running
 

@@ -12,19 +12,18 @@ from httpx import ASGITransport, AsyncClient
 from tamias.archive.blobs import BlobWriter, LocalPacks, insert_blobs
 from tamias.archive.captures import insert_captures
 from tamias.archive.stored_files import commit_files, new_segment
-from tamias.archive.versions.resources import NewVersion, add_versions, put_resources
-from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueOptions
+from tamias.archive.versions.resources import add_versions, put_resources
 from tamias.database.connect import Database
+from tamias.features.catalogue.catalogue import Catalogue, CatalogueOptions
+from tamias.features.service.app import application
+from tamias.features.service.http.secret import Secret
+from tamias.features.service.queries.thread_pool import SessionPool
+from tamias.features.service.service import Service
+from tamias.features.service.sparql.endpoint import SparqlEndpoint
 from tamias.model.capture import Body, CaptureRecord, Outcome, new_capture_id
 from tamias.model.lease import Lease, Task
-from tamias.model.resource import Resource, Source, resource_id
+from tamias.model.resource import Resource, Source, Version, resource_id
 from tamias.model.url import host, url_key
-from tamias.serve.app import application
-from tamias.serve.http.secret import Secret
-from tamias.serve.queries.thread_pool import SessionPool
-from tamias.serve.service import Service
-from tamias.serve.sparql.endpoint import SparqlEndpoint
-from tamias.serve.sparql.routes import sparql_endpoints
 from tamias.settings import Settings
 from tamias.sinks.segments.segment_files import SegmentWriter
 
@@ -63,7 +62,7 @@ class Corpus:
         body = Body(size=len(content), sha256=hashlib.sha256(content).hexdigest(), data=content)
         prepared = self.writer.prepare(body, None)
         self.writer.sync()
-        version = NewVersion(
+        version = Version(
             resource=name, captured_at=when, sha256=body.sha256, byte_size=body.size, media_type=media_type,
             told_type=media_type, fingerprint=None, noise=None, capture=str(new_capture_id(when)),
         )  # fmt: skip
@@ -171,8 +170,10 @@ def client_of():
         endpoint = SparqlEndpoint(catalogue)
         settings = Settings()
         pool = SessionPool(corpus.database, corpus.data, settings, 2)
-        service = Service(corpus.data, settings, pool, Secret("secret", "a test", chosen=True))
-        app = application(service, sparql_endpoints(endpoint))
+        service = Service(
+            corpus.data, settings, pool, Secret("secret", "a test", chosen=True), sparql=endpoint
+        )
+        app = application(service)
         yield Client(app)
         endpoint.close()
         pool.close()

@@ -7,10 +7,10 @@ import pytest
 
 from tamias.archive.captures import insert_captures
 from tamias.archive.catalogue import CatalogueBases
+from tamias.features.feeds import query_feeds as feeds
 from tamias.model.capture import CaptureRecord, Outcome
 from tamias.model.lease import Lease, Task
 from tamias.model.site import Signal
-from tamias.serve.sparql import feeds
 
 A, B, HIDDEN, GROWING = (f"http://data.example/{name}.csv" for name in ("a", "b", "hidden", "growing"))
 ALL = "SELECT DISTINCT ?dataset { ?dataset arc:hasPortal <http://data.gv.at> ; dc:hasVersion ?version }"

@@ -10,15 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from tamias.analyse.profile import profile
 from tamias.archive.catalogue import CatalogueBases
 from tamias.archive.catalogue.profiles import keep_profiles
 from tamias.archive.versions.resources import stop_resources
-from tamias.crawl.catalogue.catalogue import CatalogueFollower, rebuild
-from tamias.crawl.catalogue.documents import Documents
-from tamias.crawl.catalogue.kept import KeptGraphs
+from tamias.features.catalogue.catalogue import CatalogueFollower, rebuild
+from tamias.features.catalogue.documents import Documents
+from tamias.features.catalogue.store.local_store import LocalGraphs
+from tamias.features.tables.body import profile
 from tamias.model.capture import Outcome
 from tamias.model.errors import TamiasError
+from tamias.settings import Settings
 
 from .conftest import DAY, START
 
@@ -119,7 +120,7 @@ def test_after_any_change_the_store_holds_what_one_that_is_made_anew_does(
     corpus.session.transact(lambda cursor: cursor.execute(change))
     refresher.round()
     found = everything(catalogue)
-    rebuild(corpus.database, corpus.data)
+    rebuild(corpus.database, corpus.data, Settings())
     anew = everything(catalogue)
     kept = [line for line in found if "<urn:tamias:catalogue>" not in line and ":term:" not in line]
     assert kept == [line for line in anew if "<urn:tamias:catalogue>" not in line and ":term:" not in line]
@@ -138,7 +139,7 @@ def test_many_changes_at_once_leave_what_a_store_that_is_made_anew_holds(corpus,
     corpus.session.transact(lambda cursor: cursor.execute("DELETE FROM resource WHERE resource = %s", [gone]))
     refresher.round()
     found = everything(catalogue)
-    rebuild(corpus.database, corpus.data)
+    rebuild(corpus.database, corpus.data, Settings())
     assert found == everything(catalogue)
     assert len([line for line in found if "previousVersion" in line]) == 2 * 24
 
@@ -148,7 +149,7 @@ def test_a_version_more_leaves_the_graphs_of_others_as_they_are(corpus, catalogu
     name = corpus.put(URL, *(b"%d\n" % number for number in range(20)))
     refresher.round()
     sent = []
-    monkeypatch.setattr(KeptGraphs, "hold", lambda _, contents: sent.extend(contents))
+    monkeypatch.setattr(LocalGraphs, "hold", lambda _, contents: sent.extend(contents))
     corpus.put(URL, b"one more\n", start=START + 30 * DAY)
     refresher.round()
     graphs = {graph for graph in sent if graph.startswith(f"urn:tamias:catalogue:{name}")}
@@ -181,7 +182,7 @@ def profile_content(corpus, tmp_path):
     def keep(content):
         path = tmp_path / "body"
         path.write_bytes(content)
-        found = profile(path, media_type="text/csv", told_type=None, name=URL)
+        found = profile(path, media_type="text/csv", declared_type=None, name=URL)
         keep_profiles(corpus.session, {hashlib.sha256(content).hexdigest(): found}, START)
 
     return keep
@@ -194,8 +195,8 @@ def test_a_version_is_written_once_with_its_profile_by_who_has_patience(
     profile_content(TABLE)
     refresher.round()
     sent = []
-    plain = KeptGraphs.hold
-    monkeypatch.setattr(KeptGraphs, "hold", lambda it, graphs: (sent.extend(graphs), plain(it, graphs))[1])
+    plain = LocalGraphs.hold
+    monkeypatch.setattr(LocalGraphs, "hold", lambda it, graphs: (sent.extend(graphs), plain(it, graphs))[1])
     corpus.put(URL, NEW, start=START + DAY)
     refresher.round(patience=600)
     assert sent == []
@@ -206,7 +207,7 @@ def test_a_version_is_written_once_with_its_profile_by_who_has_patience(
     assert own == [f"urn:tamias:catalogue:{name}", f"urn:tamias:catalogue:{name}:2"]
     found = [line for line in everything(catalogue) if name in line]
     assert any(f"{name}:2" in line and "csvw#Column" in line for line in found)
-    rebuild(corpus.database, corpus.data)
+    rebuild(corpus.database, corpus.data, Settings())
     assert found == [line for line in everything(catalogue) if name in line]
 
 
@@ -308,14 +309,14 @@ def test_news_whose_writer_was_killed_before_they_were_safe_are_brought_again(
 ):
     refresher.round()
     corpus.put(URL, b"a\n")
-    hold = KeptGraphs.hold
+    hold = LocalGraphs.hold
 
     def hold_and_kill(self, contents):
         hold(self, contents)
         kill_writer(catalogue)
 
     with monkeypatch.context() as patch:
-        patch.setattr(KeptGraphs, "hold", hold_and_kill)
+        patch.setattr(LocalGraphs, "hold", hold_and_kill)
         with pytest.raises(TamiasError):
             refresher.round()
     assert numbers(ask) == []
@@ -324,7 +325,7 @@ def test_news_whose_writer_was_killed_before_they_were_safe_are_brought_again(
 
 
 def kill_writer(catalogue):
-    keeper = catalogue.kept.running().keeper_pid
+    keeper = catalogue.local.running().keeper_pid
     children = Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()
     [writer] = [pid for pid in children if holds_lock(pid)]
     os.kill(int(writer), signal.SIGKILL)
@@ -341,7 +342,7 @@ def test_the_first_query_after_a_while_sees_what_was_committed_before_it(corpus,
     following.start()
     try:
         for number in range(3):
-            following._asked_at = float("-inf")  # as if nobody had asked for a while
+            following._queried_at = float("-inf")  # as if nobody had asked for a while
             until(lambda: following._is_resting)
             corpus.put(f"{URL}/{number}", b"a\n")
             corpus.crawl(f"{DOC}/{number}", line(number, f"{DOC}/{number}"))
@@ -363,9 +364,9 @@ def test_documents_that_a_round_has_left_are_brought_although_nobody_asks(
     corpus, catalogue, refresher, monkeypatch
 ):
     many = 20
-    monkeypatch.setattr("tamias.crawl.catalogue.documents._AT_ONCE", 1)
-    monkeypatch.setattr("tamias.crawl.catalogue.catalogue._DOCUMENT_SECONDS", 0.0)
-    monkeypatch.setattr("tamias.crawl.catalogue.catalogue._UNASKED_SECONDS", 3600.0)
+    monkeypatch.setattr("tamias.features.catalogue.documents._AT_ONCE", 1)
+    monkeypatch.setattr("tamias.features.catalogue.catalogue._DOCUMENT_SECONDS", 0.0)
+    monkeypatch.setattr("tamias.features.catalogue.catalogue._UNASKED_SECONDS", 3600.0)
     refresher.round()
     for number in range(many):
         corpus.crawl(f"{DOC}/{number}", line(number, f"{DOC}/{number}"))
@@ -382,7 +383,7 @@ def test_a_follower_that_is_catching_up_ends_soon_and_the_next_round_brings_the_
     corpus, catalogue, refresher, ask, monkeypatch
 ):
     many, begun, bring = 60, threading.Event(), Documents._bring
-    monkeypatch.setattr("tamias.crawl.catalogue.documents._AT_ONCE", 1)
+    monkeypatch.setattr("tamias.features.catalogue.documents._AT_ONCE", 1)
     refresher.round()
     for number in range(many):
         corpus.crawl(f"{DOC}/{number}", line(number, f"{DOC}/{number}"))
@@ -405,8 +406,8 @@ def test_a_follower_that_is_catching_up_ends_soon_and_the_next_round_brings_the_
 
 def test_new_versions_do_not_wait_for_all_documents(corpus, catalogue, refresher, ask, monkeypatch):
     many, bring = 60, Documents._bring
-    monkeypatch.setattr("tamias.crawl.catalogue.documents._AT_ONCE", 1)
-    monkeypatch.setattr("tamias.crawl.catalogue.catalogue._DOCUMENT_SECONDS", 0.2)
+    monkeypatch.setattr("tamias.features.catalogue.documents._AT_ONCE", 1)
+    monkeypatch.setattr("tamias.features.catalogue.catalogue._DOCUMENT_SECONDS", 0.2)
     refresher.round()
     for number in range(many):
         corpus.crawl(f"{DOC}/{number}", line(number, f"{DOC}/{number}"))
@@ -430,7 +431,7 @@ def test_new_versions_do_not_wait_for_all_documents(corpus, catalogue, refresher
 
 def test_of_two_services_the_elder_says_what_the_catalogue_begins_with(corpus, catalogue, ask, monkeypatch):
     """Each with an address of its own would else make the catalogue anew again and again."""
-    monkeypatch.setattr("tamias.crawl.catalogue.catalogue.YOUNGER_SECONDS", 0.3)
+    monkeypatch.setattr("tamias.features.catalogue.catalogue.YOUNGER_SECONDS", 0.3)
     corpus.put(URL, b"a\n")
     elder, younger = (
         CatalogueFollower(
@@ -472,13 +473,13 @@ def test_a_store_that_is_made_anew_holds_the_same(corpus, catalogue, refresher, 
     corpus.crawl(DOC, line(1))
     refresher.round()
     before = ask("SELECT ?x { { ?x ?p ?o } UNION { ?s ?x ?o } FILTER(isIRI(?x)) }")
-    assert rebuild(corpus.database, corpus.data) == 1
+    assert rebuild(corpus.database, corpus.data, Settings()) == 1
     assert ask("SELECT ?x { { ?x ?p ?o } UNION { ?s ?x ?o } FILTER(isIRI(?x)) }") == before
 
 
 def test_news_are_brought_to_a_store_that_another_process_made_anew(corpus, catalogue, refresher, ask):
     refresher.round()
-    rebuild(corpus.database, corpus.data)
+    rebuild(corpus.database, corpus.data, Settings())
     corpus.crawl(DOC, line(1))
     refresher.round()
     assert objects(ask) == ["1"]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tamias.crawl.catalogue.errors import StoreAway
-from tamias.crawl.catalogue.kept import Asking
+from tamias.features.catalogue.errors import StoreAway
+from tamias.features.catalogue.store.local_store import RunningQuery
 from tamias.sinks.delivery import SinkAway
 
 QUERY = "SELECT ?o { <http://a.example/s> <http://a.example/p> ?o }"
@@ -144,7 +144,7 @@ def test_a_query_that_would_run_for_days_is_stopped_with_an_error(heavy):
 
 def processes(catalogue):
     """Those that the keeper has started."""
-    keeper = catalogue.kept.running().keeper_pid
+    keeper = catalogue.local.running().keeper_pid
     return set(map(int, Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()))
 
 
@@ -156,19 +156,19 @@ def is_answered(client):
 def test_a_query_that_takes_too_long_is_stopped_alone(heavy, catalogue, query):
     """Not even one that is sorting, which no library looks up from, costs others anything."""
     assert is_answered(heavy)
-    before, answered = catalogue.kept.running(), []
+    before, answered = catalogue.local.running(), []
     with ThreadPoolExecutor() as threads:
         late = threads.submit(heavy.get, "/sparql", params={"query": query})
         while not late.done():
             answered.append(is_answered(heavy))
     assert (late.result().status_code, all(answered), len(answered) > 1) == (504, True, True)
-    assert catalogue.kept.running() == before
+    assert catalogue.local.running() == before
 
 
 def test_an_abandoned_query_ends_at_once_and_others_go_on(heavy, catalogue):
     """The one that is given up would run for days, the others are answered from before it to after it."""
     assert is_answered(heavy)
-    idle, before, asking = processes(catalogue), catalogue.kept.running(), Asking()
+    idle, before, asking = processes(catalogue), catalogue.local.running(), RunningQuery()
     with ThreadPoolExecutor() as threads:
         others = [threads.submit(heavy.get, "/sparql", params={"query": SORTED}) for _ in range(2)]
         until(lambda: len(processes(catalogue)) > len(idle))
@@ -182,7 +182,7 @@ def test_an_abandoned_query_ends_at_once_and_others_go_on(heavy, catalogue):
         until(lambda: working not in processes(catalogue))
         assert not any(other.done() for other in others)
         assert is_answered(heavy)
-    assert catalogue.kept.running() == before
+    assert catalogue.local.running() == before
 
 
 def niceness(pid):
@@ -192,12 +192,12 @@ def niceness(pid):
 
 
 def slowed(catalogue):
-    usual = niceness(catalogue.kept.running().keeper_pid)
+    usual = niceness(catalogue.local.running().keeper_pid)
     return {pid for pid in processes(catalogue) if niceness(pid) > usual}
 
 
 def test_a_query_that_takes_long_goes_after_what_is_written_and_after_short_ones(heavy, catalogue):
-    asking = Asking()
+    asking = RunningQuery()
     with ThreadPoolExecutor() as threads:
         long = threads.submit(catalogue.ask, SORTED, "text/csv", None, asking)
         until(lambda: slowed(catalogue))
@@ -295,7 +295,7 @@ def rounds_until_written(refresher):
 
 
 def test_a_keeper_that_was_killed_is_started_again(asked, catalogue):
-    os.kill(catalogue.kept.running().keeper_pid, signal.SIGKILL)
+    os.kill(catalogue.local.running().keeper_pid, signal.SIGKILL)
     assert len(answered(asked)) == 1
 
 

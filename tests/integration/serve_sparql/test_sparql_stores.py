@@ -15,18 +15,18 @@ from threading import Event, Thread
 import pytest
 from pyoxigraph import Literal, NamedNode, Quad
 
-from tamias.crawl.catalogue.catalogue import (
+from tamias.database.locks import is_free
+from tamias.features.catalogue.catalogue import (
     Catalogue,
     CatalogueFollower,
     CatalogueOptions,
     options_of,
     rebuild,
 )
-from tamias.crawl.catalogue.errors import StoreAway, StoreError
-from tamias.crawl.catalogue.snapshots import make_store, open_newest
-from tamias.database.locks import is_free
+from tamias.features.catalogue.errors import StoreAway, StoreError
+from tamias.features.catalogue.store.snapshots import make_store, open_newest
 from tamias.model.errors import ConfigError
-from tamias.settings import ServeSettings
+from tamias.settings import ServeSettings, Settings
 
 DOC = "http://d.example/doc"
 QUADS = b'<http://d.example/s> <http://d.example/p> "1" <http://d.example/doc> .\n'
@@ -105,7 +105,7 @@ def test_a_store_that_is_damaged_is_made_anew_on_request(corpus, place):
     filled(corpus.database, place)
     wait_for_the_end(place)
     damage(place)
-    assert rebuild(corpus.database, place) == 1
+    assert rebuild(corpus.database, place, Settings()) == 1
     assert filled(corpus.database, place) == {"1"}
 
 
@@ -164,7 +164,7 @@ def test_a_keeper_that_cannot_have_another_process_has_one_later(corpus, place):
     filled(corpus.database, place)
     wait_for_the_end(place)
     with Catalogue(place) as catalogue, ThreadPoolExecutor(1) as threads:
-        pid = catalogue.kept.running().keeper_pid
+        pid = catalogue.local.running().keeper_pid
         limit = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         # The user's line and file still fit in, but not the two ends of a line to a new process.
         held = set(map(int, os.listdir(f"/proc/{pid}/fd")))
@@ -174,7 +174,7 @@ def test_a_keeper_that_cannot_have_another_process_has_one_later(corpus, place):
         assert not wait([answer], timeout=1.5).done
         resource.prlimit(pid, resource.RLIMIT_NOFILE, limit)
         assert answer.result(30) == {"1"}
-        assert catalogue.kept.running().keeper_pid == pid
+        assert catalogue.local.running().keeper_pid == pid
 
 
 def test_a_server_without_a_guard_does_the_same(corpus, place):
@@ -184,7 +184,7 @@ def test_a_server_without_a_guard_does_the_same(corpus, place):
 def test_a_new_address_of_the_service_is_in_all_iris(corpus, place):
     name = corpus.put("http://data.example/a.csv", b"a\n")
     for address in ("http://one.example", "http://two.example"):
-        rebuild(corpus.database, place, ServeSettings(address=address))
+        rebuild(corpus.database, place, Settings(serve=ServeSettings(address=address)))
         with Catalogue(place) as catalogue:
             answer = catalogue.ask("SELECT ?d { ?d arc:state ?s }", "text/csv")
             with answer.content as content:
@@ -219,7 +219,7 @@ def test_another_server_is_filled_and_asked(corpus, place, elsewhere):
 
 
 def test_another_server_is_followed_although_nobody_asks_us(corpus, place, elsewhere, monkeypatch):
-    monkeypatch.setattr("tamias.crawl.catalogue.catalogue._UNASKED_SECONDS", 3600.0)
+    monkeypatch.setattr("tamias.features.catalogue.catalogue._UNASKED_SECONDS", 3600.0)
     base = f"http://127.0.0.1:{elsewhere}"
     options = CatalogueOptions(server=f"{base}/query", server_graphs=f"{base}/store")
     with (

@@ -8,10 +8,10 @@ from contextlib import closing
 import pytest
 from pyoxigraph import Literal, NamedNode, Quad, Store
 
-from tamias.crawl.catalogue import snapshots
-from tamias.crawl.catalogue.compacting import Compaction
-from tamias.crawl.catalogue.snapshots import load, open_newest, read_loaded, size_of
-from tamias.crawl.catalogue.writing import GraphWriter
+from tamias.features.catalogue.store import snapshots
+from tamias.features.catalogue.store.compaction import Compaction
+from tamias.features.catalogue.store.graph_writer import GraphWriter
+from tamias.features.catalogue.store.snapshots import load, open_newest, read_loaded, size_of
 
 
 def triples(graph, value, count=50):

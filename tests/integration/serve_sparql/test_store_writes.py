@@ -11,8 +11,8 @@ import rdflib
 from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 from rdflib.compare import isomorphic
 
-from tamias.crawl.catalogue.snapshots import make_store, open_newest, size_of
-from tamias.crawl.catalogue.writing import GraphWriter
+from tamias.features.catalogue.store.graph_writer import GraphWriter
+from tamias.features.catalogue.store.snapshots import make_store, open_newest, size_of
 
 HEAD = "urn:tamias:catalogue:" + "a" * 24
 HARD = rb"""<urn:s> <urn:p> "a\" .\n b"@de .
@@ -110,7 +110,7 @@ def test_a_head_that_was_removed_comes_back(writer, tmp_path):
 
 
 def test_more_heads_than_are_remembered_are_replaced(writer, tmp_path, monkeypatch):
-    monkeypatch.setattr("tamias.crawl.catalogue.writing._HEADS_BYTES", 500)
+    monkeypatch.setattr("tamias.features.catalogue.store.graph_writer._HEADS_BYTES", 500)
     for number in (1, 2):
         graphs = {f"urn:tamias:catalogue:{n:024x}": head(number) for n in range(10)}
         writer.replace_all(graphs)
@@ -136,7 +136,7 @@ def test_what_is_held_is_written_once_as_it_was_last(writer, tmp_path, monkeypat
 
 
 def test_what_is_held_is_written_before_it_is_too_much(writer, tmp_path, monkeypatch):
-    monkeypatch.setattr("tamias.crawl.catalogue.writing._LOT_BYTES", 5000)
+    monkeypatch.setattr("tamias.features.catalogue.store.graph_writer._LOT_BYTES", 5000)
     graphs = {f"urn:g{n}": triples(n) for n in range(20)}
     for graph, content in graphs.items():
         writer.hold({graph: content})
@@ -153,7 +153,7 @@ def test_what_is_written_after_something_was_held_is_newer(writer, tmp_path):
 
 
 def test_what_is_held_and_published_by_nobody_is_published_soon(writer, tmp_path, monkeypatch):
-    monkeypatch.setattr("tamias.crawl.catalogue.writing._IDLE_SECONDS", 0.0)
+    monkeypatch.setattr("tamias.features.catalogue.store.graph_writer._IDLE_SECONDS", 0.0)
     writer.hold({HEAD: head(1)})
     writer.tend()
     assert statements(tmp_path) == told({HEAD: head(1)})

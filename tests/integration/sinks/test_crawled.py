@@ -14,7 +14,7 @@ from tamias.archive.file_store import segments_of
 from tamias.database.connect import Database
 from tamias.model.vocabulary import address_iri
 from tamias.sinks.delivery import Deliverer
-from tamias.sinks.files.document_files import read_index
+from tamias.sinks.document_files import read_index
 from tamias.sinks.outbox import Outbox, add_sink
 from tamias.sinks.segments.segment_files import SegmentReader
 from tamias.sinks.sparql.placement import Placement, PostgresLedger

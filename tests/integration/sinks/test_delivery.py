@@ -15,7 +15,7 @@ from tamias.features.hdt.export import hdt_files
 from tamias.model.capture import Outcome
 from tamias.model.errors import ConfigError, DiskFull
 from tamias.sinks.delivery import Deliverer, DocumentRefused, SinkAway, SinkStumbled
-from tamias.sinks.files.document_files import read_index
+from tamias.sinks.document_files import read_index
 from tamias.sinks.outbox import Outbox, add_sink, enqueue
 from tamias.sinks.sparql.placement import Placement, PostgresLedger
 from tamias.sinks.sparql.sparql_sink import SparqlStore

@@ -8,9 +8,9 @@ from click.testing import CliRunner
 
 from tamias.cli.main import cli
 from tamias.crawl.plan.admit import Admission, same_url
-from tamias.crawl.strategy.strategist import Strategist
-from tamias.crawl.strategy.tending import Tending
 from tamias.database.connect import Database
+from tamias.features.strategy.strategist import Strategist
+from tamias.features.strategy.upkeep import StrategyUpkeep
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.errors import TamiasError
 from tamias.settings import Settings, StrategySettings
@@ -102,12 +102,12 @@ def seconds():
 @pytest.fixture
 def strategist(session, frontier, admission, seconds):
     """As a worker has it."""
-    settings = StrategySettings(links=True, seconds=seconds)
-    return Strategist(session, frontier, admission, settings, not_of=[2])
+    settings = Settings(strategy=StrategySettings(links=True, seconds=seconds))
+    return Strategist(session, frontier, admission, settings)
 
 
 @pytest.fixture
 def tend(session, frontier, monkeypatch):
     """What a supervisor does beside, to its end however busy the machine is."""
-    monkeypatch.setattr("tamias.crawl.strategy.tending.MOST_SECONDS", 30.0)
-    return Tending(session, frontier, SETTINGS, (), 1).step
+    monkeypatch.setattr("tamias.features.strategy.upkeep.MOST_SECONDS", 30.0)
+    return StrategyUpkeep(session, frontier, SETTINGS, (), 1).step

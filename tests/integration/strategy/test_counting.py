@@ -88,7 +88,7 @@ def test_hosts_with_different_sums_above_one_are_in_different_classes(
 ):
     assert strategy("apply", BY_NUMBER).code == 0
     items = [admission.item(f"http://h{number}.example/", 1, 1) for number in (2, 5, 3, 6)]
-    frontier.put(strategist.scored(items, []))
+    frontier.put(strategist.score(items, []))
     rows = asked("SELECT hkey, class FROM host ORDER BY class DESC")
     assert rows == [("h6.example", 6), ("h5.example", 5), ("h3.example", 3), ("h2.example", 2)]
 
@@ -99,7 +99,7 @@ def test_a_higher_score_widens_the_scale_and_known_urls_keep_their_place(
     assert strategy("apply", BY_NUMBER).code == 0
     for number in (1, 3, 100, 6, 2):
         item = admission.item(f"http://h{number}.example/", 1, 1)
-        frontier.put(strategist.scored([item], []))
+        frontier.put(strategist.score([item], []))
         strategist.keep()
     tend()
     ordered = asked("SELECT url, score FROM frontier_urls ORDER BY score DESC")

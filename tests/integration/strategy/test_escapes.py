@@ -14,10 +14,10 @@ from servers.packages import NotRun
 from servers.postgres import programs
 
 from tamias.cli.main import cli
-from tamias.crawl.strategy.scoring import Asked, ask
-from tamias.crawl.strategy.versions import in_force
 from tamias.database.connect import Database
 from tamias.database.embedded.binaries import of_major
+from tamias.features.strategy.scores import UrlToScore, ask
+from tamias.features.strategy.versions import read_active
 from tamias.model.errors import TamiasError
 
 NEWEST = "SELECT coalesce(max(number), 0) FROM strategy"
@@ -194,8 +194,8 @@ def test_what_a_deferred_trigger_does_is_done_before_the_role_is_left(apply):
 
 def test_a_strategy_is_asked_on_a_connection_that_nothing_else_uses_and_keeps_nothing(apply, session):
     assert apply(LOCKING) == ""
-    number = session.transact(in_force)[1]
-    (said,) = ask(session, number, [Asked(url="http://a.example/", host="a", depth=1, crawl=1)], 30)
+    number = session.transact(read_active)[1]
+    (said,) = ask(session, number, [UrlToScore(url="http://a.example/", host="a", depth=1, crawl=1)], 30)
     assert said.url_score != session.transact(lambda cursor: cursor.connection.info.backend_pid)
     locks = "SELECT pid FROM pg_locks WHERE locktype = 'advisory'"
     assert session.transact(lambda cursor: cursor.execute(locks).fetchall()) == []

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tamias.crawl.strategy.strategist import LOOK_SECONDS
+from tamias.features.strategy.strategist import LOOK_SECONDS
 from tamias.model.item import Item
 
 ONE = "CREATE FUNCTION score_url(url text) RETURNS float8 LANGUAGE sql AS $$ SELECT {score}::float8 $$;"
@@ -54,7 +54,7 @@ def test_new_urls_are_scored_by_the_strategy_of_their_crawl(strategy, strategist
     strategist._looked_at -= LOOK_SECONDS
     items = [Item(url="http://a.example/", key="http://a.example/", host="a.example", depth=1, crawl=crawl)
              for crawl in (1, news)]  # fmt: skip
-    assert [(item.crawl, item.score) for item in strategist.scored(items, [])] == [(1, 0.1), (news, 0.9)]
+    assert [(item.crawl, item.score) for item in strategist.score(items, [])] == [(1, 0.1), (news, 0.9)]
 
 
 def test_versions_are_listed_shown_and_rolled_back_crawl_by_crawl(strategy, news):
@@ -81,13 +81,13 @@ def test_a_strategy_that_fails_is_out_of_force_in_its_crawl_alone(strategy, stra
     url = "http://a.example/123"
     items = [Item(url=url, key=url, host="a.example", depth=1, crawl=crawl) for crawl in (1, news)]
     assert len(url) == 20
-    strategist.scored(items, [])
+    strategist.score(items, [])
     states = asked("SELECT crawl, state FROM strategy ORDER BY number")
     assert states == [(1, "in force"), (news, "failed")]
 
 
 def test_a_crawl_must_exist_and_be_no_archive(strategy):
-    assert "there is no crawl 'nothing'" in strategy("off", "--crawl", "nothing").err
+    assert "'nothing'" in strategy("off", "--crawl", "nothing").err
     assert (
         "watched resources keep their schedule"
         in strategy("apply", ONE.format(score=1), "--crawl", "watch").err

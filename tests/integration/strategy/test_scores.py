@@ -5,8 +5,8 @@ import json
 import msgspec
 import pytest
 
+from tamias.crawl.commit.link_put import LinkSource
 from tamias.crawl.plan.admit import Reference
-from tamias.crawl.strategy.links import Sourced
 from tamias.model.finding import Worded, Words
 
 PAGE = "http://a.example/page"
@@ -39,9 +39,9 @@ def find(strategist, frontier, admission):
 
     def find(page, links):
         words = {url: Words(anchor=anchor, left="left of", right="right of") for url, anchor in links.items()}
-        found = [Sourced(Reference(Worded(links, words), page, 1, 1), page, 0.5, 3)]
+        found = [LinkSource(Reference(Worded(links, words), page, 1, 1), page, 0.5, 3)]
         items = [item for each in found for item in admission.items(each.reference)]
-        scored = strategist.scored(items, found)
+        scored = strategist.score(items, found)
         frontier.put(scored)
         admission.remember(scored)
         strategist.keep()

@@ -11,9 +11,9 @@ import h2.settings
 import pytest
 from frontier_client import Client, discovered, info, known, make
 
-from tamias.serve.urlfrontier.grpc.calls import MAX_MESSAGE
-from tamias.serve.urlfrontier.grpc.http2 import STREAM_WINDOW
-from tamias.serve.urlfrontier.puts import MOST_ITEMS
+from tamias.features.urlfrontier.grpc.calls import MAX_MESSAGE
+from tamias.features.urlfrontier.grpc.http2 import STREAM_WINDOW
+from tamias.features.urlfrontier.puts import MOST_ITEMS
 
 OK, SKIPPED = 0, 1
 PUT = "/urlfrontier.URLFrontier/PutURLs"

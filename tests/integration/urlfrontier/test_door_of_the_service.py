@@ -13,11 +13,11 @@ from frontier_client import Client, Instance
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
+from tamias.access.audit import list_entries
+from tamias.access.tokens import NewToken, make_token, withdraw_token
 from tamias.crawl.remote.client import FrontierClient
-from tamias.crawl.remote.grpc.reconnecting import ReconnectingChannel, ServiceTarget
+from tamias.crawl.remote.grpc.reconnect import ReconnectingChannel, ServiceTarget
 from tamias.database.connect import Database
-from tamias.serve.access.audit import list_entries
-from tamias.serve.access.tokens import NewToken, make_token, withdraw_token
 from tests import commands
 
 

@@ -9,13 +9,13 @@ import msgspec
 import pytest
 from frontier_client import Instance
 
-from tamias.crawl.analysing.extractor import Extraction
+from tamias.crawl.analysis.extractor import Extraction
 from tamias.crawl.plan.policy import CrawlPolicy, write_policy
 from tamias.crawl.remote.client import FrontierClient, Outdated
 from tamias.crawl.remote.delivery_queue import Parcel
 from tamias.crawl.remote.grpc.channel import CallFailed
 from tamias.crawl.remote.grpc.messages import message
-from tamias.crawl.remote.grpc.reconnecting import ReconnectingChannel, ServiceTarget
+from tamias.crawl.remote.grpc.reconnect import ReconnectingChannel, ServiceTarget
 from tamias.crawl.remote.quad_spool import QuadSpool
 from tamias.crawl.remote.wire import DeliveredVisit
 from tamias.crawl.store.held_lease import HeldLease

@@ -4,7 +4,7 @@ import time
 
 from frontier_client import discovered, known
 
-from tamias.archive.forgetting.tombstones import lift, order
+from tamias.archive.tombstones import lift, order
 from tamias.model.resource import resource_id
 
 OK, SKIPPED = 0, 1

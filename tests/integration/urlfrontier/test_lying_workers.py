@@ -9,8 +9,8 @@ import pytest
 import zstandard
 from frontier_client import Client, Instance
 
-from tamias.archive.forgetting.tombstones import order
-from tamias.crawl.analysing.extractor import Extraction
+from tamias.archive.tombstones import order
+from tamias.crawl.analysis.extractor import Extraction
 from tamias.crawl.plan.admit import Reference
 from tamias.crawl.remote import wire
 from tamias.crawl.remote.grpc.messages import message
@@ -133,8 +133,8 @@ def lies_in_calls(lent):
     item = Item(url=ELSEWHERE + "/", key=ELSEWHERE + "/", host="elsewhere.example", crawl=1)
     closed = Rules(blanket=RobotsVerdict(False, "a lie"))
     return {
-        "PutRobots": wire.RobotsAnswer(lent.lease, ELSEWHERE, closed, 200, 10),
-        "OpenSite": wire.Site(lent.lease, 1, ELSEWHERE, 0),
+        "PutRobots": (lent.lease, ELSEWHERE, closed, 200, 10),
+        "OpenSite": (lent.lease, 1, ELSEWHERE, 0),
         "PutLinks": Reference([ELSEWHERE], lent.task.url, 1, 2),
         "PutItems": [changed(item, overwrites=True, due=FAR)],
     }
@@ -191,9 +191,7 @@ def test_pauses_and_delays_that_a_far_worker_tells_are_bounded(archive):
     worker = FarWorker(service.address)
     lent = worker.lend()
     closed = Rules(blanket=RobotsVerdict(False, "closed"))
-    worker.ask(
-        "PutRobots", wire.RobotsAnswer(lent.lease, f"http://{lent.lease.host}", closed, 200, 10**9), object
-    )
+    worker.ask("PutRobots", (lent.lease, f"http://{lent.lease.host}", closed, 200, 10**9), object)
     worker.release(lent.lease, blocked_until=FAR, delay_ms=2**31 - 1)
     tomorrow = session.now() + 25 * 3_600_000
     assert session.fetch_all(b"SELECT expires_at FROM robots WHERE expires_at > " + b"%d" % tomorrow) == []

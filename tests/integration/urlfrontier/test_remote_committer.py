@@ -10,16 +10,16 @@ import pytest
 
 from tamias.archive.captures import all_captures
 from tamias.archive.sources.sites import Covered
-from tamias.crawl.analysing.extractor import Extraction
+from tamias.crawl.analysis.extractor import Extraction
 from tamias.crawl.commit.database_store import worker_number
 from tamias.crawl.plan.admit import Admission
 from tamias.crawl.remote import committer as committer_module
-from tamias.crawl.remote import lending as lending_module
+from tamias.crawl.remote import committer as lending_module
 from tamias.crawl.remote.client import Outdated
 from tamias.crawl.remote.committer import RemoteCommitter
 from tamias.crawl.remote.registry import WorkerRegistry
 from tamias.crawl.remote.store import RemoteStore, _with_rules
-from tamias.crawl.remote.wire import Death, DeliveredVisit, Greeting, Released, Renewed, WirePolicy
+from tamias.crawl.remote.wire import DeliveredVisit, Greeting, Released, Renewed, WirePolicy
 from tamias.crawl.worker.worker import Replaced
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
@@ -213,7 +213,7 @@ def test_what_a_bulk_copy_covers_is_settled_without_being_lent(serving, session,
         return covered
 
     async def work(committer):
-        monkeypatch.setattr(committer._store, "covering", covering)
+        monkeypatch.setattr(committer._store.context.coverage, "of", covering)
         return await committer.lend(7, 10, 10, 30)
 
     assert serving(work) == []
@@ -225,7 +225,7 @@ def test_a_document_over_which_a_worker_died_is_lent_with_that_note(serving):
     async def work(committer):
         (lent,) = await committer.lend(7, 10, 10, 30)
         place = (lent.lease.bucket, lent.lease.qid, lent.task.crawl, lent.task.uid)
-        await committer.note_death(Death(7, [place]))
+        await committer.note_death(7, [place])
         (again,) = await committer.lend(8, 10, 10, 30)
         return lent.task.deaths, again.task.deaths
 
@@ -264,7 +264,7 @@ def test_scraping_rules_are_sent_with_the_policy(clean_database, session, number
         registry = WorkerRegistry(clean_database, tmp_path, settings, ask, LeaseFilter())
         registry._number = number
         try:
-            return await registry.hello(Greeting(7), 1)
+            return await registry.hello(1, Greeting(7))
         finally:
             await registry.close()
 
@@ -274,7 +274,7 @@ def test_scraping_rules_are_sent_with_the_policy(clean_database, session, number
 def test_a_worker_of_another_release_is_refused(clean_database, tmp_path):
     registry = WorkerRegistry(clean_database, tmp_path, SETTINGS, None, LeaseFilter())
     with pytest.raises(UsageError, match="use the same release for both"):
-        asyncio.run(registry.hello(Greeting(7, version=1), 1))
+        asyncio.run(registry.hello(1, Greeting(7, version=1)))
 
 
 def test_scraping_rules_reach_the_worker_as_files(tmp_path):

@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 from frontier_client import Client, Instance, discovered, info, known, make
 
-from tamias.sinks.urlfrontier_lines import urlfrontier_lines
+from tamias.features.exports.urlfrontier_lines import urlfrontier_lines
 
 URL = "http://a.example/1"
 FAR = 4_000_000_000

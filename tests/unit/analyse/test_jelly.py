@@ -24,6 +24,7 @@ from tamias.features.jelly.analyser import JellyAnalyser
 from tamias.features.jelly.writer import write_jelly
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Quads
+from tests.messages import unnamed
 
 IRI, LITERAL, BLANK = generic.IRI, generic.Literal, generic.BlankNode
 S, P, G = IRI("http://e/s"), IRI("http://e/p#x"), IRI("http://e/g")
@@ -208,7 +209,7 @@ def test_a_row_that_breaks_the_rules_ends_the_reading(rows):
 
 @pytest.mark.parametrize("names", [0, 1 << 31])
 def test_tables_of_any_size_are_not_made(names):
-    assert read(frame_of(names=names))[1][0].startswith("Jelly stream is damaged: ")
+    assert "Jelly stream" in read(frame_of(names=names))[1][0]
 
 
 def test_a_row_without_anything_is_passed_over():
@@ -251,10 +252,7 @@ def test_a_limit_of_the_stream_passes_through_after_what_was_read():
 @pytest.mark.parametrize("size", [b"\xff\xff\xff\xff\x0f", b"\x81\x80\x80\x04"])
 def test_a_frame_of_any_size_is_not_waited_for(size):
     _, [problem] = read(size + stream_of(TRIPLES))
-    assert (
-        problem
-        == f"Jelly frame of more than {8 << 20} bytes (limit analyse.jelly_frame), the rest was not read"
-    )
+    assert unnamed(problem, "Jelly frame", 8 << 20, "limit analyse.jelly_frame") == []
 
 
 def test_a_stream_in_one_large_frame_is_refused():

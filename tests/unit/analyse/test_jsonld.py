@@ -9,11 +9,12 @@ import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
 from tamias.analyse.jsonld.contexts import known
-from tamias.analyse.jsonld.reading import JsonLd
+from tamias.analyse.jsonld.reader import JsonLd
 from tamias.analyse.rdf.analyser import RdfAnalyser
 from tamias.analyse.rdf.recover import Faults
 from tamias.model.document import Document, DocumentBudget
 from tamias.model.finding import Problem, Quads
+from tests.messages import unnamed
 
 URL = "http://a.example/d/doc"
 SCHEMA = "http://schema.org/"
@@ -155,7 +156,7 @@ def test_a_document_that_known_contexts_would_blow_up_is_refused():
     terms = ",".join(f'"{name}":"http://x"' for name in known("http://schema.org/").terms)
     text = f"[{{{terms}}}{', {}' * 0}" + ',{"@context":"http://schema.org"}' * 5000 + "]"
     quads, [problem] = read(text)
-    assert (quads, problem.what) == ([], "JSON-LD contexts of more than 16777216 bytes, document not read")
+    assert (quads, unnamed(problem.what, "JSON-LD context", 16 << 20)) == ([], [])
 
 
 # Contexts that others give
@@ -331,7 +332,7 @@ def test_a_document_that_is_cut_off_keeps_its_whole_objects():
 def test_a_trailing_comma_is_mended_and_told_with_its_place():
     quads, [problem] = read('{"@id": "http://s",\n "http://p": "x",\n}')
     assert quads == ['<http://s> <http://p> "x"']
-    assert (problem.line, problem.column) == (3, 1)
+    assert (problem.line, problem.column) in {(3, 1), (2, 17)}  # Python 3.13 names the comma itself
 
 
 def test_garbage_is_given_up():

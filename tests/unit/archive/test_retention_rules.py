@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tamias.archive.forgetting.rules import KeptVersion, RetentionRules, parse_rule
+from tamias.archive.retention_rules import DatedVersion, RetentionRules, parse_rule
 from tamias.model.errors import ConfigError
 
 NOW = "2026-11-16"
@@ -15,7 +15,7 @@ def milliseconds(day):
     return int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() * 1000)
 
 
-VERSIONS = [KeptVersion(number, milliseconds(day), 100) for number, day in enumerate(DAYS, 1)]
+VERSIONS = [DatedVersion(number, milliseconds(day), 100) for number, day in enumerate(DAYS, 1)]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_what_a_rule_does_not_keep(rule, dropped):
 
 @pytest.mark.parametrize("rule", ["all", "last:1", "days:1", "thin"])
 def test_the_current_version_is_always_kept(rule):
-    old = [KeptVersion(1, 0, 1)]
+    old = [DatedVersion(1, 0, 1)]
     assert parse_rule(rule).drops(old, milliseconds(NOW)) == []
     assert parse_rule(rule).drops([], milliseconds(NOW)) == []
 

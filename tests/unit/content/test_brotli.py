@@ -20,7 +20,7 @@ NT = "application/n-triples"
 def opened(data, *, url="http://a/d.nt.br", told=None):
     """(type, content) of each document, and the text of each problem, in order."""
     body = Body(size=len(data), sha256=hashlib.sha256(data).hexdigest(), data=data)
-    parts = documents(body, url=url, told_type=told)
+    parts = documents(body, url=url, declared_type=told)
     return [
         part.what if isinstance(part, Problem) else (part.media_type, part.stream.read()) for part in parts
     ]

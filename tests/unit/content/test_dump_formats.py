@@ -51,7 +51,7 @@ PACKINGS = {
 
 def parts(data):
     body = Body(size=len(data), sha256=hashlib.sha256(data).hexdigest(), data=data)
-    return list(documents(body, url="http://a.example/dump", told_type="application/octet-stream"))
+    return list(documents(body, url="http://a.example/dump", declared_type="application/octet-stream"))
 
 
 @pytest.mark.parametrize("syntax", SYNTAXES)

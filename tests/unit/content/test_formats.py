@@ -9,7 +9,6 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, serialize
 
 import tamias
 from tamias.analyse.links.header import alternates
-from tamias.archive.diffs import diff
 from tamias.archive.quality.formats import is_machine_readable, is_open
 from tamias.content import formats
 from tamias.content.canonical.blank_nodes import canonical_lines
@@ -17,7 +16,8 @@ from tamias.content.canonical.content_digest import Stored, content_digest
 from tamias.content.canonical.statements import statement_lines
 from tamias.content.formats import FORMATS, Form, Format
 from tamias.content.sniff import found_type
-from tamias.crawl.analysing.analysers import Analysers
+from tamias.crawl.analysis.analysers import Analysers
+from tamias.features.diffs.compare import diff
 from tamias.fetch.options import HttpOptions
 from tamias.model.finding import Quads
 from tamias.settings import Settings
@@ -120,7 +120,7 @@ def test_no_other_module_keeps_a_list_of_serialisations():
         if len(kinds & {node.value for node in ast.walk(ast.parse(path.read_text())) if _is_text(node)}) > 2
     ]
     # The EU's table of file types has codes of its own.
-    assert sorted(lists) == ["content/formats.py", "harvesters/kit/authority.py"]
+    assert sorted(lists) == ["content/formats.py", "harvesters/authority.py"]
 
 
 def _is_text(node):

@@ -45,7 +45,7 @@ def test_the_name_spells_the_graph(name, graph):
 
 def parts(data):
     body = Body(size=len(data), sha256=hashlib.sha256(data).hexdigest(), data=data)
-    return list(documents(body, url=URL, told_type=None))
+    return list(documents(body, url=URL, declared_type=None))
 
 
 def zipped(names):
@@ -98,5 +98,5 @@ def test_more_members_than_a_classic_zip_can_count_keep_their_graphs():
     count = 65_536
     data = zipped(f"http%3A%2F%2Fa.example%2F{i}" for i in range(count))
     body = Body(size=len(data), sha256="", data=data)
-    graphs = {part.graph for part in documents(body, url=URL, told_type=None)}
+    graphs = {part.graph for part in documents(body, url=URL, declared_type=None)}
     assert len(graphs) == count

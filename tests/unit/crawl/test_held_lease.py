@@ -23,7 +23,7 @@ def test_the_first_turn_comes_at_once():
 
 def test_the_delay_runs_from_the_end_of_the_last_request():
     one = held(delay_ms=200)
-    one.asked()
+    one.note_request()
     begun = time.monotonic()
     asyncio.run(one.turn())
     assert time.monotonic() - begun >= 0.199
@@ -31,7 +31,7 @@ def test_the_delay_runs_from_the_end_of_the_last_request():
 
 def test_a_delay_learnt_after_a_request_holds_for_the_next():
     one = held(delay_ms=0)
-    one.asked()
+    one.note_request()
     one.delay_ms = 5_000
     assert one.wait > 4.0
 
@@ -43,7 +43,7 @@ def test_there_is_no_turn_after_the_lease():
 
 def test_nobody_waits_longer_than_the_longest_turn():
     one = held(delay_ms=int(LONGEST_TURN * 1000) + 5_000)
-    one.asked()
+    one.note_request()
     with pytest.raises(NotNow):
         asyncio.run(one.turn())
 

@@ -1,6 +1,6 @@
 """Notes of documents under analysis, for whoever comes after a dead worker."""
 
-from tamias.crawl.analysing.marker import AnalysisMarker, left_by
+from tamias.crawl.analysis.marker import AnalysisMarker, left_by
 from tamias.model.lease import Lease, Task
 
 LEASE = Lease(host="example.org", qid=1, bucket=4, token=1, ends_at=0, delay_ms=0, tasks=())

@@ -12,7 +12,7 @@ import pytest
 
 from tamias.crawl.remote.grpc import channel as channel_module
 from tamias.crawl.remote.grpc.channel import CallFailed, Channel
-from tamias.crawl.remote.grpc.reconnecting import HungUp, NotReached, ReconnectingChannel, ServiceTarget
+from tamias.crawl.remote.grpc.reconnect import HungUp, NotReached, ReconnectingChannel, ServiceTarget
 from tamias.crawl.remote.grpc.status import Code, refusal
 from tamias.model.errors import ConfigError, DatabaseUnavailable, DiskFull, TamiasError, UsageError
 

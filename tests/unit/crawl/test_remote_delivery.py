@@ -8,16 +8,15 @@ import msgspec
 import pytest
 import zstandard
 
-from tamias.crawl.analysing.extractor import Extraction
+from tamias.crawl.analysis.extractor import Extraction
 from tamias.crawl.plan.admit import Reference
-from tamias.crawl.remote import delivery_queue, receive_quads
+from tamias.crawl.remote import delivery_queue, quad_spool
 from tamias.crawl.remote.client import FrontierClient
 from tamias.crawl.remote.delivery_queue import DeliveryQueue
 from tamias.crawl.remote.grpc.channel import CallFailed
 from tamias.crawl.remote.grpc.messages import message
-from tamias.crawl.remote.grpc.reconnecting import HungUp, NotReached
-from tamias.crawl.remote.quad_spool import PIECE, QuadSpool
-from tamias.crawl.remote.receive_quads import Damaged, QuadReceiver
+from tamias.crawl.remote.grpc.reconnect import HungUp, NotReached
+from tamias.crawl.remote.quad_spool import PIECE, Damaged, QuadReceiver, QuadSpool
 from tamias.crawl.remote.wire import DeliveredVisit, packed
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.model.capture import Capture, Extent, Outcome
@@ -283,7 +282,7 @@ def test_a_document_without_quads_takes_no_place():
 
 
 def test_a_document_that_unpacks_to_much_is_written_as_a_large_one(monkeypatch):
-    monkeypatch.setattr(receive_quads, "SMALL_PLAIN", 1000)
+    monkeypatch.setattr(quad_spool, "SMALL_PLAIN", 1000)
     assert received(compressed(QUAD * 100))[1] == [("large", QUAD * 100)]
 
 

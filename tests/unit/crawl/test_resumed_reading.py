@@ -8,7 +8,7 @@ from hashlib import sha256
 import pytest
 import zstandard
 
-from tamias.crawl.analysing.extractor import Extractor
+from tamias.crawl.analysis.extractor import Extractor
 from tamias.model.capture import Body, Capture, Extent, Hop, Outcome
 from tamias.settings import Settings
 
@@ -107,7 +107,7 @@ DUMPS = {
 
 @pytest.mark.parametrize("name", DUMPS)
 def test_what_is_read_is_the_same_however_often_it_is_interrupted(monkeypatch, name):
-    monkeypatch.setattr("tamias.crawl.analysing.extractor.STORED_BYTES", 5000)
+    monkeypatch.setattr("tamias.crawl.analysis.extractor.STORED_BYTES", 5000)
     monkeypatch.setattr("tamias.analyse.rdf.turtle.POSITION_BYTES", 1500)
     monkeypatch.setattr("tamias.analyse.rdf.turtle.BLOCK", 1000)
     data, media_type = DUMPS[name]

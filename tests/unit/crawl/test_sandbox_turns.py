@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.crawl.sandbox.turns import QUANTUM, Turn, Turns
+from tamias.crawl.sandbox.pool import QUANTUM, Turn, Turns
 
 MB = 1_000_000
 

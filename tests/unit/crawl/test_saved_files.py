@@ -2,8 +2,8 @@
 
 import pytest
 
-from tamias.crawl.verbs.backup.files import FileGone, Needed, restore_file, save_file
-from tamias.crawl.verbs.backup.snapshot import BackupDamaged, BackupFolder
+from tamias.features.backup.files import FileGone, Needed, restore_file, save_file
+from tamias.features.backup.folder import BackupDamaged, BackupFolder
 
 PACK = "blobs/0.pack"
 CONTENT = bytes(range(256)) * 4

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from tamias.crawl.verbs.backup.snapshot import (
+from tamias.features.backup.folder import (
     FORMAT,
     BackupDamaged,
     BackupFolder,

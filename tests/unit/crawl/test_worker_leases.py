@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
+from tamias.crawl.plan.run_limit import RunLimit
 from tamias.crawl.request.reach import Reach
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.progress import Tally
-from tamias.crawl.visit.visitor import Allowance
 from tamias.crawl.worker.worker import MOST_LEASED, Worker
 from tamias.model.lease import Lease
 from tamias.settings import FetchSettings, Settings
@@ -42,6 +42,8 @@ class Store:
         first = 1000 * len(self.asked)
         return [lease(qid) for qid in range(first, first + count)]
 
+    limit = RunLimit()
+
     async def maintain(self):
         pass
 
@@ -64,7 +66,6 @@ class EndlessVisits:
     trouble = None
 
     def __init__(self):
-        self.allowance = Allowance(None)
         self.reach = Reach(Settings(), lambda: 0)
 
     async def work(self, held):

@@ -23,7 +23,7 @@ from tamias.model.capture import Outcome
 )
 def test_an_address_is_asked_for_as_a_path(url, asked, is_directory):
     address = ftp_address(url)
-    assert (address.asked, address.is_directory) == (asked, is_directory)
+    assert (address.request_url, address.is_directory) == (asked, is_directory)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from pyoxigraph import RdfFormat, parse
 
-from tamias.harvesters.ldes_page import Lead, tree_page
+from tamias.features.ldes.page import Lead, tree_page
 
 URL = "http://a.example/page"
 PREFIXES = """

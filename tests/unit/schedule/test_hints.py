@@ -7,7 +7,7 @@ from tamias.schedule.hints import (
     Trust,
     first_interval,
     frequency_days,
-    told_by_http,
+    http_hints,
 )
 from tamias.schedule.history import DAY_MS
 
@@ -84,7 +84,7 @@ def test_a_date_from_the_future_says_nothing():
     ],
 )
 def test_headers_are_understood_or_passed_over(headers, told):
-    assert told_by_http(headers.get, NOW) == told
+    assert http_hints(headers.get, NOW) == told
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_who_visits_all_pages_in_every_tick_misses_only_what_happens_within_one(
 
 
 def test_the_default_is_never_behind_round_robin_or_the_thesis():
-    report = run(120, 45, 1, out=lambda _line: None)
+    report = run(240, 60, 1, out=lambda _line: None)
     by_mix = {}
     for each in report["figures"]:
         by_mix.setdefault(each["mix"], {})[each["rule"]] = each

@@ -9,7 +9,7 @@ PAGE = b"<!doctype html><html><body><a href='/sitemap.xml'>urlset data.json link
 
 def test_the_places_are_those_of_the_origin():
     assert [
-        place.url for place in well_known_urls("https://x.example:8443/deep/page?q", sitemaps_told=False)
+        place.url for place in well_known_urls("https://x.example:8443/deep/page?q", has_sitemaps=False)
     ] == [
         "https://x.example:8443/sitemap.xml",
         "https://x.example:8443/.well-known/void",
@@ -21,14 +21,14 @@ def test_the_places_are_those_of_the_origin():
 
 
 def test_no_sitemap_is_guessed_where_robots_txt_told_of_one():
-    assert "sitemap" not in {place.kind for place in well_known_urls("https://x.example", sitemaps_told=True)}
+    assert "sitemap" not in {place.kind for place in well_known_urls("https://x.example", has_sitemaps=True)}
 
 
 def test_a_host_is_never_asked_more_than_six_times():
-    assert len(well_known_urls("https://x.example", sitemaps_told=False)) <= 6
+    assert len(well_known_urls("https://x.example", has_sitemaps=False)) <= 6
 
 
-@pytest.mark.parametrize("place", well_known_urls("https://x.example", sitemaps_told=False))
+@pytest.mark.parametrize("place", well_known_urls("https://x.example", has_sitemaps=False))
 def test_a_page_for_everything_is_no_proof(place):
     assert not stands_there(place.url, "text/html", PAGE)
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tamias.crawl.remote.grpc.status import CallError
-from tamias.serve.urlfrontier import puts
-from tamias.serve.urlfrontier.puts import MOST_OF_A_BATCH, parsed_batch
+from tamias.features.urlfrontier import puts
+from tamias.features.urlfrontier.puts import MOST_OF_A_BATCH, parsed_batch
 
 EMPTY_ITEM = b"\x12\0"
 TOO_MANY = EMPTY_ITEM * (MOST_OF_A_BATCH + 1)

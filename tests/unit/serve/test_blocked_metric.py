@@ -1,7 +1,7 @@
 """What block lists kept out, for Prometheus."""
 
+from tamias.features.service.http.health import _blocked
 from tamias.filters.blocked import Blocked
-from tamias.serve.http.health import _blocked
 
 
 def test_each_list_is_a_label():

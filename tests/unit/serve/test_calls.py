@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tamias.crawl.remote.grpc.status import CallError
-from tamias.serve.urlfrontier.grpc.calls import MAX_MESSAGE, Call
+from tamias.features.urlfrontier.grpc.calls import MAX_MESSAGE, Call
 
 
 class Silence:

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from tamias.serve.urlfrontier.grpc import connections as bounds
-from tamias.serve.urlfrontier.grpc.connections import Connections
+from tamias.features.urlfrontier.grpc import connections as bounds
+from tamias.features.urlfrontier.grpc.connections import Connections
 
 
 class Peer:

@@ -3,7 +3,7 @@
 import csv
 import io
 
-from tamias.serve.pages.html.tables import CsvTable, csv_answer
+from tamias.features.pages.html.page import CsvTable, csv_answer
 
 
 def test_neither_a_cell_nor_the_name_of_a_column_is_a_formula():

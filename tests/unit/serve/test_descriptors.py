@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from google.protobuf import descriptor_pb2
 
-import tamias.serve.urlfrontier as package
+import tamias.crawl.remote.grpc as package
 from tamias.crawl.remote.grpc.messages import FRONTIER, message, method_types
 
 FOLDER = Path(package.__file__).parent

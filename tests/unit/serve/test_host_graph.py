@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from tamias.serve.pages.crawl import graph
-from tamias.serve.pages.crawl.graph import arranged
+from tamias.features.pages.crawl import graph
+from tamias.features.pages.crawl.graph import arranged
 
 
 def test_links_are_told_by_the_places_of_their_hosts():

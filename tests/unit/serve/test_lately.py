@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tamias.serve.pages import queries
+from tamias.features.service.queries import lately as queries
 
 
 class Pool:

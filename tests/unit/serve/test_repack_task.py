@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tamias.serve import run
+from tamias.features.service import run
 
 
 @pytest.fixture

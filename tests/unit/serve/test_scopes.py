@@ -5,12 +5,11 @@ import inspect
 
 from tamias.crawl.remote.grpc import messages
 from tamias.features.mcp.tools import TOOLS
-from tamias.serve.app import all_endpoints
-from tamias.serve.events import stream
-from tamias.serve.pages.datasets.dataset_form import dataset_form
-from tamias.serve.pages.routes import FORMS
-from tamias.serve.urlfrontier.call_scopes import CALL_SCOPES, NOTED_CALLS
-from tamias.serve.urlfrontier.grpc.public import SERVICES
+from tamias.features.pages.datasets.dataset_form import dataset_form
+from tamias.features.pages.routes import FORMS
+from tamias.features.service.app import all_endpoints
+from tamias.features.urlfrontier.call_scopes import CALL_SCOPES, NOTED_CALLS
+from tamias.features.urlfrontier.grpc.public import SERVICES
 
 READ_BY_POST = {"/sparql", "/mcp", "/oai"}
 """Queries are sent as bodies; none can change anything (SPARQL updates are refused, tools only read)."""
@@ -20,7 +19,7 @@ OPEN_FORMS = {"/sign-in", "/sign-out"}
 
 
 def test_every_writing_route_has_a_scope():
-    writing = [each for each in (*all_endpoints(), *stream.ENDPOINTS) if each.method != "GET"]
+    writing = [each for each in all_endpoints() if each.method != "GET"]
     assert writing
     assert [each.path for each in writing if each.scope is None and each.path not in READ_BY_POST] == []
 

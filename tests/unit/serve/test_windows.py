@@ -8,9 +8,9 @@ import pytest
 from hyperframe.frame import DataFrame
 
 from tamias.crawl.remote.grpc.status import CallError, Code
-from tamias.serve.urlfrontier.grpc.calls import MOST_AT_ONCE, STREAM_WINDOW
-from tamias.serve.urlfrontier.grpc.connections import Connections
-from tamias.serve.urlfrontier.grpc.http2 import CONNECTION_WINDOW, Http2Connection
+from tamias.features.urlfrontier.grpc.calls import MOST_AT_ONCE, STREAM_WINDOW
+from tamias.features.urlfrontier.grpc.connections import Connections
+from tamias.features.urlfrontier.grpc.http2 import CONNECTION_WINDOW, Http2Connection
 
 PATH = "/urlfrontier.URLFrontier/PutURLs"
 MESSAGE = b"\0" + (60_000).to_bytes(4, "big") + bytes(60_000)

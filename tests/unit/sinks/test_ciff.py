@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from tamias.sinks.files.ciff import export_ciff, terms
+from tamias.features.exports.ciff import export_ciff, terms
 
 INT32, INT64, DOUBLE, STRING, MESSAGE = 5, 3, 1, 9, 11
 SCHEMA = {

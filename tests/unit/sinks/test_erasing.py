@@ -9,11 +9,10 @@ import pytest
 import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
-from tamias.sinks.overwriting import finish_overwriting, remove_copies, replace_bytes
-from tamias.sinks.segments.segment_check import SegmentCheck
-from tamias.sinks.segments.segment_erasing import blank_frames
+from tamias.features.forgetting.warc_records import blank_record
+from tamias.sinks.overwrite import finish_overwriting, remove_copies, replace_bytes
+from tamias.sinks.segments.segment_check import SegmentCheck, blank_frames
 from tamias.sinks.segments.segment_files import SegmentReader, SegmentWriter
-from tamias.sinks.warc.warc_erasing import blank_record
 from tamias.sinks.warc.warc_files import WarcRecord
 
 HEAD = (
@@ -88,7 +87,7 @@ def test_a_record_of_any_length_is_replaced_by_one_that_says_nothing():
 def test_what_was_noted_is_written_after_a_crash_and_what_was_copied_is_removed(tmp_path, monkeypatch):
     path = tmp_path / "1.nq.zst"
     path.write_bytes(b"one two three")
-    monkeypatch.setattr("tamias.sinks.overwriting._write_over", lambda *_: 1 / 0)
+    monkeypatch.setattr("tamias.sinks.overwrite._write_over", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         replace_bytes(path, {4: b"222"}, being_written=True)
     monkeypatch.undo()

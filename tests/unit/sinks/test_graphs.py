@@ -1,6 +1,6 @@
 import pytest
 
-from tamias.sinks.files.graphs import NoQuad, SortedGraphs, whole_lines
+from tamias.sinks.graphs import NoQuad, SortedGraphs, whole_lines
 
 
 def quad(number, graph):

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, parse, serialize
 
+from tamias.features.exports import parquet
+from tamias.features.exports.parquet import CAPTURES, QUADS, export_parquet, quad_rows
 from tamias.model.capture import CaptureRecord, Hop, Outcome
-from tamias.sinks.files import parquet
-from tamias.sinks.files.graphs import NoQuad
-from tamias.sinks.files.parquet import CAPTURES, QUADS, export_parquet, quad_rows
+from tamias.sinks.graphs import NoQuad
 
 GRAPH = "http://e/g"
 XSD = "http://www.w3.org/2001/XMLSchema#"

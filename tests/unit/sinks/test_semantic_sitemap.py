@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from tamias.analyse.sitemaps.analyser import SitemapAnalyser
+from tamias.features.exports.semantic_sitemap import semantic_sitemap
 from tamias.model.document import Document
 from tamias.model.site import CHANGE_FREQUENCIES, Location, Prefix, SemanticDataset, SemanticDatasets
-from tamias.sinks.semantic_sitemap import semantic_sitemap
 from tests.examples import examples
 
 WORDS = st.text("abcXYZ09äß€😀&<>\"']", min_size=1, max_size=12)

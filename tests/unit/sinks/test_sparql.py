@@ -8,8 +8,7 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store, serialize
 from tamias.model.errors import ConfigError
 from tamias.plugins import load
 from tamias.service_client import Credentials, credentials
-from tamias.sinks.sparql.sparql_sink import CREDENTIALS, SparqlStore
-from tamias.sinks.sparql.update_text import batches, drop, insert
+from tamias.sinks.sparql.sparql_sink import CREDENTIALS, SparqlStore, batches, drop, insert
 from tamias.sinks.targets import Surroundings, split_sink
 from tests.examples import examples
 

@@ -5,7 +5,7 @@ import pytest
 from pyoxigraph import RdfFormat, parse
 
 from tamias.model.errors import DiskFull
-from tamias.sinks.files.document_files import read_index
+from tamias.sinks.document_files import read_index
 from tamias.sinks.outbox import Edition
 from tamias.sinks.targets import TurtleFiles
 

@@ -36,7 +36,7 @@ def test_the_changelog_says_what_is_experimental(release):
 def made(tmp_path_factory):
     """Without the trial of the wheel, which takes minutes: `make release` does it."""
     out = tmp_path_factory.mktemp("release")
-    if not (ROOT / "src/tamias/serve/pages/libraries/versions").exists():
+    if not (ROOT / "src/tamias/features/pages/libraries/versions").exists():
         pytest.skip("npm fetched no libraries")
     command = [sys.executable, ROOT / "tools" / "release.py", "--out", out, "--no-trial"]
     subprocess.run(command, check=True, capture_output=True)

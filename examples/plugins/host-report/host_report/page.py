@@ -4,8 +4,8 @@ import msgspec
 from starlette.requests import Request
 
 from host_report.report import HostRow, host_rows
-from tamias.serve.pages.html.page import HtmlPage
-from tamias.serve.service import Service
+from tamias.features.pages.html.page import HtmlPage
+from tamias.features.service.service import Service
 
 
 class HostReport(msgspec.Struct, frozen=True):

@@ -171,7 +171,7 @@ class HtmlAnalyser:
                 yield from book.extract(page.url, page.data, base=page.base)
 
     def _seen(self, page: MarkupPage) -> Iterator[Finding]:
-        """What a browser's eyes see: metas and links. Sets the page's base."""
+        """Yield metas and links as a browser sees them, and set the page's base."""
         parsed = page.parsed
         # Each look at all elements takes longer than a look whether there can be such a tag.
         metas = _metas(parsed) if _has_telling_meta(page.markup) else []
@@ -207,7 +207,7 @@ def _utf8(page: bytes, charset: str | None, *, is_page: bool) -> bytes:
 
 
 def _may_be_utf8(page: bytes) -> bool:
-    """Whether it is, but for a character that may be cut off at the end (HTML standard, 13.2.3.2, step 7)."""
+    """Return whether a page is UTF-8, its cut end apart (HTML standard, 13.2.3.2, step 7)."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(page)
     except UnicodeDecodeError:
@@ -230,7 +230,7 @@ def _metas(page: LexborHTMLParser) -> list[tuple[str, str]]:
 
 
 def _refresh(page: LexborHTMLParser) -> str | None:
-    """Where the first `<meta http-equiv=refresh>` sends the reader, unless it only loads the page again."""
+    """Return the target of the first `<meta http-equiv=refresh>`, unless it only loads the page again."""
     for meta in page.css("meta[http-equiv]"):
         if (meta.attrs.get("http-equiv") or "").strip().lower() == "refresh":
             found = _REFRESH.match((meta.attrs.get("content") or "")[:_LONGEST_META])
@@ -243,7 +243,7 @@ def _refresh(page: LexborHTMLParser) -> str | None:
 
 
 def _links(page: LexborHTMLParser, base: str) -> Iterator[Links]:
-    """Those without a kind, even if there are none; then those of each kind."""
+    """Yield the links without a kind, even if there are none, then those of each kind."""
     plain: dict[str, None] = {}
     found: dict[str | None, dict[str, None]] = {None: plain}
     for node in page.css(_LINKING):
@@ -311,7 +311,7 @@ def check_nesting(page: bytes, limit: int) -> None:
 
 
 def _deepest(page: bytes) -> tuple[int, int]:
-    """About how many elements, and how many formatting elements, are open at once at the worst place."""
+    """Estimate how many elements, and how many formatting elements, are open at once at most."""
     depth = deepest = formatting = most = 0
     for slash, name in _TAG.findall(page):
         tag = name.lower()

@@ -54,7 +54,7 @@ Span = tuple[str, int, int, str | None]
 
 
 def _read(body: LexborNode) -> tuple[str, list[Span]]:
-    """All text of the body, and the spans of its links, without recursion: pages may be deep."""
+    """Return the text of the body and the spans of its links, without recursion: pages may be deep."""
     pieces: list[str] = []
     spans: list[Span] = []
     length = 0
@@ -86,10 +86,10 @@ def _plain(text: str) -> str:
     return _SPACE.sub(" ", text.replace(_BREAK, " ").replace("\0", "")).strip()
 
 
-def _language(told: str | None) -> str | None:
+def _language(attribute: str | None) -> str | None:
     """A language tag in lower case.
 
     >>> _language(" fr-CA ")
     'fr-ca'
     """
-    return (told or "").strip().lower()[:LONGEST_LANGUAGE] or None
+    return (attribute or "").strip().lower()[:LONGEST_LANGUAGE] or None

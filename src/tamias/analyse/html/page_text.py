@@ -18,7 +18,7 @@ _HEADINGS: Final = "h1, h2, h3, h4, h5, h6"
 
 
 class PageText(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reader of the page sees of it."""
+    """The text of a page that its readers see."""
 
     title: str | None
     language: str | None

@@ -1,4 +1,4 @@
-"""What a page needs to be shown: images, styles, scripts; and what a style sheet needs."""
+"""Requisites of a page or a style sheet: images, styles and scripts that it needs to be shown."""
 
 import re
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ _NOWHERE = ("#", "javascript:", "data:", "blob:", "about:")
 
 
 def requisites(page: LexborHTMLParser, base: str) -> Links:
-    """Those of a page, each once, in its order."""
+    """Return the requisites of a page, each once, in its order."""
     found: dict[str, None] = {}
     for node in page.css(_NEEDING):
         for reference in _of_node(node):
@@ -64,9 +64,9 @@ def _of_node(node: LexborNode) -> Iterator[str]:
     yield (attributes.get("background") or "").strip()
 
 
-def _in_set(told: str) -> Iterator[str]:
+def _in_set(attribute: str) -> Iterator[str]:
     """The addresses of a `srcset`."""
-    for candidate in told[:10_000].split(", "):
+    for candidate in attribute[:10_000].split(", "):
         yield candidate.strip().partition(" ")[0].strip(",")
 
 
@@ -91,7 +91,7 @@ class StyleAnalyser:
         self._wanted = requisites
 
     def analyse(self, document: Document) -> Iterator[Finding]:
-        """What it names; nothing unless that is wanted."""
+        """Yield the requisites of a style sheet, if they are wanted."""
         if self._wanted:
             text = document.stream.read(MOST_BYTES).decode("utf-8", "replace")
             names = dict.fromkeys(name for name in in_styles(text) if not name.lower().startswith(_NOWHERE))

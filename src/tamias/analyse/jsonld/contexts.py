@@ -171,7 +171,7 @@ def check_growth(data: bytes, budget: DocumentBudget) -> None:
 
 
 def _work(data: bytes) -> int:
-    """About how many terms are defined, or copied at a tenth of the cost."""
+    """Estimate how many terms are defined, or copied at a tenth of the cost."""
     try:
         waiting = [msgspec.json.decode(data)]
     except (msgspec.DecodeError, RecursionError):
@@ -193,7 +193,7 @@ def _work(data: bytes) -> int:
 
 
 def _sizes(context: Any) -> tuple[int, int]:
-    """How many terms a context has, and how many of them in contexts that stand in it."""
+    """Return how many terms a context has, and how many of them are in nested contexts."""
     terms = inner = 0
     waiting = [(context, False)]
     while waiting:

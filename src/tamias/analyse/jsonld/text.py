@@ -79,10 +79,10 @@ def _blank(text: str) -> str:
 
 def _without_extra(text: str) -> str:
     """Twice, for a comma may be hidden by the comment after it."""
-    return _EXTRA.sub(_kept, _EXTRA.sub(_kept, text))
+    return _EXTRA.sub(_without_comma, _EXTRA.sub(_without_comma, text))
 
 
-def _kept(found: re.Match[str]) -> str:
+def _without_comma(found: re.Match[str]) -> str:
     return found[0] if found[0].startswith('"') else _blank(found[0])
 
 
@@ -111,7 +111,7 @@ def _one_by_one(text: str) -> Iterator[Value | Problem]:
 
 
 def _into_array(text: str) -> tuple[int, dict[str, Any]]:
-    """Where the first object of the text's array begins, and the context that is for all of them."""
+    """Return where the first object of the array begins, and the context of all objects."""
     start = _after(_BETWEEN, text, 0)
     if text.startswith("[", start):
         return start + 1, {}
@@ -128,7 +128,7 @@ def _into_array(text: str) -> tuple[int, dict[str, Any]]:
 
 
 def _ends_with_graph(text: str, start: int) -> bool:
-    """Whether nothing but the graph follows the context: another key could give the graph a name."""
+    """Return whether only the graph follows the context: another key could give the graph a name."""
     try:
         value, _ = _DECODER.raw_decode(text, start)
     except (json.JSONDecodeError, RecursionError):

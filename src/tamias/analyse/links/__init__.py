@@ -1,1 +1,1 @@
-"""Where a document leads: Link headers, link sets, FTP listings, and statements that name other sources."""
+"""Links of a document: Link headers, link sets, FTP listings, and statements that name other sources."""

@@ -52,9 +52,9 @@ def kinds_in(quads: Sequence[Quad], base: str) -> list[Links]:
     if not signs:
         return []
     found: Found = {}
-    for predicate, told in signs.items():
+    for predicate, matching in signs.items():
         if predicate in _KINDS:
-            _take(found, _KINDS[predicate], told)
+            _take(found, _KINDS[predicate], matching)
     _take(found, "sparql", _sparql_services(signs))
     _take(found, "dcat", _catalogue_pages(signs))
     return [Links(list(references), base, kind) for kind, references in found.items()]
@@ -79,7 +79,7 @@ def _sparql_services(signs: Signs) -> Iterable[Quad]:
 
 
 def _catalogue_pages(signs: Signs) -> list[Quad]:
-    """Where a catalogue in pages begins; where it goes on, if that is not said."""
+    """Return the first pages of paged catalogues, or the next ones where the first are not named."""
     following = _all(signs, _NEXT)
     return (_all(signs, _FIRST) or following) if following and _DATASET in signs else []
 

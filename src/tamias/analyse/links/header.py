@@ -86,7 +86,7 @@ def discovery_links(headers: Iterable[tuple[str, str]], base: str) -> list[Links
 
 
 def followed(links: Iterable[WebLink], base: str, also: frozenset[str] = frozenset()) -> list[Links]:
-    """Of any web links those that are followed; `also` names further relations."""
+    """Return the web links that are followed; `also` names further relations."""
     by_kind: dict[str | None, dict[str, None]] = {}
     for link in links:
         for kind in _kinds(link, also) if link.target else ():
@@ -123,7 +123,7 @@ def _kinds(link: WebLink, also: frozenset[str]) -> Iterator[str | None]:
 
 
 def _is_worth_a_request(media_type: str | None) -> bool:
-    """Whether an alternate says more than the page: the page itself in another language does not."""
+    """Return whether an alternate has more than the page: the page in another language has not."""
     return is_rdf(media_type) or media_type in LINKSETS
 
 

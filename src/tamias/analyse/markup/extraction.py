@@ -17,7 +17,7 @@ from tamias.plugins import load_all
 
 
 class MarkupGate(NamedTuple):
-    """What must be in a page, in lower case, for an extractor to read it: one of the words or patterns."""
+    """A test of pages for an extractor: one of the words or patterns must be in the page in lower case."""
 
     reader: str
     """The module of the extractor, a `MarkupReader`."""
@@ -68,7 +68,7 @@ def _names(is_xml: bool) -> tuple[str, ...]:
 
 
 def is_open(extractor: str, markup: bytes) -> bool:
-    """Whether a page, by its markup in lower case, may hold what an extractor reads.
+    """Return whether a page, by its markup in lower case, may have what an extractor reads.
 
     >>> is_open("microdata", b"<div itemscope>"), is_open("jsonld", b"<p class='h-auto'>")
     (True, False)
@@ -92,7 +92,7 @@ class MarkupReader(Protocol):
 
 
 def extracted(page: MarkupPage) -> Iterator[Finding]:
-    """What all extractors find. The tree is made once, and only where one of them may find something."""
+    """Yield what all extractors find. The tree is built once, and only if one of them may find something."""
     open_ones = [name for name in _names(page.is_xml) if is_open(name, page.markup)]
     if not open_ones:
         return

@@ -12,7 +12,7 @@ _NEVER_IN_AN_IRI = re.compile(
 
 
 def is_absolute(reference: str) -> bool:
-    """Whether it begins with a scheme.
+    """Return whether it begins with a scheme.
 
     >>> is_absolute("urn:a"), is_absolute("a/b:c")
     (True, False)
@@ -73,17 +73,17 @@ def _merged(base_authority: str | None, base_path: str, path: str) -> str:
 def _without_dots(path: str) -> str:
     if "/." not in path and not path.startswith("."):
         return path
-    kept: list[str] = []
+    segments_left: list[str] = []
     segments = path.split("/")
     for segment in segments:
         if segment == "..":
-            if len(kept) > 1:
-                kept.pop()
+            if len(segments_left) > 1:
+                segments_left.pop()
         elif segment != ".":
-            kept.append(segment)
+            segments_left.append(segment)
     if segments[-1] in (".", ".."):
-        kept.append("")
-    return "/".join(kept)
+        segments_left.append("")
+    return "/".join(segments_left)
 
 
 def _escaped(sign: re.Match[str]) -> str:

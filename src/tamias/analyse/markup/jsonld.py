@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 from lxml import etree
 
-from tamias.analyse.jsonld.reading import JsonLd
+from tamias.analyse.jsonld.reader import JsonLd
 from tamias.analyse.jsonld.text import unwrapped
 from tamias.analyse.limits import AnalyseLimits, RefusedError
 from tamias.analyse.markup.page import MarkupPage
@@ -46,7 +46,7 @@ def _is_json_ld(media_type: str) -> bool:
 
 
 def _content(script: etree._Element) -> str:
-    """All text in it, that of comments too: in XML they hide what HTML lets stand."""
+    """Return the text of a script with its comments: in XML they hide what HTML keeps."""
     texts = [script.text or ""]
     for child in script:
         texts += [child.text or "", child.tail or ""]
@@ -54,7 +54,7 @@ def _content(script: etree._Element) -> str:
 
 
 def _in_page(problem: Problem, line: int | None) -> Problem:
-    """With its place in the page instead of the script; columns of the first line are not known."""
+    """Return a problem with its place in the page; columns of the first line are not known."""
     if line is None or problem.line is None:
         return msgspec.structs.replace(problem, line=line, column=None)
     column = problem.column if problem.line > 1 else None

@@ -39,7 +39,7 @@ def extract(page: MarkupPage) -> Iterator[Finding]:
 
 
 class _PageHead:
-    """What one page says of itself."""
+    """The metadata in the head of a page."""
 
     def __init__(self, page: MarkupPage, statements: MarkupStatements) -> None:
         self._page = page

@@ -168,13 +168,13 @@ class _MicrodataWalk:
             around = cast("etree._Element", around).getparent()
         language = self._language[around]
         for one in reversed(above):
-            told = next((one.get(name) for name in _LANGUAGES if one.get(name) is not None), language)
-            self._language[one] = language = told
+            declared = next((one.get(name) for name in _LANGUAGES if one.get(name) is not None), language)
+            self._language[one] = language = declared
         return language
 
 
 class _Properties:
-    """Which elements are properties of which item."""
+    """The elements that are properties of each item."""
 
     def __init__(self, page: MarkupPage) -> None:
         self._page = page
@@ -188,7 +188,7 @@ class _Properties:
                 self._own[owner].append(element)
 
     def of(self, item: etree._Element) -> Iterator[etree._Element]:
-        """Those in the item, and those that it refers to, each once."""
+        """Yield the properties in the item, and those that it refers to, each once."""
         found = dict.fromkeys(self._own[item])
         for reference in dict.fromkeys((item.get("itemref") or "").split()):
             found.update(dict.fromkeys(self._at(reference)))

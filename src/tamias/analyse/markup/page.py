@@ -33,7 +33,7 @@ _NO_NAME = re.compile(r"[^\w:.-]")
 
 
 class MarkupPage:
-    """One HTML, XHTML or XML document. The tree is made when the first extractor asks for it."""
+    """An HTML, XHTML or XML document. The tree is built when the first extractor needs it."""
 
     def __init__(
         self,
@@ -64,17 +64,17 @@ class MarkupPage:
 
     @property
     def is_xhtml(self) -> bool:
-        """Whether the page is XML, and is to be read as such."""
+        """Return whether the page is XHTML that is read as XML."""
         return self.media_type == XHTML
 
     @property
     def is_xml(self) -> bool:
-        """Whether it is XML that is no page: SVG, or of any other kind."""
+        """Return whether it is XML that is no page, such as SVG."""
         return self.media_type in XML
 
     @cached_property
     def tags(self) -> list[bytes]:
-        """Every start tag that may say more than a common name, as it stands, without its end.
+        """Return every start tag that may have more than a common name, without its end.
 
         These are the small part of a page that holds its markup.
         """
@@ -110,13 +110,13 @@ class MarkupPage:
 
     @cached_property
     def marked(self) -> "list[tuple[etree._Element, list[str]]]":
-        """Every element that has attributes, in document order, with their names."""
+        """Return every element that has attributes, in document order, with their names."""
         every = self.tree.iter("*")
         return [(element, names) for element in every if (names := cast("list[str]", element.keys()))]
 
     @cached_property
     def telling(self) -> "list[tuple[etree._Element, list[str]]]":
-        """Those of them that have more than a look, a name and an address: a few of many."""
+        """Return the marked elements that have more than class, style, id and URL: a few of many."""
         return [(element, names) for element, names in self.marked if not _LOOKS.issuperset(names)]
 
     def _xml(self) -> "etree._Element | None":

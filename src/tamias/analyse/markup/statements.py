@@ -98,7 +98,7 @@ class MarkupStatements:
             self._quads.pop(quad, None)
 
     def findings(self) -> Iterator[Finding]:
-        """All of it."""
+        """Yield all statements and problems."""
         quads = self.quads()
         for start in range(0, len(quads), BATCH):
             yield Quads(quads[start : start + BATCH])

@@ -11,7 +11,7 @@ from pyoxigraph import RdfFormat, parse
 
 from tamias.analyse.chunks import StreamStop, as_stream, read_chunks, utf8_chunks
 from tamias.analyse.jsonld.contexts import Contexts, with_first_context, with_linked_context
-from tamias.analyse.jsonld.reading import JsonLd
+from tamias.analyse.jsonld.reader import JsonLd
 from tamias.analyse.limits import MIB, AnalyseLimits, RefusedError
 from tamias.analyse.rdf.n3 import N3
 from tamias.analyse.rdf.nesting import JSON, TURTLE, XML, Nesting
@@ -103,7 +103,7 @@ class RdfAnalyser:
             return self._json_ld.found(head, base, faults)
         if context:
             limit = f"{self._limits.jsonld_bytes} bytes (limit analyse.jsonld_bytes)"
-            return faults.told(f"a context in the Link header and more than {limit}, not read")
+            return faults.report(f"a context in the Link header and more than {limit}, not read")
         whole = as_stream(chain((with_first_context(head), rest), read_chunks(stream)))
         # Not lenient, which changes results. After a fault the parser does not know what it is in.
         parser = parse(whole, format=RdfFormat.STREAMING_JSON_LD, base_iri=base)

@@ -9,7 +9,7 @@ from pyoxigraph import BlankNode, RdfFormat, parse
 from tamias.analyse.chunks import as_stream
 from tamias.analyse.rdf.recover import Faults, Piece, Read, TextPlace, read_on, taken_apart
 from tamias.analyse.rdf.turtle import Turtle
-from tamias.content.rdf_share import BOUNDARY_OR_BRACE
+from tamias.content.rdf_detection import BOUNDARY_OR_BRACE
 from tamias.model.document import DocumentBudget
 
 _BASE = re.compile(rb"^[ \t]*(?:@base\s+<[^<>\s]*>\s*\.|(?i:base)\s+<[^<>\s]*>)", re.MULTILINE)
@@ -17,7 +17,7 @@ _OWN_EMPTY_PREFIX = re.compile(rb"^[ \t]*@?(?i:prefix)[ \t]+:", re.MULTILINE)
 
 
 class N3(Turtle):
-    """One document. The empty prefix, where it is not declared, stands for the base and a hash."""
+    """A Notation3 document. The empty prefix, where it is not declared, stands for the base and a hash."""
 
     syntax = RdfFormat.N3
 
@@ -27,7 +27,7 @@ class N3(Turtle):
             self._prefixes = {"": base.partition("#")[0] + "#"}
 
     def of(self, text: bytes, faults: Faults) -> Iterator[Read]:
-        """All statements that have no formula in them and no other fault."""
+        """Yield all statements that have no formula in them and no other fault."""
         text = _with_empty_prefix(text)
         pieces = _statements(text) if b"{" in text else []
         if not any(has_formula for _, has_formula in pieces):
@@ -40,7 +40,7 @@ class N3(Turtle):
                 data = []
                 blank = len(piece.text) - len(piece.text.lstrip())
                 place = piece.place.after(piece.text[:blank])
-                yield from faults.told("a formula is not RDF data, statement left out", place)
+                yield from faults.report("a formula is not RDF data, statement left out", place)
             else:
                 data.append(piece)
         yield from taken_apart(data, self, faults)
@@ -51,7 +51,7 @@ class N3(Turtle):
         parser = parse(source, format=self.syntax, base_iri=self._base, lenient=True)
         for read in read_on(parser, faults, to_the_end=False):
             if isinstance(read, list) and any(isinstance(quad.graph_name, BlankNode) for quad in read):
-                yield from faults.told("a formula is not RDF data, the rest was not read")
+                yield from faults.report("a formula is not RDF data, the rest was not read")
                 return
             yield read
 

@@ -26,14 +26,14 @@ _TURTLE_TOKEN = (
     rb'|<<|<(?:[^<>"{}|^`\\\s]++|\\[uU])*(?:>|(?=[<"{}|^`\\\s]))'
     rb"|#[^\n]*+\n|\\."
 )
-_XML_ASIDE = rb"<!--(?:[^-]++|-(?!->))*-->|<!\[CDATA\[(?:[^\]]++|\](?!\]>))*\]\]>|<\?(?:[^?]++|\?(?!>))*\?>"
+_XML_OPAQUE = rb"<!--(?:[^-]++|-(?!->))*-->|<!\[CDATA\[(?:[^\]]++|\](?!\]>))*\]\]>|<\?(?:[^?]++|\?(?!>))*\?>"
 _XML_TAG = rb"""<(?!!--|!\[CDATA\[|\?)(?:[^>"']++|"[^"]*+"|'[^']*+')*>"""
 _XML_EMPTY_TAG = rb"""<(?=[^!?/])(?:[^>"'/]++|"[^"]*+"|'[^']*+'|/(?!>))*/>"""
 
 _TURTLE_SKIP = re.compile(_TURTLE_TOKEN, re.DOTALL)
 _TURTLE_WHOLE = re.compile(rb"(?:[^\"'<#\\]++|" + _TURTLE_TOKEN + rb")*", re.DOTALL)
-_XML_SKIP = re.compile(_XML_ASIDE + rb"|<![^>]*+>|" + _XML_EMPTY_TAG)
-_XML_WHOLE = re.compile(rb"(?:[^<]++|" + _XML_ASIDE + rb"|" + _XML_TAG + rb")*")
+_XML_SKIP = re.compile(_XML_OPAQUE + rb"|<![^>]*+>|" + _XML_EMPTY_TAG)
+_XML_WHOLE = re.compile(rb"(?:[^<]++|" + _XML_OPAQUE + rb"|" + _XML_TAG + rb")*")
 
 _TO_PARENTHESES = bytes.maketrans(b"[{]}\1\2", b"(())()")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[](){}"))
@@ -41,7 +41,7 @@ _NO_TAGS = bytes(set(range(256)) - {1, 2})
 
 
 class Outlined(NamedTuple):
-    """How some text nests, up to its last whole token."""
+    """The nesting of some text, up to its last whole token."""
 
     opening: int
     closing: int
@@ -105,7 +105,7 @@ def _tags(text: bytes) -> bytes:
 
 
 class Syntax(msgspec.Struct, frozen=True):
-    """How a syntax nests, in what, and the setting that limits it."""
+    """The brackets of a syntax, and the setting that limits their depth."""
 
     outline: Outline
     word: str
@@ -118,7 +118,7 @@ XML = Syntax(xml_outline, "elements", "xml_depth")
 
 
 class Nesting:
-    """How deep one document is nested, as far as it has been read."""
+    """The depth of a document, as far as it has been read."""
 
     def __init__(self, syntax: Syntax, limits: AnalyseLimits) -> None:
         self._syntax = syntax

@@ -46,7 +46,7 @@ def _is_utf8(block: bytes) -> bool:
 
 
 def _end(grammar: re.Pattern[bytes], block: bytes) -> int:
-    """Where the first line begins that does not follow; the match may end somewhere inside of it."""
+    """Return where the first line begins that does not fit; the match may end inside of it."""
     found = grammar.match(block)
     return block.rfind(b"\n", 0, found.end()) + 1 if found else 0
 
@@ -62,7 +62,7 @@ def _runs(text: bytes) -> Iterator[QuadLines]:
 
 
 def _graph(line: bytes) -> bytes:
-    """How the line ends, from the space before the graph."""
+    """Return the end of a line from the space before the graph."""
     return line[line.rindex(b" ", 0, -3) :]
 
 

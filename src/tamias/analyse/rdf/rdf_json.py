@@ -109,7 +109,7 @@ class _Text:
 
 
 def _members(text: _Text) -> Iterator[tuple[str, int, object]]:
-    """Each subject, its line and what is said of it."""
+    """Yield each subject, its line and its properties."""
     text.expect("{")
     going_on = text.sign() != "}" or text.expect("}") == ""
     while going_on:

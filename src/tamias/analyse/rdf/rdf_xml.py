@@ -14,7 +14,7 @@ from tamias.model.finding import Problem
 
 
 def rdf_xml_quads(text: bytes, base: str | None, faults: Faults) -> Iterator[Read]:
-    """As it stands; else with its legacy and its slips mended, and told; else node by node."""
+    """Read a document as it is, else with known errors mended and reported, else node by node."""
     notes: list[Note] = []
     try:
         found = None if has_unheeded(text) else _strictly(text, base, faults.budget)
@@ -41,6 +41,6 @@ def _strictly(text: bytes, base: str | None, budget: DocumentBudget) -> list[Qua
 def if_silent(fault: SyntaxError, faults: Faults) -> Iterator[Problem]:
     """The fault of the whole, where no part of it has one."""
     if not faults.count:
-        yield from faults.told(
+        yield from faults.report(
             fault.msg, TextPlace(fault.lineno, fault.offset or 1) if fault.lineno else None
         )

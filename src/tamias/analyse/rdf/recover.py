@@ -26,13 +26,13 @@ Read = list[Quad] | QuadLines | Problem | TextPosition
 
 
 class TextPlace(NamedTuple):
-    """Where something begins in a document; both counted from 1, the column in characters."""
+    """A place in a document: line and column from 1, the column in characters."""
 
     line: int = 1
     column: int = 1
 
     def after(self, text: bytes) -> "TextPlace":
-        """Where what follows the text begins."""
+        """Return the place after a text."""
         lines, last = times(b"\n", text), text[text.rfind(b"\n") + 1 :].decode("utf-8", "replace")
         return TextPlace(self.line + lines, len(last) + (1 if lines else self.column))
 
@@ -42,7 +42,7 @@ class TextPlace(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Some text that can be read on its own, and where it stands."""
+    """A piece of text that can be read on its own, and its place."""
 
     text: bytes
     place: TextPlace
@@ -66,8 +66,8 @@ class Faults:
         if self._noted <= self._most:
             yield Problem(what[:MAX_MESSAGE], *place)
 
-    def told(self, what: str, place: TextPlace | None = None) -> Iterator[Problem]:
-        """The problem, if it is still to be told."""
+    def report(self, what: str, place: TextPlace | None = None) -> Iterator[Problem]:
+        """Yield the problem, unless there were too many."""
         self.count += 1
         self.given_up = self.count > self._most and self.count * 9 > self.good
         if self.count <= self._most:
@@ -75,7 +75,7 @@ class Faults:
             yield Problem(_WHERE.sub("", what)[:MAX_MESSAGE], line, column)
 
     def summary(self) -> Iterator[Problem]:
-        """What was not told one by one."""
+        """Yield a summary of problems that were not reported one by one."""
         if self._noted > self._most:
             yield Problem(f"{self._noted - self._most} more leniencies (limit analyse.max_errors)")
         if self.given_up:
@@ -85,14 +85,14 @@ class Faults:
 
 
 class Grammar(Protocol):
-    """How the pieces of one syntax are read."""
+    """The way in which pieces of a syntax are read."""
 
     def read(self, text: bytes, *, lenient: bool = False) -> list[Quad]:
-        """All quads of the text. Raises `SyntaxError`, counted from the beginning of the text."""
+        """Return all quads of a text. Raises `SyntaxError`, with places counted from its beginning."""
         ...
 
     def salvage(self, piece: Piece) -> list[Quad]:
-        """Of a piece that cannot be read, what is beyond doubt. May be nothing."""
+        """Return the quads of a damaged piece that are beyond doubt, if any."""
         ...
 
 
@@ -122,13 +122,13 @@ def _of_a_bad_piece(piece: Piece, grammar: Grammar, faults: Faults, fault: Synta
         quads = grammar.salvage(piece)
     faults.good += len(quads)
     place = piece.place.within(fault.lineno or 1, fault.offset or 1)
-    yield from faults.told(_WHERE.sub("", fault.msg) + note, place)
+    yield from faults.report(_WHERE.sub("", fault.msg) + note, place)
     if quads:
         yield quads
 
 
 def _without_checks(piece: Piece, grammar: Grammar) -> list[Quad] | None:
-    """What a parser makes of it that does not look at IRIs; None where it takes other things for one."""
+    """Read a piece without checks of IRIs; return None where something else was taken for one."""
     try:
         quads = grammar.read(piece.text, lenient=True)
     except SyntaxError:
@@ -137,7 +137,7 @@ def _without_checks(piece: Piece, grammar: Grammar) -> list[Quad] | None:
 
 
 def _is_sayable(quad: Quad) -> bool:
-    """Whether all its IRIs are absolute, and without signs that would end them in any syntax."""
+    """Return whether all its IRIs are absolute, and without characters that end them in any syntax."""
     terms: list[object] = [*quad]
     while terms:
         term = terms.pop()
@@ -153,7 +153,7 @@ def _is_sayable(quad: Quad) -> bool:
 def read_on(
     parser: Iterator[Quad], faults: Faults, start: TextPlace | None = None, *, to_the_end: bool = True
 ) -> Iterator[Read]:
-    """What is too large to be taken apart: after a fault the parser goes on, as it can in every syntax.
+    """Read what is too large to be taken apart: after a fault the parser goes on.
 
     Near a fault it may then say what the document does not; in a graph it forgets the graph, so that syntaxes
     with graphs are not to be read to the end.
@@ -168,7 +168,7 @@ def read_on(
         except SyntaxError as fault:
             place = start.within(fault.lineno, fault.offset or 1) if fault.lineno else None
             what = fault.msg if to_the_end else f"{_WHERE.sub('', fault.msg)}; the rest was not read"
-            problems.extend(faults.told(what, place))
+            problems.extend(faults.report(what, place))
             going_on = to_the_end
         faults.good += len(quads)
         yield from problems

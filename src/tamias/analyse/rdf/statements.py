@@ -40,7 +40,7 @@ _MAX_MESSAGE = 500
 
 
 class RdfStatements:
-    """What one document says, and what is wrong with it."""
+    """The statements and the problems of a document."""
 
     def __init__(self, limits: AnalyseLimits) -> None:
         self._most_faults = limits.max_errors
@@ -66,7 +66,7 @@ class RdfStatements:
             yield Problem(what[:_MAX_MESSAGE], line)
 
     def rest(self) -> Iterator[Finding]:
-        """What is left at the end."""
+        """Yield what is left at the end."""
         if self._batch:
             yield Quads(self._batch)
         if self._faults > self._most_faults:
@@ -135,7 +135,7 @@ _DEFAULT = DefaultGraph()
 
 
 def written(parser: Iterator[Quad], budget: DocumentBudget | None, *, has_graphs: bool) -> list[QuadLines]:
-    """All quads of a parser that is not lenient, in their order. Its `SyntaxError` passes through.
+    """Return all quads of a strict parser in their order. Its `SyntaxError` passes through.
 
     The budget is checked as they are made; none is needed for what is too short to become much.
     """

@@ -11,7 +11,7 @@ from pyoxigraph import Quad, RdfFormat
 
 from tamias.analyse.rdf.recover import Faults, Piece, Read, TextPlace, taken_apart
 from tamias.analyse.rdf.turtle import Turtle, statements
-from tamias.content.rdf_share import BOUNDARY_OR_BRACE
+from tamias.content.rdf_detection import BOUNDARY_OR_BRACE
 
 _NAME = re.compile(
     rb"(?:\s|#[^\n]*\n)*(?:(?i:graph)\s+)?(?:<[^<>\s]*>|[^\s<>\"'{}\[\]();,]*:[^\s<>\"'{}\[\]();,]*|\[\s*\])?(?:\s|#[^\n]*\n)*"
@@ -20,13 +20,13 @@ _MAX_NAME = 4000
 
 
 class Trig(Turtle):
-    """One TriG document that has been read in vain."""
+    """A TriG document that the parser could not read."""
 
     syntax = RdfFormat.TRIG
     _graph: bytes | None = None
 
     def of(self, text: bytes, faults: Faults) -> Iterator[Read]:
-        """All good statements of all graphs whose beginning and end are beyond doubt."""
+        """Yield the good statements of all graphs whose beginning and end are beyond doubt."""
         return taken_apart([piece for graph in graphs(text) for piece in _in_graph(graph)], self, faults)
 
     def read(self, text: bytes, *, lenient: bool = False) -> list[Quad]:
@@ -54,7 +54,7 @@ def _opening(text: bytes) -> re.Match[bytes] | None:
 
 
 def _in_graph(piece: Piece) -> list[Piece]:
-    """Each statement of a graph in a graph of its own, so that it can be read alone."""
+    """Return each statement of a graph in a graph of its own, so that it can be read alone."""
     opening = _opening(piece.text)
     if opening is None or b"[" in piece.text[: opening.start()]:
         return [piece]
@@ -82,7 +82,7 @@ def graphs(text: bytes) -> list[Piece]:
 
 
 class _BraceScan:
-    """Where the pieces of a text end, as far as braces with faults among them can tell."""
+    """The ends of the pieces of a text, as far as damaged braces show them."""
 
     def __init__(self, text: bytes) -> None:
         self.ends = [0]

@@ -13,7 +13,7 @@ from tamias.analyse.rdf.plain import plain_lines
 from tamias.analyse.rdf.recover import Faults, Piece, Read, TextPlace, read_on, taken_apart
 from tamias.analyse.rdf.statements import bounded, written
 from tamias.content.quad_lines import QuadLines
-from tamias.content.rdf_share import ATOM, BOUNDARY
+from tamias.content.rdf_detection import ATOM, BOUNDARY
 from tamias.model.document import DocumentBudget, TextPosition
 
 BLOCK = 1 << 17
@@ -54,7 +54,7 @@ class StatementLines:
         place = TextPlace(start.line)
         for block, end in _line_blocks(stream):
             if len(block) > MAX_STATEMENT:
-                yield from faults.told(f"line of more than {MAX_STATEMENT} bytes, left out", place)
+                yield from faults.report(f"line of more than {MAX_STATEMENT} bytes, left out", place)
             elif block.count(b"<<(") > MAX_TRIPLE_TERMS:
                 yield from self._of_deep(block, place, faults)
             else:
@@ -69,7 +69,7 @@ class StatementLines:
         """Line by line: the parser would die of triple terms that are nested too deep."""
         for line in block.splitlines(keepends=True):
             if line.count(b"<<(") > MAX_TRIPLE_TERMS:
-                yield from faults.told(
+                yield from faults.report(
                     f"more than {MAX_TRIPLE_TERMS} triple terms in a line, left out", place
                 )
             else:
@@ -206,7 +206,7 @@ class Turtle:
             return None
 
     def _after_joint(self, subject: bytes, clause: bytes, rest: bytes) -> list[Quad]:
-        """Of two statements without a dot between them, the second: if there is a line end that fits."""
+        """Return the second of two statements without a dot between them, if a line end fits."""
         joints = [found.start() for found in re.finditer(rb"\n", clause)]
         for joint in joints[:_MAX_JOINTS]:
             first, second = clause[:joint], self._clause(b"", rest[joint:])
@@ -216,7 +216,7 @@ class Turtle:
 
 
 def valid_base(url: str | None) -> str | None:
-    """None for a URL that is not an IRI; relative references then become problems."""
+    """Return a URL if it is an IRI; without a base relative references become problems."""
     if url is None or _PLAIN_URL.fullmatch(url):
         return url
     try:
@@ -243,7 +243,7 @@ def statements(text: bytes, place: TextPlace) -> list[Piece]:
 
 
 def _clauses(rest: bytes) -> Iterator[tuple[bytes, int]]:
-    """What stands between the semicolons of a statement, and where; brackets hide theirs."""
+    """Yield the parts of a statement between semicolons outside of brackets, and their places."""
     depth = start = 0
     for found in _CLAUSE.finditer(rest):
         if found.lastgroup == "end" and depth == 0:
@@ -255,14 +255,14 @@ def _clauses(rest: bytes) -> Iterator[tuple[bytes, int]]:
 
 
 def _is_plain(clause: bytes, least: int) -> bool:
-    """Whether it is so short that one of its terms must be at fault: no subject hides in it, or is lost."""
+    """Return whether a clause is so short that a term is at fault, and no subject is lost."""
     values = _STRING_OR_IRI.sub(b"x", clause).split(b",")
     terms = [len(value.split()) for value in values]
     return least <= terms[0] <= 2 and all(count <= 1 for count in terms[1:])
 
 
 def _is_indented(clause: bytes) -> bool:
-    """Whether each of its lines is a short one with space before it, where a subject would have none."""
+    """Return whether each of its lines is short and indented, as the line of a subject is not."""
     first, *lines = _STRING_OR_IRI.sub(b"x", clause).split(b"\n")
     return (
         bool(lines)

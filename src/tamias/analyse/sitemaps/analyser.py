@@ -7,8 +7,8 @@ from xml.parsers.expat import ErrorString, ExpatError
 from tamias.analyse.chunks import read_chunks, utf8_chunks
 from tamias.analyse.limits import AnalyseLimits, RefusedError
 from tamias.analyse.sitemaps import feeds, urlset
+from tamias.analyse.sitemaps.contents import Gathered
 from tamias.analyse.sitemaps.elements import Element, Elements
-from tamias.analyse.sitemaps.gathered import Gathered
 from tamias.analyse.sitemaps.semantic import DatasetReader
 from tamias.content.formats import read_by
 from tamias.model.document import Document, LimitExceeded

@@ -69,7 +69,7 @@ class Elements:
 
     @property
     def line(self) -> int:
-        """Where the parser stands."""
+        """Return the line of the parser."""
         return self._parser.CurrentLineNumber
 
     def feed(self, chunk: bytes) -> None:

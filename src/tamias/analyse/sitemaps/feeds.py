@@ -1,7 +1,7 @@
 """RSS 2.0 and Atom as sitemaps: the addresses of their entries, and when those changed."""
 
+from tamias.analyse.sitemaps.contents import Gathered
 from tamias.analyse.sitemaps.elements import Element
-from tamias.analyse.sitemaps.gathered import Gathered
 from tamias.analyse.sitemaps.urlset import lastmod_ms
 from tamias.model.site import Hint
 
@@ -14,7 +14,7 @@ _NO_CONTENT = frozenset({"self", "edit", "edit-media", "hub", "search", "replies
 
 
 def read_entry(root: Element, entry: Element, gathered: Gathered) -> None:
-    """One child of the feed, or of the channel."""
+    """Read a child of the feed, or of the channel."""
     base = _based(entry, _based(root, None, gathered), gathered)
     if entry.name == "link":
         _take(entry, base, gathered)
@@ -67,6 +67,6 @@ def _take_permanent_name(entry: Element, base: str | None, changed: int | None, 
 
 
 def _based(element: Element, base: str | None, gathered: Gathered) -> str | None:
-    """What references in an element are relative to, by its `xml:base`."""
+    """Return the base of references in an element, by its `xml:base`."""
     own = element.attributes.get("base", "").strip()
     return gathered.address(own, element.line, base) or base if own else base

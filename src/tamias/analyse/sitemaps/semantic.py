@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from tamias.analyse.sitemaps.contents import Gathered
 from tamias.analyse.sitemaps.elements import Element
-from tamias.analyse.sitemaps.gathered import Gathered
 from tamias.analyse.sitemaps.urlset import changefreq, lastmod_ms, own_spaces
 from tamias.model.site import NAMESPACES, Location, Prefix, SemanticDataset, covers
 from tamias.model.url import fetch_url
@@ -39,7 +39,7 @@ class DatasetReader:
         self._uris: set[str] = set()
 
     def read(self, root: Element, entry: Element) -> None:
-        """One child of the root, if it is a dataset."""
+        """Read a child of the root, if it is a dataset."""
         if entry.name != "dataset":
             return
         if entry.space not in NAMESPACES:
@@ -140,7 +140,7 @@ class DatasetReader:
         return element.text if url and _ABSOLUTE.fullmatch(element.text) else url
 
     def _take_description(self, uri: str) -> None:
-        """What the URI of a dataset leads to describes it."""
+        """Take the document at the URI of a dataset as its description."""
         if uri.startswith(("http://", "https://")):
             self._gathered.page(fetch_url(uri))
 

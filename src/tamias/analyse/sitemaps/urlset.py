@@ -6,8 +6,8 @@ from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import Final
 
+from tamias.analyse.sitemaps.contents import Gathered
 from tamias.analyse.sitemaps.elements import Element
-from tamias.analyse.sitemaps.gathered import Gathered
 from tamias.model.site import CHANGE_FREQUENCIES, Hint
 
 _W3C_DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d(?:[Tt ].{5,40})?)?)?", re.ASCII)
@@ -38,7 +38,7 @@ def _w3c(text: str) -> datetime:
 
 
 def change_frequency(text: str) -> str | None:
-    """One of the seven words, or None."""
+    """Return one of the seven words, or None."""
     word = text.lower()
     return word if word in CHANGE_FREQUENCIES else None
 
@@ -76,7 +76,7 @@ def own_spaces(root: Element) -> frozenset[str]:
 
 
 def read_entry(root: Element, entry: Element, gathered: Gathered) -> None:
-    """One child of the root."""
+    """Read a child of the root."""
     spaces = own_spaces(root)
     if entry.space in spaces and entry.name in ("url", "sitemap"):
         _read_url(entry, spaces, gathered)
@@ -89,8 +89,8 @@ def _read_url(entry: Element, spaces: frozenset[str], gathered: Gathered) -> Non
     url = gathered.address(loc.text if loc else "", loc.line if loc else entry.line)
     if url is None:
         return
-    told = entry.child("md", RESOURCE_SYNC)
-    about = told.attributes if told else {}
+    metadata = entry.child("md", RESOURCE_SYNC)
+    about = metadata.attributes if metadata else {}
     if entry.name == "sitemap" or "capability" in about:
         gathered.sitemap(url)
     elif about.get("change") == "deleted":

@@ -12,7 +12,7 @@ _MOST = 1 << 20
 """Bytes that are looked at."""
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 _LANGUAGE = re.compile(rb"<html[^>]{0,1000}?\s(?:xml:)?lang\s*=\s*[\"']?([a-z]{2,3})\b", re.IGNORECASE)
-_TOLD_LANGUAGE = re.compile(r"^\s*([a-z]{2,3})\b", re.IGNORECASE)
+_DECLARED_LANGUAGE = re.compile(r"^\s*([a-z]{2,3})\b", re.IGNORECASE)
 _MARKUP = {
     "json-ld": re.compile(rb"application/ld\+json", re.IGNORECASE),
     "microdata": re.compile(rb"<[^>]{0,2000}?\sitemscope\b", re.IGNORECASE),
@@ -27,19 +27,19 @@ class LanguageTagger:
     """`lang=de`: as the page says, or its server."""
 
     def tags(self, page: Page) -> Iterable[str]:
-        """At most one."""
+        """Return at most one tag."""
         found = _LANGUAGE.search(page.body[:_HEAD]) if page.media_type in _PAGES else None
         if found is not None:
             return [f"lang={found[1].decode().lower()}"]
-        told = _TOLD_LANGUAGE.match(page.header("content-language") or "")
-        return [f"lang={told[1].lower()}"] if told else []
+        declared = _DECLARED_LANGUAGE.match(page.header("content-language") or "")
+        return [f"lang={declared[1].lower()}"] if declared else []
 
 
 class TypeTagger:
     """`type=text/html`: the media type as it was found."""
 
     def tags(self, page: Page) -> Iterable[str]:
-        """At most one."""
+        """Return at most one tag."""
         return [f"type={page.media_type}"] if page.media_type else []
 
 
@@ -47,7 +47,7 @@ class MarkupTagger:
     """`has=json-ld`, `has=microdata`, `has=rdfa`, `has=microformats`: structured data in a page."""
 
     def tags(self, page: Page) -> Iterable[str]:
-        """One for each kind whose signs are there."""
+        """Return a tag for each kind whose signs are there."""
         if page.media_type not in _PAGES:
             return []
         body = page.body[:_MOST]
@@ -72,7 +72,7 @@ def page_hash(body: bytes) -> int | None:
 
 
 def simhash(words: list[str]) -> int:
-    """Each three words in a row vote for the bits of their hash."""
+    """Return a hash for whose bits each three words in a row vote."""
     rows = {" ".join(words[at : at + 3]) for at in range(max(1, len(words) - 2))}
     hashes = b"".join(blake2b(row.encode(), digest_size=8).digest() for row in rows)
     import numpy as np
@@ -93,7 +93,7 @@ def quarters(number: int) -> list[int]:
 
 
 def distance(one: int, other: int) -> int:
-    """In how many bits two numbers differ.
+    """Return in how many bits two numbers differ.
 
     >>> distance(-1, -2)
     1
@@ -115,8 +115,8 @@ class TagRules:
         """
         if not self._rules:
             return tags
-        told = [tag for pattern, tag in self._rules if tag not in tags and pattern.search(url)]
-        return (*tags, *dict.fromkeys(told)) if told else tags
+        declared = [tag for pattern, tag in self._rules if tag not in tags and pattern.search(url)]
+        return (*tags, *dict.fromkeys(declared)) if declared else tags
 
 
 def _rule(text: str) -> tuple[re.Pattern[str], str]:

@@ -48,7 +48,7 @@ def flat_entities(chunks: Iterator[bytes], entity_bytes: int) -> Iterator[bytes]
 
 
 def _prolog(chunks: Iterator[bytes]) -> tuple[bytes, bytes]:
-    """All before the root element, and what was read with it."""
+    """Return all before the root element, and the rest of what was read with it."""
     head = b""
     for chunk in chunks:
         head += chunk

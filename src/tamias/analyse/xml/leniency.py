@@ -28,7 +28,7 @@ _SCHEME = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*:")
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What was changed, and where."""
+    """A change that was made, and its place."""
 
     what: str
     place: TextPlace
@@ -43,7 +43,7 @@ class _Element(msgspec.Struct, frozen=True):
 
 
 def has_unheeded(text: bytes) -> bool:
-    """Whether the parser passes over something in silence: `rdf:bagID`, an unknown parse type."""
+    """Return whether the parser would silently ignore something: `rdf:bagID`, an unknown parse type."""
     return b"bagID" in text or (b"parseType" in text and _UNKNOWN_PARSE_TYPE.search(text) is not None)
 
 
@@ -130,15 +130,15 @@ class _Mending:
     def _encoded(self, value: bytes) -> bytes:
         encoded = _FORBIDDEN.sub(_percent, value.strip())
         if encoded != value:
-            told = value.decode("utf-8", "replace")
-            self._note(f"characters that no IRI may hold in {told!r}, percent-encoded")
+            shown = value.decode("utf-8", "replace")
+            self._note(f"characters that no IRI may hold in {shown!r}, percent-encoded")
         return encoded
 
     def _resolved(self, value: bytes) -> bytes:
         if self._base is not None and not _SCHEME.match(value):
-            told = value.decode("utf-8", "replace")
-            self._note(f"relative xml:base {told!r}, resolved")
-            value = urljoin(self._base, told).encode()
+            shown = value.decode("utf-8", "replace")
+            self._note(f"relative xml:base {shown!r}, resolved")
+            value = urljoin(self._base, shown).encode()
         self._base = value.decode("utf-8", "replace")
         return value
 

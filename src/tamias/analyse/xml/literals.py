@@ -48,7 +48,7 @@ def _canonical_quad(quad: Quad) -> Quad:
 
 
 def _canonical(text: str) -> str:
-    """As it stands, where it is no well-formed content."""
+    """Return canonical XML, or the text itself where it is not well-formed."""
     from lxml import etree
 
     try:

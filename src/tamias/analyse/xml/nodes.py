@@ -10,12 +10,12 @@ from tamias.analyse.rdf.recover import Faults, Piece, Read, TextPlace, taken_apa
 from tamias.analyse.rdf.statements import bounded
 from tamias.model.document import DocumentBudget
 
-_ASIDE = (
+_OPAQUE = (
     rb"<!--(?:[^-]++|-(?!->))*(?:-->|\Z)|<!\[CDATA\[(?:[^\]]++|\](?!\]>))*(?:\]\]>|\Z)"
     rb"|<\?(?:[^?]++|\?(?!>))*(?:\?>|\Z)|<!DOCTYPE"
 )
 TOKEN = re.compile(
-    _ASIDE + rb"""|<(/?)([^\s/>"'<=!?]+)((?:[^<>"'/]++|"[^"<]*"|'[^'<]*'|/(?!>))*)(/?)>|(<)""", re.DOTALL
+    _OPAQUE + rb"""|<(/?)([^\s/>"'<=!?]+)((?:[^<>"'/]++|"[^"<]*"|'[^'<]*'|/(?!>))*)(/?)>|(<)""", re.DOTALL
 )
 """A tag (whether it ends an element, its name, its attributes, whether it is empty), or what is none."""
 _ROOT = re.compile(rb"""<([^\s/>"'<=!?]*:)?RDF(?=[\s>])(?:[^<>"']++|"[^"<]*"|'[^'<]*')*>""")
@@ -43,7 +43,7 @@ class _Open:
 
 
 class Nodes:
-    """One RDF/XML document that has been read in vain."""
+    """An RDF/XML document that the parser could not read."""
 
     def __init__(self, text: bytes, base: str | None, budget: DocumentBudget) -> None:
         root = _ROOT.search(text)
@@ -55,7 +55,7 @@ class Nodes:
         self._tail = b"</%bRDF>" % (root[1] or b"") if root else b""
 
     def found(self, faults: Faults) -> Iterator[Read]:
-        """All good nodes, and the good properties of bad ones."""
+        """Yield all good nodes, and the good properties of bad ones."""
         yield from taken_apart(self._pieces(), self, faults)
 
     def read(self, text: bytes, *, lenient: bool = False) -> list[Quad]:
@@ -72,7 +72,7 @@ class Nodes:
         return quads
 
     def salvage(self, piece: Piece) -> list[Quad]:
-        """Its complete properties before the first doubtful tag, where the node has a name of its own.
+        """Return its complete properties before the first doubtful tag, where the node has a name of its own.
 
         Where that tag stands in a node of the last property, the complete properties of that node too.
         """
@@ -112,7 +112,7 @@ class Nodes:
 
 
 def has_forbidden(text: bytes) -> bool:
-    """Whether there are control characters, which the parser takes for parts of names."""
+    """Return whether there are control characters, which the parser takes for parts of names."""
     import numpy as np
 
     signs = np.frombuffer(text, np.uint8)
@@ -120,7 +120,7 @@ def has_forbidden(text: bytes) -> bool:
 
 
 def ends_early(text: bytes) -> bool:
-    """Whether an element is still open at the end, which the parser does not mind."""
+    """Return whether an element is still open at the end, which the parser accepts."""
     depth = 0
     for token in TOKEN.finditer(text):
         if token[2] and not token[4]:
@@ -129,7 +129,7 @@ def ends_early(text: bytes) -> bool:
 
 
 def _nodes(text: bytes, start: int) -> list[tuple[int, int]]:
-    """Where each node element begins and ends, as far as a text with faults can tell."""
+    """Return where each node element begins and ends, as far as a damaged text shows it."""
     scan, read_up_to = _Scan(start), start
     for token in TOKEN.finditer(text, start):
         if text[read_up_to : token.start()].strip():
@@ -153,13 +153,13 @@ class _Scan:
         self._is_certain = False
 
     def nodes(self, end: int) -> list[tuple[int, int]]:
-        """All of them, the last up to the end of the text where it is open."""
+        """Return all nodes, the last up to the end of the text if it is open."""
         if self._stack:
             self._note(end)
         return [(begin, end) for begin, end, _ in self._nodes]
 
     def take_text(self) -> None:
-        """There is text between two tags."""
+        """Note text between two tags."""
         if self._stack:
             self._stack[-1].fill()
 
@@ -209,7 +209,7 @@ def _named_node(text: bytes) -> re.Match[bytes] | None:
 
 
 def _children(text: bytes, start: int) -> Iterator[tuple[int, int]]:
-    """Where the complete elements of an element are, up to the first tag that may belong elsewhere."""
+    """Yield the places of complete children, up to the first tag that may belong elsewhere."""
     stack: list[bytes] = []
     begun = skipped = start
     for token in TOKEN.finditer(text, start):
@@ -238,6 +238,6 @@ def _children(text: bytes, start: int) -> Iterator[tuple[int, int]]:
 
 
 def _lost_its_end(begun: bytes) -> bool:
-    """Whether a property has text, after which no element can stand in it."""
+    """Return whether a property has text, after which no element can stand in it."""
     tag, _, content = begun.partition(b">")
     return bool(content.strip()) and b"parseType" not in tag and b"<" not in content

@@ -14,7 +14,7 @@ from tamias.model.errors import TamiasError
 
 
 class Codec(StrEnum):
-    """How a body is stored; `docs/blobs.md` tells how to read each without Tamias."""
+    """The way a body is stored; `docs/blobs.md` says how to read each without Tamias."""
 
     RAW = "raw"
     """As it is."""
@@ -33,7 +33,7 @@ class Codec(StrEnum):
 
 
 class BlobPlace(msgspec.Struct, frozen=True):
-    """Where a record stands."""
+    """The place of a record."""
 
     pack: Annotated[UUID, Column("uuid")]
     start: Annotated[int, Column("int8")]
@@ -46,7 +46,7 @@ class BlobPlace(msgspec.Struct, frozen=True):
 
 
 class Blob(msgspec.Struct, frozen=True, kw_only=True):
-    """What must be known to give a body back. Digests are SHA-256 in hexadecimal."""
+    """The row of a stored body. Digests are SHA-256 in hexadecimal."""
 
     sha256: Annotated[str, Column("bytea")]
     size: Annotated[int, Column("int8")]
@@ -79,7 +79,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BlobMissing(TamiasError):
-    """There is no such blob."""
+    """Raised for a blob that does not exist."""
 
 
 class BlobDamaged(TamiasError):
@@ -92,7 +92,7 @@ class BlobDamaged(TamiasError):
 
 
 class BlobLost(TamiasError):
-    """What a prepared body relies on was collected before its rows were written; prepare it again."""
+    """Raised when the base of a prepared body was collected meanwhile; prepare it again."""
 
     retry_can_help = True
 
@@ -109,7 +109,7 @@ ReadPack = Callable[[int, int], bytes]
 
 
 class Description(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is told of a blob beside its payload."""
+    """The description of a blob that stands before its payload."""
 
     sha256: str
     size: int
@@ -136,24 +136,24 @@ class BlobRecord(msgspec.Struct, frozen=True):
 
 
 def description_frame(description: Description) -> bytes:
-    """What stands before the payload: JSON, and its CRC-32 in eight hexadecimal digits."""
-    told = msgspec.json.encode(description)
-    return skippable(MAGIC, told + b"%08x" % crc32(told))
+    """Return what stands before the payload: JSON, and its CRC-32 in eight hexadecimal digits."""
+    encoded = msgspec.json.encode(description)
+    return skippable(MAGIC, encoded + b"%08x" % crc32(encoded))
 
 
 def described(record: bytes) -> Description | None:
-    """What a record says of itself; None where that cannot be read."""
+    """Return what a record says of itself; None where that cannot be read."""
     length = int.from_bytes(record[4:_HEADER], "little")
     if record[:4] != MAGIC or length > _MOST_DESCRIPTION:
         return None
-    told, check = record[_HEADER : _HEADER + length - _CHECK], record[_HEADER + length - _CHECK :][:_CHECK]
-    if check != b"%08x" % crc32(told):
+    encoded, check = record[_HEADER : _HEADER + length - _CHECK], record[_HEADER + length - _CHECK :][:_CHECK]
+    if check != b"%08x" % crc32(encoded):
         return None
-    return msgspec.json.decode(told, type=Description)
+    return msgspec.json.decode(encoded, type=Description)
 
 
 def scan(read: ReadPack, length: int) -> Iterator[BlobRecord]:
-    """All records of a pack of that length. What cannot be read is passed over up to the next one."""
+    """Yield all records of a pack of that length. What cannot be read is passed over up to the next one."""
     window = _Window(read)
     at = 0
     while at < length:
@@ -185,7 +185,7 @@ class _Window:
 
 
 def _next_record(window: _Window, at: int, length: int) -> int:
-    """Where a description seems to begin; the end if none does."""
+    """Return where a description seems to begin; the end if none does."""
     overlap = _HEADER + len(_BEGINNING)
     while at < length:
         content = window.at(at, min(_WINDOW, length - at))

@@ -31,7 +31,7 @@ _AT_ONCE = 500
 
 
 class Damage(msgspec.Struct, frozen=True, kw_only=True):
-    """One broken record, missing base or unknown pack."""
+    """A broken record, missing base or unknown pack."""
 
     sha256: str | None
     """The blob; None when it is about a pack as a whole."""
@@ -42,7 +42,7 @@ class Damage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BlobCheck:
-    """One walk through all blobs. Others may write meanwhile."""
+    """A check of all blobs. Others may write meanwhile."""
 
     def __init__(self, packs: Packs, session: Session) -> None:
         # A reader of its own: what another has at hand may be broken on disk since.
@@ -53,7 +53,7 @@ class BlobCheck:
         self.bytes = 0
 
     def damages(self) -> Iterator[Damage]:
-        """All of them, as they are found."""
+        """Yield all of them, as they are found."""
         yield from self._unknown_packs()
         yield from self._without_base()
         for firsts in self._firsts():
@@ -115,7 +115,7 @@ class BlobCheck:
                 chains += [[each, *chain] for each in next_to.get(blob.sha256, [])]
 
     def _problem(self, chain: list[Blob]) -> str | None:
-        """What is wrong with the first of a chain whose others are sound."""
+        """Return what is wrong with the first of a chain whose others are sound."""
         blob = chain[0]
         if blob.codec is not Codec.GROUP:  # its parts are counted
             self.blobs += 1
@@ -132,8 +132,8 @@ class BlobCheck:
             return error.problem
         if blob.codec is Codec.PART:
             return None  # described by its group
-        told = described(record)
-        if told is None or (told.sha256, told.codec, told.base) != (blob.sha256, blob.codec, blob.base):
+        found = described(record)
+        if found is None or (found.sha256, found.codec, found.base) != (blob.sha256, blob.codec, blob.base):
             return "its description in the pack is broken; the body itself is sound"
         return None
 
@@ -263,7 +263,7 @@ def _decoded(writer: BlobWriter, blob: Blob) -> bytes | None:
 
 
 def _is_whole(writer: BlobWriter, sha256: str) -> bool:
-    """Whether a body in chunks can be read, now that others are mended."""
+    """Return whether a body in chunks can be read, now that others are mended."""
     try:
         for _ in writer.reader.pieces(sha256):
             pass
@@ -285,7 +285,7 @@ def _copies(writer: BlobWriter, sha256s: set[str]) -> dict[str, list[Blob]]:
 
 
 def _readable_packs(writer: BlobWriter) -> list[Pack]:
-    """All packs that nobody is writing, oldest first."""
+    """Return all packs that nobody is writing, oldest first."""
     packs = writer.reader.packs
     states = {row[0]: (row[1], row[2]) for row in writer.table.execute("packs", {})}
     readable = []

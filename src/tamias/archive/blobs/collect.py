@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 class FreedSpace(msgspec.Struct, kw_only=True):
-    """What was freed."""
+    """The space that was freed."""
 
     packs_cut: int = 0
     packs_removed: int = 0
@@ -169,12 +169,12 @@ def _move(cursor: Cursor, blobs: list[Blob], places: list[BlobPlace]) -> None:
 def _delete_unreferenced(
     reader: BlobReader, session: Session, referenced: Iterable[str], grace: float
 ) -> int:
-    """In one transaction, in which every statement sees what others have committed until then."""
-    kept = list(referenced)
+    """Delete in one transaction, in which every statement sees what others have committed until then."""
+    wanted = list(referenced)
 
     def delete(cursor: Cursor) -> int:
         cursor.execute(SQL["make_wanted"].text)
-        _want(cursor, kept)
+        _want(cursor, wanted)
         # First bodies in chunks: a chunk goes only after all bodies that it is part of.
         deleted = _deleted(cursor, "delete_unwanted_in_chunks", grace)
         for (listing,) in cursor.execute(SQL["lists_of_chunks"].text).fetchall():

@@ -28,7 +28,7 @@ Wanted = Callable[[Cursor, str], bool]
 
 
 class ErasedBodies(msgspec.Struct):
-    """What came of it."""
+    """The result of erasing."""
 
     bodies: int = 0
     """Whose rows were taken out now."""
@@ -92,16 +92,16 @@ def _take_out_one(
 
 
 def _delete(cursor: Cursor, sha256: str, is_wanted: Wanted) -> bool | None:
-    """Whether it is gone; None when something was coded with it meanwhile."""
-    asked = {"sha256": bytes.fromhex(sha256)}
+    """Return whether it is gone; None when something was coded with it meanwhile."""
+    values = {"sha256": bytes.fromhex(sha256)}
     # The lock waits for whoever relies on it; the statements after it see what they committed.
-    cursor.execute(SQL["hold_blobs"].text, {"sha256": [asked["sha256"]]})
-    if is_wanted(cursor, sha256) or _value(cursor.execute(SQL["is_in_chunks"].text, asked)):
+    cursor.execute(SQL["hold_blobs"].text, {"sha256": [values["sha256"]]})
+    if is_wanted(cursor, sha256) or _value(cursor.execute(SQL["is_in_chunks"].text, values)):
         return False
-    if _value(cursor.execute(SQL["needs_of"].text, asked)):
+    if _value(cursor.execute(SQL["needs_of"].text, values)):
         return None
-    cursor.execute(SQL["note_erasing"].text, asked)
-    taken = cursor.execute(SQL["take_out"].text, asked).fetchall()
+    cursor.execute(SQL["note_erasing"].text, values)
+    taken = cursor.execute(SQL["take_out"].text, values).fetchall()
     for codec, base in taken:
         if codec == Codec.PART:
             _delete_group(cursor, base)
@@ -110,11 +110,11 @@ def _delete(cursor: Cursor, sha256: str, is_wanted: Wanted) -> bool | None:
 
 def _delete_group(cursor: Cursor, sha256: bytes) -> None:
     """A group goes with the last of its parts: the others are somewhere else by now."""
-    asked = {"sha256": sha256}
+    values = {"sha256": sha256}
     cursor.execute(SQL["hold_blobs"].text, {"sha256": [sha256]})
-    if not _value(cursor.execute(SQL["needs_of"].text, asked)):
-        cursor.execute(SQL["note_erasing"].text, asked)
-        cursor.execute(SQL["take_out"].text, asked)
+    if not _value(cursor.execute(SQL["needs_of"].text, values)):
+        cursor.execute(SQL["note_erasing"].text, values)
+        cursor.execute(SQL["take_out"].text, values)
 
 
 def _value(cursor: Cursor) -> int:
@@ -176,13 +176,13 @@ def _erase(
 
 
 def _holds(packs: Packs, pack: UUID, record: BlobRecord, gone: set[str]) -> bool:
-    """Whether a record is of one of these bodies, or of a group that one of them is in."""
-    told = record.description
-    if told.sha256 in gone:
+    """Return whether a record is of one of these bodies, or of a group that one of them is in."""
+    description = record.description
+    if description.sha256 in gone:
         return True
-    if told.codec is not Codec.GROUP:
+    if description.codec is not Codec.GROUP:
         return False
-    payload = packs.read(pack, record.start + record.length - told.payload, told.payload)
+    payload = packs.read(pack, record.start + record.length - description.payload, description.payload)
     try:
         return any(member.sha256 in gone for member in members(payload))
     except PayloadError:
@@ -210,7 +210,7 @@ def left_records(packs: Packs, session: Session, gone: set[str]) -> Iterator[tup
 
 
 def unnamed_ranges(packs: Packs, session: Session) -> Iterator[tuple[UUID, int, int]]:
-    """What no row names: packs, and in each where such bytes start and end."""
+    """Yield what no row names: packs, and in each where such bytes start and end."""
     for pack in _with_unnamed(packs, session):
         end = 0
         rows = session.fetch_all(SQL["blobs_of_pack"], {"pack": pack.pack})
@@ -223,7 +223,7 @@ def unnamed_ranges(packs: Packs, session: Session) -> Iterator[tuple[UUID, int, 
 
 
 def _with_unnamed(packs: Packs, session: Session) -> Iterator[Pack]:
-    """Also those that have no row."""
+    """Return these bodies and those in packs that have no row."""
     in_use = {pack: used for pack, _, _, used in session.fetch_all(SQL["packs"])}
     for found in packs.all():
         if in_use.get(found.pack, 0) != found.length:

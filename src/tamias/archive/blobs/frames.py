@@ -55,7 +55,7 @@ def unpack_raw(payload: bytes) -> bytes:
 
 
 def compress(body: bytes, level: int = LEVEL) -> bytes:
-    """One frame with size and checksum."""
+    """Return one frame with size and checksum."""
     options: dict[int, int] = {
         CompressionParameter.compression_level: level,
         CompressionParameter.checksum_flag: 1,
@@ -66,7 +66,7 @@ def compress(body: bytes, level: int = LEVEL) -> bytes:
 
 
 def compress_best(body: bytes, base: bytes | None = None) -> bytes:
-    """As small as can be, however long it takes. A base has `LEAST_BASE` bytes or more."""
+    """Compress as far as possible, however long it takes. A base has `LEAST_BASE` bytes or more."""
     both = len(body) + len(base or b"")
     options: dict[int, int] = {
         CompressionParameter.compression_level: _BEST_LEVEL,
@@ -82,7 +82,7 @@ def compress_best(body: bytes, base: bytes | None = None) -> bytes:
 
 
 def compress_delta(body: bytes, base: bytes, most: int) -> bytes | None:
-    """One frame that refers to the base; None as soon as it has more than `most` bytes."""
+    """Return one frame that refers to the base; None as soon as it has more than `most` bytes."""
     if len(base) < LEAST_BASE:
         return None
     both = len(body) + len(base)
@@ -107,15 +107,15 @@ def compress_delta(body: bytes, base: bytes, most: int) -> bytes | None:
 
 def decompress(payload: bytes, most: int, base: bytes | None = None) -> bytes:
     """The content of one frame, of at most so many bytes."""
-    told = None
+    dictionary = None
     if base is not None:
         _expect_base(base)
-        told = zstandard.ZstdCompressionDict(base, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+        dictionary = zstandard.ZstdCompressionDict(base, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
     try:
         size = zstandard.frame_content_size(payload)
         if not 0 <= size <= most:
             raise PayloadError(f"it says that it holds {size} bytes, not {most} at the most")
-        return zstandard.ZstdDecompressor(dict_data=told, max_window_size=_MAX_WINDOW).decompress(
+        return zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=_MAX_WINDOW).decompress(
             payload, max_output_size=size, allow_extra_data=False
         )
     except zstandard.ZstdError as error:
@@ -145,7 +145,7 @@ class Text:
 
     @property
     def content(self) -> bytes:
-        """As bytes."""
+        """Return the content as bytes."""
         if self._content is None:
             pool, order = self.in_lines()
             self._content = _BREAK.join(map(pool.__getitem__, order.tolist()))

@@ -53,7 +53,7 @@ def decode_group(payload: bytes, size: int, base: bytes | None) -> bytes:
 
 
 def part(group: bytes, sha256: str) -> bytes:
-    """One body of an unpacked group."""
+    """Return one body of an unpacked group."""
     end = group.find(_BREAK * 2, 0, LIST_BYTES) + 2
     for member in _listed(group[:end]):
         if member.sha256 == sha256:
@@ -62,7 +62,7 @@ def part(group: bytes, sha256: str) -> bytes:
 
 
 def members(payload: bytes) -> list[GroupMember]:
-    """What is in a group, by the beginning of its payload; without its base."""
+    """Return what is in a group, by the beginning of its payload; without its base."""
     return list(_listed(_split(payload)[0]))
 
 

@@ -23,7 +23,7 @@ Numbers = np.ndarray[tuple[int], np.dtype[np.uint32]]
 
 
 class LineStarts:
-    """Where the lines of a text start, and how long they are."""
+    """The starts and lengths of the lines of a text."""
 
     def __init__(self, text: bytes) -> None:
         breaks = np.flatnonzero(np.frombuffer(text, np.uint8) == _LINE_BREAK)
@@ -51,7 +51,7 @@ class LineStarts:
 
 
 def match(lines: LineStarts, known: LineStarts) -> Numbers | None:
-    """For each line the number, from 1, of a line of `known` that is the same, or 0.
+    """Return for each line the number, from 1, of an equal line of `known`, or 0.
 
     None when the lines are too uneven; a few lines may not be found though they are there.
     """
@@ -69,7 +69,7 @@ def match(lines: LineStarts, known: LineStarts) -> Numbers | None:
 
 
 def _masks(size: int) -> Matrix:
-    """For each length the words that leave what is behind it out."""
+    """Return for each length a mask that leaves out what is behind it."""
     masks: Matrix = (np.tri(size + 1, size, -1, np.uint8) * np.uint8(255)).view("<u8")
     return masks
 
@@ -115,19 +115,19 @@ def encode_rows(body: bytes, base: bytes) -> bytes | None:
     if not all(0 < text.count(_BREAK) < MOST_LINES for text in (body, base)):
         return None
     lines, known = LineStarts(body), LineStarts(base)
-    told = match(lines, known)
-    if told is None:
-        told = _matched_one_by_one(body, base)
-    new = np.flatnonzero(told == 0)
+    matches = match(lines, known)
+    if matches is None:
+        matches = _matched_one_by_one(body, base)
+    new = np.flatnonzero(matches == 0)
     if len(new) > (1 - LEAST_SHARE) * len(lines):
         return None
     width = (len(known).bit_length() + 7) // 8
     heading = b"%d %d\n" % (len(lines), width)
-    return compress(heading + _planes(told, width) + _BREAK.join(map(lines.line, new.tolist())))
+    return compress(heading + _planes(matches, width) + _BREAK.join(map(lines.line, new.tolist())))
 
 
 def _matched_one_by_one(body: bytes, base: bytes) -> Numbers:
-    """As `match`, however long single lines are."""
+    """Match lines as `match` does, however long single lines are."""
     lines, known = body.split(_BREAK), base.split(_BREAK)
     numbers = dict(zip(known, range(1, len(known) + 1), strict=True))
     return np.fromiter(map(numbers.get, lines, repeat(0)), np.uint32, len(lines))
@@ -137,21 +137,21 @@ def decode_rows(payload: bytes, size: int, base: Text) -> Text:
     """The body of that size."""
     content = decompress(payload, _HEADING_BYTES + 4 * (MOST_LINES + 1) + size)
     count, width, at = _heading(content)
-    told = _numbers(content[at : at + count * width], count, width)
+    matches = _numbers(content[at : at + count * width], count, width)
     new = content[at + count * width :].split(_BREAK)
     pool, known = base.in_lines()
-    fresh = told == 0
-    if int(told.max()) > len(known) or int(fresh.sum()) > len(new):
+    fresh = matches == 0
+    if int(matches.max()) > len(known) or int(fresh.sum()) > len(new):
         raise PayloadError("it names a line that is not there")
-    order = known[told - 1 + fresh]
+    order = known[matches - 1 + fresh]
     order[fresh] = np.arange(len(pool), len(pool) + int(fresh.sum()), dtype=np.uint32)
     pool += new
     return Text(pool=pool, order=order)
 
 
-def _planes(told: Numbers, width: int) -> bytes:
+def _planes(numbers: Numbers, width: int) -> bytes:
     """Byte by byte: what is alike stands together, and compresses."""
-    return told.astype("<u4").view(np.uint8).reshape(-1, 4)[:, :width].T.tobytes()
+    return numbers.astype("<u4").view(np.uint8).reshape(-1, 4)[:, :width].T.tobytes()
 
 
 def _numbers(planes: bytes, count: int, width: int) -> Numbers:

@@ -1,4 +1,4 @@
-"""Where packs are kept: the interface of `local` and `s3`."""
+"""The interface of the stores of packs, `local` and `s3`."""
 
 from collections.abc import Iterator
 from typing import ClassVar, Protocol
@@ -20,7 +20,7 @@ class StoreUnavailable(PackError):
 
 
 class PackMissing(PackError):
-    """There is no such pack, or it does not give the bytes that were asked for."""
+    """Raised for a pack that does not exist, or that lacks the bytes requested."""
 
 
 class Pack(msgspec.Struct, frozen=True):
@@ -42,7 +42,7 @@ class PackWriter(Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether it takes more; a store may close a pack at its first `sync`."""
+        """Return whether it takes more; a store may close a pack at its first `sync`."""
         ...
 
     def append(self, record: list[bytes]) -> int:
@@ -63,19 +63,19 @@ class PackWriter(Protocol):
 
 
 class Packs(Protocol):
-    """All packs of an archive. Raises `PackError`, and `DiskFull` when there is no room."""
+    """The packs of an archive. Raises `PackError`, and `DiskFull` when there is no room."""
 
     is_elsewhere: ClassVar[bool]
     """Whether it is another machine's, which may have to be waited for."""
 
     @property
     def is_borrowed(self) -> bool:
-        """Whether they are another archive's, of which this one is a copy: then none of them is removed."""
+        """Return whether another archive owns the packs: then none is removed."""
         ...
 
     @property
     def waits_for(self) -> str | None:
-        """What is waited for, in a sentence, while it cannot be reached. For any thread."""
+        """Return what is waited for, in a sentence, while it cannot be reached. For any thread."""
         ...
 
     def probe(self) -> None:
@@ -87,7 +87,7 @@ class Packs(Protocol):
         ...
 
     def read(self, pack: UUID, start: int, length: int) -> bytes:
-        """So many bytes, or `PackMissing`."""
+        """Return so many bytes, or `PackMissing`."""
         ...
 
     def find(self, pack: UUID) -> Pack | None:
@@ -95,11 +95,11 @@ class Packs(Protocol):
         ...
 
     def all(self) -> Iterator[Pack]:
-        """Every pack that is there."""
+        """Yield every pack that is there."""
         ...
 
     def is_held(self, pack: UUID, age: float) -> bool:
-        """Whether somebody may still be writing it; `age` in seconds is that of its row."""
+        """Return whether somebody may still be writing it; `age` in seconds is that of its row."""
         ...
 
     def cut(self, pack: UUID, length: int) -> None:

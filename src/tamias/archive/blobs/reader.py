@@ -126,7 +126,7 @@ class BlobReader:
             raise BlobDamaged(blob.sha256, str(error)) from error
 
     def _blamed(self, chain: list[Blob]) -> BlobDamaged:
-        """Which one of a chain it is that gives other bytes than it should."""
+        """Return which one of a chain it is that gives other bytes than it should."""
         text = None
         for blob in reversed(chain):
             text = self._decoded_one(blob, text)

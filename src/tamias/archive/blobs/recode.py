@@ -31,7 +31,7 @@ _Bodies = list[tuple[str, bytes]]
 
 
 class Recoded(msgspec.Struct, frozen=True):
-    """What came of it."""
+    """The result of recoding."""
 
     blobs: int = 0
     before: int = 0
@@ -55,7 +55,7 @@ class _NewForm(msgspec.Struct):
 
 
 def can_recode(blob: Blob | None, *, forced: bool = False) -> TypeGuard[Blob]:
-    """Whether a body is there, and of those that are coded anew; `forced` however large it is."""
+    """Return whether a body is there, and of those that are coded anew; `forced` however large it is."""
     if blob is None or blob.codec in (Codec.CHUNKS, Codec.GROUP):
         return False
     return forced or blob.size <= BODY_BYTES
@@ -87,7 +87,7 @@ def recode_alike(
 def recode_without(
     writer: BlobWriter, session: Session, sha256: str, newest_first: Sequence[str] = ()
 ) -> Recoded:
-    """All that is decoded with a body, or stands in one group with it: so that its bytes can be removed.
+    """Recode all that is decoded with a body or in its group, so that its bytes can be removed.
 
     Its own row stays, and belongs to nobody else then. `newest_first` are versions in their order, if known.
     """
@@ -137,7 +137,7 @@ def _recode(
 
 
 def _share(old: Sequence[Blob], parents: dict[str, Blob]) -> int:
-    """What parts take of the records of their groups."""
+    """Return what parts take of the records of their groups."""
     of_group: dict[str, int] = {}
     for blob in old:
         if blob.codec is Codec.PART and blob.base in parents:
@@ -181,7 +181,7 @@ def _grouped(writer: BlobWriter, blobs: Sequence[Blob], room: int) -> Iterator[_
 
 
 def _switch(cursor: Cursor, old: Sequence[Blob], new: _NewForm, parents: Sequence[str]) -> None:
-    """All rows or none: a row that kept its old form could lean on one that now leans on it."""
+    """Switch all rows or none: a row in its old form could refer to one that now refers to it."""
     hold_packs(cursor, {blob.place.pack for blob in (*new.groups, *new.blobs)})
     held = cursor.execute(SQL["hold_blobs"].text, digests(blob.sha256 for blob in old)).fetchall()
     where = {sha256.hex(): (pack, start) for sha256, pack, start in held}

@@ -32,7 +32,7 @@ _ALGORITHM = "AWS4-HMAC-SHA256"
 
 
 class S3Credentials(msgspec.Struct, frozen=True):
-    """Who asks, and for which region. Never shown: its secret must not reach a message."""
+    """The credentials of a store, with its region. Never shown: the secret must not reach a message."""
 
     key: str
     secret: str
@@ -54,24 +54,24 @@ class S3Request(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str = EMPTY_SHA256
 
 
-def signed(asked: S3Request, credentials: S3Credentials, now: datetime) -> dict[str, str]:
-    """All headers that the request must have."""
+def signed(request: S3Request, credentials: S3Credentials, now: datetime) -> dict[str, str]:
+    """Return all headers that the request must have."""
     stamp = now.strftime("%Y%m%dT%H%M%SZ")
-    told = {"host": asked.host, "x-amz-content-sha256": asked.sha256, "x-amz-date": stamp}
-    told |= {name.lower(): value.strip() for name, value in asked.headers.items()}
+    headers = {"host": request.host, "x-amz-content-sha256": request.sha256, "x-amz-date": stamp}
+    headers |= {name.lower(): value.strip() for name, value in request.headers.items()}
     if credentials.token:
-        told["x-amz-security-token"] = credentials.token
-    names = ";".join(sorted(told))
-    lines = [f"{name}:{told[name]}" for name in sorted(told)]
+        headers["x-amz-security-token"] = credentials.token
+    names = ";".join(sorted(headers))
+    lines = [f"{name}:{headers[name]}" for name in sorted(headers)]
     canonical = "\n".join(
-        [asked.method, asked.path, query_text(asked.query), *lines, "", names, asked.sha256]
+        [request.method, request.path, query_text(request.query), *lines, "", names, request.sha256]
     )
     scope = f"{stamp[:8]}/{credentials.region}/s3/aws4_request"
     to_sign = "\n".join([_ALGORITHM, stamp, scope, hashlib.sha256(canonical.encode()).hexdigest()])
     signature = hmac.new(_key(credentials, stamp[:8]), to_sign.encode(), hashlib.sha256).hexdigest()
     credential = f"{credentials.key}/{scope}"
     authorization = f"{_ALGORITHM} Credential={credential},SignedHeaders={names},Signature={signature}"
-    return told | {"authorization": authorization}
+    return headers | {"authorization": authorization}
 
 
 def query_text(query: Mapping[str, str]) -> str:
@@ -104,7 +104,7 @@ _MOST_ANSWER = 16 * 1024 * 1024
 
 
 class S3Address(msgspec.Struct, frozen=True):
-    """Where a store is: its URL, a bucket, and what its names begin with."""
+    """The address of a store: its URL, a bucket, and the prefix of its names."""
 
     endpoint: str
     bucket: str
@@ -148,7 +148,7 @@ def s3_address(url: str, environment: Mapping[str, str]) -> S3Address:
 
 
 class S3Client:
-    """Not for two threads at once."""
+    """A client of an S3-compatible store. Not for two threads at once."""
 
     def __init__(self, address: S3Address, patience: float = PATIENCE_SECONDS) -> None:
         """Requests are repeated for so many seconds, and a few times in any case."""
@@ -167,8 +167,8 @@ class S3Client:
 
     def get(self, name: str, start: int, length: int) -> bytes | None:
         """A part of an object; None if it is not there, or ends before."""
-        asked = {"range": f"bytes={start}-{start + length - 1}"}
-        answer = self._ask("GET", name, headers=asked, most=length)
+        headers = {"range": f"bytes={start}-{start + length - 1}"}
+        answer = self._ask("GET", name, headers=headers, most=length)
         whole = answer.status == 206 and len(answer.content) == length
         return answer.content if whole else None
 
@@ -182,10 +182,10 @@ class S3Client:
         self._ask("DELETE", name)
 
     def entries(self, folder: str = "") -> Iterator[ListedObject]:
-        """All objects in a folder below the prefix; their names are those behind the prefix."""
-        asked = {"list-type": "2", "prefix": self._address.prefix + folder}
+        """Yield all objects in a folder below the prefix; their names are those behind the prefix."""
+        query = {"list-type": "2", "prefix": self._address.prefix + folder}
         while True:
-            answer = self._ask("GET", None, query=asked)
+            answer = self._ask("GET", None, query=query)
             self._expect(answer, "its list")
             page = etree.fromstring(answer.content, _parser())
             for entry in page.iterfind("{*}Contents"):
@@ -194,7 +194,7 @@ class S3Client:
             more = page.findtext("{*}NextContinuationToken")
             if page.findtext("{*}IsTruncated") != "true" or not more:
                 return
-            asked["continuation-token"] = more
+            query["continuation-token"] = more
 
     def _ask(
         self,
@@ -206,7 +206,7 @@ class S3Client:
         upload: Upload | None = None,
         most: int = _MOST_ANSWER,
     ) -> Response:
-        asked = S3Request(
+        request = S3Request(
             method=method,
             host=urlsplit(self._address.endpoint).netloc,
             path=self._path(name),
@@ -214,13 +214,13 @@ class S3Client:
             headers=headers or {},
             sha256=upload.sha256 if upload else EMPTY_SHA256,
         )
-        what = f"{method} {self._address.endpoint}{asked.path}"
+        what = f"{method} {self._address.endpoint}{request.path}"
         deadline, tries = time.monotonic() + self._patience, 0
         try:
             while tries < _TRIES or time.monotonic() < deadline:
                 time.sleep(min(_LONGEST_PAUSE, _PAUSE * (2 ** min(tries, 6) - 1)))
                 tries += 1
-                answer, trouble = self._try(asked, upload, max(most, _MOST_ANSWER))
+                answer, trouble = self._try(request, upload, max(most, _MOST_ANSWER))
                 if answer is not None:
                     return _refusals_raised(answer, what)
                 if tries == _TRIES:
@@ -230,21 +230,21 @@ class S3Client:
             self.waits_for = None
         raise StoreUnavailable(f"the store cannot be reached ({what}): {trouble}")
 
-    def _try(self, asked: S3Request, upload: Upload | None, most: int) -> tuple[Response | None, str]:
+    def _try(self, request: S3Request, upload: Upload | None, most: int) -> tuple[Response | None, str]:
         """The answer, or why there is none."""
         try:
-            answer = self._once(asked, upload, most)
+            answer = self._once(request, upload, most)
         except NoResponse as error:
             return None, str(error)
         return (None if answer.status in _PASSING else answer), f"it answered {answer.status}"
 
-    def _once(self, asked: S3Request, upload: Upload | None, most: int) -> Response:
-        headers = signed(asked, self._address.credentials, datetime.now(UTC))
-        query = f"?{query_text(asked.query)}" if asked.query else ""
+    def _once(self, request: S3Request, upload: Upload | None, most: int) -> Response:
+        headers = signed(request, self._address.credentials, datetime.now(UTC))
+        query = f"?{query_text(request.query)}" if request.query else ""
         scheme = urlsplit(self._address.endpoint).scheme
         response = self._client.send(
-            asked.method,
-            f"{scheme}://{asked.host}{asked.path}{query}",
+            request.method,
+            f"{scheme}://{request.host}{request.path}{query}",
             headers=headers,
             seconds=_REQUEST_SECONDS,
             most=most,
@@ -412,7 +412,7 @@ class S3Writer:
             self._length = length
 
     def read(self, start: int, length: int) -> bytes:
-        """What was appended."""
+        """Return what was appended."""
         with write_errors(self._spool, PackError):
             content = os.pread(self._file.fileno(), length, start)
         if len(content) < length:

@@ -1,4 +1,4 @@
-"""Where an archive keeps its bytes: its data directory, another folder, or an S3-compatible store.
+"""The store of an archive's bytes: its data directory, another folder, or an S3-compatible store.
 
 Said once, before the first bytes are kept, and known to the database ever after: every process finds it.
 """
@@ -43,7 +43,7 @@ def folder_of(place: str) -> Path | None:
 
 
 def is_borrowed(session: Session) -> bool:
-    """Whether the store is another archive's, of which this one is a copy."""
+    """Return whether the store is another archive's, of which this one is a copy."""
     return bool(read_figure(session, BORROWED))
 
 

@@ -43,7 +43,7 @@ class BlobTable:
         """Prepared by this process; their rows may or may not be there."""
 
     def chains(self, sha256s: Sequence[str]) -> dict[str, list[Blob]]:
-        """For each that is known: it, its base, and so on. A chain that breaks off ends with a base."""
+        """Return for each known blob itself, its base, and so on; a broken chain ends with a base."""
         fresh = {sha256: self._pending_chain(sha256) for sha256 in sha256s}
         ends = {sha256: needed_by(chain[-1]) if chain else sha256 for sha256, chain in fresh.items()}
         stored = self._stored_chains([end for end in ends.values() if end is not None])
@@ -51,10 +51,10 @@ class BlobTable:
         return {sha256: chain for sha256, chain in joined.items() if chain}
 
     def known(self, sha256s: Iterable[str]) -> set[str]:
-        """Which of these are there."""
-        asked = set(sha256s)
-        found = asked & self.pending.keys()
-        rest = asked - found
+        """Return which of these are there."""
+        wanted = set(sha256s)
+        found = wanted & self.pending.keys()
+        rest = wanted - found
         if rest:
             rows = self.execute("known", digests(rest))
             found |= {sha256.hex() for (sha256,) in rows}
@@ -65,7 +65,7 @@ class BlobTable:
         return self.session.fetch_all(SQL[name], parameters)
 
     def change(self, name: str, parameters: dict[str, Any]) -> None:
-        """One statement without an answer, in a transaction of its own. Must bear being done twice."""
+        """Execute a statement in a transaction of its own; doing it twice must do no harm."""
         self.session.execute(SQL[name], parameters)
 
     def _pending_chain(self, sha256: str) -> list[Blob]:
@@ -79,13 +79,13 @@ class BlobTable:
     def _stored_chains(self, sha256s: list[str]) -> dict[str, list[Blob]]:
         chains: dict[str, list[Blob]] = {}
         if sha256s:
-            for asked, *row in self.execute("chains", digests(sha256s)):
-                chains.setdefault(asked.hex(), []).append(blob_of(row))
+            for sha256, *row in self.execute("chains", digests(sha256s)):
+                chains.setdefault(sha256.hex(), []).append(blob_of(row))
         return chains
 
 
 def needed_by(blob: Blob) -> str | None:
-    """What must be decoded first. The list of its chunks is not a part of a body."""
+    """Return what must be decoded first. The list of its chunks is not a part of a body."""
     return None if blob.codec is Codec.CHUNKS else blob.base
 
 

@@ -1,4 +1,4 @@
-"""Which codec a body gets is found by trial: first what its base can give, then plain compression."""
+"""The choice of a codec by trial: first a difference to the base, then plain compression."""
 
 from functools import cached_property
 
@@ -87,7 +87,7 @@ def decode(codec: Codec, payload: bytes, size: int, base: Text | None) -> Text:
 
 
 class _Plain:
-    """What plain compression gives: judged by a sample, done only when it must be."""
+    """The result of plain compression, estimated from a sample and done only when needed."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body
@@ -134,7 +134,7 @@ def _most(base: Base, plain: _Plain) -> int:
 
 
 def _obvious(content: bytes, body: bytes, base: Base) -> bool:
-    """Whether plain compression need not even be asked."""
+    """Return whether plain compression need not even be asked."""
     return len(content) <= min(base.full - base.spent, OBVIOUS * len(body))
 
 

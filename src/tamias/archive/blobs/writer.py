@@ -53,7 +53,7 @@ class Appender:
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
-        """If the block is left by an exception, the packs are as they were before it."""
+        """Restore the packs as they were if the block raises."""
         lengths = {writer.pack: writer.length for writer in self._writers()}
         try:
             yield
@@ -82,7 +82,7 @@ class Appender:
                 raise
 
     def settled(self, needed: Container[UUID] = ()) -> None:
-        """No rows will come for what was appended, but in packs that are needed: full ones are let go."""
+        """Let go of full packs; rows will come only for those that are needed."""
         done = [writer for writer in self._full if writer.pack not in needed]
         self._full = [writer for writer in self._full if writer.pack in needed]
         self._let_go(done)
@@ -147,9 +147,9 @@ class BlobWriter:
         """How often each of these was given out, and is to be settled."""
 
     def chains(self, bodies: Iterable[tuple[Body, str | None]]) -> dict[str, list[Blob]]:
-        """What is known of bodies and of those that they may be like: looked up at once, for `prepare`."""
-        asked = {sha256: None for body, previous in bodies for sha256 in (body.sha256, previous) if sha256}
-        return self.table.chains(list(asked)) if asked else {}
+        """Look up the chains of bodies and of those that they may be like, at once, for `prepare`."""
+        wanted = {sha256: None for body, previous in bodies for sha256 in (body.sha256, previous) if sha256}
+        return self.table.chains(list(wanted)) if wanted else {}
 
     def prepare(
         self, body: Body, previous: str | None = None, chains: Mapping[str, list[Blob]] | None = None
@@ -211,8 +211,8 @@ class BlobWriter:
 
     def describe_again(self, blob: Blob) -> Blob:
         """The same payload behind a new description; for repairs. Not durable yet."""
-        told = Description(blob.sha256, blob.size, blob.codec, blob.stored, blob.base, blob.depth)
-        return self._append_described(told, self.reader.payload(blob))
+        description = Description(blob.sha256, blob.size, blob.codec, blob.stored, blob.base, blob.depth)
+        return self._append_described(description, self.reader.payload(blob))
 
     def write_best(self, sha256: str, content: bytes, base: tuple[Blob, bytes] | None = None) -> Blob:
         """A body in the smallest form, alone or with a base; for what is coded anew. Not durable yet."""
@@ -250,16 +250,16 @@ class BlobWriter:
             return None  # a damage is the business of check; the new body must not suffer from it
 
     def _append(self, sha256: str, size: int, payload: Payload, base: Blob | None = None) -> Blob:
-        told = Description(sha256, size, payload.codec, len(payload.content))
+        description = Description(sha256, size, payload.codec, len(payload.content))
         if base is not None:
-            told = msgspec.structs.replace(told, base=base.sha256, depth=base.depth + 1)
-        return self._append_described(told, payload.content)
+            description = msgspec.structs.replace(description, base=base.sha256, depth=base.depth + 1)
+        return self._append_described(description, payload.content)
 
-    def _append_described(self, told: Description, payload: bytes) -> Blob:
-        return told.blob(self.appender.append([description_frame(told), payload]))
+    def _append_described(self, description: Description, payload: bytes) -> Blob:
+        return description.blob(self.appender.append([description_frame(description), payload]))
 
     def _prepared(self, new: list[Blob], sha256: str, size: int, needs: Iterable[str]) -> Prepared:
-        """With all that it needs and that has no row yet; so it can be made true without the others."""
+        """Return a prepared body with all that it needs and that has no row yet."""
         blobs = {blob.sha256: blob for blob in new}
         relies_on = set()
         unseen = list(needs)
@@ -294,7 +294,7 @@ class BlobWriter:
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """If the block is left by an exception, nothing that was prepared in it is known or on disk."""
+        """Undo everything that was prepared in the block if it raises."""
         prepared, pending, uses = dict(self._unsettled), dict(self.table.pending), Counter(self._uses)
         try:
             with self.appender.all_or_nothing():
@@ -314,13 +314,13 @@ class BlobWriter:
         for some in chunks_of(body):
             new |= self._append_chunks(some, new)
             parts += [(chunk.sha256, len(chunk.content)) for chunk in some]
-        told = self._prepare_list(list_of(parts), before)
-        whole = Description(body.sha256, body.size, Codec.CHUNKS, 0, told.sha256)
+        listed = self._prepare_list(list_of(parts), before)
+        whole = Description(body.sha256, body.size, Codec.CHUNKS, 0, listed.sha256)
         blobs = [*new.values(), self._append_described(whole, b"")]
-        needs = {sha256 for sha256, _ in parts} - new.keys() | {told.sha256}
+        needs = {sha256 for sha256, _ in parts} - new.keys() | {listed.sha256}
         prepared = self._prepared(blobs, body.sha256, body.size, needs)
-        self._end_use(told)  # it is one of what was just prepared
-        return msgspec.structs.replace(prepared, written=prepared.written + told.written)
+        self._end_use(listed)  # it is one of what was just prepared
+        return msgspec.structs.replace(prepared, written=prepared.written + listed.written)
 
     def _append_chunks(self, chunks: list[Chunk], new: dict[str, Blob]) -> dict[str, Blob]:
         content = {chunk.sha256: chunk.content for chunk in chunks if chunk.sha256 not in new}

@@ -16,13 +16,14 @@ from tamias.archive.catalogue.stream import (
     quads_of_resources,
     quads_of_versions,
 )
-from tamias.archive.catalogue.terms import ARC, PREFIXES, CatalogueBases, catalogue_graph
+from tamias.archive.catalogue.terms import ARC, PREFIXES, CatalogueBases, bases_of, catalogue_graph
 
 __all__ = [
     "ARC",
     "PREFIXES",
     "CatalogueBases",
     "archive_quads",
+    "bases_of",
     "catalogue_graph",
     "catalogue_quads",
     "measure_quads",

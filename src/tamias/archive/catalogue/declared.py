@@ -25,7 +25,7 @@ _FREQUENCIES: Final = {
 def declared_quads(
     session: Session, only: Collection[str] | None = None, at: int = NEVER
 ) -> Iterator[list[Quad]]:
-    """One graph for each dataset declared until a time; only those of some sitemaps, if these are named."""
+    """Yield a graph for each dataset declared until a time; only those of some sitemaps, if named."""
     for each in declared_datasets(session):
         if each.seen_at <= at and (only is None or each.sitemap in only):
             yield _quads(each)
@@ -33,11 +33,11 @@ def declared_quads(
 
 def _quads(declared: DeclaredDataset) -> list[Quad]:
     dataset, name = declared.dataset, f"declared:{declared.key.hex()}"
-    told = GraphBuilder(catalogue_graph("declared", declared.key.hex()))
+    builder = GraphBuilder(catalogue_graph("declared", declared.key.hex()))
     node = address(dataset.uri) or catalogue_graph(name)
-    told.are([node], "void:Dataset", "dcat:Dataset")
+    builder.are([node], "void:Dataset", "dcat:Dataset")
     frequency = _FREQUENCIES.get(dataset.changefreq or "")
-    told.each(
+    builder.each(
         node,
         {
             "dct:title": text(dataset.label),
@@ -48,35 +48,35 @@ def _quads(declared: DeclaredDataset) -> list[Quad]:
         },
     )
     for prefix in dataset.prefixes:
-        told.add(node, "void:uriSpace", Literal(prefix.iri))
+        builder.add(node, "void:uriSpace", Literal(prefix.iri))
     for sample in dataset.samples:
-        told.add(node, "void:exampleResource", address(sample))
+        builder.add(node, "void:exampleResource", address(sample))
     for place in (*dataset.dumps, *dataset.fragments):
-        _tell_dump(told, node, place.url)
+        _tell_dump(builder, node, place.url)
     for place in dataset.endpoints:
-        _tell_endpoint(told, node, place.url, dataset.graph_names)
-    return told.quads
+        _tell_endpoint(builder, node, place.url, dataset.graph_names)
+    return builder.quads
 
 
-def _tell_dump(told: GraphBuilder, node: NamedNode, url: str) -> None:
+def _tell_dump(builder: GraphBuilder, node: NamedNode, url: str) -> None:
     place = address(url)
     if place is None:
         return
-    told.add(node, "void:dataDump", place)
+    builder.add(node, "void:dataDump", place)
     form = NamedNode(f"{place.value}#distribution")
-    told.typed(node, "dcat:distribution", form, "dcat:Distribution")
-    told.each(form, {"dcat:downloadURL": place, "dcat:accessURL": place})
+    builder.typed(node, "dcat:distribution", form, "dcat:Distribution")
+    builder.each(form, {"dcat:downloadURL": place, "dcat:accessURL": place})
 
 
-def _tell_endpoint(told: GraphBuilder, node: NamedNode, url: str, graphs: tuple[str, ...]) -> None:
+def _tell_endpoint(builder: GraphBuilder, node: NamedNode, url: str, graphs: tuple[str, ...]) -> None:
     place = address(url)
     if place is None:
         return
-    told.add(node, "void:sparqlEndpoint", place)
+    builder.add(node, "void:sparqlEndpoint", place)
     form, service = NamedNode(f"{place.value}#distribution"), NamedNode(f"{place.value}#service")
-    told.typed(node, "dcat:distribution", form, "dcat:Distribution")
-    told.add(form, "dcat:accessURL", place)
-    told.typed(form, "dcat:accessService", service, "dcat:DataService")
-    told.each(service, {"dcat:endpointURL": place, "dcat:servesDataset": node})
+    builder.typed(node, "dcat:distribution", form, "dcat:Distribution")
+    builder.add(form, "dcat:accessURL", place)
+    builder.typed(form, "dcat:accessService", service, "dcat:DataService")
+    builder.each(service, {"dcat:endpointURL": place, "dcat:servesDataset": node})
     for graph in graphs:
-        told.add(service, "sd:namedGraph", address(graph))
+        builder.add(service, "sd:namedGraph", address(graph))

@@ -53,12 +53,12 @@ class JoinCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sides(self) -> tuple[TableColumn, TableColumn]:
-        """Both columns."""
+        """Return both columns."""
         return self.of, self.within
 
 
 def sketched_columns(session: Session) -> Iterator[SketchedColumn]:
-    """Every column that can be joined, of current tables."""
+    """Yield every column of current tables that can be joined."""
     for resource, version, table, number, name, distinct, sketch in islice(
         session.rows(_SQL["sketches"].text), MOST_COLUMNS
     ):
@@ -69,13 +69,13 @@ def sketched_columns(session: Session) -> Iterator[SketchedColumn]:
 
 
 def newest_table(session: Session) -> int:
-    """When a table was last looked into, in milliseconds; 0 if none was."""
+    """Return when a table was last profiled, in milliseconds; 0 if none was."""
     rows = session.fetch_all(_SQL["newest_table"])
     return int(rows[0][0])
 
 
 def keep_joins(session: Session, joins: Sequence[JoinCandidate]) -> None:
-    """These are all there are."""
+    """Replace all stored join candidates."""
     columns = _columns(joins)
 
     def work(cursor: Cursor) -> None:
@@ -122,14 +122,14 @@ def read_alike(
     """
     named = session.fetch_all(_SQL["near"], {"resource": resource}) if resource is not None else None
     near = None if named is None else [name for (name,) in named]
-    asked = {"resource": resource, "near": near, "least": least, "limit": limit}
-    rows = session.fetch_all(_SQL["alike"], asked)
+    params = {"resource": resource, "near": near, "least": least, "limit": limit}
+    rows = session.fetch_all(_SQL["alike"], params)
     names = AlikeTables.__struct_fields__
     return [AlikeTables(**dict(zip(names, row, strict=True))) for row in rows]
 
 
 def joins_of(session: Session, resources: Sequence[str]) -> dict[str, list[JoinCandidate]]:
-    """For each of these resources, where the values of its columns are found."""
+    """Return for each of some resources the columns that contain the values of its own."""
     rows = session.fetch_all(_SQL["joins_of"], {"resource": list(resources)})
     found: dict[str, list[JoinCandidate]] = defaultdict(list)
     for join in map(_candidate, rows):
@@ -149,12 +149,12 @@ def _column(row: Sequence[Any]) -> TableColumn:
 
 
 def _columns(joins: Sequence[JoinCandidate]) -> dict[str, list[Any]]:
-    told: dict[str, list[Any]] = {
+    columns: dict[str, list[Any]] = {
         "containment": [join.containment for join in joins],
         "shared": [join.shared for join in joins],
     }
     for prefix, side in (("", [join.of for join in joins]), ("within_", [join.within for join in joins])):
-        told |= {
+        columns |= {
             f"{prefix}resource": [column.resource for column in side],
             f"{prefix}version": [column.version for column in side],
             f"{prefix}place": [column.table for column in side],
@@ -162,4 +162,4 @@ def _columns(joins: Sequence[JoinCandidate]) -> dict[str, list[Any]]:
             f"{prefix}name": [column.name for column in side],
             f"{prefix}distinct": [column.distinct for column in side],
         }
-    return told
+    return columns

@@ -1,4 +1,4 @@
-"""When portals listed datasets and files, and what they called them: a period of time for each."""
+"""Periods in which portals listed datasets and files, and their titles then."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ Period = tuple[int, int | None]
 
 
 def known_periods(periods: Iterable[Period], at: int) -> list[Period]:
-    """Those that had begun at a time; one that ended later had no end then.
+    """Return the periods that had begun at a time; one that ended later had no end then.
 
     >>> known_periods([(1, 3), (5, 9), (12, None)], 6)
     [(1, 3), (5, None)]
@@ -28,7 +28,7 @@ def known_periods(periods: Iterable[Period], at: int) -> list[Period]:
 
 
 def overlaps(some: Sequence[Period], others: Sequence[Period]) -> list[Period]:
-    """When both were.
+    """Return the times at which both were.
 
     >>> overlaps([(1, None)], [(1, 3), (5, 9), (12, None)]), overlaps([(1, 3), (6, 7)], [(2, 8)])
     ([(1, 3), (5, 9), (12, None)], [(2, 3), (6, 7)])
@@ -44,7 +44,7 @@ def overlaps(some: Sequence[Period], others: Sequence[Period]) -> list[Period]:
 
 
 class TitleTime(msgspec.Struct, frozen=True):
-    """What a portal called a dataset from a harvest until another, in milliseconds UTC."""
+    """The title of a dataset at a portal from one harvest until another, in milliseconds UTC."""
 
     title: str
     start: int
@@ -52,7 +52,7 @@ class TitleTime(msgspec.Struct, frozen=True):
 
 
 class ListedTimes(msgspec.Struct, frozen=True):
-    """When a dataset, or a file of it, was listed. Times are milliseconds UTC."""
+    """The times at which a dataset, or a file of it, was listed, in milliseconds UTC."""
 
     url: str
     """Of the file; empty: the dataset as a whole."""
@@ -62,7 +62,7 @@ class ListedTimes(msgspec.Struct, frozen=True):
     """From and until, oldest first."""
 
     def periods(self) -> list[Period]:
-        """Each time that it was; the last has no end while it lasts.
+        """Return the periods in which it was listed; the last has no end while it lasts.
 
         >>> ListedTimes("", 1, 9, ((3, 5),)).periods()
         [(1, 3), (5, 9)]
@@ -71,7 +71,7 @@ class ListedTimes(msgspec.Struct, frozen=True):
         return list(zip(starts, [*(gone for gone, _ in self.absences), self.gone_at], strict=True))
 
     def known_at(self, at: int) -> "ListedTimes":
-        """What was known of it at a time, at which it had been seen.
+        """Return what was known of it at a time at which it had been seen.
 
         >>> ListedTimes("", 1, 9, ((3, 5), (6, 8))).known_at(7)
         ListedTimes(url='', first_seen=1, gone_at=6, absences=((3, 5),))
@@ -84,7 +84,7 @@ class ListedTimes(msgspec.Struct, frozen=True):
 def read_listings(
     session: Session, portal: int, records: Sequence[str], at: int = NEVER
 ) -> dict[str, list[ListedTimes]]:
-    """Of datasets of a portal, each with its files; with a time, what was known then."""
+    """Return the listings of datasets of a portal with their files, as known at a time."""
     found: dict[str, list[ListedTimes]] = defaultdict(list)
     for record, url, first_seen, gone_at, gone, back in session.fetch_all(
         _SQL["read_listings"], {"portal": portal, "record": list(records)}
@@ -98,22 +98,22 @@ def read_listings(
 def read_titles(
     session: Session, portal: int, records: Sequence[str], at: int = NEVER
 ) -> dict[str, list[TitleTime]]:
-    """Of datasets of a portal, oldest first; with a time, what was known then."""
+    """Return the titles of datasets of a portal, oldest first, as known at a time."""
     found: dict[str, list[TitleTime]] = defaultdict(list)
-    asked = {"portal": portal, "record": list(records)}
-    for record, title, start, end in session.fetch_all(_SQL["read_titles"], asked):
+    params = {"portal": portal, "record": list(records)}
+    for record, title, start, end in session.fetch_all(_SQL["read_titles"], params):
         found[record] += [TitleTime(title, *period) for period in known_periods([(start, end)], at)]
     return found
 
 
 def describe_titles(
-    told: GraphBuilder, dataset: NamedNode, portal: NamedNode, scope: str, titles: Sequence[TitleTime]
+    builder: GraphBuilder, dataset: NamedNode, portal: NamedNode, scope: str, titles: Sequence[TitleTime]
 ) -> None:
     """A dct:PeriodOfTime for each title."""
     for number, each in enumerate(titles):
         period = NamedNode(f"{scope}:titled:{number}")
-        told.typed(dataset, "arc:titled", period, "dct:PeriodOfTime")
-        told.each(
+        builder.typed(dataset, "arc:titled", period, "dct:PeriodOfTime")
+        builder.each(
             period,
             {
                 "arc:hasPortal": portal,
@@ -125,7 +125,7 @@ def describe_titles(
 
 
 def describe_listings(
-    told: GraphBuilder, dataset: NamedNode, portal: NamedNode, scope: str, listings: Sequence[ListedTimes]
+    builder: GraphBuilder, dataset: NamedNode, portal: NamedNode, scope: str, listings: Sequence[ListedTimes]
 ) -> None:
     """A dct:PeriodOfTime for each time; `scope` is what their names begin with."""
     whole = [period for listing in listings if not listing.url for period in listing.periods()]
@@ -137,8 +137,8 @@ def describe_listings(
         periods = overlaps(listing.periods(), whole) if listing.url else listing.periods()
         for number, (start, end) in enumerate(periods):
             period = NamedNode(f"{scope}:listed:{place}:{number}")
-            told.typed(node, "arc:listed", period, "dct:PeriodOfTime")
-            told.each(
+            builder.typed(node, "arc:listed", period, "dct:PeriodOfTime")
+            builder.each(
                 period,
                 {
                     "arc:hasPortal": portal,

@@ -18,12 +18,12 @@ from tamias.model import vocabulary as v
 
 
 def metric_quads() -> list[Quad]:
-    """Every metric with its words and its dimension, in the graph of the catalogue as a whole."""
-    told = GraphBuilder(catalogue_graph())
+    """Return statements on every metric and its dimension, in the graph of the whole catalogue."""
+    builder = GraphBuilder(catalogue_graph())
     for metric in METRICS.values():
         node, dimension = _metric(metric.name), _dimension(metric.dimension)
-        told.are([node], "dqv:Metric")
-        told.each(
+        builder.are([node], "dqv:Metric")
+        builder.each(
             node,
             {
                 "skos:prefLabel": text(metric.label),
@@ -32,27 +32,27 @@ def metric_quads() -> list[Quad]:
                 "dqv:inDimension": dimension,
             },
         )
-        told.are([dimension], "dqv:Dimension")
-        told.add(dimension, "skos:prefLabel", text(metric.dimension.capitalize()))
-    return list(dict.fromkeys(told.quads))
+        builder.are([dimension], "dqv:Dimension")
+        builder.add(dimension, "skos:prefLabel", text(metric.dimension.capitalize()))
+    return list(dict.fromkeys(builder.quads))
 
 
 def measure_quads(node: NamedNode, measures: Sequence[Measure], graph: NamedNode) -> list[Quad]:
-    """What is measured of one thing."""
-    told = GraphBuilder(graph)
-    describe_measures(told, node, measures)
-    return told.quads
+    """Return the measurements of one thing."""
+    builder = GraphBuilder(graph)
+    describe_measures(builder, node, measures)
+    return builder.quads
 
 
 def describe_measures(
-    told: GraphBuilder, node: NamedNode, measures: Sequence[Measure], scope: str = ""
+    builder: GraphBuilder, node: NamedNode, measures: Sequence[Measure], scope: str = ""
 ) -> None:
     """The same, among other statements; `scope` tells measures of one thing by several catalogues apart."""
     name = sha256(f"{scope}{node.value}".encode()).hexdigest()[:24]
     for measure in measures:
         it = NamedNode(f"{v.OWN_SPACE}measure:{name}:{measure.metric}")
-        told.typed(node, "dqv:hasQualityMeasurement", it, "dqv:QualityMeasurement")
-        told.each(
+        builder.typed(node, "dqv:hasQualityMeasurement", it, "dqv:QualityMeasurement")
+        builder.each(
             it,
             {
                 "dqv:isMeasurementOf": _metric(measure.metric),

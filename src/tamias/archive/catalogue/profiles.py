@@ -1,10 +1,12 @@
-"""What is in a version: tables as CSVW, as the Open Dataset Archive has it, RDF as VoID, maps with their box.
+"""Contents of a version: tables as CSVW (as in the Open Dataset Archive), RDF as VoID, maps with their box.
 
 All of it is named by fragments of the file's IRI; the same profile always gives the same statements.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
+from urllib.parse import quote
 
 import msgspec
 from backports.zstd import ZstdCompressor, decompress
@@ -27,73 +29,81 @@ from tamias.model.profile import Profile
 
 _COMPRESSOR: Final = ZstdCompressor(level=3)
 """One for all: to make another takes as long as to compress a small profile. It locks itself."""
+_UNFIT: Final = re.compile(r"[^A-Za-z0-9_]+")
+"""What may not stand in the name of a column."""
+_NUMBER: Final = re.compile("#(.?)##0(?:(.)0)?")
+"""`#.##0,0`: the sign between groups and the decimal sign."""
 MOST_TABLES: Final = 50
 MOST_COLUMNS: Final = 500
 """Of one table: what has more is no table that a query asks for by column."""
 
 
 def profile_quads(file: NamedNode, profile: p.Profile, graph: NamedNode) -> list[Quad]:
-    """All that is known of the content of a file."""
-    told = GraphBuilder(graph)
-    describe_profile(told, file, profile)
-    return told.quads
+    """Return statements on the content of a file."""
+    builder = GraphBuilder(graph)
+    describe_profile(builder, file, profile)
+    return builder.quads
 
 
-def describe_profile(told: GraphBuilder, file: NamedNode, profile: p.Profile) -> None:
+def describe_profile(builder: GraphBuilder, file: NamedNode, profile: p.Profile) -> None:
     """The same, among other statements."""
-    _describe_tables(told, file, profile.tables[:MOST_TABLES])
+    _describe_tables(builder, file, profile.tables[:MOST_TABLES])
     if profile.statements is not None:
-        _describe_statements(told, file, profile.statements)
+        _describe_statements(builder, file, profile.statements)
     if profile.geography is not None:
-        _describe_place(told, file, profile.geography)
+        _describe_place(builder, file, profile.geography)
 
 
-def describe_joins(told: GraphBuilder, joins: Sequence[JoinCandidate], bases: CatalogueBases) -> None:
+def describe_joins(builder: GraphBuilder, joins: Sequence[JoinCandidate], bases: CatalogueBases) -> None:
     """Columns whose values are, as it seems, among those of another."""
     for join in joins:
         one, other = (
             _column_node(bases.file_of(column.resource, column.version), column.table, column.number)
             for column in (join.of, join.within)
         )
-        told.add(one, "arc:valuesWithin", other)
+        builder.add(one, "arc:valuesWithin", other)
 
 
-def _describe_tables(told: GraphBuilder, file: NamedNode, tables: Sequence[p.TableProfile]) -> None:
+def _describe_tables(builder: GraphBuilder, file: NamedNode, tables: Sequence[p.TableProfile]) -> None:
     """A table, or a group where there are several, such as the sheets of a workbook."""
     group = _part(file, "tables")
     if len(tables) > 1:
-        told.are([group], "csvw:TableGroup")
-        told.add(group, "csvw:url", file)
+        builder.are([group], "csvw:TableGroup")
+        builder.add(group, "csvw:url", file)
     for number, table in enumerate(tables, 1):
         node = _part(file, f"table-{number}")
         if len(tables) > 1:
-            told.add(group, "csvw:table", node)
-        _describe_table(told, file, node, number, table)
+            builder.add(group, "csvw:table", node)
+        _describe_table(builder, file, node, number, table)
 
 
 def _describe_table(
-    told: GraphBuilder, file: NamedNode, node: NamedNode, number: int, table: p.TableProfile
+    builder: GraphBuilder, file: NamedNode, node: NamedNode, number: int, table: p.TableProfile
 ) -> None:
-    told.are([node], "csvw:Table")
+    builder.are([node], "csvw:Table")
     values: dict[str, Object | None] = {
         "csvw:url": file,
-        "csvw:name": text(table.name),
+        "dct:title": text(table.name),
         "arc:rows": typed(table.rows, "integer"),
         "arc:columns": typed(table.width, "integer"),
     }
-    told.each(node, values)
-    _describe_dialect(told, node, table)
+    builder.each(node, values)
+    _describe_dialect(builder, node, table)
     schema = NamedNode(f"{node.value}-schema")
-    told.typed(node, "csvw:tableSchema", schema, "csvw:Schema")
+    builder.typed(node, "csvw:tableSchema", schema, "csvw:Schema")
     for column in table.columns[:MOST_COLUMNS]:
-        _describe_column(told, schema, _column_node(file, number, column.number), column)
+        _describe_column(builder, schema, _column_node(file, number, column.number), column)
+    for place in range(table.width + 1, min(table.width + table.unnamed, MOST_COLUMNS) + 1):
+        unnamed = _column_node(file, number, place)
+        _name_column(builder, schema, unnamed, f"column_{place}")
+        builder.add(unnamed, "csvw:suppressOutput", typed("true", "boolean"))
 
 
-def _describe_dialect(told: GraphBuilder, node: NamedNode, table: p.TableProfile) -> None:
+def _describe_dialect(builder: GraphBuilder, node: NamedNode, table: p.TableProfile) -> None:
     if table.delimiter is None:
         return
     dialect = NamedNode(f"{node.value}-dialect")
-    told.typed(node, "csvw:dialect", dialect, "csvw:Dialect")
+    builder.typed(node, "csvw:dialect", dialect, "csvw:Dialect")
     values: dict[str, Object | None] = {
         "csvw:encoding": text(table.encoding),
         "csvw:delimiter": text(table.delimiter),
@@ -101,27 +111,50 @@ def _describe_dialect(told: GraphBuilder, node: NamedNode, table: p.TableProfile
         "csvw:header": typed("true" if table.header else "false", "boolean"),
         "csvw:skipRows": typed(table.skipped, "nonNegativeInteger") if table.skipped else None,
     }
-    told.each(dialect, values)
+    builder.each(dialect, values)
 
 
-def _describe_column(told: GraphBuilder, schema: NamedNode, node: NamedNode, column: p.ColumnProfile) -> None:
+def _describe_column(
+    builder: GraphBuilder, schema: NamedNode, node: NamedNode, column: p.ColumnProfile
+) -> None:
     """The datatype twice: as CSVW has it, and by its short name, as the Open Dataset Archive did."""
-    told.typed(schema, "csvw:column", node, "csvw:Column")
-    told.each(
-        node,
-        {
-            "csvw:name": text(column.name),
-            "csvw:datatype": text(column.read_as),
-            "csvw:format": None if column.invalid else text(column.format),
-        },
-    )
-    told.add(node, "csvw:datatype", NamedNode(column.datatype_iri))
+    _name_column(builder, schema, node, column.name)
+    builder.add(node, "csvw:datatype", text(column.read_as))
+    builder.add(node, "csvw:datatype", NamedNode(column.datatype_iri))
+    if not column.invalid:
+        for null in ("", *column.null_words) if column.null_words else ():
+            builder.add(node, "csvw:null", Literal(null))
+        if column.format is not None:
+            _describe_format(builder, node, column.read_as, column.format)
     if column.meaning is not None and column.meaning.range is not None:
-        told.add(node, "rdfs:range", NamedNode(column.meaning.range))
+        builder.add(node, "rdfs:range", NamedNode(column.meaning.range))
 
 
-def _describe_statements(told: GraphBuilder, file: NamedNode, found: p.StatementCounts) -> None:
-    told.are([file], "void:Dataset")
+def _name_column(builder: GraphBuilder, schema: NamedNode, node: NamedNode, header: str) -> None:
+    """Write the header as the title; the name is made of it as CSVW makes it where only a title is given."""
+    builder.typed(schema, "csvw:column", node, "csvw:Column")
+    builder.add(node, "csvw:title", text(header))
+    name = _UNFIT.sub(lambda found: quote(found[0], safe=""), header)
+    builder.add(node, "csvw:name", text(f"%5F{name[1:]}" if name.startswith("_") else name))
+
+
+def _describe_format(builder: GraphBuilder, node: NamedNode, base: str, form: str) -> None:
+    """Describe how values are written: a pattern, or the signs in numbers."""
+    datatype = NamedNode(f"{node.value}-datatype")
+    builder.typed(node, "csvw:datatype", datatype, "csvw:Datatype")
+    builder.add(datatype, "csvw:base", text(base))
+    if (number := _NUMBER.fullmatch(form)) is None:
+        builder.add(datatype, "csvw:format", text(form))
+        return
+    signs = NamedNode(f"{node.value}-format")
+    builder.typed(datatype, "csvw:format", signs, "csvw:NumericFormat")
+    group, decimal = number.groups()
+    builder.add(signs, "csvw:decimalChar", text(decimal or ("," if group == "." else ".")))
+    builder.add(signs, "csvw:groupChar", text(group))
+
+
+def _describe_statements(builder: GraphBuilder, file: NamedNode, found: p.StatementCounts) -> None:
+    builder.are([file], "void:Dataset")
     counts = {
         "void:triples": found.triples,
         "void:distinctSubjects": found.subjects,
@@ -129,23 +162,23 @@ def _describe_statements(told: GraphBuilder, file: NamedNode, found: p.Statement
         "void:classes": found.class_count,
         "void:properties": found.property_count,
     }
-    told.each(file, {name: typed(count, "integer") for name, count in counts.items()})
-    _describe_partitions(told, file, "class", "void:entities", found.classes)
-    _describe_partitions(told, file, "property", "void:triples", found.properties)
+    builder.each(file, {name: typed(count, "integer") for name, count in counts.items()})
+    _describe_partitions(builder, file, "class", "void:entities", found.classes)
+    _describe_partitions(builder, file, "property", "void:triples", found.properties)
 
 
 def _describe_partitions(
-    told: GraphBuilder, file: NamedNode, kind: str, measure: str, usages: Sequence[p.TermUsage]
+    builder: GraphBuilder, file: NamedNode, kind: str, measure: str, usages: Sequence[p.TermUsage]
 ) -> None:
     for number, usage in enumerate(usages, 1):
         named = address(usage.iri)
         if named is not None:
             part = _part(file, f"{kind}-{number}")
-            told.add(file, f"void:{kind}Partition", part)
-            told.each(part, {f"void:{kind}": named, measure: typed(usage.count, "integer")})
+            builder.add(file, f"void:{kind}Partition", part)
+            builder.each(part, {f"void:{kind}": named, measure: typed(usage.count, "integer")})
 
 
-def _describe_place(told: GraphBuilder, file: NamedNode, geography: p.Geography) -> None:
+def _describe_place(builder: GraphBuilder, file: NamedNode, geography: p.Geography) -> None:
     """The box around what is mapped, where it is in degrees."""
     if geography.bbox is None or geography.crs is not None:
         return
@@ -153,8 +186,8 @@ def _describe_place(told: GraphBuilder, file: NamedNode, geography: p.Geography)
     corners = ((west, south), (east, south), (east, north), (west, north), (west, south))
     ring = ", ".join(f"{x:.12g} {y:.12g}" for x, y in corners)
     place = _part(file, "place")
-    told.typed(file, "dct:spatial", place, "dct:Location")
-    told.add(place, "dcat:bbox", Literal(f"POLYGON(({ring}))", datatype=word("geo:wktLiteral")))
+    builder.typed(file, "dct:spatial", place, "dct:Location")
+    builder.add(place, "dcat:bbox", Literal(f"POLYGON(({ring}))", datatype=word("geo:wktLiteral")))
 
 
 def _column_node(file: NamedNode, table: int, column: int) -> NamedNode:
@@ -175,7 +208,7 @@ class Unprofiled(msgspec.Struct, frozen=True):
     sha256: str
     media_type: str | None
     url: str
-    told_type: str | None = None
+    declared: str | None = None
     """As the server says, with the charset that it declares."""
 
 
@@ -201,12 +234,12 @@ def keep_profiles(session: Session, profiles: Mapping[str, Profile], now: int) -
 
 
 def pack_profile(profile: Profile) -> tuple[bytes, str | None]:
-    """As it is stored, and what is looked up in its tables by itself, as JSON."""
+    """Return a profile as it is stored, and what is searched in its tables, as JSON."""
     return _packed(profile), _json([_searched(table) for table in profile.tables]) if profile.tables else None
 
 
 def _searched(table: p.TableProfile) -> dict[str, list[dict[str, object]]]:
-    """What is looked up in a table's profile by itself: names of columns, and what joins are found by."""
+    """Return what is searched in a table's profile: names of columns, and what joins are found by."""
     names = ("name", "number", "distinct", "sketch")
     return {"columns": [{name: getattr(column, name) for name in names} for column in table.columns]}
 
@@ -231,11 +264,11 @@ def stored_profile(profile: object, packed: bytes | None) -> Profile:
 
 
 def read_profile(session: Session, sha256: str) -> Profile | None:
-    """What a body holds, if somebody has looked into it."""
+    """Return the profile of a body, if there is one."""
     row = session.fetch_one(_SQL["read_profile"], {"sha256": bytes.fromhex(sha256)})
     return stored_profile(*row) if row else None
 
 
 def _json(value: object) -> str:
-    """As PostgreSQL can hold it: it has no NUL in text."""
+    """Return JSON that PostgreSQL can store: it has no NUL in text."""
     return msgspec.json.encode(value).decode().replace("\\u0000", "\\ufffd")

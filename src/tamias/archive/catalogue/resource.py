@@ -93,18 +93,18 @@ def resource_quads(
     same: Mapping[str, SameContent] = _NOTHING_SAME,
     joins: Sequence[JoinCandidate] = (),
 ) -> list[Quad]:
-    """All that the catalogue says of a resource: its head, and the graphs of its versions.
+    """Return all statements of the catalogue on a resource: its head, and the graphs of its versions.
 
     Versions are given oldest first, profiles by the SHA-256 of the versions, `same` by their ids.
     """
-    told = head_quads(
+    quads = head_quads(
         resource, versions, bases=bases, suspects=suspects, gone=gone, measures=measures, joins=joins
     )
     for before, version in zip([None, *versions], versions, strict=False):
         number = before.number if before else None
         profile, other = profiles.get(version.sha256), same.get(version.id)
-        told += version_quads(resource, version, number, bases=bases, profile=profile, same=other)
-    return told
+        quads += version_quads(resource, version, number, bases=bases, profile=profile, same=other)
+    return quads
 
 
 def head_quads(
@@ -117,19 +117,19 @@ def head_quads(
     measures: Sequence[Measure] = (),
     joins: Sequence[JoinCandidate] = (),
 ) -> list[Quad]:
-    """What changes with every version or visit, in the graph `urn:tamias:catalogue:ID`.
+    """Return what changes with every version or visit, in the graph `urn:tamias:catalogue:ID`.
 
     Of the versions, only the first and the last are looked at. `gone` is when its server said that it was,
     from and until.
     """
-    told = GraphBuilder(catalogue_graph(resource.id))
-    _describe_dataset(told, resource, versions, _title(resource), bases)
-    describe_joins(told, joins, bases)
-    _describe_address(told, resource)
-    _describe_suspects(told, resource, suspects, bases)
-    _describe_gone(told, bases.dataset(resource.id), gone)
-    describe_measures(told, bases.dataset(resource.id), measures)
-    return list(dict.fromkeys(told.quads))
+    builder = GraphBuilder(catalogue_graph(resource.id))
+    _describe_dataset(builder, resource, versions, _title(resource), bases)
+    describe_joins(builder, joins, bases)
+    _describe_address(builder, resource)
+    _describe_suspects(builder, resource, suspects, bases)
+    _describe_gone(builder, bases.dataset(resource.id), gone)
+    describe_measures(builder, bases.dataset(resource.id), measures)
+    return list(dict.fromkeys(builder.quads))
 
 
 def version_quads(
@@ -141,28 +141,28 @@ def version_quads(
     profile: Profile | None = None,
     same: SameContent | None = None,
 ) -> list[Quad]:
-    """What is said of one version, once and for all, in the graph `urn:tamias:catalogue:ID:NUMBER`.
+    """Return the lasting description of a version, in the graph `urn:tamias:catalogue:ID:NUMBER`.
 
     `before` is the number of the version before it, `same` the first of another resource with its content.
     """
-    told = GraphBuilder(catalogue_graph(resource.id, str(version.number)))
-    _describe_version(told, resource, version, before, _title(resource), bases)
+    builder = GraphBuilder(catalogue_graph(resource.id, str(version.number)))
+    _describe_version(builder, resource, version, before, _title(resource), bases)
     if same is not None:
         node = bases.version(resource.id, version.number)
-        told.add(node, "arc:sameContentAs", bases.version(same.id.rpartition("_")[0], same.number))
-    _describe_distribution(told, resource, version, bases)
+        builder.add(node, "arc:sameContentAs", bases.version(same.id.rpartition("_")[0], same.number))
+    _describe_distribution(builder, resource, version, bases)
     if profile is not None:
-        describe_profile(told, bases.file(version), profile)
-    _describe_file(told, resource, version, bases)
-    return list(dict.fromkeys(told.quads))
+        describe_profile(builder, bases.file(version), profile)
+    _describe_file(builder, resource, version, bases)
+    return list(dict.fromkeys(builder.quads))
 
 
 def _describe_dataset(
-    told: GraphBuilder, resource: Resource, versions: Sequence[Version], title: str, bases: CatalogueBases
+    builder: GraphBuilder, resource: Resource, versions: Sequence[Version], title: str, bases: CatalogueBases
 ) -> None:
     node = bases.dataset(resource.id)
-    told.typed(bases.catalogue(), "dcat:dataset", node, "dcat:Dataset")
-    told.each(
+    builder.typed(bases.catalogue(), "dcat:dataset", node, "dcat:Dataset")
+    builder.each(
         node,
         {
             "dct:title": text(title),
@@ -175,23 +175,23 @@ def _describe_dataset(
         },
     )
     often = frequency(resource.change_rate)
-    told.shared(node, "dct:accrualPeriodicity", NamedNode(often) if often else None, "dct:Frequency")
-    _describe_origin(told, resource, node)
+    builder.shared(node, "dct:accrualPeriodicity", NamedNode(often) if often else None, "dct:Frequency")
+    _describe_origin(builder, resource, node)
 
 
-def _describe_origin(told: GraphBuilder, resource: Resource, node: NamedNode) -> None:
-    """Where it is on the Web."""
+def _describe_origin(builder: GraphBuilder, resource: Resource, node: NamedNode) -> None:
+    """Describe where it is on the Web."""
     place, kind = address(resource.url), media_type_iri(resource.media_type)
     if place is None:
         return
     form = NamedNode(node.value + "#distribution")
-    told.typed(node, "dcat:distribution", form, "dcat:Distribution")
-    told.each(form, {"dcat:accessURL": place, "dcat:downloadURL": place})
-    told.shared(form, "dcat:mediaType", kind, "dct:MediaType")
+    builder.typed(node, "dcat:distribution", form, "dcat:Distribution")
+    builder.each(form, {"dcat:accessURL": place, "dcat:downloadURL": place})
+    builder.shared(form, "dcat:mediaType", kind, "dct:MediaType")
 
 
 def _describe_version(
-    told: GraphBuilder,
+    builder: GraphBuilder,
     resource: Resource,
     version: Version,
     before: int | None,
@@ -201,8 +201,8 @@ def _describe_version(
     node, whole = bases.version(resource.id, version.number), bases.dataset(resource.id)
     previous = bases.version(resource.id, before) if before is not None else None
     when = rfc3339(version.captured_at)
-    told.typed(whole, "dcat:hasVersion", node, "dcat:Dataset")
-    told.each(
+    builder.typed(whole, "dcat:hasVersion", node, "dcat:Dataset")
+    builder.each(
         node,
         {
             "dcat:isVersionOf": whole,
@@ -215,16 +215,16 @@ def _describe_version(
             "dct:issued": moment(version.captured_at),
         },
     )
-    told.typed(node, "prov:wasGeneratedBy", bases.activity(version.capture), "prov:Activity")
+    builder.typed(node, "prov:wasGeneratedBy", bases.activity(version.capture), "prov:Activity")
 
 
 def _describe_distribution(
-    told: GraphBuilder, resource: Resource, version: Version, bases: CatalogueBases
+    builder: GraphBuilder, resource: Resource, version: Version, bases: CatalogueBases
 ) -> None:
     node = bases.version(resource.id, version.number)
     form, checksum = NamedNode(node.value + "#distribution"), NamedNode(node.value + "#checksum")
-    told.typed(node, "dcat:distribution", form, "dcat:Distribution")
-    told.each(
+    builder.typed(node, "dcat:distribution", form, "dcat:Distribution")
+    builder.each(
         form,
         {
             "dcat:accessURL": address(resource.url) or node,
@@ -232,31 +232,35 @@ def _describe_distribution(
             "dcat:byteSize": typed(version.byte_size, "nonNegativeInteger"),
         },
     )
-    told.shared(form, "dcat:mediaType", media_type_iri(version.media_type), "dct:MediaType")
-    told.typed(form, "spdx:checksum", checksum, "spdx:Checksum")
-    told.shared(checksum, "spdx:algorithm", word("spdx:checksumAlgorithm_sha256"), "spdx:ChecksumAlgorithm")
-    told.add(checksum, "spdx:checksumValue", typed(version.sha256, "hexBinary"))
+    builder.shared(form, "dcat:mediaType", media_type_iri(version.media_type), "dct:MediaType")
+    builder.typed(form, "spdx:checksum", checksum, "spdx:Checksum")
+    builder.shared(
+        checksum, "spdx:algorithm", word("spdx:checksumAlgorithm_sha256"), "spdx:ChecksumAlgorithm"
+    )
+    builder.add(checksum, "spdx:checksumValue", typed(version.sha256, "hexBinary"))
 
 
-def _describe_address(told: GraphBuilder, resource: Resource) -> None:
-    """As the Open Dataset Archive does: the address itself is the subject, and the files are its versions."""
+def _describe_address(builder: GraphBuilder, resource: Resource) -> None:
+    """Describe the URL itself, with the files as its versions, as the Open Dataset Archive does."""
     place = address(resource.url)
     if place is None:
         return
-    told.each(place, {"dcat:mediaType": text(resource.media_type), "dct:title": text(_title(resource))})
+    builder.each(place, {"dcat:mediaType": text(resource.media_type), "dct:title": text(_title(resource))})
     for source in resource.sources:
-        told.add(place, "arc:hasPortal", address(source.portal))
+        builder.add(place, "arc:hasPortal", address(source.portal))
         if described := address(source.source):
-            told.add(described, "dcat:accessURL", place)
+            builder.add(described, "dcat:accessURL", place)
 
 
-def _describe_file(told: GraphBuilder, resource: Resource, version: Version, bases: CatalogueBases) -> None:
+def _describe_file(
+    builder: GraphBuilder, resource: Resource, version: Version, bases: CatalogueBases
+) -> None:
     """The same of one version."""
     place, file = address(resource.url), bases.file(version)
     if place is None:
         return
-    told.add(place, "dct:hasVersion", file)
-    told.each(
+    builder.add(place, "dct:hasVersion", file)
+    builder.each(
         file,
         {
             "dct:identifier": text(version.sha256),
@@ -267,14 +271,14 @@ def _describe_file(told: GraphBuilder, resource: Resource, version: Version, bas
 
 
 def _describe_suspects(
-    told: GraphBuilder, resource: Resource, suspects: Sequence[Suspect], bases: CatalogueBases
+    builder: GraphBuilder, resource: Resource, suspects: Sequence[Suspect], bases: CatalogueBases
 ) -> None:
     """Bodies that came and were not believed: no versions, but not hidden either."""
     whole = bases.dataset(resource.id)
     for suspect in suspects:
         node = NamedNode(f"{whole.value}#suspect-{suspect.seen_at}")
-        told.typed(whole, "arc:hasSuspect", node, "arc:Suspect")
-        told.each(
+        builder.typed(whole, "arc:hasSuspect", node, "arc:Suspect")
+        builder.each(
             node,
             {
                 "arc:reason": text(suspect.reason),
@@ -285,17 +289,17 @@ def _describe_suspects(
         )
 
 
-def _describe_gone(told: GraphBuilder, whole: NamedNode, gone: Sequence[tuple[int, int | None]]) -> None:
+def _describe_gone(builder: GraphBuilder, whole: NamedNode, gone: Sequence[tuple[int, int | None]]) -> None:
     """A dct:PeriodOfTime for each time."""
     for start, end in gone:
         period = NamedNode(f"{whole.value}#gone-{start}")
-        told.typed(whole, "arc:gone", period, "dct:PeriodOfTime")
+        builder.typed(whole, "arc:gone", period, "dct:PeriodOfTime")
         ends = None if end is None else moment(end)
-        told.each(period, {"dcat:startDate": moment(start), "dcat:endDate": ends})
+        builder.each(period, {"dcat:startDate": moment(start), "dcat:endDate": ends})
 
 
 def _title(resource: Resource) -> str:
-    """Its own, that of a source, the name of the file, or the address."""
+    """Return its own title, that of a source, the name of the file, or the URL."""
     titles = [resource.title, *(source.title for source in resource.sources)]
     named = unquote(resource.url.partition("?")[0].rstrip("/").rpartition("/")[2])
     found = next((title for title in titles if title and title.strip()), named or resource.url)

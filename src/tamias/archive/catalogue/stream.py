@@ -162,14 +162,14 @@ def quads_of_declared(session: Session, sitemaps: Collection[str]) -> Iterator[l
 
 def _whole(bases: CatalogueBases) -> list[Quad]:
     """The archive itself."""
-    told = GraphBuilder(catalogue_graph())
+    builder = GraphBuilder(catalogue_graph())
     node = bases.catalogue()
     publisher = NamedNode(node.value + "#publisher")
-    told.are([node], "dcat:Catalog")
-    told.each(node, {"dct:title": text(bases.title), "dct:description": text(bases.title)})
-    told.typed(node, "dct:publisher", publisher, "foaf:Agent")
-    told.add(publisher, "foaf:name", text(bases.publisher))
-    return told.quads
+    builder.are([node], "dcat:Catalog")
+    builder.each(node, {"dct:title": text(bases.title), "dct:description": text(bases.title)})
+    builder.typed(node, "dct:publisher", publisher, "foaf:Agent")
+    builder.add(publisher, "foaf:name", text(bases.publisher))
+    return builder.quads
 
 
 def _graphs(
@@ -208,7 +208,7 @@ def _graphs(
 
 
 def _with_type(resource: Resource, versions: Sequence[Version], at: int) -> Resource:
-    """With the type of the version that was current at a time."""
+    """Return a resource with the type of the version that was current at a time."""
     if at == NEVER or not versions:
         return resource
     return msgspec.structs.replace(resource, media_type=versions[-1].media_type)
@@ -231,7 +231,7 @@ def _read_gone(session: Session, resources: Sequence[str], at: int = NEVER) -> d
 
 
 def _read_joins(session: Session, resources: Sequence[str], at: int) -> dict[str, list[JoinCandidate]]:
-    """Those of versions that were there at a time. They are the current ones, so they were so since then."""
+    """Return the join candidates of versions that were there at a time."""
     joins = joins_of(session, resources)
     if at == NEVER:
         return joins
@@ -255,8 +255,8 @@ def _portals(session: Session, only: Collection[str] | None = None, at: int = NE
         node = address(url)
         if node is None or first_seen > at or (only is not None and url not in only):
             continue
-        told = GraphBuilder(catalogue_graph("portal", str(portal)))
-        told.each(
+        builder = GraphBuilder(catalogue_graph("portal", str(portal)))
+        builder.each(
             node,
             {
                 "rdfs:label": text(host(url) or url),
@@ -264,8 +264,8 @@ def _portals(session: Session, only: Collection[str] | None = None, at: int = NE
                 "arc:walkedAt": moment(walked_at) if walked_at is not None and walked_at <= at else None,
             },
         )
-        describe_measures(told, node, read_measures(session, [url], at)[url])
-        yield told.quads
+        describe_measures(builder, node, read_measures(session, [url], at)[url])
+        yield builder.quads
         yield from _descriptions(session, portal, url, node, at)
 
 
@@ -296,10 +296,10 @@ def _description(
     titles: Sequence[TitleTime],
 ) -> list[Quad]:
     graph = catalogue_graph("record", name)
-    told = GraphBuilder(graph)
+    builder = GraphBuilder(graph)
     node = address(iri)
     if node is not None:
-        describe_measures(told, node, measures, scope=name)
-        describe_listings(told, node, portal, graph.value, listings)
-        describe_titles(told, node, portal, graph.value, titles)
-    return told.quads
+        describe_measures(builder, node, measures, scope=name)
+        describe_listings(builder, node, portal, graph.value, listings)
+        describe_titles(builder, node, portal, graph.value, titles)
+    return builder.quads

@@ -12,6 +12,7 @@ from pyoxigraph import Literal, NamedNode, Quad
 from tamias.archive.moments import rfc3339
 from tamias.model import vocabulary as v
 from tamias.model.resource import Version
+from tamias.settings import ServeSettings
 
 ARC: Final = "https://w3id.org/tamias/archive#"
 """The Open Dataset Archive's terms that no public vocabulary has (hasPortal, rows, columns), and ours."""
@@ -56,7 +57,7 @@ Object = NamedNode | Literal
 
 
 class CatalogueBases(msgspec.Struct, frozen=True, kw_only=True):
-    """What IRIs of the catalogue begin with, and who publishes it."""
+    """The bases of the catalogue's IRIs, and its publisher."""
 
     service: str = "http://127.0.0.1:8080"
     """The address at which the archive is served, without a final slash."""
@@ -73,11 +74,11 @@ class CatalogueBases(msgspec.Struct, frozen=True, kw_only=True):
         return NamedNode(f"{self.service}/dataset/{resource}")
 
     def version(self, resource: str, number: int) -> NamedNode:
-        """One version of it as a dcat:Dataset."""
+        """Return the IRI of a version as a dcat:Dataset."""
         return NamedNode(f"{self.service}/dataset/{resource}/{number}")
 
     def file(self, version: Version) -> NamedNode:
-        """Where the bytes of a version can be had."""
+        """Return the IRI of the bytes of a version."""
         return self.file_of(version.resource, version.number)
 
     def file_of(self, resource: str, number: int) -> NamedNode:
@@ -87,6 +88,11 @@ class CatalogueBases(msgspec.Struct, frozen=True, kw_only=True):
     def activity(self, capture: str) -> NamedNode:
         """The attempt that brought a version, as the metadata graph names it."""
         return NamedNode(self.activities + capture)
+
+
+def bases_of(settings: ServeSettings) -> CatalogueBases:
+    """Return the bases of the catalogue's IRIs."""
+    return CatalogueBases(service=settings.address.rstrip("/"))
 
 
 def catalogue_graph(*parts: str) -> NamedNode:
@@ -117,17 +123,17 @@ class GraphBuilder:
         self.quads: list[Quad] = []
 
     def add(self, subject: NamedNode, predicate: str, value: Object | None) -> None:
-        """One statement."""
+        """Add a statement."""
         if value is not None:
             self.quads.append(Quad(subject, word(predicate), value, self._graph))
 
     def each(self, subject: NamedNode, values: dict[str, Object | None]) -> None:
-        """Several about one subject."""
+        """Add several statements about one subject."""
         for predicate, value in values.items():
             self.add(subject, predicate, value)
 
     def typed(self, subject: NamedNode, predicate: str, node: NamedNode | None, *kinds: str) -> None:
-        """Another node and what it is."""
+        """Add a statement about another node, and the types of that node."""
         if node is not None:
             self.add(subject, predicate, node)
             self.are([node], *kinds)
@@ -139,7 +145,7 @@ class GraphBuilder:
             self.quads += _term_quads(node, kinds)
 
     def are(self, nodes: Iterable[NamedNode], *kinds: str) -> None:
-        """What nodes are."""
+        """Add the types of nodes."""
         for node in nodes:
             for kind in kinds:
                 self.add(node, "rdf:type", word(kind))

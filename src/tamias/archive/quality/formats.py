@@ -40,26 +40,26 @@ def promised_type(media_type: str | None, format_name: str | None) -> str | None
 
 
 def is_registered(kind: str | None) -> bool:
-    """Whether it has the form of a type that IANA registers; the registry itself is not asked."""
+    """Return whether a type has the form of those that IANA registers, without looking it up."""
     return kind is not None and _REGISTERED.fullmatch(kind) is not None
 
 
 def is_machine_readable(kind: str | None) -> bool:
-    """Whether programs can read the data out of it."""
+    """Return whether programs can read the data of this type."""
     if kind is None or kind in _PEOPLE_ONLY:
         return False
     return kind in _DATA or is_rdf(kind) or kind in _DATA_OF_A_VENDOR or kind.endswith(("+json", "+xml"))
 
 
 def is_open(kind: str | None) -> bool:
-    """Whether the format is nobody's property."""
+    """Return whether the format is open."""
     if kind is None:
         return False
     return kind in _DATA or is_rdf(kind) or kind in _OPEN_BUT_FOR_PEOPLE or kind.endswith(("+json", "+xml"))
 
 
 def same_format(promised: str, found: str) -> bool:
-    """Whether what was found is what was promised, or a special case of it.
+    """Return whether the found type is the promised one or a special case of it.
 
     >>> same_format("application/json", "application/geo+json"), same_format("text/csv", "text/html")
     (True, False)
@@ -102,7 +102,7 @@ _A_KNOWN_ONE: Final = re.compile("|".join(_OPEN + _CLOSED))
 
 
 def is_known_licence(licence: str | None) -> bool:
-    """Whether the text names a licence of the public lists, by address or usual name.
+    """Return whether a text names a licence of the public lists, by address or usual name.
 
     >>> is_known_licence("https://creativecommons.org/licenses/by-nc/4.0/"), is_known_licence("see website")
     (True, False)
@@ -111,7 +111,7 @@ def is_known_licence(licence: str | None) -> bool:
 
 
 def is_open_licence(licence: str | None) -> bool:
-    """Whether it names one that is open by the Open Definition.
+    """Return whether a text names a licence that is open by the Open Definition.
 
     >>> is_open_licence("CC BY-SA 4.0"), is_open_licence("cc-by-nc-4.0")
     (True, False)
@@ -120,6 +120,6 @@ def is_open_licence(licence: str | None) -> bool:
 
 
 def _plain(text: str) -> str:
-    """In small letters; between words a blank or a hyphen, as the patterns have it."""
+    """Return a text in small letters, with hyphens for underscores unless it is an address."""
     lowered = text.lower()
     return lowered if "://" in lowered else lowered.replace("_", "-")

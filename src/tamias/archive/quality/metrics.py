@@ -1,4 +1,4 @@
-"""Every metric that is measured: its name, its dimension, what it says, and how much it can be."""
+"""Metrics of quality: name, dimension, definition and greatest value of each."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Metric(msgspec.Struct, frozen=True):
-    """One metric. Names of Portal Watch's are its own."""
+    """A metric; those of Portal Watch have its names."""
 
     name: str
     label: str

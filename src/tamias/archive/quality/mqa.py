@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from tamias.archive.quality.claims import ClaimedDescription, ClaimedForm, Got
 from tamias.archive.quality.formats import (
     is_known_licence,
     is_machine_readable,
@@ -17,7 +18,6 @@ from tamias.archive.quality.formats import (
     promised_type,
 )
 from tamias.archive.quality.portal_watch import is_web_address
-from tamias.archive.quality.told import ClaimedDescription, Got, ToldForm
 from tamias.content.formats import media_type_of
 
 Rating = Literal["excellent", "good", "sufficient", "bad"]
@@ -28,7 +28,7 @@ View = tuple[ClaimedDescription, Sequence[Got]]
 
 
 class Indicator(msgspec.Struct, frozen=True):
-    """Something that is worth points, and what share of them a dataset gets."""
+    """An indicator that is worth points, and the share of them that a dataset gets."""
 
     name: str
     dimension: str
@@ -36,17 +36,17 @@ class Indicator(msgspec.Struct, frozen=True):
     share: Callable[[View], float]
 
 
-def points(told: ClaimedDescription, got: Sequence[Got]) -> dict[str, float]:
+def points(claimed: ClaimedDescription, got: Sequence[Got]) -> dict[str, float]:
     """Points of each dimension (`mqa-findability`, ...) and of all (`mqa`). What was not tried gets none."""
     found: dict[str, float] = {f"mqa-{indicator.dimension}": 0.0 for indicator in INDICATORS}
-    for name, value in indicator_points(told, got).items():
+    for name, value in indicator_points(claimed, got).items():
         found[f"mqa-{_DIMENSION_OF[name]}"] += value
     return {**found, "mqa": sum(found.values())}
 
 
-def indicator_points(told: ClaimedDescription, got: Sequence[Got]) -> dict[str, float]:
+def indicator_points(claimed: ClaimedDescription, got: Sequence[Got]) -> dict[str, float]:
     """Points of each indicator, for whoever asks why."""
-    return {each.name: each.points * each.share((told, got)) for each in INDICATORS}
+    return {each.name: each.points * each.share((claimed, got)) for each in INDICATORS}
 
 
 def rating(total: float) -> Rating:
@@ -62,7 +62,7 @@ def _of_dataset(test: Callable[[ClaimedDescription], bool]) -> Callable[[View], 
     return lambda view: float(test(view[0]))
 
 
-def _of_forms(test: Callable[[ToldForm], bool]) -> Callable[[View], float]:
+def _of_forms(test: Callable[[ClaimedForm], bool]) -> Callable[[View], float]:
     return lambda view: _mean(test(form) for form in view[0].forms)
 
 
@@ -70,12 +70,12 @@ def _of_types(test: Callable[[str | None], bool]) -> Callable[[View], float]:
     return _of_forms(lambda form: test(promised_type(form.media_type, form.format)))
 
 
-def _came(*, downloads: bool) -> Callable[[View], float]:
+def _retrieved(*, downloads: bool) -> Callable[[View], float]:
     """The share of the forms that really came; of those with a download address, or of all."""
 
     def share(view: View) -> float:
-        told, got = view
-        pairs = zip(told.forms, got, strict=True)
+        claimed, got = view
+        pairs = zip(claimed.forms, got, strict=True)
         return _mean(each.retrieved for form, each in pairs if form.download or not downloads)
 
     return share
@@ -86,24 +86,24 @@ def _mean(truths: Iterable[bool]) -> float:
     return sum(listed) / len(listed) if listed else 0.0
 
 
-def _complies(told: ClaimedDescription) -> bool:
+def _complies(claimed: ClaimedDescription) -> bool:
     """Title, description, and an access address for every form: what DCAT-AP makes mandatory."""
-    return told.title and told.description and all(is_web_address(form.url) for form in told.forms)
+    return claimed.title and claimed.description and all(is_web_address(form.url) for form in claimed.forms)
 
 
-def _listed_access(told: ClaimedDescription) -> bool:
-    word = told.access_rights or ""
+def _listed_access(claimed: ClaimedDescription) -> bool:
+    word = claimed.access_rights or ""
     return word.startswith(_ACCESS_RIGHTS) or word.lower() in _ACCESS_WORDS
 
 
 INDICATORS: Final = (
-    Indicator("keywords", "findability", 30, _of_dataset(lambda told: told.keywords)),
-    Indicator("categories", "findability", 30, _of_dataset(lambda told: told.themes)),
-    Indicator("spatial", "findability", 20, _of_dataset(lambda told: told.spatial)),
-    Indicator("temporal", "findability", 20, _of_dataset(lambda told: told.temporal)),
-    Indicator("access-url-works", "accessibility", 50, _came(downloads=False)),
+    Indicator("keywords", "findability", 30, _of_dataset(lambda claimed: claimed.keywords)),
+    Indicator("categories", "findability", 30, _of_dataset(lambda claimed: claimed.themes)),
+    Indicator("spatial", "findability", 20, _of_dataset(lambda claimed: claimed.spatial)),
+    Indicator("temporal", "findability", 20, _of_dataset(lambda claimed: claimed.temporal)),
+    Indicator("access-url-works", "accessibility", 50, _retrieved(downloads=False)),
     Indicator("download-url", "accessibility", 20, _of_forms(lambda form: form.download)),
-    Indicator("download-url-works", "accessibility", 30, _came(downloads=True)),
+    Indicator("download-url-works", "accessibility", 30, _retrieved(downloads=True)),
     Indicator("format", "interoperability", 20, _of_forms(lambda form: form.format is not None)),
     Indicator("media-type", "interoperability", 10, _of_forms(lambda form: form.media_type is not None)),
     Indicator(
@@ -119,13 +119,15 @@ INDICATORS: Final = (
     Indicator(
         "licence-vocabulary", "reusability", 10, _of_forms(lambda form: is_known_licence(form.licence))
     ),
-    Indicator("access-rights", "reusability", 10, _of_dataset(lambda told: told.access_rights is not None)),
+    Indicator(
+        "access-rights", "reusability", 10, _of_dataset(lambda claimed: claimed.access_rights is not None)
+    ),
     Indicator("access-rights-vocabulary", "reusability", 5, _of_dataset(_listed_access)),
-    Indicator("contact", "reusability", 20, _of_dataset(lambda told: told.contact)),
-    Indicator("publisher", "reusability", 10, _of_dataset(lambda told: told.publisher)),
+    Indicator("contact", "reusability", 20, _of_dataset(lambda claimed: claimed.contact)),
+    Indicator("publisher", "reusability", 10, _of_dataset(lambda claimed: claimed.publisher)),
     Indicator("rights", "contextuality", 5, _of_forms(lambda form: form.rights)),
     Indicator("byte-size", "contextuality", 5, _of_forms(lambda form: form.byte_size is not None)),
-    Indicator("issued", "contextuality", 5, _of_dataset(lambda told: told.issued is not None)),
-    Indicator("modified", "contextuality", 5, _of_dataset(lambda told: told.modified is not None)),
+    Indicator("issued", "contextuality", 5, _of_dataset(lambda claimed: claimed.issued is not None)),
+    Indicator("modified", "contextuality", 5, _of_dataset(lambda claimed: claimed.modified is not None)),
 )
 _DIMENSION_OF: Final = {indicator.name: indicator.dimension for indicator in INDICATORS}

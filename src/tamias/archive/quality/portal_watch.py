@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Final
 
+from tamias.archive.quality.claims import ClaimedDescription, ClaimedForm, Got, format_is_true, size_is_true
 from tamias.archive.quality.formats import (
     is_known_licence,
     is_machine_readable,
@@ -16,7 +17,6 @@ from tamias.archive.quality.formats import (
     is_registered,
     promised_type,
 )
-from tamias.archive.quality.told import ClaimedDescription, Got, ToldForm, format_is_true, size_is_true
 
 _DATE: Final = re.compile(
     r"(\d{4})(?:-(\d\d)(?:-(\d\d)"
@@ -25,7 +25,7 @@ _DATE: Final = re.compile(
 
 
 def is_date(text: str | None) -> bool:
-    """Whether it is a year, a month, a day or a moment of ISO 8601 that the calendar has.
+    """Return whether a text is a year, month, day or moment of ISO 8601 that the calendar has.
 
     >>> is_date("2024-02-29T10:30:00Z"), is_date("2023-02-29"), is_date("29.02.2024")
     (True, False, False)
@@ -44,24 +44,24 @@ _WEB: Final = re.compile(r"(https?|ftps?)://[^\s/?#.][^\s/?#]*([/?#]\S*)?", re.I
 _EMAIL: Final = re.compile(r"(mailto:)?[^\s@:/<>\"]+@[^\s@:/<>\".]+(\.[^\s@:/<>\".]+)+", re.IGNORECASE)
 
 
-def dataset_metrics(told: ClaimedDescription, got: Sequence[Got]) -> dict[str, float]:
-    """All metrics that can be told; `got` has one for each form. Of what was never tried, nothing is said."""
-    types = [promised_type(form.media_type, form.format) for form in told.forms]
+def dataset_metrics(claimed: ClaimedDescription, got: Sequence[Got]) -> dict[str, float]:
+    """Return all metrics that are known; `got` has one for each form. What was never tried has none."""
+    types = [promised_type(form.media_type, form.format) for form in claimed.forms]
     return {
-        **_existence(told),
-        **_conformance(told, types),
+        **_existence(claimed),
+        **_conformance(claimed, types),
         "opfo": _share(is_open(kind) for kind in types),
         "opma": _share(is_machine_readable(kind) for kind in types),
-        "opli": _share(is_open_licence(form.licence) for form in told.forms),
+        "opli": _share(is_open_licence(form.licence) for form in claimed.forms),
         "reme": 1.0,
-        **delivery_metrics(told.forms, types, got),
+        **delivery_metrics(claimed.forms, types, got),
     }
 
 
 def delivery_metrics(
-    forms: Sequence[ToldForm], types: Sequence[str | None], got: Sequence[Got]
+    forms: Sequence[ClaimedForm], types: Sequence[str | None], got: Sequence[Got]
 ) -> dict[str, float]:
-    """What only an archive can measure: whether the data came, and were what was told."""
+    """Return the metrics that only an archive can measure: whether the data came and were as claimed."""
     pairs = list(zip(forms, types, got, strict=True))
     known: dict[str, list[bool | None]] = {
         "rere": [each.retrieved for _, _, each in pairs if each.tried],
@@ -73,42 +73,42 @@ def delivery_metrics(
 
 
 def is_web_address(text: str) -> bool:
-    """Whether it has the form of an address to fetch data from."""
+    """Return whether a text has the form of a web address."""
     return _WEB.fullmatch(text.strip()) is not None
 
 
-def _existence(told: ClaimedDescription) -> dict[str, float]:
-    forms = told.forms
-    kept = [part is not None for form in forms for part in (form.format, form.media_type, form.byte_size)]
+def _existence(claimed: ClaimedDescription) -> dict[str, float]:
+    forms = claimed.forms
+    found = [part is not None for form in forms for part in (form.format, form.media_type, form.byte_size)]
     return {
         "exac": _share(bool(form.url.strip()) for form in forms),
-        "exdi": (told.title + told.description + told.keywords) / 3,
-        "exco": float(told.contact or told.publisher),
+        "exdi": (claimed.title + claimed.description + claimed.keywords) / 3,
+        "exco": float(claimed.contact or claimed.publisher),
         "exri": _share(form.licence is not None for form in forms),
-        "expr": _share(kept),
-        "exda": _share(text is not None for text in _dates(told)),
-        "exsp": float(told.spatial),
-        "exte": float(told.temporal),
+        "expr": _share(found),
+        "exda": _share(text is not None for text in _dates(claimed)),
+        "exsp": float(claimed.spatial),
+        "exte": float(claimed.temporal),
     }
 
 
-def _conformance(told: ClaimedDescription, types: Sequence[str | None]) -> dict[str, float]:
+def _conformance(claimed: ClaimedDescription, types: Sequence[str | None]) -> dict[str, float]:
     return {
-        "coac": _share(is_web_address(form.url) for form in told.forms),
-        "coce": float(any(_EMAIL.fullmatch(text) for text in told.emails)),
-        "cocu": float(any(is_web_address(text) for text in told.pages)),
-        "coda": _share(is_date(text) for text in _dates(told)),
-        "coli": _share(is_known_licence(form.licence) for form in told.forms),
+        "coac": _share(is_web_address(form.url) for form in claimed.forms),
+        "coce": float(any(_EMAIL.fullmatch(text) for text in claimed.emails)),
+        "cocu": float(any(is_web_address(text) for text in claimed.pages)),
+        "coda": _share(is_date(text) for text in _dates(claimed)),
+        "coli": _share(is_known_licence(form.licence) for form in claimed.forms),
         "cofo": _share(is_registered(kind) for kind in types),
     }
 
 
-def _dates(told: ClaimedDescription) -> list[str | None]:
-    """Of the dataset and of each form, there or not."""
+def _dates(claimed: ClaimedDescription) -> list[str | None]:
+    """Return the dates of the dataset and of each form, None where missing."""
     return [
-        told.issued,
-        told.modified,
-        *(day for form in told.forms for day in (form.issued, form.modified)),
+        claimed.issued,
+        claimed.modified,
+        *(day for form in claimed.forms for day in (form.issued, form.modified)),
     ]
 
 

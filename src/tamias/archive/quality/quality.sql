@@ -1,6 +1,6 @@
 -- What catalogues told, what the archive got, and what is measured of both.
 
--- name: note_told
+-- name: note_claims
 -- What a harvest saw of descriptions that are noted already.
 UPDATE described SET told = new.told
 FROM portal, unnest(%(record)b::text[], %(told)b::jsonb[]) AS new (record, told)
@@ -28,8 +28,11 @@ SELECT resource.resource, resource.tried_at IS NOT NULL,
 FROM resource WHERE resource.resource = ANY(%(resource)b::text[])
 
 -- name: page_resources
--- Ids of all resources, page by page.
-SELECT resource.resource FROM resource WHERE resource.resource > %(after)b::text
+-- Ids of the resources that a portal lists, page by page.
+SELECT resource.resource FROM resource
+WHERE resource.resource > %(after)b::text
+  AND (EXISTS (SELECT FROM source WHERE source.resource = resource.resource AND source.portal IS NOT NULL)
+       OR EXISTS (SELECT FROM offered WHERE offered.url = resource.url))
 ORDER BY resource.resource LIMIT %(limit)b::int4
 
 -- name: read_promises

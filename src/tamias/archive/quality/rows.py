@@ -1,18 +1,18 @@
-"""Quality in the database: what was told is noted, what was got is read, what is measured is stored.
+"""Quality in the database: what was claimed is noted, what was got is read, what is measured is stored.
 
 Subjects of measures are resources by their ids, descriptions by `record_id`, and catalogues by their URLs.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
 import msgspec
 
+from tamias.archive.quality.claims import NOTHING, ClaimedDescription, ClaimedForm, Got, claims_of
 from tamias.archive.quality.mqa import points
 from tamias.archive.quality.portal_watch import dataset_metrics, delivery_metrics
-from tamias.archive.quality.told import NOTHING, ClaimedDescription, Got, ToldForm, told_of
 from tamias.database.columns import storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
@@ -29,7 +29,7 @@ Values = dict[str, float]
 
 
 class Measure(msgspec.Struct, frozen=True):
-    """One value, and since when it has been so."""
+    """The value of a metric, and the time since which it has held."""
 
     metric: str
     value: float
@@ -45,29 +45,33 @@ def record_id(portal: str, record: str) -> str:
     return sha256(f"{portal}\0{record}".encode("utf-8", "replace")).hexdigest()[:24]
 
 
-def note_told(cursor: Cursor, portal: str, datasets: Sequence[Dataset]) -> None:
-    """Keeps what was told of datasets that `note_datasets` has noted, in the same transaction."""
-    told = {storable(each.record): msgspec.json.encode(told_of(each)).decode() for each in datasets}
-    if told:
-        named = {"portal": storable(portal), "record": list(told), "told": list(told.values())}
-        cursor.execute(_SQL["note_told"].text, named)
+def note_claims(cursor: Cursor, portal: str, datasets: Sequence[Dataset]) -> None:
+    """Store what was claimed of datasets that `note_datasets` has noted, in the same transaction."""
+    claimed = {storable(each.record): msgspec.json.encode(claims_of(each)).decode() for each in datasets}
+    if claimed:
+        named = {"portal": storable(portal), "record": list(claimed), "told": list(claimed.values())}
+        cursor.execute(_SQL["note_claims"].text, named)
 
 
 def measure_portals(session: Session) -> int:
-    """Measures all that catalogues describe, and catalogues by the mean; returns how many descriptions."""
+    """Measure all that catalogues describe, and catalogues by the mean; return how many descriptions."""
     measured = 0
     for portal, url in session.fetch_all(_SQL["portals"]):
         measured += _measure_portal(session, portal, url)
     return measured
 
 
-def measure_resources(session: Session, only: Sequence[str] | None = None) -> int:
-    """Measures how resources were delivered, all or those named; returns how many."""
-    return sum(_measure_some(session, names) for names in _names(session, only))
+def measure_resources(session: Session) -> int:
+    """Measure how the resources that a portal lists were delivered; return how many."""
+    measured, after = 0, ""
+    while page := session.fetch_all(_SQL["page_resources"], {"after": after, "limit": PAGE}):
+        measured += _measure_some(session, [name for (name,) in page])
+        after = page[-1][0]
+    return measured
 
 
 def read_measures(session: Session, subjects: Sequence[str], at: int = NEVER) -> dict[str, list[Measure]]:
-    """What is measured of each subject; with a time, what has been so since then."""
+    """Return what is measured of each subject; with a time, what has been so since then."""
     found: dict[str, list[Measure]] = defaultdict(list)
     for subject, *row in session.fetch_all(_SQL["read_measures"], {"subject": list(subjects)}):
         measure = Measure(*row)
@@ -76,22 +80,11 @@ def read_measures(session: Session, subjects: Sequence[str], at: int = NEVER) ->
     return found
 
 
-def _names(session: Session, only: Sequence[str] | None) -> Iterator[list[str]]:
-    """Ids of resources, a page at a time."""
-    if only is not None:
-        yield from (list(only[start : start + PAGE]) for start in range(0, len(only), PAGE))
-        return
-    after = ""
-    while page := session.fetch_all(_SQL["page_resources"], {"after": after, "limit": PAGE}):
-        yield [name for (name,) in page]
-        after = page[-1][0]
-
-
 def _measure_some(session: Session, names: list[str]) -> int:
     got = _read_got(session, names)
     promises = session.fetch_all(_SQL["read_promises"], {"resource": names})
     values = {
-        name: delivery_metrics([ToldForm(url=url, byte_size=size)], [expected], [got[name]])
+        name: delivery_metrics([ClaimedForm(url=url, byte_size=size)], [expected], [got[name]])
         for name, url, expected, size in promises
     }
     _store(session, values)
@@ -102,13 +95,13 @@ def _measure_portal(session: Session, portal: int, url: str) -> int:
     sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
     measured, after = 0, ""
     while page := session.fetch_all(_SQL["page_told"], {"portal": portal, "after": after, "limit": PAGE}):
-        told = {
+        claimed = {
             record: msgspec.convert(text, ClaimedDescription) for record, text in page if text is not None
         }
-        got = _got_of_forms(session, told)
+        got = _got_of_forms(session, claimed)
         values = {
-            record: {**dataset_metrics(told[record], got[record]), **points(told[record], got[record])}
-            if record in told
+            record: {**dataset_metrics(claimed[record], got[record]), **points(claimed[record], got[record])}
+            if record in claimed
             else {"reme": 0.0}
             for record, _ in page
         }
@@ -127,9 +120,9 @@ def _add_up(sums: dict[str, list[float]], values: Any) -> None:
             sums[metric][1] += 1
 
 
-def _got_of_forms(session: Session, told: dict[str, ClaimedDescription]) -> dict[str, list[Got]]:
-    """What the archive got of each form of each description."""
-    named = {record: [_resource(form.url) for form in each.forms] for record, each in told.items()}
+def _got_of_forms(session: Session, claimed: dict[str, ClaimedDescription]) -> dict[str, list[Got]]:
+    """Return what the archive got of each form of each description."""
+    named = {record: [_resource(form.url) for form in each.forms] for record, each in claimed.items()}
     got = _read_got(session, [each for listed in named.values() for each in listed if each is not None])
     return {record: [got[each] if each else NOTHING for each in listed] for record, listed in named.items()}
 

@@ -1,30 +1,73 @@
 """The content of one version: bytes, text or table, read from its blob and checked against its digest."""
 
 import io
-from collections.abc import Iterator
+import shutil
+import weakref
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
 
-from tamias.archive.reader.tables import Table, read_table
 from tamias.content.charsets import decoded, encoding_of
 from tamias.content.formats import type_with_charset
+from tamias.model.errors import TamiasError
 from tamias.model.resource import Resource, Version
+from tamias.plugins import load
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+class NoTable(TamiasError):
+    """A content that cannot be read as a table."""
+
+
+class Table:
+    """Rows and columns. pandas, polars, pyarrow and DuckDB take it as it is, any number of times."""
+
+    def __init__(self, rows: "DuckDBPyConnection", folder: Path) -> None:
+        """Gives out the table `t` of a database, which spills into a folder that goes with it."""
+        self._rows = rows
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        described = rows.table("t")
+        self.columns: list[str] = list(described.columns)
+        self.types: list[str] = [str(each) for each in described.types]
+
+    def __len__(self) -> int:
+        found = self._rows.cursor().execute("SELECT count(*) FROM t").fetchone()
+        return int(found[0]) if found else 0
+
+    def __repr__(self) -> str:
+        return f"<Table of {len(self)} rows: {', '.join(self.columns[:20])}>"
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any:
+        """The rows by the Arrow PyCapsule interface."""
+        # A cursor of its own: a consumer may ask for a second stream while it reads the first.
+        return self._rows.cursor().table("t").__arrow_c_stream__(requested_schema)
+
+
+class TableVersion(NamedTuple):
+    """A version of a table, from when on it was valid, and how its content is put into a file."""
+
+    number: int
+    captured_at: int
+    media_type: str | None
+    spool: Callable[[Path], Path]
 
 
 class BodyReader(Protocol):
     """Gives out bytes by their SHA-256."""
 
     def pieces(self, digest: str, /) -> Iterator[bytes]:
-        """In pieces; the digest is checked before the last of them is given."""
+        """Yield a body in pieces; the digest is checked before the last one."""
         ...
 
     def read(self, digest: str, /) -> bytes:
-        """All at once."""
+        """Return a whole body."""
         ...
 
 
 class Content:
-    """What a version holds, read when it is asked for. Raises `BlobDamaged` where it is not what it was."""
+    """The content of a version, read on demand. Raises `BlobDamaged` where its digest differs."""
 
     def __init__(self, resource: Resource, version: Version, reader: BodyReader) -> None:
         self.resource = resource
@@ -58,7 +101,8 @@ class Content:
 
     def table(self) -> Table:
         """The rows of CSV, JSON, Parquet or the first sheet of a workbook. Raises `NoTable` otherwise."""
-        return read_table(self.text_type, self.spooled)
+        table: Table = load("table_readers", "table")(self.text_type, self.spooled)
+        return table
 
     def spooled(self, folder: Path) -> Path:
         """The exact bytes in a new file of a folder."""

@@ -1,11 +1,11 @@
-"""A resource and its versions as JSON tells them, on the command line and over REST."""
+"""A resource and its versions as JSON, on the command line and over REST."""
 
 from collections.abc import Sequence
 
 import msgspec
 
 from tamias.archive.moments import rfc3339
-from tamias.archive.versions.resources import SuspectOf
+from tamias.archive.versions.resources import Suspect
 from tamias.archive.versions.same_content import SameContent
 from tamias.model.resource import LastError, Resource, Source, State, Version
 
@@ -14,26 +14,6 @@ SERVED_AT = "http://127.0.0.1:8080"
 
 
 class VersionDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """One version."""
-
-    id: str
-    number: int
-    captured_at: str
-    sha256: str
-    byte_size: int
-    media_type: str | None
-    told_type: str | None
-    noise: str | None
-    """Why only its bytes differ from those of the version before; null where its content does."""
-    suspicious: str | None
-    """Why it was suspicious before it was accepted because it stayed; null where it never was."""
-    download: str
-    """Where the service gives it out."""
-    same_as: tuple[SameContent, ...] | msgspec.UnsetType = msgspec.UNSET
-    """Versions of other resources with the same content, where they were asked for."""
-
-
-class ListedVersion(msgspec.Struct, frozen=True, kw_only=True):
     """A version; or a suspicious response, which has no number and says of which resource it is."""
 
     id: str | None = None
@@ -44,24 +24,27 @@ class ListedVersion(msgspec.Struct, frozen=True, kw_only=True):
     media_type: str | None
     told_type: str | None = None
     noise: str | None = None
+    """Why only its bytes differ from those of the version before; null where its content does."""
     suspicious: str | None
+    """Why it was suspicious before it was accepted because it stayed; null where it never was."""
     download: str | None = None
+    """Where the service gives it out."""
     same_as: tuple[SameContent, ...] | msgspec.UnsetType = msgspec.UNSET
     """With `same_as=1`: versions of other resources with the same content."""
-    dataset: str | None = None
+    dataset: str | msgspec.UnsetType = msgspec.UNSET
     """The id of the resource."""
-    url: str | None = None
+    url: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class ErrorDescription(msgspec.Struct, frozen=True):
-    """Why a visit brought nothing, and when that was."""
+    """The reason why a visit brought nothing, and its time."""
 
     reason: str
     at: str | None
 
 
 class DatasetDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """One resource with all its versions, oldest first."""
+    """A resource with all its versions, oldest first."""
 
     id: str
     url: str
@@ -85,7 +68,7 @@ def describe_version(
     served_at: str = SERVED_AT,
     same_as: tuple[SameContent, ...] | msgspec.UnsetType = msgspec.UNSET,
 ) -> VersionDescription:
-    """A version as JSON tells it."""
+    """Return a version as JSON shows it."""
     return VersionDescription(
         id=version.id,
         number=version.number,
@@ -101,12 +84,11 @@ def describe_version(
     )
 
 
-def describe_suspect(found: SuspectOf) -> ListedVersion:
-    """A suspicious response as JSON tells it."""
-    each = found.suspect
-    return ListedVersion(
-        dataset=found.resource,
-        url=found.url,
+def describe_suspect(each: Suspect) -> VersionDescription:
+    """Return a suspicious response as JSON shows it."""
+    return VersionDescription(
+        dataset=each.resource,
+        url=each.url,
         captured_at=rfc3339(each.seen_at),
         sha256=each.sha256,
         byte_size=each.byte_size,
@@ -118,7 +100,7 @@ def describe_suspect(found: SuspectOf) -> ListedVersion:
 def describe(
     resource: Resource, versions: Sequence[Version], served_at: str = SERVED_AT
 ) -> DatasetDescription:
-    """A resource as JSON tells it."""
+    """Return a resource as JSON shows it."""
     portals = dict.fromkeys(source.portal for source in resource.sources if source.portal)
     return DatasetDescription(
         id=resource.id,

@@ -4,34 +4,26 @@ import os
 import re
 import tempfile
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
-from uuid import UUID
-
-import msgspec
+from typing import Self
 
 from tamias.archive.blobs import BlobReader
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.captures import named_captures
-from tamias.archive.forgetting.tombstones import check_forgotten, check_gone, check_moment, is_record
 from tamias.archive.moments import Moment, milliseconds, rfc3339
-from tamias.archive.moved_captures import WantedCaptures, fetch_captures
-from tamias.archive.reader.content import BodyReader, Content
+from tamias.archive.reader.content import BodyReader, Content, Table, TableVersion
 from tamias.archive.sources.source_records import RecordBodies, find_record, latest_records, record_versions
+from tamias.archive.tombstones import check_forgotten, check_gone, check_moment, is_record
 from tamias.archive.versions.resources import page_of_resources, read_resources, read_versions
-from tamias.database.connect import Database, Session
+from tamias.database.connect import Database
 from tamias.database.sql import statements
-from tamias.model.capture import Hop
+from tamias.model.diff import CollectionDiff, Diff
 from tamias.model.errors import TamiasError, UsageError
 from tamias.model.finding import SourceRecord
 from tamias.model.resource import Resource, Version, resource_id
 from tamias.model.url import DEFAULT_SESSION_NAMES, fetch_url, url_key
-
-if TYPE_CHECKING:
-    from tamias.archive.diffs import CollectionDiff, Diff
-    from tamias.archive.reader.tables import Table
-
+from tamias.plugins import load
 
 _SQL = statements("tamias.archive.reader", "library.sql")
 _REDIRECTS = re.compile(r"^ok: redirects to (\S+), which is visited")
@@ -60,13 +52,13 @@ class ArchiveReader:
         """
         url = place if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")) else None
         self.data = Path(data or (os.environ.get("TAMIAS_DATA", "tamias-data") if url else place))
-        self._session_names = session_names
+        self.session_names = session_names
         self.database = Database(self.data, url, create=False)
         self.session = self.database.session()
         self.reader = BlobReader(packs_of(self.session, self.data), self.session)
 
     def close(self) -> None:
-        """Lets go of the database. May be called twice."""
+        """Let go of the database. May be called twice."""
         self.session.close()
         self.database.close()
 
@@ -86,7 +78,10 @@ class ArchiveReader:
             after = page[-1].id
 
     def resource(self, url: str) -> Resource:
-        """A resource by its URL, in any spelling, or by its id. Raises `NotArchived`."""
+        """Return a resource by its URL, in any spelling, or by its id. Raises `NotArchived`."""
+        return self._find(url)
+
+    def _find(self, url: str) -> Resource:
         if record := self._record(url):
             return record
         if is_record(url):
@@ -108,27 +103,30 @@ class ArchiveReader:
         return find_record(self.session, named[1] if named else resource_id(url))
 
     def versions(self, url: str) -> list[Version]:
-        """The versions of a resource or a record, oldest first. Raises `NotArchived`."""
-        return self._history(self.resource(url))[0]
+        """Return the versions of a resource or a record, oldest first. Raises `NotArchived`."""
+        return self._history(self._find(url))[0]
 
     def _history(self, resource: Resource) -> tuple[list[Version], BodyReader]:
-        """All versions, and who reads them."""
+        """Return all versions of a resource, and the reader of their bodies."""
         if versions := read_versions(self.session, [resource.id])[resource.id]:
             return versions, self.reader
         return record_versions(self.session, resource.id), RecordBodies(self.session, resource.id)
 
     def get(self, url: str, at: Moment | None = None, version: int | None = None) -> Content:
-        """The current version, the one that was current at a moment, or the one of a number.
+        """Return the current version, the one that was current at a moment, or the one of a number.
 
         A version's own id is a URL as well: `3b1f…_4`. Where the resource redirects to another one, the
         current version is that of the other. Raises `NotArchived`.
         """
+        return self._content(url, at, version)
+
+    def _content(self, url: str, at: Moment | None = None, version: int | None = None) -> Content:
         named = _NAME.fullmatch(url)
         if named and named[2]:
             version = int(named[2])
         if at is not None and version is not None:
             raise UsageError("a version has a number or a time, not both")
-        resource = self.resource(url)
+        resource = self._find(url)
         if at is None and version is None:
             resource = self._target(resource)
         versions, reader = self._history(resource)
@@ -147,20 +145,12 @@ class ArchiveReader:
         found = self.session.fetch_one(_SQL["read_trouble"], {"resource": resource.id})
         moved = _REDIRECTS.search(found[0] or "") if found else None
         try:
-            target = self.resource(moved[1]) if moved else resource
+            target = self._find(moved[1]) if moved else resource
         except NotArchived:
             return resource
         return target if target.versions else resource
 
-    def redirect_of(self, content: Content, url: str) -> str | None:
-        """Return the address that a content was captured from, where it is not the one that was named."""
-        if _NAME.fullmatch(url) or is_record(url):
-            return None
-        captured = named_captures(self.session, [content.version.capture])
-        final = captured[0].final_url if captured else content.resource.url
-        return final if self._id(final) != self._id(url) else None
-
-    def history(self, url: str) -> "Table":
+    def history(self, url: str) -> Table:
         """The rows of all versions of a table as one: CSV, JSON, Parquet, or the first sheet of a workbook.
 
         `valid_from` is when the first version with the row was captured, `valid_to` when the first one
@@ -168,24 +158,18 @@ class ArchiveReader:
         Columns are those of all versions; of different types of a column, the one that holds both. Raises
         `NotArchived` and `NoTable`.
         """
-        from tamias.archive.reader.tables import TableVersion, read_history
-
-        resource = self.resource(url)
+        resource = self._find(url)
         versions, reader = self._history(resource)
         if not versions:
             raise NotArchived(f"{resource.url} is watched, but has no version yet")
-        return read_history(
+        contents = [Content(resource, each, reader) for each in versions]
+        found: Table = load("table_readers", "history")(
             [
-                TableVersion(
-                    each.number,
-                    each.captured_at,
-                    content.text_type,
-                    content.spooled,
-                )
-                for each in versions
-                for content in [Content(resource, each, reader)]
+                TableVersion(each.version.number, each.version.captured_at, each.text_type, each.spooled)
+                for each in contents
             ]
         )
+        return found
 
     def diff(
         self,
@@ -194,23 +178,21 @@ class ArchiveReader:
         b: int | Moment | None = None,
         *,
         key: str | None = None,
-    ) -> "Diff":
-        """What changed from one version to another, named by numbers or moments; else in the last step.
+    ) -> Diff:
+        """Return the changes between two versions, named by numbers or moments; by default the last two.
 
         `key` is the column that tells rows apart; without one it is guessed. Raises `NotArchived`.
         """
-        from tamias.archive.diffs import diff
-
         old, new = self._pair(url, a, b)
         with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
             files = [content.spooled(Path(folder)) for content in (old, new)]
-            return diff(
+            found: Diff = load("comparisons", "diff")(
                 files[0], files[1], new.text_type, old_type=old.text_type, key=key, base=new.resource.url
             )
+            return found
 
     def diff_update(self, url: str, a: int | Moment | None = None, b: int | Moment | None = None) -> str:
         """SPARQL that turns the graph of one version into that of another; `UsageError` if it is no RDF."""
-        from tamias.archive.diffs import DiffLimits, as_sparql_update, statements_diff
         from tamias.content.canonical import Unreadable
         from tamias.content.formats import is_rdf
 
@@ -222,10 +204,11 @@ class ArchiveReader:
         with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
             files = [content.spooled(Path(folder)) for content in (old, new)]
             try:
-                found = statements_diff(files[0], files[1], now, DiffLimits(), new.resource.url, old_type=was)
+                update = load("comparisons", "sparql_update")
+                found: str = update(files[0], files[1], now, old_type=was, base=new.resource.url)
             except Unreadable as fault:
                 raise UsageError(f"the versions of {url} cannot be compared as graphs: {fault}") from fault
-        return as_sparql_update(found)
+        return found
 
     def records(self, portal: str) -> Iterator[SourceRecord]:
         """The records of a catalogue as it last gave them. Raises `NotArchived` where none are kept."""
@@ -237,16 +220,15 @@ class ArchiveReader:
                 return
         raise NotArchived(f"no records of {portal} are kept; they are with 'tamias crawl KIND:URL'")
 
-    def diff_portal(self, portal: str, a: Moment, b: Moment) -> "CollectionDiff":
+    def diff_portal(self, portal: str, a: Moment, b: Moment) -> CollectionDiff:
         """The resources of a portal that came, changed or went between two moments. Raises `NotArchived`."""
-        from tamias.archive.diffs import collection_diff
-
         named = self._portal(portal)
-        asked = {"portal": named, "before": milliseconds(a), "after": milliseconds(b)}
-        rows = self.session.fetch_all(_SQL["portal_between"], asked)
-        return collection_diff(
-            {url: before for url, before, _ in rows if before},
-            {url: after for url, _, after in rows if after},
+        values = {"portal": named, "before": milliseconds(a), "after": milliseconds(b)}
+        rows = self.session.fetch_all(_SQL["portal_between"], values)
+        return CollectionDiff(
+            added=sorted(url for url, before, after in rows if after and not before),
+            changed=sorted(url for url, before, after in rows if before and after and before != after),
+            gone=sorted(url for url, before, after in rows if before and not after),
         )
 
     def _portal(self, url: str) -> str:
@@ -257,23 +239,34 @@ class ArchiveReader:
         raise NotArchived(f"{url} is not a watched portal; 'tamias add --portal' watches it")
 
     def _pair(self, url: str, a: int | Moment | None, b: int | Moment | None) -> tuple[Content, Content]:
-        newest = self.get(url) if b is None else self._get(url, b)
+        newest = self._content(url) if b is None else self._at(url, b)
         if a is not None:
-            return self._get(url, a), newest
-        before = [each.number for each in self.versions(url) if each.number < newest.version.number]
+            return self._at(url, a), newest
+        versions, _ = self._history(self._find(url))
+        before = [each.number for each in versions if each.number < newest.version.number]
         if not before:
             raise NotArchived(
                 f"{newest.resource.url} has nothing to compare yet: its first version is the only one"
             )
-        return self.get(url, version=before[-1]), newest
+        return self._content(url, version=before[-1]), newest
 
-    def _get(self, url: str, which: int | Moment) -> Content:
+    def _at(self, url: str, which: int | Moment) -> Content:
         if isinstance(which, int) or (isinstance(which, str) and _NUMBER.fullmatch(which)):
-            return self.get(url, version=int(which))
-        return self.get(url, at=which)
+            return self._content(url, version=int(which))
+        return self._content(url, at=which)
 
     def _id(self, url: str) -> str:
-        return resource_id(url_key(url, self._session_names))
+        return resource_id(url_key(url, self.session_names))
+
+
+def redirect_of(archive: ArchiveReader, content: Content, url: str) -> str | None:
+    """Return the address that a content was captured from, where it is not the one that was named."""
+    if _NAME.fullmatch(url) or is_record(url):
+        return None
+    captured = named_captures(archive.session, [content.version.capture])
+    final = captured[0].final_url if captured else content.resource.url
+    keys = {url_key(each, archive.session_names) for each in (url, final)}
+    return final if len(keys) > 1 else None
 
 
 def _spellings(url: str) -> list[str]:
@@ -296,41 +289,3 @@ def _chosen(resource: Resource, versions: list[Version], at: Moment | None, numb
         first = rfc3339(versions[0].captured_at)
         raise NotArchived(f"there was no version of {resource.url} at {at}; the first is of {first}")
     return versions[place - 1]
-
-
-class Exchange(msgspec.Struct, frozen=True, kw_only=True):
-    """One attempt. Times are milliseconds UTC."""
-
-    capture: str
-    url: str
-    final_url: str
-    started_at: int
-    ended_at: int
-    status: int | None
-    reason: str
-    told_type: str | None
-    hops: tuple[Hop, ...]
-    agent: str
-
-
-def read_exchanges(session: Session, captures: Sequence[str]) -> dict[str, Exchange]:
-    """Attempts by their ids; those that are known."""
-    ids = [UUID(capture) for capture in captures]
-    rows = fetch_captures(session, _SQL["read_exchanges"], {"capture": ids}, WantedCaptures(ids=ids))
-    return {row[0]: _exchange(row) for row in rows}
-
-
-def _exchange(row: tuple[Any, ...]) -> Exchange:
-    capture, url, final_url, started_at, ended_at, status, reason, told_type, hops, agent = row
-    return Exchange(
-        capture=capture,
-        url=url,
-        final_url=final_url or url,
-        started_at=started_at,
-        ended_at=ended_at,
-        status=status,
-        reason=reason,
-        told_type=told_type,
-        hops=tuple(msgspec.convert(hops or [], list[Hop])),
-        agent=agent,
-    )

@@ -10,13 +10,6 @@ ORDER BY resource.resource <> %(resource)b::text LIMIT 1
 -- Why the last visit of a resource brought nothing.
 SELECT resource.trouble FROM resource WHERE resource.resource = %(resource)b::text
 
--- name: read_exchanges
--- The attempts that brought versions. The buckets are named, for the key of the table begins with them.
-SELECT capture.capture::text, capture.url, capture.final_url, capture.started_at, capture.ended_at, capture.status,
-       capture.reason, capture.told_type, capture.hops, capture.agent
-FROM meta CROSS JOIN generate_series(0, meta.buckets - 1) AS part (bucket)
-     JOIN capture ON capture.bucket = part.bucket AND capture.capture = ANY(%(capture)b::uuid[])
-
 -- name: is_portal
 -- Whether anything is known of a portal.
 SELECT EXISTS (SELECT FROM source WHERE source.portal = %(portal)b::text)

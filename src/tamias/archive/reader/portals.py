@@ -1,4 +1,4 @@
-"""What a portal listed at a time: its datasets, their files, and when each of them was not there."""
+"""The datasets that a portal listed at a time, their files, and the times when each was absent."""
 
 from collections import defaultdict
 
@@ -55,28 +55,28 @@ class Absence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def datasets_at(session: Session, portal: str, at: int, after: str, limit: int) -> list[ListedDataset]:
-    """So many of those that a portal listed at a time in milliseconds, in the order of their records."""
-    asked = {"portal": portal, "at": at, "after": after, "limit": limit}
-    datasets = session.fetch_all(_SQL["datasets_at"], asked)
+    """Return datasets that a portal listed at a time in milliseconds, in the order of their records."""
+    values = {"portal": portal, "at": at, "after": after, "limit": limit}
+    datasets = session.fetch_all(_SQL["datasets_at"], values)
     files: dict[str, list[ListedFile]] = defaultdict(list)
     named = {"portal": portal, "at": at, "record": [record for record, *_ in datasets]}
     for record, *row in session.fetch_all(_SQL["files_at"], named):
-        url, title, form, told_at, version, captured_at, sha256, byte_size, gone = row
+        url, title, form, titled_at, version, captured_at, sha256, byte_size, gone = row
         files[record].append(
             ListedFile(
-                url=url, title=title, format=form, title_from=rfc3339(told_at), version=version,
+                url=url, title=title, format=form, title_from=rfc3339(titled_at), version=version,
                 captured_at=None if captured_at is None else rfc3339(captured_at),
                 sha256=sha256, byte_size=byte_size, gone=gone,
             )
         )  # fmt: skip
     return [
-        ListedDataset(record=record, iri=iri, title=title, title_from=rfc3339(told_at), files=files[record])
-        for record, iri, title, told_at in datasets
+        ListedDataset(record=record, iri=iri, title=title, title_from=rfc3339(titled_at), files=files[record])
+        for record, iri, title, titled_at in datasets
     ]
 
 
 def absences(session: Session, portal: str, skip: int, limit: int) -> list[Absence]:
-    """So many of a portal's, the latest first."""
+    """Return the latest absences of a portal, newest first."""
     found = session.fetch_all(_SQL["absences"], {"portal": portal, "skip": skip, "limit": limit})
     return [
         Absence(

@@ -1,1 +1,1 @@
-"""What is known of sources: sites, catalogues, harvests, contexts, hints, rates of change."""
+"""Rows about sources: sites, catalogues, harvests, contexts, hints, rates of change."""

@@ -1,4 +1,4 @@
-"""How to have a dataset with the least trouble for its host: which way for which task, and what if it fails.
+"""Plans to get a dataset with the least load for its host: attempts in their order.
 
 Pure: chance is given. The rules are those of the Semantic Sitemap extension.
 """
@@ -22,7 +22,7 @@ MOST_MIRRORS = 100
 
 
 class Access(msgspec.Struct, frozen=True):
-    """One attempt. It succeeds when every one of its addresses was read, and only then."""
+    """An attempt. It succeeds when every one of its addresses was read, and only then."""
 
     kind: Kind
     urls: tuple[str, ...]
@@ -62,7 +62,7 @@ def _one(
 
 
 def _dumps(dumps: Sequence[Location], chance: Random, among: frozenset[str] | None) -> list[Access]:
-    """Each attempt takes one mirror of every part; mostly there is but one part, or one mirror of each."""
+    """Make attempts that take one mirror of every part."""
     parts = [_drawn(_usable(mirrors, among), chance) for mirrors in dump_parts(dumps)]
     if not all(parts):
         return []

@@ -1,4 +1,4 @@
-"""What others say, as rows: datasets that catalogues describe, and hints that a resource changed."""
+"""Rows of catalogues: datasets that they describe, and hints that a resource changed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,19 +15,19 @@ _SQL = statements("tamias.archive.sources", "catalogues.sql")
 
 
 def note_datasets(cursor: Cursor, portal: str, kind: str, harvest: int, datasets: Sequence[Dataset]) -> None:
-    """A harvest that began at `harvest` saw these. The same news twice is harmless."""
+    """Write the datasets that a harvest saw. It is safe to repeat."""
     unique = {dataset.record: dataset for dataset in datasets}
     if not unique:
         return
-    told = {"portal": put_portal(cursor, portal, kind, harvest), "harvest": harvest}
+    values = {"portal": put_portal(cursor, portal, kind, harvest), "harvest": harvest}
     described = _described(list(unique.values()))
-    cursor.execute(_SQL["put_described"].text, told | described)
-    cursor.execute(_SQL["put_offered"].text, told | _offered(list(unique.values())))
-    cursor.execute(_SQL["note_dropped"].text, told | {"record": described["record"]})
+    cursor.execute(_SQL["put_described"].text, values | described)
+    cursor.execute(_SQL["put_offered"].text, values | _offered(list(unique.values())))
+    cursor.execute(_SQL["note_dropped"].text, values | {"record": described["record"]})
 
 
 def put_portal(cursor: Cursor, portal: str, kind: str, harvest: int) -> int:
-    """The number of a catalogue, which is made known if need be."""
+    """Return the number of a catalogue, which is added if need be."""
     named = {"url": storable(portal), "kind": kind, "now": harvest}
     row = cursor.execute(_SQL["put_portal"].text, named).fetchone()
     assert row is not None
@@ -35,29 +35,29 @@ def put_portal(cursor: Cursor, portal: str, kind: str, harvest: int) -> int:
 
 
 def note_listed(cursor: Cursor, portal: str, harvest: int, found: Present | Deleted) -> None:
-    """A harvest heard of these records, without reading them."""
+    """Note records that a harvest found listed or deleted, without reading them."""
     name = "note_present" if isinstance(found, Present) else "note_deleted"
     records = [storable(each) for each in found.records]
     cursor.execute(_SQL[name].text, {"url": storable(portal), "harvest": harvest, "record": records})
 
 
 def count_present(cursor: Cursor, portal: str) -> tuple[int, int | None]:
-    """How many datasets a catalogue has; and the start of the harvest that saw the latest change."""
+    """Return how many datasets a catalogue has, and the start of the harvest that saw the latest change."""
     row = cursor.execute(_SQL["count_present"].text, {"url": storable(portal)}).fetchone()
     assert row is not None
     return row[0], row[1]
 
 
 def note_harvested(cursor: Cursor, portal: str, harvest: int) -> None:
-    """A harvest knows the state of the whole catalogue."""
+    """Note that a harvest knows the state of the whole catalogue."""
     cursor.execute(_SQL["note_harvested"].text, {"url": storable(portal), "harvest": harvest})
 
 
 def note_whole(cursor: Cursor, portal: str, harvest: int) -> int:
-    """A harvest saw the whole catalogue; returns how many datasets have vanished from it."""
+    """Note that a harvest saw the whole catalogue; return how many datasets have vanished from it."""
     note_harvested(cursor, portal, harvest)
-    told = {"url": storable(portal), "harvest": harvest}
-    return cursor.execute(_SQL["note_vanished"].text, told).rowcount
+    values = {"url": storable(portal), "harvest": harvest}
+    return cursor.execute(_SQL["note_vanished"].text, values).rowcount
 
 
 def _described(datasets: list[Dataset]) -> dict[str, list[Any]]:
@@ -84,7 +84,7 @@ def _size(form: Distribution) -> int | None:
 
 
 class Said(msgspec.Struct, frozen=True):
-    """What somebody says of one address."""
+    """A hint about one address."""
 
     url: str
     changed_at: int | None = None
@@ -101,21 +101,21 @@ class ClaimedChange(msgspec.Struct, frozen=True):
 
 
 def note_hints(session: Session, said: Sequence[Said]) -> list[ClaimedChange]:
-    """Keeps what is news; returns the resources that it is about."""
-    told = {
+    """Write new hints; return the resources that they are about."""
+    values = {
         "url": [storable(each.url) for each in said],
         "changed_at": [each.changed_at for each in said],
         "frequency": [storable(each.frequency) for each in said],
     }
-    return [ClaimedChange(*row) for row in session.fetch_all(_SQL["note_hints"], told)]
+    return [ClaimedChange(*row) for row in session.fetch_all(_SQL["note_hints"], values)]
 
 
 def read_trust(session: Session, hosts: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Of how many tests the dates of hosts proved right in how many: (right, tests)."""
+    """Return how often the dates of hosts were right: (right, tests)."""
     rows = session.fetch_all(_SQL["read_trust"], {"host": list(hosts)})
     return {host: (correct, checked) for host, correct, checked in rows}
 
 
 def write_trust(cursor: Cursor, host: str, correct: int, checked: int) -> None:
-    """After one more test."""
+    """Write how often the dates of a host were right."""
     cursor.execute(_SQL["write_trust"].text, {"host": host, "correct": correct, "checked": checked})

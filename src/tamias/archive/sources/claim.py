@@ -1,4 +1,4 @@
-"""What a sitemap may say of other hosts: only what their own sitemaps say too. Pure."""
+"""Claims of a sitemap about other hosts: only those count that their own sitemaps make too. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ _WHOLE_HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#\\\s]+[/?#]")
 
 
 class ClaimedStatement(msgspec.Struct, frozen=True):
-    """That a dataset can be had at a place, or that its IRIs begin with a prefix."""
+    """A statement that a dataset is available at a place, or that its IRIs begin with a prefix."""
 
     dataset: str
     """Its URI; without one its prefixes; without those all its locations."""
@@ -35,7 +35,7 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 def claims(dataset: SemanticDataset, sitemap_url: str) -> list[Claim]:
-    """All that a sitemap states of a dataset, for others to be compared with."""
+    """Return all that a sitemap states about a dataset."""
     speaker = _host(sitemap_url)
     return [Claim(speaker, statement) for statement in _statements(dataset)]
 
@@ -43,7 +43,7 @@ def claims(dataset: SemanticDataset, sitemap_url: str) -> list[Claim]:
 def authoritative(
     dataset: SemanticDataset, sitemap_url: str, other_claims: Iterable[Claim]
 ) -> frozenset[str]:
-    """The locations and prefixes that count: on the sitemap's own host, or stated by the other host too.
+    """Return the locations and prefixes that count: on the sitemap's host, or stated by the other host too.
 
     To be asked again whenever one of the sitemaps changes.
     """
@@ -56,7 +56,7 @@ def authoritative(
 
 
 def hosts_to_ask(dataset: SemanticDataset, sitemap_url: str) -> frozenset[str]:
-    """The other hosts whose sitemaps decide about something that is claimed here."""
+    """Return the other hosts whose sitemaps decide about something that is claimed here."""
     targets = {_target(statement) for statement in _statements(dataset)}
     return frozenset(targets - {_host(sitemap_url), NOBODY})
 
@@ -81,7 +81,7 @@ def _name(dataset: SemanticDataset) -> str:
 
 
 def _target(statement: ClaimedStatement) -> str:
-    """The host that a statement is about. A prefix that ends within a host's name is about many."""
+    """Return the host that a statement is about. A prefix that ends within a host's name is about many."""
     if statement.kind == "prefix" and not _WHOLE_HOST.match(statement.place):
         return NOBODY
     return _host(statement.place)

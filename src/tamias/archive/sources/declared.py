@@ -29,7 +29,7 @@ class DeclaredDataset(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServedAt(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an IRI is served."""
+    """A place where an IRI is served."""
 
     kind: str
     """`document`, `sparql`, `dump` or `fragment`."""
@@ -51,7 +51,7 @@ class SiteDocument(msgspec.Struct, frozen=True):
 
 
 def declared_datasets(session: Session, iri: str | None = None) -> list[DeclaredDataset]:
-    """All of them, or those to which an IRI belongs; each once, whichever crawl met it."""
+    """Return all declared datasets, or those to which an IRI belongs; each once, whichever crawl met it."""
     rows = (
         session.fetch_all(_SQL["declared"])
         if iri is None
@@ -74,7 +74,7 @@ def declared_datasets(session: Session, iri: str | None = None) -> list[Declared
 
 
 def served_by(declared: DeclaredDataset, iri: str) -> list[ServedAt]:
-    """Where a declared dataset says that an IRI of its own is served, the cheapest place first."""
+    """Return the places where a declared dataset serves an IRI of its own, the cheapest first."""
     dataset, name = declared.dataset, declared.dataset.uri or declared.dataset.label
     found = [
         ServedAt(
@@ -109,26 +109,26 @@ def served_by(declared: DeclaredDataset, iri: str) -> list[ServedAt]:
 
 
 def copied_from(declared: DeclaredDataset) -> list[str]:
-    """The addresses by which a crawl may have the dataset: documents of a copy are called so."""
+    """Return the addresses under which a crawl may have copied the dataset."""
     dataset = declared.dataset
     graphs = [endpoint_of_graphs(each.url, dataset.graph_names) for each in dataset.endpoints]
     return [*graphs, *(each.url for each in (*dataset.dumps, *dataset.fragments))]
 
 
 def documents_at(session: Session, urls: Sequence[str]) -> list[SiteDocument]:
-    """Which of these addresses are documents that hold statements, as far as they were crawled."""
+    """Return those of these addresses that are crawled documents with statements."""
     rows = session.fetch_all(_SQL["documents_at"], {"url": list(urls)})
     return [SiteDocument(document, read_at) for document, read_at, holds in rows if holds]
 
 
 def led_to(session: Session, bucket: int, qid: int, uid: int) -> str | None:
-    """Where an address led, by its place in the frontier; None if it was never visited with success."""
-    asked = {"bucket": bucket, "qid": qid, "uid": uid}
-    rows = fetch_captures(session, _SQL["led_to"], asked, WantedCaptures(queues=[qid]))
+    """Return where an address led, by its place in the frontier; None without a successful visit."""
+    values = {"bucket": bucket, "qid": qid, "uid": uid}
+    rows = fetch_captures(session, _SQL["led_to"], values, WantedCaptures(queues=[qid]))
     return rows[0][0] if rows else None
 
 
 def site_documents(session: Session, prefix: str, most: int) -> list[SiteDocument]:
-    """Documents of a site that hold statements, those read last first."""
+    """Return documents of a site that have statements, those read last first."""
     rows = session.fetch_all(_SQL["site_documents"], {"prefix": prefix, "most": most})
     return [SiteDocument(*row) for row in rows]

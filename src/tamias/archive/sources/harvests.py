@@ -18,7 +18,7 @@ _SQL = statements("tamias.archive.sources", "harvests.sql")
 
 
 class HarvestProgress(msgspec.Struct, kw_only=True):
-    """What a harvest has brought so far."""
+    """Progress of a harvest."""
 
     started_at: int
     state: bytes | None = None
@@ -49,7 +49,7 @@ class HarvestProgress(msgspec.Struct, kw_only=True):
 
 
 class HarvestKey(msgspec.Struct, frozen=True):
-    """Whose harvest it is."""
+    """The address that is harvested, by its place in the frontier."""
 
     bucket: int
     qid: int
@@ -68,7 +68,7 @@ def harvest_key(lease: Lease, task: Task) -> HarvestKey:
 
 
 class HarvestMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of earlier attempts at a harvest."""
+    """The state that earlier attempts at a harvest left."""
 
     progress: HarvestProgress | None = None
     """How far the one under way came."""
@@ -81,9 +81,9 @@ class HarvestMemory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_harvest(session: Session, place: HarvestKey) -> HarvestMemory:
-    """What earlier attempts left."""
-    asked = msgspec.structs.asdict(place)
-    row = session.fetch_one(_SQL["read_harvest"], asked)
+    """Return the state that earlier attempts left."""
+    values = msgspec.structs.asdict(place)
+    row = session.fetch_one(_SQL["read_harvest"], values)
     if row is None:
         return HarvestMemory()
     progress, bookmark, document_at, document_records = row
@@ -97,12 +97,12 @@ def read_harvest(session: Session, place: HarvestKey) -> HarvestMemory:
 
 def save_harvest(session: Session, place: HarvestKey, progress: HarvestProgress) -> None:
     """Makes a step durable."""
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         **msgspec.structs.asdict(place),
         "started_at": progress.started_at,
         "progress": msgspec.msgpack.encode(progress),
     }
-    session.execute(_SQL["save_harvest"], told)
+    session.execute(_SQL["save_harvest"], values)
 
 
 def harvest_files(session: Session) -> list[StoredFile]:
@@ -131,21 +131,21 @@ def end_harvest(
 
     `document_at` is its start, if its document is made of the records that are present.
     """
-    told = {"bookmark": bookmark, "url": storable(url), "document_at": document_at, "unchanged": unchanged}
-    cursor.execute(_SQL["end_harvest"].text, {**msgspec.structs.asdict(place), **told})
+    values = {"bookmark": bookmark, "url": storable(url), "document_at": document_at, "unchanged": unchanged}
+    cursor.execute(_SQL["end_harvest"].text, {**msgspec.structs.asdict(place), **values})
 
 
 def read_contexts(session: Session, addresses: Sequence[str], since: int) -> dict[str, bytes | None]:
-    """What has been tried of the wanted ones since a time; None: there was nothing."""
-    asked = {"keys": [_key(address) for address in addresses], "since": since}
-    rows = session.fetch_all(_SQL["read_contexts"], asked)
+    """Return the contexts that were tried since a time; None for one without content."""
+    values = {"keys": [_key(address) for address in addresses], "since": since}
+    rows = session.fetch_all(_SQL["read_contexts"], values)
     return dict(rows)
 
 
 def keep_context(cursor: Cursor, address: str, body: bytes | None, now: int) -> None:
     """Keeps one, in the transaction of the visit that brought it."""
-    told = {"key": _key(address), "now": now, "body": body, "url": address}
-    cursor.execute(_SQL["keep_context"].text, told)
+    values = {"key": _key(address), "now": now, "body": body, "url": address}
+    cursor.execute(_SQL["keep_context"].text, values)
 
 
 def _key(address: str) -> bytes:

@@ -1,4 +1,4 @@
-"""How many links lead from one host to another: counted in memory, and added to the database in batches.
+"""Counts of links from host to host: counted in memory, and added to the database in batches.
 
 A page costs no statement. What was counted since the last batch is lost with its process.
 """
@@ -58,11 +58,11 @@ class HostLinks:
 
     @property
     def is_full(self) -> bool:
-        """Whether pairs are not counted any more that are not counted yet."""
+        """Return whether no new pairs are counted any more."""
         return self._pairs >= MOST_PAIRS
 
     def take(self) -> Pairs:
-        """What was counted since this was last called, by the keys of hosts."""
+        """Return the counts since the last call, by the keys of hosts."""
         sites, self._sites, self._pairs = self._sites, {}, 0
         pairs: Pairs = Counter()
         hosts: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""What the schedule knows: rows of a crawl that goes on, rates of change, figures of the whole archive."""
+"""Rows of the schedule: revisits, rates of change, figures of the whole archive."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -15,7 +15,7 @@ _SQL = statements("tamias.archive.sources", "revisits.sql")
 
 
 class UrlPlace(msgspec.Struct, frozen=True, order=True):
-    """Where a URL stands in the frontier."""
+    """The place of a URL in the frontier."""
 
     bucket: int
     qid: int
@@ -24,7 +24,7 @@ class UrlPlace(msgspec.Struct, frozen=True, order=True):
 
 
 class KnownUrl(msgspec.Struct, frozen=True):
-    """What earlier visits and others' words say of a URL."""
+    """The history of a URL, from visits and hints."""
 
     sha256: str | None = None
     history: bytes | None = None
@@ -36,7 +36,7 @@ class KnownUrl(msgspec.Struct, frozen=True):
 
 
 class Revisit(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a URL after a visit."""
+    """The history of a URL after a visit."""
 
     place: UrlPlace
     sha256: str | None
@@ -50,7 +50,7 @@ class Revisit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UrlHint(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sitemap says of a URL."""
+    """A hint of a sitemap about a URL."""
 
     place: UrlPlace
     changed_at: int | None
@@ -59,17 +59,17 @@ class UrlHint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_revisits(session: Session, places: Sequence[UrlPlace]) -> dict[UrlPlace, KnownUrl]:
-    """What is known; URLs of which nothing is are left out."""
+    """Return the histories of URLs; those without any are left out."""
     found: dict[UrlPlace, KnownUrl] = {}
     for bucket, group in groupby(sorted(places), key=lambda place: place.bucket):
-        asked = {"bucket": bucket, **_places(list(group))}
-        for qid, crawl, uid, *known in session.transact(partial(_rows, "read_revisits", asked)):
+        values = {"bucket": bucket, **_places(list(group))}
+        for qid, crawl, uid, *known in session.transact(partial(_rows, "read_revisits", values)):
             found[UrlPlace(bucket, qid, crawl, uid)] = KnownUrl(*known)
     return found
 
 
 def write_revisits(cursor: Cursor, revisits: Sequence[Revisit]) -> None:
-    """Inside the transaction of the visits. The same news twice is harmless."""
+    """Write histories inside the transaction of the visits. It is safe to repeat."""
     latest = {each.place: each for each in revisits}
     for bucket, group in groupby(sorted(latest), key=lambda place: place.bucket):
         news = [latest[place] for place in group]
@@ -96,7 +96,7 @@ def note_url_hints(
     found: list[tuple[UrlPlace, int | None, int | None]] = []
     for bucket, group in groupby(sorted(latest), key=lambda place: place.bucket):
         news = [latest[place] for place in group]
-        told = {
+        values = {
             "bucket": bucket,
             **_places([each.place for each in news]),
             "hint_at": Longs([each.changed_at for each in news]),
@@ -104,15 +104,15 @@ def note_url_hints(
             "priority": Floats([each.priority for each in news]),
         }
         crawl = news[0].place.crawl
-        rows = session.transact(partial(_rows, "note_url_hints", told))
+        rows = session.transact(partial(_rows, "note_url_hints", values))
         found += [(UrlPlace(bucket, qid, crawl, uid), visited_at, at) for qid, uid, visited_at, at in rows]
     return found
 
 
 def crawl_rates(session: Session, crawl: int, buckets: int) -> list[tuple[float, float, str]]:
     """Changes a day, importance and host of every URL of a crawl that is visited again."""
-    asked = [{"bucket": bucket, "crawl": crawl} for bucket in range(buckets)]
-    return [row for each in asked for row in session.transact(partial(_rows, "crawl_rates", each))]
+    values = [{"bucket": bucket, "crawl": crawl} for bucket in range(buckets)]
+    return [row for each in values for row in session.transact(partial(_rows, "crawl_rates", each))]
 
 
 def _places(places: Sequence[UrlPlace]) -> dict[str, list[int | None]]:
@@ -133,14 +133,14 @@ def read_rates(session: Session) -> list[tuple[float, float, str]]:
 
 
 def set_importances(session: Session, portals: dict[str, float], metrics: dict[str, float]) -> None:
-    """What resources count: by factors for the portals that name them, and for measures from 0 to 1."""
-    told = {
+    """Set the importance of resources: factors for portals that list them, and for measures from 0 to 1."""
+    values = {
         "portal": Texts(portals),
         "portal_factor": Floats(portals.values()),
         "metric": Texts(metrics),
         "metric_factor": Floats(metrics.values()),
     }
-    session.execute(_SQL["set_importances"], told)
+    session.execute(_SQL["set_importances"], values)
 
 
 def read_figure(session: Session, name: str) -> Any:
@@ -151,5 +151,5 @@ def read_figure(session: Session, name: str) -> Any:
 
 def write_figure(session: Session, name: str, value: Any, now: int) -> None:
     """Sets a figure."""
-    told = {"name": name, "value": msgspec.json.encode(value).decode(), "now": now}
-    session.execute(_SQL["write_figure"], told)
+    values = {"name": name, "value": msgspec.json.encode(value).decode(), "now": now}
+    session.execute(_SQL["write_figure"], values)

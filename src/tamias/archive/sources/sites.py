@@ -1,4 +1,4 @@
-"""Sites as rows: whose sitemaps were put, which datasets they offer as a whole, and how those are had."""
+"""Rows of sites: sitemaps that were put, datasets that they offer as a whole, and copies of these."""
 
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
@@ -33,7 +33,7 @@ class SiteDataset(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def access(self) -> Access | None:
-        """The attempt under way."""
+        """Return the attempt under way."""
         return self.plan[self.attempt] if self.attempt < len(self.plan) else None
 
 
@@ -44,7 +44,7 @@ LEAST_SHARE = 0.5
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """What a copy has of the URIs that were looked up in it, and of what documents say about some of them."""
+    """A comparison of a copy with URIs that were looked up in it, and with documents about some of them."""
 
     compared: int
     """URIs that were looked up."""
@@ -56,13 +56,13 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def holds(self) -> bool:
-        """Whether the copy stands for the resources."""
+        """Return whether the copy stands for the resources."""
         describes = self.described >= LEAST_DESCRIBED * self.compared
         return describes and self.confirmed >= LEAST_SHARE * self.statements
 
     @property
     def words(self) -> str:
-        """For people."""
+        """Return the comparison in words."""
         said = f"describes {self.described} of {self.compared} URIs looked up in it"
         if not self.statements:
             return said
@@ -80,11 +80,11 @@ class MetUrl(msgspec.Struct, frozen=True):
 
 
 class Covered(msgspec.Struct, frozen=True):
-    """What a dataset covers."""
+    """The addresses that a dataset covers."""
 
     crawl: int
     sitemap: str
-    had: bool
+    is_copied: bool
     prefixes: tuple[str, ...]
     urls: frozenset[str]
     """Where it is had from: these are asked for, whatever the prefixes say."""
@@ -98,7 +98,7 @@ class Covered(msgspec.Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """Why an address that it covers is not requested, or is."""
+        """Return why an address that it covers is not requested, or is."""
         if self.lacks:
             return f"not described by the dump of {self.sitemap}"
         found = "" if self.compared is None else f", which {self.compared.words}"
@@ -106,24 +106,24 @@ class Covered(msgspec.Struct, frozen=True):
 
 
 def dataset_key(dataset: SemanticDataset) -> bytes:
-    """The dataset's own key: its URI, or what it covers and where it is had, whichever sitemap says so."""
+    """Return the key of a dataset: its URI, or its prefixes and places, whichever sitemap has them."""
     places = (*dataset.dumps, *dataset.fragments, *dataset.endpoints)
     said = [*(prefix.iri for prefix in dataset.prefixes), *(place.url for place in places)]
     return sha256((dataset.uri or "\n".join(sorted(said))).encode()).digest()[:16]
 
 
 def site_is_open(session: Session, lease: Lease, crawl: int, authority: str, depth: int) -> bool:
-    """Whether the sitemaps of a place were put in this crawl, as near as this."""
-    asked = {**_site(lease, crawl, authority), "depth": depth}
+    """Return whether the sitemaps of a site were put in this crawl, at this depth or above."""
+    values = {**_site(lease, crawl, authority), "depth": depth}
     return session.transact(
-        lambda cursor: cursor.execute(_SQL["site_is_open"].text, asked).fetchone() is not None, lease.bucket
+        lambda cursor: cursor.execute(_SQL["site_is_open"].text, values).fetchone() is not None, lease.bucket
     )
 
 
 def open_site(session: Session, lease: Lease, crawl: int, authority: str, now: int, depth: int) -> None:
-    """They are put now."""
-    told = {**_site(lease, crawl, authority), "now": now, "depth": depth}
-    session.transact(lambda cursor: cursor.execute(_SQL["open_site"].text, told), lease.bucket)
+    """Note that the sitemaps of a site are put now."""
+    values = {**_site(lease, crawl, authority), "now": now, "depth": depth}
+    session.transact(lambda cursor: cursor.execute(_SQL["open_site"].text, values), lease.bucket)
 
 
 class ListedBy(msgspec.Struct, frozen=True):
@@ -136,21 +136,26 @@ class ListedBy(msgspec.Struct, frozen=True):
 
 
 def listed_so_far(session: Session, place: ListedBy) -> tuple[int, int]:
-    """How many new sitemaps and how many new addresses the sitemaps of a place have brought."""
-    asked = msgspec.structs.asdict(place)
-    row = session.fetch_one(_SQL["listed_so_far"], asked, place.bucket)
+    """Return how many new sitemaps and new addresses the sitemaps of a site have listed."""
+    values = msgspec.structs.asdict(place)
+    row = session.fetch_one(_SQL["listed_so_far"], values, place.bucket)
     return (0, 0) if row is None else (row[0], row[1])
 
 
 def count_listed(session: Session, place: ListedBy, sitemaps: int, urls: int) -> None:
-    """They have brought more."""
-    told = {**msgspec.structs.asdict(place), "sitemaps": sitemaps, "sitemap_urls": urls, "now": session.now()}
-    session.transact(lambda cursor: cursor.execute(_SQL["count_listed"].text, told), place.bucket)
+    """Count new sitemaps and addresses of a site."""
+    values = {
+        **msgspec.structs.asdict(place),
+        "sitemaps": sitemaps,
+        "sitemap_urls": urls,
+        "now": session.now(),
+    }
+    session.transact(lambda cursor: cursor.execute(_SQL["count_listed"].text, values), place.bucket)
 
 
 def put_site_dataset(cursor: Cursor, found: SiteDataset, now: int) -> None:
-    """Makes a dataset known; one that is under way goes on as it began."""
-    told = {
+    """Write a dataset; one that is under way goes on as it began."""
+    values = {
         "crawl": found.crawl,
         "dataset": found.key,
         "sitemap": found.sitemap,
@@ -161,11 +166,11 @@ def put_site_dataset(cursor: Cursor, found: SiteDataset, now: int) -> None:
         "missing": list(found.missing),
         "now": now,
     }
-    cursor.execute(_SQL["put_site_dataset"].text, told)
+    cursor.execute(_SQL["put_site_dataset"].text, values)
 
 
 def waiting_for(session: Session, crawl: int, url: str) -> list[SiteDataset]:
-    """The datasets that miss an address."""
+    """Return the datasets that wait for an address."""
     rows = session.fetch_all(_SQL["waiting_for"], {"crawl": crawl, "url": url})
     return [_site_dataset(crawl, row) for row in rows]
 
@@ -185,7 +190,7 @@ def _site_dataset(crawl: int, row: tuple[Any, ...]) -> SiteDataset:
 
 
 def covered(session: Session) -> list[Covered]:
-    """What need not be asked for one by one, in all crawls."""
+    """Return what need not be requested one by one, in all crawls."""
     rows = session.fetch_all(_SQL["covered"])
     return [
         Covered(
@@ -221,15 +226,15 @@ def _comparison(
     )
 
 
-def note_had(cursor: Cursor, crawl: int, url: str, extent: Extent | None) -> None:
-    """An address of the attempts under way was read; its quads stand there."""
+def note_read(cursor: Cursor, crawl: int, url: str, extent: Extent | None) -> None:
+    """Note that an address of the attempts under way was read, and where its quads are."""
     copies = _json([] if extent is None else [extent])
-    cursor.execute(_SQL["note_had"].text, {"crawl": crawl, "url": url, "copies": copies})
+    cursor.execute(_SQL["note_read"].text, {"crawl": crawl, "url": url, "copies": copies})
 
 
 def met_urls(session: Session, lease: Lease, dataset: Covered, most: int) -> list[MetUrl]:
-    """Some URLs of a host that a dataset covers and that the crawl has met; first those it has visited."""
-    asked = {
+    """Return URLs of a host that a dataset covers and the crawl has met; first those it has visited."""
+    values = {
         "bucket": lease.bucket,
         "qid": lease.qid,
         "crawl": dataset.crawl,
@@ -237,72 +242,72 @@ def met_urls(session: Session, lease: Lease, dataset: Covered, most: int) -> lis
         "urls": list(dataset.urls),
         "most": most,
     }
-    return [MetUrl(*row) for row in session.fetch_all(_SQL["met"], asked)]
+    return [MetUrl(*row) for row in session.fetch_all(_SQL["met"], values)]
 
 
 def any_unvisited(session: Session, lease: Lease, dataset: Covered, uids: Iterable[int]) -> bool:
-    """Whether one of these URLs of a host was not visited yet."""
-    asked = {"bucket": lease.bucket, "qid": lease.qid, "crawl": dataset.crawl, "uid": list(uids)}
+    """Return whether one of these URLs of a host was not visited yet."""
+    values = {"bucket": lease.bucket, "qid": lease.qid, "crawl": dataset.crawl, "uid": list(uids)}
     return session.transact(
-        lambda cursor: cursor.execute(_SQL["any_unvisited"].text, asked).fetchone() is not None
+        lambda cursor: cursor.execute(_SQL["any_unvisited"].text, values).fetchone() is not None
     )
 
 
 def documents_of(
     session: Session, lease: Lease, dataset: Covered, met: Sequence[MetUrl]
 ) -> dict[str, Extent]:
-    """Where the quads stand that were last read from these URLs of a host."""
+    """Return where the quads are that were last read from these URLs of a host."""
     url_of = {each.uid: each.url for each in met}
-    asked = {"bucket": lease.bucket, "qid": lease.qid, "crawl": dataset.crawl, "uid": list(url_of)}
-    return {url_of[uid]: Extent(*place) for uid, *place in session.fetch_all(_SQL["documents_of"], asked)}
+    values = {"bucket": lease.bucket, "qid": lease.qid, "crawl": dataset.crawl, "uid": list(url_of)}
+    return {url_of[uid]: Extent(*place) for uid, *place in session.fetch_all(_SQL["documents_of"], values)}
 
 
 def note_compared(session: Session, dataset: Covered, found: Comparison) -> bool:
     """Save what was found and return whether nobody had; unless the copy holds, it covers nothing."""
-    told = {
+    values = {
         **msgspec.structs.asdict(found),
         "crawl": dataset.crawl,
         "dataset": dataset.key,
         "state": "had" if found.holds else "released",
     }
-    return session.execute(_SQL["note_compared"], told) > 0
+    return session.execute(_SQL["note_compared"], values) > 0
 
 
 def note_failed(cursor: Cursor, failed: SiteDataset) -> None:
-    """The attempt came to nothing."""
+    """Note that an attempt failed."""
     following = after(failed)
-    told = {
+    values = {
         "crawl": failed.crawl,
         "dataset": failed.key,
         "attempt": failed.attempt,
         "missing": list(following.urls) if following else [],
         "state": "copying" if following else "released",
     }
-    cursor.execute(_SQL["note_failed"].text, told)
+    cursor.execute(_SQL["note_failed"].text, values)
 
 
 def after(failed: SiteDataset) -> Access | None:
-    """The attempt that follows; None when each IRI must be asked for by itself."""
+    """Return the next attempt; None when each IRI must be requested by itself."""
     later = failed.plan[failed.attempt + 1 : failed.attempt + 2]
     return later[0] if later and later[0].kind != "dereference" else None
 
 
-def note_claims(cursor: Cursor, crawl: int, told: Sequence[Claim]) -> None:
-    """Keeps what a host's sitemap states."""
-    for host in {claim.host for claim in told}:
-        digests = [_digest(claim) for claim in told if claim.host == host]
+def note_claims(cursor: Cursor, crawl: int, claims: Sequence[Claim]) -> None:
+    """Write the claims of hosts' sitemaps."""
+    for host in {claim.host for claim in claims}:
+        digests = [_digest(claim) for claim in claims if claim.host == host]
         cursor.execute(_SQL["put_claims"].text, {"crawl": crawl, "host": host, "statement": digests})
 
 
-def others_claims(session: Session, crawl: int, told: Iterable[Claim]) -> list[Claim]:
-    """Of the same statements, those that other hosts make too."""
-    statement_of = {_digest(claim): claim.statement for claim in told}
+def others_claims(session: Session, crawl: int, claims: Iterable[Claim]) -> list[Claim]:
+    """Return the same claims as other hosts make them."""
+    statement_of = {_digest(claim): claim.statement for claim in claims}
     rows = session.fetch_all(_SQL["read_claims"], {"crawl": crawl, "statement": list(statement_of)})
     return [Claim(host, statement_of[bytes(digest)]) for host, digest in rows]
 
 
 def waiting_claims(session: Session, crawl: int) -> list[tuple[str, SemanticDataset]]:
-    """Datasets whose other side had not spoken, with their sitemaps."""
+    """Return datasets that wait for the sitemaps of other hosts, with their own sitemaps."""
     rows = session.fetch_all(_SQL["waiting_claims"], {"crawl": crawl})
     return [(sitemap, msgspec.convert(said, SemanticDataset)) for _, sitemap, said in rows]
 

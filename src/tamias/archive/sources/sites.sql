@@ -52,7 +52,7 @@ SELECT site_dataset.crawl, site_dataset.dataset, site_dataset.sitemap, site_data
        site_dataset.statements, site_dataset.confirmed
 FROM site_dataset WHERE site_dataset.state IN ('copying', 'had')
 
--- name: note_had
+-- name: note_read
 -- An address of attempts under way was read; with the last of them a dataset is had.
 UPDATE site_dataset
 SET missing = array_remove(site_dataset.missing, %(url)b::text),

@@ -78,8 +78,8 @@ class RecordBodies:
 
     def read(self, digest: str) -> bytes:
         """The bytes of a version by their SHA-256. Raises `KeyError` where there is none of it."""
-        asked = {"resource": self._resource, "sha256": bytes.fromhex(digest)}
-        row = self._session.fetch_one(_SQL["record_body"], asked)
+        values = {"resource": self._resource, "sha256": bytes.fromhex(digest)}
+        row = self._session.fetch_one(_SQL["record_body"], values)
         if row is None:
             raise KeyError(digest)
         return _unpacked(row[0])
@@ -90,7 +90,7 @@ class RecordBodies:
 
 
 def catalogue_of(session: Session, portal: str) -> str | None:
-    """What the IRIs of a portal's records begin with; None where none are kept."""
+    """Return what the IRIs of a portal's records begin with; None where none are stored."""
     row = session.fetch_one(_SQL["catalogue_of"], {"url": portal})
     return row[0] if row else None
 
@@ -102,8 +102,8 @@ def records_at(
 
     Those of more bytes are left out.
     """
-    asked = {"url": portal, "resource": [resource_id(iri) for iri in iris], "at": at, "most": most_bytes}
-    rows = session.fetch_all(_SQL["records_at"], asked)
+    values = {"url": portal, "resource": [resource_id(iri) for iri in iris], "at": at, "most": most_bytes}
+    rows = session.fetch_all(_SQL["records_at"], values)
     return [(_source_record(row), captured_at) for *row, captured_at in rows if row[-1] is not None]
 
 
@@ -119,19 +119,19 @@ def latest_records(session: Session, portal: str) -> Iterator[SourceRecord]:
 
 
 def present_records(session: Session, portal: str, after: str) -> tuple[list[SourceRecord], str]:
-    """Some of the records that are present in a catalogue, and after which the next ones come."""
+    """Return a page of the records that are present in a catalogue, and where the next page begins."""
     rows = session.fetch_all(_SQL["present_records"], {"url": portal, "after": after, "limit": _PAGE})
     return [_source_record(row) for row in rows], rows[-1][0] if rows else after
 
 
 def page_of_records(session: Session, portal: str, start: int, limit: int, since: int) -> list[SourceRecord]:
-    """Some of the records that are present in a catalogue: all, or those that changed since a time."""
-    asked = {"url": portal, "start": start, "limit": limit, "since": since}
-    return [_source_record(row) for row in session.fetch_all(_SQL["page_records"], asked)]
+    """Return a page of the records of a catalogue: all, or those that changed since a time."""
+    values = {"url": portal, "start": start, "limit": limit, "since": since}
+    return [_source_record(row) for row in session.fetch_all(_SQL["page_records"], values)]
 
 
 def count_of_records(session: Session, portal: str, since: int) -> int:
-    """How many there are of these."""
+    """Count the records of a catalogue that changed since a time."""
     row = session.fetch_one(_SQL["count_page_records"], {"url": portal, "since": since})
     return int(row[0]) if row else 0
 
@@ -149,7 +149,7 @@ def _source_record(row: Sequence[Any]) -> SourceRecord:
 
 
 def record_stats(session: Session) -> RecordStats:
-    """How many records are kept."""
+    """Count the stored records."""
     row = session.fetch_one(_SQL["count_records"])
     assert row is not None
     return RecordStats(*row)

@@ -8,10 +8,10 @@ _LENGTH = len(SCHEME) + 64
 
 
 def fingerprint_of(content: ContentDigest | None) -> str | None:
-    """As the archive stores it; None when there is nothing to compare but bytes."""
+    """Return the fingerprint as it is stored; None when only bytes can be compared."""
     return None if content is None else SCHEME + content.digest.hex()
 
 
 def is_comparable(fingerprint: str | None) -> bool:
-    """Whether a stored fingerprint was made by the present rules."""
+    """Return whether a stored fingerprint was made by the present rules."""
     return fingerprint is not None and len(fingerprint) == _LENGTH and fingerprint.startswith(SCHEME)

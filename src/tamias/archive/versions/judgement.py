@@ -22,7 +22,7 @@ PAGES = frozenset({"text/html", "application/xhtml+xml"})
 
 
 class AttemptMeaning(StrEnum):
-    """What an attempt means for a resource."""
+    """The meaning of an attempt for a resource."""
 
     CHANGED = "changed"
     NOISE = "noise"
@@ -36,7 +36,7 @@ class AttemptMeaning(StrEnum):
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
-    """What an attempt brought."""
+    """The response of an attempt, as it is judged."""
 
     outcome: Outcome
     sha256: str | None = None
@@ -59,7 +59,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnownState(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of the resource."""
+    """The known state of a resource."""
 
     sha256: str | None = None
     fingerprint: str | None = None
@@ -123,7 +123,7 @@ def _doubt(observed: Observation, known: KnownState) -> str | None:
 
 
 def _accepted_error(observed: Observation, known: KnownState) -> str | None:
-    """Why an error message is marked that is not doubted: for as long as they go on they are accepted."""
+    """Return why an accepted error message is marked; a series of them is accepted."""
     return (known.suspicious or _error(observed)) if observed.error is not None else None
 
 

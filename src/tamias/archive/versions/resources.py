@@ -19,7 +19,7 @@ PAGE = 1000
 
 
 class Watched(msgspec.Struct, frozen=True, kw_only=True):
-    """What must be known of a resource to judge what came."""
+    """The state of a resource by which a response is judged."""
 
     id: str
     url: str
@@ -41,31 +41,8 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     """When somebody last asked for a visit."""
 
 
-class NewVersion(msgspec.Struct, frozen=True, kw_only=True):
-    """A body that becomes a version, or is kept as one that is not believed."""
-
-    resource: Annotated[str, Column("text")]
-    captured_at: Annotated[int, Column("int8")]
-    sha256: Annotated[str, Column("bytea")]
-    byte_size: Annotated[int, Column("int8")]
-    media_type: Annotated[str | None, Column("text")]
-    told_type: Annotated[str | None, Column("text")]
-    fingerprint: Annotated[str | None, Column("bytea")]
-    noise: Annotated[str | None, Column("text")]
-    """Why only the bytes differ, if so."""
-    suspicious: Annotated[str | None, Column("text")] = None
-    """Why it was suspicious, if it is accepted all the same; why a late one is, which is not accepted."""
-    items: Annotated[int | None, Column("int8")] = None
-    """Rows, statements, items or files in it, where they were counted."""
-    capture: Annotated[str, Column("uuid")]
-    packed: Annotated[bytes | None, Column("bytea")] = None
-    """Its profile, where it was made at once; as `tamias.archive.catalogue.profiles` packs it."""
-    tables: Annotated[str | None, Column("text")] = None
-    """What is looked up in that by itself, as JSON."""
-
-
 class VisitNote(msgspec.Struct, frozen=True, kw_only=True):
-    """What a visit means for the schedule."""
+    """The consequences of a visit for the schedule."""
 
     resource: Annotated[str, Column("text")]
     state: Annotated[State, Column("text")]
@@ -84,7 +61,7 @@ class VisitNote(msgspec.Struct, frozen=True, kw_only=True):
     """Whether what came was suspicious; None where nothing came."""
 
 
-_VERSIONS = RowSchema(NewVersion, "version")
+VERSION_ROWS = RowSchema(Version, "version")
 _NOTES = RowSchema(VisitNote, "resource")
 
 
@@ -117,6 +94,9 @@ class Suspect(msgspec.Struct, frozen=True):
     byte_size: int
     media_type: str | None
     reason: str
+    resource: str = ""
+    """The id of the resource, and its URL; empty where they are known anyway."""
+    url: str = ""
 
 
 def put_resources(
@@ -142,9 +122,9 @@ def read_watched(
 ) -> tuple[dict[str, Watched], dict[tuple[str, str], int]]:
     """Resources by their ids; and how many resources have each body, for pairs of host and SHA-256."""
     pairs = list(bodies)
-    asked = {"host": Texts([host for host, _ in pairs]), "sha256": Digests([sha256 for _, sha256 in pairs])}
+    values = {"host": Texts([host for host, _ in pairs]), "sha256": Digests([sha256 for _, sha256 in pairs])}
     watched, shared = session.fetch_many(
-        (_SQL["read_watched"], {"resource": Texts(resources)}), (_SQL["count_shared"], asked)
+        (_SQL["read_watched"], {"resource": Texts(resources)}), (_SQL["count_shared"], values)
     )
     return (
         {row[0]: _watched(row) for row in watched},
@@ -152,43 +132,43 @@ def read_watched(
     )
 
 
-def read_told_type(session: Session, resource: str) -> str | None:
+def read_declared_type(session: Session, resource: str) -> str | None:
     """The Content-Type that came with the current version."""
-    row = session.fetch_one(_SQL["read_told_type"], {"resource": resource})
+    row = session.fetch_one(_SQL["read_declared_type"], {"resource": resource})
     return row[0] if row else None
 
 
-def add_versions(cursor: Cursor, new: Sequence[NewVersion]) -> None:
+def add_versions(cursor: Cursor, new: Sequence[Version]) -> None:
     """A version more of each resource, which may stand among them once. The blobs must be there.
 
     The same attempt twice is one version, and so is the body that is the current one by now.
     """
     if new:
-        cursor.execute(_SQL["add_versions"].text, _VERSIONS.parameters(new))
+        cursor.execute(_SQL["add_versions"].text, VERSION_ROWS.parameters(new))
 
 
-def add_suspects(cursor: Cursor, new: Sequence[tuple[NewVersion, str]]) -> None:
+def add_suspects(cursor: Cursor, new: Sequence[tuple[Version, str]]) -> None:
     """Bodies that are kept apart, each with the reason."""
     if new:
         reasons = Texts([storable(reason) for _, reason in new])
-        told = {**_VERSIONS.parameters([version for version, _ in new]), "reason": reasons}
-        cursor.execute(_SQL["add_suspects"].text, told)
+        values = {**VERSION_ROWS.parameters([version for version, _ in new]), "reason": reasons}
+        cursor.execute(_SQL["add_suspects"].text, values)
 
 
 def note_visits(cursor: Cursor, notes: Sequence[VisitNote]) -> None:
-    """What visits mean for the schedule and the state; each resource may stand among them once."""
+    """Write what visits mean for schedule and state; each resource once."""
     if notes:
         cursor.execute(_SQL["note_visits"].text, _NOTES.parameters(notes))
 
 
 def note_trouble(cursor: Cursor, resource: str, trouble: str, now: int) -> None:
     """A visit that brought nothing to be judged, such as one to a host that cannot be reached."""
-    told = {"resource": resource, "trouble": storable(trouble), "now": now}
-    cursor.execute(_SQL["note_trouble"].text, told)
+    values = {"resource": resource, "trouble": storable(trouble), "now": now}
+    cursor.execute(_SQL["note_trouble"].text, values)
 
 
 def note_wanted(session: Session, resources: Sequence[str]) -> None:
-    """Somebody asks for a visit: one that has begun already does not do."""
+    """Note that a visit is wanted; one that has begun already does not count."""
     session.execute(_SQL["note_wanted"], {"resource": list(resources), "now": session.now()})
 
 
@@ -204,22 +184,22 @@ def list_watched(
     trouble: bool = False,
 ) -> list[WatchedResource]:
     """The resources that follow one, in the order of their ids; with `trouble` those that need attention."""
-    asked = {"after": after, "limit": limit, "host": host, "media_type": media_type, "portal": portal}
-    asked |= {"state": state, "trouble": trouble}
-    rows = session.fetch_all(_SQL["list_watched"], asked)
+    values = {"after": after, "limit": limit, "host": host, "media_type": media_type, "portal": portal}
+    values |= {"state": state, "trouble": trouble}
+    rows = session.fetch_all(_SQL["list_watched"], values)
     names = WatchedResource.__struct_fields__
     return [WatchedResource(**dict(zip(names, row, strict=True))) for row in rows]
 
 
 def promise_visits(cursor: Cursor, due: dict[str, int]) -> None:
-    """When a crawl that goes on visits resources again that nobody watches; `NEVER` for those it does not."""
+    """Note when a continuous crawl visits unwatched resources again; `NEVER` for those it does not."""
     if due:
-        told = {"resource": Texts(due), "next_visit": Longs(due.values())}
-        cursor.execute(_SQL["promise_visits"].text, told)
+        values = {"resource": Texts(due), "next_visit": Longs(due.values())}
+        cursor.execute(_SQL["promise_visits"].text, values)
 
 
 def stop_resources(session: Session, resources: Sequence[str]) -> None:
-    """They are no longer watched; their versions stay."""
+    """Stop watching resources; their versions stay."""
     session.execute(_SQL["stop_resources"], {"resource": list(resources)})
 
 
@@ -239,12 +219,12 @@ def page_of_resources(
     portal: str | None = None,
 ) -> list[Resource]:
     """The resources that follow one, in the order of their ids."""
-    asked = {"after": after, "limit": limit, "host": host, "media_type": media_type, "portal": portal}
-    return read_resources(session, [row[0] for row in session.fetch_all(_SQL["page_resources"], asked)])
+    values = {"after": after, "limit": limit, "host": host, "media_type": media_type, "portal": portal}
+    return read_resources(session, [row[0] for row in session.fetch_all(_SQL["page_resources"], values)])
 
 
 def all_resources(session: Session) -> Iterator[Resource]:
-    """Every resource, page by page."""
+    """Yield every resource, page by page."""
     after = ""
     while page := page_of_resources(session, after):
         yield from page
@@ -280,31 +260,17 @@ def read_end_versions(session: Session, resources: Sequence[str]) -> dict[str, l
 def read_named_versions(session: Session, versions: Sequence[str]) -> list[tuple[Version, int | None]]:
     """Versions by their ids, each with the number of the one before it; those that are known."""
     named = [version.rpartition("_") for version in versions]
-    asked = {"resource": [each[0] for each in named], "number": [int(each[2]) for each in named]}
-    rows = session.fetch_all(_SQL["read_named_versions"], asked)
+    values = {"resource": [each[0] for each in named], "number": [int(each[2]) for each in named]}
+    rows = session.fetch_all(_SQL["read_named_versions"], values)
     return [(_version(row[:-1]), row[-1]) for row in rows]
 
 
-def read_suspects(session: Session, resource: str) -> list[Suspect]:
-    """The suspicious responses of a resource."""
-    return [Suspect(*row) for row in session.fetch_all(_SQL["read_suspects"], {"resource": resource})]
-
-
-class SuspectOf(msgspec.Struct, frozen=True):
-    """A suspicious response, and the resource it is of."""
-
-    resource: str
-    url: str
-    suspect: Suspect
-
-
 def page_of_suspects(
-    session: Session, resource: str | None, limit: int, before: tuple[int, str] = (NEVER, "")
-) -> list[SuspectOf]:
+    session: Session, resource: str | None, limit: int = 1_000_000, before: tuple[int, str] = (NEVER, "")
+) -> list[Suspect]:
     """Suspicious responses of one resource or of all, the newest first, before a given time and resource."""
-    asked = {"resource": resource, "limit": limit, "at": before[0], "before": before[1]}
-    rows = session.fetch_all(_SQL["page_suspects"], asked)
-    return [SuspectOf(name, url, Suspect(*suspect)) for name, url, *suspect in rows]
+    values = {"resource": resource, "limit": limit, "at": before[0], "before": before[1]}
+    return [Suspect(*row) for row in session.fetch_all(_SQL["page_suspects"], values)]
 
 
 def _columns(new: Iterable[tuple[Resource, str]]) -> dict[str, list[Any]]:
@@ -369,7 +335,7 @@ def resource_of(row: Sequence[Any], sources: Iterable[Sequence[Any]]) -> Resourc
 
 
 def _version(row: tuple[Any, ...]) -> Version:
-    (resource, number, captured_at, digest, size, media_type, told_type, fingerprint, noise, suspicious,
+    (resource, number, captured_at, digest, size, media_type, declared, fingerprint, noise, suspicious,
      capture) = row  # fmt: skip
     return Version(
         resource=resource,
@@ -378,7 +344,7 @@ def _version(row: tuple[Any, ...]) -> Version:
         sha256=digest,
         byte_size=size,
         media_type=media_type,
-        told_type=told_type,
+        told_type=declared,
         fingerprint=fingerprint,
         noise=noise,
         suspicious=suspicious,

@@ -44,7 +44,7 @@ SELECT resource.resource, resource.url, resource.host, resource.state, resource.
        resource.wanted_at, resource.items, resource.suspicious, resource.suspicious_since
 FROM resource WHERE resource.resource = ANY(%(resource)b::text[])
 
--- name: read_told_type
+-- name: read_declared_type
 -- The type that the server declared for the current version.
 SELECT version.told_type FROM version WHERE version.resource = %(resource)b::text
 ORDER BY version.number DESC LIMIT 1
@@ -225,15 +225,10 @@ SELECT version.resource, version.number, version.captured_at, encode(version.sha
 FROM unnest(%(resource)b::text[], %(number)b::int4[]) AS named (resource, number)
 JOIN version ON version.resource = named.resource AND version.number = named.number
 
--- name: read_suspects
--- Bodies of a resource that were not believed, oldest first.
-SELECT suspect.seen_at, encode(suspect.sha256, 'hex'), suspect.byte_size, suspect.media_type, suspect.reason
-FROM suspect WHERE suspect.resource = %(resource)b::text ORDER BY suspect.seen_at
-
 -- name: page_suspects
 -- Suspicious responses of all resources, the newest first, after a given one.
-SELECT suspect.resource, resource.url, suspect.seen_at, encode(suspect.sha256, 'hex'), suspect.byte_size,
-       suspect.media_type, suspect.reason
+SELECT suspect.seen_at, encode(suspect.sha256, 'hex'), suspect.byte_size, suspect.media_type, suspect.reason,
+       suspect.resource, resource.url
 FROM suspect JOIN resource ON resource.resource = suspect.resource
 WHERE (%(resource)b::text IS NULL OR suspect.resource = %(resource)b::text)
   AND (suspect.seen_at, suspect.resource) < (%(at)b::int8, %(before)b::text COLLATE "C")

@@ -26,7 +26,7 @@ class SameContent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SharedContent(msgspec.Struct, frozen=True):
-    """How much of the archive several resources have."""
+    """The share of the archive that several resources have."""
 
     versions: int
     """Versions whose content another resource has as well."""
@@ -41,11 +41,11 @@ class SharedContent(msgspec.Struct, frozen=True):
 def same_content(
     session: Session, versions: Sequence[Version], most: int = MOST
 ) -> dict[str, tuple[SameContent, ...]]:
-    """For versions by their ids, those of other resources with the same content, the earliest first.
+    """Return, by version id, versions of other resources with the same content, the earliest first.
 
     So many for each version; versions whose content nobody else has are left out.
     """
-    asked = {
+    values = {
         "resource": Texts(version.resource for version in versions),
         "sha256": Digests(version.sha256 for version in versions),
         "fingerprint": Digests(version.fingerprint for version in versions),
@@ -53,7 +53,7 @@ def same_content(
     }
     found: dict[str, tuple[SameContent, ...]] = {}
     for place, resource, number, url, captured_at, same_bytes in session.fetch_all(
-        _SQL["same_content"], asked
+        _SQL["same_content"], values
     ):
         name = versions[place - 1].id
         other = SameContent(
@@ -68,7 +68,7 @@ def same_content(
 
 
 def earlier_content(session: Session, versions: Sequence[Version]) -> dict[str, SameContent]:
-    """For versions by their ids, the first version of another resource that had their content before them."""
+    """Return, by version id, the first version of another resource that had the content earlier."""
     when = {version.id: rfc3339(version.captured_at) for version in versions}
     return {
         name: first
@@ -78,7 +78,7 @@ def earlier_content(session: Session, versions: Sequence[Version]) -> dict[str, 
 
 
 def shared_content(session: Session, seconds: float) -> SharedContent | None:
-    """How much of all is there several times; None if the database would need longer to tell."""
+    """Return how much of all is there several times; None if the database would need longer to tell."""
     try:
         row = next(session.rows(_SQL["shared"].text, {}, seconds=seconds))
     except TimeoutError:

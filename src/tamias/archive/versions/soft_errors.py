@@ -49,7 +49,7 @@ _MOST_STATUS: Final = 599
 
 
 def error_in(content: bytes, media_type: str | None) -> str | None:
-    """What a content says if it is an error message and nothing else; else None.
+    """Return what a content says if it is an error message and nothing else; else None.
 
     >>> error_in(b"Error: database connection failed", "text/csv")
     'Error: database connection failed'
@@ -75,7 +75,7 @@ def _of_text(content: bytes) -> str | None:
 
 
 def _is_table(lines: list[str]) -> bool:
-    """Whether several lines have as many delimiters each, all of them or those below a title."""
+    """Return whether several lines have as many delimiters each, all of them or those below a title."""
     return _are_rows(lines) or _are_rows(lines[1:])
 
 
@@ -93,21 +93,21 @@ def _of_json(content: bytes) -> str | None:
 
 
 def _is_error(value: dict[str, Any]) -> bool:
-    told = {name.lower(): part for name, part in value.items()}
-    if len(told) > _MOST_KEYS:
+    parts = {name.lower(): part for name, part in value.items()}
+    if len(parts) > _MOST_KEYS:
         return False
-    if any(_is_message(told.get(name)) for name in _ERRORS):
-        return not any(_is_data(part) for name, part in told.items() if name not in _ERRORS)
-    if any(map(_is_data, told.values())):
+    if any(_is_message(parts.get(name)) for name in _ERRORS):
+        return not any(_is_data(part) for name, part in parts.items() if name not in _ERRORS)
+    if any(map(_is_data, parts.values())):
         return False
-    if any(_says_failure(told.get(name)) for name in _STATUS) or told.get("success") is False:
-        return bool(told.keys() & _MESSAGES)
+    if any(_says_failure(parts.get(name)) for name in _STATUS) or parts.get("success") is False:
+        return bool(parts.keys() & _MESSAGES)
     # Many things have a code, and measurements an error.
-    return "message" in told and (told.get("error") is True or _says_failure(told.get("code")))
+    return "message" in parts and (parts.get("error") is True or _says_failure(parts.get("code")))
 
 
 def _is_message(value: Any) -> bool:
-    """Whether it may say what went wrong, as no number does."""
+    """Return whether it may say what went wrong, as no number does."""
     return bool(value) and (
         isinstance(value, list | dict) or (isinstance(value, str) and _NUMBER.fullmatch(value) is None)
     )

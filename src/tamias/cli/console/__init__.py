@@ -1,1 +1,1 @@
-"""What the commands share: options, opening the archive, output and progress."""
+"""The console: options, opening the archive, output and progress."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def command_caller() -> str:
-    """Who runs the command."""
+    """Return who runs the command."""
     try:
         return f"command:{getuser()}"
     except (KeyError, OSError):  # a container without names of users
@@ -21,7 +21,7 @@ def command_caller() -> str:
 
 
 class Audited(msgspec.Struct):
-    """How a command ends, as far as no exception says so."""
+    """The end of a command that no exception tells of."""
 
     failure: str | None = None
 
@@ -29,7 +29,7 @@ class Audited(msgspec.Struct):
 @contextmanager
 def audited(session: "Session", data: Path, what: str, targets: Sequence[str]) -> Iterator[Audited]:
     """Note in the audit log what is done inside, and how it ended: by an exception, or as it is told."""
-    from tamias.serve.access.audit import record
+    from tamias.access.audit import record
 
     ending = Audited()
     try:

@@ -88,7 +88,7 @@ async def _tell_prospects(
     states: dict[str, "SeedState"],
     opened: list["Widening"],
 ) -> None:
-    from tamias.crawl.store.reasons import kind_of_reason
+    from tamias.crawl.store.progress import kind_of_reason
     from tamias.crawl.verbs.dry_run import dry_run
 
     advised: dict[str, str] = {}

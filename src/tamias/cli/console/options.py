@@ -1,8 +1,9 @@
-"""What every verb has: where the data is, how to talk, and how to write JSON."""
+"""The options of every verb, and how results are printed."""
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +16,14 @@ from tamias.settings import Resolved, resolve
 
 if TYPE_CHECKING:
     from tamias.archive.reader.library import ArchiveReader
+    from tamias.database.connect import Session
 
 
 Function = Callable[..., Any]
 
 
 class CommonOptions(msgspec.Struct, frozen=True):
-    """Where the data is and how results are told."""
+    """The common options: where the data is and how results are printed."""
 
     data: Path
     db: str | None
@@ -103,7 +105,7 @@ def say(line: str = "") -> None:
 
 
 def say_json(value: Any) -> None:
-    """One JSON document, to stdout."""
+    """Print a JSON document to stdout."""
     click.echo(msgspec.json.encode(value, enc_hook=str))
 
 
@@ -123,6 +125,18 @@ def start_database_early(place: CommonOptions) -> None:
 
     if place.db is None:
         click.get_current_context().call_on_close(EarlyStart(place.data).close)
+
+
+@contextmanager
+def session_at(place: CommonOptions) -> "Iterator[Session]":
+    """Open a session of the database, which must exist."""
+    from tamias.database.connect import Database
+
+    with (
+        closing(Database(place.data, place.db, create=False)) as database,
+        closing(database.session()) as session,
+    ):
+        yield session
 
 
 def archive_at(place: CommonOptions) -> "ArchiveReader":

@@ -5,12 +5,18 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from tamias.database.disk import write_errors
 from tamias.model.errors import UsageError
 
-Write = Callable[[BinaryIO], None]
+Write = Callable[[BinaryIO], object]
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def to_output(write: Write, output: Path | None) -> None:
+    """Write a result to a file, or to stdout if none is named."""
+    to_file(write, output) if output else to_stdout(write)
 
 
 def to_stdout(write: Write) -> None:
@@ -49,3 +55,16 @@ def to_folder(write: Callable[[Path], None], output: Path) -> None:
             partial.rename(output)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def csv_cell(value: Any) -> Any:
+    """Return a value for a CSV file; a text that a spreadsheet would take for a formula gets an apostrophe.
+
+    >>> csv_cell("=1+1"), csv_cell(-1), csv_cell(None)
+    ("'=1+1", -1, '')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, list | tuple):
+        value = " ".join(map(str, value))
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

@@ -1,4 +1,4 @@
-"""How a crawl is going: live lines on a terminal, now and then a line elsewhere, JSON lines on request."""
+"""Progress of a crawl: live lines on a terminal, occasional lines elsewhere, JSON lines on request."""
 
 import sys
 import time
@@ -12,7 +12,7 @@ import msgspec
 from tamias.cli.console.options import CommonOptions, printable
 
 if TYPE_CHECKING:
-    from tamias.crawl.worker.supervisor import CrawlSnapshot
+    from tamias.crawl.store.progress import CrawlSnapshot
 
 LINE_SECONDS = 5.0
 MOST_SHOWN = 5
@@ -62,7 +62,7 @@ class Display:
 
 
 def by_outcome(counts: Mapping[str, int]) -> str:
-    """How many URLs ended how, what was fetched first.
+    """Return the number of URLs by outcome, those fetched first.
 
     >>> by_outcome({"gone": 2, "ok": 1630, "refused": 1})
     '1,630 ok, 2 gone, 1 refused'
@@ -72,8 +72,8 @@ def by_outcome(counts: Mapping[str, int]) -> str:
 
 
 def summary(end: "CrawlSnapshot", data: Path) -> Iterator[str]:
-    """What is said at the end."""
-    from tamias.crawl.worker.supervisor import Ended
+    """Yield the lines that are printed at the end of a crawl."""
+    from tamias.crawl.store.progress import Ended
 
     attempts = "1 attempt" if end.put_off == 1 else f"{end.put_off:,} attempts"
     again = f", {attempts} failed and will be repeated" if end.put_off else ""
@@ -129,7 +129,7 @@ def _unreached(end: "CrawlSnapshot") -> Iterator[str]:
 
 
 def _trapped(end: "CrawlSnapshot", data: Path) -> str:
-    """What is said of a crawl that was cut."""
+    """Return the message about queues that were stopped as traps."""
     queues, urls = end.trapped
     stopped = f"{queues:,} {'queue' if queues == 1 else 'queues'} stopped as traps"
     left = f"{urls:,} known {'URL' if urls == 1 else 'URLs'} there were not visited"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RunPolicy(msgspec.Struct, frozen=True):
-    """What holds for a run."""
+    """The rules of a run."""
 
     settings: Settings
     policy: "CrawlPolicy"
@@ -39,8 +39,8 @@ def run_policy(
         known = read_policy(session, crawl)
     given = {key: value for key, value in flags.items() if value is not None}
     own = {key for key in given if key.replace("__", ".") in MACHINE | RUN or key.startswith("archive__")}
-    kept = {**known.flags, **{key: value for key, value in given.items() if key not in own}}
-    resolved = place.settings(**{**kept, **given})
+    lasting = {**known.flags, **{key: value for key, value in given.items() if key not in own}}
+    resolved = place.settings(**{**lasting, **given})
     inherited = {
         key: value
         for key, value in known.values().items()
@@ -50,7 +50,7 @@ def run_policy(
     options = options_of(settings)
     near = [seed.address for seed in seeds] if settings.filters.scope != "any" else []
     policy = CrawlPolicy(
-        flags={key: value for key, value in kept.items() if value != -1},
+        flags={key: value for key, value in lasting.items() if value != -1},
         seeds=tuple(dict.fromkeys([*known.seeds, *near])),
         options=options,
         before=known.before or known.values(),

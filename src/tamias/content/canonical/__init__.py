@@ -1,4 +1,4 @@
-"""What a stored file says, whatever its bytes: its rows, statements, JSON values or members.
+"""Content of a stored file apart from its bytes: its rows, statements, JSON values or members.
 
 Read for fingerprints and diffs; nothing here trusts a file, and every reading is bounded.
 """
@@ -9,4 +9,4 @@ class Unreadable(Exception):
 
 
 class BrokenDocument(Unreadable):
-    """It is of its type but for some faults, so that a part of it may be read."""
+    """A document has faults, but a part of it can be read."""

@@ -1,7 +1,7 @@
 """Names for blank nodes that depend on what is said of them, not on how a document labels them.
 
-Nodes are told apart by their neighbourhoods, as far as needed. Equal graphs get equal names; where nodes
-cannot be told apart and are entangled, nothing is said. (Exact methods can take exponential time.)
+Nodes are distinguished by their neighbourhoods, as far as needed. Equal graphs get equal names; where nodes
+cannot be distinguished and are entangled, nothing is said. (Exact methods can take exponential time.)
 """
 
 import re
@@ -59,17 +59,17 @@ class Colours:
         self._refine()
 
     def _refine(self) -> None:
-        """Colours again what stands beside a newly coloured node, until nothing more is told apart."""
+        """Colours again what stands beside a newly coloured node, until no more are distinguished."""
         alike: dict[bytes, set[bytes]] = defaultdict(set, {_NONE: set(self._about)})
         waiting = set(self._about)
         while waiting:
             fresh = {node: self._seen_from(node) for node in waiting}
             waiting = set()
-            for node in self._told_apart(fresh, alike):
+            for node in self._distinguish(fresh, alike):
                 waiting.update(self._beside(node))
             waiting = {node for node in waiting if len(alike[self.of[node]]) > 1}
 
-    def _told_apart(self, fresh: dict[bytes, bytes], alike: dict[bytes, set[bytes]]) -> list[bytes]:
+    def _distinguish(self, fresh: dict[bytes, bytes], alike: dict[bytes, set[bytes]]) -> list[bytes]:
         """Gives the fresh colours where they tell nodes apart; returns the nodes that got one."""
         looked_at: dict[bytes, list[bytes]] = defaultdict(list)
         for node in fresh:
@@ -103,7 +103,7 @@ class Colours:
         return blake2b(text, digest_size=16).digest()
 
     def entangled(self) -> bool:
-        """Whether nodes of equal colours are joined in rings, so that equal colours prove nothing."""
+        """True if nodes of equal colours are joined in rings, so that equal colours prove nothing."""
         counts = Counter(self.of.values())
         forest = _Forest()
         for node, statements in self._about.items():
@@ -115,7 +115,7 @@ class Colours:
 
 
 def _most_common(colours: Iterable[bytes]) -> bytes:
-    """Of those that are most common, the first in order: no matter how the nodes came."""
+    """Return the most common colour, the first in sort order of several."""
     return min(Counter(colours).items(), key=lambda each: (-each[1], each[0]))[0]
 
 

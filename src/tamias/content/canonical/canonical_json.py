@@ -1,4 +1,4 @@
-"""One text for all JSON texts that say the same: keys in order, numbers in one spelling, no space.
+"""Canonical text of JSON: keys in order, numbers in one notation, no space.
 
 An array of objects that all have an identifier is a set: its items are put in order too, unless it describes
 columns, whose order is that of the cells. The features of GeoJSON are a set, with identifiers or without. A
@@ -102,13 +102,13 @@ def _with_sets(value: Any, as_set: bool = False) -> Any:
 
 
 def is_collection(parts: dict[str, msgspec.Raw]) -> bool:
-    """Whether the members are those of a GeoJSON FeatureCollection."""
+    """Return whether the members are those of a GeoJSON FeatureCollection."""
     kind = parts.get("type")
     return kind is not None and len(memoryview(kind)) < SMALL and value_of(kind) == COLLECTION
 
 
 def key_paths(values: Raws) -> Iterator[Sequence[str]]:
-    """Where the objects of an array may have their identifier, judged by the first."""
+    """Yield the paths at which the objects of an array may have their identifier, judged by the first."""
     if not values or bytes(memoryview(values[0])[:1]) != b"{":
         return
     first = parts_of_object(values[0])
@@ -158,7 +158,7 @@ def _is_set(values: Raws) -> bool:
 
 
 def is_identifier(names: Sequence[str]) -> bool:
-    """Whether what stands there identifies an item, whatever its place."""
+    """Return whether the last name of a path identifies an item independently of its place."""
     return names[-1] not in _NO_IDENTIFIERS
 
 

@@ -1,4 +1,4 @@
-"""What a file says as one digest, whatever its bytes; and in what way two files that say the same differ.
+"""Digest of the content of a file apart from its bytes, and the difference of two files of equal content.
 
 The digest decides both whether a new version is noise and whether a diff is empty, so that the two agree.
 """
@@ -42,7 +42,7 @@ _UNKNOWN = frozenset({"", "application/octet-stream"})
 
 
 class ContentDigest(msgspec.Struct, frozen=True):
-    """What a file says: equal for two files just when they say the same."""
+    """The digest of a file's content: equal for two files if and only if their contents are equal."""
 
     form: Form
     digest: bytes
@@ -63,7 +63,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def type_to_compare(source: Source, media_type: str | None) -> str | None:
-    """The type as it is told, or by a look at the content where it tells nothing."""
+    """Return the declared type, or the one that the content seems to have where none is declared."""
     return looked_at(source) if bare_type(media_type) in _UNKNOWN else media_type
 
 
@@ -104,7 +104,7 @@ class _Multiset:
         self.count += 1
 
     def remove(self, text: bytes) -> None:
-        """One that was added."""
+        """Remove a text that was added before."""
         self._sum -= int.from_bytes(sha256(text).digest(), "big")
         self.count -= 1
 
@@ -224,7 +224,7 @@ class _Rows:
 
 
 def _rows_of(table: FileTable) -> _Rows:
-    """All rows, also the header: a table without one is the same in any order."""
+    """Add up all rows with the header: a table without a header is the same in any order."""
     found = _Rows(table)
     for row in table.all_rows():
         found.add(_trimmed(row))
@@ -232,7 +232,7 @@ def _rows_of(table: FileTable) -> _Rows:
 
 
 def _trimmed(row: Row) -> Row:
-    """Without the empty cells at its end."""
+    """Return a row without the empty cells at its end."""
     end = len(row)
     while end and not row[end - 1]:
         end -= 1
@@ -246,8 +246,8 @@ def _of_sheets(stored: Stored) -> tuple[bytes, int]:
     with opened_workbook(stored.source) as sheets:
         found = {name: _rows_of(table) for name, table in sheets.items()}
         above = sum(table.rows_above for table in sheets.values())
-    told = sorted((name, rows.digest()) for name, rows in found.items())
-    return _packed([told, beside_cells(stored.source)]), max(
+    listed = sorted((name, rows.digest()) for name, rows in found.items())
+    return _packed([listed, beside_cells(stored.source)]), max(
         0, sum(rows.count for rows in found.values()) - above
     )
 
@@ -277,7 +277,7 @@ def _json_lines(stored: Stored) -> Iterator[bytes]:
 
 
 def _of_statements(stored: Stored) -> tuple[bytes, int]:
-    """Of JSON also the value: keys that its context does not know make no statement."""
+    """Return the digest of the statements, of JSON also that of the value, which may have unmapped keys."""
     lines = _statements(stored)
     digest = _digest(line + b"\n" for line in canonical_lines(lines))
     if bare_type(stored.media_type).endswith("json"):
@@ -294,12 +294,14 @@ def _of_members(stored: Stored) -> tuple[bytes, int]:
     if any(member.encrypted for member in found):
         raise Unreadable("encrypted members have no checksum that can be relied on")
     named = {each.name: each for each in found if not each.tells_of_saving}  # unpacked, the last one stays
-    told = sorted((each.name, each.crc, each.size, *filter(None, (each.special,))) for each in named.values())
-    return _digest(repr(each).encode() for each in told), len(told)
+    listed = sorted(
+        (each.name, each.crc, each.size, *filter(None, (each.special,))) for each in named.values()
+    )
+    return _digest(repr(each).encode() for each in listed), len(listed)
 
 
 def _of_packed(stored: Stored) -> tuple[bytes, int | None]:
-    """What is packed, as what it looks like; else its bytes."""
+    """Return the digest of the packed file by its type; else that of its bytes."""
     with tempfile.TemporaryDirectory(prefix="tamias-") as folder:
         unpacked = unpacked_in(stored, Path(folder) / "content")
         found = content_digest(unpacked) if form_of(unpacked.media_type) is not Form.PACKED else None
@@ -309,7 +311,7 @@ def _of_packed(stored: Stored) -> tuple[bytes, int | None]:
 
 
 def unpacked_in(stored: Stored, target: Path) -> Stored:
-    """What is in a compressed file, written to another. Raises `Unreadable`."""
+    """Unpack a compressed file into another. Raises `Unreadable`."""
     unpack(stored.source, target, stored.unpacked_bytes)
     return msgspec.structs.replace(stored, source=target, media_type=looked_at(target))
 
@@ -362,14 +364,14 @@ _DIGESTS: dict[Form, Callable[[Stored], tuple[bytes, int | None]]] = {
 
 
 class Noise(msgspec.Struct, frozen=True):
-    """Why only the bytes differ."""
+    """The reason why only the bytes differ."""
 
     form: Form
     reason: str
 
 
 def noise_between(old: Stored, new: Stored) -> Noise | None:
-    """In what way two contents differ that say the same; None where they do not say the same.
+    """Return the way in which two files of equal content differ; None where their contents differ.
 
     Both are read again, so this is for the few that seem to be the same.
     """
@@ -383,14 +385,14 @@ def noise_between(old: Stored, new: Stored) -> Noise | None:
 
 def _why_rows(old: Stored, new: Stored) -> str:
     was, now = table_of(old), table_of(new)
-    told = _why_text_differs(was.text.encoding, now.text.encoding)
+    reasons = _why_text_differs(was.text.encoding, now.text.encoding)
     if was.delimiter != now.delimiter and max(was.width, now.width) > 1:
-        told.append(f"delimiter {_named(now.delimiter)} instead of {_named(was.delimiter)}")
+        reasons.append(f"delimiter {_named(now.delimiter)} instead of {_named(was.delimiter)}")
     if _count(old, b'"') != _count(new, b'"'):
-        told.append("other quotation marks")
+        reasons.append("other quotation marks")
     if _order_of(was) != _order_of(now):
-        told.append("rows in another order")
-    return _joined(told or _line_ends(old, new), "blank lines, or empty cells at the end of rows")
+        reasons.append("rows in another order")
+    return _joined(reasons or _line_ends(old, new), "blank lines, or empty cells at the end of rows")
 
 
 def _named(delimiter: str) -> str:
@@ -418,8 +420,8 @@ def _line_ends(old: Stored, new: Stored) -> list[str]:
 
 def _why_text(old: Stored, new: Stored) -> str:
     was, now = (text_of(each, size_of(each.source)) for each in (old, new))
-    told = _why_text_differs(was.encoding, now.encoding)
-    return _joined(told + _line_ends(old, new), "a byte order mark, or the end of the last line")
+    reasons = _why_text_differs(was.encoding, now.encoding)
+    return _joined(reasons + _line_ends(old, new), "a byte order mark, or the end of the last line")
 
 
 def _why_json(old: Stored, new: Stored) -> str:
@@ -447,10 +449,10 @@ def _why_members(_old: Stored, new: Stored) -> str:
 
 def _why_sheets(old: Stored, new: Stored) -> str:
     with opened_workbook(old.source) as was, opened_workbook(new.source) as now:
-        told = ["sheets in another order"] if list(was) != list(now) else []
+        reasons = ["sheets in another order"] if list(was) != list(now) else []
         if any(_order_of(was[name]) != _order_of(now[name]) for name in was):
-            told.append("rows in another order")
-    return _joined(["workbook saved again", *told], "")
+            reasons.append("rows in another order")
+    return _joined(["workbook saved again", *reasons], "")
 
 
 def _why_packed(old: Stored, new: Stored) -> str:
@@ -462,8 +464,8 @@ def _why_packed(old: Stored, new: Stored) -> str:
         return f"in the compressed file: {inner.reason}" if inner else "compressed again"
 
 
-def _joined(told: list[str], otherwise: str) -> str:
-    return ", ".join(told) or otherwise
+def _joined(reasons: list[str], otherwise: str) -> str:
+    return ", ".join(reasons) or otherwise
 
 
 _REASONS: dict[Form, Callable[[Stored, Stored], str]] = {

@@ -60,11 +60,11 @@ class JsonText:
 
     @property
     def place(self) -> int:
-        """How many bytes have been read."""
+        """Number of bytes read so far."""
         return self._before + self._at
 
     def sign(self) -> bytes:
-        """What comes next, without white space; nothing at the end."""
+        """Return the next byte after white space; empty at the end."""
         while True:
             found = _SPACE.match(self._text, self._at)
             assert found is not None
@@ -117,7 +117,7 @@ class JsonText:
             sign = self.take(b",", b"]")
 
     def end(self) -> None:
-        """Nothing may follow."""
+        """Raise `Unreadable` if anything follows."""
         if self.sign():
             raise Unreadable(f"not JSON: more than one value, the next at byte {self.place}")
 
@@ -175,7 +175,7 @@ class HeldJson:
         self._next = msgspec.Raw(text.strip(b" \t\r\n"))
 
     def sign(self) -> bytes:
-        """What comes next; nothing at the end."""
+        """Return the first byte of the next value; empty at the end."""
         return bytes(memoryview(self._next)[:1])
 
     def value(self) -> bytes:
@@ -193,7 +193,7 @@ class HeldJson:
         return map(bytes, parts_of_array(self._next))
 
     def end(self) -> None:
-        """Nothing may follow: what does is part of the last value, which then is none."""
+        """Do nothing: text after the last value is part of it, and makes it invalid."""
 
 
 class _SortedRecords:
@@ -218,7 +218,7 @@ class _SortedRecords:
         self._held = []
 
     def sorted(self) -> Iterator[bytes]:
-        """All of them. Nothing can be added later."""
+        """Return all texts in order; nothing can be added later."""
         self._held.sort()
         runs = [self._run(start, end) for start, end in pairwise([0, *self._runs])]
         return merge(*runs, self._held) if runs else iter(self._held)
@@ -246,7 +246,7 @@ class _SortedRecords:
 
 
 class Regard(Enum):
-    """What counts."""
+    """The order that counts in a comparison."""
 
     CONTENT = "content"
     """Not the order of keys, nor that of items which are a set."""

@@ -21,7 +21,7 @@ Cell = int | float | str | bool | date | datetime | time | timedelta
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be done, and how far."""
+    """The workbook to read, the folder to write to, and the limits."""
 
     workbook: str
     folder: str
@@ -34,7 +34,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sheet(msgspec.Struct, frozen=True, kw_only=True):
-    """What was written of one sheet."""
+    """The file written from one sheet."""
 
     name: str
     file: str
@@ -43,7 +43,7 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a workbook."""
+    """The sheets written from a workbook, and the problems met."""
 
     sheets: list[Sheet]
     problems: list[str]
@@ -104,7 +104,7 @@ def _rows(sheet: "CalamineSheet", columns: int) -> Iterator[list[str]]:
 
 
 def _text(cell: Cell) -> str:
-    """As CSV would have it; a whole number without the point that spreadsheets keep it with."""
+    """Return a cell as CSV has it, whole numbers without a decimal point."""
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if isinstance(cell, float):

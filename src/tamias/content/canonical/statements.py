@@ -40,7 +40,7 @@ _NO_BRACKETS = bytes(set(range(256)) - set(b"[]()"))
 
 
 def statement_lines(source: Source, media_type: str, most_bytes: int, base: str | None = None) -> set[bytes]:
-    """Every statement of a document, each a line of N-Quads without its end. Raises `Unreadable`."""
+    """Return the statements of a document, each a line of N-Quads without its end. Raises `Unreadable`."""
     syntax = syntax_of(media_type)
     if syntax is None:
         return _analysed_lines(source, media_type, most_bytes, base, lenient=False)
@@ -48,7 +48,7 @@ def statement_lines(source: Source, media_type: str, most_bytes: int, base: str 
 
 
 def recovered_lines(source: Source, media_type: str, base: str | None) -> set[bytes]:
-    """What a crawl reads of a broken document. Raises `Unreadable` where that is nothing."""
+    """Return the statements that a crawl reads in a broken document. Raises `Unreadable` if none."""
     lines = _analysed_lines(source, media_type, MOST_RECOVERED, base, lenient=True)
     if not lines:
         raise Unreadable(f"not {media_type}")
@@ -58,7 +58,7 @@ def recovered_lines(source: Source, media_type: str, base: str | None) -> set[by
 def _analysed_lines(
     source: Source, media_type: str, most_bytes: int, base: str | None, *, lenient: bool
 ) -> set[bytes]:
-    """What the analyser of a format reads. Raises `BrokenDocument` at a fault, unless it is lenient."""
+    """Return the statements that an analyser reads. Raises `BrokenDocument` at a fault, unless lenient."""
     _check_size(source, most_bytes)
     analyser = load_analyser(media_type)
     if analyser is None:
@@ -104,7 +104,7 @@ def _check_size(source: Source, most_bytes: int) -> None:
 
 
 def parsed_lines(data: bytes, syntax: RdfFormat, base: str | None = None) -> set[bytes]:
-    """Every statement of a text. Raises `Unreadable`."""
+    """Return the statements of a text as lines of N-Quads. Raises `Unreadable`."""
     refuse_hostile(data, syntax)
     try:
         quads = parse(data, format=syntax, base_iri=base or NO_BASE)

@@ -48,6 +48,8 @@ class FileTable(msgspec.Struct, frozen=True):
     skipped: int = 0
     """Lines above the table."""
     header: tuple[str, ...] | None = None
+    unnamed: int = 0
+    """Empty columns behind the last, where lines end with delimiters."""
 
     def rows(self) -> Iterator[list[str]]:
         """The rows below the header that have a value, all of one width. Raises `Unreadable`."""
@@ -57,16 +59,16 @@ class FileTable(msgspec.Struct, frozen=True):
 
     @property
     def quoted(self) -> bool:
-        """Whether cells may be quoted."""
+        """True if cells may be quoted."""
         return bool(self.quote)
 
     @property
     def rows_above(self) -> int:
-        """How many rows come before the first of the table: its header, and what is above that."""
+        """Number of rows before the first row of data: the header and the rows above it."""
         return len(self.above) + (self.header is not None)
 
     def all_rows(self) -> Iterator[list[str]]:
-        """Every row as it is written, also above the table and in its header. Raises `Unreadable`."""
+        """Yield all rows as written, with the header and the rows above it. Raises `Unreadable`."""
         with self.text.opened() as file:
             lines = _reader(file, self.delimiter, self.quote)
             try:
@@ -84,12 +86,12 @@ class FileTable(msgspec.Struct, frozen=True):
         return [*row[: self.width - 1], self.delimiter.join(row[self.width - 1 :])]
 
     def sample(self) -> list[list[str]]:
-        """Some of its first rows."""
+        """Return the first rows."""
         return list(islice(self.rows(), max(20, min(10_000, SAMPLE // (8 * self.width)))))
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing in the file."""
+        """True if the file has nothing but white space at its beginning."""
         return not self.text.sample(SAMPLE).strip()
 
     def with_text(self, text: FoundText) -> "FileTable":
@@ -215,17 +217,18 @@ def _with_header(table: FileTable, numbered: Sequence[tuple[Row, int]]) -> FileT
         above=tuple(tuple(row) for row, _ in numbered[:first]),
         skipped=_lines_above(numbered, first),
         header=header and tuple(header),
+        unnamed=max(len(header) - width, 0) if header else 0,
     )
 
 
 def _lines_above(numbered: Sequence[tuple[Row, int]], first: int) -> int:
-    """Also blank ones: all before the first line of the first row of the table."""
+    """Count the lines, blank ones too, before the first row of the table."""
     row, end = numbered[first]
     return end - 1 - sum(cell.count("\n") for cell in row)
 
 
 def _rows_above(rows: Sequence[Row]) -> int:
-    """How many rows stand before the header: nearly empty ones, as against those that follow."""
+    """Count the nearly empty rows before the header."""
     filled = [len(row) - row.count("") for row in rows]
     first = 0
     for place in range(min(len(rows) - 1, _MOST_ABOVE)):
@@ -251,7 +254,7 @@ def _named(header: Row) -> int:
 
 
 def _is_header(rows: Sequence[Row]) -> bool:
-    """Whether the first row is unlike what stands below it, by the votes of the columns."""
+    """Return whether the first row differs in kind from the rows below it, by the votes of the columns."""
     candidate, body = rows[0], [row for row in rows[1:] if any(row)]
     names = [cell for cell in candidate if cell]
     kinds = [kind_of(name) for name in names]

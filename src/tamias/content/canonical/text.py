@@ -25,7 +25,7 @@ def open_source(source: Source) -> BinaryIO:
 
 
 def size_of(source: Source) -> int:
-    """In bytes."""
+    """Return the size in bytes."""
     return len(source) if isinstance(source, bytes) else source.stat().st_size
 
 
@@ -69,7 +69,7 @@ class FoundText(msgspec.Struct, frozen=True):
 
 
 def found_text(source: Source, most_bytes: int, content_type: str | None = None) -> FoundText:
-    """How a text is written; `content_type` may declare a charset. Raises `Unreadable`."""
+    """Find the encoding of a text; `content_type` may declare a charset. Raises `Unreadable`."""
     size = size_of(source)
     if size > most_bytes:
         raise Unreadable(f"{size} bytes, more than the {most_bytes} that are read")

@@ -13,7 +13,7 @@ from tamias.content.canonical import Unreadable, sheet_rows
 from tamias.content.canonical.sheet_rows import Order, Report
 from tamias.content.canonical.tables import FileTable, found_table
 from tamias.content.canonical.text import Source, size_of
-from tamias.model.environment import environment_without_secrets
+from tamias.model.process import environment_without_secrets
 
 _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
@@ -62,7 +62,7 @@ def _sheet_files(path: Path, folder: Path) -> dict[str, Path]:
 
 
 def is_encrypted(path: Path) -> bool:
-    """Whether it is a compound file that has a workbook behind a password, as its directory says."""
+    """Return whether a compound file has a workbook behind a password, by its directory."""
     with path.open("rb") as file:
         head = file.read(512)
         if not head.startswith(_COMPOUND):

@@ -1,1 +1,1 @@
-"""What holds other files (zip, tar, 7z) or is packed itself (gzip, xz, zstd, …), unpacked within limits."""
+"""Archives (zip, tar, 7z) and compressed files (gzip, xz, zstd, …), unpacked within limits."""

@@ -23,7 +23,7 @@ ZIP_CODECS = {12: BZIP2, 93: ZSTD}
 
 
 class Member(msgspec.Struct, frozen=True):
-    """One file of an archive: its content, or the reason why it is not read."""
+    """A file of an archive: its content, or the reason why it is not read."""
 
     name: str
     chunks: Iterable[bytes] = ()

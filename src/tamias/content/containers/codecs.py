@@ -28,7 +28,7 @@ Frame = Generator[bytes, None, bytes]
 
 
 class ByteSource(Protocol):
-    """Anything that can be read forward."""
+    """A source that can be read forward."""
 
     def read(self, size: int, /) -> bytes: ...
 
@@ -86,7 +86,7 @@ def brotli_chunks(source: ByteSource, max_memory: int) -> Iterator[bytes]:
 
 
 def stored_chunks(source: ByteSource) -> Iterator[bytes]:
-    """What was never compressed, in chunks."""
+    """Yield uncompressed bytes in chunks."""
     while data := source.read(CHUNK):
         yield data
 
@@ -115,7 +115,7 @@ def _frames(
 
 
 def _next_frame(rest: bytes, source: ByteSource) -> bytes:
-    """What follows a frame, without padding and with enough bytes to be recognised."""
+    """Return what follows a frame, without padding and with enough bytes to be recognised."""
     rest = rest.lstrip(b"\0")
     while len(rest) < 16 and (more := source.read(CHUNK)):
         rest = (rest + more).lstrip(b"\0")
@@ -123,7 +123,7 @@ def _next_frame(rest: bytes, source: ByteSource) -> bytes:
 
 
 def deflate_frame(data: bytes, source: ByteSource, wbits: int) -> Frame:
-    """One deflate stream, raw or in a gzip or zlib wrapper as `wbits` says."""
+    """Unpack a deflate stream, raw or in a gzip or zlib wrapper as `wbits` says."""
     decoder = zlib.decompressobj(wbits)
     while not decoder.eof:
         data = data or source.read(CHUNK)
@@ -142,7 +142,7 @@ def deflate_frame(data: bytes, source: ByteSource, wbits: int) -> Frame:
 
 
 def _up_to_the_fault(decoder: "zlib._Decompress", data: bytes) -> bytes:
-    """What a failed step would have delivered: zlib throws a whole step away, be it for a bad checksum."""
+    """Return what is before the fault: zlib throws a whole step away, even for a bad checksum."""
     whole = bytearray()
     try:
         for position in range(len(data)):

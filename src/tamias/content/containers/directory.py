@@ -37,7 +37,7 @@ _SPECIAL = {
 
 
 class ArchiveEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One file of an archive."""
+    """A file of an archive."""
 
     name: str
     crc: int
@@ -148,5 +148,5 @@ def _tar_entry(entry: TarEntry, before: dict[str, ArchiveEntry]) -> ArchiveEntry
 
 
 def _tar_name(name: str) -> str:
-    """Without a beginning that means nothing, and in characters that can be written."""
+    """Return a name without a meaningless beginning, in characters that can be written."""
     return name.removeprefix("./").encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

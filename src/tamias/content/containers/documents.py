@@ -1,4 +1,4 @@
-"""One body in, its documents out: each layer is recognised by its bytes and peeled while it is read."""
+"""Documents of a body: each layer is recognised by its bytes and unpacked while it is read."""
 
 import io
 import os
@@ -53,10 +53,10 @@ ARCHIVES = frozenset({ZIP, TAR, SEVEN_ZIP})
 
 
 class _Layer(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a stream before it is looked at."""
+    """The claims about a stream before it is read."""
 
     name: str
-    told: str | None
+    declared_type: str | None
     member: str | None = None
     graph: str | None = None
     layers: int = 0
@@ -67,7 +67,7 @@ def documents(
     body: Body,
     *,
     url: str,
-    told_type: str | None,
+    declared_type: str | None,
     limits: OpenLimits = DEFAULT_LIMITS,
     name: str | None = None,
     budget: DocumentBudget | None = None,
@@ -84,7 +84,7 @@ def documents(
         name = url.partition("#")[0].partition("?")[0].rpartition("/")[2]
     with body_stream(body) as stream:
         peeler = _Peeler(url, Meter(limits, stream.tell), limits, budget or DocumentBudget(body.size))
-        yield from peeler.parts(stream, _Layer(name=name, told=told_type))
+        yield from peeler.parts(stream, _Layer(name=name, declared_type=declared_type))
 
 
 def body_stream(body: Body) -> BinaryIO:
@@ -107,24 +107,24 @@ class _Peeler:
 
     def parts(self, stream: BinaryIO, layer: _Layer) -> Iterator[Document | Problem]:
         start = head(stream)
-        found = found_type(start, layer.told, layer.name)
+        found = found_type(start, layer.declared_type, layer.name)
         if found in CODECS:
             yield from self._peeled(stream, found, layer)
         elif found in ARCHIVES:
             yield from self._members(stream, found, layer)
         else:
             yield self._document(stream, start, found, layer)
-            if declared := contradicted_claim(found, layer.told, layer.name):
+            if declared := contradicted_claim(found, layer.declared_type, layer.name):
                 self._damage(layer)(f"declared as {declared}, but read as {found}")
-        yield from self._told_problems()
+        yield from self._take_problems()
 
     def _document(self, stream: BinaryIO, start: bytes, found: str, layer: _Layer) -> Document:
         return Document(
             url=self._url,
             stream=stream,
             media_type=found,
-            told_type=layer.told,
-            charset=found_charset(start, layer.told, found),
+            declared_type=layer.declared_type,
+            charset=found_charset(start, layer.declared_type, found),
             member=layer.member,
             graph=layer.graph,
             budget=self._budget,
@@ -136,8 +136,8 @@ class _Peeler:
             return
         chunks = CODECS[codec](stream, self._limits.max_memory)
         inner = buffered(Unpacked(chunks, self._meter.unpacked, self._damage(layer)))
-        told = None if bare_type(layer.told) == codec else layer.told
-        yield from self.parts(inner, _inside_codec(layer, told))
+        declared_type = None if bare_type(layer.declared_type) == codec else layer.declared_type
+        yield from self.parts(inner, _inside_codec(layer, declared_type))
 
     def _members(self, stream: BinaryIO, archive: str, layer: _Layer) -> Iterator[Document | Problem]:
         if layer.archives == self._limits.max_archives:
@@ -173,7 +173,7 @@ class _Peeler:
     def _damage(self, layer: _Layer) -> "_Damage":
         return _Damage(self._problems, layer.member)
 
-    def _told_problems(self) -> Iterator[Problem]:
+    def _take_problems(self) -> Iterator[Problem]:
         while self._problems:
             yield self._problems.pop(0)
 
@@ -188,20 +188,20 @@ class _Damage(msgspec.Struct, frozen=True):
     member: str | None
 
     def __call__(self, what: str) -> None:
-        told = what if self.member is None else f"{self.member}: {what}"
-        self.problems.append(Problem(told, damage=True))
+        declared_type = what if self.member is None else f"{self.member}: {what}"
+        self.problems.append(Problem(declared_type, damage=True))
 
 
-def _inside_codec(layer: _Layer, told: str | None) -> _Layer:
+def _inside_codec(layer: _Layer, declared_type: str | None) -> _Layer:
     stem, _, suffix = layer.name.rpartition(".")
     name = stem + PACKED_SUFFIXES[suffix.lower()] if suffix.lower() in PACKED_SUFFIXES else layer.name
-    return msgspec.structs.replace(layer, name=name, told=told, layers=layer.layers + 1)
+    return msgspec.structs.replace(layer, name=name, declared_type=declared_type, layers=layer.layers + 1)
 
 
 def _inside_archive(layer: _Layer, name: str, url: str) -> _Layer:
     return _Layer(
         name=name,
-        told=None,
+        declared_type=None,
         member=name if layer.member is None else f"{layer.member}!/{name}",
         graph=member_graph(name) or stand_in(url, name),
         layers=layer.layers + 1,
@@ -221,4 +221,4 @@ def _seekable(stream: BinaryIO) -> BinaryIO:
 
 
 def _uncounted(count: int) -> None:
-    """For bytes that were counted by the layer around them."""
+    """Do nothing: the bytes were counted by the layer around them."""

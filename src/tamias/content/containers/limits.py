@@ -1,4 +1,4 @@
-"""How far a body may be unpacked, and the one meter that all its layers share."""
+"""Limits of unpacking a body, and the meter that all its layers share."""
 
 from collections.abc import Callable
 

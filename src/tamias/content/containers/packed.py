@@ -1,4 +1,4 @@
-"""What is inside a compressed file: unpacked within bounds, and its type by a look at it."""
+"""The content of a compressed file, unpacked within limits, and its type."""
 
 from pathlib import Path
 

@@ -73,7 +73,7 @@ def _members(file: BinaryIO, meter: Meter, max_memory: int) -> Iterator[Member]:
 
 
 class _Folder:
-    """What was packed together: its files come out one after the other, or not at all."""
+    """A folder of files that were packed together and come out one after the other."""
 
     def __init__(
         self, file: BinaryIO, folder: Any, start: int, size: int, meter: Meter, max_memory: int
@@ -151,7 +151,7 @@ def _faults() -> tuple[type[Exception], ...]:
 
 
 def _places(archive: "SevenZipFile") -> dict[int, tuple[int, int]]:
-    """Where the packed data of each folder starts, and its size, by the folder's identity."""
+    """Return start and size of the packed data of each folder, by the folder's identity."""
     streams = getattr(archive.header, "main_streams", None)
     places: dict[int, tuple[int, int]] = {}
     if streams is None:
@@ -178,7 +178,7 @@ def _refusal(folder: Any, max_memory: int) -> str | None:
 
 
 def _memory(coder: dict[str, Any]) -> int:
-    """What a decoder takes, as its properties tell."""
+    """Return the memory that a decoder needs, by its properties."""
     method, properties = coder["method"], coder["properties"] or b""
     if method in (_LZMA, _PPMD):
         return int.from_bytes(properties[1:5], "little")

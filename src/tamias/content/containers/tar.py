@@ -27,7 +27,7 @@ _USED = frozenset({"path", "linkpath", "size"})
 
 
 class TarEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry: a file, a link, a device or a directory."""
+    """An entry: a file, a link, a device or a directory."""
 
     name: str
     type: bytes
@@ -41,7 +41,7 @@ class TarEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_file(self) -> bool:
-        """Whether its content is that of a file."""
+        """Return whether it is a file."""
         return self.type in tarfile.REGULAR_TYPES and self.type != tarfile.GNUTYPE_SPARSE
 
     def chunks(self) -> Iterator[bytes]:
@@ -52,7 +52,7 @@ class TarEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_tar(head: bytes) -> bool:
-    """Whether a file begins with a header of tar, with or without the mark of later dialects."""
+    """Return whether a file begins with a header of tar, of any dialect."""
     try:
         tarfile.TarInfo.frombuf(head[:BLOCK], "utf-8", "surrogateescape")
     except tarfile.TarError:
@@ -62,15 +62,15 @@ def is_tar(head: bytes) -> bool:
 
 def tar_entries(stream: BinaryIO) -> Iterator[TarEntry]:
     """The entries in order, each to be read before the next is asked for. Raises `DamageError`."""
-    told: dict[str, str] = {}
+    extended: dict[str, str] = {}
     while header := _header(stream):
-        size = 0 if header.type in _NO_CONTENT else _size(header, told)
+        size = 0 if header.type in _NO_CONTENT else _size(header, extended)
         content = Section(stream, size)
         if header.type in _EXTENDED:
-            told |= _extended(header.type, content)
+            extended |= _extended(header.type, content)
         elif header.type != tarfile.XGLTYPE:
-            yield _entry(header, told, content)
-            told = {}
+            yield _entry(header, extended, content)
+            extended = {}
         _pass_over(stream, content.left + -size % BLOCK)
 
 
@@ -84,28 +84,28 @@ def _header(stream: BinaryIO) -> tarfile.TarInfo | None:
         raise DamageError(f"tar header is damaged: {error}") from None
 
 
-def _size(header: tarfile.TarInfo, told: dict[str, str]) -> int:
+def _size(header: tarfile.TarInfo, extended: dict[str, str]) -> int:
     size = header.size
-    if header.type not in _EXTENDED and told.get("size", "").isdecimal():
-        size = int(told["size"][:20])
+    if header.type not in _EXTENDED and extended.get("size", "").isdecimal():
+        size = int(extended["size"][:20])
     if not 0 <= size <= MAX_TAR_FILE:
         raise DamageError("tar header is damaged: a size that no file has")
     return size
 
 
-def _entry(header: tarfile.TarInfo, told: dict[str, str], content: Section) -> TarEntry:
+def _entry(header: tarfile.TarInfo, extended: dict[str, str], content: Section) -> TarEntry:
     return TarEntry(
-        name=told.get("path") or header.name,
+        name=extended.get("path") or header.name,
         type=header.type,
-        link=told.get("linkpath") or header.linkname,
+        link=extended.get("linkpath") or header.linkname,
         device=(header.devmajor, header.devminor),
         content=content,
-        is_sparse=header.type == tarfile.GNUTYPE_SPARSE or _SPARSE in told,
+        is_sparse=header.type == tarfile.GNUTYPE_SPARSE or _SPARSE in extended,
     )
 
 
 def _extended(kind: bytes, content: Section) -> dict[str, str]:
-    """What a header before an entry says of it."""
+    """Return what an extended header says of its entry."""
     if content.left > MAX_TAR_NAMES:
         raise DamageError(f"tar header of more than {MAX_TAR_NAMES} bytes")
     text = b"".join(stored_chunks(content))
@@ -115,7 +115,7 @@ def _extended(kind: bytes, content: Section) -> dict[str, str]:
 
 
 def _pax_records(text: bytes) -> Iterator[tuple[str, str]]:
-    """What is used of `LENGTH KEY=VALUE` after each other, up to the first that is not so."""
+    """Yield the used records `LENGTH KEY=VALUE`, up to the first bad one."""
     start = 0
     while start < len(text):
         length, _, _ = text[start : start + 20].partition(b" ")

@@ -1,4 +1,4 @@
-"""What a workbook (XLSX) says beside its cells: pictures, comments, embedded files, macros, links."""
+"""Parts of a workbook (XLSX) beside its cells: pictures, comments, embedded files, macros, links."""
 
 import re
 import zipfile

@@ -1,1 +1,1 @@
-"""What stands in WARC files, whoever wrote them: records, and the HTTP messages in them."""
+"""The reader of WARC files of any origin: records, and the HTTP messages in them."""

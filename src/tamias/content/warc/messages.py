@@ -75,14 +75,14 @@ class MessageBody:
     """The body of a message, decoded while it is read; and whether it is what its digest says."""
 
     def __init__(self, block: WarcBlock, head: MessageHead | None) -> None:
-        """Without a head the block is the body."""
+        """Read a message; without a head the block is the body."""
         self._block = block
         self._head = head
-        told = block.fields.get("warc-payload-digest", "")
-        self._as_stored, self._unchunked = digests_of(told), digests_of(told)
+        declared = block.fields.get("warc-payload-digest", "")
+        self._as_stored, self._unchunked = digests_of(declared), digests_of(declared)
 
     def pieces(self) -> Iterator[bytes]:
-        """All of it. Raises `BadMessage`, and `DamagedRecord` where the file is damaged."""
+        """Yield all of it. Raises `BadMessage`, and `DamagedRecord` where the file is damaged."""
         stored = _ByteStream(self._observed(iter(lambda: self._block.read(_PIECE), b""), self._as_stored))
         if self._head is None:
             yield from iter(lambda: stored.read(_PIECE), b"")
@@ -98,7 +98,7 @@ class MessageBody:
             continue
 
     def damage(self, size: int) -> str | None:
-        """Why it is not what the server sent, if the record says so; once it is read, of this size."""
+        """Return why it is not what the server sent, if the record says so; once it is read, of this size."""
         fields, head = self._block.fields, self._head or MessageHead(200, ())
         length = head.header("content-length")
         is_coded = head.header("transfer-encoding") or head.header("content-encoding")
@@ -108,10 +108,10 @@ class MessageBody:
             return f"the crawler cut the body: {truncated[:100]}"
         if not is_coded and length.isascii() and length.isdigit() and size < int(length[:16]):
             return f"the body has {size} of the {length[:16]} bytes that its Content-Length says"
-        told = fields.get("warc-payload-digest", "")
+        declared = fields.get("warc-payload-digest", "")
         made = [*self._as_stored, *self._unchunked]
-        if made and not any(is_digest(told, each.digest()) for each in made):
-            return f"the payload has another digest than the record says ({told[:100]})"
+        if made and not any(is_digest(declared, each.digest()) for each in made):
+            return f"the payload has another digest than the record says ({declared[:100]})"
         if not made and self._block.is_damaged():
             return "the block has another digest than the record says"
         return None
@@ -138,7 +138,7 @@ class _ByteStream:
         return self._rest[:size]
 
     def read(self, size: int, /) -> bytes:
-        """At least one byte, unless there is none."""
+        """Read at least one byte, unless there is none."""
         if not self._rest:
             self._rest = next(self._pieces, b"")
         piece, self._rest = self._rest[:size], self._rest[size:]
@@ -186,7 +186,7 @@ def _decoded(plain: _ByteStream, coding: str) -> Iterator[bytes]:
 
 
 def _is_brotli(start: bytes) -> bool:
-    """Nothing marks it: whether its first bytes can be decoded."""
+    """Return whether the first bytes can be decoded as Brotli, which has no mark."""
     try:
         brotli.Decompressor().process(start, output_buffer_limit=_PIECE)
     except brotli.error:
@@ -195,7 +195,7 @@ def _is_brotli(start: bytes) -> bool:
 
 
 def _inflated(plain: ByteSource) -> Iterator[bytes]:
-    """With the wrapper of zlib, or as some servers send it without."""
+    """Inflate with or without the wrapper of zlib, as servers send both."""
     data = plain.read(_PIECE)
     wrapped = data[0] & 15 == 8 and int.from_bytes(data[:2].ljust(2), "big") % 31 == 0
     try:

@@ -26,11 +26,11 @@ Report = Callable[[int, str], None]
 
 
 class DamagedRecord(Exception):
-    """What stands there is no record, or not a whole one."""
+    """Raised where there is no whole record."""
 
 
 class WarcBlock:
-    """One record: its head, and its block as a file that is read forward once."""
+    """A record: its head, and its block as a file that is read forward once."""
 
     def __init__(self, source: "_Source", offset: int, fields: dict[str, str], length: int) -> None:
         self.offset = offset
@@ -57,7 +57,7 @@ class WarcBlock:
         return self._count(self._source.readline(min(limit, self.left), in_block=True) if self.left else b"")
 
     def is_damaged(self) -> bool:
-        """Whether it has another digest than its head says; once all of it is read."""
+        """Return whether it has another digest than its head says; once all of it is read."""
         named = self.fields.get("warc-block-digest", "")
         return not self.left and not all(is_digest(named, each.digest()) for each in self._digests)
 
@@ -83,7 +83,7 @@ def digests_of(named: str) -> "list[hashlib._Hash]":
 
 
 def is_digest(named: str, digest: bytes) -> bool:
-    """Whether a record names this digest."""
+    """Return whether a record names this digest."""
     text = named.partition(":")[2].strip().lower()
     return any(text.rstrip("=") == each(digest).rstrip("=") for each in _ENCODINGS)
 
@@ -197,7 +197,7 @@ class _Source:
                 raise DamagedRecord(f"a line of more than {limit} bytes in the head of a record")
 
     def record_offset(self, read: int) -> int:
-        """Where a record begins of which so many bytes were read."""
+        """Return where a record begins of which so many bytes were read."""
         raise NotImplementedError
 
     def skip(self, size: int) -> bool:

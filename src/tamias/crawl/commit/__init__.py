@@ -1,1 +1,1 @@
-"""From what a visit brought to rows and segments, in the order that survives any death."""
+"""The commit of visits as rows and segments, in an order that survives a crash at any point."""

@@ -9,7 +9,7 @@ of these make about them. Then it covers the resources that it describes; the ot
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import chain
 from random import Random
@@ -33,16 +33,17 @@ from tamias.archive.sources.sites import (
     note_claims,
     note_compared,
     note_failed,
-    note_had,
+    note_read,
     others_claims,
     put_site_dataset,
     waiting_claims,
     waiting_for,
 )
 from tamias.archive.stored_files import find_segment, segment_opener
-from tamias.crawl.analysing.extractor import PAGES, Extraction
+from tamias.crawl.analysis.extractor import PAGES, Extraction
 from tamias.crawl.commit.copy_comparison import SubjectIndex, statements_about
 from tamias.crawl.plan.admit import Admission, Reference, first
+from tamias.crawl.store.hooks import CommitBatch, CommitHook
 from tamias.crawl.store.progress import Shares, count_share
 from tamias.crawl.store.visit import Visit
 from tamias.database.connect import Cursor
@@ -58,7 +59,7 @@ from tamias.sinks.segments.segment_files import SegmentError, SegmentReader
 _log = logging.getLogger(__name__)
 PART = "part-of-whole"
 """The tag of what is asked for because a dataset is had from there."""
-_MOST_ASKED = 5
+_MOST_HOSTS = 5
 WAIT_MS = 5000
 """How long an address waits for the copy that covers it before it asks again."""
 MOST_SAMPLES = 10
@@ -69,11 +70,30 @@ MOST_INDEXES = 8
 MOST_PROBES = 3
 """Covered URLs that are visited all the same, and as many samples, to compare their documents with a copy."""
 
-Also = Callable[[Cursor], None]
+
+class CopyRead(msgspec.Struct, frozen=True):
+    """A part of a dataset was read; its statements stand in the extent."""
+
+    crawl: int
+    url: str
+    extent: Extent | None
+
+
+class CopiesFailed(msgspec.Struct, frozen=True):
+    """The way under way to some datasets came to nothing."""
+
+    datasets: list[SiteDataset]
+
+
+class CopiesChosen(msgspec.Struct, frozen=True):
+    """Datasets that a sitemap describes, with the way to each."""
+
+    datasets: list[SiteDataset]
+    now: int
 
 
 class Coverage:
-    """What need not be asked for one by one, as the database last said."""
+    """The URLs that need no request because a copied dataset covers them, as last read from the database."""
 
     def __init__(self, thread: SessionThread, files: FileStore) -> None:
         self._thread = thread
@@ -86,7 +106,7 @@ class Coverage:
         self.shares: Shares = {}
 
     def refresh(self) -> None:
-        """For the database's thread, after each lease: so that it knows all that was committed before."""
+        """Read all that is committed; called in the database's thread after each lease."""
         self._covered = covered(self._thread.session)
 
     async def of(self, task: Task, lease: Lease) -> Covered | None:
@@ -106,12 +126,12 @@ class Coverage:
             probes[task.url] = task.uid
         if task.url in probes:
             return None
-        if not found.had or await self._thread.run(
+        if not found.is_copied or await self._thread.run(
             any_unvisited, self._thread.session, lease, found, probes.values()
         ):
-            return msgspec.structs.replace(found, had=False)
+            return msgspec.structs.replace(found, is_copied=False)
         await self._compare(found, lease)
-        found = next((each for each in self._covered if each.had and _belongs(task, each)), None)
+        found = next((each for each in self._covered if each.is_copied and _belongs(task, each)), None)
         return None if found is None else await self._looked_up(task.url, found)
 
     async def _looked_up(self, url: str, dataset: Covered) -> Covered:
@@ -178,19 +198,17 @@ class Coverage:
         index: SubjectIndex,
     ) -> Comparison:
         with SegmentReader(self._open_segment) as reader:
-
-            def copy() -> Iterator[bytes]:
-                return chain.from_iterable(map(reader.read, copies))
-
+            # Documents that the copy does not describe are requested, and say nothing about the others.
             said = {
                 url: statements_about(partial(reader.read, extent), [url])[url]
                 for url, extent in documents.items()
+                if url in index
             }
-            copied = statements_about(copy, documents)
+            copied = statements_about(lambda: chain.from_iterable(map(reader.read, copies)), said)
             return Comparison(
                 compared=len(uris),
                 described=sum(uri in index for uri in uris),
-                documents=len(documents),
+                documents=len(said),
                 statements=sum(each.total() for each in said.values()),
                 confirmed=sum((each & copied[url]).total() for url, each in said.items()),
             )
@@ -204,7 +222,7 @@ def _belongs(task: Task, dataset: Covered) -> bool:
 
 
 def missing_in(found: Extraction) -> str | None:
-    """Why what was read is no copy of a dataset; None when it is one."""
+    """Return why a body is not a copy of a dataset; None if it is one."""
     if found.media_type in PAGES:
         return f"a page ({found.media_type})"
     if not found.read:
@@ -214,8 +232,8 @@ def missing_in(found: Extraction) -> str | None:
     return None if found.quads else "without statements"
 
 
-class BulkCopies:
-    """Chooses and follows the way to each dataset."""
+class BulkCopies(CommitHook):
+    """Choose and follow the way to each dataset."""
 
     def __init__(self, thread: SessionThread, admission: Admission) -> None:
         self._thread = thread
@@ -231,6 +249,16 @@ class BulkCopies:
             await self._thread.run(self._choose, visit)
         return None
 
+    def write(self, cursor: Cursor, batch: CommitBatch) -> None:
+        """Write what visits meant for datasets."""
+        for _, read in batch.extras(CopyRead):
+            note_read(cursor, read.crawl, read.url, read.extent)
+        for failed in [each for _, extra in batch.extras(CopiesFailed) for each in extra.datasets]:
+            note_failed(cursor, failed)
+        for _, chosen in batch.extras(CopiesChosen):
+            for each in chosen.datasets:
+                put_site_dataset(cursor, each, chosen.now)
+
     async def _follow(self, visit: Visit, *, for_good: bool) -> str | None:
         """A part of a dataset was asked for: it is had, or, if that failed for good, the next way is put."""
         task, outcome = visit.task, visit.capture.outcome
@@ -241,11 +269,11 @@ class BulkCopies:
         if lacking is not None and waiting:
             why = f"{why}; no copy of it: {lacking}"
         if outcome in (Outcome.OK, Outcome.UNCHANGED) and lacking is None:
-            visit.also.append(partial(note_had, crawl=task.crawl, url=task.url, extent=visit.found.extent))
+            visit.extras.append(CopyRead(task.crawl, task.url, visit.found.extent))
         elif for_good or lacking is not None:
             following = [access for each in waiting if (access := after(each))]
             visit.items += [item for access in following for item in self._items(access, task)]
-            visit.also.append(partial(_fail, failed=waiting))
+            visit.extras.append(CopiesFailed(waiting))
         return why
 
     def _choose(self, visit: Visit) -> None:
@@ -254,20 +282,20 @@ class BulkCopies:
         With those of other sitemaps that waited for this one to speak.
         """
         task, sitemap, datasets = visit.task, visit.capture.final_url, visit.found.semantic
-        told = [claim for dataset in datasets for claim in claims(dataset, sitemap)]
-        self._thread.session.transact(partial(_claim, crawl=task.crawl, told=told))
+        claimed = [claim for dataset in datasets for claim in claims(dataset, sitemap)]
+        self._thread.session.transact(partial(_claim, crawl=task.crawl, claimed=claimed))
         waiting = waiting_claims(self._thread.session, task.crawl)
         chosen = [
             self._chosen(task, place, dataset)
             for place, dataset in [*((sitemap, each) for each in datasets), *waiting]
         ]
-        visit.also.append(partial(_put, found=chosen, now=self._thread.session.time()))
+        visit.extras.append(CopiesChosen(chosen, self._thread.session.time()))
         for each in chosen:
             if each.access is not None:
                 samples = Reference(each.dataset.samples[:MOST_PROBES], sitemap, task.depth + 1, task.crawl)
                 visit.items += [*self._items(each.access, task), *self._admission.items(samples)]
         others = {host for dataset in datasets for host in hosts_to_ask(dataset, sitemap)}
-        for host in sorted(others)[:_MOST_ASKED]:
+        for host in sorted(others)[:_MOST_HOSTS]:
             address = f"http://{host}/sitemap.xml"
             if self._admission.refusal(address, task.depth) is None:
                 visit.items.append(first(self._admission, address, SITEMAP, task))
@@ -278,37 +306,27 @@ class BulkCopies:
 
     def _chosen(self, task: Task, sitemap: str, dataset: SemanticDataset) -> SiteDataset:
         key = dataset_key(dataset)
-        told = others_claims(self._thread.session, task.crawl, claims(dataset, sitemap))
+        foreign = others_claims(self._thread.session, task.crawl, claims(dataset, sitemap))
         sound = frozenset(
             place
-            for place in authoritative(dataset, sitemap, told)
+            for place in authoritative(dataset, sitemap, foreign)
             if self._admission.refusal(place, task.depth) is None
         )
         # The same draw for all workers of a day, so that they choose the same mirror.
         chance = Random(f"{task.crawl} {key.hex()} {time.strftime('%Y-%m-%d', time.gmtime())}")
         plan = access_plan(dataset, "whole", chance, among=sound)
         whole = [access for access in plan if access.kind != "dereference"]
-        kept = tuple(prefix for prefix in dataset.prefixes if prefix.iri in sound)
+        prefixes = tuple(prefix for prefix in dataset.prefixes if prefix.iri in sound)
         return SiteDataset(
             crawl=task.crawl,
             key=key,
             sitemap=sitemap,
             state="copying" if whole else "claimed",
-            dataset=msgspec.structs.replace(dataset, prefixes=kept) if whole else dataset,
+            dataset=msgspec.structs.replace(dataset, prefixes=prefixes) if whole else dataset,
             plan=whole,
             missing=whole[0].urls if whole else (),
         )
 
 
-def _claim(cursor: Cursor, crawl: int, told: Sequence[Any]) -> None:
-    note_claims(cursor, crawl, told)
-
-
-def _fail(cursor: Cursor, failed: list[SiteDataset]) -> None:
-    for each in failed:
-        note_failed(cursor, each)
-
-
-def _put(cursor: Cursor, found: list[SiteDataset], now: int) -> None:
-    for each in found:
-        put_site_dataset(cursor, each, now)
+def _claim(cursor: Cursor, crawl: int, claimed: Sequence[Any]) -> None:
+    note_claims(cursor, crawl, claimed)

@@ -5,7 +5,7 @@ Visits hand over what they did; many of them are committed together, in a thread
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import islice
 from operator import or_
@@ -13,24 +13,16 @@ from typing import Any
 
 import msgspec
 
-from tamias.archive.blobs import insert_blobs
 from tamias.archive.captures import insert_captures
 from tamias.archive.stored_files import StoredFile, commit_files
-from tamias.archive.versions.resources import promise_visits
-from tamias.archive.warc_index import insert_records
 from tamias.content.formats import format_of
-from tamias.crawl.commit.continuing import ContinuousSchedule, write_planned
-from tamias.crawl.commit.doubt import doubt_readings, may_have_lost
 from tamias.crawl.commit.link_put import CommitContext, LinkPut
-from tamias.crawl.revisit.archiver import record_results
-from tamias.crawl.revisit.timetable import PlannedVisit
 from tamias.crawl.store.held_lease import HeldLease
+from tamias.crawl.store.hooks import CommitBatch, CommitHook
 from tamias.crawl.store.progress import Tally, count_share
 from tamias.crawl.store.steps import step
 from tamias.crawl.store.visit import Visit
 from tamias.crawl.store.worker_store import After
-from tamias.frontier.due.make_due import make_due_known
-from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.frontier.service.state import WATCH
 from tamias.model.capture import CaptureRecord, Outcome
 from tamias.model.cut import WIDENED
@@ -38,10 +30,8 @@ from tamias.model.errors import DatabaseUnavailable, DiskFull, NodeAway
 from tamias.model.faults import reached
 from tamias.model.item import NEVER
 from tamias.model.kind import AUXILIARY, kind_of
-from tamias.model.lease import Done, Lease, Return
+from tamias.model.lease import Done, Lease, Return, Task
 from tamias.model.log_lines import log_fields, loggable
-from tamias.model.warc import WarcExtent
-from tamias.sinks.outbox import enqueue, enqueue_metadata
 
 _log = logging.getLogger(__name__)
 _visits = logging.getLogger("tamias.visits")
@@ -58,7 +48,7 @@ _NOBODYS_FAULT = (DatabaseUnavailable, DiskFull)
 
 
 def count_visit(tally: Tally, visit: Visit) -> None:
-    """One more. What nobody asked for does not count: well-known addresses, and the contexts of documents."""
+    """Count a visit, unless its URL is auxiliary: a well-known address or the context of a document."""
     task, record, done = visit.task, visit.record, visit.settled
     if record is None or kind_of(task.tags) in AUXILIARY:
         return
@@ -113,7 +103,7 @@ class Stranded:
         return bool(self.visits or self.released)
 
     def held(self) -> list[HeldLease]:
-        """Their leases."""
+        """Return the leases of all stranded visits and hosts."""
         return [*self.released, *(each.held for each in self.visits)]
 
     def take(self, visits: list[Visit], released: list[HeldLease], away: frozenset[tuple[str, str]]) -> None:
@@ -125,14 +115,12 @@ class Stranded:
 class Committer:
     """Gathers visits and commits them in groups. What it has not committed did not happen."""
 
-    def __init__(self, context: CommitContext) -> None:
+    def __init__(self, context: CommitContext, hooks: Sequence[CommitHook]) -> None:
         self._frontier = context.frontier
         self._segments = context.segments
-        self._sinks = context.sinks
+        self._hooks = hooks
         self._thread = context.thread
         self.links = LinkPut(context)
-        continuous = context.settings.crawl.continuous
-        self._schedule = ContinuousSchedule(context.session, context.settings) if continuous else None
         self._waiting: list[Visit] = []
         self._released: list[HeldLease] = []
         self._stranded = Stranded()
@@ -180,26 +168,36 @@ class Committer:
         return list({id(each.lease): each.lease for each in self._stranded.held()}.values())
 
     async def _flush(self, after: After) -> None:
+        """Commit what was handed over, and tell the hooks and the worker what became of it."""
         self._news.clear()
         visits, self._waiting = self._waiting, []
         released, self._released = self._released, []
         nodes = self._thread.session.nodes
         if nodes is not None and self._stranded.away != nodes.away:
             self._stranded.take(visits, released, nodes.away)
-        await self._judge(visits)
-        # A parked visit has no lease to lose: `finish_apart` sees whether its URL is still put off for it.
-        sent = await self._sync_elsewhere(visits)
-        ours = _newest([*(each.held for each in visits if each.parked_until is None), *released])
-        committed: list[Visit] = []
-        parked = [each for each in visits if each.parked_until is not None]
-        if ours or parked:
-            held = [each for each in visits if each.parked_until is None and each.held in ours]
-            given_back = [each for each in released if each in ours]
-            committed = await self._thread.run(self._commit_all, held, given_back, parked, sent)
+        committed = await self._commit_ours(visits, released)
         if self._stranded:
             asyncio.get_running_loop().call_later(LOOK_SECONDS, self._news.set)
             visits = [each for each in visits if each not in self._stranded.visits]
             released = [each for each in released if each not in self._stranded.released]
+        after(released, self._report(visits, committed))
+        async with self._room:
+            self._room.notify_all()
+
+    async def _commit_ours(self, visits: list[Visit], released: list[HeldLease]) -> list[Visit]:
+        """Commit the visits to hosts that may still be ours; returns those that became true."""
+        sent = await self._sync_elsewhere(visits)
+        ours = _newest([*(each.held for each in visits if each.parked_until is None), *released])
+        # A parked visit has no lease to lose: `finish_apart` sees whether its URL is still put off for it.
+        parked = [each for each in visits if each.parked_until is not None]
+        if not ours and not parked:
+            return []
+        held = [each for each in visits if each.parked_until is None and each.held in ours]
+        given_back = [each for each in released if each in ours]
+        return await self._thread.run(self._commit_all, held, given_back, parked, sent)
+
+    def _report(self, visits: list[Visit], committed: list[Visit]) -> list[Task]:
+        """Count and log what was committed, and tell the hooks; returns tasks whose visits came too late."""
         for each in committed:
             count_visit(self.tally, each)
         if _visits.isEnabledFor(logging.INFO):
@@ -207,29 +205,19 @@ class Committer:
                 _log_visit(each)
         # By identity: where a visit could not be written, another one is committed that says so.
         there = set(map(id, committed))
-        for each in visits:
-            if each.afterwards is not None:
-                each.afterwards(id(each) in there)
-        late = [each.task for each in visits if each.record and id(each) not in there]
-        after(released, late)
-        async with self._room:
-            self._room.notify_all()
-
-    async def _judge(self, visits: list[Visit]) -> None:
-        """Doubt readings that lost statements, and plan the next visits of a crawl that goes on."""
-        if doubtful := [each for each in visits if may_have_lost(each)]:
-            await self._thread.run(doubt_readings, self._thread.session, doubtful, self._sinks.archiver)
-        if self._schedule is not None and visits:
-            await self._thread.run(self._plan, self._schedule, visits)
+        for hook in self._hooks:
+            for each in visits:
+                hook.after(each, committed=id(each) in there)
+        return [each.task for each in visits if each.record and id(each) not in there]
 
     async def _sync_elsewhere(self, visits: list[Visit]) -> list[StoredFile]:
-        """Sends bodies and files to a store; returns what is there of the files.
+        """Send bytes to a store; returns what is there of the segments.
 
         The store may have to be waited for, and leases must be renewed meanwhile.
         """
-        archiver = self._sinks.archiver
-        if archiver is not None and archiver.is_elsewhere and any(each.archived for each in visits):
-            await asyncio.to_thread(archiver.sync)
+        for hook in self._hooks:
+            if hook.is_elsewhere:
+                await asyncio.to_thread(hook.prepare, visits)
         return await asyncio.to_thread(self._segments.sync) if self._segments.store.is_elsewhere else []
 
     def _commit_all(
@@ -241,8 +229,9 @@ class Committer:
             self._segments.reserve()
             durable = sent if self._segments.store.is_elsewhere else self._segments.sync()
             reached("segments-synced")
-            if self._sinks.archiver is not None and not self._sinks.archiver.is_elsewhere:
-                self._sinks.archiver.sync()
+            for hook in self._hooks:
+                if not hook.is_elsewhere:
+                    hook.prepare([*visits, *parked])
             reached("blobs-synced")
         try:
             committed = self._commit(visits, released, durable)
@@ -252,7 +241,7 @@ class Committer:
             raise
         except Exception:  # noqa: BLE001 (told, and looked at one by one)
             _log.exception("a commit failed; now each visit is committed alone")
-            committed = [kept for each in visits for kept in self._commit_alone(each, durable)]
+            committed = [visit for each in visits for visit in self._commit_alone(each, durable)]
             committed += self._commit([], released, durable)
         return committed + [each for each in parked if self._commit_parked(each, durable)]
 
@@ -271,7 +260,7 @@ class Committer:
         return committed + self._commit([], [each for each in released if each not in waiting], durable)
 
     def _commit_parked(self, visit: Visit, durable: list[StoredFile]) -> bool:
-        """Whether a visit became true whose host was given back before."""
+        """Commit a visit whose host was given back before; return if it was committed."""
         try:
             return self._finish_parked(visit, durable)
         except NodeAway:
@@ -322,13 +311,13 @@ class Committer:
         reached("links-put")
 
         # What a transaction writes outside of its bucket takes all of a cluster to commit.
-        in_bucket = self._thread.session.nodes is not None and all(map(self._is_in_bucket, visits))
+        in_bucket = self._thread.session.nodes is not None and self._are_in_bucket(visits)
         if in_bucket and durable:
             self._thread.session.transact(lambda cursor: commit_files(cursor, durable))
 
         def record(cursor: Any, held: frozenset[int]) -> None:
-            kept = [each for each in visits if each.held.lease.qid in held]
-            self._record(cursor, kept, [] if in_bucket else durable)
+            held_visits = [each for each in visits if each.held.lease.qid in held]
+            self._record(cursor, held_visits, [] if in_bucket else durable)
 
         with step("finish"):
             away: set[int] = set()
@@ -339,67 +328,32 @@ class Committer:
         reached("after-commit")
         return [each for each in visits if each.held.lease.qid in held]
 
-    def _is_in_bucket(self, visit: Visit) -> bool:
-        """Whether all rows of a visit are in the bucket of its host, but for how much of files is durable."""
+    def _are_in_bucket(self, visits: list[Visit]) -> bool:
+        """Tell whether all rows of visits are in the buckets of their hosts, but for the lengths of files."""
         return not (
-            visit.archived
-            or visit.also
-            or visit.planned
-            or self._sinks.outside
-            or self._sinks.warc is not None
+            any(hook.is_for_every_visit for hook in self._hooks)
+            or any(each.archived or each.extras or each.planned for each in visits)
         )
 
-    def _plan(self, schedule: ContinuousSchedule, visits: list[Visit]) -> None:
-        """Adds their next visits, in a crawl that goes on."""
-        ended = [each for each in visits if each.record is not None]
-        for each, planned in zip(ended, schedule.plan(ended), strict=True):
-            if planned is not None:
-                _add_plan(each, planned)
-                self._make_target_due(each, planned)
-
-    def _make_target_due(self, visit: Visit, planned: PlannedVisit) -> None:
-        """Where an address moved to for good may be known only as the end of a redirect."""
-        if planned.moved_due is None or visit.record is None:
-            return
-        for item in visit.items:
-            if item.url == visit.record.final_url:
-                qid, uid = host_hash(item.host), hash64(item.key)
-                bucket = bucket_of(qid, self._frontier.buckets)
-                make_due_known(self._thread.session, self._frontier, bucket, [(qid, item.crawl, uid)])
-
-    def _record(self, cursor: Any, kept: list[Visit], durable: Sequence[StoredFile]) -> None:
-        """What visits brought, in the transaction that makes it true."""
-        tried = [(each.held.lease, each.task, each.record) for each in kept if each.record]
-        changed = insert_captures(cursor, tried)
-        enqueue(cursor, [(lease.bucket, record) for lease, _, record in changed], self._sinks.outside)
-        enqueue_metadata(cursor, [(lease.bucket, record) for lease, _, record in tried], self._sinks.outside)
+    def _record(self, cursor: Any, visits: list[Visit], durable: Sequence[StoredFile]) -> None:
+        """Write what visits brought, in the transaction that makes it true."""
+        tried = [(each.held.lease, each.task, each.record) for each in visits if each.record]
+        batch = CommitBatch(visits, insert_captures(cursor, tried))
         commit_files(cursor, durable)
         reached("captures-inserted")
-        archived = [(each.archived, each.record.id) for each in kept if each.archived and each.record]
-        # Versions refer to the rows of blobs.
-        insert_blobs(cursor, [each.prepared for each, _ in archived if each.prepared is not None])
-        record_results(cursor, archived)
-        if self._sinks.warc is not None:
-            insert_records(cursor, [extent for each in kept for extent in _warc_records(each)])
-        for each in kept:
-            for write in each.also:
-                write(cursor)
-        if planned := [each for each in kept if each.planned is not None]:
-            write_planned(cursor, [each.planned for each in planned if each.planned is not None])
-            promise_visits(
-                cursor, {each.archived.watched.id: each.settled.due for each in planned if each.archived}
-            )
+        for hook in self._hooks:
+            hook.write(cursor, batch)
         reached("before-commit")
 
 
 def _log_visit(visit: Visit) -> None:
-    """One line for each visit that was committed."""
+    """Log one line for a committed visit."""
     record = visit.record
     if record is None:
         return
     url, outcome = loggable(record.url), record.outcome.word
-    told: dict[str, object] = {"url": url, "outcome": outcome, "status": record.status}
-    told |= {
+    fields: dict[str, object] = {"url": url, "outcome": outcome, "status": record.status}
+    fields |= {
         "milliseconds": record.ended_at - record.started_at,
         "bytes": record.bytes,
         "quads": record.quads,
@@ -411,56 +365,27 @@ def _log_visit(visit: Visit) -> None:
         outcome,
         record.status or "-",
         url,
-        told["milliseconds"],
+        fields["milliseconds"],
         record.bytes or 0,
         record.quads,
         f": {why}" if why else "",
-        **told,
+        **fields,
         reason=why,
     )
 
 
-def _warc_records(visit: Visit) -> Iterator[WarcExtent]:
-    """Where its responses stand, with the visit that brought them."""
-    if visit.record is not None:
-        for extent in visit.warc:
-            yield msgspec.structs.replace(extent, crawl=visit.task.crawl, capture=visit.record.id)
-
-
-def _add_plan(visit: Visit, planned: PlannedVisit) -> None:
-    """A body that was read before is no news; where an address moved to has its visits from now on."""
-    task, record, done = visit.task, visit.record, visit.settled
-    assert record is not None
-    done = msgspec.structs.replace(done, due=planned.due, fails=0)
-    if record.outcome is Outcome.GONE:
-        done = msgspec.structs.replace(done, etag=None, last_modified=None)
-    elif record.outcome in {Outcome.FAILED, Outcome.REFUSED}:
-        done = msgspec.structs.replace(done, etag=task.etag, last_modified=task.last_modified)
-    if planned.same and visit.archived is None:
-        visit.record = msgspec.structs.replace(
-            record, outcome=Outcome.UNCHANGED, extent=None, read=False, quads=0, reason="same content"
-        )
-        done = msgspec.structs.replace(done, outcome=Outcome.UNCHANGED)
-    if planned.moved_due is not None:
-        visit.items = [
-            msgspec.structs.replace(item, due=planned.moved_due) if item.url == record.final_url else item
-            for item in visit.items
-        ]
-    visit.done, visit.planned = done, planned
-
-
 def _note_cuts(visit: Visit, cuts: Iterable[int]) -> None:
-    """What cut its links."""
+    """Add the reasons why links of the visit were cut."""
     if cut := reduce(or_, cuts, 0):
         done = visit.settled
         visit.done = msgspec.structs.replace(done, cut=(done.cut or 0) | cut)
 
 
 def _faulty(visit: Visit, error: Exception) -> Visit:
-    """What can be said of a visit whose news we cannot write."""
+    """Return a failed visit to commit in place of one that cannot be written."""
     task, record, done = visit.task, visit.record, visit.settled
     assert record is not None
-    told = CaptureRecord(
+    failed = CaptureRecord(
         id=record.id,
         crawl=task.crawl,
         url=record.url,
@@ -479,18 +404,18 @@ def _faulty(visit: Visit, error: Exception) -> Visit:
         visit.capture,
         parked_until=visit.parked_until,
         done=Done(task=task, outcome=Outcome.FAILED, due=done.due, fails=done.fails),
-        record=told,
+        record=failed,
     )
 
 
 def _newest(held: Iterable[HeldLease]) -> set[HeldLease]:
-    """Those that may still be ours: a host that was leased anew was lost before."""
+    """Return the leases that may still be ours: of each host the latest, if it is not lost."""
     in_order = sorted(held, key=lambda each: each.lease.ends_at)
     return {each for each in {one.lease.qid: one for one in in_order}.values() if not each.lost}
 
 
 def _returns(visits: list[Visit], released: list[HeldLease]) -> list[Return]:
-    """One return for each lease: all its news, and whether the host goes back."""
+    """Return one `Return` for each lease: all its results, and if the host is released."""
     done: dict[HeldLease, list[Done]] = {held: [] for held in released}
     for each in visits:
         done.setdefault(each.held, []).append(each.settled)

@@ -54,7 +54,7 @@ class SubjectIndex:
 
 
 def statements_about(read: Pieces, uris: Iterable[str]) -> dict[str, Counter[bytes]]:
-    """What is said of each URI and of the blank nodes that this leads to, whatever the graph.
+    """Return the statements about each URI and the blank nodes they lead to, in any graph.
 
     Blank nodes are named by what is said of them, so that the results of two calls can be compared.
     """
@@ -96,7 +96,7 @@ def _about_nodes(pieces: Iterable[bytes], nodes: set[bytes]) -> dict[bytes, list
 
 
 def _with_nodes(triples: Iterable[bytes], of_node: dict[bytes, list[bytes]]) -> set[bytes]:
-    """With what is said of their blank nodes, and of those of these."""
+    """Return the triples with those about their blank nodes, recursively."""
     found: set[bytes] = set()
     waiting = list(triples)
     while waiting:
@@ -113,7 +113,7 @@ def _blank_objects(triples: Iterable[bytes]) -> set[bytes]:
 
 
 def _beginnings(uri: str) -> list[bytes]:
-    """How lines begin that are about a URI."""
+    """Return the possible beginnings of lines about a URI."""
     return [f"\n<{name}{end}".encode() for name in _names(uri) for end in ("> ", "#")]
 
 
@@ -133,7 +133,7 @@ def _whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _triple(line: bytes) -> bytes:
-    """Without the graph, which stands in every stored line."""
+    """Return a stored line without its graph."""
     return line.rsplit(b" ", 2)[0]
 
 

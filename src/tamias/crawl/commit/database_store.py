@@ -12,22 +12,24 @@ from tamias.archive.blobs.store import choose_store
 from tamias.archive.file_store import file_store
 from tamias.archive.sources.harvests import read_contexts
 from tamias.archive.sources.host_links import add_host_links
-from tamias.archive.sources.sites import Covered, open_site, site_is_open
+from tamias.archive.sources.sites import open_site, site_is_open
 from tamias.archive.stored_files import dead_writers, files_in_parts, note_merged
-from tamias.crawl.commit.bulk_copies import Coverage
+from tamias.crawl.commit.bulk_copies import BulkCopies, Coverage
 from tamias.crawl.commit.committer import LOOK_SECONDS, Committer
-from tamias.crawl.commit.continuing import CrawlHints
+from tamias.crawl.commit.continuous import ContinuousSchedule, CrawlHints
+from tamias.crawl.commit.hooks import DoubtReadings
 from tamias.crawl.commit.link_put import CommitContext
 from tamias.crawl.commit.recover import recover
 from tamias.crawl.commit.segment_pool import SEALED_AFTER_MS, SegmentPool
-from tamias.crawl.commit.settling import Settler
+from tamias.crawl.commit.settlement import Settler
 from tamias.crawl.plan.admit import Admission, Reference, open_frontier
+from tamias.crawl.plan.run_limit import RunLimit
 from tamias.crawl.revisit.change_hints import ChangeHints, dump_hints, said_by_sitemap
 from tamias.crawl.revisit.visit_budget import budget_of
 from tamias.crawl.store.disk_space import DiskSpace
+from tamias.crawl.store.hooks import CommitHook
 from tamias.crawl.store.steps import step, write_steps
 from tamias.crawl.store.visit import Visit
-from tamias.crawl.store.worker_store import Sinks
 from tamias.database.connect import Database, Session
 from tamias.database.threads import SessionThread
 from tamias.filters.blocked import count_blocked
@@ -37,12 +39,15 @@ from tamias.model.errors import NodeAway
 from tamias.model.faults import reached
 from tamias.model.item import Item
 from tamias.model.kind import DUMP
-from tamias.model.lease import Lease, Task
+from tamias.model.lease import Lease
 from tamias.model.site import Hint
 from tamias.permit.robots import Rules
 from tamias.permit.store import KnownRobots, RobotsStore
+from tamias.schedule.history import DAY_MS
 
 T = TypeVar("T")
+MakeHook = Callable[[CommitContext], CommitHook | None]
+"""Makes a hook of commits; None where it is off."""
 RECOVER_SECONDS = 60.0
 HOST_LINKS_SECONDS = 20.0
 """A site names the same hosts again and again: the longer they are counted, the fewer rows are written."""
@@ -70,12 +75,12 @@ class DatabaseStore:
         number: int,
         session: Session | None = None,
         lease_filter: LeaseFilter | None = None,
-        sinks: Sinks = Sinks(),  # noqa: B008 (a value)
-        may_lease: Callable[[], bool] = lambda: True,
+        hooks: Iterable[MakeHook] = (),
+        limit: RunLimit | None = None,
     ) -> None:
         """`lease_filter`: what may be leased; without it anything. A `session` becomes the store's own.
 
-        `may_lease` is called in the thread of the session before every lease.
+        `hooks` are those of commits beside the store's own. `limit` is used in the thread of the session.
         """
         settings = admission.settings
         self.number = number
@@ -84,7 +89,7 @@ class DatabaseStore:
         thread.session.show_alive(number)
         choose_store(thread.session, settings.archive.store)
         files = file_store(thread.session, data, settings.archive.patience)
-        segments = SegmentPool(files, number, thread, sinks.warc, settings.sinks.segments)
+        segments = SegmentPool(files, number, thread, settings.sinks.segments)
         self.context = context = CommitContext(
             thread=thread,
             frontier=open_frontier(thread.session, settings, number, lease_filter),
@@ -92,26 +97,34 @@ class DatabaseStore:
             settings=settings,
             segments=segments,
             coverage=Coverage(thread, files),
-            sinks=sinks,
+            database=database,
+            data=data,
+            number=number,
+            crawls=(lease_filter and lease_filter.crawls) or (),
         )
         self.thread = thread
         self.quads = segments
         # With a connection of its own: a commit is not to wait until a large file is sent.
         self._merging = file_store(thread.session, data, settings.archive.patience)
-        self.sinks = sinks
+        copies = BulkCopies(thread, admission)
+        self._settler = Settler(context, copies)
+        doubt = DoubtReadings(thread.session, round(settings.archive.suspicious_days * DAY_MS))
+        self.hooks: list[CommitHook] = [doubt, self._settler, copies]
+        if settings.crawl.continuous:
+            self.hooks.append(ContinuousSchedule(thread.session, context.frontier, settings))
+        self.hooks += filter(None, (make(context) for make in hooks))
         self.now = context.now
         self.hints = ChangeHints(thread.session, context.frontier, admission)
         self._crawl_hints = CrawlHints(thread.session, context.frontier, admission)
         self._continuous = settings.crawl.continuous
         self._budget = budget_of(thread.session, settings, lease_filter)
-        self._may_lease = may_lease
+        self.limit = limit or RunLimit()
         self._database = database
-        self._committer = committer = Committer(context)
+        self._committer = committer = Committer(context, self.hooks)
         self.release, self.run, self.end = committer.release, committer.run, committer.end
         self.stranded = committer.stranded
         self.tally = committer.tally
         self.tally.shares = context.coverage.shares
-        self._settler = Settler(context)
         self._robots = RobotsStore(thread.session)
         self._space = DiskSpace(data, settings.crawl.room)
         self._recovered_at = float("-inf")
@@ -128,8 +141,7 @@ class DatabaseStore:
         return self._store_words() or self.thread.session.away_words()
 
     def _store_words(self) -> str | None:
-        archiver = self.sinks.archiver
-        return self.quads.store.waits_for or (archiver.waits_for if archiver is not None else None)
+        return self.quads.store.waits_for or next(filter(None, (each.waits_for for each in self.hooks)), None)
 
     async def lease(self, hosts: int, per_host: int, seconds: float) -> list[Lease]:
         if self._store_words() is not None:
@@ -173,9 +185,6 @@ class DatabaseStore:
         opened = (lease, crawl, authority, self.now(), depth)
         await self._run_patiently(open_site, self.thread.session, *opened)
 
-    async def covering(self, task: Task, lease: Lease) -> Covered | None:
-        return await self.context.coverage.of(task, lease)
-
     async def commit(self, visit: Visit) -> None:
         found, crawl = visit.found, visit.task.crawl
         if found.hints:
@@ -186,7 +195,7 @@ class DatabaseStore:
         await self._committer.add(visit)
 
     async def _run_patiently(self, work: Callable[..., T], *words: Any) -> T:
-        """For one visit: it waits for a node of the database that is away, and the thread does not."""
+        """Run work of one visit; wait without blocking the thread while its database node is away."""
         while True:
             try:
                 return await self.thread.run(work, *words)
@@ -213,12 +222,18 @@ class DatabaseStore:
     async def close(self) -> None:
         try:
             await self.thread.run(self._count, True)
+            await self.thread.run(self.limit.close)
+        finally:
+            await self._close_files()
+
+    async def _close_files(self) -> None:
+        try:
+            for hook in self.hooks:
+                await self.thread.run(hook.close)
             await self.thread.run(self.quads.close)
             await self._merge_files()
         finally:
             self.thread.close()
-            if self.sinks.archiver is not None:
-                self.sinks.archiver.close()
             self._merging.close()
             self.quads.store.close()
             write_steps(self.tally.visited)
@@ -245,23 +260,23 @@ class DatabaseStore:
 
     def _lease(self, hosts: int, per_host: int, seconds: float) -> list[Lease]:
         self._space.check()
-        if not self._may_lease():
-            return []
         self.context.admission.forgotten.refresh(self.thread.session)
         with step("lease"):
-            leases = self._budget.lease(self.context.frontier, hosts, per_host, seconds)
+            frontier = self.context.frontier
+            lend = partial(self._budget.lease, frontier, seconds=seconds)
+            leases = self.limit.lease(lend, frontier.release, hosts, per_host)
             self.context.coverage.refresh()
             return leases
 
     def _renew_parked(self, parked: Sequence[Visit], until: int) -> None:
-        """In the thread of the commits: each of them must know until when its URL is put off."""
+        """Put parked visits off further; runs in the thread of the commits, which need the new times."""
         before = [(each.held.lease, each.task, each.parked_until or 0) for each in parked]
         for each, goes_on in zip(parked, self.context.frontier.put_off_further(before, until), strict=True):
             if goes_on:
                 each.parked_until = until
 
     def _count(self, is_last: bool = False) -> None:
-        """What block lists kept out, and, less often, which hosts led to which, since the last time."""
+        """Store the counts of block lists and, less often, of links between hosts."""
         count_blocked(self.thread.session, self.context.admission.blocked_counts())
         links, waited = self.context.admission.host_links, time.monotonic() - self._linked_at
         if is_last or links.is_full or waited >= HOST_LINKS_SECONDS:

@@ -52,7 +52,7 @@ class Deliveries:
         self.trouble: TamiasError | None = None
 
     def start(self) -> None:
-        """From now on."""
+        """Start the threads."""
         for thread in self._threads:
             thread.start()
 

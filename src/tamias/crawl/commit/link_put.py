@@ -1,4 +1,4 @@
-"""Between what visits found and the frontier: links are admitted, scored and put. For the database's thread.
+"""Admission, scoring and storage of the links that visits found, in the database's thread.
 
 The sitemaps of a host may add so many files and so many URLs to a crawl; known ones do not count.
 """
@@ -6,19 +6,19 @@ The sitemaps of a host may add so many files and so many URLs to a crawl; known 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import starmap
+from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
+from tamias import plugins
 from tamias.archive.sources.sites import ListedBy, count_listed, listed_so_far
 from tamias.crawl.commit.bulk_copies import Coverage
 from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.plan.admit import Admission, Reference
 from tamias.crawl.store.steps import step
 from tamias.crawl.store.visit import Visit
-from tamias.crawl.store.worker_store import Sinks
-from tamias.crawl.strategy.links import Sourced
-from tamias.crawl.strategy.strategist import Strategist
-from tamias.database.connect import Session
+from tamias.database.connect import Database, Session
 from tamias.database.threads import SessionThread
 from tamias.frontier.due.waiting import WAITING
 from tamias.frontier.keys import bucket_of, host_hash
@@ -37,7 +37,7 @@ _MOST_PAIRS = 100_000
 
 
 class CommitContext(msgspec.Struct, frozen=True, kw_only=True):
-    """One for each process that commits visits: a worker, or the service that others deliver to."""
+    """The shared objects of a process that commits visits: a worker, or the service for remote workers."""
 
     thread: SessionThread
     frontier: PostgresFrontier
@@ -45,11 +45,16 @@ class CommitContext(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     segments: SegmentPool
     coverage: Coverage
-    sinks: Sinks = Sinks()
+    database: Database
+    data: Path
+    number: int
+    """The worker's own."""
+    crawls: Sequence[int] = ()
+    """The crawls that it works for."""
 
     @property
     def session(self) -> Session:
-        """For the thread's own functions."""
+        """Return the session, for functions that run in the database's thread."""
         return self.thread.session
 
     def now(self) -> int:
@@ -65,7 +70,7 @@ class Invitations:
         self._news: Counter[str] = Counter()
 
     def note(self, source: str, items: Iterable[Item]) -> None:
-        """What a document of `source` named. Two hosts cannot earn each other more than so much."""
+        """Count the links from `source` to other hosts, up to a limit for each pair of hosts."""
         for item in items:
             if item.host != source and self._pairs[source, item.host] < MOST_INVITED:
                 self._pairs[source, item.host] += 1
@@ -74,9 +79,32 @@ class Invitations:
             self._pairs.clear()
 
     def take(self) -> Counter[str]:
-        """What was counted since this was last asked."""
+        """Return the counts since the last call."""
         news, self._news = self._news, Counter()
         return news
+
+
+class LinkSource(msgspec.Struct, frozen=True):
+    """Links of one document, and what is known of the document."""
+
+    reference: Reference
+    url: str
+    score: float | None = None
+    quads: int | None = None
+    host: str = ""
+    """The host of the document, if it is known."""
+
+
+class Scorer(Protocol):
+    """Score new URLs before they are put; made from a session, a frontier, an admission and the settings."""
+
+    def score(self, items: list[Item], found: Iterable[LinkSource]) -> list[Item]:
+        """Return the items with their scores."""
+        ...
+
+    def keep(self) -> None:
+        """Store what the last scores depend on, after the items were put."""
+        ...
 
 
 class LinkPut:
@@ -89,9 +117,10 @@ class LinkPut:
         self._admission = context.admission
         self._coverage = context.coverage
         self._most = settings.seeds
-        self._strategist = Strategist(
-            context.session, context.frontier, context.admission, settings.strategy, not_of=[WATCH]
-        )
+        self._scorers: list[Scorer] = [
+            make(context.session, context.frontier, context.admission, settings)
+            for make in plugins.load_all("scorers").values()
+        ]
         self._new_wait = settings.crawl.continuous and settings.crawl.budget is not None
         self.invitations = Invitations()
 
@@ -111,11 +140,13 @@ class LinkPut:
                 if visit is not None:
                     self.invitations.note(visit.held.lease.host, items_of)
         with step("score"):
-            found = self._strategist.scored(found, starmap(_sourced, links))
+            for scorer in self._scorers:
+                found = scorer.score(found, starmap(_describe_source, links))
         with step("put"):
             self.put([*found, *items])
         with step("score"):
-            self._strategist.keep()
+            for scorer in self._scorers:
+                scorer.keep()
         return [cut for _, cut in admitted]
 
     def put(self, items: Sequence[Item]) -> int:
@@ -136,7 +167,8 @@ class LinkPut:
     def _put_listed(self, reference: Reference) -> int:
         """The addresses of a sitemap, as many new ones as the sitemaps of its host may add to a crawl."""
         items, cut = self._admission.admit(reference)
-        items = self._strategist.scored(items, [_sourced(reference, None)])
+        for scorer in self._scorers:
+            items = scorer.score(items, [_describe_source(reference, None)])
         qid = host_hash(self._admission.queue(reference.base))
         bucket = bucket_of(qid, self._frontier.buckets)
         place = ListedBy(bucket, qid, reference.crawl, authority(reference.base))
@@ -150,7 +182,8 @@ class LinkPut:
             items = items[size:]
         if new:
             count_listed(self._session, place, new if files else 0, 0 if files else new)
-        self._strategist.keep()
+        for scorer in self._scorers:
+            scorer.keep()
         return cut | (LISTED if items else 0)
 
 
@@ -161,11 +194,11 @@ def _waiting(item: Item) -> Item:
     return msgspec.structs.replace(item, due=WAITING)
 
 
-def _sourced(reference: Reference, visit: Visit | None) -> Sourced:
+def _describe_source(reference: Reference, visit: Visit | None) -> LinkSource:
     """The links with what a strategy may want to know of the page."""
     if visit is None:
-        return Sourced(reference, reference.base)
+        return LinkSource(reference, reference.base)
     task, record, host = visit.task, visit.record, visit.held.lease.host
     if record is None:
-        return Sourced(reference, task.url, task.score, host=host)
-    return Sourced(reference, record.final_url, task.score, record.quads, host)
+        return LinkSource(reference, task.url, task.score, host=host)
+    return LinkSource(reference, record.final_url, task.score, record.quads, host)

@@ -1,4 +1,4 @@
-"""What a dead worker left behind is put right: leases given back, torn tails cut, its documents suspected."""
+"""Recovery after a dead worker: return its leases, cut torn tails, suspect its documents."""
 
 import fcntl
 import logging
@@ -9,11 +9,11 @@ from tamias.archive.blobs.collect import recover as recover_packs
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.file_store import file_store
 from tamias.archive.stored_files import left_open, seal_file
-from tamias.crawl.analysing.marker import left_by
+from tamias.crawl.analysis.marker import left_by
 from tamias.database.connect import Database, Session
 from tamias.database.locks import opened
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.sinks.overwriting import finish_overwriting
+from tamias.sinks.overwrite import finish_overwriting
 from tamias.sinks.segments.segment_files import SegmentError, cut_tail
 from tamias.sinks.warc.warc_files import mend_warcs
 
@@ -64,5 +64,5 @@ def _cut(path: Path, committed: int) -> None:
 
 
 def warc_prefix(worker: int) -> str:
-    """What the names of a worker's WARC files begin with."""
+    """Return the beginning of the names of a worker's WARC files."""
     return f"{WARC_PREFIX}-{worker}"

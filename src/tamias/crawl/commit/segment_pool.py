@@ -10,18 +10,17 @@ from pathlib import Path
 import msgspec
 
 from tamias.archive.file_store import FileStore, FileUpload
-from tamias.archive.stored_files import StoredFile, commit_files, new_segment, seal_file, warc_file
+from tamias.archive.stored_files import StoredFile, new_segment, seal_file
 from tamias.database.threads import SessionThread
 from tamias.plugins import load
 from tamias.protocols import DocumentSink, Sink
-from tamias.sinks.warc.warc_writer import SyncedWarc, WarcWriter
 
 SEGMENT_BYTES = 256_000_000
 SEALED_AFTER_MS = 3_600_000
 """A file in parts is written to for so long: one that was begun long before is a dead worker's."""
 
 
-class _OpenFile(msgspec.Struct):
+class OpenFile(msgspec.Struct):
     """A file that is being written, and what of it is in the store."""
 
     stored: StoredFile
@@ -36,32 +35,28 @@ class _OpenFile(msgspec.Struct):
         return self.stored
 
 
-class _OpenSegment(_OpenFile):
+class _OpenSegment(OpenFile):
     """A segment, and who writes it."""
 
     writer: Sink
 
 
 class SegmentPool:
-    """One writer for small documents and some for large ones, which take their time."""
+    """A writer for small documents and several for large ones, which take longer."""
 
     def __init__(
         self,
         store: FileStore,
         worker: int,
         thread: SessionThread,
-        warc: WarcWriter | None = None,
         sink: str = "nquads",
     ) -> None:
-        """`warc` is synced along; `sink` names the part of `tamias.sinks` that writes the segments."""
+        """`sink` names the part of `tamias.sinks` that writes the segments."""
         self.store = store
         self._folder = store.folder("rdf")
-        self._worker = worker
         self._thread = thread
         self._new_segment = partial(new_segment, thread.session, worker, in_store=store.in_store)
         self._writer: Callable[[Path, int], Sink] = load("sinks", sink)
-        self._warc = warc
-        self._warcs: dict[str, _OpenFile] = {}
         self._reserved: StoredFile | None = None
         self._small: _OpenSegment | None = None
         self._large: list[_OpenSegment] = []
@@ -82,7 +77,7 @@ class SegmentPool:
 
     @contextmanager
     def small_document(self) -> Iterator[DocumentSink]:
-        """For the event loop's thread, after `reserve`."""
+        """Open a small document, in the event loop's thread and after `reserve`."""
         with self._lock:
             if self._small is None:
                 assert self._reserved is not None
@@ -93,7 +88,7 @@ class SegmentPool:
 
     @contextmanager
     def large_document(self) -> Iterator[DocumentSink]:
-        """For a thread that can wait; on the disk at the end. Each that is open has a segment of its own."""
+        """Open a large document in a segment of its own, and sync it at the end; blocks its thread."""
         with self._lock:
             segment = self._large.pop() if self._large else None
         segment = segment or self._opened(self._thread.wait(self._new_segment))
@@ -112,27 +107,19 @@ class SegmentPool:
 
         For the database's thread; where files have to be sent, for one that can wait.
         """
-        news = self._sync_warcs()
         with self._lock:
             if self._small is not None and not self._flush(self._small):
                 self._small = None
             flushed, self._flushed = self._flushed, []
         # Without the lock: whoever writes a small document does not wait for a store.
-        return news + [
-            each.send(self._path(each.stored), length, sealed=end) for each, length, end in flushed
-        ]
+        return [each.send(self._path(each.stored), length, sealed=end) for each, length, end in flushed]
 
     def close(self) -> None:
         """Ends all files; for the database's thread, when nobody writes any more."""
-        session = self._thread.session
-        if self._warc is not None:
-            self._warc.close()
-            news = self._sync_warcs()
-            session.transact(lambda cursor: commit_files(cursor, news))
         if self.store.is_elsewhere:
             for segment in (*self._large, *([self._small] if self._small else [])):
                 segment.writer.close()
-                seal_file(session, segment.stored)
+                seal_file(self._thread.session, segment.stored)
                 if not segment.stored.parts:
                     self.store.forget_local(segment.stored)  # nothing of it was committed
 
@@ -156,15 +143,3 @@ class SegmentPool:
     def _is_old(self, segment: _OpenSegment) -> bool:
         age = self._thread.session.time() - (segment.stored.file.int >> 80)
         return self.store.is_elsewhere and (segment.upload.is_full or age > SEALED_AFTER_MS)
-
-    def _sync_warcs(self) -> list[StoredFile]:
-        return [self._sent_warc(each) for each in self._warc.sync()] if self._warc is not None else []
-
-    def _sent_warc(self, synced: SyncedWarc) -> StoredFile:
-        known = self._warcs.get(synced.name)
-        if known is None:
-            stored = warc_file(synced.name, self._worker, in_store=self.store.in_store)
-            known = self._warcs[synced.name] = _OpenFile(stored, FileUpload(self.store, stored.key))
-        if synced.complete:
-            del self._warcs[synced.name]
-        return known.send(synced.path, synced.length, sealed=synced.complete)

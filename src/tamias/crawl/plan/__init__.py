@@ -1,1 +1,1 @@
-"""What a crawl is to do: seeds, what may enter the frontier, the crawl's own options."""
+"""Plan of a crawl: seeds, what may enter the frontier, the crawl's own options."""

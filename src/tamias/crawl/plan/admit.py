@@ -1,4 +1,4 @@
-"""From references in documents to items of the frontier: resolved, filtered, and only those not known yet."""
+"""Admission: resolve the references of documents, filter them and make new ones items of the frontier."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -94,14 +94,14 @@ class KnownLinks:
         return depth
 
     def within(self, url: str, depth: int) -> bool:
-        """Whether the frontier is known to know a link at this depth or a lesser one."""
+        """Return whether the frontier is known to know a link at this depth or a lesser one."""
         known = self._young.get(url)
         if known is None:
             known = self.depth(url)
         return known is not None and known <= depth
 
     def add(self, url: str, depth: int) -> None:
-        """To be called only when the link is safely in the frontier."""
+        """Remember a link; call this only when it is in the frontier."""
         known = self.depth(url)
         self._keep(url, depth if known is None else min(depth, known))
 
@@ -112,7 +112,7 @@ class KnownLinks:
 
 
 class LinkTexts:
-    """What references in one document are likely to mean, without reading them as URLs."""
+    """A guess at the meaning of references in one document, without parsing them as URLs."""
 
     def __init__(self, base: str) -> None:
         self._site = site_of(base)
@@ -211,7 +211,7 @@ class Admission:
         return list(fresh.values()), cut
 
     def _cut_by_depth(self, found: Reference) -> int:
-        """By the depth limit, if a link leads elsewhere and would be followed from nearer to a seed."""
+        """Return the cut of the depth limit, if a link would be followed from nearer to a seed."""
         cut, itself = 0, resolved("", found.base)
         for reference in found.references:
             url = resolved(reference, found.base)
@@ -264,17 +264,17 @@ class Admission:
         return self._queue_key(url)
 
     def refusal(self, url: str, depth: int) -> str | None:
-        """Why a URL may not enter, if so."""
+        """Return why a URL may not enter, if so."""
         refused_by = self.refused_by(url, depth)
         return None if refused_by is None else refused_by[0]
 
     def watch_refusal(self, url: str) -> str | None:
-        """Why a URL may not be watched, if so. The scope of a crawl is about its links, not about these."""
+        """Return why a URL may not be watched; the scope of the crawl does not apply."""
         refused_by = self.refused_by(url, 0, scoped=False)
         return None if refused_by is None else refused_by[0]
 
     def refused_by(self, url: str, depth: int, *, scoped: bool = True) -> tuple[str, int] | None:
-        """Why a URL may not enter, with the bits of `tamias.model.cut`; the scope counts only if `scoped`."""
+        """Return why a URL may not enter, with bits of `tamias.model.cut`; the scope applies if `scoped`."""
         if reason := self.forgotten.refuse(url):
             return reason, FILTER
         for name, each in self._filters.items():
@@ -283,7 +283,7 @@ class Admission:
         return None
 
     def _bit(self, name: str, url: str, depth: int) -> int:
-        """What nobody could fetch anyway, such as `mailto:`, was not cut."""
+        """Return what nobody could fetch anyway, such as `mailto:`, was not cut."""
         if self._max_depth is not None and depth > self._max_depth:
             return DEPTH
         if name == "scheme" and url.partition(":")[0] not in DEFAULT_SCHEMES:
@@ -303,15 +303,15 @@ class Admission:
         return self._patterns.excluded(f"{place}/robots.txt") and self._patterns.excluded(place + _ANY_PATH)
 
     def blocked_counts(self) -> dict[str, int]:
-        """How often each block list kept something out since the last call."""
+        """Return how often each block list kept something out since the last call."""
         return self._blocklists.taken_counts()
 
     def is_known(self, url: str, crawl: int) -> bool:
-        """Whether the frontier is known to know an ordinary address."""
+        """Return whether the frontier is known to know an ordinary address."""
         return url in self._known_in(crawl)
 
     def remember(self, items: Iterable[Item]) -> None:
-        """These items are in the frontier now."""
+        """Remember that these items are in the frontier."""
         for item in items:
             self._known_in(item.crawl).add(kind_key(item.url, kind_of(item.tags)), item.depth)
 
@@ -362,7 +362,7 @@ def queue_key(settings: Settings) -> Callable[[str], str]:
 
 
 def same_url(session_names: frozenset[str]) -> Callable[[str, str], bool]:
-    """Whether two texts to fetch are one URL."""
+    """Return whether two texts to fetch are one URL."""
     return lambda one, other: url_key(one, session_names) == url_key(other, session_names)
 
 

@@ -2,11 +2,11 @@
 
 -- name: read_policy
 -- What a crawl may do.
-SELECT crawl.policy FROM crawl WHERE crawl.crawl = %(crawl)b::int4
+SELECT crawl.policy, crawl.run FROM crawl WHERE crawl.crawl = %(crawl)b::int4
 
 -- name: read_mark
 -- What tells whether that is still the same, and whether the crawl goes on.
-SELECT md5(crawl.policy::text), crawl.state FROM crawl WHERE crawl.crawl = %(crawl)b::int4
+SELECT md5(crawl.run || crawl.policy::text), crawl.state FROM crawl WHERE crawl.crawl = %(crawl)b::int4
 
 -- name: handed_over
 -- The crawls that the service is to work on.
@@ -22,6 +22,19 @@ SELECT EXISTS (SELECT FROM queue
 -- name: has_inserted
 -- Whether people have inserted URLs for a crawl that nobody has taken yet.
 SELECT EXISTS (SELECT FROM inbox WHERE inbox.crawl = %(crawl)b::int4 AND inbox.problem IS NULL)
+
+-- name: make_shares
+-- The row of a crawl whose visits nobody has limited before.
+INSERT INTO visit_share (crawl, run, shares) VALUES (%(crawl)b::int4, -1, '{}') ON CONFLICT DO NOTHING
+
+-- name: lock_shares
+-- The run that visits were taken for last, and how many each worker has taken.
+SELECT visit_share.run, visit_share.shares FROM visit_share WHERE visit_share.crawl = %(crawl)b::int4
+FOR NO KEY UPDATE
+
+-- name: write_shares
+-- The same, from now on.
+UPDATE visit_share SET run = %(run)b::int4, shares = %(shares)b::jsonb WHERE visit_share.crawl = %(crawl)b::int4
 
 -- name: write_policy
 -- The same, from now on.

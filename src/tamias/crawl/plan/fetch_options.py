@@ -1,4 +1,4 @@
-"""What a fetch may cost, by the settings, and the name under which the crawler introduces itself."""
+"""The fetch options that follow from the settings, and the name of the crawler in requests."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,12 +14,12 @@ from tamias.settings import Settings
 
 
 def user_agent(settings: Settings) -> str:
-    """One name everywhere, with a way to reach the crawler's operator."""
+    """Return one name everywhere, with a way to reach the crawler's operator."""
     return f"tamias/{__version__} (+{settings.fetch.contact})"
 
 
 def http_options(settings: Settings, spool: Path) -> HttpOptions:
-    """What a fetch may cost."""
+    """Return what a fetch may cost."""
     fetch = settings.fetch
     by_address = settings.frontier.queue == "ip" or settings.frontier.per_address
     return HttpOptions(
@@ -51,7 +51,7 @@ def address_of(settings: Settings) -> Callable[[str], str]:
     pairs = _pairs(settings.fetch.resolve)
 
     def address(url: str) -> str:
-        from tamias.fetch.resolving import resolve_name  # loads libcurl
+        from tamias.fetch.names import resolve_name  # loads libcurl
 
         name = host(url)
         return pairs.get(name) or resolve_name(name)

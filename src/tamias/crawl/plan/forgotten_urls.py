@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tamias.database.connect import Session
 
 REFRESH_SECONDS = 2.0
-MOST_TOLD = 100_000
+MOST_LEARNT = 100_000
 
 
 class ForgottenUrls:
@@ -27,23 +27,23 @@ class ForgottenUrls:
         self._records: dict[str, str] = {}
         self._bodies: dict[tuple[str, str], str] = {}
         self._of_domain: dict[str, dict[bytes, str]] = {}
-        self._told: dict[bytes, str] = {}
+        self._learnt: dict[bytes, str] = {}
         self._mark: tuple[int, ...] = (0, 0, 0)
         self._read_at = float("-inf")
 
     def __bool__(self) -> bool:
-        return bool(self._reasons or self._told)
+        return bool(self._reasons or self._learnt)
 
     @property
     def is_stale(self) -> bool:
-        """Whether it is time to read them again."""
+        """Return whether it is time to read them again."""
         return time.monotonic() - self._read_at >= REFRESH_SECONDS
 
     def refresh(self, session: "Session", *, now: bool = False) -> None:
-        """Reads them again, if some seconds have passed or `now`, and if they are others."""
+        """Read them again, if some seconds have passed or `now`, and if they are others."""
         if not now and not self.is_stale:
             return
-        from tamias.archive.forgetting.tombstones import (
+        from tamias.archive.tombstones import (
             blocked_bodies,
             blocked_urls,
             blocks_mark,
@@ -66,11 +66,11 @@ class ForgottenUrls:
             self._mark = mark
 
     def refuse(self, url: str) -> str | None:
-        """When and why a URL was forgotten."""
+        """Return when and why a URL was forgotten."""
         if not self:
             return None
         key = key_of_fetched(url, self._session_names)
-        return self._reasons.get(key) or (self._told.get(_digest(key)) if self._told else None)
+        return self._reasons.get(key) or (self._learnt.get(_digest(key)) if self._learnt else None)
 
     def near(self, urls: Iterable[str]) -> dict[bytes, str]:
         """Digests and reasons of those in the domains of some URLs, for a worker that cannot read them."""
@@ -79,27 +79,27 @@ class ForgottenUrls:
         domains = {host_key(url) for url in urls}
         return {key: why for each in domains for key, why in self._of_domain.get(each, {}).items()}
 
-    def learn(self, told: Mapping[bytes, str]) -> None:
-        """What somebody says who can read them."""
-        if len(self._told) > MOST_TOLD:
-            self._told.clear()
-        self._told.update(told)
+    def learn(self, reasons: Mapping[bytes, str]) -> None:
+        """Add the reasons that a process with access to the database has sent."""
+        if len(self._learnt) > MOST_LEARNT:
+            self._learnt.clear()
+        self._learnt.update(reasons)
 
     def refuse_record(self, record: SourceRecord) -> str | None:
-        """When and why the record of a catalogue was forgotten, as a whole or as it is."""
+        """Return when and why the record of a catalogue was forgotten, as a whole or as it is."""
         if not self._records and not self._bodies:
             return None
         body = record.iri, sha256(record.body).hexdigest()
         return self._records.get(record.iri) or self._bodies.get(body)
 
     def refuse_body(self, url: str, digest: str) -> str | None:
-        """When and why a body was forgotten that a URL gives again."""
+        """Return when and why a body was forgotten that a URL gives again."""
         if not self._bodies:
             return None
         return self._bodies.get((key_of_fetched(url, self._session_names), digest))
 
     def without_body(self, capture: Capture) -> Capture:
-        """What came, refused and without its body if that was forgotten for its URL."""
+        """Return what came, refused and without its body if that was forgotten for its URL."""
         body = capture.body
         if body is None:
             return capture

@@ -16,7 +16,7 @@ FOLDER = "pending-seeds"
 
 
 class PendingSeeds(msgspec.Struct, frozen=True):
-    """What a user named for a crawl."""
+    """Seeds and options that a user named for a crawl."""
 
     seeds: list[Seed]
     flags: dict[str, Any] = {}
@@ -25,7 +25,7 @@ class PendingSeeds(msgspec.Struct, frozen=True):
 
 
 def write_pending(data: Path, pending: PendingSeeds) -> Path:
-    """Stores them beside those of other runs; returns the file, which is to be deleted when they are put."""
+    """Store them beside those of other runs; return the file, which is to be deleted when they are put."""
     folder = data / FOLDER
     with refusals(data):
         make_data_folder(data)
@@ -38,6 +38,6 @@ def write_pending(data: Path, pending: PendingSeeds) -> Path:
 
 
 def read_pending(data: Path) -> list[tuple[Path, PendingSeeds]]:
-    """What earlier runs left, the oldest first."""
+    """Return what earlier runs left, the oldest first."""
     files = sorted((data / FOLDER).glob("*.json"), key=lambda path: path.stat().st_mtime)
     return [(path, msgspec.json.decode(path.read_bytes(), type=PendingSeeds)) for path in files]

@@ -14,13 +14,13 @@ from tamias.frontier.crawls import ACTIVE, SERVED
 from tamias.frontier.lease_filter import Interest, LeaseFilter
 from tamias.frontier.service.state import WATCH, make_crawl
 from tamias.model.errors import ConfigError, UsageError
-from tamias.settings import Settings, all_settings
+from tamias.settings import Settings, all_settings, feature_tables
 
 CRAWL = 1
 """The crawl that has no name of its own."""
 LONGEST_NAME = 255
 MACHINE = frozenset({
-    *("archive", "serve", "alerts"),
+    *("archive", "serve"),
     *("crawl.workers", "crawl.room", "fetch.concurrency", "fetch.credentials"),
     *("frontier.buckets", "frontier.lease", "frontier.known_links", "frontier.buffer"),
     *("sandbox.use", "sandbox.processes", "filters.blocklist_cache"),
@@ -35,7 +35,7 @@ Options = dict[str, Any]
 
 
 class CrawlPolicy(msgspec.Struct, frozen=True):
-    """What a crawl may do."""
+    """Options of a crawl."""
 
     flags: dict[str, Any] = {}
     """What users named on the command line, as `fetch__delay`: it comes before files and the environment."""
@@ -71,7 +71,7 @@ class CrawlRow:
         self._session = session
         self._crawl = crawl
         self._digest, self.state = self._mark()
-        self.policy = read_policy(session, crawl)
+        self.policy, self.run = read_run(session, crawl)
 
     def has_changed(self) -> bool:
         """Read the state again; return whether the options are no longer those of `policy`."""
@@ -94,7 +94,7 @@ class CrawlRow:
 
     @property
     def is_active(self) -> bool:
-        """Whether others than the run that its user started may work on it."""
+        """Return whether others than the run that its user started may work on it."""
         return self.state in (ACTIVE, SERVED)
 
     def _mark(self) -> tuple[str, str]:
@@ -156,18 +156,24 @@ def check_bounds(settings: Settings, own: Settings) -> None:
 def options_of(settings: Settings) -> Options:
     """Return all settings that belong to a crawl."""
     return {
-        each.key: getattr(getattr(settings, each.table), each.name)
+        each.key: settings.value(each)
         for each in all_settings()
-        if each.table not in MACHINE and each.key not in MACHINE
+        if not MACHINE.intersection((each.table, each.key)) and each.table not in feature_tables()
     }
 
 
 def read_policy(session: Session, crawl: int = CRAWL) -> CrawlPolicy:
     """Return what the row says; nothing if there is no such crawl."""
+    return read_run(session, crawl)[0]
+
+
+def read_run(session: Session, crawl: int) -> tuple[CrawlPolicy, int]:
+    """Return what the row says, and how often its user has let it go on."""
     row = session.transact(
         lambda cursor: cursor.execute(_SQL["read_policy"].text, {"crawl": crawl}).fetchone()
     )
-    return msgspec.convert(row[0] if row else {}, CrawlPolicy)
+    policy, run = row or ({}, 0)
+    return msgspec.convert(policy, CrawlPolicy), run
 
 
 def write_policy(session: Session, policy: CrawlPolicy, crawl: int = CRAWL) -> None:
@@ -183,12 +189,12 @@ def handed_over(session: Session, buckets: int) -> frozenset[int]:
 
 
 def count_failed(session: Session, crawl: int = CRAWL) -> int:
-    """How many URLs failed for good."""
+    """Return how many URLs failed for good."""
     return int(_value(session, "count_failed", {"crawl": crawl}))
 
 
 def count_first_visits(session: Session, worker: int) -> int:
-    """How many URLs a worker was the first to visit."""
+    """Return how many URLs a worker was the first to visit."""
     return int(_value(session, "count_first_visits", {"worker": str(worker)}))
 
 

@@ -1,4 +1,4 @@
-"""What a later run allows that an earlier one did not: by that, visited URLs are opened again."""
+"""Reopens visited URLs by what a later run allows and an earlier one did not."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -36,7 +36,7 @@ class Widening(msgspec.Struct, frozen=True):
 
 
 def widenings(before: Options, after: Options) -> list[Widening]:
-    """What `after` allows and `before` did not. What `before` does not name is taken to be the same.
+    """Return what `after` allows and `before` did not. What `before` does not name is taken to be the same.
 
     >>> widenings({"crawl.depth": 1, "permit.robots": True}, {"crawl.depth": 2, "permit.robots": True})
     [Widening(word='depth', cut=1, reason='', media_type='')]
@@ -59,13 +59,13 @@ def widenings(before: Options, after: Options) -> list[Widening]:
 
 
 def _is_limit(name: str, value: Any) -> bool:
-    """Whether a setting limits documents."""
+    """Return whether a setting limits documents."""
     table, _, short = name.partition(".")
     return table in _DOCUMENT_LIMITS and type(value) in (int, float) and short not in _NO_LIMITS
 
 
 def _in_reasons(name: str) -> str:
-    """How the reason of a visit names a limit."""
+    """Return how the reason of a visit names a limit."""
     table, _, short = name.partition(".")
     if table != "fetch":
         return f"limit {name}"
@@ -73,7 +73,7 @@ def _in_reasons(name: str) -> str:
 
 
 def _exceeds(old: float | None, new: float | None) -> bool:
-    """Whether a limit is higher now, or gone."""
+    """Return whether a limit is higher now, or gone."""
     return old is not None and (new is None or new > old)
 
 
@@ -86,7 +86,7 @@ def _turned(old: Options, new: Options, name: str, *, on: bool) -> bool:
 
 
 def _filters_open(old: Options, new: Options) -> bool:
-    """Whether filters may let in more: two expressions cannot be compared, so another one counts as wider."""
+    """Tell if the new filters may admit more; a changed expression counts as wider."""
     include, exclude = ("filters.include", "filters.exclude")
     was, now = set(old.get(include) or ()), set(new.get(include) or ())
     return (
@@ -99,7 +99,7 @@ def _filters_open(old: Options, new: Options) -> bool:
 
 
 class Reopened(msgspec.Struct, frozen=True):
-    """How many URLs an option opened."""
+    """Number of URLs that an option opened."""
 
     option: str
     urls: int
@@ -109,7 +109,7 @@ class Reopened(msgspec.Struct, frozen=True):
 
 
 def reopen_widened(session: Session, frontier: PostgresFrontier, crawl: int) -> list[Reopened]:
-    """Makes due what the crawl now allows and did not allow before. May be repeated."""
+    """Make due what the crawl now allows and did not allow before. May be repeated."""
     policy = read_policy(session, crawl)
     opened = _each(
         widenings(policy.before, policy.options),
@@ -127,7 +127,7 @@ def reopen_widened(session: Session, frontier: PostgresFrontier, crawl: int) -> 
 def count_widened(
     session: Session, buckets: int, crawl: int, before: Options, after: Options
 ) -> list[Reopened]:
-    """What `reopen_widened` would open; a URL that two options open is counted for both."""
+    """Return what `reopen_widened` would open; a URL that two options open is counted for both."""
     return _each(
         widenings(before, after),
         lambda each: (

@@ -1,4 +1,4 @@
-"""What became of the seeds of a crawl: whether any of them could be fetched, and why not."""
+"""Outcomes of the seeds of a crawl: whether any of them could be fetched, and why not."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ _SQL = statements("tamias.crawl.plan", "crawl.sql")
 
 
 class SeedOutcome(msgspec.Struct, frozen=True):
-    """How the latest visit of a seed ended."""
+    """Outcome of the latest visit of a seed."""
 
     url: str
     outcome: Outcome
@@ -29,7 +29,7 @@ class SeedOutcome(msgspec.Struct, frozen=True):
 def unfetched_seeds(
     session: Session, buckets: int, crawl: int, items: Sequence[Item], *, others_fetched: bool
 ) -> list[SeedOutcome]:
-    """Some of the seeds, if not one could be fetched, else nothing; without items, of all seeds of the crawl.
+    """Return some seeds if none could be fetched, else nothing; without items, look at all seeds.
 
     `others_fetched`: a skipped seed is then taken for had, as a part of a dataset that was copied as a whole.
     """
@@ -39,7 +39,7 @@ def unfetched_seeds(
 
 
 class SeedState(msgspec.Struct, frozen=True):
-    """What the frontier knows of a seed."""
+    """State of a seed in the frontier."""
 
     outcome: Outcome
     reason: str
@@ -50,13 +50,13 @@ class SeedState(msgspec.Struct, frozen=True):
 
 
 def seed_states(session: Session, buckets: int, items: Sequence[Item]) -> dict[str, SeedState]:
-    """Those of the seeds that are known, by their URLs."""
+    """Return those of the seeds that are known, by their URLs."""
     offered, _ = numbered(items, 0)
     parts = by_bucket(offered, buckets).items()
-    asked = [{"bucket": bucket, "most": None, **url_columns(part)} for bucket, part in parts]
+    queries = [{"bucket": bucket, "most": None, **url_columns(part)} for bucket, part in parts]
 
     def read(cursor: Cursor) -> list[tuple[Any, ...]]:
-        return [row for words in asked for row in cursor.execute(_SQL["states_of"].text, words)]
+        return [row for words in queries for row in cursor.execute(_SQL["states_of"].text, words)]
 
     rows = session.transact(read)
     return {url: SeedState(Outcome(status), reason, done, cut) for url, status, reason, done, cut in rows}

@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tamias.crawl.analysing.marker import DocumentPlace
+from tamias.crawl.analysis.marker import DocumentPlace
 from tamias.crawl.plan.admit import Reference, with_words
 from tamias.crawl.remote import wire
 from tamias.crawl.remote.grpc.channel import CallFailed
 from tamias.crawl.remote.grpc.messages import FRONTIER, WORKERS, message
-from tamias.crawl.remote.grpc.reconnecting import NotReached, ReconnectingChannel
+from tamias.crawl.remote.grpc.reconnect import NotReached, ReconnectingChannel
 from tamias.crawl.remote.wire import bare, packed, unpacked
 from tamias.model.item import Item
 from tamias.model.lease import Lease, Task
@@ -49,8 +49,8 @@ class FrontierClient:
         return int(self._offset + time.monotonic() * 1000)
 
     async def hello(self) -> wire.WirePolicy:
-        """What the crawl was told."""
-        policy = await self._ask("Hello", wire.Greeting(self.worker), wire.WirePolicy)
+        """Return the policy of the crawl."""
+        policy = await self._ask("Hello", wire.WirePolicy, wire.Greeting(self.worker))
         self._offset = policy.now - time.monotonic() * 1000
         return policy
 
@@ -81,65 +81,65 @@ class FrontierClient:
     async def renew(self, leases: Iterable[Lease], seconds: float) -> wire.Renewed:
         """The leases that go on. Raises `NotReached`."""
         held = [bare(lease) for lease in leases]
-        return await self._ask("Renew", wire.Renewal(held, seconds), wire.Renewed, patience=seconds / 3)
+        return await self._ask("Renew", wire.Renewed, held, seconds, patience=seconds / 3)
 
     async def report_death(self, worker: int, analysed: Sequence[DocumentPlace]) -> None:
         """A worker of ours died over these documents, if any."""
-        await self._ask("Mourn", wire.Death(worker, list(analysed)), bool)
+        await self._ask("Mourn", bool, worker, analysed)
 
     async def read_robots(self, lease: Lease, authority: str) -> KnownRobots | None:
         """Rules that somebody fetched lately."""
-        found = await self._ask("GetRobots", wire.RobotsAsked(bare(lease), authority), list[KnownRobots])
+        found = await self._ask("GetRobots", list[KnownRobots], bare(lease), authority)
         return found[0] if found else None
 
     async def write_robots(
         self, lease: Lease, authority: str, rules: Rules, status: int | None, seconds: int
     ) -> KnownRobots:
         """Rules that we fetched, for all workers."""
-        told = wire.RobotsAnswer(bare(lease), authority, rules, status, seconds)
-        return await self._ask("PutRobots", told, KnownRobots)
+        return await self._ask("PutRobots", KnownRobots, bare(lease), authority, rules, status, seconds)
 
     async def read_contexts(self, addresses: list[str], since: int) -> dict[str, bytes | None]:
         """Contexts that somebody tried since then."""
-        return await self._ask("GetContexts", wire.ContextsAsked(addresses, since), dict[str, bytes | None])
+        return await self._ask("GetContexts", dict[str, bytes | None], addresses, since)
 
     async def is_site_open(self, lease: Lease, crawl: int, authority: str, depth: int) -> bool:
-        """Whether the sitemaps of a place were put in this crawl."""
-        return await self._ask("IsSiteOpen", wire.Site(bare(lease), crawl, authority, depth), bool)
+        """Tell if the sitemaps of a place were put in this crawl."""
+        return await self._ask("IsSiteOpen", bool, bare(lease), crawl, authority, depth)
 
     async def open_site(self, lease: Lease, crawl: int, authority: str, depth: int) -> None:
-        """They are put now."""
-        await self._ask("OpenSite", wire.Site(bare(lease), crawl, authority, depth), bool)
+        """Report that the sitemaps of a place are being put."""
+        await self._ask("OpenSite", bool, bare(lease), crawl, authority, depth)
 
     async def put(self, items: Sequence[Item]) -> None:
         """Makes items known. May be done twice."""
         for start in range(0, len(items), ITEMS_AT_ONCE):
-            await self._ask("PutItems", items[start : start + ITEMS_AT_ONCE], bool)
+            await self._ask("PutItems", bool, items[start : start + ITEMS_AT_ONCE])
 
     async def put_links(self, reference: Reference) -> int:
         """The links of a document too large to gather them; what kept others out. May be done twice."""
-        return await self._ask("PutLinks", with_words(reference), int)
+        return await self._ask("PutLinks", int, with_words(reference))
 
     async def deliver(self, parcels: Iterable[bytes]) -> dict[str, bool]:
-        """Whether each visit was committed, by its id. Raises `NotReached`."""
+        """Return for each visit id if it was committed. Raises `NotReached`."""
         answers = await self._channel.try_once(f"/{WORKERS}/Deliver", parcels, DELIVER_SECONDS)
         receipts = [_RECEIPT.FromString(each) for each in answers]
         return {each.id: each.committed for each in receipts}
 
     async def wait(self, pause: float) -> None:
-        """Some time before another try. Raises `HungUp` once `stop` was called."""
+        """Wait before another try. Raises `HungUp` once `stop` was called."""
         await self._channel.wait(pause)
 
     def stop(self) -> None:
-        """No further tries; what is under way ends at its next failure."""
+        """Stop trying; a call under way ends at its next failure."""
         self._channel.hang_up()
 
     async def close(self) -> None:
         """Closes the connection."""
         await self._channel.close()
 
-    async def _ask(self, name: str, asked: Any, kind: type[T], patience: float | None = None) -> T:
-        path, sent = f"/{WORKERS}/{name}", [_PACKED(value=packed(asked)).SerializeToString()]
+    async def _ask(self, name: str, kind: type[T], *arguments: Any, patience: float | None = None) -> T:
+        argument = arguments[0] if len(arguments) == 1 else arguments
+        path, sent = f"/{WORKERS}/{name}", [_PACKED(value=packed(argument)).SerializeToString()]
         if patience is None:
             answers = await self._channel.call(path, sent)
         else:

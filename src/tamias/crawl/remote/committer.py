@@ -12,41 +12,93 @@ from typing import BinaryIO
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-from tamias.crawl.analysing.analysers import most_unpacked
+import msgspec
+
+from tamias.crawl.analysis.analysers import most_unpacked
+from tamias.crawl.analysis.marker import DocumentPlace
 from tamias.crawl.commit.database_store import DatabaseStore
-from tamias.crawl.plan.admit import Admission, Reference
+from tamias.crawl.commit.hooks import OutboxHook
+from tamias.crawl.commit.link_put import CommitContext
+from tamias.crawl.plan.admit import Admission, Reference, open_frontier
+from tamias.crawl.plan.policy import CrawlRow, terms_of
+from tamias.crawl.plan.run_limit import RunLimit, RunShare
 from tamias.crawl.remote.delivery_check import DeliveryCheck, Untrue, until
-from tamias.crawl.remote.lending import Lender
-from tamias.crawl.remote.receive_quads import Damaged, QuadReceiver
-from tamias.crawl.remote.wire import (
-    ContextsAsked,
-    Death,
-    DeliveredVisit,
-    Lent,
-    Released,
-    Renewal,
-    RobotsAnswer,
-    RobotsAsked,
-    Site,
-    WirePolicy,
-    bare,
-)
+from tamias.crawl.remote.quad_spool import Damaged, QuadReceiver
+from tamias.crawl.remote.wire import DeliveredVisit, Lent, Released, WirePolicy, bare
+from tamias.crawl.revisit.visit_budget import budget_of
 from tamias.crawl.store.held_lease import HeldLease
+from tamias.crawl.store.hooks import CommitHook, hook_of
 from tamias.crawl.store.visit import Visit
-from tamias.crawl.store.worker_store import Sinks
+from tamias.crawl.visit.harvests import harvesters
 from tamias.database.connect import Database
 from tamias.database.sql import statements
-from tamias.frontier.lease_filter import LeaseFilter
+from tamias.frontier.lease_filter import Interest, LeaseFilter
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.frontier.service.state import is_active
 from tamias.model.capture import Capture, Extent, Outcome
 from tamias.model.errors import NodeAway, TamiasError, UsageError
 from tamias.model.item import Item
-from tamias.model.kind import kind_of
+from tamias.model.kind import kind_of, kind_tag
 from tamias.model.lease import Lease, Task
+from tamias.permit.availability import LONGEST_CACHED
 from tamias.permit.delay import LONGEST_WAIT_MS
+from tamias.permit.robots import Rules
 from tamias.permit.store import KnownRobots
 from tamias.permit.traps import unpacked_alike
-from tamias.sinks.outbox import sink_numbers
+from tamias.plugins import load_all
+from tamias.settings import Settings
 from tamias.sinks.segments.naming import Graphs, Naming
+
+_MOST_WORKERS = 1000
+
+
+class Lender:
+    """Leases for remote workers, in the database's thread; tokens hold the worker's number."""
+
+    def __init__(
+        self, context: CommitContext, crawl: int, lease_filter: LeaseFilter, limit: RunLimit
+    ) -> None:
+        self._limit = limit
+        self._context = context
+        self._row = CrawlRow(context.session, crawl)
+        self._lease_filter = lending_terms(lease_filter, context.settings, crawl)
+        self._budget = budget_of(context.session, context.settings, self._lease_filter)
+        self._frontiers: dict[int, PostgresFrontier] = {}
+
+    def lease(self, worker: int, hosts: int, per_host: int, seconds: float) -> Sequence[Lease]:
+        """Hosts with due URLs that such a worker can visit; none while service or crawl are not active."""
+        self._row.has_changed()
+        if not self._row.is_active or not self._context.session.transact(is_active):
+            return []
+        self._context.admission.forgotten.refresh(self._context.session)
+        frontier = self._frontier(worker)
+        lend = partial(self._budget.lease, frontier, seconds=seconds)
+        leases = self._limit.lease(lend, frontier.release, hosts, per_host)
+        self._context.coverage.refresh()
+        return leases
+
+    def _frontier(self, worker: int) -> PostgresFrontier:
+        if len(self._frontiers) > _MOST_WORKERS:
+            self._frontiers.clear()
+        found = self._frontiers.get(worker)
+        if found is None:
+            context = self._context
+            found = open_frontier(context.session, context.settings, worker, self._lease_filter)
+            self._frontiers[worker] = found
+        return found
+
+
+def lending_terms(lease_filter: LeaseFilter, settings: Settings, crawl: int) -> LeaseFilter:
+    """Return the lease filter of the service and the crawl, without harvested or watched addresses."""
+    interest = lease_filter.interest or Interest()
+    harvests = [kind_tag(kind) for kind in sorted(harvesters())]
+    return msgspec.structs.replace(
+        terms_of(settings, crawl),
+        crawls=(crawl,),
+        interest=Interest(interest.require, (*interest.forbid, *harvests)),
+        section=lease_filter.section,
+    )
+
 
 _SQL = statements("tamias.crawl.remote", "committer.sql")
 MAINTAIN_SECONDS = 5.0
@@ -59,8 +111,21 @@ Place = tuple[int, int, int]
 """Of a lease: its bucket, host and token."""
 
 
+class Receipts(CommitHook):
+    """Tell those who wait for it whether a delivered visit was committed."""
+
+    def __init__(self, waiting: "dict[str, asyncio.Future[bool]]") -> None:
+        """`waiting` is by the ids of their captures."""
+        self._waiting = waiting
+
+    def after(self, visit: Visit, *, committed: bool) -> None:
+        """Tell it."""
+        if (coming := self._waiting.get(visit.capture_id or "")) is not None:
+            _tell(coming, committed)
+
+
 class RemoteCommitter:
-    """One for each service that workers deliver to, and for each policy."""
+    """The committer of one service for remote workers under one policy."""
 
     def __init__(
         self,
@@ -75,28 +140,33 @@ class RemoteCommitter:
         self.policy = policy
         self.broken = False
         """Whether it can commit no more, and another must take its place."""
-        self._outside: list[int] = []
+        self._under_way: dict[str, asyncio.Future[bool]] = {}
+        session = database.session()
         self._store = DatabaseStore(
             database,
             data,
             Admission(policy.settings, policy.seeds),
+            session=session,
             number=number,
-            sinks=Sinks(self._outside),
+            hooks=[*load_all("hooks").values(), lambda _context: Receipts(self._under_way)],
+            limit=RunLimit(RunShare(session, crawl, policy.run, number), policy.settings.crawl.max_urls),
         )
+        self._outbox = hook_of(self._store.hooks, OutboxHook)
         self._check = DeliveryCheck(self._store.context.admission, crawl)
         self._lent: dict[Place, dict[int, Task]] = {}
         """What this service lent, by the numbers of URLs."""
+        self._unvisited: dict[Place, dict[int, Task]] = {}
+        """What of that has not been delivered yet."""
         self._quads = QuadReceiver(self._store.quads, most_unpacked(policy.settings, str(self._store.data)))
-        self._lender = Lender(self._store.context, crawl, lease_filter)
+        self._lender = Lender(self._store.context, crawl, lease_filter, self._store.limit)
         self._held: dict[Place, HeldLease] = {}
         self._heard: dict[Place, float] = {}
-        self._under_way: dict[str, asyncio.Future[bool]] = {}
         self._releasing: dict[HeldLease, list[asyncio.Future[bool]]] = {}
         self._place_of: WeakKeyDictionary[asyncio.Future[bool], Place] = WeakKeyDictionary()
         self._tasks: list[asyncio.Task[None]] = []
 
     async def open(self) -> None:
-        """Before anything is delivered."""
+        """Open the store and start the tasks, before anything is delivered."""
         await self._store.open()
         loop = asyncio.get_running_loop()
         self._tasks = [
@@ -113,7 +183,7 @@ class RemoteCommitter:
             await self._store.close()
 
     async def _commit(self) -> None:
-        """Whatever ends it before its time is told to all who wait; they deliver again, to the next."""
+        """Commit deliveries; if that fails, fail all waiting workers, which then deliver again."""
         try:
             await self._store.run(self._committed)
         except Exception as error:  # noqa: BLE001 (told to the workers, and in the log)
@@ -129,59 +199,64 @@ class RemoteCommitter:
     async def lend(self, worker: int, hosts: int, per_host: int, seconds: float) -> list[Lent]:
         """Hosts with due URLs, without what only a worker with a database can visit."""
         thread, lent = self._store.thread, list[Lent]()
-        named = self.policy.settings.crawl.sinks
-        self._outside[:] = await thread.run(sink_numbers, thread.session, named)
+        if self._outbox is not None:
+            await thread.run(self._outbox.refresh)
         for lease in await thread.run(self._lender.lease, worker, hosts, per_host, seconds):
             without_tasks = bare(lease)
             wanted = [task for task in lease.tasks if not await self._settled(without_tasks, task)]
             near = self._store.context.admission.forgotten.near(task.url for task in wanted)
             lent += [Lent(without_tasks, task, {} if at else near) for at, task in enumerate(wanted)]
             self._lent[_place(lease)] = {task.uid: task for task in wanted}
+            self._unvisited[_place(lease)] = dict(self._lent[_place(lease)])
             if not wanted:
                 self._release(self._holding(without_tasks))
         return lent
 
-    async def renew(self, renewal: Renewal) -> list[Lease]:
+    async def renew(self, leases: list[Lease], seconds: float) -> list[Lease]:
         """The leases that go on."""
-        return await self._store.renew(renewal.leases, renewal.seconds) or []
+        return await self._store.renew(leases, seconds) or []
 
-    async def note_death(self, death: Death) -> bool:
+    async def note_death(self, worker: int, analysed: list[DocumentPlace]) -> bool:
         """A worker is dead: its hosts are free, and the documents it died over are known for that."""
         frontier = self._store.context.frontier
 
+        for place in [place for place in self._unvisited if place[2] >> 32 == worker]:
+            self._give_back(place)
+
         def note() -> None:
-            for place in death.analysed:
+            for place in analysed:
                 frontier.count_death(*place)
-            frontier.give_back([death.worker])
+            frontier.give_back([worker])
 
         await self._store.thread.run(note)
         return True
 
-    async def read_robots(self, asked: RobotsAsked) -> list[KnownRobots]:
-        """Rules that somebody fetched lately, if any."""
-        found = await self._store.read_robots(asked.lease, asked.authority)
+    async def read_robots(self, lease: Lease, authority: str) -> list[KnownRobots]:
+        """Return the rules that somebody fetched lately, if any."""
+        found = await self._store.read_robots(lease, authority)
         return [] if found is None else [found]
 
-    async def write_robots(self, answer: RobotsAnswer) -> KnownRobots:
-        """Keeps rules for all workers."""
-        answer = self._check.robots(answer)
-        return await self._store.write_robots(
-            answer.lease, answer.authority, answer.rules, answer.status, answer.seconds
-        )
+    async def write_robots(
+        self, lease: Lease, authority: str, rules: Rules, status: int | None, seconds: int
+    ) -> KnownRobots:
+        """Keep rules for all workers, for a day at most."""
+        self._check.place(authority, lease)
+        seconds = min(max(0, seconds), LONGEST_CACHED)
+        return await self._store.write_robots(lease, authority, rules, status, seconds)
 
-    async def read_contexts(self, asked: ContextsAsked) -> dict[str, bytes | None]:
-        """Contexts that somebody tried."""
-        return await self._store.read_contexts(asked.addresses, asked.since)
+    async def read_contexts(self, addresses: list[str], since: int) -> dict[str, bytes | None]:
+        """Return the contexts that somebody tried."""
+        return await self._store.read_contexts(addresses, since)
 
-    async def is_site_open(self, site: Site) -> bool:
-        """Whether the sitemaps of a place were put."""
-        site = self._check.site(site)
-        return await self._store.is_site_open(site.lease, site.crawl, site.authority, site.depth)
+    async def is_site_open(self, lease: Lease, crawl: int, authority: str, depth: int) -> bool:
+        """Tell whether the sitemaps of a place were put."""
+        self._check.site(lease, crawl, authority)
+        return await self._store.is_site_open(lease, crawl, authority, depth)
 
-    async def open_site(self, site: Site) -> bool:
-        """They are put now."""
-        site = self._check.site(site)
-        await self._store.open_site(site.lease, site.crawl, site.authority, site.depth)
+    async def open_site(self, lease: Lease, crawl: int, authority: str, depth: int) -> bool:
+        """Note that they are put now."""
+        self._check.site(lease, crawl, authority)
+        await self._store.open_site(lease, crawl, authority, depth)
         return True
 
     async def put(self, items: list[Item]) -> bool:
@@ -216,7 +291,7 @@ class RemoteCommitter:
                     _tell(coming, False)
                 else:
                     visit = self._check.visit(visit, task, self._store.now())
-                    await self._take(name, visit, quads, coming)
+                    await self._take(name, visit, quads)
             except NodeAway:
                 coming.cancel()
             except Exception as error:
@@ -225,7 +300,7 @@ class RemoteCommitter:
         return coming
 
     def are_stranded(self, comings: "Iterable[asyncio.Future[bool]]") -> bool:
-        """Whether none of these can be told before a node of the database is back."""
+        """Tell if all of these wait for a node of the database that is away."""
         places = set(map(_place, self._store.stranded()))
         return all(self._place_of.get(coming) in places for coming in comings)
 
@@ -241,9 +316,7 @@ class RemoteCommitter:
         held.news |= self._check.news(release.news, held.lease, now)
         return self._release(held)
 
-    async def _take(
-        self, name: str, delivered: DeliveredVisit, quads: BinaryIO, coming: "asyncio.Future[bool]"
-    ) -> None:
+    async def _take(self, name: str, delivered: DeliveredVisit, quads: BinaryIO) -> None:
         held = self._holding(delivered.lease)
         held.delay_ms, held.granted = delivered.delay_ms, delivered.granted
         held.blocked_until = delivered.blocked_until or held.blocked_until
@@ -254,27 +327,28 @@ class RemoteCommitter:
             reason, task = f"internal error: {error}", delivered.task
             visit = Visit(task, held, _unasked(task.url, Outcome.FAILED, reason, self._store.now()))
         visit.capture_id = name
-        visit.afterwards = partial(_tell, coming)
+        if visit.due is None:
+            self._unvisited.get(_place(held.lease), {}).pop(visit.task.uid, None)
         await self._store.commit(visit)
 
     async def _received(self, delivered: DeliveredVisit, held: HeldLease, quads: BinaryIO) -> Visit:
-        """What a worker brought, without what was forgotten since it was lent. Raises `Damaged`."""
+        """Return the delivered visit without what was forgotten meanwhile. Raises `Damaged`."""
         forgotten = self._store.context.admission.forgotten
         await self._store.thread.run(partial(forgotten.refresh, self._store.thread.session, now=True))
         capture = delivered.capture
-        kept = forgotten.without_body(capture)
+        permitted = forgotten.without_body(capture)
         reason = next(filter(None, map(forgotten.refuse, (capture.url, capture.final_url))), None)
         if reason is not None:
-            kept = _unasked(capture.url, Outcome.REFUSED, reason, capture.ended_at)
-        if kept is not capture:
-            return Visit(delivered.task, held, kept)
+            permitted = _unasked(capture.url, Outcome.REFUSED, reason, capture.ended_at)
+        if permitted is not capture:
+            return Visit(delivered.task, held, permitted)
         settings = self._store.context.settings
         naming = Naming(capture.final_url, "", graphs=Graphs(settings.sinks.graphs))
         extent, delivered.found.quads = await self._quads.receive(quads, naming)
         return _visit(delivered, held, extent)
 
     async def _lent_task(self, lease: Lease, named: Task) -> Task | None:
-        """What was lent, by this service or another; None if the host is not lent any more.
+        """Return the task that was lent by any service; None if the host is no longer lent.
 
         Raises `Untrue` where another URL was.
         """
@@ -295,8 +369,8 @@ class RemoteCommitter:
         return task
 
     async def _settled(self, lease: Lease, task: Task) -> bool:
-        """Whether a URL need not be asked for; then that is its outcome."""
-        covering = await self._store.covering(task, lease)
+        """Settle a URL that needs no request; return if it was one."""
+        covering = await self._store.context.coverage.of(task, lease)
         if covering is not None and covering.lacks:
             covering = None
         blocked = self._store.context.admission.blocked(task.url, kind_of(task.tags))
@@ -307,13 +381,13 @@ class RemoteCommitter:
             outcome = Outcome.SKIPPED
             reason = covering.reason
         capture = _unasked(task.url, outcome, reason, self._store.now())
-        later = covering is not None and not covering.had
+        later = covering is not None and not covering.is_copied
         visit = Visit(task, self._holding(lease), capture, put_off=later, covering=covering)
         await self._store.commit(visit)
         return True
 
     def _holding(self, lease: Lease) -> HeldLease:
-        """One value for each lease, as the committer wants it."""
+        """Return the one `HeldLease` that stands for a lease."""
         place = _place(lease)
         self._heard[place] = time.monotonic()
         return self._held.setdefault(place, HeldLease(lease, time.monotonic(), float("inf")))
@@ -330,14 +404,15 @@ class RemoteCommitter:
         for held in released:
             self._held.pop(_place(held.lease), None)
             self._lent.pop(_place(held.lease), None)
+            self._give_back(_place(held.lease))
             for coming in self._releasing.pop(held, []):
                 _tell(coming, True)
 
     def _is_known(self, bucket: int, name: str) -> bool:
-        asked = {"bucket": bucket, "captures": [UUID(name)]}
+        parameters = {"bucket": bucket, "captures": [UUID(name)]}
         return bool(
             self._store.thread.session.transact(
-                lambda cursor: cursor.execute(_SQL["known_captures"].text, asked).fetchall(), bucket
+                lambda cursor: cursor.execute(_SQL["known_captures"].text, parameters).fetchall(), bucket
             )
         )
 
@@ -353,6 +428,12 @@ class RemoteCommitter:
                 self._heard.pop(place)
                 self._held.pop(place, None)
                 self._lent.pop(place, None)
+                self._give_back(place)
+
+    def _give_back(self, place: Place) -> None:
+        """Let others visit what a worker leased and did not visit."""
+        for task in self._unvisited.pop(place, {}).values():
+            self._store.limit.give_back(task)
 
 
 def _visit(delivered: DeliveredVisit, held: HeldLease, extent: Extent | None) -> Visit:

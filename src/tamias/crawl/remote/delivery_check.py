@@ -5,14 +5,13 @@ from collections.abc import Sequence
 import msgspec
 
 from tamias.crawl.plan.admit import Admission, Reference
-from tamias.crawl.remote.wire import DeliveredVisit, RobotsAnswer, Site
+from tamias.crawl.remote.wire import DeliveredVisit
 from tamias.frontier.keys import shared_key
 from tamias.model.capture import Capture
 from tamias.model.errors import UsageError
 from tamias.model.item import TRUSTED, Item
 from tamias.model.kind import CONTEXT, ROBOTS, kind_of, kind_tag
 from tamias.model.lease import Lease, Task, Unreachable
-from tamias.permit.availability import LONGEST_CACHED
 from tamias.permit.delay import LONGEST_WAIT_MS
 
 CLOCK_MS = 60_000
@@ -76,24 +75,18 @@ class DeliveryCheck:
             raise Untrue(f"the links of {reference.base[:200]} are not of the crawl that was lent")
         return reference
 
-    def robots(self, answer: RobotsAnswer) -> RobotsAnswer:
-        """Return rules for a place of the host that was lent, for a day at most. Raises `Untrue`."""
-        self._check_place(answer.authority, answer.lease)
-        return msgspec.structs.replace(answer, seconds=min(max(0, answer.seconds), LONGEST_CACHED))
-
-    def site(self, site: Site) -> Site:
-        """Return a place of the host and the crawl that were lent. Raises `Untrue`."""
-        self._check_place(site.authority, site.lease)
-        if site.crawl != self._crawl:
-            raise Untrue(f"the crawl {site.crawl} was not lent")
-        return site
+    def site(self, lease: Lease, crawl: int, authority: str) -> None:
+        """Check that a place is of the host and the crawl that were lent. Raises `Untrue`."""
+        self.place(authority, lease)
+        if crawl != self._crawl:
+            raise Untrue(f"the crawl {crawl} was not lent")
 
     def news(
         self, news: dict[str, Unreachable | None], lease: Lease, now: int
     ) -> dict[str, Unreachable | None]:
         """Return which places of the host cannot be reached. Raises `Untrue`."""
         for place in news:
-            self._check_place(place, lease)
+            self.place(place, lease)
         return {
             place: each and msgspec.structs.replace(each, next_at=min(each.next_at, now + LONGEST_WAIT_MS))
             for place, each in news.items()
@@ -106,10 +99,13 @@ class DeliveryCheck:
             raise Untrue(f"the visit to {task.url} ended in the future")
         for hop in capture.hops:
             if hop.url != task.url:
-                self._check_place(hop.url, lease, task.url)
+                self.place(hop.url, lease, task.url)
 
-    def _check_place(self, url: str, lease: Lease, lent: str | None = None) -> None:
-        """A queue that a client named holds URLs of any host: there the host of the lent URL counts."""
+    def place(self, url: str, lease: Lease, lent: str | None = None) -> None:
+        """Check that a URL is of the host that was lent. Raises `Untrue`.
+
+        A queue that a client named holds URLs of any host: there the host of the lent URL counts.
+        """
         queue = self._admission.queue
         if queue(url) not in {shared_key(lease.host), lent and queue(lent)}:
             raise Untrue(f"{url[:200]} is not of the host that was lent, {lease.host}")

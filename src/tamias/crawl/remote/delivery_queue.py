@@ -1,4 +1,4 @@
-"""What is to be delivered: visits and hosts given back, in order, each kept until the service has it."""
+"""The queue of visits and released hosts, in order, until the service has received them."""
 
 import asyncio
 import logging
@@ -12,7 +12,7 @@ from tamias.crawl.commit.committer import GATHER_SECONDS
 from tamias.crawl.remote.client import FrontierClient
 from tamias.crawl.remote.grpc.channel import CallFailed
 from tamias.crawl.remote.grpc.messages import message
-from tamias.crawl.remote.grpc.reconnecting import FIRST_PAUSE, LONGEST_PAUSE, HungUp, NotReached
+from tamias.crawl.remote.grpc.reconnect import FIRST_PAUSE, LONGEST_PAUSE, HungUp, NotReached
 from tamias.crawl.remote.quad_spool import PIECE, PackedQuads
 from tamias.crawl.remote.wire import DeliveredVisit, Released, bare, packed
 from tamias.crawl.store.held_lease import HeldLease
@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 class Parcel(msgspec.Struct, frozen=True):
-    """One visit with its quads, or one host that is given back."""
+    """A visit with its quads, or a released host."""
 
     id: str
     visit: DeliveredVisit | None = None
@@ -51,10 +51,10 @@ class Parcel(msgspec.Struct, frozen=True):
         return held.lease.qid, held.lease.token
 
     def messages(self, *, again: bool = False) -> Iterator[bytes]:
-        """What is sent; `again` if it was before."""
+        """Yield the messages to send; `again` marks a repeated delivery."""
         if self.released is not None:
             held = self.released
-            told = Released(
+            released = Released(
                 bare(held.lease),
                 held.delay_ms,
                 held.blocked_until,
@@ -63,7 +63,7 @@ class Parcel(msgspec.Struct, frozen=True):
                 held.news,
                 held.alike_news,
             )
-            yield _PARCEL(id=self.id, release=packed(told), last=True).SerializeToString()
+            yield _PARCEL(id=self.id, release=packed(released), last=True).SerializeToString()
             return
         data = packed(self.visit)
         for start in range(0, len(data), PIECE):
@@ -114,7 +114,7 @@ class DeliveryQueue:
         self._news.set()
 
     async def run(self, after: After) -> None:
-        """Until `end`, and then what has been handed over by then, if somebody takes it."""
+        """Deliver until `end` is called, then what was handed over before it."""
         pause = FIRST_PAUSE
         while not (self._ending and not self._waiting):
             await self._news.wait()
@@ -136,7 +136,7 @@ class DeliveryQueue:
                 asyncio.get_running_loop().call_later(AGAIN_SECONDS, self._news.set)
 
     def _ready(self) -> list[Parcel]:
-        """What is sent next. Who is to end has no time to wait."""
+        """Return the parcels to send next; at the end, without waiting for any host."""
         now = time.monotonic()
         self._later = {host: until for host, until in self._later.items() if until > now}
         waiting = (each for each in self._waiting if self._ending or each.host not in self._later)

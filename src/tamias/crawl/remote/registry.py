@@ -1,4 +1,4 @@
-"""Where workers without a database say hello: tells them the policy, and opens a committer for it."""
+"""The registry of remote workers: it sends them the policy and opens a committer for it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,13 +9,14 @@ from pathlib import Path
 import msgspec
 
 from tamias.crawl.commit.database_store import worker_number
-from tamias.crawl.plan.policy import CrawlPolicy, read_policy
+from tamias.crawl.plan.policy import CrawlPolicy, read_run
 from tamias.crawl.remote.committer import RemoteCommitter
-from tamias.crawl.remote.wire import VERSION, Greeting, Renewal, Renewed, WirePolicy
+from tamias.crawl.remote.wire import VERSION, Greeting, Renewed, WirePolicy
 from tamias.database.connect import Database, Session
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.model.errors import UsageError
-from tamias.settings import AlertsSettings, ArchiveSettings, ServeSettings, Settings
+from tamias.model.lease import Lease
+from tamias.settings import ArchiveSettings, ServeSettings, Settings
 
 Ask = Callable[[Callable[[Session], WirePolicy]], Awaitable[WirePolicy]]
 """Runs a function with a session, in a thread that may wait for the database."""
@@ -38,12 +39,12 @@ class WorkerRegistry:
         self._own = own
         self._ask = ask
         self._committers: dict[int, RemoteCommitter] = {}
-        self._told: dict[int, tuple[CrawlPolicy, WirePolicy]] = {}
+        self._rows: dict[int, tuple[tuple[CrawlPolicy, int], WirePolicy]] = {}
         self._number: int | None = None
         self._changing = asyncio.Lock()
 
-    async def hello(self, greeting: Greeting, crawl: int) -> WirePolicy:
-        """What the crawl was told, as the database says now. Raises `UsageError` for another release."""
+    async def hello(self, crawl: int, greeting: Greeting) -> WirePolicy:
+        """Return the current policy of the crawl. Raises `UsageError` for another release."""
         if greeting.version != VERSION:
             raise UsageError(
                 f"this service speaks version {VERSION} with workers, not {greeting.version}: "
@@ -59,20 +60,20 @@ class WorkerRegistry:
         return _elsewhere(policy)
 
     async def committer(self, crawl: int) -> RemoteCommitter:
-        """For workers that said hello, perhaps to a service before us."""
+        """Return the committer of a crawl, also for workers that greeted an earlier service."""
         known = self._committers.get(crawl)
         if known is None or known.broken:
             await self._opened(crawl, await self._ask(partial(self._policy, crawl)))
         return self._committers[crawl]
 
     async def digest(self, crawl: int) -> str:
-        """Of what the crawl is told now."""
+        """Return the digest of the crawl's current policy."""
         return (await self._ask(partial(self._policy, crawl))).digest
 
-    async def renew(self, renewal: Renewal, crawl: int) -> Renewed:
+    async def renew(self, crawl: int, leases: list[Lease], seconds: float) -> Renewed:
         """The leases that go on; with the digest of what the crawl is told now."""
-        leases = await (await self.committer(crawl)).renew(renewal)
-        return Renewed(leases, await self.digest(crawl))
+        renewed = await (await self.committer(crawl)).renew(leases, seconds)
+        return Renewed(renewed, await self.digest(crawl))
 
     async def close(self) -> None:
         """Commits what was delivered, and ends."""
@@ -100,33 +101,33 @@ class WorkerRegistry:
                 await before.close()
 
     def _policy(self, crawl: int, session: Session) -> WirePolicy:
-        told = read_policy(session, crawl)
-        before = self._told.get(crawl)
-        if before is not None and before[0] == told:
+        row = read_run(session, crawl)
+        before = self._rows.get(crawl)
+        if before is not None and before[0] == row:
             return msgspec.structs.replace(before[1], now=session.now())
-        policy = self._made(told, session.now())
-        self._told[crawl] = told, policy
+        policy = self._made(*row, session.now())
+        self._rows[crawl] = row, policy
         return policy
 
-    def _made(self, told: CrawlPolicy, now: int) -> WirePolicy:
+    def _made(self, policy: CrawlPolicy, run: int, now: int) -> WirePolicy:
         settings = msgspec.structs.replace(
-            told.settings(self._own),
+            policy.settings(self._own),
             archive=ArchiveSettings(),
             serve=ServeSettings(),
-            alerts=AlertsSettings(),
+            features={},
         )
         rules = tuple(
             (path.name, path.read_text(encoding="utf-8"))
             for place in settings.analyse.rules
             for path in _files(Path(place))
         )
-        seeds = () if settings.filters.scope == "any" else told.seeds
-        digest = sha256(msgspec.json.encode((settings, seeds, rules))).hexdigest()
-        return WirePolicy(settings, seeds, rules, digest, now)
+        seeds = () if settings.filters.scope == "any" else policy.seeds
+        digest = sha256(msgspec.json.encode((settings, seeds, rules, run))).hexdigest()
+        return WirePolicy(settings, seeds, rules, digest, now, run)
 
 
 def _elsewhere(policy: WirePolicy) -> WirePolicy:
-    """As workers are told it: files of this machine are no use to them; the service itself looks at these."""
+    """Return the policy without files of this machine, which the service itself reads."""
     settings = policy.settings
     filters = msgspec.structs.replace(settings.filters, blocklists=())
     fetch = msgspec.structs.replace(settings.fetch, credentials=())

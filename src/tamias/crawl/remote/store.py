@@ -1,36 +1,37 @@
 """A worker's store at a frontier service: what it asks is a call, what it brings is delivered."""
 
 import secrets
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
 
-from tamias.archive.sources.sites import Covered
 from tamias.crawl.plan.admit import Admission, with_words
 from tamias.crawl.plan.fetch_options import with_own_credentials
 from tamias.crawl.plan.policy import check_bounds, overlay
+from tamias.crawl.plan.run_limit import RunLimit
 from tamias.crawl.remote.client import FrontierClient, Outdated
 from tamias.crawl.remote.delivery_queue import DeliveryQueue
-from tamias.crawl.remote.grpc.reconnecting import NotReached, ReconnectingChannel, ServiceTarget
+from tamias.crawl.remote.grpc.reconnect import NotReached, ReconnectingChannel, ServiceTarget
 from tamias.crawl.remote.quad_spool import QuadSpool
 from tamias.crawl.remote.wire import DeliveredVisit, WirePolicy, bare
 from tamias.crawl.store.held_lease import HeldLease
+from tamias.crawl.store.hooks import CommitHook
 from tamias.crawl.store.progress import Tally
 from tamias.crawl.store.visit import Visit
-from tamias.crawl.store.worker_store import After, Sinks
+from tamias.crawl.store.worker_store import After
 from tamias.crawl.visit.visitor import Visitor
-from tamias.crawl.worker.wiring import visit_runner
+from tamias.crawl.worker.wiring import stage_context
 from tamias.crawl.worker.worker import Replaced, Worker
 from tamias.model.capture import Body, Capture
 from tamias.model.item import Item
-from tamias.model.lease import Lease, Task
+from tamias.model.lease import Lease
 from tamias.settings import Settings
 
 
 class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What the supervisor tells a worker without a database."""
+    """The instructions of the supervisor to a worker without a database."""
 
     target: ServiceTarget
     scratch: str
@@ -41,8 +42,9 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
 class RemoteStore:
     """Carries out `WorkerStore` at a frontier service. What takes many requests is not lent to it."""
 
-    sinks = Sinks()
+    hooks: Sequence[CommitHook] = ()
     waits_for: str | None = None
+    limit = RunLimit()  # the service keeps to that of the crawl
 
     def __init__(
         self,
@@ -94,10 +96,6 @@ class RemoteStore:
     def release(self, held: HeldLease) -> None:
         self._deliveries.release(held)
 
-    async def covering(self, task: Task, lease: Lease) -> Covered | None:
-        """None: the service looks at that before it lends."""
-        return None
-
     async def commit(self, visit: Visit) -> None:
         """Packs the visit; what it means is settled at the service."""
         if visit.capture.retry_after_ms is not None:
@@ -136,9 +134,9 @@ class RemoteStore:
 
 
 @asynccontextmanager
-async def remote_worker(told: bytes) -> AsyncIterator[Worker]:
+async def remote_worker(line: bytes) -> AsyncIterator[Worker]:
     """The worker of a plan, once the service has said how it is to behave."""
-    plan = msgspec.json.decode(told, type=RemotePlan)
+    plan = msgspec.json.decode(line, type=RemotePlan)
     client = FrontierClient(ReconnectingChannel(plan.target), secrets.randbelow(2**31 - 1) + 1)
     policy = await client.hello()
     check_bounds(policy.settings, plan.own)
@@ -147,7 +145,7 @@ async def remote_worker(told: bytes) -> AsyncIterator[Worker]:
     settings = with_own_credentials(settings, plan.own.fetch.credentials)
     admission = Admission(settings, policy.seeds)
     store = RemoteStore(client, policy, admission, scratch)
-    visitor = Visitor(visit_runner(store, admission, scratch), store)
+    visitor = Visitor(stage_context(store, admission, scratch))
     settings = overlay(settings, {"fetch.concurrency": plan.own.fetch.concurrency})
     yield Worker(settings, store, visitor)
 

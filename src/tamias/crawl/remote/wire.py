@@ -4,8 +4,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tamias.crawl.analysing.extractor import Extraction
-from tamias.crawl.analysing.marker import DocumentPlace
+from tamias.crawl.analysis.extractor import Extraction
+from tamias.crawl.analysis.marker import DocumentPlace
 from tamias.crawl.plan.admit import Reference
 from tamias.model.capture import Capture
 from tamias.model.item import Item
@@ -13,7 +13,7 @@ from tamias.model.lease import Lease, Task, Unreachable
 from tamias.permit.robots import Rules
 from tamias.settings import Settings
 
-VERSION = 5
+VERSION = 6
 """Of these messages. Another version is refused: workers and service are to be of one release."""
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ class Greeting(msgspec.Struct, frozen=True):
 
 
 class WirePolicy(msgspec.Struct, frozen=True):
-    """What the crawl was told, so that every worker behaves alike."""
+    """The options of the crawl, so that all workers behave alike."""
 
     settings: Settings
     seeds: tuple[str, ...]
@@ -36,10 +36,12 @@ class WirePolicy(msgspec.Struct, frozen=True):
     """Another one when something else was told."""
     now: int
     """The frontier's time."""
+    run: int = 0
+    """Which run of the crawl it is."""
 
 
 class Lent(msgspec.Struct, frozen=True):
-    """One URL of a host that is lent; the lease's own tasks are left out."""
+    """A URL of a leased host; the lease comes without its own tasks."""
 
     lease: Lease
     task: Task
@@ -47,63 +49,33 @@ class Lent(msgspec.Struct, frozen=True):
     """Digests of URLs near it that are not to be requested, with the reasons; of the first task only."""
 
 
-class Renewal(msgspec.Struct, frozen=True):
-    """Leases that are to go on."""
-
-    leases: list[Lease]
-    seconds: float
-
-
 class Renewed(msgspec.Struct, frozen=True):
-    """Those that do."""
+    """The leases that were renewed."""
 
     leases: list[Lease]
     digest: str
     """Of the policy in force."""
 
 
-class Death(msgspec.Struct, frozen=True):
-    """A worker died, and what it was analysing then."""
-
-    worker: int
-    analysed: list[DocumentPlace]
-
-
-class RobotsAsked(msgspec.Struct, frozen=True):
-    """Whose rules are wanted."""
-
-    lease: Lease
-    authority: str
-
-
-class RobotsAnswer(msgspec.Struct, frozen=True):
-    """Rules that were just fetched, and for how many seconds they hold."""
-
-    lease: Lease
-    authority: str
-    rules: Rules
-    status: int | None
-    seconds: int
-
-
-class ContextsAsked(msgspec.Struct, frozen=True):
-    """Contexts that somebody may have tried since then."""
-
-    addresses: list[str]
-    since: int
-
-
-class Site(msgspec.Struct, frozen=True):
-    """A place in a crawl."""
-
-    lease: Lease
-    crawl: int
-    authority: str
-    depth: int
+_Site = tuple[Lease, int, str, int]
+"""A lease, a crawl, an authority and a depth."""
+CALLS: dict[str, Any] = {
+    "Hello": Greeting,
+    "Renew": tuple[list[Lease], float],
+    "Mourn": tuple[int, list[DocumentPlace]],
+    "GetRobots": tuple[Lease, str],
+    "PutRobots": tuple[Lease, str, Rules, int | None, int],
+    "GetContexts": tuple[list[str], int],
+    "IsSiteOpen": _Site,
+    "OpenSite": _Site,
+    "PutItems": list[Item],
+    "PutLinks": Reference,
+}
+"""The argument of each call that has one answer, or a tuple of its arguments."""
 
 
 class DeliveredVisit(msgspec.Struct, frozen=True, kw_only=True):
-    """One visit. Its quads travel beside it."""
+    """A visit as it is delivered; its quads are sent beside it."""
 
     lease: Lease
     task: Task

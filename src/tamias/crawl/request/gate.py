@@ -47,13 +47,13 @@ class Gate:
         kind: str | None = None,
         unwanted: Callable[[str], Stop | None] = lambda _target: None,
     ) -> Capture:
-        """One attempt. Redirects are not followed to what is `unwanted`; `follow` judges the others."""
+        """Make one attempt; `unwanted` and `follow` decide which redirects are followed."""
         refused = self.refusal(request.url, held, kind)
         if refused is not None:
             return refused
 
         async def hop(target: str) -> Stop | None:
-            held.asked()
+            held.note_request()
             stop = self._stop(target, kind) or unwanted(target) or self._outside(target, held)
             stop = stop or await follow(target)
             if stop is None and held.must_wait:
@@ -72,7 +72,7 @@ class Gate:
             held.blocked_until = max(held.blocked_until or 0, self._now() + ABANDONED * held.delay_ms)
             raise
         finally:
-            held.asked()
+            held.note_request()
 
     def _judge(self, capture: Capture) -> Capture:
         """Refuse a response that is no document, such as a challenge page; its body is kept as an error's."""
@@ -137,7 +137,7 @@ class Gate:
 
 
 def leads_out(capture: Capture) -> str | None:
-    """Where a redirect leads that was not followed because another queue is to be asked."""
+    """Return the target of a redirect that was not followed because it belongs to another queue."""
     if capture.outcome is not Outcome.OK or not capture.hops:
         return None
     return capture.hops[-1].location

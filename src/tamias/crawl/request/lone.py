@@ -8,8 +8,7 @@ import msgspec
 from tamias.crawl.plan.admit import Admission
 from tamias.crawl.plan.fetch_options import address_of
 from tamias.crawl.request.gate import Gate, leads_out
-from tamias.crawl.request.robots import few_hops, forbidden_by, robots_request, rules_in
-from tamias.crawl.request.robots_redirects import TOO_MANY
+from tamias.crawl.request.robots import TOO_MANY, few_hops, forbidden_by, robots_request, rules_in
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.model.capture import Capture, Outcome, Request, Stop
 from tamias.model.kind import ROBOTS
@@ -26,7 +25,7 @@ _KEEPS_METHOD = (307, 308)
 
 
 class LoneClient:
-    """One request at a time, each in the turn of its queue; redirects lead from queue to queue."""
+    """A client that makes one polite request at a time and follows redirects across queues."""
 
     def __init__(self, settings: Settings, spool: Path, admission: Admission) -> None:
         self._settings = settings
@@ -44,7 +43,7 @@ class LoneClient:
         return await self._request(request, self._follow, self._settings.fetch.max_redirects)
 
     async def refusal(self, url: str) -> str | None:
-        """Why the address may not be asked for, with the line of robots.txt if it is that."""
+        """Return why the address may not be requested, with the line of robots.txt if that is why."""
         held = self._queue(url)
         if (refused := self._gate.refusal(url, held)) is not None:
             return refused.reason
@@ -60,7 +59,7 @@ class LoneClient:
         return forbidden_by(rules, url)
 
     def address_refusal(self, url: str) -> str | None:
-        """Why its address would not be connected to, before anything is asked of it: for a dry run.
+        """Return why its address would not be connected to, without a request: for a dry run.
 
         Requests are guarded when they connect, whatever the name's address is by then.
         """
@@ -77,7 +76,7 @@ class LoneClient:
     async def _request(
         self, request: Request, follow: Follow, queues: int, kind: str | None = None
     ) -> Capture:
-        """Through so many further queues at most."""
+        """Make a request that may be redirected through at most `queues` further queues."""
         capture = await self._gate.request(request, self._queue(request.url), follow, kind)
         target = leads_out(capture)
         if target is None or queues <= 0 or await follow(target) is not None:

@@ -1,6 +1,7 @@
 """Requests to hosts that may not answer: when, for how long, and what follows if nobody answers."""
 
 import asyncio
+import logging
 import random
 import time
 from collections import deque
@@ -11,13 +12,135 @@ from typing import Any
 
 import msgspec
 
-from tamias.crawl.request.network import Network
-from tamias.crawl.store.held_lease import HeldLease
+from tamias.crawl.store.held_lease import HeldLease, NotNow
 from tamias.model.capture import Capture, Outcome, Unreached
 from tamias.model.lease import Unreachable
 from tamias.model.url import authority
 from tamias.permit.delay import ReachPolicy, failed_again
 from tamias.settings import Settings
+
+RECENT_SECONDS = 60.0
+LEAST_HOSTS = 3
+"""Fewer hosts that stop answering may be a coincidence, or one server."""
+GRACE_SECONDS = 3.0
+"""A host that answered a moment ago and now does not: so long we look whether others do the same."""
+FIRST_PROBE, LONGEST_PROBE = 1.0, 15.0
+LEASE_SECONDS = 5.0
+_REMEMBERED = 20_000
+_log = logging.getLogger(__name__)
+
+
+class Network:
+    """The state of this worker's own network, for one event loop."""
+
+    def __init__(self, max_wait: float, clock: Callable[[], float] = time.monotonic) -> None:
+        """`max_wait`: seconds after which an outage is taken for granted, and hosts are deferred."""
+        self._max_wait = max_wait
+        self._clock = clock
+        self._answered: dict[str, float] = {}
+        self._lost: dict[str, float] = {}
+        self._lost_at: float | None = None
+        self._changed = asyncio.Event()
+        self._probe_at = self._lease_at = 0.0
+        self._wait = FIRST_PROBE
+
+    @property
+    def is_lost(self) -> bool:
+        """Tell if most hosts that answered a minute ago no longer do."""
+        return self._lost_at is not None
+
+    @property
+    def words(self) -> str | None:
+        """Return why workers wait."""
+        if not self.is_lost:
+            return None
+        return (
+            f"no network? {len(self._lost)} hosts that answered a minute ago do not; trying one now and then"
+        )
+
+    def answered_lately(self, place: str) -> bool:
+        """Tell if the place answered within the last minute."""
+        return self._clock() - self._answered.get(place, float("-inf")) < RECENT_SECONDS
+
+    def answered(self, place: str) -> None:
+        """Note that a place answered, which ends an outage."""
+        if len(self._answered) >= _REMEMBERED:
+            self._answered.clear()
+        self._answered[place] = self._clock()
+        self._lost.pop(place, None)
+        if self.is_lost:
+            _log.warning("the network is back")
+            self._end()
+
+    async def holds(self, place: str) -> bool:
+        """Tell if a failed request is due to our own network; wait a moment if that is unclear."""
+        if not self.is_lost and self.answered_lately(place):
+            self._lost[place] = self._clock()
+            self._judge()
+            if not self.is_lost:
+                await self._news(GRACE_SECONDS)
+        return self.is_lost
+
+    async def probe_turn(self, held: HeldLease) -> None:
+        """Returns when the network is back, or when this host is to be tried whether it is.
+
+        Raises `NotNow` when the lease ends meanwhile.
+        """
+        while self.is_lost:
+            now = self._clock()
+            if self._lost_at is not None and now - self._lost_at > self._max_wait:
+                _log.warning(
+                    "there was no network for %g s: what cannot be reached is deferred", self._max_wait
+                )
+                self._end()
+            elif now >= self._probe_at:
+                self._probe_at = now + self._wait * random.uniform(1, 1.25)
+                self._wait = min(LONGEST_PROBE, 2 * self._wait)
+                break
+            else:
+                await self._news(min(1.0, self._probe_at - now))
+            if held.over:
+                raise NotNow
+        await held.turn()
+
+    def may_lease(self) -> bool:
+        """Tell if a host may be leased; during an outage only one now and then."""
+        now = self._clock()
+        if self.is_lost and now < self._lease_at:
+            return False
+        self._lease_at = now + LEASE_SECONDS
+        return True
+
+    def _judge(self) -> None:
+        now = self._clock()
+        self._lost = {place: at for place, at in self._lost.items() if now - at < RECENT_SECONDS}
+        if len(self._lost) < LEAST_HOSTS:
+            return
+        first = min(self._lost.values())
+        alive = sum(at > first for at in self._answered.values())
+        if len(self._lost) > 2 * alive:
+            self._lost_at, self._wait = now, FIRST_PROBE
+            self._probe_at = now + self._wait
+            self._lease_at = now + LEASE_SECONDS
+            _log.warning("%s", self.words)
+            self._tell()
+
+    def _end(self) -> None:
+        self._lost_at = None
+        self._lost.clear()
+        self._tell()
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def _news(self, seconds: float) -> None:
+        """Wait until something changes, but at most `seconds`."""
+        try:
+            await asyncio.wait_for(self._changed.wait(), seconds)
+        except TimeoutError:
+            return
+
 
 Fetch = Callable[[], Coroutine[Any, Any, Capture]]
 
@@ -33,7 +156,7 @@ _MAY_BE_US = (Unreached.UNKNOWN, Unreached.SILENT)
 
 
 class Reach:
-    """What a worker knows of who can be reached. One for each worker."""
+    """The knowledge of one worker about which hosts can be reached."""
 
     def __init__(self, settings: Settings, now: Callable[[], int]) -> None:
         crawl = settings.crawl
@@ -55,11 +178,11 @@ class Reach:
         """Whether other hosts may be waiting for a slot; the worker knows."""
 
     async def ask(self, url: str, held: HeldLease, fetch: Fetch) -> Capture:
-        """One request; repeated when our own network was away meanwhile. Raises `NotNow`."""
+        """Make one request, repeated if our own network was down meanwhile. Raises `NotNow`."""
         place = authority(url)
         while True:
             capture = await self._contact(place, held, fetch, url)
-            held.asked()
+            held.note_request()
             if capture.hops:
                 held.answered = True
                 self.network.answered(place)
@@ -91,7 +214,7 @@ class Reach:
         )
 
     def waiting(self, url: str, held: HeldLease) -> Unreachable | None:
-        """What the URL's place waits for, if it is too early to try again."""
+        """Return the state of the URL's place if it is too early to try it again."""
         state = held.unreachable.get(authority(url)) if held.unreachable else None
         return state if state is not None and self._now() < state.next_at else None
 
@@ -140,7 +263,7 @@ class Reach:
 
 
 def given_up_words(state: Unreachable) -> str:
-    """Why the URLs of a place fail for good."""
+    """Return why the URLs of a place fail for good."""
     since = datetime.fromtimestamp(state.since / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     tries = "1 try" if state.tries == 1 else f"{state.tries} tries"
     return f"unreachable since {since} ({tries}): {state.reason}"

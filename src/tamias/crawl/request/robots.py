@@ -5,14 +5,20 @@ from pathlib import Path
 
 import msgspec
 
+from tamias.crawl.plan.admit import Admission, first
 from tamias.crawl.request.gate import Gate, leads_out
-from tamias.crawl.request.robots_redirects import RobotsRedirects
-from tamias.crawl.store.held_lease import HeldLease
+from tamias.crawl.request.reach import given_up_words
+from tamias.crawl.store.held_lease import HeldLease, NotNow
 from tamias.crawl.store.worker_store import WorkerStore
 from tamias.model.capture import Body, Capture, Outcome, Request, Stop, Unreached
-from tamias.model.kind import ROBOTS
+from tamias.model.cut import PRIVATE
+from tamias.model.cut import ROBOTS as BY_ROBOTS
+from tamias.model.item import WATCH, Item
+from tamias.model.kind import ROBOTS, kind_key
+from tamias.model.lease import Task
 from tamias.model.url import authority, host
 from tamias.permit.availability import (
+    LONGEST_CACHED,
     MOST_REDIRECTS,
     HostAccess,
     expires_after,
@@ -25,12 +31,64 @@ from tamias.permit.robots import MOST_BYTES, RobotsVerdict, Rules
 from tamias.permit.store import KnownRobots
 from tamias.settings import Settings
 
+_FIRST_WAIT_MS = 500
+_LONGEST_WAIT_MS = 30_000
+_DAY_MS = LONGEST_CACHED * 1000
+TOO_MANY = Rules(blanket=RobotsVerdict(True, meaning(302).reason))
+"""What more redirects than are followed lead to."""
+
+
+class RobotsRedirects:
+    """Finds the rules at the end of redirects from queue to queue."""
+
+    def __init__(self, store: WorkerStore, admission: Admission) -> None:
+        self._store = store
+        self._admission = admission
+        self._waits: dict[str, int] = {}
+
+    async def rules(self, known: KnownRobots, held: HeldLease) -> KnownRobots:
+        """The rules that `known` leads to. Raises `NotNow` until somebody has asked for them."""
+        rules = known.rules
+        for _ in range(MOST_REDIRECTS):
+            if rules.leads_to is None:
+                return msgspec.structs.replace(known, rules=rules)
+            rules = await self._rules_at(rules.leads_to, held)
+        return msgspec.structs.replace(known, rules=rules if rules.leads_to is None else TOO_MANY)
+
+    async def _rules_at(self, address: str, held: HeldLease) -> Rules:
+        reason = self._admission.blocked(address, ROBOTS)
+        if reason is not None:
+            return Rules(
+                blanket=RobotsVerdict(False, f"it redirects to {address}, which is not wanted: {reason}")
+            )
+        key, since = kind_key(address, ROBOTS), self._store.now() // _DAY_MS * _DAY_MS
+        packed = (await self._store.read_contexts([key], since)).get(key)
+        if packed is not None:
+            self._waits.pop(address, None)
+            return msgspec.msgpack.decode(packed, type=Rules)
+        await self._store.put([self._item(address, held)])
+        held.blocked_until = self._store.now() + self._wait(address)
+        raise NotNow
+
+    def _item(self, address: str, held: HeldLease) -> Item:
+        """Return an item with the date in its key, so that the file is requested again each day."""
+        item = first(self._admission, address, ROBOTS, held.tasks[0])
+        return msgspec.structs.replace(item, key=f"{item.key} {self._store.now() // _DAY_MS}")
+
+    def _wait(self, address: str) -> int:
+        if len(self._waits) > _REMEMBERED:
+            self._waits.clear()
+        wait = self._waits.get(address, _FIRST_WAIT_MS)
+        self._waits[address] = min(2 * wait, _LONGEST_WAIT_MS)
+        return wait
+
+
 _REMEMBERED = 10_000
 _REFUSAL_SECONDS = 60
 _OUR_WORD = (Outcome.REFUSED, Outcome.SKIPPED)
 
 
-class AskedToWait(Exception):
+class RobotsDelayed(Exception):
     """robots.txt is not to be had now: the host wants a pause, or cannot be reached."""
 
     def __init__(self, capture: Capture) -> None:
@@ -52,9 +110,9 @@ class RobotsCache:
         self._out_of_reach: set[str] = set()
 
     async def refusal(self, url: str, held: HeldLease) -> str | None:
-        """Why robots.txt forbids the URL, with the line that does; None allows it. Sets the host's delay.
+        """Return the line of robots.txt that forbids the URL, or None; set the host's delay.
 
-        Raises `AskedToWait` when robots.txt is not to be had now, and `NotNow` while the rules are elsewhere
+        Raises `RobotsDelayed` while robots.txt is unavailable, and `NotNow` while the rules are elsewhere
         and have not been asked for.
         """
         if not self._settings.permit.robots or not _has_robots(url):
@@ -69,22 +127,22 @@ class RobotsCache:
         return refusal
 
     async def sitemaps(self, url: str, held: HeldLease) -> tuple[str, ...] | None:
-        """The sitemaps that robots.txt names; None where it closes the place. Raises `AskedToWait`."""
+        """The sitemaps that robots.txt names; None where it closes the place. Raises `RobotsDelayed`."""
         rules = await self._rules(url, held)
         closed = rules.blanket is not None and not rules.blanket.allowed
         return None if closed else rules.sitemaps
 
     def out_of_reach(self, url: str) -> bool:
-        """Whether our own guard forbids the address, so that robots.txt could not be asked for."""
+        """Tell if our own guard forbids the address, so that robots.txt could not be requested."""
         return authority(url) in self._out_of_reach
 
     async def visit(self, url: str, held: HeldLease) -> tuple[Capture, Rules]:
         """A file to which the robots.txt of another queue redirects, asked for in its own queue."""
-        capture = await self._gate.request(robots_request(url), held, few_hops(), ROBOTS)
+        capture = await self._ask(url, held)
         return capture, rules_in(capture)
 
     def signals(self, url: str) -> tuple[tuple[str, str], ...]:
-        """What robots.txt says about the use of what is served; only from memory."""
+        """Return the usage signals of robots.txt for a URL, if the file is in memory."""
         known = self._known.get(authority(url))
         return known.rules.usage(url) if known is not None else ()
 
@@ -108,10 +166,10 @@ class RobotsCache:
         self._out_of_reach.discard(place)
         capture = await self._ask(robots_address(url), held)
         if capture.retry_after_ms is not None:
-            raise AskedToWait(capture)
+            raise RobotsDelayed(capture)
         closed = meaning(_status(capture)).access is HostAccess.NONE
         if closed and (capture.retry or capture.unreached is not None):
-            raise AskedToWait(self._unreachable(capture, held))
+            raise RobotsDelayed(self._unreachable(capture, held))
         self._gate.reach.note(capture.url, held, capture)
         rules = rules_in(capture)
         if capture.outcome in _OUR_WORD:
@@ -143,7 +201,7 @@ def _has_robots(url: str) -> bool:
 
 
 def robots_request(address: str) -> Request:
-    """How robots.txt is asked for."""
+    """Return the request for robots.txt."""
     return Request(url=address, accept="text/plain, */*;q=0.5")
 
 
@@ -160,7 +218,7 @@ def few_hops() -> Callable[[str], Awaitable[Stop | None]]:
 
 
 def rules_in(capture: Capture) -> Rules:
-    """What an attempt to get robots.txt establishes, or where it leads; the body is used up."""
+    """Return the rules from a request for robots.txt, or its redirect; the body is used up."""
     if capture.outcome in _OUR_WORD:
         return Rules(blanket=RobotsVerdict(False, capture.reason))
     target = leads_out(capture)
@@ -170,7 +228,7 @@ def rules_in(capture: Capture) -> Rules:
 
 
 def forbidden_by(rules: Rules, url: str) -> str | None:
-    """Why the rules forbid a URL, with the line that does."""
+    """Return the line of the rules that forbids a URL; None if it is allowed."""
     verdict = rules.verdict(url)
     return None if verdict.allowed else f"robots.txt: {verdict.rule}"
 
@@ -182,7 +240,7 @@ def _status(capture: Capture) -> int | None:
 
 
 def _read(body: Body | None) -> bytes:
-    """As much as is parsed, and one byte more, by which it is known to be cut."""
+    """Return as much as is parsed and one byte more, which shows that the body is longer."""
     if body is None:
         return b""
     if body.path is None:
@@ -192,3 +250,70 @@ def _read(body: Body | None) -> bytes:
         start = file.read(MOST_BYTES + 1)
     path.unlink(missing_ok=True)
     return start
+
+
+def postponed(url: str, wait: RobotsDelayed) -> Capture:
+    """Return the capture of a URL that was not requested because robots.txt has to wait."""
+    return msgspec.structs.replace(
+        wait.capture, url=url, hops=(), reason=f"robots.txt: {wait.capture.reason}"
+    )
+
+
+class PoliteFetcher:
+    """Asks in queues that are held. Never raises for what a server does; `NotNow` when the host must wait."""
+
+    def __init__(self, gate: Gate, robots: RobotsCache, admission: Admission) -> None:
+        self.gate = gate
+        self.robots = robots
+        self.reach = gate.reach
+        self._admission = admission
+
+    async def fetch(self, request: Request, task: Task, held: HeldLease) -> Capture:
+        """Make one attempt for a task whose host is held."""
+        # A visit has asked for its own URL before anything else, and the gate asks again.
+        if request.url != task.url and (refused := self.gate.refusal(request.url, held)) is not None:
+            return refused
+        if (state := self.reach.waiting(request.url, held)) is not None:
+            early = self.gate.unasked(request.url, Outcome.FAILED, given_up_words(state))
+            return msgspec.structs.replace(early, retry=not state.given_up)
+        try:
+            refusal = await self.robots.refusal(request.url, held)
+        except RobotsDelayed as wait:
+            return postponed(request.url, wait)
+        if refusal is not None:
+            cut = self._forbidden_by(request.url)
+            reason = refusal.removeprefix("robots.txt: ") if cut == PRIVATE else refusal
+            return self.gate.unasked(request.url, Outcome.REFUSED, reason, cut)
+        capture = await self.gate.request(
+            request,
+            held,
+            lambda target: self._follow(target, held),
+            unwanted=lambda target: self._unwanted(target, task),
+        )
+        self.reach.note(request.url, held, capture)
+        return capture
+
+    def _forbidden_by(self, url: str) -> int:
+        """Return the cut for a refusal: a private address if we could not request robots.txt."""
+        return PRIVATE if self.robots.out_of_reach(url) else BY_ROBOTS
+
+    def _unwanted(self, target: str, task: Task) -> Stop | None:
+        refused_by = self._admission.refused_by(target, task.depth, scoped=task.crawl != WATCH)
+        if refused_by is None:
+            return None
+        refusal, cut = refused_by
+        return Stop(Outcome.SKIPPED, f"redirects to {target}, which is not wanted: {refusal}", cut)
+
+    async def _follow(self, target: str, held: HeldLease) -> Stop | None:
+        """A redirect within the queue is followed if robots.txt allows it."""
+        try:
+            refusal = await self.robots.refusal(target, held)
+        except RobotsDelayed as wait:
+            if wait.capture.retry_after_ms is None:
+                return Stop(Outcome.OK, f"redirects to {target}, which is visited when it can be reached")
+            held.blocked_until = wait.capture.ended_at + wait.capture.retry_after_ms
+            return Stop(Outcome.FAILED, f"redirects to {target}; robots.txt there: {wait}")
+        if refusal is None:
+            return None
+        reason = f"redirects to {target}, refused by {refusal}"
+        return Stop(Outcome.REFUSED, reason, self._forbidden_by(target))

@@ -22,14 +22,13 @@ from tamias.archive.sources.catalogues import read_trust, write_trust
 from tamias.archive.versions.fingerprints import fingerprint_of, is_comparable
 from tamias.archive.versions.judgement import PAGES, AttemptMeaning, Judgement, KnownState, Observation, judge
 from tamias.archive.versions.resources import (
-    NewVersion,
     VisitNote,
     Watched,
     add_suspects,
     add_versions,
     note_visits,
     put_resources,
-    read_told_type,
+    read_declared_type,
     read_watched,
 )
 from tamias.archive.versions.soft_errors import error_in
@@ -44,9 +43,10 @@ from tamias.model.faults import reached
 from tamias.model.item import NEVER
 from tamias.model.kind import AUXILIARY, SITEMAP, kind_of
 from tamias.model.lease import Task
-from tamias.model.resource import Resource, resource_id
+from tamias.model.resource import Resource, Version, resource_id
 from tamias.model.url import host, without_password
-from tamias.schedule.hints import ResourceHints, Trust, first_interval, said_changed, told_by_http
+from tamias.plugins import find
+from tamias.schedule.hints import ResourceHints, Trust, first_interval, http_hints, said_changed
 from tamias.schedule.history import Seen, pack, unpack
 from tamias.schedule.visit import NextVisit, VisitPolicy, next_visit
 
@@ -75,7 +75,7 @@ _TELLING = (AttemptMeaning.CHANGED, AttemptMeaning.NOISE, AttemptMeaning.UNCHANG
 
 
 class ArchiveResult(msgspec.Struct, kw_only=True):
-    """What became of one attempt on a resource, and what makes it true."""
+    """The result of one attempt on a resource, and what is needed to commit it."""
 
     watched: Watched
     judgement: Judgement
@@ -113,16 +113,16 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
         """Return whether the response is suspicious."""
         return self.judgement.meaning is AttemptMeaning.SUSPECT
 
-    def version(self, capture_id: str, prepared: Prepared) -> NewVersion:
+    def version(self, capture_id: str, prepared: Prepared) -> Version:
         """The row of its body."""
         packed, tables = self.profile or (None, None)
-        return NewVersion(
+        return Version(
             resource=self.watched.id,
             captured_at=self.capture.started_at,
             sha256=prepared.sha256,
             byte_size=prepared.size,
             media_type=self.media_type,
-            told_type=self.capture.told_type,
+            told_type=self.capture.declared_type,
             fingerprint=fingerprint_of(self.content),
             items=self.content.items if self.content else None,
             noise=self.noise,
@@ -133,7 +133,7 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
         )
 
     def note(self) -> VisitNote:
-        """What the visit means for the resource."""
+        """Return the consequences of the visit for the resource."""
         gone = self.judgement.meaning is AttemptMeaning.GONE
         state = "gone" if gone else self.watched.state if not self.trusted else "active"
         return VisitNote(
@@ -157,7 +157,7 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
 
 
 def record_results(cursor: Cursor, results: Sequence[tuple[ArchiveResult, str]]) -> None:
-    """Inside the transaction of the visits, after the rows of blobs; each with the id of its capture."""
+    """Write the results, each with its capture id, in the transaction of the visits, after the blob rows."""
     if new := [each for each, _ in results if each.is_new]:
         found = [
             (Resource(id=each.watched.id, url=each.watched.url, added_at=each.now), each.watched.host)
@@ -176,7 +176,7 @@ def record_results(cursor: Cursor, results: Sequence[tuple[ArchiveResult, str]])
 
 
 def _rounds(results: Iterable[tuple[ArchiveResult, str]]) -> list[list[tuple[ArchiveResult, str]]]:
-    """In each round a resource once: a statement sees nothing of what it does itself."""
+    """Split results into rounds with each resource once, as a statement does not see its own writes."""
     rounds: list[list[tuple[ArchiveResult, str]]] = []
     visits: Counter[str] = Counter()
     for each in results:
@@ -188,7 +188,7 @@ def _rounds(results: Iterable[tuple[ArchiveResult, str]]) -> list[list[tuple[Arc
 
 
 class SharedBodies:
-    """How many resources of a host have one body; also those of visits that are not committed yet.
+    """The number of resources of a host with the same body, including uncommitted visits.
 
     A host is visited by one worker at a time, so nobody else has news of it.
     """
@@ -198,11 +198,11 @@ class SharedBodies:
         self._counted: dict[tuple[str, str], int] = {}
 
     def count(self, host: str, sha256: str, stored: int) -> int:
-        """By the database, which said `stored`, or by what it will soon say."""
+        """Return the larger of the stored count and the count with uncommitted visits."""
         return max(stored, self._latest.get((host, sha256), 0))
 
     def add(self, host: str, sha256: str, stored: int, resource: str) -> None:
-        """One more has it, unless it was counted already and not yet committed."""
+        """Count a resource with this body, unless it is already counted and not yet committed."""
         if (resource, sha256) not in self._counted:
             _remember(self._counted, (resource, sha256), 1)
             _remember(self._latest, (host, sha256), self.count(host, sha256, stored) + 1)
@@ -217,7 +217,7 @@ def _remember(known: dict[tuple[str, str], int], key: tuple[str, str], value: in
 
 
 class _Attempt(msgspec.Struct, eq=False):
-    """What came of a task, and whoever waits for what is made of it."""
+    """A task and its capture, and the future that waits for the result."""
 
     task: Task
     capture: Capture
@@ -233,7 +233,7 @@ class _Attempt(msgspec.Struct, eq=False):
 
 
 class _Known(msgspec.Struct):
-    """What the database says of some attempts."""
+    """The database's knowledge about some attempts."""
 
     watched: dict[str, Watched]
     shared: dict[tuple[str, str], int]
@@ -273,7 +273,7 @@ class Archiver:
         self._shared = SharedBodies()
 
     def wants(self, task: Task) -> bool:
-        """Whether a task's document is to be kept."""
+        """Tell if a task's document is to be stored."""
         kind = kind_of(task.tags)
         if task.crawl == WATCH:
             return kind not in {*AUXILIARY, SITEMAP}
@@ -300,7 +300,7 @@ class Archiver:
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether bodies are sent to a store."""
+        """Tell if bodies are sent to a remote store."""
         return self._writer.reader.packs.is_elsewhere
 
     @property
@@ -313,11 +313,11 @@ class Archiver:
         if self._unsettled:
             self._thread.wait(self._writer.sync)
 
-    def settle(self, kept: ArchiveResult) -> None:
+    def settle(self, result: ArchiveResult) -> None:
         """The transaction has ended, whichever way, or there will be none. May be told twice."""
-        if not kept.is_settled:
-            kept.is_settled = True
-            self._end(kept.prepared)
+        if not result.is_settled:
+            result.is_settled = True
+            self._end(result.prepared)
 
     def _end(self, prepared: Prepared | None) -> None:
         with self._lock:
@@ -330,7 +330,7 @@ class Archiver:
             self._thread.submit(self._let_go)
 
     def _let_go(self) -> None:
-        """No body of these waits for its row any more, so that its pack may be sealed."""
+        """Settle bodies that no longer wait for their rows, so that packs can be sealed."""
         with self._lock:
             settled, self._settled = self._settled, []
         if settled:
@@ -342,7 +342,7 @@ class Archiver:
         self._thread.close()
 
     def _keep_waiting(self) -> None:
-        """What came since the thread was free; the next, so that a sync need not wait for all of them."""
+        """Store some of the waiting attempts and submit the rest, so that a sync need not wait for all."""
         with self._lock:
             some, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
             if self._waiting:
@@ -444,7 +444,7 @@ class Archiver:
         )
 
     def _comparable(self, watched: Watched) -> KnownState:
-        """What is known, with a fingerprint by the present rules where it was made by earlier ones.
+        """Return the known state, with a new fingerprint where earlier rules made the old one.
 
         An archive without one was a tar archive to earlier rules, or could not be read.
         """
@@ -474,19 +474,19 @@ class Archiver:
             except (BlobMissing, BlobDamaged):
                 yield None
             else:
-                told = read_told_type(self._session, watched.id)
-                typed = type_with_charset(known.media_type, told)
+                declared = read_declared_type(self._session, watched.id)
+                typed = type_with_charset(known.media_type, declared)
                 yield Stored(source=Path(file.name), media_type=typed, base=watched.url)
 
     def _expected(self, watched: Watched, capture: Capture) -> float | None:
-        """How often it changes by the word of others, before anything was seen."""
+        """Return the change interval that hints suggest, before anything was seen."""
         now = capture.ended_at
-        told = told_by_http(capture.hops[-1].header, now) if capture.hops else ResourceHints()
-        dates = [date for date in (told.modified_at, watched.hint_at) if date is not None]
-        told = msgspec.structs.replace(
-            told, frequency=watched.frequency, modified_at=max(dates, default=None)
+        hints = http_hints(capture.hops[-1].header, now) if capture.hops else ResourceHints()
+        dates = [date for date in (hints.modified_at, watched.hint_at) if date is not None]
+        hints = msgspec.structs.replace(
+            hints, frequency=watched.frequency, modified_at=max(dates, default=None)
         )
-        return first_interval(told, now, self._policy.terms)
+        return first_interval(hints, now, self._policy.terms)
 
     def _next(self, watched: Watched, judgement: Judgement, capture: Capture) -> NextVisit:
         history = unpack(watched.history)
@@ -521,7 +521,7 @@ def _new(attempt: _Attempt) -> Watched:
 def _tested(
     watched: Watched, judgement: Judgement, now: int, trust: dict[str, tuple[int, int]]
 ) -> Trust | None:
-    """What the visit says about the host's dates, if there was one to be put to the test."""
+    """Return the new trust in the host's dates, if the visit tested one."""
     if watched.hint_at is None or watched.visited_at is None or judgement.meaning not in _TELLING:
         return None
     said = said_changed(watched.hint_at, watched.visited_at, now)
@@ -531,7 +531,7 @@ def _tested(
 
 
 def _by_user(watched: Watched, judgement: Judgement, capture: Capture, due: int) -> int:
-    """When the user wants it visited again, where the schedule says `due`."""
+    """Return when the resource is due by the user's wishes; `due` is the time by the schedule."""
     if watched.state == "stopped":
         return NEVER
     if watched.wanted_at is not None and watched.wanted_at > capture.started_at:
@@ -543,14 +543,14 @@ def _by_user(watched: Watched, judgement: Judgement, capture: Capture, due: int)
 
 
 def _profile(content: bytes, result: ArchiveResult) -> tuple[bytes, str | None] | None:
-    """Of a small table while its bytes are in hand. What makes it is loaded by the first one."""
-    from tamias.analyse.profile import small_profile
+    """Return the profile of a small table while its bytes are in memory."""
     from tamias.archive.catalogue.profiles import pack_profile
 
-    found = small_profile(
+    small_profile = find("profilers", "small")
+    found = small_profile and small_profile(
         content,
         media_type=result.media_type,
-        told_type=result.capture.told_type,
+        declared_type=result.capture.declared_type,
         name=result.watched.url,
     )
     return None if found is None else pack_profile(found)
@@ -574,5 +574,5 @@ def _stored(capture: Capture, media_type: str | None, watched: Watched) -> Store
     if body is None or capture.outcome is not Outcome.OK or body.sha256 == watched.known.sha256:
         return None
     source = Path(body.path) if body.path is not None else body.data or b""
-    typed = type_with_charset(media_type, capture.told_type)
+    typed = type_with_charset(media_type, capture.declared_type)
     return Stored(source=source, media_type=typed, base=watched.url)

@@ -1,4 +1,4 @@
-"""What sources say of resources: datasets that a catalogue describes, and hints that one changed."""
+"""Information from sources about resources: datasets of catalogues, and hints that one changed."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -18,11 +18,11 @@ from tamias.schedule.hints import Trust, said_changed
 
 
 def describe(cursor: Cursor, portal: str, kind: str, harvest: int, datasets: Sequence[Dataset]) -> None:
-    """Inside a transaction; the same news twice is harmless."""
-    from tamias.archive.quality import note_told
+    """Store the descriptions of datasets inside a transaction; repeating it is harmless."""
+    from tamias.archive.quality import note_claims
 
     note_datasets(cursor, portal, kind, harvest, datasets)
-    note_told(cursor, portal, datasets)
+    note_claims(cursor, portal, datasets)
 
 
 BATCH = 1000
@@ -57,12 +57,12 @@ class ChangeHints:
 
 
 def said_by_sitemap(hints: Sequence[Hint]) -> list[Said]:
-    """What a sitemap says of the addresses it may speak for."""
+    """Return the hints of a sitemap as rows."""
     return [Said(hint.url, hint.lastmod_ms, hint.changefreq) for hint in hints]
 
 
 def dump_hints(datasets: Sequence[SemanticDataset], sitemap: str) -> list[Hint]:
-    """What a Semantic Sitemap says of the dumps of its own host: they change when their dataset does."""
+    """Return the hints of a Semantic Sitemap about the dumps of its own host."""
     return [
         Hint(url=place.url, lastmod_ms=dataset.lastmod_ms, changefreq=dataset.changefreq)
         for dataset in datasets
@@ -73,7 +73,7 @@ def dump_hints(datasets: Sequence[SemanticDataset], sitemap: str) -> list[Hint]:
 
 
 def said_by_catalogue(datasets: Sequence[Dataset]) -> list[Said]:
-    """What a catalogue says of the forms of its datasets."""
+    """Return the hints of a catalogue about the distributions of its datasets."""
     said = []
     for dataset in datasets:
         for form in dataset.distributions:

@@ -23,7 +23,7 @@ _FRESH_SECONDS = 60.0
 
 
 class PlannedVisit(msgspec.Struct, frozen=True, kw_only=True):
-    """What a visit leaves behind in a crawl that goes on."""
+    """The consequences of a visit in a continuous crawl."""
 
     revisit: Revisit
     due: int
@@ -54,7 +54,7 @@ class Timetable:
 
 
 def policy_from(settings: ScheduleSettings) -> VisitPolicy:
-    """How visits are timed."""
+    """Return the visit policy of the settings."""
     return policy_of(
         rule=settings.rule,
         knob=settings.knob,

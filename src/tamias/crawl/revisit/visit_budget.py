@@ -22,7 +22,7 @@ from tamias.model.lease import Lease
 from tamias.schedule.value import Thresholds
 from tamias.settings import Settings
 
-_SQL = statements("tamias.crawl.revisit", "continuing.sql")
+_SQL = statements("tamias.crawl.revisit", "continuous.sql")
 _DAY_MS: Final = 86_400_000
 _BURSTS_A_DAY: Final = 24
 _PLAN_PART: Final = 10
@@ -33,7 +33,7 @@ _PAGE: Final = 1000
 
 
 class ContinuousPlan(msgspec.Struct, frozen=True):
-    """How the visits of a crawl are shared out, for all its workers."""
+    """The division of a crawl's visits among its URLs, for all workers."""
 
     thresholds: Thresholds = Thresholds(0.0)
     new_per_day: float = 0.0
@@ -44,12 +44,12 @@ class ContinuousPlan(msgspec.Struct, frozen=True):
 
 
 def read_plan(session: Session, crawl: int) -> ContinuousPlan:
-    """As it was last made."""
+    """Return the plan that was made last."""
     return msgspec.convert(read_figure(session, _figure(crawl)) or {}, ContinuousPlan)
 
 
 class VisitBudget:
-    """What workers of a crawl may lease. Without a budget: as much as there is."""
+    """The number of URLs that workers of a crawl may lease; unlimited without a budget."""
 
     def __init__(self, session: Session, crawl: int, per_day: float | None) -> None:
         self._session = session
@@ -57,16 +57,16 @@ class VisitBudget:
         self._per_day = per_day
 
     def visits(self, now: int) -> float:
-        """How many may be made now; at most an hour's at once."""
+        """Return how many visits may be made now; at most those of an hour."""
         if self._per_day is None:
             return float("inf")
-        asked = {
+        parameters = {
             "crawl": self._crawl,
             "now": now,
             "burst": max(1.0, self._per_day / _BURSTS_A_DAY),
             "per_ms": self._per_day / _DAY_MS,
         }
-        return float(self._session.transact(partial(_value, "grant_visits", asked)))
+        return float(self._session.transact(partial(_value, "grant_visits", parameters)))
 
     def lease(self, frontier: PostgresFrontier, hosts: int, per_host: int, seconds: float) -> list[Lease]:
         """Leases about as many URLs as may be visited; those beyond are taken from later leases."""
@@ -81,10 +81,10 @@ class VisitBudget:
         return leases
 
     def charge(self, visits: int) -> None:
-        """So many URLs were leased."""
+        """Subtract the leased URLs from the budget."""
         if self._per_day is not None and visits:
-            told = {"crawl": self._crawl, "visits": float(visits)}
-            self._session.transact(lambda cursor: cursor.execute(_SQL["charge_visits"].text, told))
+            parameters = {"crawl": self._crawl, "visits": float(visits)}
+            self._session.transact(lambda cursor: cursor.execute(_SQL["charge_visits"].text, parameters))
 
 
 def budget_of(session: Session, settings: Settings, lease_filter: LeaseFilter | None) -> VisitBudget:
@@ -95,7 +95,7 @@ def budget_of(session: Session, settings: Settings, lease_filter: LeaseFilter | 
 
 
 class Continuing:
-    """What the supervisor of a crawl that goes on does now and then. For the database's thread."""
+    """The regular work of a continuous crawl's supervisor, in the database's thread."""
 
     def __init__(
         self,
@@ -120,9 +120,9 @@ class Continuing:
         """Makes due what was read before the crawl went on; returns how many URLs."""
         opened = 0
         for bucket in range(self._frontier.buckets):
-            asked = {"bucket": bucket, "crawl": self._crawl, "page": _PAGE}
+            parameters = {"bucket": bucket, "crawl": self._crawl, "page": _PAGE}
             made = 1
-            while made and (places := self._session.transact(partial(_rows, "find_unplanned", asked))):
+            while made and (places := self._session.transact(partial(_rows, "find_unplanned", parameters))):
                 named = [(qid, self._crawl, uid) for qid, uid in places]
                 made = make_due_known(self._session, self._frontier, bucket, named)
                 opened += made
@@ -172,8 +172,8 @@ class Continuing:
 
     def _release(self, now: int) -> None:
         VisitBudget(self._session, self._crawl, self._settings.crawl.budget).visits(now)
-        asked = {"crawl": self._crawl, "now": now, "per_ms": self._plan.new_per_day / _DAY_MS}
-        most = self._session.transact(partial(_value, "grant_releases", asked))
+        parameters = {"crawl": self._crawl, "now": now, "per_ms": self._plan.new_per_day / _DAY_MS}
+        most = self._session.transact(partial(_value, "grant_releases", parameters))
         if most:
             release_waiting(self._session, self._frontier, self._crawl, int(most))
 

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 import msgspec
 
-from tamias.crawl.analysing.analysers import most_unpacked
-from tamias.crawl.analysing.contexts import ContextCache
-from tamias.crawl.analysing.extractor import Extractor, ReadingState, Wanting
+from tamias.crawl.analysis.analysers import most_unpacked
+from tamias.crawl.analysis.contexts import ContextCache
+from tamias.crawl.analysis.extractor import Extractor, ReadingState, Wanting
 from tamias.crawl.sandbox.frames import (
     Broke,
     Context,
@@ -38,7 +38,7 @@ LONGEST_REFERENCE = 1 << 16
 """No filter lets such an address in."""
 
 
-class AskedContexts(ContextCache):
+class RequestedContexts(ContextCache):
     """Contexts that the worker is asked for; a place to remember them."""
 
     def __init__(self, frames: Frames) -> None:
@@ -46,7 +46,7 @@ class AskedContexts(ContextCache):
         self._frames = frames
 
     def __call__(self, address: str) -> bytes | None:
-        if address not in self._kept:
+        if address not in self._known:
             self._frames.send(WantsContext(sound(address)))
             answer = self._frames.receive(orders)
             if isinstance(answer, Context) and answer.tried:
@@ -98,7 +98,7 @@ class Teller:
 
 
 def study_all(frames: Frames, extractor: Extractor, limits: SandboxSettings) -> None:
-    """Until the worker closes its end."""
+    """Analyse documents until the worker closes its end."""
     while isinstance(job := frames.receive(orders), Job):
         with _received(frames, job) as body:
             frames.send(_extracted(frames, extractor, job, body, limits))
@@ -155,7 +155,7 @@ def main() -> None:
     frames = Frames(0, outgoing, files_come=True)
     plan = frames.receive(orders)
     assert isinstance(plan, Plan)
-    extractor = Extractor(plan.settings, AskedContexts(frames))
+    extractor = Extractor(plan.settings, RequestedContexts(frames))
     extractor.load_everything()
     missing = build_walls(plan.settings.sandbox, most_unpacked(plan.settings, tempfile.gettempdir()))
     die_with_parent(int(sys.argv[1]))  # becoming another user has made the kernel forget it

@@ -1,4 +1,4 @@
-"""What a worker and its sandbox say to each other: frames over two pipes, each bounded and of a known type.
+"""The messages between a worker and its sandbox: typed frames of bounded size over two pipes.
 
 An open file can go along with an order: the sandbox has no way to open the worker's files by name.
 
@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tamias.crawl.analysing.extractor import Extraction, ReadingState
+from tamias.crawl.analysis.extractor import Extraction, ReadingState
 from tamias.model.capture import Capture
 from tamias.model.finding import Words
 from tamias.settings import Settings
@@ -56,13 +56,13 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
 
 
 class Wrote(msgspec.Struct, frozen=True, tag=True):
-    """Some N-Quads."""
+    """A piece of N-Quads."""
 
     chunk: bytes
 
 
 class Linked(msgspec.Struct, frozen=True, tag=True):
-    """Some references, what they are relative to, and their kind."""
+    """Links: references, their base and their kind."""
 
     references: list[str]
     base: str
@@ -72,7 +72,7 @@ class Linked(msgspec.Struct, frozen=True, tag=True):
 
 
 class Passed(msgspec.Struct, frozen=True, tag=True):
-    """How far a document was read, behind all that was written."""
+    """The reading position, sent after all quads before it."""
 
     reading: ReadingState
 
@@ -111,11 +111,11 @@ T = TypeVar("T")
 
 
 class FrameError(Exception):
-    """What came is no frame of ours."""
+    """The received bytes are not a frame of ours."""
 
 
 class Frames:
-    """One end of the pipes."""
+    """An end of the pipes."""
 
     def __init__(self, incoming: int, outgoing: int, *, files_come: bool = False) -> None:
         """`files_come` along with messages where the incoming end is a socket."""
@@ -163,7 +163,7 @@ class Frames:
         return piece
 
     def _size(self) -> int | None:
-        """Of the first whole frame that has arrived."""
+        """Return the size of the first frame if it has arrived completely."""
         if len(self._buffer) < _LENGTH.size:
             return None
         size = int(_LENGTH.unpack_from(self._buffer)[0])

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.crawl.analysing.analysers import most_unpacked
-from tamias.crawl.analysing.contexts import ContextCache
-from tamias.crawl.analysing.extractor import Extraction, NewDocument, StoredReading, TakeLinks, Wanting
+from tamias.crawl.analysis.analysers import most_unpacked
+from tamias.crawl.analysis.contexts import ContextCache
+from tamias.crawl.analysis.extractor import Extraction, NewDocument, StoredReading, TakeLinks, Wanting
 from tamias.crawl.sandbox.frames import (
     Answer,
     Broke,
@@ -49,7 +49,7 @@ from tamias.settings import Settings
 LOOK_SECONDS = 0.2
 SILENCE_PART = 4
 """Times the processor seconds that a document may take without finding anything; asleep so long, it hangs."""
-KEPT_MEMORY = 256 << 20
+REUSABLE_MEMORY = 256 << 20
 """A sandbox that holds more after a document is replaced before the next."""
 _PASSED_ON = ("PYTHON", "LANG", "LC_", "TMPDIR", "PATH", "LD_", "TZ", "COVERAGE", "VIRTUAL_ENV", "HOME")
 
@@ -64,11 +64,11 @@ class Died(Exception):
 
 
 class _Over(Exception):
-    """What was written of a document is taken back: it went over a limit."""
+    """The document exceeded a limit, and what was written of it is removed."""
 
 
 class MakeRoom(Exception):
-    """Others wait for the sandbox: the document is read again when its turn comes."""
+    """The document gives way to others that wait for the sandbox and is read again later."""
 
 
 class Sandbox:
@@ -83,7 +83,7 @@ class Sandbox:
         """Seconds of processor time that the last document has taken."""
 
     def lend(self, is_over: IsOver) -> None:
-        """For the next document, which makes room for others when `is_over` says so."""
+        """Prepare for the next document, which gives way to others when `is_over` says so."""
         self._is_over = is_over
         self.spent = 0.0
 
@@ -96,7 +96,7 @@ class Sandbox:
         kind: str | None = None,
         stored: StoredReading | None = None,
     ) -> Extraction:
-        """As `Extractor.extract`. What killed the sandbox is the limit on record, and no statement is kept.
+        """Analyse like `Extractor.extract`; if the sandbox dies, record the limit and drop all statements.
 
         `take_links` is called with nothing from time to time, so that it can end the waiting by raising.
         Raises `MakeRoom` when others wait and it has had its time.
@@ -183,7 +183,7 @@ class Sandbox:
 
 
 class Child:
-    """One process in a sandbox."""
+    """A process in a sandbox."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings.sandbox
@@ -208,8 +208,8 @@ class Child:
 
     @property
     def used_up(self) -> bool:
-        """Whether the next document should have another."""
-        return self._documents >= self._settings.documents or self._resident() > KEPT_MEMORY
+        """Tell if the next document needs a new process."""
+        return self._documents >= self._settings.documents or self._resident() > REUSABLE_MEMORY
 
     def send(self, order: Order) -> None:
         """Raises `Died`."""
@@ -222,7 +222,7 @@ class Child:
                 raise self._death() from error
 
     def next_answer(self, waiting: Waiting) -> Answer:
-        """What it says next; `waiting` is called now and then and may raise. Raises `Died`."""
+        """Return the next answer; `waiting` is called now and then and may raise. Raises `Died`."""
         while True:
             if time.monotonic() - self._looked > LOOK_SECONDS:
                 self._looked = time.monotonic()
@@ -252,11 +252,11 @@ class Child:
         return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
 
     def _is_at_work(self) -> bool:
-        """Whether it runs, or only waits for a processor or a disk; what it may take of these is limited."""
+        """Tell if the process runs or waits for a processor or a disk, for which there are limits."""
         return self._stat()[:1] in (["R"], ["D"])
 
     def _stat(self) -> list[str]:
-        """What the kernel says of it, from its state on; nothing when it is gone."""
+        """Return the fields of the process in `/proc` from its state on; none if it is gone."""
         try:
             return (
                 Path(f"/proc/{self._process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
@@ -300,7 +300,7 @@ class Child:
         return Died(reason)
 
     def _death(self) -> Died:
-        """It ended by itself: the way it did tells why."""
+        """Explain by its exit code why the process ended."""
         self.died = True
         code = self._process.wait()
         if code == -signal.SIGXCPU:
@@ -331,7 +331,7 @@ def _sent_along(order: Order) -> Iterator[tuple[Order, int | None]]:
 
 
 def _end(answer: Answer) -> Extraction:
-    """What a document comes to. Raises `Wanting`, and `RuntimeError` for a fault of ours."""
+    """Return the result of a document. Raises `Wanting`, and `RuntimeError` for a fault of ours."""
     if isinstance(answer, WantsMore):
         raise Wanting(answer.addresses)
     if isinstance(answer, DocumentEnd):

@@ -37,7 +37,7 @@ def unshare(flags: int) -> None:
 
 
 def drop_capabilities() -> None:
-    """Of whatever user we are: none of its privileges is left."""
+    """Drop all capabilities of the process."""
     header = struct.pack("Ii", 0x20080522, 0)
     _must(_libc.capset(header, bytes(24)), "capset")
 
@@ -82,14 +82,14 @@ def _set_attributes(root: Path, *, add: int = 0, clear: int = 0) -> None:
 
 
 def landlock_version() -> int:
-    """Of the kernel's Landlock. Raises `OSError` where there is none."""
+    """Return the version of the kernel's Landlock. Raises `OSError` where there is none."""
     version: int = _libc.syscall(_LANDLOCK_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint(_LANDLOCK_VERSION))
     _must(min(version, 0), "landlock")
     return version
 
 
 def restrict_files(readable: Sequence[Path], writable: Sequence[Path]) -> None:
-    """From now on nothing else can be opened; no TCP, no signals and no abstract sockets to others."""
+    """Forbid all other files, TCP, and signals and abstract sockets to other processes."""
     version = landlock_version()
     extra = sum(1 << bit for least, bit in ((2, 13), (3, 14), (5, 15)) if version >= least)
     files = _FIRST_RIGHTS | extra
@@ -151,7 +151,7 @@ _X32 = 0x40000000
 
 
 def forbid_calls() -> None:
-    """From now on the system calls of `FORBIDDEN` fail, and new processes, signals and limits for others."""
+    """Forbid the system calls of `FORBIDDEN`, new processes, and signals and limits for others."""
     program = b"".join(_program())
     buffer = ctypes.create_string_buffer(program)
     filters = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(buffer))

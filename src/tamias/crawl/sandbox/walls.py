@@ -67,17 +67,17 @@ def die_with_parent(parent: int) -> None:
 
 
 def niceness(workers: int | None) -> int:
-    """Of each sandbox of a crawl: the more workers there are for a core, the less all of them get together.
+    """Return the niceness of each sandbox of a crawl: higher with more workers for each core.
 
     >>> niceness(None)
     5
     """
-    crowded = (workers or 1) / (os.cpu_count() or 1)
-    return min(NICEST, NICE + round(math.log(max(1.0, crowded) ** 2, _NICE_STEP)))
+    load = (workers or 1) / (os.cpu_count() or 1)
+    return min(NICEST, NICE + round(math.log(max(1.0, load) ** 2, _NICE_STEP)))
 
 
 def lower_priority(leader: int, nice: int) -> None:
-    """Of the process that leads a session of its own, from its start on: loading Python takes time as well.
+    """Lower the priority of a process and its session, from its start on.
 
     Where the kernel shares out processor time by session (autogroup), a process's own priority only counts
     inside its session, and the session's counts among sessions.
@@ -121,7 +121,7 @@ def build_walls(settings: SandboxSettings, file_bytes: int) -> tuple[str, ...]:
 
 
 def missing_walls() -> tuple[str, ...]:
-    """Which of `WALLS` this machine does not let a sandbox have; tried in a process that then ends."""
+    """Return those of `WALLS` that this machine cannot build, tried in a short-lived process."""
     answer, ours = os.pipe()
     with tempfile.TemporaryDirectory(prefix="tamias-walls-") as scratch:
         child = os.fork()
@@ -139,7 +139,7 @@ def missing_walls() -> tuple[str, ...]:
 
 
 def readable_paths() -> list[Path]:
-    """What Python may still have to read: itself, libraries, plug-ins. Not the folder we were started in."""
+    """Return the paths that Python may still read: itself, libraries and plug-ins, not the working folder."""
     here = Path.cwd()
     named = [*_SYSTEM, sys.prefix, sys.base_prefix, *sys.path]
     paths = {Path(name).absolute() for name in named if name and Path(name).exists()} - {here, Path("/")}
@@ -155,7 +155,7 @@ def _try(wall: str, build: Callable[[], None]) -> list[str]:
 
 
 def _leave_namespaces(readable: list[Path], scratch: Path) -> list[str]:
-    """As root, or else as the root of a user namespace, whose privileges are dropped with ours."""
+    """Leave the namespaces as root, or as the root of a user namespace, whose rights are dropped too."""
     both = kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC
     uid, gid = os.geteuid(), os.getegid()
     is_root = not _try(NETWORK, lambda: kernel.unshare(both))
@@ -201,7 +201,7 @@ class CpuAllowance:
         self.renew()
 
     def renew(self) -> None:
-        """Something was found."""
+        """Extend the limit of CPU time because something was found."""
         used = int(time.process_time())
         if used != self._renewed:
             self._renewed = used

@@ -19,7 +19,7 @@ LONGEST_WAIT = 5.0
 
 
 class DiskSpace:
-    """What is free where a crawl writes. Looking costs a few microseconds."""
+    """The free space where a crawl writes; a check takes a few microseconds."""
 
     def __init__(self, data: Path, megabytes: float) -> None:
         self._places = [data / folder for folder in _FOLDERS]
@@ -27,16 +27,15 @@ class DiskSpace:
 
     def check(self) -> None:
         """Raises `DiskFull` when less is free than must be."""
-        told = self.lacking(self.least)
-        if told is not None:
-            raise DiskFull(told)
+        if (lacking := self.lacking(self.least)) is not None:
+            raise DiskFull(lacking)
 
     def lacking(self, wanted: int) -> str | None:
-        """Where so many bytes are not free, in a sentence; None if they are everywhere."""
+        """Return a sentence that names a place without so many free bytes; None if there is none."""
         for place, free in self._free():
             if free < wanted:
                 return (
-                    f"no disk space left at {place}: {_told(free)} are free and {_told(wanted)} are needed "
+                    f"no disk space left at {place}: {_in_mb(free)} are free and {_in_mb(wanted)} are needed "
                     "(crawl.room); free some space"
                 )
         return None
@@ -67,11 +66,11 @@ class Pause:
 
     @property
     def why(self) -> str | None:
-        """What is waited for, while somebody waits."""
+        """Return the reason for waiting, while somebody waits."""
         return self._why if self._waiting else None
 
     def is_to_blame(self, exit_code: int) -> bool:
-        """Whether a worker that ended so ended for want of room."""
+        """Tell if a worker with this exit code ended because the disk was full."""
         full = exit_code == DiskFull.exit_code
         return full or (exit_code != 0 and self._space.lacking(FULL_BYTES) is not None)
 
@@ -101,5 +100,5 @@ class Pause:
         return float("inf") if self._longest is None else since + self._longest - time.monotonic()
 
 
-def _told(count: int) -> str:
+def _in_mb(count: int) -> str:
     return f"{count / _MEGABYTE:,.0f} MB"

@@ -1,4 +1,4 @@
-"""One request at a time to a queue, and never before its delay is over, by this machine's own clock."""
+"""A held lease: one request at a time to its host, never before its delay is over."""
 
 import asyncio
 import time
@@ -21,8 +21,8 @@ class NotNow(Exception):
 class HeldLease:
     """A lease in the hands of this worker: paced, and given up in time."""
 
-    def __init__(self, lease: Lease, asked_at: float, seconds: float, patience: float = LONGEST_TURN) -> None:
-        """`asked_at`: the monotonic time before the frontier was asked, so the deadline errs safely."""
+    def __init__(self, lease: Lease, begun_at: float, seconds: float, patience: float = LONGEST_TURN) -> None:
+        """`begun_at`: the monotonic time before the frontier was asked, so the deadline errs safely."""
         self.lease = lease
         self.tasks = lease.tasks
         self.patience = patience
@@ -50,12 +50,12 @@ class HeldLease:
         self.lost = False
         """Whether somebody else may have the host by now: what was done since does not count."""
         self.task: asyncio.Task[None] | None = None
-        self._deadline = asked_at + seconds * SAFE_PART
-        self._asked_at = float("-inf")
+        self._deadline = begun_at + seconds * SAFE_PART
+        self._requested_at = float("-inf")
 
     @property
     def alike_news(self) -> bytes | None:
-        """What is to be counted with the host; None if nothing changed."""
+        """Return the changed counts of similar pages to store with the host; None if unchanged."""
         return packed_alike(self.alike) if self.alike_changed else None
 
     def reached(self, place: str) -> None:
@@ -69,14 +69,14 @@ class HeldLease:
 
     @property
     def over(self) -> bool:
-        """Whether the host may not be touched any more."""
+        """Tell if the lease has expired."""
         return time.monotonic() >= self._deadline
 
-    def renewed(self, lease: Lease, asked_at: float, seconds: float) -> None:
+    def renewed(self, lease: Lease, begun_at: float, seconds: float) -> None:
         """The lease goes on; one that came back as it was could not be renewed yet, and ends when it ends."""
         if lease.ends_at > self.lease.ends_at:
             self.lease = lease
-            self._deadline = asked_at + seconds * SAFE_PART
+            self._deadline = begun_at + seconds * SAFE_PART
 
     def give_up(self) -> None:
         """Stops at once what is done on the host."""
@@ -87,11 +87,11 @@ class HeldLease:
     @property
     def wait(self) -> float:
         """Seconds until the host may be asked again; the delay runs from the end of the last request."""
-        return self._asked_at + self.delay_ms / 1000 - time.monotonic()
+        return self._requested_at + self.delay_ms / 1000 - time.monotonic()
 
     @property
     def must_wait(self) -> bool:
-        """Whether the turn is so far off that the host is to be given back meanwhile."""
+        """Tell if the next turn is so far off that the host is to be given back meanwhile."""
         return self.wait > self.patience
 
     async def turn(self) -> None:
@@ -103,7 +103,7 @@ class HeldLease:
         if self.over:
             raise NotNow
 
-    def asked(self) -> None:
+    def note_request(self) -> None:
         """A request to the host just ended."""
         self.touched = True
-        self._asked_at = time.monotonic()
+        self._requested_at = time.monotonic()

@@ -1,4 +1,4 @@
-"""Where a worker's CPU time goes, step by step; written out only when `TAMIAS_PROFILE` names a file."""
+"""The CPU time of a worker by steps, written only if `TAMIAS_PROFILE` names a file."""
 
 import os
 import time

@@ -1,20 +1,20 @@
-"""One visit, from what was fetched to its commit: each step adds what it found to the same object."""
-
-from collections.abc import Callable
+"""The visit of a URL, from fetch to commit: each step adds its findings to the same object."""
 
 import msgspec
 
 from tamias.archive.sources.sites import Covered
-from tamias.crawl.analysing.extractor import Extraction
+from tamias.crawl.analysis.extractor import Extraction
 from tamias.crawl.plan.admit import Reference
 from tamias.crawl.revisit.archiver import ArchiveResult
 from tamias.crawl.revisit.timetable import PlannedVisit
 from tamias.crawl.store.held_lease import HeldLease
-from tamias.database.connect import Cursor
-from tamias.model.capture import Capture, CaptureRecord
+from tamias.model.capture import Capture, CaptureRecord, Outcome
 from tamias.model.item import Item
 from tamias.model.lease import Done, Task
 from tamias.model.warc import WarcExtent
+
+UNTRIED = Capture(url="", started_at=0, ended_at=0, outcome=Outcome.NEW, reason="")
+"""The capture of a visit that has just begun."""
 
 
 class Visit(msgspec.Struct, eq=False):
@@ -22,16 +22,14 @@ class Visit(msgspec.Struct, eq=False):
 
     task: Task
     held: HeldLease
-    capture: Capture
+    capture: Capture = UNTRIED
     """Without its body once the visit is settled."""
     found: Extraction = msgspec.field(default_factory=Extraction)
     references: list[Reference] = msgspec.field(default_factory=list)
     items: list[Item] = msgspec.field(default_factory=list)
     """To be put as they are, such as where redirects led: known from now on, and not to be visited again."""
-    also: list[Callable[[Cursor], None]] = msgspec.field(default_factory=list)
-    """What else becomes true in the same transaction."""
-    afterwards: Callable[[bool], None] | None = None
-    """Told after it whether the visit was committed; nothing that matters, for a death may come first."""
+    extras: list[msgspec.Struct] = msgspec.field(default_factory=list)
+    """Plain records of what else it found: hooks write them in the same transaction (`store/hooks.py`)."""
     archived: ArchiveResult | None = None
     """What the archive makes of it."""
     put_off: bool = False
@@ -53,24 +51,23 @@ class Visit(msgspec.Struct, eq=False):
     """For the frontier: set when the visit is settled."""
     record: CaptureRecord | None = None
     """The row of the attempt, set with it. None when nothing was tried: the task is only put off."""
-    warc: list[WarcExtent] = msgspec.field(default_factory=list)
-    """Where its responses stand in WARC files, if they are written there."""
     planned: PlannedVisit | None = None
     """When it is visited again, in a crawl that goes on."""
 
     @property
     def settled(self) -> Done:
-        """What the frontier is told. Only for a visit that is settled."""
+        """Return the result for the frontier; only for a visit that is settled."""
         assert self.done is not None
         return self.done
 
     def fail(self, capture: Capture) -> None:
-        """A fault of ours: of the visit only this attempt is left."""
-        self.capture, self.due = capture, None
+        """Leave only this attempt, which ended by a fault of ours, and where its responses were written."""
+        written = [each for each in self.extras if isinstance(each, WarcExtent)]
         self.drop_findings()
+        self.capture, self.due, self.extras = capture, None, [*written]
 
     def drop_findings(self) -> None:
-        """Nothing of what was found counts."""
+        """Drop everything that was found."""
         self.found, self.archived, self.record = Extraction(), None, None
-        self.references, self.items, self.also = [], [], []
+        self.references, self.items, self.extras = [], [], []
         self.is_context, self.context = False, None

@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-import msgspec
-
-from tamias.archive.sources.sites import Covered
 from tamias.crawl.plan.admit import Reference
-from tamias.crawl.revisit.archiver import Archiver
+from tamias.crawl.plan.run_limit import RunLimit
 from tamias.crawl.store.held_lease import HeldLease
+from tamias.crawl.store.hooks import CommitHook
 from tamias.crawl.store.progress import Tally
 from tamias.crawl.store.visit import Visit
 from tamias.model.item import Item
@@ -21,30 +19,20 @@ from tamias.model.lease import Lease, Task
 from tamias.permit.robots import Rules
 from tamias.permit.store import KnownRobots
 from tamias.protocols import DocumentSink
-from tamias.sinks.warc.warc_writer import WarcWriter
-
-
-class Sinks(msgspec.Struct, frozen=True):
-    """Where visits go beside the segments."""
-
-    outside: Sequence[int] = ()
-    """Numbers of the sinks that are delivered to from the outbox."""
-    warc: WarcWriter | None = None
-    archiver: Archiver | None = None
 
 
 class QuadStore(Protocol):
-    """Where the quads of documents are written while they are read."""
+    """The place where the quads of documents are written while they are read."""
 
     one_large_at_a_time: asyncio.Lock
     """To be held, in the event loop, by whoever writes a large document without a sandbox."""
 
     def small_document(self) -> AbstractContextManager[DocumentSink]:
-        """For the event loop's thread."""
+        """Open a small document, in the event loop's thread."""
         ...
 
     def large_document(self) -> AbstractContextManager[DocumentSink]:
-        """For a thread that can wait."""
+        """Open a large document, in a thread that can wait."""
         ...
 
 
@@ -61,25 +49,26 @@ class WorkerStore(Protocol):
 
     number: int
     """The worker's own."""
+    limit: RunLimit
 
     @property
-    def sinks(self) -> Sinks:
-        """Where visits go beside the segments."""
+    def hooks(self) -> Sequence[CommitHook]:
+        """The hooks of its commits that are on."""
         ...
 
     @property
     def quads(self) -> QuadStore:
-        """Where the quads of its documents are written."""
+        """Return the store for the quads of documents."""
         ...
 
     @property
     def tally(self) -> Tally:
-        """What was committed so far."""
+        """Return the totals of what was committed."""
         ...
 
     @property
     def waits_for(self) -> str | None:
-        """Why nothing is leased at the moment, in a sentence."""
+        """Return a sentence that says why nothing is leased at the moment."""
         ...
 
     def now(self) -> int:
@@ -87,7 +76,7 @@ class WorkerStore(Protocol):
         ...
 
     async def open(self) -> None:
-        """Before the first lease: recovers what earlier workers left."""
+        """Recover what earlier workers left, before the first lease."""
         ...
 
     async def lease(self, hosts: int, per_host: int, seconds: float) -> list[Lease]:
@@ -125,15 +114,11 @@ class WorkerStore(Protocol):
         ...
 
     async def is_site_open(self, lease: Lease, crawl: int, authority: str, depth: int) -> bool:
-        """Whether the sitemaps of a place were put in this crawl, from this depth or a lesser one."""
+        """Tell if the sitemaps of a place were put in this crawl, from this depth or a lesser one."""
         ...
 
     async def open_site(self, lease: Lease, crawl: int, authority: str, depth: int) -> None:
-        """They are put now."""
-        ...
-
-    async def covering(self, task: Task, lease: Lease) -> Covered | None:
-        """The dataset, had as a whole, that the task's address belongs to."""
+        """Note that the sitemaps of a place are being put."""
         ...
 
     async def commit(self, visit: Visit) -> None:
@@ -145,7 +130,7 @@ class WorkerStore(Protocol):
         ...
 
     async def maintain(self) -> None:
-        """Every few seconds: writes down what is only counted, and recovers what dead workers left."""
+        """Store counts and recover what dead workers left, every few seconds."""
         ...
 
     def stop(self) -> None:
@@ -157,5 +142,5 @@ class WorkerStore(Protocol):
         ...
 
     async def close(self) -> None:
-        """After `run`: lets go of everything."""
+        """Release everything, after `run`."""
         ...

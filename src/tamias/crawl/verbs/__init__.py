@@ -1,1 +1,1 @@
-"""What commands do besides crawling: read, check, export, back up, measure coverage, import."""
+"""The work of commands besides crawling: read, check, repack, audit."""

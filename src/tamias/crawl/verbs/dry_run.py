@@ -47,7 +47,7 @@ async def dry_run(
 
 
 def _finished(state: SeedState | None, opened: Sequence[Widening]) -> str | None:
-    """Why a known seed is not fetched again, if so."""
+    """Return why a known seed is not fetched again, if so."""
     if state is None or not state.done:
         return None
     for each in opened:

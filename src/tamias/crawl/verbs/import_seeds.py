@@ -21,7 +21,7 @@ AT_ONCE = 2000
 
 
 class SeedCount(msgspec.Struct):
-    """How many seeds are new, and how many were known."""
+    """The numbers of new and known seeds."""
 
     new: int = 0
     known: int = 0
@@ -81,7 +81,7 @@ class _SeedImporter:
                 self._skipped.add(seed, problem)
 
     def _item(self, seed: Seed, url: str) -> Item:
-        """As our own; what another Tamias has tagged keeps its tags."""
+        """Return a URL as an item of ours; tags of another Tamias stay."""
         tags = tuple((seed.metadata or {}).get(TAGS, ())) or seed.tags
         kind = kind_of(tags)
         others = tuple(tag for tag in tags if kind is None or tag != kind_tag(kind))
@@ -112,5 +112,5 @@ class _SeedImporter:
 
 
 def _noted(seed: Seed) -> bool:
-    """Whether another frontier notes things about it that only the service's way of putting can keep."""
+    """Return whether another frontier notes something that only a put through the service can store."""
     return seed.metadata is not None and set(seed.metadata) != {TAGS}

@@ -1,51 +1,44 @@
-"""The archive with its catalogue: what `tamias.Archive` is. Its times are datetimes in UTC.
-
-It stands before the reader that the rest of Tamias uses, which has milliseconds.
-"""
+"""The archive with its catalogue: what `tamias.Archive` is. Its times are datetimes in UTC."""
 
 import os
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Any, Protocol
 
 import msgspec
 from pyoxigraph import (
     QueryBoolean,
-    QueryResultsFormat,
     QuerySolutions,
-    RdfFormat,
     Triple,
-    parse,
-    parse_query_results,
 )
 
+from tamias import plugins
 from tamias.archive.moments import Moment, as_datetime
 from tamias.archive.reader.content import Content
 from tamias.archive.reader.library import ArchiveReader
-from tamias.archive.reader.tables import Table
-from tamias.crawl.catalogue.catalogue import Catalogue, options_of
-from tamias.crawl.catalogue.errors import QueryRefused
-from tamias.crawl.catalogue.exchange import Answer
-from tamias.crawl.verbs.past_queries import PastQueries, names_versions
 from tamias.model.errors import UsageError
-from tamias.model.finding import SourceRecord
 from tamias.model.resource import Resource, Source, State, Version
 from tamias.settings import resolve
 
-if TYPE_CHECKING:
-    from tamias.archive.diffs import CollectionDiff, Diff
-
-_RESULTS = "application/sparql-results+json"
-_ACCEPT = f"{_RESULTS}, application/n-triples;q=0.9"
-
 Found = QuerySolutions | QueryBoolean | Iterator[Triple]
-"""To SELECT, to ASK, to CONSTRUCT and DESCRIBE."""
+"""The answer to SELECT, to ASK, to CONSTRUCT and DESCRIBE."""
+
+
+class AnswerQueries(Protocol):
+    """Answer queries to an archive; made from an `ArchiveReader` and the settings."""
+
+    def find(self, query: str, at: Moment | None = None) -> Found:
+        """Return the answer, up to date or as of a time. Raises `UsageError` for what is no query."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what is open."""
+        ...
 
 
 class ArchivedVersion(msgspec.Struct, frozen=True, kw_only=True):
-    """One state of a resource. Numbers begin at 1."""
+    """A state of a resource. Numbers begin at 1."""
 
     id: str
     """Such as `3b1f…_4`; `Archive.get` takes it as well."""
@@ -67,7 +60,7 @@ class ArchivedVersion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ArchivedResource(msgspec.Struct, frozen=True, kw_only=True):
-    """One URL of which every version is kept."""
+    """A URL of which every version is stored."""
 
     id: str
     url: str
@@ -92,13 +85,13 @@ class ArchivedResource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ArchivedContent(Content):
-    """What a version holds, read when it is asked for. Raises `BlobDamaged` where it is not what it was."""
+    """The content of a version, read on demand. Raises `BlobDamaged` where its digest differs."""
 
     resource: ArchivedResource  # type: ignore[assignment]
     version: ArchivedVersion  # type: ignore[assignment]
 
 
-class Archive:
+class Archive(ArchiveReader):
     """An archive, opened for reading. Others may write to it meanwhile. Not for two threads at once.
 
     It can be pickled: another process opens the same archive for itself.
@@ -107,129 +100,74 @@ class Archive:
     def __init__(
         self, place: str | os.PathLike[str] = "tamias-data", *, data: str | os.PathLike[str] | None = None
     ) -> None:
-        """`place` is a data directory, or the URL of a PostgreSQL database; then `data` is the directory
-        where the bytes are (else `TAMIAS_DATA`, else `./tamias-data`).
+        """Open `place`: a data directory, or the URL of a PostgreSQL database.
 
-        Raises `DataMissing` when nothing is there.
+        With a URL, `data` is the directory of the bytes (else `TAMIAS_DATA`, else `./tamias-data`). Raises
+        `DataMissing` when nothing is there.
         """
-        self._reader: ArchiveReader | None = None
-        self._catalogue: Catalogue | None = None
-        self._reader = ArchiveReader(place, data=data)
+        self._queries: AnswerQueries | None = None
+        super().__init__(place, data=data)
         is_url = isinstance(place, str) and place.startswith(("postgresql://", "postgres://"))
         self._place = str(place) if is_url else str(Path(place).absolute())
-        self._data = self._reader.data.absolute()
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _reopen, (self._place, self._data)
+        return _reopen, (self._place, self.data.absolute())
 
     def __repr__(self) -> str:
-        return f"<archive at {self._data}{', closed' if self._reader is None else ''}>"
+        return f"<archive at {self.data.absolute()}{'' if 'session' in vars(self) else ', closed'}>"
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __getattr__(self, name: str) -> Any:
+        if name == "session":
+            raise UsageError(
+                f"the archive at {self.data.absolute()} is closed; open it again with tamias.Archive(…)"
+            )
+        raise AttributeError(name)
 
     def __del__(self) -> None:
         self.close()
 
     def close(self) -> None:
-        """Lets go of the catalogue and the database. May be called twice."""
-        catalogue, self._catalogue = self._catalogue, None
-        reader, self._reader = self._reader, None
-        if catalogue is not None:
-            catalogue.close()
-        if reader is not None:
-            reader.close()
+        """Let go of the catalogue and the database. May be called twice."""
+        queries, self._queries = self._queries, None
+        if queries is not None:
+            queries.close()
+        if "session" in vars(self):
+            super().close()
+            del self.session
 
-    @property
-    def _open(self) -> ArchiveReader:
-        if self._reader is None:
-            raise UsageError(f"the archive at {self._data} is closed; open it again with tamias.Archive(…)")
-        return self._reader
-
-    def resources(
+    def resources(  # type: ignore[override]
         self, *, host: str | None = None, media_type: str | None = None, portal: str | None = None
     ) -> Iterator[ArchivedResource]:
-        """The resources under watch, all or some, page by page in the order of their ids."""
-        found = self._open.resources(host=host, media_type=media_type, portal=portal)
-        return (_resource(each) for each in found)
+        """Yield the resources under watch, all or some, in the order of their ids."""
+        yield from map(_resource, super().resources(host=host, media_type=media_type, portal=portal))
 
-    def resource(self, url: str) -> ArchivedResource:
-        """A resource by its URL, in any spelling, or by its id. Raises `NotArchived`."""
-        return _resource(self._open.resource(url))
+    def resource(self, url: str) -> ArchivedResource:  # type: ignore[override]
+        """Return a resource by its URL, in any spelling, or by its id. Raises `NotArchived`."""
+        return _resource(self._find(url))
 
-    def versions(self, url: str) -> list[ArchivedVersion]:
-        """The versions of a resource or a record, oldest first. Raises `NotArchived`."""
-        return [_version(each) for each in self._open.versions(url)]
+    def versions(self, url: str) -> list[ArchivedVersion]:  # type: ignore[override]
+        """Return the versions of a resource or a record, oldest first. Raises `NotArchived`."""
+        return [_version(each) for each in super().versions(url)]
 
     def get(self, url: str, at: Moment | None = None, version: int | None = None) -> ArchivedContent:
-        """The current version, the one that was current at a moment, or the one of a number.
+        """Return the current version, the one that was current at a moment, or the one of a number.
 
         A version's own id is a URL as well: `3b1f…_4`. Raises `NotArchived`.
         """
-        found = self._open.get(url, at, version)
+        found = self._content(url, at, version)
         return ArchivedContent(_resource(found.resource), _version(found.version), found.reader)  # type: ignore[arg-type]
 
-    def history(self, url: str) -> Table:
-        """The rows of all versions of a table as one: CSV, JSON, Parquet, or the first sheet of a workbook.
-
-        `valid_from` is when the first version with the row was captured, `valid_to` when the first one
-        without it was, both in UTC; null: it is in the current version. A row that comes back is there twice.
-        Columns are those of all versions; of different types of a column, the one that holds both. Raises
-        `NotArchived` and `NoTable`.
-        """
-        return self._open.history(url)
-
-    def diff(
-        self,
-        url: str,
-        a: int | Moment | None = None,
-        b: int | Moment | None = None,
-        *,
-        key: str | None = None,
-    ) -> "Diff":
-        """What changed from one version to another, named by numbers or moments; else in the last step.
-
-        `key` is the column that tells rows apart; without one it is guessed. Raises `NotArchived`.
-        """
-        return self._open.diff(url, a, b, key=key)
-
-    def diff_update(self, url: str, a: int | Moment | None = None, b: int | Moment | None = None) -> str:
-        """SPARQL that turns the graph of one version into that of another; `UsageError` if it is no RDF."""
-        return self._open.diff_update(url, a, b)
-
-    def records(self, portal: str) -> Iterator[SourceRecord]:
-        """The records of a catalogue as it last gave them. Raises `NotArchived` where none are kept."""
-        return self._open.records(portal)
-
-    def diff_portal(self, portal: str, a: Moment, b: Moment) -> "CollectionDiff":
-        """The resources of a portal that came, changed or went between two moments. Raises `NotArchived`."""
-        return self._open.diff_portal(portal, a, b)
-
     def query(self, sparql: str, at: Moment | None = None) -> Found:
-        """The answer to a SPARQL query over the catalogue and the crawled graphs, up to date or as of a time.
+        """Answer a SPARQL query over the catalogue and the crawled graphs, up to date or as of a time.
 
         A query may be FROM versions, each a graph called by its IRI in the catalogue, its file's or its
         Memento's. The usual prefixes need not be declared. Raises `UsageError` for what is no query, and
         `StoreError` when the answer takes too long or is too large.
         """
-        reader = self._open
-        if self._catalogue is None:
-            self._catalogue = Catalogue(reader.data, options_of(resolve().settings.serve), reader.database)
-        if at is None and self._catalogue.is_filled_by_us:
-            with closing(self._catalogue.refresher(reader.session)) as refresher:
-                refresher.round()
-        try:
-            if at is None and not names_versions(sparql):
-                return _found(self._catalogue.ask(sparql, _ACCEPT))
-            past = PastQueries(reader, resolve().settings, self._catalogue.options)
-            if at is not None:
-                return _found(past.ask_at(sparql, _ACCEPT, at))
-            return _found(past.ask_versions(sparql, _ACCEPT, self._catalogue))
-        except QueryRefused as error:
-            raise UsageError(f"the query cannot be answered: {error}") from error
+        assert self.session
+        if self._queries is None:
+            self._queries = plugins.load("queries", "sparql")(self, resolve().settings)
+        return self._queries.find(sparql, at)
 
 
 def _reopen(place: str, data: Path) -> Archive:
@@ -237,9 +175,8 @@ def _reopen(place: str, data: Path) -> Archive:
 
 
 def _version(version: Version) -> ArchivedVersion:
-    told = msgspec.structs.asdict(version)
-    del told["fingerprint"]
-    return ArchivedVersion(**{**told, "id": version.id, "captured_at": as_datetime(version.captured_at)})
+    fields = {name: getattr(version, name) for name in ArchivedVersion.__struct_fields__}
+    return ArchivedVersion(**fields | {"captured_at": as_datetime(version.captured_at)})
 
 
 def _resource(resource: Resource) -> ArchivedResource:
@@ -256,12 +193,3 @@ def _resource(resource: Resource) -> ArchivedResource:
 
 def _moment(at: int | None) -> datetime | None:
     return None if at is None else as_datetime(at)
-
-
-def _found(answer: Answer) -> Found:
-    with closing(answer.content) as content:
-        told = content.read()
-    if answer.media_type.startswith(_RESULTS):
-        found: QuerySolutions | QueryBoolean = parse_query_results(told, format=QueryResultsFormat.JSON)
-        return found
-    return (quad.triple for quad in parse(told, format=RdfFormat.N_TRIPLES))

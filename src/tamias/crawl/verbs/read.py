@@ -12,12 +12,11 @@ from typing import BinaryIO
 import msgspec
 from pyoxigraph import Quad
 
-from tamias.analyse.profile import TABULAR, document_profile
 from tamias.content.containers.documents import documents
 from tamias.content.formats import JSON_LD
 from tamias.content.quad_lines import rdf_links
-from tamias.crawl.analysing.analysers import Analysers, open_limits
-from tamias.crawl.analysing.contexts import ACCEPT_CONTEXT, ROUNDS, ContextCache, in_linked_context
+from tamias.crawl.analysis.analysers import Analysers, open_limits
+from tamias.crawl.analysis.contexts import ACCEPT_CONTEXT, ROUNDS, ContextCache, in_linked_context
 from tamias.crawl.plan.admit import Admission, resolved
 from tamias.crawl.request.lone import LoneClient
 from tamias.model.capture import Body, Capture, Outcome, Request
@@ -25,6 +24,7 @@ from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Finding, Links, Problem, Quads
 from tamias.model.profile import Profile
 from tamias.model.site import SemanticDataset, SemanticDatasets
+from tamias.plugins import find
 from tamias.protocols import Analyser
 from tamias.settings import FiltersSettings, Settings, resolve
 
@@ -37,7 +37,7 @@ Source = bytes | str | os.PathLike[str] | BinaryIO
 
 
 class Reading:
-    """What one source holds, read as it is asked for. Bad data never raises: see `problems`."""
+    """The content of a source, read on demand. Bad data never raises: see `problems`."""
 
     def __init__(self, parts: Iterator[Document | Problem], analysers: Mapping[str, Analyser]) -> None:
         self._analysers = analysers
@@ -52,7 +52,7 @@ class Reading:
 
     @property
     def media_type(self) -> str | None:
-        """What was found, of the first document where there are several; None when nothing could be read."""
+        """Return the type of the first document; None when nothing could be read."""
         return self._media_type
 
     @property
@@ -64,13 +64,13 @@ class Reading:
 
     @property
     def links(self) -> list[str]:
-        """Every address the source refers to, absolute, in order. Reads to the end."""
+        """Return every address the source refers to, absolute, in order. Reads to the end."""
         self._finish()
         return list(self._links)
 
     @property
     def problems(self) -> list[Problem]:
-        """What could not be read. Reads to the end."""
+        """Return what could not be read. Reads to the end."""
         self._finish()
         return list(self._problems)
 
@@ -82,7 +82,7 @@ class Reading:
 
     @property
     def profile(self) -> Profile | None:
-        """Of the first table, workbook or Parquet file; None where there is none. Reads to the end."""
+        """Return the profile of the first table; None where there is none. Reads to the end."""
         self._finish()
         return self._profile
 
@@ -114,19 +114,19 @@ class Reading:
                     continue
                 self._media_type = self._media_type or part.media_type
                 analyser = self._analysers.get(part.media_type)
-                if analyser is None and part.media_type in TABULAR:
-                    yield from self._profiled(part)
-                elif analyser is None:
-                    yield Problem(f"no analyser for {part.media_type}")
-                else:
+                if analyser is not None:
                     yield from analyser.analyse(part)
+                else:
+                    yield from self._profiled(part)
         except LimitExceeded as limit:
             yield Problem(str(limit))
 
     def _profiled(self, part: Document) -> Iterator[Problem]:
-        found = document_profile(part)
+        document_profile = find("profilers", "document")
+        found: Profile | None = document_profile and document_profile(part)
         self._profile = self._profile or found
-        yield from map(Problem, found.problems)
+        problems = [f"no analyser for {part.media_type}"] if found is None else found.problems
+        yield from map(Problem, problems)
 
 
 def read(source: Source, *, base: str | None = None, media_type: str | None = None) -> Reading:
@@ -159,7 +159,7 @@ def read_with(
 
 
 def _reading(body: Body, base: str, media_type: str | None, settings: Settings, name: str | None) -> Reading:
-    parts = documents(body, url=base, told_type=media_type, limits=open_limits(settings), name=name)
+    parts = documents(body, url=base, declared_type=media_type, limits=open_limits(settings), name=name)
     return Reading(parts, Analysers(settings))
 
 
@@ -202,7 +202,7 @@ def _read_url(
 async def _read_with_contexts(
     capture: Capture, base: str | None, media_type: str | None, settings: Settings, spool: Path
 ) -> Reading:
-    """What stands at an address; JSON-LD contexts that it names are fetched, and it is read again."""
+    """Return what stands at an address; JSON-LD contexts that it names are fetched, and it is read again."""
     if capture.body is None:
         return Reading(iter([Problem(f"{capture.outcome.word}: {capture.reason}")]), {})
     body, contexts = _in_memory(capture.body), ContextCache()
@@ -235,7 +235,7 @@ def _reading_of(
     parts = documents(
         body,
         url=base or capture.final_url,
-        told_type=media_type or capture.told_type,
+        declared_type=media_type or capture.declared_type,
         limits=open_limits(settings),
         name=name,
     )
@@ -243,7 +243,7 @@ def _reading_of(
 
 
 def fetch_text(settings: Settings, url: str) -> str:
-    """What stands at an address, as text, up to a limit; empty if it cannot be had."""
+    """Return what stands at an address, as text, up to a limit; empty if it cannot be had."""
     with tempfile.TemporaryDirectory(prefix="tamias-") as spool:
         capture = asyncio.run(_fetch(url, _as_user_named(settings), Path(spool)))
         if capture.body is None or capture.outcome is not Outcome.OK:
@@ -252,7 +252,7 @@ def fetch_text(settings: Settings, url: str) -> str:
 
 
 def _as_user_named(settings: Settings) -> Settings:
-    """What the user named is asked for, whatever a crawl's filters and robots.txt say."""
+    """Return settings by which a URL is requested whatever filters and robots.txt say."""
     permit = msgspec.structs.replace(settings.permit, robots=False)
     fetch = msgspec.structs.replace(settings.fetch, delay=0.0)
     return msgspec.structs.replace(settings, filters=FiltersSettings(), permit=permit, fetch=fetch)

@@ -1,4 +1,4 @@
-"""One IRI's description by the cheapest way that its publisher declares, without a dump if that can be.
+"""The description of one IRI, read by the cheapest way that its publisher declares.
 
 The ways are those of the Semantic Sitemap extension: the IRI itself, an endpoint, and only then a dump.
 """
@@ -15,7 +15,7 @@ from pyoxigraph import BlankNode, NamedNode, Quad
 from tamias.archive.sources.access_plan import Access, access_plan
 from tamias.archive.sources.claim import authoritative
 from tamias.crawl.verbs.read import Reading, fetch_text, read_with
-from tamias.harvesters.kit.descriptions import is_iri
+from tamias.harvesters.descriptions import is_iri
 from tamias.model.errors import UsageError
 from tamias.model.site import SemanticDataset, covers
 from tamias.model.url import authority
@@ -30,7 +30,7 @@ Read = Callable[[str], Reading]
 
 
 class WayTried(msgspec.Struct, frozen=True):
-    """One attempt, and what became of it."""
+    """An attempt and its result."""
 
     kind: str
     url: str
@@ -40,7 +40,7 @@ class WayTried(msgspec.Struct, frozen=True):
 
 
 class OneIri(msgspec.Struct):
-    """What is said about an IRI, and by which way that was had."""
+    """The statements about an IRI, and the way they were read."""
 
     iri: str
     quads: list[Quad]
@@ -65,7 +65,7 @@ def read_one(
         declared = _declared_by_site(settings, read, iri)
     found = OneIri(iri, [], [])
     for dataset, access in _ways(declared, iri):
-        found.quads, problem = _had(read, access, dataset, iri)
+        found.quads, problem = _read_by(read, access, dataset, iri)
         found.tried.append(WayTried(access.kind, access.urls[0], access.why, len(found.quads), problem))
         if found.quads:
             break
@@ -75,7 +75,7 @@ def read_one(
 def _ways(
     declared: Iterable[tuple[SemanticDataset, frozenset[str]]], iri: str
 ) -> list[tuple[SemanticDataset, Access]]:
-    """All ways, the cheap ones of every dataset before any dump."""
+    """Return all ways, the cheap ones of every dataset before any dump."""
     chance, own = Random(iri), [each for each in declared if covers(each[0], iri, each[1])]
     cheap = [
         (dataset, access)
@@ -94,7 +94,7 @@ def _ways(
     return [*itself[:1], *(each for each in cheap if each[1].kind != "dereference"), *large]
 
 
-def _had(read: Read, access: Access, dataset: SemanticDataset, iri: str) -> tuple[list[Quad], str | None]:
+def _read_by(read: Read, access: Access, dataset: SemanticDataset, iri: str) -> tuple[list[Quad], str | None]:
     urls = access.urls
     if access.kind == "sparql":
         urls = tuple(_question(url, iri, _slicing(dataset, url)) for url in urls)
@@ -123,15 +123,15 @@ def _question(endpoint: str, iri: str, slicing: str | None) -> str:
     others = [pair for pair in pairs if pair[0] != _NAMED]
     node = f"<{iri}>"
     if slicing in {"cbd", "scbd", "msg"}:
-        asked = f"DESCRIBE {node}{graphs}"
+        text = f"DESCRIBE {node}{graphs}"
     elif slicing == "subject-object":
-        asked = (
+        text = (
             f"CONSTRUCT {{ {node} ?p ?o . ?s ?q {node} }}{graphs} "
             f"WHERE {{ {{ {node} ?p ?o }} UNION {{ ?s ?q {node} }} }}"
         )
     else:
-        asked = f"CONSTRUCT {{ {node} ?p ?o }}{graphs} WHERE {{ {node} ?p ?o }}"
-    return f"{address}?{urlencode([*others, ('query', asked)])}"
+        text = f"CONSTRUCT {{ {node} ?p ?o }}{graphs} WHERE {{ {node} ?p ?o }}"
+    return f"{address}?{urlencode([*others, ('query', text)])}"
 
 
 def _about(quads: Iterable[Quad], iri: str) -> list[Quad]:
@@ -153,7 +153,7 @@ def _about(quads: Iterable[Quad], iri: str) -> list[Quad]:
 def _declared_by_site(
     settings: Settings, read: Read, iri: str
 ) -> list[tuple[SemanticDataset, frozenset[str]]]:
-    """What the sitemaps of its host declare: of other hosts only what is on the sitemap's own counts."""
+    """Return what the sitemaps of its host declare, as far as they may speak for it."""
     if urlsplit(iri).scheme not in {"http", "https"}:
         return []
     place = authority(iri)
@@ -164,7 +164,7 @@ def _declared_by_site(
 
 
 def _sitemaps(settings: Settings, place: str) -> list[str]:
-    """Those that robots.txt names, and where one usually is."""
+    """Return those that robots.txt names, and where one usually is."""
     lines = fetch_text(settings, f"{place}/robots.txt").splitlines()
     named = [line[len(_SITEMAP) :].strip() for line in lines if line.lower().startswith(_SITEMAP)]
     usual = [place + path for path in _LOOKED_UP]

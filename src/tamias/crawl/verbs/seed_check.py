@@ -1,4 +1,4 @@
-"""Which seeds can be crawled, and what is wrong with the others."""
+"""The check of seeds: those that can be crawled, and what is wrong with the others."""
 
 import difflib
 from collections.abc import Sequence
@@ -72,7 +72,7 @@ def seed_problem(seed: Seed, admission: Admission) -> str | None:
 
 def _unknown_kind(kind: str | None) -> str | None:
     """Return what to say of a kind of source that no harvester reads."""
-    from tamias.crawl.visit.harvesting import harvesters  # takes long to load
+    from tamias.crawl.visit.harvests import harvesters  # takes long to load
 
     known = {*harvesters(), SITEMAP}
     if kind in known:

@@ -23,7 +23,7 @@ def bring_warcs(session: Session, data: Path) -> Path:
 
 
 def _bring(store: FileStore, stored: StoredFile) -> None:
-    """One that is being written here is here as far as it goes; one from elsewhere may have grown."""
+    """Copy a file from the store; one that is written on this machine is up to date already."""
     path = store.path(stored)
     try:
         with store.open(stored) as file:

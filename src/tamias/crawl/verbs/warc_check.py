@@ -34,7 +34,7 @@ class WarcComparison:
             self._row = next(self._rows, None)
 
     def problems(self) -> Iterator[str]:
-        """What is wrong, when all records have been added."""
+        """Yield what is wrong, when all records have been added."""
         with closing(self._file):
             while self._row is not None:
                 # It may have been written since the file was read.
@@ -76,5 +76,5 @@ def missing_files(session: Session, folder: Path, known: list[str]) -> Iterator[
 
 
 def _path(part: WarcPart) -> Path:
-    """Where it is now: a file that is complete has lost the ending of one that is written."""
+    """Return where it is now: a file that is complete has lost the ending of one that is written."""
     return part.path if part.path.exists() else part.path.with_name(part.name)

@@ -1,1 +1,1 @@
-"""One visit: from a leased URL to what it brought."""
+"""The stages of a visit, from a leased URL to its results."""

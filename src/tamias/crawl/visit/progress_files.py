@@ -18,6 +18,7 @@ import msgspec
 import zstandard
 
 from tamias.archive.file_store import MOST_PARTS, FileUpload, pieces
+from tamias.archive.sources.catalogues import note_harvested, note_whole
 from tamias.archive.sources.harvests import (
     HarvestKey,
     HarvestProgress,
@@ -27,10 +28,12 @@ from tamias.archive.sources.harvests import (
     save_harvest,
 )
 from tamias.archive.stored_files import StoredFile
-from tamias.crawl.analysing.extractor import ReadingState
-from tamias.crawl.commit.database_store import DatabaseStore
+from tamias.crawl.analysis.extractor import ReadingState
+from tamias.crawl.commit.link_put import CommitContext
 from tamias.crawl.store.held_lease import HeldLease
+from tamias.crawl.store.hooks import CommitBatch, CommitHook
 from tamias.crawl.store.visit import Visit
+from tamias.database.connect import Cursor
 from tamias.database.disk import write_all
 from tamias.model.capture import Body, Capture, Extent, new_capture_id
 from tamias.model.faults import reached
@@ -42,20 +45,29 @@ NOWHERE = Extent(0, 0, 0, 0)
 _BODY = ".body"
 
 
-class ProgressFiles:
-    """The files of a worker's tasks."""
+class HarvestEnded(msgspec.Struct, frozen=True):
+    """A harvest, or a body that was read for long, is complete: its files are not needed any more."""
 
-    def __init__(self, store: DatabaseStore) -> None:
-        self.store = store
-        self.session = store.thread.session
-        self._files = store.quads.store
+    place: HarvestKey
+    url: str
+    progress: HarvestProgress
+    unchanged: bool = False
+
+
+class ProgressFiles(CommitHook):
+    """The files of a worker's tasks; they go when the visit is committed that used them up."""
+
+    def __init__(self, context: CommitContext) -> None:
+        self._thread = context.thread
+        self._now = context.now
+        self._quads = context.segments
+        self._files = context.segments.store
         self._folder = self._files.folder("harvests")
-        self._spool = store.data / "spool" / str(store.number)
+        self._spool = context.data / "spool" / str(context.number)
         self._own: set[str] = set()
         """Names of files in the store to which nobody else writes."""
         self.interrupted = {path.name for path in self._folder.glob(f"*{_BODY}")}
         """Names of bodies that were not read to their end when this worker began."""
-        self._loop = asyncio.get_running_loop()
 
     def path(self, place: HarvestKey) -> Path:
         """The file of a task."""
@@ -70,12 +82,12 @@ class ProgressFiles:
         if progress is not None and progress.state is not None:
             state = msgspec.msgpack.decode(progress.state, type=_State)
         if state is None or state.capture.body is None or state.capture.body.sha256 != body.sha256:
-            progress, state = HarvestProgress(started_at=self.store.now()), None
+            progress, state = HarvestProgress(started_at=self._now()), None
         assert progress is not None
         return LongReading(self, place, progress, capture, state.reading if state else None)
 
     def _state_of(self, place: HarvestKey) -> HarvestProgress | None:
-        memory = self.store.thread.wait(read_harvest, self.session, place)
+        memory = self._thread.wait(read_harvest, self._thread.session, place)
         return self.sound(self.path(place), memory.progress)
 
     def fetched(self, task: Task, held: HeldLease) -> Capture | None:
@@ -84,14 +96,14 @@ class ProgressFiles:
         body = _body_of(self.path(place))
         if body.name not in self.interrupted or not body.exists():
             return None
-        progress = self.store.thread.wait(read_harvest, self.session, place).progress
+        progress = self._thread.wait(read_harvest, self._thread.session, place).progress
         if progress is None or progress.state is None:
             return None
         capture = msgspec.msgpack.decode(progress.state, type=_State).capture
         if capture.body is None or body.stat().st_size != capture.body.size:
             return None
         self._spool.mkdir(parents=True, mode=0o700, exist_ok=True)
-        link = self._spool / f"resumed-{new_capture_id(self.store.now())}"
+        link = self._spool / f"resumed-{new_capture_id(self._now())}"
         os.link(body, link)
         return msgspec.structs.replace(
             capture, body=Body(size=capture.body.size, sha256=capture.body.sha256, path=str(link))
@@ -112,14 +124,14 @@ class ProgressFiles:
         spool, parts = progress.spool, progress.parts
         if self._files.is_elsewhere and progress.kept > sent:
             self._send(path, progress, sent)
-        self.store.thread.wait(partial(save_harvest, self.session, place, progress))
+        self._thread.wait(save_harvest, self._thread.session, place, progress)
         if spool != progress.spool:
             self._files.forget_parts(_stored(spool).key, parts)
 
     def _send(self, path: Path, progress: HarvestProgress, sent: int) -> None:
         """Brings the store up to the file. What another worker began is sent anew: it may go on still."""
         goes_on = progress.spool in self._own and len(progress.parts) < MOST_PARTS
-        spool = progress.spool if goes_on else f"{new_capture_id(self.store.now())}.nq.zst"
+        spool = progress.spool if goes_on else f"{new_capture_id(self._now())}.nq.zst"
         self._own.add(spool)
         parts, sent = (progress.parts, sent) if goes_on else ((), 0)
         upload = FileUpload(self._files, _stored(spool).key, parts, sent)
@@ -154,32 +166,54 @@ class ProgressFiles:
             return 0
         return progress.kept
 
-    def clear(self, path: Path, progress: HarvestProgress, committed: bool) -> None:
-        """After it: the files are not needed any more."""
-        if committed:
-            path.unlink(missing_ok=True)
-            _body_of(path).unlink(missing_ok=True)
-            if progress.parts:
-                key = _stored(progress.spool).key
-                self._loop.run_in_executor(None, self._files.forget_parts, key, progress.parts)
+    def write(self, cursor: Cursor, batch: CommitBatch) -> None:
+        """Note the ends of harvests, in the transaction that commits them."""
+        for _, ended in batch.extras(HarvestEnded):
+            end, started_at = ended.progress.end, ended.progress.started_at
+            if end is not None and end.complete:
+                note_whole(cursor, ended.url, started_at)
+            elif end is not None and end.changes_only:
+                note_harvested(cursor, ended.url, started_at)
+            bookmark = end.bookmark if end is not None else None
+            of_records = bookmark is not None or (end is not None and end.changes_only)
+            end_harvest(
+                cursor,
+                ended.place,
+                bookmark,
+                url=ended.url,
+                document_at=started_at if of_records else None,
+                unchanged=ended.unchanged,
+            )
+
+    def after(self, visit: Visit, *, committed: bool) -> None:
+        """Remove the files of what was committed."""
+        for ended in visit.extras if committed else ():
+            if isinstance(ended, HarvestEnded):
+                path, progress = self.path(ended.place), ended.progress
+                path.unlink(missing_ok=True)
+                _body_of(path).unlink(missing_ok=True)
+                if progress.parts:
+                    key = _stored(progress.spool).key
+                    forget = partial(self._files.forget_parts, key, progress.parts)
+                    asyncio.get_running_loop().run_in_executor(None, forget)
 
     def shelve(self, path: Path) -> Extent:
         """Copy the file to a segment. For a thread."""
-        with self.store.quads.large_document() as document, path.open("rb") as file:
+        with self._quads.large_document() as document, path.open("rb") as file:
             for chunk in _plain(file):
                 document.write(chunk)
             return document.extent
 
 
 class _State(msgspec.Struct):
-    """What is saved of a body that takes long to read."""
+    """The saved state of a body that takes long to read."""
 
     capture: Capture
     reading: ReadingState
 
 
 class LongReading:
-    """One body that is read into a file of its own; the file of N-Quads is as far as the last position.
+    """The reading of one body into a file of N-Quads, which ends at the last saved position.
 
     For one thread.
     """
@@ -258,17 +292,7 @@ class LongReading:
 
     def end(self, visit: Visit) -> None:
         """Commit the end of it with the visit; the files go after that."""
-        visit.also.append(
-            partial(
-                end_harvest,
-                place=self._place,
-                bookmark=None,
-                url=visit.task.url,
-                document_at=None,
-                unchanged=False,
-            )
-        )
-        visit.afterwards = partial(self._files.clear, self._path, self._progress)
+        visit.extras.append(HarvestEnded(self._place, visit.task.url, self._progress))
 
     def shelve(self) -> Extent:
         """Copy what was read to a segment."""
@@ -279,14 +303,14 @@ def _body_of(path: Path) -> Path:
     return path.with_name(path.name + _BODY)
 
 
-def _stored(spool: str, parts: tuple[int, ...] = (), kept: int = 0) -> StoredFile:
+def _stored(spool: str, parts: tuple[int, ...] = (), size: int = 0) -> StoredFile:
     """A file of quads as one of the store."""
     file = UUID(spool[:36]) if spool else UUID(int=0)
-    return StoredFile(file=file, kind="harvests", name=spool, committed=kept, in_store=True, parts=parts)
+    return StoredFile(file=file, kind="harvests", name=spool, committed=size, in_store=True, parts=parts)
 
 
 def _plain(file: Any) -> Iterator[bytes]:
-    """All frames of the file, unpacked, cut at line ends."""
+    """Yield the unpacked frames of the file, cut at line ends."""
     rest = b""
     with zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as reader:
         while chunk := reader.read(1 << 20):

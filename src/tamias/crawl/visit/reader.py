@@ -2,14 +2,15 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 
 import msgspec
 
-from tamias.crawl.analysing.contexts import ROUNDS
-from tamias.crawl.analysing.extractor import (
+from tamias.crawl.analysis.contexts import ROUNDS, ContextCache
+from tamias.crawl.analysis.extractor import (
     Extraction,
     Extractor,
     ReadingState,
@@ -17,25 +18,23 @@ from tamias.crawl.analysing.extractor import (
     Wanting,
     is_small,
 )
-from tamias.crawl.analysing.marker import AnalysisMarker
-from tamias.crawl.analysing.routing import is_plain, is_read_at_once
-from tamias.crawl.plan.admit import FIRST, Reference, words_of
-from tamias.crawl.sandbox.pool import SandboxPool
+from tamias.crawl.analysis.marker import AnalysisMarker
+from tamias.crawl.analysis.routing import is_plain, is_read_at_once
+from tamias.crawl.plan.admit import FIRST, Admission, Reference, first, words_of
+from tamias.crawl.sandbox.pool import SandboxPool, Turn
 from tamias.crawl.sandbox.sandbox import Sandbox
-from tamias.crawl.sandbox.turns import Turn
 from tamias.crawl.store.held_lease import HeldLease, NotNow
 from tamias.crawl.store.steps import step
 from tamias.crawl.store.visit import Visit
 from tamias.crawl.store.worker_store import WorkerStore
-from tamias.crawl.visit.contexts import ContextLoader
 from tamias.crawl.visit.progress_files import LongReading, ProgressFiles
 from tamias.database.threads import run_uncancelled
 from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Capture
 from tamias.model.document import NotAtOnce
 from tamias.model.finding import Worded
-from tamias.model.item import TRUSTED
-from tamias.model.kind import PROBE, REFRESH, REQUISITE, SITEMAP, kind_of
+from tamias.model.item import TRUSTED, Item
+from tamias.model.kind import CONTEXT, PROBE, REFRESH, REQUISITE, SITEMAP, kind_of
 from tamias.model.lease import Task
 from tamias.seeds.well_known import kind_there
 
@@ -53,11 +52,72 @@ LINKS_AT_ONCE = 1_000
 LONG_BYTES = 16 << 20
 """Bytes, unpacked, of a body whose reading goes on after a death where it was."""
 
-AskContext = Callable[[str], Awaitable[bytes | None]]
+FetchContext = Callable[[Visit, str], Awaitable[bytes | None]]
+
+
+FRESH_MS = 24 * 3600 * 1000
+_PATIENCE = 30.0
+_LOOK_SECONDS = 0.1
+
+
+class ContextLoader:
+    """Gets contexts that nobody has tried: from the store, or by having the frontier visit them."""
+
+    def __init__(
+        self,
+        cache: ContextCache,
+        store: WorkerStore,
+        admission: Admission,
+    ) -> None:
+        self._cache = cache
+        self._store = store
+        self._admission = admission
+
+    async def supply(
+        self, addresses: list[str], task: Task, ask: Callable[[str], Awaitable[bytes | None]] | None
+    ) -> None:
+        """Waits until each address is at hand, or known not to be had, or it took too long.
+
+        `ask` fetches an address of the queue that the document's own visit holds, if it still does.
+        """
+        since = self._store.now() - FRESH_MS
+        left = await self._take([each for each in addresses if self._is_wanted(each)], since)
+        own = self._admission.queue(task.url)
+        for address in [each for each in left if ask and self._admission.queue(each) == own]:
+            assert ask is not None
+            self._cache.put(address, await ask(address))
+            left.remove(address)
+        if left:
+            items = [self._item(address, task) for address in left]
+            await self._store.put(items)
+        deadline = time.monotonic() + _PATIENCE
+        while left and time.monotonic() < deadline:
+            await asyncio.sleep(_LOOK_SECONDS)
+            left = await self._take(left, since)
+        for address in left:
+            self._cache.put(address, None)
+
+    def _is_wanted(self, address: str) -> bool:
+        """Tell if a context may be requested; if not, note that it has none. The scope does not apply."""
+        wanted = self._admission.blocked(address) is None
+        if not wanted:
+            self._cache.put(address, None)
+        return wanted
+
+    async def _take(self, addresses: list[str], since: int) -> list[str]:
+        """Takes over what the store has; returns what it has not."""
+        known = await self._store.read_contexts(addresses, since)
+        for address, body in known.items():
+            self._cache.put(address, body)
+        return [address for address in addresses if address not in known]
+
+    def _item(self, address: str, task: Task) -> Item:
+        """Return an item that comes before all others of its host, because a document waits for it."""
+        return first(self._admission, address, CONTEXT, task)
 
 
 class _Storing(msgspec.Struct, frozen=True):
-    """Where reading begins, and who stores how far it came."""
+    """The position where reading begins, and the function that saves later ones."""
 
     start: ReadingState | None
     save: Callable[[ReadingState], None]
@@ -90,22 +150,25 @@ class Reader:
         self._marker = marker
 
     def is_read_at_once(self, capture: Capture, task: Task) -> bool:
-        """Whether a document is read in the event loop, and not in a sandbox or a thread."""
+        """Tell if a document is read in the event loop, not in a sandbox or a thread."""
         body = capture.body
         assert body is not None
         if self._sandboxes is None:
             return is_small(body)
         return not self._sandboxes.takes_all and task.deaths == 0 and is_read_at_once(capture, body)
 
-    async def read(self, visit: Visit, ask: AskContext) -> None:
-        """Read again as long as it names contexts that nobody has tried. `ask` gets one of the same queue."""
+    async def read(self, visit: Visit, fetch: FetchContext) -> None:
+        """Read a body, again as long as it names contexts that nobody has tried.
+
+        `fetch` gets a context of the same queue.
+        """
         for _ in range(ROUNDS):
             try:
                 visit.found, visit.references = await self._once(visit)
             except Wanting as wanting:
                 # Once the visit is parked, its host may be somebody else's.
-                held_still = visit.parked_until is None
-                await self._contexts.supply(wanting.addresses, visit.task, ask if held_still else None)
+                ask = partial(fetch, visit) if visit.parked_until is None else None
+                await self._contexts.supply(wanting.addresses, visit.task, ask)
             else:
                 return
         visit.found = Extraction(limit=f"its contexts name each other more than {ROUNDS} times")
@@ -162,7 +225,7 @@ class Reader:
         reader: Extractor | Sandbox,
         given_up: threading.Event,
     ) -> tuple[Extraction, list[Reference]]:
-        """Where there are many links they are put as they come, so memory does not grow with the document."""
+        """Read a large document and put its links in batches, so that memory does not grow with it."""
         assert capture.body is not None
         gathered: list[Reference] = []
         known: set[str] = set()
@@ -217,7 +280,7 @@ class Reader:
             self._sandboxes.close()
 
     async def _put_now(self, gathered: list[Reference]) -> int:
-        """What kept some of them out: bits of `tamias.model.cut`."""
+        """Put the links; return bits of `tamias.model.cut` for those that were refused."""
         cut = 0
         for reference in gathered:
             for some in slices(reference):
@@ -264,7 +327,7 @@ def _reference(found: Sequence[str], base: str, kind: str | None, task: Task) ->
 
 
 def _requisites(found: Sequence[str], base: str, task: Task) -> Reference:
-    """As deep as the page; what they need themselves, such as the images of a style sheet, a few steps on."""
+    """Return the requisites of a page at its depth; nested ones are followed for a few steps."""
     nested = len([tag for tag in task.tags if tag.startswith(REQUISITE)])
     if task.crawl == WATCH or nested >= MOST_NESTED:
         return Reference((), base, task.depth, task.crawl)

@@ -1,95 +1,228 @@
-"""Works through leases: each URL is visited, and what that brings is handed to the store."""
+"""Work through leases: each URL goes through the stages of a visit, which is then handed to the store."""
 
+import asyncio
 import errno
 import logging
+import time
+from collections import Counter, deque
+from collections.abc import Coroutine
+from functools import cached_property, partial
+from typing import Any
 
+import msgspec
+
+from tamias.crawl.analysis.extractor import discard
+from tamias.crawl.commit.database_store import DatabaseStore
+from tamias.crawl.request.reach import given_up_words
 from tamias.crawl.store.held_lease import HeldLease, NotNow
+from tamias.crawl.store.hooks import hook_of
 from tamias.crawl.store.visit import Visit
-from tamias.crawl.store.worker_store import WorkerStore
-from tamias.crawl.visit.parking import Parking
-from tamias.crawl.visit.runner import VisitRunner
+from tamias.crawl.visit.harvests import HarvestStage, KeepWellKnown, NoHarvest, is_harvested
+from tamias.crawl.visit.progress_files import ProgressFiles
+from tamias.crawl.visit.stages import (
+    CheckScope,
+    CoveredByCopies,
+    DeadlyDocuments,
+    Extract,
+    Fetch,
+    KeepContext,
+    LeaveTraps,
+    OpenSite,
+    Place,
+    PlacedStage,
+    Probe,
+    RobotsFile,
+    StageContext,
+    VisitStage,
+)
+from tamias.crawl.visit.warc import WarcHook
 from tamias.model.capture import Capture, Outcome
 from tamias.model.errors import DiskFull, TamiasError
-from tamias.model.kind import AUXILIARY, kind_of
-from tamias.model.lease import Task
+from tamias.model.kind import CONTEXT, PROBE, ROBOTS, kind_of
+from tamias.model.lease import Task, Unreachable
 from tamias.model.url import without_password
+from tamias.plugins import load_all
+
+PATIENCE = 0.25
+"""Seconds that a host is held for the sake of a document: most are read within that."""
+MOST_OF_HOST = 3
+"""A host with more documents that wait is held until one of them was read."""
+MOST_DOCUMENTS = 500
+MOST_BYTES = 1 << 30
+"""Of the bodies that wait on the disk."""
+
+
+class Parking:
+    """Keeps a worker's visits that are only being read any more. For the event loop's thread."""
+
+    def __init__(self, store: DatabaseStore) -> None:
+        self._store = store
+        self._lease_ms = int(store.context.settings.frontier.lease * 1000)
+        self._parked: dict[asyncio.Task[None], Visit] = {}
+        self._hosts: Counter[int] = Counter()
+        self._bytes = 0
+        self.trouble: Exception | None = None
+        """What the worker cannot go on after."""
+
+    def __len__(self) -> int:
+        return len(self._parked)
+
+    async def wait(self, reading: Coroutine[Any, Any, None], visit: Visit) -> bool:
+        """Wait for the reading; return False if it goes on in the background and is committed by itself."""
+        work = asyncio.create_task(reading)
+        held, size = visit.held, visit.capture.body.size if visit.capture.body else 0
+        try:
+            await asyncio.wait([work], timeout=PATIENCE)
+            if work.done() or not self._has_room(held.lease.qid, size):
+                await work
+                return True
+        except asyncio.CancelledError:
+            work.cancel()
+            await asyncio.wait([work])
+            raise
+        visit.parked_until = self._store.now() + self._lease_ms
+        # The next visit to this host must not take over the note on robots.txt that belongs to this one.
+        granted, held.granted = held.granted, None
+        # Another visit for the frontier, whose host is still held: this one goes on.
+        await self._store.commit(Visit(visit.task, held, visit.capture, put_off=True, due=visit.parked_until))
+        finishing = asyncio.create_task(self._finish(work, visit, granted))
+        self._parked[finishing] = visit
+        self._hosts[held.lease.qid] += 1
+        self._bytes += size
+        finishing.add_done_callback(partial(self._leave, size=size))
+        return False
+
+    def stop(self) -> None:
+        """The worker ends: what is not read yet is due again at once."""
+        for finishing in self._parked:
+            finishing.cancel()
+
+    def _has_room(self, qid: int, size: int) -> bool:
+        return (
+            self._hosts[qid] < MOST_OF_HOST
+            and len(self._parked) < MOST_DOCUMENTS
+            and self._bytes + size <= MOST_BYTES
+        )
+
+    async def renew(self) -> None:
+        """Keeps others away from the URLs whose documents are still being read."""
+        await self._store.renew_parked(list(self._parked.values()), self._store.now() + self._lease_ms)
+
+    async def _finish(self, work: asyncio.Task[None], visit: Visit, granted: str | None) -> None:
+        try:
+            await work
+            visit.held.granted = granted
+            await self._store.commit(visit)
+        except (asyncio.CancelledError, NotNow):
+            await asyncio.wait([work])
+            visit.put_off, visit.due = True, self._store.now()
+            await self._store.commit(visit)
+        except TamiasError as error:
+            self.trouble = error
+
+    def _leave(self, finishing: asyncio.Task[None], size: int) -> None:
+        qid = self._parked.pop(finishing).held.lease.qid
+        self._hosts[qid] -= 1
+        if not self._hosts[qid]:
+            del self._hosts[qid]
+        self._bytes -= size
+
 
 _log = logging.getLogger(__name__)
 
 
-class Allowance:
-    """How many more URLs may be visited. A repeated attempt is free: its URL has been counted."""
+class StageLists:
+    """The stages of visits by kind of address: those of the request, and those of what came."""
 
-    def __init__(self, urls: int | None) -> None:
-        self._left = urls
+    def __init__(self, context: StageContext) -> None:
+        self._context = context
+        made = (make(context) for make in load_all("stages").values())
+        self._placed: list[PlacedStage] = [each for each in made if each is not None]
+        self._made: dict[str | None, tuple[list[VisitStage], list[VisitStage]]] = {}
 
-    @property
-    def used_up(self) -> bool:
-        """Whether no visit may begin any more."""
-        return self._left is not None and self._left <= 0
+    def of(self, kind: str | None) -> tuple[list[VisitStage], list[VisitStage]]:
+        """Return the stages up to the response, and those after it."""
+        if kind not in self._made:
+            self._made[kind] = self._request(kind), self._response(kind)
+        return self._made[kind]
 
-    def take(self, task: Task) -> bool:
-        """Whether this visit may begin; if so, it is counted."""
-        if self.used_up:
-            return False
-        if self._left is not None and _counts(task):
-            self._left -= 1
-        return True
+    def _request(self, kind: str | None) -> list[VisitStage]:
+        context, scope = self._context, CheckScope(self._context)
+        if kind == ROBOTS:
+            return [scope, RobotsFile(context)]
+        seeds, robots = context.settings.seeds, context.settings.permit.robots
+        opens = kind is None and robots and (seeds.sitemaps or seeds.probe)
+        first = [scope, *([OpenSite(context)] if opens else ()), DeadlyDocuments(context)]
+        if kind is not None and is_harvested(kind):
+            return [*first, self._harvest]
+        store = context.store
+        if isinstance(store, DatabaseStore):  # a service looks at that before it lends
+            first.append(CoveredByCopies(context, store.context.coverage))
+        keeps_errors = hook_of(store.hooks, WarcHook) is not None
+        fetch = Fetch(context, keeps_errors=keeps_errors)
+        return [*first, LeaveTraps(context), *self._at("request"), fetch]
 
-    def give_back(self, task: Task) -> None:
-        """The visit came to nothing."""
-        if self._left is not None and _counts(task):
-            self._left += 1
+    @cached_property
+    def _harvest(self) -> VisitStage:
+        store = self._context.store
+        files = hook_of(store.hooks, ProgressFiles)
+        if files is None or not isinstance(store, DatabaseStore):
+            return NoHarvest()
+        return HarvestStage(self._context, store, files)
 
+    def _response(self, kind: str | None) -> list[VisitStage]:
+        before, after = self._at("response"), self._at("document")
+        if kind == CONTEXT:
+            return [*before, KeepContext()]
+        extract = Extract(self._context)
+        if kind == PROBE:
+            return [*before, Probe(self._context), extract, KeepWellKnown(), *after]
+        return [*before, extract, *after]
 
-def _counts(task: Task) -> bool:
-    return task.fails == 0 and not task.reopened and kind_of(task.tags) not in AUXILIARY
+    def _at(self, place: Place) -> list[PlacedStage]:
+        return [each for each in self._placed if each.place == place]
 
 
 class Visitor:
-    """Visits the URLs of leased hosts, one after another."""
+    """Visit the URLs of leased hosts, one after another."""
 
-    def __init__(
-        self,
-        runner: VisitRunner,
-        store: WorkerStore,
-        parking: Parking | None = None,
-        allowance: int | None = None,
-    ) -> None:
+    def __init__(self, context: StageContext, parking: Parking | None = None) -> None:
         """`parking` keeps documents that take long; without it their hosts are held until they are read."""
-        self._runner = runner
-        self._store = store
+        self._context = context
+        self._gate = context.fetcher.gate
+        self._reader = context.reader
+        self._store = context.store
         self._parking = parking
-        self.allowance = Allowance(allowance)
-        """How many URLs may still be visited."""
-        self.reach = runner.reach
-        """Who can be reached."""
+        self._stages = StageLists(context)
+        self.reach = context.fetcher.reach
+        """Which places can be reached."""
 
     async def work(self, held: HeldLease) -> None:
         """Visits the lease's URLs until they are done, the lease is over, or the host wants a pause."""
-        for task in held.lease.tasks:
-            if held.over or held.blocked_until is not None or not self.allowance.take(task):
-                break
-            counted = False
-            try:
-                counted = await self.visit(task, held)
-            except NotNow:
-                break
-            finally:
-                if not counted:
-                    self.allowance.give_back(task)
-            # A Semantic Sitemap may cover the other URLs of the host, which is known once it is committed.
-            if held.awaits_commit:
-                break
+        left = deque(held.lease.tasks)
+        try:
+            while left and not held.over and held.blocked_until is None and self._store.limit.may_visit:
+                if not await self.visit(left[0], held):
+                    self._store.limit.give_back(left[0])
+                left.popleft()
+                # A Semantic Sitemap may cover the other URLs of the host: that is known once it is committed.
+                if held.awaits_commit:
+                    break
+        except NotNow:
+            pass
+        finally:
+            for task in left:
+                self._store.limit.give_back(task)
         self._store.release(held)
 
     async def visit(self, task: Task, held: HeldLease) -> bool:
-        """One URL: visited and handed over; what takes long to read is handed over by itself.
+        """Visit a URL and commit it; a long reading goes on and is committed by itself.
 
         Whether it counts: false if it is only tried again later, because nobody could be reached.
         """
+        visit = Visit(task, held)
         try:
-            visit = await self._runner.run(task, held)
+            await self._request(visit)
         except Exception as error:  # noqa: BLE001 (what is not ours is raised again)
             visit = Visit(task, held, self._fault(error, task))
         if not visit.at_once and not await self._read(visit):
@@ -98,13 +231,77 @@ class Visitor:
         await self._store.commit(visit)
         return visit.due is None
 
+    async def _request(self, visit: Visit) -> None:
+        """Request a URL, unless it is too early to try its place again; read at once what is read soon."""
+        task, held = visit.task, visit.held
+        if kind_of(task.tags) == ROBOTS:  # others wait for it: it is tried as often as any URL, not for a day
+            await self._run_stages(visit)
+            return
+        with self.reach.retrying(task.url, held):
+            state = self.reach.waiting(task.url, held)
+            if state is not None:
+                self._put_off(visit, state)
+                return
+            await self._run_stages(visit)
+        # The visit itself may have found out that nobody can be reached.
+        state = self.reach.waiting(task.url, held)
+        if state is None or not (visit.capture.retry or visit.capture.unreached):
+            return
+        if state.given_up:
+            visit.capture = msgspec.structs.replace(visit.capture, retry=False, reason=given_up_words(state))
+        else:
+            visit.due = state.next_at
+
+    def _put_off(self, visit: Visit, state: Unreachable) -> None:
+        """End a visit without a request."""
+        visit.capture = self._gate.unasked(visit.task.url, Outcome.FAILED, given_up_words(state))
+        if state.given_up:
+            visit.held.unreached(state)  # what became known of the place since then fails with this URL
+        else:
+            visit.put_off, visit.due = True, state.next_at
+
+    async def _run_stages(self, visit: Visit) -> None:
+        """Run the stages up to the response, and the others if that is read at once."""
+        kind = kind_of(visit.task.tags)
+        for stage in self._stages.of(kind)[0]:
+            if not await stage.run(visit):
+                return
+        capture = visit.capture
+        state = self.reach.waiting(visit.task.url, visit.held)
+        if capture.unreached is not None and state is not None and not state.given_up:
+            visit.is_context = kind == CONTEXT  # that could not be fetched
+            return
+        visit.at_once = (
+            capture.body is None or kind == CONTEXT or self._reader.is_read_at_once(capture, visit.task)
+        )
+        if visit.at_once:
+            await self._keep_and_read(visit)
+
+    async def _keep_and_read(self, visit: Visit) -> None:
+        """Run the stages of a response, and measure how long that takes."""
+        begun, has_body = time.monotonic(), visit.capture.body is not None
+        capture = visit.capture = self._context.without_forgotten(visit.capture)
+        try:
+            for stage in self._stages.of(kind_of(visit.task.tags))[1]:
+                if not await stage.run(visit):
+                    break
+        except BaseException:  # the visit is given up, or goes on without what was found
+            for hook in self._store.hooks:
+                hook.after(visit, committed=False)
+            raise
+        finally:
+            discard(capture.body)
+            discard(capture.error_body)
+        if has_body:
+            visit.found.saving_ms = int((time.monotonic() - begun) * 1000)
+
     def parked(self) -> int:
-        """How many documents are still being read whose hosts were given back."""
+        """Return how many documents of released hosts are still being read."""
         return len(self._parking) if self._parking is not None else 0
 
     @property
     def trouble(self) -> Exception | None:
-        """What the worker cannot go on after."""
+        """Return the error that stops the worker."""
         return self._parking.trouble if self._parking is not None else None
 
     async def renew(self) -> None:
@@ -116,11 +313,12 @@ class Visitor:
         """The worker is told to end: if it dies from here on, no document is to blame."""
         if self._parking is not None:
             self._parking.stop()
-        self._runner.stop()
+        self._reader.stop()
 
     async def close(self) -> None:
         """Lets go of connections and sandboxes."""
-        await self._runner.close()
+        await self._gate.close()
+        self._reader.close()
 
     async def _read(self, visit: Visit) -> bool:
         """Reads a document that may take long; false: that goes on, and is committed, by itself."""
@@ -131,7 +329,7 @@ class Visitor:
 
     async def _digest(self, visit: Visit) -> None:
         try:
-            await self._runner.digest(visit)
+            await self._keep_and_read(visit)
         except Exception as error:  # noqa: BLE001 (what is not ours is raised again)
             visit.fail(self._fault(error, visit.task))
 
@@ -143,4 +341,4 @@ class Visitor:
             raise DiskFull(f"no disk space left ({error}); free some space and continue") from error
         _log.error("visit of %s", without_password(task.url), exc_info=error)
         reason = f"internal error: {type(error).__name__}: {error}"
-        return self._runner.unasked(task.url, Outcome.FAILED, reason)
+        return self._gate.unasked(task.url, Outcome.FAILED, reason)

@@ -25,7 +25,7 @@ from typing import NoReturn
 
 import msgspec
 
-from tamias.model.process_end import end_process, flush_streams
+from tamias.model.process import end_process, flush_streams
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ _Forked = tuple[int, asyncio.Future[int]]
 
 
 class _ForkMessage(msgspec.Struct, omit_defaults=True):
-    """What the server says: first that a fork was made (0: it could not be), later how it ended."""
+    """A message of the server: first that a fork was made (0: it failed), later how it ended."""
 
     pid: int
     exit_code: int | None = None
@@ -63,23 +63,23 @@ class WorkerProcess:
         self.stdout = asyncio.StreamReader()
 
     async def connect(self, stdin: int, stdout: int) -> None:
-        """Takes over our ends of its pipes."""
+        """Take over our ends of its pipes."""
         loop = asyncio.get_running_loop()
         self.stdin, _ = await loop.connect_write_pipe(asyncio.Protocol, os.fdopen(stdin, "wb", 0))
         reading = asyncio.StreamReaderProtocol(self.stdout)
         self._reading, _ = await loop.connect_read_pipe(lambda: reading, os.fdopen(stdout, "rb", 0))
 
     async def wait(self) -> int:
-        """Its exit code; negative is the signal that ended it."""
+        """Return the exit code; a negative one is the signal that ended the process."""
         return await asyncio.shield(self._ended)
 
     def close(self) -> None:
-        """Lets go of its pipes: it learns by that that it is to end."""
+        """Let go of its pipes: it learns by that that it is to end."""
         self.stdin.close()
         self._reading.close()
 
     def kill(self) -> None:
-        """Ends it at once."""
+        """End it at once."""
         if not self._ended.done():
             with suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGKILL)
@@ -105,11 +105,11 @@ class ForkServer:
         self._module = module
         self._process: subprocess.Popen[bytes] | _OwnFork | None = None
         self._socket: socket.socket | None = None
-        self._asked: deque[asyncio.Future[_Forked]] = deque()
+        self._requests: deque[asyncio.Future[_Forked]] = deque()
         self._ended: dict[int, asyncio.Future[int]] = {}
 
     def start(self) -> None:
-        """Lets it import while this process does something else. Nothing happens if it runs already."""
+        """Let it import while this process does something else. Nothing happens if it runs already."""
         if self._socket is not None:
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -147,12 +147,12 @@ class ForkServer:
         assert self._socket is not None
         loop = asyncio.get_running_loop()
         loop.add_reader(self._socket, self._hear)
-        asked: asyncio.Future[_Forked] = loop.create_future()
+        request: asyncio.Future[_Forked] = loop.create_future()
         (its_stdin, stdin), (stdout, its_stdout) = os.pipe(), os.pipe()
         try:
             self._ask_for([its_stdin, its_stdout])
-            self._asked.append(asked)
-            process = WorkerProcess(*await asked)  # it may have ended by now
+            self._requests.append(request)
+            process = WorkerProcess(*await request)  # it may have ended by now
         except BaseException:
             os.close(stdin)
             os.close(stdout)
@@ -172,8 +172,8 @@ class ForkServer:
                 os.close(pipe)
 
     def close(self) -> None:
-        """Ends it if it has no worker left. It can be started again."""
-        if self._socket is not None and not self._asked and not self._ended:
+        """End it if it has no worker left. It can be started again."""
+        if self._socket is not None and not self._requests and not self._ended:
             self._forget()
 
     def _hear(self) -> None:
@@ -187,29 +187,29 @@ class ForkServer:
         if not message:
             self._died()
             return
-        told = msgspec.json.decode(message, type=_ForkMessage)
-        if told.exit_code is not None:
-            self._ended.pop(told.pid).set_result(told.exit_code)
+        answer = msgspec.json.decode(message, type=_ForkMessage)
+        if answer.exit_code is not None:
+            self._ended.pop(answer.pid).set_result(answer.exit_code)
             return
-        asked = self._asked.popleft()
-        if told.pid:
-            ended = self._ended[told.pid] = asyncio.get_running_loop().create_future()
-            if not asked.cancelled():  # else its socket is closed, so that it ends by itself
-                asked.set_result((told.pid, ended))
-        elif not asked.cancelled():
-            asked.set_exception(ChildProcessError(self._module))
+        request = self._requests.popleft()
+        if answer.pid:
+            ended = self._ended[answer.pid] = asyncio.get_running_loop().create_future()
+            if not request.cancelled():  # else its socket is closed, so that it ends by itself
+                request.set_result((answer.pid, ended))
+        elif not request.cancelled():
+            request.set_exception(ChildProcessError(self._module))
 
     def _died(self) -> None:
-        """Without it nobody is told how its forks end: they end with it."""
+        """Kill all forks of a dead server, since nobody would report how they end."""
         for pid, ended in self._ended.items():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
             ended.set_result(_KILLED)
-        for asked in self._asked:
-            if not asked.done():
-                asked.set_exception(ChildProcessError(self._module))
+        for request in self._requests:
+            if not request.done():
+                request.set_exception(ChildProcessError(self._module))
         self._ended.clear()
-        self._asked.clear()
+        self._requests.clear()
         self._forget()
 
     def _forget(self) -> None:
@@ -230,14 +230,14 @@ def fork_server(module: str) -> ForkServer:
 
 
 def _has_one_thread() -> bool:
-    """Of those of libraries too."""
+    """Tell if the process has only one thread, counting those of libraries."""
     with suppress(OSError):  # nobody can tell
         return len(os.listdir("/proc/self/task")) == 1
     return False
 
 
 def _become_server(asking: int, serve: Callable[[], NoReturn]) -> NoReturn:
-    """What the fork of a program does. It never comes back: what the program began is not for it to end."""
+    """Run the server in a fork of the program, and never return."""
     code = 1
     try:
         os.setsid()
@@ -278,7 +278,7 @@ def is_fork() -> bool:
                 if key.data is not None:
                     selector.unregister(key.fd)
                     _say(asking, _ended(key.fd, key.data))
-                elif (its := _asked_for(asking)) is None:
+                elif (its := _requested_pipes(asking)) is None:
                     selector.unregister(asking)
                 elif (pid := _fork()) == 0:
                     _become_worker(*its)
@@ -297,7 +297,7 @@ def _ended(handle: int, pid: int) -> _ForkMessage:
     return _ForkMessage(pid, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 
-def _asked_for(asking: socket.socket) -> list[int] | None:
+def _requested_pipes(asking: socket.socket) -> list[int] | None:
     """The pipes of the next fork; none when there will be no more."""
     with suppress(ConnectionError):
         _, descriptors, _, _ = socket.recv_fds(asking, _MESSAGE_BYTES, 2)

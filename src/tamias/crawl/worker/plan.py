@@ -1,15 +1,16 @@
-"""What a supervisor tells the workers that it starts."""
+"""Plans that a supervisor gives to its workers."""
 
 from enum import StrEnum
 
 import msgspec
 
 from tamias.crawl.plan.policy import CRAWL
+from tamias.frontier.service.state import WATCH
 from tamias.settings import Settings
 
 
 class Until(StrEnum):
-    """How long a supervisor goes on, and for whom its workers work."""
+    """Time for which a supervisor goes on, and for whom its workers work."""
 
     DONE = "done"
     """Until the crawl has nothing left: its user runs it."""
@@ -22,12 +23,12 @@ class Until(StrEnum):
 
     @property
     def is_help(self) -> bool:
-        """Whether the crawl is somebody else's: it cannot allow more than the workers themselves do."""
+        """Return whether the crawl is somebody else's: it cannot allow more than the workers do."""
         return self is Until.STOPPED
 
 
 class WorkerPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What the supervisor tells a worker. The rest stands in the row of the crawl."""
+    """Plan of a worker. The rest is in the row of the crawl."""
 
     data: str
     db: str | None
@@ -35,5 +36,8 @@ class WorkerPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Of the machine; the row of the crawl comes before them."""
     crawl: int = CRAWL
     until: Until = Until.DONE
-    share: int | None = None
-    """URLs it may visit at most."""
+
+
+def run_limit(settings: Settings, crawl: int, until: Until) -> int | None:
+    """Return how many URLs a run may visit; whoever helps with what is watched has no limit."""
+    return None if until.is_help and crawl == WATCH else settings.crawl.max_urls

@@ -21,12 +21,12 @@ from tamias.crawl.worker.fork_server import is_fork
 from tamias.crawl.worker.worker import Replaced, Worker
 from tamias.database.migrate import migrations
 from tamias.model.errors import DiskFull, TamiasError
-from tamias.model.log_lines import configure_as_told
-from tamias.model.process_end import end_process
+from tamias.model.log_lines import configure_from_environment
+from tamias.model.process import end_process
 from tamias.model.url import host_key
 from tamias.plugins import load_own
 
-_ANEW = 75
+_REPLACE_WORKER = 75
 """The exit code that lets a supervisor start another worker."""
 
 _COLLECTED_AFTER = 20_000
@@ -54,12 +54,12 @@ def run_process(assemble: Assemble) -> NoReturn:
     load_ahead()
     if not is_fork():
         sys.exit(0)
-    configure_as_told()
+    configure_from_environment()
     end_process(run(_main(assemble)))
 
 
 def load_ahead() -> None:
-    """What every fork would load for itself, while the database is ready and nothing is fetched yet.
+    """Load what every fork would load, while the database is ready and nothing is fetched yet.
 
     Done again it takes no time.
     """
@@ -86,7 +86,7 @@ async def _main(assemble: Assemble) -> int:
             await worker.run(_tell)
     except Replaced:
         _tell(worker.progress() if worker else Progress())
-        return _ANEW
+        return _REPLACE_WORKER
     except asyncio.CancelledError:
         return 0
     except TamiasError as error:
@@ -102,13 +102,13 @@ async def _main(assemble: Assemble) -> int:
 
 
 def _spare_the_collector() -> None:
-    """What was imported and assembled lasts as long as the process, so it need not be gone through again."""
+    """Exempt imported and assembled objects from garbage collection; they last as long as the process."""
     gc.freeze()
     gc.set_threshold(_COLLECTED_AFTER)
 
 
 def _keep_freed_memory() -> None:
-    """To give the memory of each page back to the system, and get it again, is a fifth of the analysis."""
+    """Keep freed memory in the process: returning it for each page costs a fifth of the analysis."""
     with suppress(AttributeError):  # a C library that is not GNU's
         allocator = ctypes.CDLL(None)
         allocator.mallopt(_M_MMAP_THRESHOLD, _OWN_MAPPING_BYTES)

@@ -20,17 +20,20 @@ MOST_DEATHS = 100
 
 Stopping = asyncio.Task[Literal[True]]
 """Done when the pool is to stop."""
-Plan = Callable[[int | None], msgspec.Struct]
-"""What a worker is told, given how many URLs it may visit."""
-PutRight = Callable[[Progress, bool], Awaitable[int]]
-"""Cleans up after a dead worker. Tells how many URLs it was the first to visit, if asked to count them."""
+PutRight = Callable[[Progress], Awaitable[None]]
+"""Cleans up after a dead worker."""
 
 
 class ProcessPool:
     """Keeps so many workers at work."""
 
-    def __init__(self, module: str, plan: Plan, put_right: PutRight, pause: Pause, *, count: int) -> None:
-        """`module` is what each worker's process runs; `pause` waits where there is no room on the disk."""
+    def __init__(
+        self, module: str, plan: msgspec.Struct, put_right: PutRight, pause: Pause, *, count: int
+    ) -> None:
+        """`module` is what each worker's process runs, and `plan` what it reads first.
+
+        `pause` waits where there is no room on the disk.
+        """
         self._server = fork_server(module)
         self._plan = plan
         self._put_right = put_right
@@ -55,17 +58,17 @@ class ProcessPool:
 
     @property
     def stopped(self) -> bool:
-        """Whether it was told to stop."""
+        """Return whether it was told to stop."""
         return self._stop.is_set()
 
     def stop(self) -> None:
-        """Lets `run` come to its end."""
+        """Let `run` come to its end."""
         self._stop.set()
 
-    async def run(self, limit: int | None = None) -> None:
-        """Until told to stop, or `limit` URLs are visited by all together."""
+    async def run(self) -> None:
+        """Run workers until `stop` is called, or all have ended."""
         stopping = asyncio.create_task(self._stop.wait())
-        keeping = [self._keep(index, self._share(index, limit), stopping) for index in range(self._count)]
+        keeping = [self._keep(index, stopping) for index in range(self._count)]
         try:
             await asyncio.gather(*keeping)
         finally:
@@ -73,26 +76,23 @@ class ProcessPool:
             self._server.close()
 
     async def news(self, running: "asyncio.Task[None]", seconds: float) -> None:
-        """Waits until it is told to stop or has ended, but not longer than so many seconds."""
+        """Wait until it is told to stop or has ended, but not longer than so many seconds."""
         stopping = asyncio.create_task(self._stop.wait())
         await asyncio.wait([running, stopping], timeout=seconds, return_when="FIRST_COMPLETED")
         stopping.cancel()
 
     def trouble(self) -> TamiasError | None:
-        """What made it stop, as an error."""
+        """Return what made it stop, as an error."""
         if self.error is None:
             return None
         error = TamiasError(self.error.error or "a worker failed")
         error.exit_code = self.error.exit_code or 1  # type: ignore[misc]
         return error
 
-    def _share(self, index: int, limit: int | None) -> int | None:
-        return None if limit is None else limit // self._count + (index < limit % self._count)
-
-    async def _keep(self, index: int, share: int | None, stopping: Stopping) -> None:
-        """Runs one worker after another until the crawl is over; what a dead one left is put right."""
-        while not self.stopped and share != 0:
-            code = await self._one(index, share, stopping)
+    async def _keep(self, index: int, stopping: Stopping) -> None:
+        """Run one worker after another until the crawl is over; what a dead one left is put right."""
+        while not self.stopped:
+            code = await self._one(index, stopping)
             progress = self._progress.pop(index, Progress())
             self._finished.append(progress)
             passing = progress.retry_can_help or self._pause.is_to_blame(progress.exit_code)
@@ -102,13 +102,11 @@ class ProcessPool:
                 return
             if not passing:
                 self._count_death(progress)
-            visited = await self._put_right(progress, share is not None)
+            await self._put_right(progress)
             await asyncio.wait([stopping], timeout=self._deaths * DEATH_SECONDS)
-            if share is not None:
-                share -= visited
 
     async def _wait(self, ended: Progress, stopping: Stopping) -> bool:
-        """Whether it is worth another try: there is room on the disk, or the store may be back."""
+        """Return whether it is worth another try: there is room on the disk, or the store may be back."""
         why = ended.error or "no disk space left"
         return await self._pause.over(why, stopping, progress=bool(ended.tally.visited))
 
@@ -123,12 +121,12 @@ class ProcessPool:
         self.error = self.error or progress
         self._stop.set()
 
-    async def _one(self, index: int, share: int | None, stopping: Stopping) -> int:
+    async def _one(self, index: int, stopping: Stopping) -> int:
         try:
             process = await self._server.fork()
         except ChildProcessError:
             return 1
-        process.stdin.write(msgspec.json.encode(self._plan(share)) + b"\n")
+        process.stdin.write(msgspec.json.encode(self._plan) + b"\n")
         reading = asyncio.create_task(self._read(index, process.stdout))
         await asyncio.wait([reading, stopping], return_when="FIRST_COMPLETED")
         # How a worker learns that it is to end, also when this process is killed.

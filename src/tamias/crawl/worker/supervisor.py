@@ -4,13 +4,13 @@ import asyncio
 import os
 import signal
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
+from tamias import plugins
 from tamias.archive.blobs import BlobReader
 from tamias.archive.blobs.store import packs_of
 from tamias.crawl.commit.deliver import Deliveries, outside
@@ -18,14 +18,13 @@ from tamias.crawl.commit.recover import recover, recover_worker
 from tamias.crawl.plan.admit import open_frontier, seed_items
 from tamias.crawl.plan.policy import CRAWL, CrawlRow, count_failed, count_first_visits, terms_of
 from tamias.crawl.plan.reopening import Reopened, reopen_widened
+from tamias.crawl.plan.run_limit import RunShare
 from tamias.crawl.plan.seed_outcomes import SeedOutcome, unfetched_seeds
 from tamias.crawl.revisit.visit_budget import Continuing
 from tamias.crawl.store.disk_space import DiskSpace, Pause
-from tamias.crawl.store.progress import Progress, Shares
-from tamias.crawl.store.reasons import ReasonCount, ReasonCounts
-from tamias.crawl.strategy.tending import Tending
+from tamias.crawl.store.progress import CrawlSnapshot, Ended, Progress, snapshot
 from tamias.crawl.worker.fork_server import DATABASE_WORKER
-from tamias.crawl.worker.plan import Until, WorkerPlan
+from tamias.crawl.worker.plan import Until, WorkerPlan, run_limit
 from tamias.crawl.worker.process_pool import ProcessPool
 from tamias.database.connect import Database
 from tamias.database.months import divide_months
@@ -55,55 +54,16 @@ NOTHING = CrawlStats(crawl=0, name="", known=0, open=0, hosts=0, leased=0, next_
 """Of a crawl that somebody deleted."""
 
 
-class Ended(StrEnum):
-    """Why a crawl ended."""
+class Upkeep(Protocol):
+    """Work of a feature beside the workers; made from a session, frontier, settings, seeds and a crawl."""
 
-    DONE = "done"
-    LIMIT = "limit"
-    WAITING = "waiting"
-    PAUSED = "paused"
-    INTERRUPTED = "interrupted"
-
-
-class CrawlSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """How the crawl stands."""
-
-    seconds: float
-    visited: int
-    """URLs done with in this run."""
-    put_off: int
-    """Attempts that are repeated later."""
-    again: int
-    """Visits of URLs that were visited before, since a shorter way to them was found."""
-    revisited: int
-    """Of those visited: URLs that a crawl that goes on had visited before."""
-    outcomes: dict[str, int]
-    reasons: list[ReasonCount] = []
-    """Of refusals, failures and skips in this run, the most frequent first."""
-    shares: Shares = {}
-    unread: dict[str, int] = {}
-    """Documents of this run that no part reads, by type, the most frequent first."""
-    quads: int
-    bytes: int
-    in_flight: int
-    known: int
-    open: int
-    hosts: int
-    workers: int
-    ended: Ended | None = None
-    next_in: float | None = None
-    """Seconds until the next host can be asked, when the crawl ended before that or waits for it."""
-    paused: str | None = None
-    """Why workers wait: there is no room on the disk, or no network."""
-    trapped: tuple[int, int] = (0, 0)
-    """Queues that were stopped as traps when the crawl ended, and known URLs there that were not visited."""
-    deferred: tuple[str, ...] = ()
-    """Hosts that could not be reached, with the reason, when the crawl ended before they were tried again or
-    waits for nothing else."""
+    def step(self) -> None:
+        """Do some of it, quickly: others wait for the same session."""
+        ...
 
 
 class Supervisor:
-    """One `tamias crawl`. Several may run on the same data; they share the work."""
+    """The supervisor of a `tamias crawl`; several may run on the same data and share the work."""
 
     def __init__(
         self,
@@ -122,7 +82,7 @@ class Supervisor:
         self._database = Database(data, db, buckets=settings.frontier.buckets)
         self._session = self._database.session()
         self._thread = SessionThread(self._session)
-        self._plan = WorkerPlan(data=str(self._data), db=db, settings=settings, crawl=crawl, until=until)
+        plan = WorkerPlan(data=str(self._data), db=db, settings=settings, crawl=crawl, until=until)
         self._begun = time.monotonic()
         self._begun_at = self._session.now()
         self._ended: Ended | None = None
@@ -130,12 +90,13 @@ class Supervisor:
         self._deliveries = self._open_deliveries()
         longest = self._settings.crawl.max_wait if until in (Until.DONE, Until.VISITED) else None
         self._pause = Pause(DiskSpace(self._data, settings.crawl.room), longest)
+        count = settings.crawl.workers or os.cpu_count() or 1
         self._pool = ProcessPool(
             DATABASE_WORKER,
-            lambda share: msgspec.structs.replace(self._plan, share=share),
+            plan,
             self._put_right,
             self._pause,
-            count=settings.crawl.workers or os.cpu_count() or 1,
+            count=min(count, run_limit(self._settings, crawl, until) or count),
         )
         self._deferred: tuple[str, ...] = ()
         self._deferred_at = float("-inf")
@@ -149,7 +110,10 @@ class Supervisor:
         settings = self._settings = self._row.settings(self._own, bounded=self._until.is_help)
         self._frontier = open_frontier(self._session, settings, lease_filter=terms_of(settings, self._crawl))
         near = self._row.near(settings)
-        self._tending = Tending(self._session, self._frontier, settings, near, self._crawl)
+        self._upkeep: list[Upkeep] = [
+            make(self._session, self._frontier, settings, near, self._crawl)
+            for make in plugins.load_all("upkeep").values()
+        ]
         self._continuing = self._continuing_crawl()
 
     def _open_deliveries(self) -> Deliveries:
@@ -160,7 +124,7 @@ class Supervisor:
         return Deliveries(self._database, self._data, sinks, buckets, compress=compress)
 
     def put_seeds(self, seeds: Sequence[Seed]) -> int:
-        """Makes the seeds known, and puts right what an earlier run left. Returns how many were new."""
+        """Make the seeds known, and put right what an earlier run left. Return how many were new."""
         items = self._seeds = seed_items(self._settings, seeds, self._crawl)
         recover(self._database, self._session, self._frontier, self._data)
         divide_months(self._session)
@@ -171,7 +135,7 @@ class Supervisor:
         return sum(self._frontier.put(batch).new for batch in batches)
 
     def reopen_widened(self) -> list[Reopened]:
-        """Opens what the crawl allows now, and did not allow before."""
+        """Open what the crawl allows now, and did not allow before."""
         return reopen_widened(self._session, self._frontier, self._crawl)
 
     def _continuing_crawl(self) -> Continuing | None:
@@ -187,7 +151,7 @@ class Supervisor:
         return await self.run(show)
 
     async def run(self, show: Callable[[CrawlSnapshot], None]) -> CrawlSnapshot:
-        """Crawls until nothing is left, a limit is reached, or somebody says stop."""
+        """Crawl until nothing is left, a limit is reached, or somebody says stop."""
         self._deliveries.start()
         figures = await self._thread.run(self._figures)
         self._ended = self._ended or self._verdict(figures)
@@ -210,7 +174,7 @@ class Supervisor:
         return msgspec.structs.replace(end, trapped=trapped)
 
     def _is_stop(self, ended: Ended) -> bool:
-        """Whether the user ended the crawl, so that nobody may go on with it."""
+        """Return whether the user ended the crawl, so that nobody may go on with it."""
         if self._until is Until.SERVED:
             return ended is Ended.LIMIT
         return self._until is Until.DONE and ended is not Ended.DONE
@@ -220,14 +184,14 @@ class Supervisor:
         return tuple(f"{each.authority}: {each.reason}" for each in found)
 
     def _keep_house(self) -> None:
-        """For the archive as a whole, after its resources were visited."""
+        """Run the regular work for the whole archive, after its resources were visited."""
         from tamias.crawl.revisit.housekeeping import keep_house
 
         blobs = BlobReader(packs_of(self._session, self._data), self._session, HOUSE_CACHE_BYTES)
         keep_house(self._session, blobs, self._settings)
 
     async def _wait_for_deliveries(self) -> None:
-        """What is committed reaches the sinks, unless they stay away for longer than `--max-wait`."""
+        """Wait until the sinks have everything, but not longer than `--max-wait`."""
         deadline = time.monotonic() + self._settings.crawl.max_wait
         while self._ended is not Ended.INTERRUPTED:
             if self._deliveries.trouble is not None:
@@ -245,7 +209,7 @@ class Supervisor:
         return self._deliveries.refused(self._session)
 
     def failed_for_good(self) -> int:
-        """How many URLs of the crawl failed and will not be tried again, in this run or an earlier one."""
+        """Return how many URLs of the crawl failed and will not be tried again."""
         return count_failed(self._session, self._crawl)
 
     def unfetched_seeds(self, end: CrawlSnapshot) -> list[SeedOutcome]:
@@ -255,14 +219,13 @@ class Supervisor:
         return unfetched_seeds(self._session, buckets, self._crawl, self._seeds, others_fetched=others)
 
     def close(self) -> None:
-        """Lets go of the database."""
+        """Let go of the database."""
         self._deliveries.close()
         self._thread.close()
         self._database.close()
 
     async def _run_workers(self, show: Callable[[CrawlSnapshot], None], figures: CrawlStats) -> None:
-        limit = None if self._until.is_help else self._settings.crawl.max_urls
-        working = asyncio.create_task(self._pool.run(limit))
+        working = asyncio.create_task(self._pool.run())
         pause = LOOK_SECONDS
         try:
             while self._ended is None and not working.done():
@@ -278,7 +241,7 @@ class Supervisor:
             await working
 
     async def _note_deferred(self, figures: CrawlStats) -> None:
-        """While nothing is under way, whoever looks on is told which hosts are waited for."""
+        """Update the list of hosts that are waited for while nothing is under way."""
         if not self._is_idle(figures):
             self._deferred = ()
         elif time.monotonic() - self._deferred_at > DEFERRED_SECONDS and self._pause.why is None:
@@ -286,7 +249,7 @@ class Supervisor:
             self._deferred_at = time.monotonic()
 
     async def _look(self, before: CrawlStats) -> CrawlStats:
-        """How it stands; while there is no room on the disk the database may be away."""
+        """Return how it stands; while there is no room on the disk the database may be away."""
         try:
             return await self._thread.run(self._figures)
         except (DiskFull, DatabaseUnavailable):
@@ -295,7 +258,7 @@ class Supervisor:
             return before
 
     def stop(self) -> None:
-        """Lets `run` come to its end."""
+        """Let `run` come to its end."""
         self._ended = Ended.INTERRUPTED
         self._pool.stop()
 
@@ -307,7 +270,8 @@ class Supervisor:
             self._deliveries.start()
             if self._continuing is not None:
                 self._continuing.open()
-        self._tending.step()
+        for each in self._upkeep:
+            each.step()
         if self._continuing is not None:
             self._continuing.step()
         found = (each for each in self._frontier.figures().crawls if each.crawl == self._crawl)
@@ -317,7 +281,7 @@ class Supervisor:
         return figures
 
     def _finds_more(self) -> bool:
-        """Whether what is new, because a portal offers it since a moment ago, is still to be visited."""
+        """Tell if a resource that a portal offers since a moment ago is still to be visited."""
         return is_first_visit_due(self._session, self._frontier, WATCH)
 
     def _verdict(self, figures: CrawlStats) -> Ended | None:
@@ -343,57 +307,40 @@ class Supervisor:
         return limit is not None and time.monotonic() - self._begun > limit
 
     def _in_flight(self) -> int:
-        """Visits under way, also those whose hosts were given back before their documents were read."""
+        """Visit under way, also those whose hosts were given back before their documents were read."""
         return sum(each.in_flight for each in self._pool.working)
 
     def _is_idle(self, figures: CrawlStats) -> bool:
         return not (figures.leased or self._in_flight())
 
     def _rests(self, figures: CrawlStats) -> bool:
-        """Whether nothing is under way, nor left of what was due when it began."""
+        """Return whether nothing is under way, nor left of what was due when it began."""
         return self._is_idle(figures) and (figures.next_due is None or figures.next_due > self._begun_at)
 
-    async def _put_right(self, dead: Progress, count: bool) -> int:
-        """What a dead worker left; how many URLs it was the first to visit, if that is to be counted."""
+    async def _put_right(self, dead: Progress) -> None:
         await self._thread.run(self._recover, dead.worker)
-        return await self._thread.run(count_first_visits, self._session, dead.worker) if count else 0
 
     def _recover(self, worker: int) -> None:
+        """Put right what a dead worker left, and give back what it had taken of the limit."""
         recover(self._database, self._session, self._frontier, self._data)
         if self._database.embedded is None and worker:
             recover_worker(self._session, self._frontier, self._data, worker)
+        if (most := run_limit(self._settings, self._crawl, self._until)) is not None:
+            visited = count_first_visits(self._session, worker)
+            share = RunShare(self._session, self._crawl, self._row.run, worker)
+            share.change(most, lambda taken, _left: min(0, visited - taken))
 
     def _snapshot(self, figures: CrawlStats) -> CrawlSnapshot:
-        all_progress = self._pool.progress
-        outcomes, unread = Counter[str](), Counter[str]()
-        reasons, shares = ReasonCounts(), Shares()
-        for each in all_progress:
-            outcomes.update(each.tally.outcomes)
-            unread.update(each.tally.unread)
-            reasons.merge(each.tally.reasons)
-            for sitemap, (known, met) in each.tally.shares.items():
-                before = shares.get(sitemap, (0, 0))
-                shares[sitemap] = before[0] + known, before[1] + met
         waiting = self._ended is not None or self._is_idle(figures)
-        return CrawlSnapshot(
+        now = snapshot(self._pool.progress, self._pool.working)
+        return msgspec.structs.replace(
+            now,
             seconds=time.monotonic() - self._begun,
-            visited=sum(each.tally.visited for each in all_progress),
-            put_off=sum(each.tally.put_off for each in all_progress),
-            again=sum(each.tally.again for each in all_progress),
-            revisited=sum(each.tally.revisited for each in all_progress),
-            outcomes=dict(outcomes),
-            unread=dict(unread.most_common()),
-            reasons=reasons.top(),
-            shares=shares,
-            quads=sum(each.tally.quads for each in all_progress),
-            bytes=sum(each.tally.bytes for each in all_progress),
-            in_flight=self._in_flight(),
             known=figures.known,
             open=figures.open,
             hosts=figures.hosts,
-            workers=len(self._pool.working),
             ended=self._ended,
-            paused=self._pause.why or next((each.paused for each in self._pool.working if each.paused), None),
+            paused=self._pause.why or now.paused,
             deferred=self._deferred,
             next_in=max(0.0, figures.next_at - self._session.time()) / 1000
             if waiting and figures.next_at

@@ -23,13 +23,17 @@ STOP_SECONDS = 1.0
 
 
 class Replaced(Exception):
-    """Nothing is wrong, but the worker is to be replaced by a new one."""
+    """Raised where a worker is to be replaced by a new one, though nothing is wrong."""
 
 
 class Worker:
     """Leases hosts, lets visits run side by side, renews, and stops cleanly."""
 
-    def __init__(self, settings: Settings, store: WorkerStore, visitor: Visitor) -> None:
+    def __init__(
+        self, settings: Settings, store: WorkerStore, visitor: Visitor, *, waits: bool = False
+    ) -> None:
+        """`waits`: it goes on when the limit of the run is used up, for the next run."""
+        self._waits = waits
         self._lease_seconds = settings.frontier.lease
         self._concurrency = settings.fetch.concurrency
         self._per_round = settings.frontier.per_round
@@ -48,12 +52,12 @@ class Worker:
         self._tell: Callable[[Progress], None] = lambda _progress: None
 
     def stop(self) -> None:
-        """Lets `run` come to its end."""
+        """Let `run` come to its end."""
         self._stopped = True
         self._chance.set()
 
     async def run(self, tell: Callable[[Progress], None]) -> None:
-        """Until told to stop, or the share is used up and committed."""
+        """Work until `stop` is called, or the limit of the run is used up and committed."""
         committing = asyncio.create_task(self._store.run(self._after_commit))
         background = [
             asyncio.create_task(work)
@@ -77,7 +81,7 @@ class Worker:
                 if task.done():
                     task.result()
             self._chance.clear()
-            if self._visitor.allowance.used_up:
+            if self._store.limit.used_up and not self._waits:
                 if not self._held and not self._visitor.parked():
                     return
             elif self._network.may_lease() and self._room() > self._least_room and await self._lease_some():
@@ -86,7 +90,7 @@ class Worker:
                 await asyncio.wait_for(self._chance.wait(), IDLE_SECONDS)
 
     def _room(self) -> int:
-        """How many more hosts may be held: by requests at once, and by URLs where these are limited.
+        """Return how many more hosts may be held: by requests at once, and by URLs where these are limited.
 
         Hosts that have not answered yet have as many slots of their own: dead ones keep out no others.
         """
@@ -99,20 +103,20 @@ class Worker:
         )
 
     async def _lease_some(self) -> bool:
-        """Whether as many came as were asked for, so that more may be ready."""
+        """Return whether as many came as were asked for, so that more may be ready."""
         # Before the call: by our clock a lease must not end later than by the database's.
-        asked_at = time.monotonic()
+        begun_at = time.monotonic()
         # Without a network, one host is enough to notice when it is back.
         most = 1 if self._network.is_lost else MOST_LEASED
         seconds, wanted = self._lease_seconds, min(self._room(), most)
         leases = await self._store.lease(wanted, self._per_round, seconds)
-        anew = {lease.qid for lease in leases}
+        leased = {lease.qid for lease in leases}
         # A host that we lease again was lost before: its old visits must send no more requests.
         for held in self._held:
-            if held.lease.qid in anew:
+            if held.lease.qid in leased:
                 held.give_up()
         for lease in leases:
-            held = HeldLease(lease, asked_at, seconds)
+            held = HeldLease(lease, begun_at, seconds)
             self._held.add(held)
             held.task = asyncio.create_task(self._work(held))
             held.task.add_done_callback(lambda _, held=held: self._let_go(held))  # type: ignore[misc]
@@ -138,31 +142,31 @@ class Worker:
     def _after_commit(self, released: Sequence[HeldLease], late: Sequence[Task]) -> None:
         """Hosts were given back and links put: there is a chance of work, now and after the hosts' delays."""
         for task in late:
-            self._visitor.allowance.give_back(task)
+            self._store.limit.give_back(task)
         self._chance.set()
         loop = asyncio.get_running_loop()
         for delay_ms in {held.delay_ms for held in released if held.delay_ms}:
             loop.call_later(delay_ms / 1000, self._chance.set)
 
     async def _renew_regularly(self) -> None:
-        """Renews in good time; a visit whose lease was lost is stopped at once."""
+        """Renew in good time; a visit whose lease was lost is stopped at once."""
         seconds = self._lease_seconds
         while True:
             await asyncio.sleep(seconds / RENEW_PART)
             holding = {held.lease.qid: held for held in self._held if not held.lost}
-            asked_at = time.monotonic()
+            begun_at = time.monotonic()
             await self._visitor.renew()
             renewed = await self._store.renew([held.lease for held in holding.values()], seconds)
             if renewed is None:
                 continue
             for lease in renewed:
-                holding.pop(lease.qid).renewed(lease, asked_at, seconds)
+                holding.pop(lease.qid).renewed(lease, begun_at, seconds)
             for held in holding.values():
                 if held in self._held:
                     held.give_up()
 
     async def _look_regularly(self, tell: Callable[[Progress], None]) -> None:
-        """Tells how it goes, and stops what goes on longer than its lease."""
+        """Tell how it goes, and stops what goes on longer than its lease."""
         self._tell = tell
         while True:
             await asyncio.sleep(LOOK_SECONDS)
@@ -172,7 +176,7 @@ class Worker:
             tell(self.progress())
 
     def progress(self) -> Progress:
-        """What was done so far."""
+        """Return what was done so far."""
         return Progress(
             worker=self._store.number,
             tally=self._store.tally,
@@ -181,7 +185,7 @@ class Worker:
         )
 
     async def _end(self, committing: asyncio.Task[None], background: list[asyncio.Task[None]]) -> None:
-        """Visits under way are dropped, finished ones committed, hosts given back."""
+        """Visit under way are dropped, finished ones committed, hosts given back."""
         # In this order: visits must end before hosts are given back, and both before the last commit.
         self._visitor.stop()
         self._store.stop()

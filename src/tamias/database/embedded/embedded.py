@@ -21,7 +21,7 @@ _SOCKET_PATH_LIMIT = 107
 
 
 class Embedded(ServerUse):
-    """This process's use of the server of one data directory, from now until `close`."""
+    """The use of a data directory's server by this process, until `close`."""
 
     keeper = DATABASE_KEEPER
     failure = DatabaseError
@@ -43,7 +43,7 @@ class Embedded(ServerUse):
         self.worker = 0
 
     def address(self) -> str:
-        """Where to connect to. Starts a keeper if there is none; cheap when there is one."""
+        """Return where to connect to. Starts a keeper if there is none; cheap when there is one."""
         from psycopg.conninfo import make_conninfo  # takes long to load, and the server can start meanwhile
 
         self.start(str(self._data))
@@ -93,7 +93,7 @@ class Embedded(ServerUse):
         (self.folder / "workers" / str(worker)).unlink(missing_ok=True)
 
     def close(self) -> None:
-        """This process needs the server no more; the last one to say so ends it."""
+        """Stop using the server; the last user ends it."""
         if self._worker_lock is not None:
             self._worker_lock.close()
         super().close()
@@ -123,14 +123,14 @@ class EarlyStart:
             self._use.start(str(data.absolute()))
 
     def close(self) -> None:
-        """When it is started; others use it from then on, or it ends. May be called twice."""
+        """Wait for the start, then stop using the server. May be called twice."""
         self._thread.join()
         if self._use is not None:
             self._use.close()
 
 
 def wait_until_unused(data: Path) -> None:
-    """Returns when the server of a data directory has ended, or at once if others use it."""
+    """Return when the server of a data directory has ended, or at once if others use it."""
     folder = data.absolute() / "pg"
     deadline = time.monotonic() + NEWCOMER_SECONDS
     while (folder / "keeper.lock").exists() and time.monotonic() < deadline:

@@ -26,7 +26,7 @@ from tamias.database.embedded.cluster import ready_cluster
 from tamias.database.embedded.server import Server
 from tamias.database.locks import opened, try_alone
 from tamias.model.errors import DatabaseError
-from tamias.model.process_end import end_process
+from tamias.model.process import end_process
 
 _POLL_SECONDS = 0.2
 _RESTARTS = 20
@@ -34,7 +34,7 @@ _RESTART_WINDOW = 60.0
 
 
 class Running(NamedTuple):
-    """What the keeper tells its users, in `pg/running.json`, for as long as they may connect."""
+    """The contents of `pg/running.json`, which lets users connect."""
 
     server_pid: int
     keeper_pid: int
@@ -91,7 +91,7 @@ def _server(folder: Path) -> Server:
 
 
 def _watch(keeping: Keeping, server: Server) -> None:
-    """Until nobody uses the server. A server that dies is started again, but not for ever."""
+    """Watch the server until nobody uses it; restart it if it dies, but not for ever."""
     restarts: list[float] = []
     with opened(keeping.folder / "users.lock") as users:
         while not try_alone(users):

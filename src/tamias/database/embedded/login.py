@@ -1,4 +1,4 @@
-"""Who logs in to an embedded cluster: its owner, an ordinary role, by a password. The superuser cannot.
+"""Logins to an embedded cluster: its owner, an ordinary role, by a password. The superuser cannot.
 
 What needs a superuser is done before the server starts, in a single session without a socket. It can be cut
 off at any moment and is then done again, for the file that says who may log in is written last.
@@ -31,12 +31,12 @@ _ITERATIONS = 1  # they make guessing slow, and a random key of 256 bits is not 
 
 
 def password_file(folder: Path) -> Path:
-    """Where the owner's password is, in the form that libpq reads, for the clusters in a folder."""
+    """Return where the owner's password is, in the form that libpq reads, for the clusters in a folder."""
     return folder / "password"
 
 
 def ready_login(cluster: Path, programs: Binaries, account: ServerAccount, *, sync: bool = True) -> None:
-    """Sets up the login in new and upgraded clusters, and in those where it is not as it should be.
+    """Set up the login in new and upgraded clusters, and in those where it is not as it should be.
 
     Without `sync`, the caller brings the cluster to disk.
     """
@@ -61,7 +61,7 @@ def make_owner(cluster: Path, programs: Binaries, account: ServerAccount) -> Non
 def run_as_superuser(
     cluster: Path, programs: Binaries, account: ServerAccount, *steps: str, password: str, sync: bool = True
 ) -> None:
-    """Runs statements of `login.sql`, all or none."""
+    """Run statements of `login.sql`, all or none."""
     verifier = _scram_verifier(password).encode()
     script = [b"BEGIN", *(_SQL[step].text.replace(b":verifier", verifier) for step in steps), b"COMMIT"]
     settings = {} if sync else {"fsync": "off"}
@@ -75,7 +75,7 @@ def run_single_session(
     script: bytes,
     settings: Mapping[str, str] | None = None,
 ) -> None:
-    """Runs SQL without a socket, and leaves a cluster that was shut down in order.
+    """Run SQL without a socket, and leaves a cluster that was shut down in order.
 
     A semicolon before a blank line ends a statement.
     """
@@ -88,7 +88,7 @@ def run_single_session(
 
 
 def _allowed(password: str) -> str:
-    """Who may log in. The digest changes with the password and with what is set up, so that both agree."""
+    """Return the file of allowed logins; its digest changes with the password and the setup."""
     digest = hashlib.sha256(password.encode())
     for step in _STEPS:
         digest.update(_SQL[step].text)
@@ -131,7 +131,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _scram_verifier(password: str) -> str:
-    """What the server keeps instead of a password (RFC 5803), so that the password is in no statement."""
+    """Return the verifier that the server stores instead of a password (RFC 5803)."""
     salt = secrets.token_bytes(_SALT_BYTES)
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _ITERATIONS)
     stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()

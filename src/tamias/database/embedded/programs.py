@@ -21,7 +21,7 @@ def run_program(
     text: bytes = b"",
     environment: Mapping[str, str] | None = None,
 ) -> None:
-    """Gives it the text to read. It goes on to its end without us: what it reads and says is in memory."""
+    """Give it the text to read. It goes on to its end without us: what it reads and says is in memory."""
     with (
         _in_memory("text") as given,
         _in_memory("said") as words,

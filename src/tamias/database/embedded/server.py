@@ -1,4 +1,4 @@
-"""One running PostgreSQL server: started as a child, ready, stopped. It ends when its parent does."""
+"""A running PostgreSQL server: started as a child, ready, stopped. It ends when its parent does."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ SERVER_SECONDS = 120
 _STOP_SECONDS = 20
 _START_POLL_SECONDS = 0.005
 _MEGABYTE = 1 << 20
-_TOLD_LIMIT = 64 * 1024
+_LOG_LIMIT = 64 * 1024
 # Seen from the cluster, which is the server's working directory: short, however long the path to it.
 _SOCKETS = "../socket"
 
@@ -31,7 +31,7 @@ class Server(ChildServer):
         self._account = account
 
     def start(self) -> None:
-        """Returns when the server takes connections; an earlier one of ours that still ends is waited for.
+        """Return when the server takes connections; an earlier one of ours that still ends is waited for.
 
         All processes of the server hold `server.lock`, so that not even an orphan of it can be overlooked.
         """
@@ -46,10 +46,10 @@ class Server(ChildServer):
     def _try_start(self, lock: int) -> bool:
         """False when only the note of a server long gone was in the way."""
         deadline = time.monotonic() + SERVER_SECONDS
-        told_before = self.spawn(self._command(), self._account.enter(ends_with_parent=True), [lock])
+        log_start = self.spawn(self._command(), self._account.enter(ends_with_parent=True), [lock])
         while time.monotonic() < deadline:
             if not self.is_running():
-                return self._ended_early(told_before)
+                return self._ended_early(log_start)
             if self._says_ready():
                 return True
             time.sleep(_START_POLL_SECONDS)
@@ -61,17 +61,17 @@ class Server(ChildServer):
         note = _note(self._cluster)
         return len(note) >= 8 and note[0] == str(self.pid) and note[7].strip() == "ready"
 
-    def _ended_early(self, told_before: int) -> bool:
+    def _ended_early(self, log_start: int) -> bool:
         with self.log.open("rb") as log:
-            log.seek(told_before)
-            told = log.read(_TOLD_LIMIT).decode("utf-8", "replace")
-        if "already exists" in told and _note_is_stale(self._cluster):
+            log.seek(log_start)
+            output = log.read(_LOG_LIMIT).decode("utf-8", "replace")
+        if "already exists" in output and _note_is_stale(self._cluster):
             return False
-        if tells_of_use(told):
+        if tells_of_use(output):
             raise cluster_in_use(self._cluster)
-        if tells_of_no_room(told) or is_full(self._cluster):
+        if tells_of_no_room(output) or is_full(self._cluster):
             raise no_room(self._cluster.parent)
-        raise DatabaseError(f"the database did not start: {_reason(told)}; see {self.log}")
+        raise DatabaseError(f"the database did not start: {_reason(output)}; see {self.log}")
 
     def _command(self) -> list[str]:
         words = [self._programs.program("postgres"), "-D", str(self._cluster)]
@@ -81,15 +81,15 @@ class Server(ChildServer):
 
 
 def forget_stale_note(cluster: Path) -> None:
-    """Removes the note of a server or single session of ours that is long gone."""
+    """Remove the note of a server or single session of ours that is long gone."""
     with alone(server_lock(cluster), SERVER_SECONDS):
         if _note_is_stale(cluster):
             (cluster / "postmaster.pid").unlink()
 
 
-def tells_of_use(told: str) -> bool:
-    """Whether a server refused to start because another one runs on its cluster."""
-    return ("lock file" in told and "already exists" in told) or "is still in use" in told
+def tells_of_use(output: str) -> bool:
+    """Return whether a server refused to start because another one runs on its cluster."""
+    return ("lock file" in output and "already exists" in output) or "is still in use" in output
 
 
 def cluster_in_use(cluster: Path) -> DataInUse:
@@ -125,7 +125,7 @@ def server_settings() -> dict[str, str | int | float]:
 
 
 def _note_is_stale(cluster: Path) -> bool:
-    """Whether our own server wrote it, and its number has since been given to some other process.
+    """Return whether our own server wrote it, and its number has since been given to some other process.
 
     A single session has no sockets, and notes its number with a minus.
     """
@@ -145,6 +145,6 @@ def _note(cluster: Path) -> list[str]:
         return []
 
 
-def _reason(told: str) -> str:
-    fatal = [line.split("FATAL:")[1].strip() for line in told.splitlines() if "FATAL:" in line]
+def _reason(output: str) -> str:
+    fatal = [line.split("FATAL:")[1].strip() for line in output.splitlines() if "FATAL:" in line]
     return fatal[0] if fatal else "it ended without a word"

@@ -6,6 +6,7 @@ It holds no password and lets nobody in: `login.py` sees to that in each copy.
 import ctypes
 import hashlib
 import io
+import json
 import os
 import re
 import shutil
@@ -20,10 +21,10 @@ from tamias.database.embedded.account import ServerAccount
 from tamias.database.embedded.binaries import Binaries
 from tamias.database.embedded.login import OWNER, SUPERUSER, make_owner, run_single_session
 from tamias.database.embedded.programs import run_program
-from tamias.database.migrate import migrations, rights
+from tamias.database.migrate import feature_steps, migrations, newest_of_features, rights
 
 _INITDB = ("--encoding=UTF8", "--locale=C", "--auth=reject", "--data-checksums", "--no-instructions")
-_KEPT = 3  # of the templates of other versions, the newest
+_MOST_OTHERS = 3  # of the templates of other versions, the newest
 _FIRST_OBJECT_ID = 16384
 _PIECE_BYTES = 128 << 10
 _BLANK_LINES = re.compile(r"\n\s*\n")
@@ -31,7 +32,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def make_cluster(cluster: Path, programs: Binaries, account: ServerAccount) -> None:
-    """Fills an empty folder with a cluster that has the schema of this version.
+    """Fill an empty folder with a cluster that has the schema of this version.
 
     Some folders of programs have no more than the server and initdb; then the first session makes the schema.
     """
@@ -84,13 +85,16 @@ def _template(programs: Binaries) -> Path | None:
 
 
 def _schema_script() -> str:
-    """All migrations as the owner's, and rights. A blank line would end a statement of a single session."""
+    """Return all migrations and rights, without blank lines, which would end a statement here."""
     name, given = rights()
-    texts = [*(step.text for step in migrations()), given.decode()]
+    texts = [*(step.text for step in (*migrations(), *feature_steps())), given.decode()]
     steps = [_BLANK_LINES.sub("\n", text).strip() for text in texts]
     # Without buckets until somebody chooses how many: see `migrate`.
-    version = migrations()[-1].number
-    ready = f"UPDATE meta SET schema_version = {version}, buckets = 0, rights = '{name}';"  # noqa: S608
+    version, known = migrations()[-1].number, json.dumps(newest_of_features())
+    ready = (
+        f"UPDATE meta SET schema_version = {version}, buckets = 0, "  # noqa: S608
+        f"rights = '{name}', features = '{known}';"
+    )
     return f"SET ROLE {OWNER};\n\nBEGIN;\n\n" + "\n\n".join([*steps, ready]) + "\n\nCOMMIT;\n\n"
 
 
@@ -100,7 +104,7 @@ def _make_schema(cluster: Path, programs: Binaries, account: ServerAccount) -> N
 
 
 def _unpack(template: Path, cluster: Path, account: ServerAccount) -> bool:
-    """Whether the folder now is a copy. If not it is as empty as before."""
+    """Return whether the folder now is a copy. If not it is as empty as before."""
     try:
         with open(template, "rb") as file:
             if os.fstat(file.fileno()).st_uid != os.geteuid():
@@ -120,7 +124,7 @@ def _unpack(template: Path, cluster: Path, account: ServerAccount) -> bool:
 
 
 def _unpack_member(members: io.BufferedIOBase, cluster: Path) -> bool:
-    """Writes the next folder or file; false at the end.
+    """Write the next folder or file; false at the end.
 
     Neither tarfile, which needs the whole in memory, nor file objects: either takes as long as the rest.
     """
@@ -155,7 +159,7 @@ def _text(field: bytes) -> str:
 
 
 def sync_file_system(folder: Path) -> None:
-    """One call for the thousand files, which one by one take a second."""
+    """Sync the whole file system: syncing the thousand files one by one takes a second."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         if _libc.syncfs(handle) != 0:
@@ -184,5 +188,5 @@ def _pack(cluster: Path, template: Path) -> None:
 def _remove_old(template: Path) -> None:
     others = [path for path in template.parent.glob("cluster-*.tar.zst") if path != template]
     others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in others[_KEPT:]:
+    for path in others[_MOST_OTHERS:]:
         path.unlink(missing_ok=True)

@@ -4,7 +4,7 @@ CREATE TABLE snapshot (
     name text COLLATE "C" PRIMARY KEY,
     at int8 NOT NULL,
     made_at int8 NOT NULL,
-    about text NOT NULL,                        -- tamias.archive.snapshots.SnapshotAbout as JSON
+    about text NOT NULL,                        -- tamias.features.snapshots.SnapshotAbout as JSON
     datacite text NOT NULL,                     -- metadata in the terms of DataCite, as it is exported
     licences text NOT NULL,                     -- what is declared, by source, as it is exported
     manifest bytea NOT NULL,                    -- a blob: a line of JSON for each version and each graph

@@ -1,4 +1,4 @@
--- Events in an order that never changes, for the event stream, live pages and webhooks; and alerts.
+-- Events in an order that never changes, for the event stream, live pages and webhooks.
 
 -- Every statement that makes news leaves it here, so that writers never wait for one another. Whoever wants the
 -- news moves it to `event`, one at a time, and only there it gets its number.
@@ -80,32 +80,3 @@ CREATE TABLE delivery (
 CREATE UNIQUE INDEX delivery_pending ON delivery (webhook) WHERE state = 'pending';
 CREATE INDEX delivery_due ON delivery (due) WHERE state = 'pending';
 CREATE INDEX delivery_webhook ON delivery (webhook, made_at);
-
--- Alerts that were sent: one row for each thing that needs attention, removed when it no longer does.
-CREATE TABLE alert (
-    alert text PRIMARY KEY,
-    kind text NOT NULL,
-    text text NOT NULL,
-    since int8 NOT NULL,
-    seen_at int8 NOT NULL
-);
-
--- What is to be sent to whom: claimed by one process, stored until it is sent.
-CREATE TABLE alert_message (
-    message text PRIMARY KEY,
-    target text NOT NULL,
-    subject text NOT NULL,
-    body text NOT NULL,
-    made_at int8 NOT NULL,
-    due int8 NOT NULL,
-    attempts int4 NOT NULL DEFAULT 0,
-    sent_at int8,
-    trouble text
-);
-CREATE INDEX alert_message_due ON alert_message (due) WHERE sent_at IS NULL;
-
--- When each kind of round was made last: whoever changes the row makes it.
-CREATE TABLE alert_round (
-    kind text PRIMARY KEY,
-    at int8 NOT NULL
-);

@@ -1,4 +1,4 @@
-"""What needs attention now: pure values from a few statements and the disk."""
+"""Alerts on what needs attention now, from a few statements and the disk."""
 
 import platform
 import shutil
@@ -11,8 +11,9 @@ import msgspec
 from tamias.archive.moments import rfc3339
 from tamias.database.connect import Session
 from tamias.database.sql import statements
-from tamias.serve.http.health import Gauge
-from tamias.settings import AlertsSettings, Settings
+from tamias.features.alerts.settings import AlertsSettings
+from tamias.features.service.http.health import Gauge
+from tamias.settings import Settings
 
 SQL = statements("tamias.features.alerts", "alerts.sql")
 MOST_ALERTS = 500
@@ -24,7 +25,7 @@ AlertKind = Literal["gone", "failing", "suspicious", "disk", "catalogue"]
 
 
 class Alert(msgspec.Struct, frozen=True):
-    """One thing that needs attention."""
+    """An alert."""
 
     key: str
     """The same for as long as it is the same thing."""
@@ -33,7 +34,7 @@ class Alert(msgspec.Struct, frozen=True):
 
 
 def archive_alerts(session: Session, settings: AlertsSettings, known: Collection[str] = ()) -> list[Alert]:
-    """Of each kind `MOST_ALERTS` at most; `known` keys come first, so that none is left out for a new one."""
+    """Return `MOST_ALERTS` alerts of each kind at most, those with `known` keys first."""
     now = session.now()
     return [
         *_catalogue(session, now, settings),
@@ -57,7 +58,7 @@ def archive_alerts(session: Session, settings: AlertsSettings, known: Collection
 
 
 def attention_counts(session: Session, data: Path, settings: AlertsSettings) -> dict[AlertKind, int]:
-    """How many things of each kind need attention, however many there are."""
+    """Count alerts by kind."""
     now = session.now()
     counts: dict[AlertKind, int] = {
         "disk": len(disk_alerts(data, settings)),
@@ -72,7 +73,7 @@ def attention_counts(session: Session, data: Path, settings: AlertsSettings) -> 
 
 def attention_metric(session: Session, data: Path, settings: Settings) -> Gauge:
     """Return how many things need attention, for Prometheus."""
-    counts = attention_counts(session, data, settings.alerts)
+    counts = attention_counts(session, data, settings.of_feature("alerts", AlertsSettings))
     by_kind = {f'{{kind="{kind}"}}': float(counts[kind]) for kind in get_args(AlertKind)}
     return Gauge("tamias_attention", "What needs attention, as alerts say it", by_kind)
 
@@ -83,7 +84,7 @@ def disk_key(data: Path) -> str:
 
 
 def disk_alerts(data: Path, settings: AlertsSettings) -> list[Alert]:
-    """Whether the disk of this machine is nearly full."""
+    """Return an alert if the disk of this machine is nearly full."""
     free = shutil.disk_usage(data).free / 1e6
     if free >= settings.disk:
         return []
@@ -111,10 +112,10 @@ def _rows(
     limit: int = MOST_ALERTS,
 ) -> list[tuple[Any, ...]]:
     """Resources of a kind; each row ends with how many there are in all."""
-    asked = {
+    values = {
         "known": [key.removeprefix(f"{kind} ") for key in known if key.startswith(f"{kind} ")],
         "failing": now - int(settings.failing * _DAY_MS),
         "since": now - _SUSPICIOUS_MS,
         "limit": limit,
     }
-    return session.fetch_all(SQL[kind], asked)
+    return session.fetch_all(SQL[kind], values)

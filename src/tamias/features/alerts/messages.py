@@ -10,7 +10,7 @@ import msgspec
 from tamias.archive.moments import rfc3339
 from tamias.database.connect import Cursor, Session
 from tamias.features.alerts.attention import SQL, Alert, archive_alerts, disk_alerts, disk_key
-from tamias.settings import AlertsSettings
+from tamias.features.alerts.settings import AlertsSettings
 
 LOOK_MS = 60_000
 MOST_ATTEMPTS = 14
@@ -19,7 +19,7 @@ _CLAIM_MS = 900_000
 """For one message; longer than a slow mail server takes with all its steps."""
 _FIRST_PAUSE_MS = 30_000
 _LONGEST_PAUSE_MS = 6 * 3_600_000
-_KEPT_MS = 30 * 86_400_000
+_OLDEST_MS = 30 * 86_400_000
 _UNSEEN_MS = 86_400_000
 """A machine that has not looked at its disk for so long is no more."""
 MAIL, WEBHOOK = "mail", "webhook"
@@ -36,13 +36,13 @@ class ClaimedMessage(msgspec.Struct, frozen=True):
 
 
 def targets_of(settings: AlertsSettings) -> list[str]:
-    """Where messages go."""
+    """Return the targets of messages."""
     mail = [MAIL] if settings.mail_to and settings.smtp else []
     return [*mail, WEBHOOK] if settings.webhook else mail
 
 
 def is_quiet(settings: AlertsSettings, hour: int) -> bool:
-    """Whether nothing is sent in this hour of the day, UTC.
+    """Return whether nothing is sent in this hour, UTC.
 
     >>> nights = AlertsSettings(quiet="22-7")
     >>> [is_quiet(nights, hour) for hour in (21, 22, 6, 7)]
@@ -76,7 +76,7 @@ def look(session: Session, data: Path, settings: AlertsSettings, pause_ms: int =
         session.execute(SQL["start_clock"], {"kind": "digest", "now": now})
         if _begins(session, "digest", now, int(settings.digest * 3_600_000)):
             session.transact(lambda cursor: _digest(cursor, settings, now))
-    session.execute(SQL["forget_messages"], {"before": now - _KEPT_MS})
+    session.execute(SQL["forget_messages"], {"before": now - _OLDEST_MS})
     session.execute(SQL["forget_rounds"], {"unseen": now - _UNSEEN_MS})
 
 
@@ -85,13 +85,13 @@ def claim_message(session: Session, settings: AlertsSettings) -> ClaimedMessage 
     now = session.now()
     if is_quiet(settings, now // 3_600_000 % 24):
         return None
-    asked = {"now": now, "until": now + _CLAIM_MS}
-    row = session.fetch_one(SQL["claim_message"], asked)
+    values = {"now": now, "until": now + _CLAIM_MS}
+    row = session.fetch_one(SQL["claim_message"], values)
     return None if row is None else ClaimedMessage(*row)
 
 
 def settle_message(session: Session, claimed: ClaimedMessage, trouble: str | None) -> None:
-    """How it went: sent, tried again later, or given up."""
+    """Note a message as sent, to be tried again, or given up."""
     now = session.now()
     pause = min(_FIRST_PAUSE_MS * 2 ** (claimed.attempts - 1), _LONGEST_PAUSE_MS)
     over = trouble is None or claimed.attempts >= MOST_ATTEMPTS
@@ -105,9 +105,9 @@ def settle_message(session: Session, claimed: ClaimedMessage, trouble: str | Non
 
 
 def _begins(session: Session, kind: str, now: int, pause_ms: int) -> bool:
-    asked = {"kind": kind, "now": now, "pause": pause_ms}
+    begun = {"kind": kind, "now": now, "pause": pause_ms}
     return (
-        session.transact(lambda cursor: cursor.execute(SQL["begin_round"].text, asked).fetchone()) is not None
+        session.transact(lambda cursor: cursor.execute(SQL["begin_round"].text, begun).fetchone()) is not None
     )
 
 
@@ -149,7 +149,7 @@ def _put(
 
 
 def _summed_up(kinds: Sequence[str]) -> str:
-    """How many of each.
+    """Count the alerts of each kind.
 
     >>> _summed_up(["gone", "disk", "gone"])
     'disk 1, gone 2'

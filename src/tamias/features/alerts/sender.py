@@ -16,13 +16,14 @@ from tamias.features.alerts.messages import (
     settle_message,
     targets_of,
 )
+from tamias.features.alerts.settings import AlertsSettings
+from tamias.features.service.events.webhooks.post import post
+from tamias.features.service.http.problems import HttpProblem
+from tamias.features.service.queries.thread_pool import ServiceSession, SessionPool
 from tamias.mail_client import MailServer, NotSent, send_mail, smtp_password
 from tamias.model.errors import ConfigError, TamiasError
 from tamias.permit.addresses import forbidden
-from tamias.serve.events.webhooks.post import post
-from tamias.serve.http.problems import HttpProblem
-from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
-from tamias.settings import AlertsSettings, Settings
+from tamias.settings import Settings
 
 _ROUND_SECONDS = 5.0
 _log = logging.getLogger(__name__)
@@ -72,7 +73,7 @@ class AlertSender:
             return type(error).__name__  # its text may have a secret
 
     def _send(self, claimed: ClaimedMessage) -> str | None:
-        """Why it could not be sent, if so."""
+        """Send a message; return why it could not be sent, if so."""
         if claimed.target == MAIL:
             return self._mail(claimed)
         headers = {"webhook-id": claimed.message}
@@ -93,11 +94,13 @@ class AlertSender:
 
 def send_alerts(pool: SessionPool, data: Path, settings: Settings) -> Coroutine[None, None, None]:
     """Make the task of a service. Raises `ConfigError` for settings of mail that cannot be used."""
-    return AlertSender(pool, data, settings.alerts, allow_private=settings.permit.allow_private).run()
+    return AlertSender(
+        pool, data, settings.of_feature("alerts", AlertsSettings), allow_private=settings.permit.allow_private
+    ).run()
 
 
 def mail_server(settings: AlertsSettings) -> MailServer:
-    """How the settings say that the mail server is reached. Raises `ConfigError`."""
+    """Return the mail server of the settings. Raises `ConfigError`."""
     host, colon, port = settings.smtp.rpartition(":")
     if not colon or not host or not port.isdigit():
         raise ConfigError(f"alerts.smtp must be HOST:PORT, not '{settings.smtp}'")

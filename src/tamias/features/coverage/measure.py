@@ -1,5 +1,7 @@
 """Compares a list with what was crawled, set by set in the database. Values out, nothing written."""
 
+import csv
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -7,15 +9,92 @@ from uuid import UUID
 
 import msgspec
 
+from tamias.content.outside_lines import outside_texts
 from tamias.crawl.plan.admit import queue_key
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
-from tamias.features.coverage.listing import Listed, listed_urls
 from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.model.capture import Outcome
-from tamias.model.errors import UsageError
-from tamias.model.url import host_key, url_key
+from tamias.model.errors import UrlError, UsageError
+from tamias.model.url import fetch_url, host_key, url_key
 from tamias.settings import Settings
+
+LONGEST_LINE = 65_536
+MOST_BYTES = 16 << 30
+URL_COLUMNS = ("url", "uri", "address")
+COUNT_COLUMNS = ("count", "frequency", "freq", "n", "times", "weight")
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """A line of a list."""
+
+    url: str
+    count: float = 1.0
+
+
+class Header(msgspec.Struct, frozen=True):
+    """The dialect of a CSV file, and the columns of URL and count."""
+
+    delimiter: str
+    url: int
+    count: int | None
+
+
+def listed_urls(path: Path) -> Iterator[Listed | None]:
+    """The lines of a list; None for one that is neither URL nor comment. Raises `UsageError`."""
+    header: Header | None = None
+    for number, line in enumerate(_texts(path)):
+        if line is None:
+            yield None
+        elif number == 0 and (header := _header(line)) is not None:
+            continue
+        elif line.strip() and not line.startswith("#"):
+            yield _read(line, header)
+
+
+def _texts(path: Path) -> Iterator[str | None]:
+    try:
+        yield from outside_texts(path, LONGEST_LINE, MOST_BYTES)
+    except ValueError as error:
+        raise UsageError(f"cannot read the list {path}: {error}") from error
+
+
+def _header(line: str) -> Header | None:
+    """The header of a CSV file; None where the first line is none.
+
+    >>> _header("Frequency;URL").count
+    0
+    """
+    for delimiter in (",", "\t", ";"):
+        names = [name.strip().lower() for name in next(csv.reader([line], delimiter=delimiter), [])]
+        url = next((names.index(name) for name in URL_COLUMNS if name in names), None)
+        if url is not None:
+            count = next((names.index(name) for name in COUNT_COLUMNS if name in names), None)
+            return Header(delimiter, url, count)
+    return None
+
+
+def _read(line: str, header: Header | None) -> Listed | None:
+    address, count = _cells(line, header)
+    try:
+        times = float(count)
+        if not (math.isfinite(times) and times > 0):
+            return None
+        return Listed(fetch_url(address.strip()), times)
+    except (ValueError, UrlError):
+        return None
+
+
+def _cells(line: str, header: Header | None) -> tuple[str, str]:
+    if header is None:
+        address, _, count = line.strip().partition("\t")
+        return address, count or "1"
+    try:
+        cells = next(csv.reader([line], delimiter=header.delimiter))
+        return cells[header.url], cells[header.count] if header.count is not None else "1"
+    except (IndexError, csv.Error):
+        return "", "1"
+
 
 _SQL = statements("tamias.features.coverage", "coverage.sql")
 VISITED = (Outcome.OK, Outcome.UNCHANGED)
@@ -25,7 +104,7 @@ _FIRST_CAPTURE = UUID(int=0)
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """What was reached with at most so many links from a seed. Shares are between 0 and 1."""
+    """The share reached with at most so many links from a seed, from 0 to 1."""
 
     depth: int
     crawled: int
@@ -49,7 +128,7 @@ class Frequency(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CoverageReport(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of a list a crawl has reached."""
+    """The share of a list that a crawl has reached."""
 
     urls: int
     """Of the list, each once."""
@@ -63,13 +142,13 @@ class CoverageReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Scope(msgspec.Struct, frozen=True):
-    """Which URLs of the frontier count as reached."""
+    """The URLs of the frontier that count as reached."""
 
     buckets: int
     crawls: list[int]
     outcomes: list[int]
 
-    def asked(self, bucket: int) -> dict[str, Any]:
+    def values_of(self, bucket: int) -> dict[str, Any]:
         """The parameters for one bucket."""
         return {"bucket": bucket, "crawl": self.crawls, "status": self.outcomes}
 
@@ -136,13 +215,13 @@ def _load_effective(cursor: Cursor, keys: "_Keys", scope: "_Scope") -> None:
     cursor.execute(_SQL["make_effective"].text)
     visited = [int(each) for each in VISITED]
     for bucket in range(scope.buckets):
-        asked = {**scope.asked(bucket), "visited": visited, "most": _PAGE, "after": _FIRST_CAPTURE}
-        while rows := cursor.execute(_SQL["redirected"].text, asked).fetchall():
+        values = {**scope.values_of(bucket), "visited": visited, "most": _PAGE, "after": _FIRST_CAPTURE}
+        while rows := cursor.execute(_SQL["redirected"].text, values).fetchall():
             with cursor.copy(_SQL["copy_effective"].text) as copy:
                 copy.set_types(["int2", "int8", "int8", "int8", "int2"])
                 for _, url, depth in rows:
                     copy.write_row((*keys.place(url), depth))
-            asked["after"] = rows[-1][0]
+            values["after"] = rows[-1][0]
     cursor.execute(_SQL["analyse_effective"].text)
 
 
@@ -185,9 +264,9 @@ def _domain_of(key: str) -> int:
 def _report(cursor: Cursor, scope: _Scope, top: int, wrong: int) -> CoverageReport:
     crawled: dict[int, int] = {}
     for bucket in range(scope.buckets):
-        cursor.execute(_SQL["reach_urls"].text, scope.asked(bucket))
-        cursor.execute(_SQL["reach_domains"].text, scope.asked(bucket))
-        for depth, count in _all(cursor, "crawled_urls", scope.asked(bucket)):
+        cursor.execute(_SQL["reach_urls"].text, scope.values_of(bucket))
+        cursor.execute(_SQL["reach_domains"].text, scope.values_of(bucket))
+        for depth, count in _all(cursor, "crawled_urls", scope.values_of(bucket)):
             crawled[depth] = crawled.get(depth, 0) + count
     cursor.execute(_SQL["reach_effective_domains"].text)
     cursor.execute(_SQL["analyse_reached"].text)

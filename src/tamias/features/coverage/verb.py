@@ -2,13 +2,12 @@
 
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from tamias.cli.console.options import CommonOptions, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, say, say_json, session_at
 from tamias.content.svg import element
 from tamias.model.errors import UsageError
 
@@ -47,13 +46,11 @@ def command(
 
     Example: tamias coverage tweeted.csv --plot coverage.svg
     """
-    from tamias.database.connect import Database
     from tamias.features.coverage.measure import measure
 
     settings = place.settings().settings
     with (
-        closing(Database(place.data, place.db, create=False)) as database,
-        closing(database.session()) as session,
+        session_at(place) as session,
     ):
         report = measure(session, settings, listed, top=top, known=known, crawl=crawl_name)
     if csv_file is not None:

@@ -9,6 +9,7 @@ FEATURE = Feature(
     name="demo",
     about="a small Data Web on this machine, to try a crawl on",
     module=__name__,
+    requires=("service", "exports", "diffs"),
     verbs={
         "demo": Verb(
             "build a small Data Web on this machine and crawl it", "tamias.features.demo.verb:command"

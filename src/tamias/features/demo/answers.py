@@ -1,4 +1,4 @@
-"""What a page answers to a request: negotiation, validators, redirects. Pure; sockets are `server`'s."""
+"""Responses of demo pages: negotiation, validators, redirects. Pure; `server` has the sockets."""
 
 import hashlib
 from collections.abc import Sequence
@@ -6,8 +6,7 @@ from collections.abc import Sequence
 import msgspec
 from pyoxigraph import RdfFormat
 
-from tamias.features.demo.kinds import written
-from tamias.features.demo.pages import Busy, Data, File, MissingPage, Page, Redirect, Slow
+from tamias.features.demo.kinds import Busy, Data, File, MissingPage, Page, Redirect, Slow, written
 
 OFFERED = {
     syntax.media_type: syntax

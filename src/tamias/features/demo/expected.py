@@ -8,11 +8,11 @@ from collections.abc import Iterable
 import msgspec
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad
 
-from tamias.features.demo.pages import DemoWeb, File, quads_of
+from tamias.features.demo.kinds import DemoWeb, File, quads_of
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True):
-    """What must be found, and what must not even be asked for."""
+    """The expected result: what must be found, and what must not be requested."""
 
     documents: dict[str, frozenset[Quad]]
     """By final URL, all that hold data. A statement without a graph is in the graph of that URL."""
@@ -23,7 +23,7 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def quads(self) -> frozenset[Quad]:
-        """Every statement of the web."""
+        """Return all statements of the web."""
         return frozenset().union(*self.documents.values())
 
 
@@ -35,8 +35,8 @@ def expected_of(web: DemoWeb) -> Expected:
         for path, page in site.pages.items():
             quads = quads_of(page)
             if quads:
-                kept = refused if path in site.disallowed else documents
-                kept[site.url(path)] = in_document(quads, site.url(path))
+                group = refused if path in site.disallowed else documents
+                group[site.url(path)] = in_document(quads, site.url(path))
     return Expected(
         documents=documents,
         disallowed=frozenset(site.url(path) for site in web.sites.values() for path in site.disallowed),
@@ -108,6 +108,6 @@ def statements(day: int) -> bytes:
 
 
 def _price(name: str, day: int) -> int:
-    """In hundredths; every third product becomes dearer."""
+    """Return a price in hundredths; every third product becomes dearer."""
     usual = 100 + 7 * len(name)
     return usual + (5 * day if (ord(name[0]) + day) % 3 == 0 else 0)

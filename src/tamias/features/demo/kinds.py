@@ -11,12 +11,88 @@ from html import escape
 from typing import NamedTuple
 
 import brotli
+import msgspec
 import zstandard
 from pyoxigraph import NamedNode, Quad, RdfFormat, serialize
 
-from tamias.features.demo.pages import Data, File, Page
-from tamias.features.demo.plan import DemoNode
-from tamias.features.demo.plot import Plot
+from tamias.features.demo.plan import DemoNode, NodeWriter
+
+
+class Data(msgspec.Struct, frozen=True):
+    """RDF in whichever syntax the client likes best."""
+
+    quads: tuple[Quad, ...]
+
+
+class File(msgspec.Struct, frozen=True):
+    """Fixed bytes under a media type that need not be the truth."""
+
+    body: bytes
+    media_type: str
+    quads: tuple[Quad, ...] = ()
+    """What a reader who opens it finds; the default graph stands for the document."""
+
+
+class Redirect(msgspec.Struct, frozen=True):
+    """A redirect."""
+
+    location: str
+    status: int = 303
+
+
+class MissingPage(msgspec.Struct, frozen=True):
+    """A missing page that others still link to."""
+
+    status: int = 404
+
+
+class Busy(msgspec.Struct, frozen=True):
+    """Asks the first visitor to come again, and then gives the page."""
+
+    page: Data | File
+    retry_after: int = 1
+
+
+class Slow(msgspec.Struct, frozen=True):
+    """Gives the page after a while."""
+
+    page: Data | File
+    seconds: float = 0.5
+
+
+Page = Data | File | Redirect | MissingPage | Busy | Slow
+
+
+class DemoSite(msgspec.Struct, frozen=True, kw_only=True):
+    """A host with all its paths."""
+
+    authority: str
+    kind: str
+    pages: dict[str, Page]
+    disallowed: frozenset[str] = frozenset()
+    """The paths that exist and that its robots.txt forbids."""
+
+    def url(self, path: str) -> str:
+        """The address of a path."""
+        return f"http://{self.authority}{path}"
+
+
+class DemoWeb(msgspec.Struct, frozen=True, kw_only=True):
+    """The hosts by address, and the URLs from which all can be reached."""
+
+    sites: dict[str, DemoSite]
+    seeds: tuple[str, ...]
+
+
+def quads_of(page: Page) -> tuple[Quad, ...]:
+    """Return the statements of a page."""
+    match page:
+        case Data(quads=quads) | File(quads=quads):
+            return quads
+        case Busy(page=inner) | Slow(page=inner):
+            return inner.quads
+        case _:
+            return ()
 
 
 def zipped(name: str, data: bytes) -> bytes:
@@ -60,48 +136,48 @@ PACKED_TYPES = {
 }
 
 
-def deref_pages(plot: Plot, extra: Sequence[str]) -> dict[str, Page]:
+def deref_pages(writer: NodeWriter, extra: Sequence[str]) -> dict[str, Page]:
     """Linked Data: the IRI of a thing is the address of what is said about it."""
-    inner, outer = plot.inner_links(), plot.outer_links(extra)
+    inner, outer = writer.inner_links(), writer.outer_links(extra)
     return {
         f"/resource/{number}": Data(
-            plot.describe(
-                plot.url(f"/resource/{number}"),
-                [plot.url(f"/resource/{other}") for other in inner[number]] + outer[number],
+            writer.describe(
+                writer.url(f"/resource/{number}"),
+                [writer.url(f"/resource/{other}") for other in inner[number]] + outer[number],
             )
         )
-        for number in range(plot.node.resources)
+        for number in range(writer.node.resources)
     }
 
 
 def dump_path(node: DemoNode) -> str:
-    """Where a dump is: its name tells how it is written and packed."""
+    """Return the path of a dump, which names its syntax and packing."""
     return f"/dump.{node.syntax}" + (f".{node.packing}" if node.packing else "")
 
 
-def dump_pages(plot: Plot, extra: Sequence[str]) -> dict[str, Page]:
-    """Everything in one file, its things told apart by fragments; some in a graph where there are graphs."""
-    path, syntax = dump_path(plot.node), rdf_format(plot.node.syntax)
-    url = plot.url(path)
-    inner, outer = plot.inner_links(), plot.outer_links(extra)
+def dump_pages(writer: NodeWriter, extra: Sequence[str]) -> dict[str, Page]:
+    """Return a dump of all resources in one file, some in named graphs if the syntax has them."""
+    path, syntax = dump_path(writer.node), rdf_format(writer.node.syntax)
+    url = writer.url(path)
+    inner, outer = writer.inner_links(), writer.outer_links(extra)
     quads: list[Quad] = []
-    for number in range(plot.node.resources):
+    for number in range(writer.node.resources):
         links = [f"{url}#resource-{other}" for other in inner[number]] + outer[number]
-        said = plot.describe(f"{url}#resource-{number}", links)
+        said = writer.describe(f"{url}#resource-{number}", links)
         named = syntax.supports_datasets and number % 3 == 2
         quads.extend(in_graph(said, f"{url}#graph") if named else said)
-    name = f"dump.{plot.node.syntax}"
-    body = PACKERS[plot.node.packing](name, written(quads, syntax))
-    media_type = PACKED_TYPES.get(plot.node.packing, syntax.media_type)
+    name = f"dump.{writer.node.syntax}"
+    body = PACKERS[writer.node.packing](name, written(quads, syntax))
+    media_type = PACKED_TYPES.get(writer.node.packing, syntax.media_type)
     return {path: File(body, media_type, tuple(quads))}
 
 
-def html_pages(plot: Plot, extra: Sequence[str]) -> dict[str, Page]:
+def html_pages(writer: NodeWriter, extra: Sequence[str]) -> dict[str, Page]:
     """Pages for people that link to each other and elsewhere; the data of each is its alternate."""
-    inner, outer = plot.inner_links(), plot.outer_links(extra)
+    inner, outer = writer.inner_links(), writer.outer_links(extra)
     pages: dict[str, Page] = {}
-    for number in range(plot.node.resources):
-        quads = plot.describe(plot.url(f"/page/{number}#it"))
+    for number in range(writer.node.resources):
+        quads = writer.describe(writer.url(f"/page/{number}#it"))
         pages[f"/page/{number}"] = File(
             html_page(number, inner[number], outer[number]), "text/html; charset=utf-8"
         )
@@ -145,7 +221,7 @@ class NodeKind(NamedTuple):
     """`entrance` is the path that others link to; `pages` is told what the first page must link to."""
 
     entrance: Callable[[DemoNode], str]
-    pages: Callable[[Plot, Sequence[str]], dict[str, Page]]
+    pages: Callable[[NodeWriter, Sequence[str]], dict[str, Page]]
 
 
 KINDS = {

@@ -6,8 +6,10 @@ A plan of another making (a benchmark's node graph) needs only to be a `WebPlan`
 import random
 from collections.abc import Sequence
 from ipaddress import IPv4Address
+from typing import NamedTuple
 
 import msgspec
+from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
 FIRST_ADDRESS = "127.0.0.1"
 MOST_NODES = 65_000
@@ -20,7 +22,7 @@ DELAYED_RESOURCES = 3
 
 
 class DemoNode(msgspec.Struct, frozen=True, kw_only=True):
-    """One host of the web."""
+    """A host of the web."""
 
     number: int
     address: str
@@ -36,7 +38,7 @@ class DemoNode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WebPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """All nodes, and those a crawl must start from to reach every one. Node 0 holds the vocabulary."""
+    """The nodes, and those a crawl must start from to reach all. Node 0 holds the vocabulary."""
 
     seed: int
     nodes: tuple[DemoNode, ...]
@@ -80,14 +82,14 @@ def make_plan(
 
 
 def draw_kinds(rng: random.Random, nodes: int) -> list[str]:
-    """One node of each kind, the rest by weight. The first is a `deref` node."""
+    """Draw a node of each kind, the rest by weight; the first is a `deref` node."""
     kinds = list(KIND_WEIGHTS)
     weights = list(KIND_WEIGHTS.values())
     return (kinds + rng.choices(kinds, weights, k=max(0, nodes - len(kinds))))[:nodes]
 
 
 def draw_links(rng: random.Random, nodes: int, links: int) -> list[tuple[int, ...]]:
-    """For each node the nodes it links to: whoever joins is tied to earlier ones, either way round."""
+    """Draw links between nodes: each is tied to earlier ones, either way round."""
     targets: list[set[int]] = [set() for _ in range(nodes)]
     for newcomer in range(1, nodes):
         for _ in range(links):
@@ -126,10 +128,83 @@ def starting_nodes(edges: Sequence[Sequence[int]]) -> tuple[int, ...]:
 
 
 def reachable(edges: Sequence[Sequence[int]], start: Sequence[int]) -> set[int]:
-    """All nodes that can be walked to from `start`, those included."""
+    """Return the nodes that can be reached from `start`."""
     reached, waiting = set(start), list(start)
     while waiting:
         found = set(edges[waiting.pop()]) - reached
         reached |= found
         waiting.extend(found)
     return reached
+
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+LABELS = (
+    Literal("chipmunk", language="en"),
+    Literal("Streifenhörnchen", language="de"),
+    Literal("シマリス", language="ja"),
+    Literal("سنجاب مخطط", language="ar"),
+    Literal('a "steward" \\ two\nlines\tand a tab', language="en-gb"),
+    Literal("plain, with 🐿 beyond the basic plane and e\u0301 in two parts"),
+    Literal("<p>markup &amp; entities</p>"),
+    Literal(""),
+)
+VALUES = (
+    Literal("042", datatype=NamedNode(XSD + "integer")),
+    Literal("1.50", datatype=NamedNode(XSD + "decimal")),
+    Literal("6.02e23", datatype=NamedNode(XSD + "double")),
+    Literal("true", datatype=NamedNode(XSD + "boolean")),
+    Literal("2024-02-29", datatype=NamedNode(XSD + "date")),
+    Literal("2024-02-29T23:59:59.5+14:00", datatype=NamedNode(XSD + "dateTime")),
+    Literal("not a number", datatype=NamedNode(XSD + "integer")),
+)
+PARTS_SHARE = 0.3
+
+
+class NodeWriter(NamedTuple):
+    """Writes the content of a node, with its own random numbers."""
+
+    node: DemoNode
+    port: int
+    entrances: Sequence[str]
+    """For each node of the web the address that others link to."""
+    vocabulary: str
+    rng: random.Random
+
+    def url(self, path: str) -> str:
+        """An address on this site."""
+        return f"http://{self.node.address}:{self.port}{path}"
+
+    def term(self, name: str) -> NamedNode:
+        """A term of the vocabulary that the whole web shares."""
+        return NamedNode(f"{self.vocabulary}#{name}")
+
+    def inner_links(self) -> list[list[int]]:
+        """Draw links between resources: a tree from resource 0 reaches all, chance adds some."""
+        size = self.node.resources
+        links = [[self.rng.randrange(size)] for _ in range(size)]
+        for number in range(1, size):
+            links[self.rng.randrange(number)].append(number)
+        return links
+
+    def outer_links(self, extra: Sequence[str]) -> list[list[str]]:
+        """Draw links to other hosts; resource 0 has the `extra` ones."""
+        links: list[list[str]] = [[] for _ in range(self.node.resources)]
+        links[0].extend(extra)
+        for target in self.node.links:
+            self.rng.choice(links).append(self.entrances[target])
+        return links
+
+    def describe(self, subject: str, links: Sequence[str] = ()) -> tuple[Quad, ...]:
+        """Return statements about a thing: kind, label, value, links, and sometimes a blank node."""
+        thing = NamedNode(subject)
+        quads = [
+            Quad(thing, self.term("kind"), self.term("Thing")),
+            Quad(thing, self.term("label"), self.rng.choice(LABELS)),
+            Quad(thing, self.term("value"), self.rng.choice(VALUES)),
+            *(Quad(thing, self.term("link"), NamedNode(link)) for link in dict.fromkeys(links)),
+        ]
+        if self.rng.random() < PARTS_SHARE:
+            part = BlankNode(f"b{self.rng.getrandbits(64):016x}")
+            quads.append(Quad(thing, self.term("part"), part))
+            quads.append(Quad(part, self.term("label"), self.rng.choice(LABELS)))
+        return tuple(quads)

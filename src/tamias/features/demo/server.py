@@ -21,15 +21,13 @@ import msgspec
 
 from tamias.features.demo.answers import DemoRequest, DemoResponse, answer
 from tamias.features.demo.expected import Expected, expected_of
-from tamias.features.demo.kinds import KINDS
+from tamias.features.demo.kinds import KINDS, DemoSite, DemoWeb, File
 from tamias.features.demo.oddities import ODDITIES
-from tamias.features.demo.pages import DemoSite, DemoWeb, File
-from tamias.features.demo.plan import WebPlan
-from tamias.features.demo.plot import Plot
+from tamias.features.demo.plan import NodeWriter, WebPlan
 
 
 class LoggedRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One request, from its last header line until its answer was written. Seconds of a monotonic clock."""
+    """A request, from its last header line until its response was written, in seconds."""
 
     host: str
     """Address and port."""
@@ -49,7 +47,7 @@ class LoggedRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def max_in_flight(log: Iterable[LoggedRequest]) -> dict[str, int]:
-    """For each host the most requests that were under way at once."""
+    """Return the most requests at once, by host."""
     most: dict[str, int] = {}
     for visit in log:
         most[visit.host] = max(visit.in_flight, most.get(visit.host, 0))
@@ -62,30 +60,30 @@ def requests_of_disallowed(log: Iterable[LoggedRequest], disallowed: Collection[
 
 
 def build_web(plan: WebPlan, port: int) -> DemoWeb:
-    """Every document of the web, as it is when served at `port`."""
+    """Build the documents of the web as served at `port`."""
     entrances = [f"http://{node.address}:{port}{KINDS[node.kind].entrance(node)}" for node in plan.nodes]
     vocabulary = f"http://{plan.nodes[0].address}:{port}/vocab"
     sites = {
         node.address: build_site(
-            Plot(node, port, entrances, vocabulary, random.Random(f"{plan.seed}/{node.number}"))
+            NodeWriter(node, port, entrances, vocabulary, random.Random(f"{plan.seed}/{node.number}"))
         )
         for node in plan.nodes
     }
     return DemoWeb(sites=sites, seeds=tuple(entrances[number] for number in plan.seeds))
 
 
-def build_site(plot: Plot) -> DemoSite:
+def build_site(writer: NodeWriter) -> DemoSite:
     """The pages of the node's kind, with its oddities linked from the first of them."""
-    oddities = [ODDITIES[name](plot) for name in plot.node.oddities]
-    pages = KINDS[plot.node.kind].pages(plot, [link for oddity in oddities for link in oddity.links])
+    oddities = [ODDITIES[name](writer) for name in writer.node.oddities]
+    pages = KINDS[writer.node.kind].pages(writer, [link for oddity in oddities for link in oddity.links])
     for oddity in oddities:
         pages |= oddity.pages
     rules = [line for oddity in oddities for line in oddity.robots]
     if rules:
         pages["/robots.txt"] = File("\n".join(["User-agent: *", *rules, ""]).encode(), "text/plain")
     return DemoSite(
-        authority=f"{plot.node.address}:{plot.port}",
-        kind=plot.node.kind,
+        authority=f"{writer.node.address}:{writer.port}",
+        kind=writer.node.kind,
         pages=pages,
         disallowed=frozenset(path for oddity in oddities for path in oddity.disallowed),
     )
@@ -114,7 +112,7 @@ class DataWeb:
         self.port = port
         self.latency = latency
         self.log: list[LoggedRequest] = []
-        self.asked: Counter[tuple[str, str]] = Counter()
+        self.request_counts: Counter[tuple[str, str]] = Counter()
         self.in_flight: Counter[str] = Counter()
         self.connections: set[asyncio.Transport] = set()
         self._log_file = log_file
@@ -163,7 +161,7 @@ class DataWeb:
 
 
 class DemoConnection(asyncio.Protocol):
-    """One client's connection to one site: requests are answered in their order, one at a time."""
+    """A connection to a site; requests are answered in their order, one at a time."""
 
     def __init__(self, web: DataWeb, site: DemoSite) -> None:
         self._web = web
@@ -203,8 +201,8 @@ class DemoConnection(asyncio.Protocol):
         start = time.monotonic()
         host, key = self._site.authority, (self._site.authority, ask.path)
         self._web.in_flight[host] += 1
-        reply = answer(self._site.pages.get(ask.path), ask, self._web.asked[key])
-        self._web.asked[key] += 1
+        reply = answer(self._site.pages.get(ask.path), ask, self._web.request_counts[key])
+        self._web.request_counts[key] += 1
         timer = asyncio.get_running_loop().call_later(self._web.latency + reply.delay, self._send, reply)
         self._waiting = (timer, ask, start, self._web.in_flight[host])
 

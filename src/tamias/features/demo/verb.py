@@ -14,18 +14,19 @@ import msgspec
 from click.core import ParameterSource
 from pyoxigraph import Quad
 
-from tamias.cli.console.options import CommonOptions, archive_at, common, say, say_json
+from tamias.cli.console.options import CommonOptions, archive_at, common, say, say_json, session_at
 from tamias.cli.console.progress import Display, by_outcome
+from tamias.crawl.store.progress import CrawlSnapshot
 from tamias.crawl.worker.plan import Until
-from tamias.crawl.worker.supervisor import CrawlSnapshot, Supervisor
+from tamias.crawl.worker.supervisor import Supervisor
 from tamias.frontier.service.state import WATCH
 from tamias.model.errors import UsageError
 from tamias.model.item import Seed
 from tamias.settings import Settings
 
 if TYPE_CHECKING:
-    from tamias.archive.diffs import Diff
     from tamias.features.demo.server import DataWeb
+    from tamias.model.diff import Diff
 
 MARK = "made-by-tamias-demo"
 USUAL_FOLDER = Path("tamias-demo")
@@ -49,7 +50,7 @@ class Crawled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Archived(msgspec.Struct, frozen=True, kw_only=True):
-    """What is under watch."""
+    """The datasets under watch."""
 
     resources: int
     versions: int
@@ -130,12 +131,10 @@ def _compared(place: CommonOptions, web: "DataWeb", end: CrawlSnapshot) -> Crawl
 def _exported(place: CommonOptions) -> list[Quad]:
     from pyoxigraph import RdfFormat, parse
 
-    from tamias.crawl.verbs.export.corpus import data_quads
-    from tamias.database.connect import Database
+    from tamias.features.exports.corpus import data_quads
 
     with (
-        closing(Database(place.data, place.db, create=False)) as database,
-        closing(database.session()) as session,
+        session_at(place) as session,
     ):
         text = b"".join(data_quads(session, place.data))
     return list(parse(text, format=RdfFormat.N_QUADS))
@@ -169,7 +168,7 @@ def _archive(place: CommonOptions, settings: Settings, web: "DataWeb") -> Archiv
 
 def _watch(place: CommonOptions, settings: Settings, urls: Sequence[str], *, again: bool) -> None:
     from tamias.crawl.plan.admit import Admission, same_url
-    from tamias.crawl.revisit.watching import Wanted, Watcher
+    from tamias.crawl.revisit.watches import Wanted, Watcher
     from tamias.database.connect import Database
     from tamias.frontier.postgres import PostgresFrontier
 
@@ -198,11 +197,11 @@ def _tell(place: CommonOptions, crawled: Crawled, archived: Archived) -> None:
     if place.json:
         say_json({**msgspec.to_builtins(crawled), "archive": archived, "ok": crawled.ok})
         return
-    from tamias.archive.diffs.values import in_words
+    from tamias.model.diff import in_words
 
     end = crawled.crawl
     found = crawled.expected - crawled.missing
-    kept = sum(file.stat().st_size for file in (place.data / "rdf").iterdir())
+    size = sum(file.stat().st_size for file in (place.data / "rdf").iterdir())
     say()
     say(f"visited    {end.visited} URLs in {end.seconds:.1f} s: {by_outcome(end.outcomes)}")
     say(f"found      {found} of {crawled.expected} quads that the web contains")
@@ -210,7 +209,7 @@ def _tell(place: CommonOptions, crawled: Crawled, archived: Archived) -> None:
         f"polite     {crawled.disallowed} requests that robots.txt forbids, "
         f"at most {crawled.most_in_flight} at a time to one host"
     )
-    say(f"stored     {kept:,} bytes in {place.data / 'rdf'}")
+    say(f"stored     {size:,} bytes in {place.data / 'rdf'}")
     say(
         f"archived   {archived.versions} versions of {archived.resources} resources, {archived.bytes:,} bytes"
     )
@@ -223,8 +222,8 @@ def _tell(place: CommonOptions, crawled: Crawled, archived: Archived) -> None:
 
 
 def _serve(place: CommonOptions, settings: Settings) -> None:
-    from tamias.serve.http.secret import find_secret
-    from tamias.serve.run import ServicePlan, run
+    from tamias.features.service.http.secret import find_secret
+    from tamias.features.service.run import ServicePlan, run
 
     plan = ServicePlan(
         data=place.data.absolute(),

@@ -11,13 +11,13 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class FtpAddress(msgspec.Struct, frozen=True, kw_only=True):
-    """Where something stands on an FTP server, and who asks for it."""
+    """An address on an FTP server: host, path and user."""
 
     place: str
     """Scheme, user name if any, host and port."""
     path: str
     """Begins with a slash; still percent-encoded."""
-    asked: str
+    request_url: str
     """For curl: no user name, and nothing in it that curl would take for more than a path."""
     user: str | None = None
     password: str | None = None
@@ -29,17 +29,17 @@ class FtpAddress(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_directory(self) -> bool:
-        """Whether it is written as a directory."""
+        """Return whether it is written as a directory."""
         return self.path.endswith("/")
 
     @property
     def is_secured(self) -> bool:
-        """Whether TLS is asked for by the scheme."""
+        """Return whether the scheme asks for TLS."""
         return self.place.startswith("ftps:")
 
     def as_directory(self) -> "FtpAddress":
         """The same with a slash at its end."""
-        return msgspec.structs.replace(self, path=self.path + "/", asked=self.asked + "/")
+        return msgspec.structs.replace(self, path=self.path + "/", request_url=self.request_url + "/")
 
 
 def ftp_address(url: str) -> FtpAddress | None:
@@ -61,7 +61,7 @@ def ftp_address(url: str) -> FtpAddress | None:
     return FtpAddress(
         place=f"{scheme}://{found[2]}@{host}" if user else f"{scheme}://{host}",
         path=name,
-        asked=f"{scheme}://{host}{name}",
+        request_url=f"{scheme}://{host}{name}",
         user=user or None,
         password=password,
     )

@@ -3,13 +3,14 @@
 import asyncio
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 
 import pycurl
 
 from tamias.features.ftp.address import FtpAddress, ftp_address
-from tamias.features.ftp.connections import FtpConnections
 from tamias.features.ftp.listing import (
     LISTING,
     DirectoryListing,
@@ -23,12 +24,81 @@ from tamias.features.ftp.listing import (
 from tamias.features.ftp.transfer import Errand, FtpTransfer, Login
 from tamias.fetch.multi import GIVEN_UP
 from tamias.fetch.options import HttpOptions
-from tamias.fetch.spool import Spool, disk_error
+from tamias.fetch.transfer import Spool, disk_error
 from tamias.fetch.verdict import Attempt, Verdict, failed, of_trouble, refused
 from tamias.model.capture import Body, Capture, Hop, Outcome, Request, Unreached
 from tamias.model.cut import PRIVATE
 from tamias.model.url import without_password
 from tamias.protocols import Follow
+
+_IDLE_SECONDS = 30
+"""FTP servers have few seats, often one for each guest; none is kept for longer than this."""
+_MOST_THREADS = 64
+_CLOSED = "the fetcher was closed"
+
+
+class FtpConnections:
+    """Lends a handle to one attempt at a time, the one that is logged in there if it is free."""
+
+    def __init__(self, options: HttpOptions, forbidden: Callable[[str], str | None]) -> None:
+        self._options = options
+        self._forbidden = forbidden
+        self._threads = ThreadPoolExecutor(min(_MOST_THREADS, options.connections), "ftp")
+        self._busy: set[FtpTransfer] = set()
+        self._idle: dict[str, tuple[FtpTransfer, asyncio.TimerHandle]] = {}
+        self._closed = False
+        os.makedirs(options.spool_dir, mode=0o700, exist_ok=True)
+
+    @contextmanager
+    def lent(self, place: str) -> Iterator[FtpTransfer]:
+        """A handle for this place; what it saw and its body are forgotten when the block ends."""
+        transfer = self._taken(place)
+        self._busy.add(transfer)
+        try:
+            yield transfer
+        finally:
+            self._busy.discard(transfer)
+            self._give_back(place, transfer)
+
+    async def run(self, transfer: FtpTransfer, asking: Callable[[], tuple[int, str]]) -> tuple[int, str]:
+        """Carries out an errand in a thread, and never leaves it there: who is cancelled waits for it."""
+        if self._closed:
+            return GIVEN_UP, _CLOSED
+        work = asyncio.get_running_loop().run_in_executor(self._threads, asking)
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            transfer.give_up("cancelled")
+            await asyncio.wait([work])
+            raise
+
+    def close(self) -> None:
+        """Gives up what is under way and hangs up everywhere. May be called twice."""
+        self._closed = True
+        for transfer in self._busy:
+            transfer.give_up(_CLOSED)
+        for place in list(self._idle):
+            self._taken(place).close()
+        self._threads.shutdown(wait=False)
+
+    def _taken(self, place: str) -> FtpTransfer:
+        if place not in self._idle:
+            return FtpTransfer(self._options, self._forbidden)
+        transfer, timer = self._idle.pop(place)
+        timer.cancel()
+        return transfer
+
+    def _give_back(self, place: str, transfer: FtpTransfer) -> None:
+        if self._closed or transfer.stopped is not None or place in self._idle:
+            transfer.close()
+            return
+        transfer.clear()
+        timer = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._hang_up, place)
+        self._idle[place] = (transfer, timer)
+
+    def _hang_up(self, place: str) -> None:
+        self._taken(place).close()
+
 
 LOGIN_REPLIES = frozenset({332, 530, 532})
 TLS_REPLIES = frozenset({234, 521, 522, 533, 534, 536})
@@ -83,7 +153,7 @@ class FtpFetcher:
         now: Callable[[], int],
         retry_after: Callable[[str | None, int], int | None],
     ) -> None:
-        """As for every fetcher; no FTP server says when to come back, so `retry_after` is not asked."""
+        """Take the arguments of every fetcher; FTP has no `retry_after`."""
         self._options = options
         self._now = now
         self._connections = FtpConnections(options, forbidden)
@@ -92,7 +162,7 @@ class FtpFetcher:
         self._without_mlsd: set[str] = set()
 
     async def fetch(self, request: Request, follow: Follow) -> Capture:
-        """As `Fetcher.fetch`. A file that turns out to be a directory redirects to itself with a slash.
+        """Fetch a file or a listing. A file that is in fact a directory redirects to itself with a slash.
 
         A password in the address is used, also for what is found under the same user name, and is nowhere
         in the capture. Raises `DiskFull` when there is no room for the body.
@@ -125,7 +195,7 @@ class FtpFetcher:
         return await self._directory(attempt, transfer, address)
 
     async def _file(self, attempt: Attempt, transfer: FtpTransfer, address: FtpAddress) -> Verdict | None:
-        """None when it is a directory; after an OK the transfer holds the body."""
+        """Request a file; return None if it is a directory. After an OK the transfer holds the body."""
         if attempt.request.last_modified is not None:
             verdict = await self._look(attempt, transfer, address, attempt.request.last_modified)
             if verdict is not None:
@@ -179,7 +249,7 @@ class FtpFetcher:
     async def _listed(
         self, transfer: FtpTransfer, form: Callable[[str], Found]
     ) -> tuple[Verdict, Body | None] | None:
-        """None when the list is in another form."""
+        """Request a listing; return None if it is in another form."""
         options, raw = self._options, _taken(transfer.body())
         try:
             found = await asyncio.to_thread(listing, raw, form, options.max_listing_entries)

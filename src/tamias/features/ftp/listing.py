@@ -1,4 +1,4 @@
-"""What an FTP server says is in a directory, in the three forms there are, as lines of JSON. Pure.
+"""Listings of FTP directories, in the three forms there are, as lines of JSON. Pure.
 
 Names are kept as they came, bytes that are no UTF-8 as lone surrogates; whoever reads the lines judges them.
 """
@@ -26,7 +26,7 @@ _HERE = frozenset({"cdir", "pdir"})
 
 
 class DirectoryEntry(NamedTuple):
-    """One name in a directory. A symbolic link is a file until a server opens it as a directory."""
+    """A name in a directory. A symbolic link is a file until a server opens it as a directory."""
 
     name: str
     type: Literal["file", "dir"]
@@ -47,7 +47,7 @@ class DirectoryListing(NamedTuple):
     """Lines that could not be read."""
 
     def lines(self) -> Iterable[bytes]:
-        """By name, so that an unchanged directory is the same bytes."""
+        """Return a line for each entry, by name, so that an unchanged directory is the same bytes."""
         yield from sorted(json.dumps(entry._asdict()).encode() + b"\n" for entry in self.entries)
         if self.unread:
             words = (
@@ -83,10 +83,10 @@ def machine_line(line: str) -> Found:
     >>> machine_line("type=file;size=3;modify=20240102030405; a b.nt")
     DirectoryEntry(name='a b.nt', type='file', size=3, modified='2024-01-02T03:04:05Z')
     """
-    told, space, name = line.partition(" ")
-    if not (space and name) or (told and not told.endswith(";")):
+    text, space, name = line.partition(" ")
+    if not (space and name) or (text and not text.endswith(";")):
         return None
-    facts = dict(fact.lower().partition("=")[::2] for fact in told.split(";") if fact)
+    facts = dict(fact.lower().partition("=")[::2] for fact in text.split(";") if fact)
     kind = facts.get("type", "file")
     if kind in _HERE:
         return "nothing"

@@ -39,17 +39,17 @@ class FtpListingAnalyser(StatementAnalyser):
 
 def _reference(line: bytes) -> str:
     """Relative to the directory. Raises `ValueError` with what is wrong with the line."""
-    told: Any = json.loads(line)
-    if not isinstance(told, dict):
+    entry: Any = json.loads(line)
+    if not isinstance(entry, dict):
         raise ValueError("an entry is not an object")
-    if isinstance(told.get("problem"), str):
-        raise ValueError(told["problem"])
-    name = told.get("name")
+    if isinstance(entry.get("problem"), str):
+        raise ValueError(entry["problem"])
+    name = entry.get("name")
     if not isinstance(name, str):
         raise ValueError("an entry without a name")
     if _NO_NAME.fullmatch(name):
         raise ValueError(f"refused as a name: {name[:200]!a}")
     # Bytes that are no UTF-8 come as lone surrogates; any other surrogate stands for nothing.
     return quote(name.encode("utf-8", "surrogateescape"), safe="") + (
-        "/" if told.get("type") == "dir" else ""
+        "/" if entry.get("type") == "dir" else ""
     )

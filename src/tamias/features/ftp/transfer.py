@@ -1,4 +1,4 @@
-"""One errand to an FTP server: its replies, and the file or list that it sends. Blocks: for threads.
+"""Transfers from an FTP server: its replies, and the file or list that it sends. They block: for threads.
 
 Curl's multi interface blocks for FTP, too: it waits up to a minute for a server's last word.
 """
@@ -16,10 +16,9 @@ from typing import NamedTuple
 import pycurl
 
 from tamias.features.ftp.address import FtpAddress
-from tamias.fetch.handle import ftp_handle
 from tamias.fetch.multi import GIVEN_UP
 from tamias.fetch.options import HttpOptions
-from tamias.fetch.transfer import Transfer
+from tamias.fetch.transfer import Transfer, ftp_handle
 
 _REPLY = re.compile(rb"([1-6][0-9]{2}) (.*?)\r?\n?", re.DOTALL)
 _GRACE_SECONDS = 5
@@ -29,7 +28,7 @@ _LATEST = 253_402_300_799
 
 
 class Errand(Enum):
-    """What to do at an address. The last three ask for the list of a directory."""
+    """A kind of request. The last three ask for the list of a directory."""
 
     TAKE = "RETR"
     LOOK = "MDTM"
@@ -44,7 +43,7 @@ _LISTS = frozenset({Errand.LIST_FOR_MACHINES, Errand.LIST, Errand.LIST_NAMES})
 
 
 class Login(NamedTuple):
-    """Who we are to a server."""
+    """User and password for a server."""
 
     user: str
     password: str
@@ -103,7 +102,7 @@ class FtpTransfer(Transfer):
         super().close()
 
     def headers(self) -> list[tuple[str, str]]:
-        """What HTTP would have said: the time that MDTM told, and the length of the file."""
+        """Return the time from MDTM and the length of the file, as HTTP headers."""
         changed = self._curl.getinfo(pycurl.INFO_FILETIME)
         length = self._curl.getinfo(pycurl.CONTENT_LENGTH_DOWNLOAD_T)
         modified = [("Last-Modified", formatdate(changed, usegmt=True))] if 0 <= changed <= _LATEST else []
@@ -145,7 +144,7 @@ class FtpTransfer(Transfer):
         # Where TLS is a gift of the server's, a certificate that proves nothing is still no worse than none.
         verified = address.is_secured and self._options.verify_tls
         wanted = pycurl.USESSL_TRY if tls else pycurl.USESSL_NONE
-        self._curl.setopt(pycurl.URL, address.asked)
+        self._curl.setopt(pycurl.URL, address.request_url)
         self._curl.setopt(pycurl.USERNAME, login.user)
         self._curl.setopt(pycurl.PASSWORD, login.password)
         self._curl.setopt(pycurl.USE_SSL, pycurl.USESSL_ALL if address.is_secured else wanted)
@@ -168,8 +167,8 @@ class FtpTransfer(Transfer):
         reply = _REPLY.fullmatch(line)
         if reply is not None:
             self.status = int(reply[1])
-            told = self._secret is not None and self._secret in line
-            self.words = "" if told else reply[2].decode("utf-8", "replace")
+            is_secret = self._secret is not None and self._secret in line
+            self.words = "" if is_secret else reply[2].decode("utf-8", "replace")
         return None
 
 

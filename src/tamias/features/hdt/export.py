@@ -7,8 +7,8 @@ from typing import BinaryIO
 from tamias.features.hdt.writer import TooManyTriples, write_hdt
 from tamias.model.errors import TamiasError
 from tamias.sinks.delivery import GraphSink
+from tamias.sinks.document_files import DocumentFiles
 from tamias.sinks.export import read_quads
-from tamias.sinks.files.document_files import DocumentFiles
 from tamias.sinks.targets import Surroundings
 
 MAX_TRIPLES = 10_000_000

@@ -27,7 +27,7 @@ _CRC16 = _table(0xA001, reflected=True)
 
 
 def crc8(data: bytes) -> bytes:
-    """Of the few bytes before an array or a section."""
+    """Return the checksum of the few bytes before an array or a section."""
     value = 0
     for byte in data:
         value = _CRC8[value ^ byte]
@@ -35,7 +35,7 @@ def crc8(data: bytes) -> bytes:
 
 
 def crc16(data: bytes) -> bytes:
-    """Of a control information."""
+    """Return the checksum of a control information."""
     value = 0
     for byte in data:
         value = (value >> 8) ^ _CRC16[(value ^ byte) & 0xFF]
@@ -43,7 +43,7 @@ def crc16(data: bytes) -> bytes:
 
 
 def crc32c(data: memoryview | bytes) -> bytes:
-    """Of the data of an array or a section."""
+    """Return the checksum of the data of an array or a section."""
     value = 0
     for start in range(0, len(data), _SLICE):
         value = extend(value, bytes(data[start : start + _SLICE]))
@@ -84,7 +84,7 @@ def vbyte(number: int) -> bytes:
 
 
 def control(kind: int, form: str, properties: Mapping[str, object]) -> bytes:
-    """What stands before each of the four parts."""
+    """Return the header of one of the four parts."""
     words = "".join(f"{key}={value};" for key, value in properties.items())
     data = MAGIC + bytes((kind,)) + form.encode() + b"\0" + words.encode() + b"\0"
     return data + crc16(data)
@@ -98,7 +98,7 @@ def log_array(numbers: Numbers) -> Iterator[bytes]:
 
 
 def bitmap(flags: Flags) -> Iterator[bytes]:
-    """One bit for each flag."""
+    """Yield the bytes of an array with a bit for each flag."""
     yield _begun(bytes((PLAIN,)) + vbyte(len(flags)))
     yield from _checked(iter((np.packbits(flags, bitorder="little").tobytes(),)))
 

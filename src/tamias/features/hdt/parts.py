@@ -40,7 +40,7 @@ class LogArray(msgspec.Struct, frozen=True):
     count: int
 
     def numbers(self, start: int, stop: int) -> Numbers:
-        """Those from `start` to before `stop`."""
+        """Return the numbers from `start` to before `stop`."""
         places = np.arange(start, stop, dtype=np.int64) * self.width
         first = int(start * self.width >> 3)
         last = int((stop * self.width + 7) >> 3)
@@ -58,7 +58,7 @@ class Bitmap(msgspec.Struct, frozen=True):
     count: int
 
     def bits(self, start: int, stop: int) -> Numbers:
-        """Those from `start` to before `stop`, as 0 and 1."""
+        """Return the bits from `start` to before `stop`, as 0 and 1."""
         window = np.unpackbits(self.data[start >> 3 : (stop + 7) >> 3], bitorder="little")
         return window[start & 7 : (start & 7) + stop - start].astype(np.int64)
 
@@ -71,7 +71,7 @@ class Strings(msgspec.Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """How many there are, without the empty one that stands first."""
+        """Return the number of strings, without the empty first one."""
         return len(self.ends) - 1
 
 

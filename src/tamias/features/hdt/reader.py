@@ -28,7 +28,7 @@ class Terms(msgspec.Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Return the number of terms."""
         return self.shared.count + self.own.count
 
     def strings(self, numbers: Numbers) -> list[bytes]:
@@ -74,11 +74,11 @@ class Hdt:
 
     @property
     def count(self) -> int:
-        """How many triples there are."""
+        """Return the number of triples."""
         return self._objects.count
 
     def batches(self, size: int) -> Iterator[Triples]:
-        """All triples in order, `size` at a time."""
+        """Yield all triples in order, `size` at a time."""
         pair, subject = 0, 1
         for start, stop in pairwise([*range(0, self.count, size), self.count]):
             ends = self._last_objects.bits(start, stop)

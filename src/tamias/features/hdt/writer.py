@@ -35,11 +35,11 @@ Term = NamedNode | BlankNode | Literal | Triple
 
 
 class TooManyTriples(Exception):
-    """More triples than may be held in memory."""
+    """The error for more triples than may be held in memory."""
 
 
 class Written(msgspec.Struct, frozen=True):
-    """What became of the triples."""
+    """Statistics of a written file."""
 
     triples: int
     """Distinct ones in the file."""
@@ -110,7 +110,7 @@ class _Dictionary:
 
     @property
     def counts(self) -> dict[str, int]:
-        """As VoID says it."""
+        """Return the counts by their names in VoID."""
         shared, subjects, predicates, objects = map(len, self._sections)
         return {
             "properties": predicates,
@@ -170,7 +170,7 @@ def _triples(rows: Numbers) -> Iterator[bytes]:
 
 
 def _differs(rows: Numbers) -> Flags:
-    """Whether a row differs from the one before."""
+    """Return for each row whether it differs from the one before."""
     first = np.ones(min(len(rows), 1), dtype=np.bool_)
     return np.concatenate((first, (rows[1:] != rows[:-1]).any(axis=1)))
 

@@ -57,7 +57,7 @@ class JellyAnalyser(StatementAnalyser):
 
 
 def _has_lengths(start: bytes) -> bool:
-    """Whether there are frames with their lengths before them, or one without.
+    """Return whether frames follow their lengths, rather than one frame without a length.
 
     >>> _has_lengths(b"\\x20\\n\\x0b"), _has_lengths(b"\\n\\n\\x08"), _has_lengths(b"\\n\\x0b\\n")
     (True, True, False)

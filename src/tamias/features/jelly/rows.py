@@ -38,7 +38,7 @@ class Rows:
         self._decoder: Any = None
 
     def said(self, data: bytes) -> Iterator[Finding]:
-        """What a frame says. Raises one of `DAMAGE`."""
+        """Yield the statements of a frame. Raises one of `DAMAGE`."""
         frame = RdfStreamFrame.FromString(data)
         if self._decoder is None and frame.rows:
             self._decoder = Decoder(_Terms(options_from_frame(frame, delimited=True)))

@@ -9,17 +9,30 @@ from starlette.responses import Response
 
 from tamias.features.mcp.protocol import LARGEST_MESSAGE, VERSIONS, answer_bytes
 from tamias.features.mcp.tools import Tool
-from tamias.serve.http.endpoints import Endpoint, Parameter, ResponseSpec
-from tamias.serve.http.params import base_of, body
-from tamias.serve.http.problems import HttpProblem
-from tamias.serve.http.secret import may_read_all
-from tamias.serve.service import Service
+from tamias.features.service.http.endpoints import EndpointTable, Parameter, ResponseSpec
+from tamias.features.service.http.params import base_of, body
+from tamias.features.service.http.problems import HttpProblem
+from tamias.features.service.http.secret import may_read_all
+from tamias.features.service.service import Service
 
 PATH = "/mcp"
 _OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
+ENDPOINTS = EndpointTable()
+
+
+@ENDPOINTS.post(
+    PATH,
+    {
+        200: ResponseSpec("The answer", media_types=("application/json",)),
+        202: ResponseSpec("Taken; there is nothing to answer"),
+    },
+    Parameter("MCP-Protocol-Version", "as agreed upon", where="header"),
+    body=dict[str, Any],
+)
 async def _answer(request: Request, service: Service) -> Response:
+    """The Model Context Protocol (Streamable HTTP): tools that read the archive, for assistants."""
     check_origin(request)
     spoken = request.headers.get("mcp-protocol-version")
     if spoken is not None and spoken not in VERSIONS:
@@ -54,19 +67,3 @@ async def _run(service: Service, owner: bool, tool: Tool, arguments: dict[str, A
     if sparql is None:
         raise HttpProblem(503, "this service has no catalogue")
     return await sparql.work(lambda: asking(sparql.catalogue.ask, arguments))
-
-
-ENDPOINTS = [
-    Endpoint(
-        method="POST",
-        path=PATH,
-        handle=_answer,
-        about="The Model Context Protocol (Streamable HTTP): tools that read the archive, for assistants",
-        parameters=(Parameter("MCP-Protocol-Version", "as agreed upon", where="header"),),
-        answers={
-            200: ResponseSpec("The answer", media_types=("application/json",)),
-            202: ResponseSpec("Taken; there is nothing to answer"),
-        },
-        body=dict[str, Any],
-    )
-]

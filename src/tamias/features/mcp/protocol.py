@@ -7,8 +7,8 @@ import msgspec
 
 from tamias import __version__
 from tamias.features.mcp.tools import TOOLS, Tool
+from tamias.features.service.http.problems import HttpProblem
 from tamias.model.errors import TamiasError
-from tamias.serve.http.problems import HttpProblem
 
 VERSIONS: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """That are spoken, the newest first."""
@@ -31,27 +31,27 @@ Run = Callable[[Tool, Message], Awaitable[str]]
 async def answer_bytes(content: bytes, run: Run) -> bytes | None:
     """The answer to what came; None where there is nothing to answer."""
     try:
-        told = msgspec.json.decode(content)
+        decoded = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return _encoded(_error(None, PARSE_ERROR, f"not JSON: {error}"))
-    if not isinstance(told, list):
-        return _encoded(await answer(told, run))
-    if not 1 <= len(told) <= MOST_IN_BATCH:
+    if not isinstance(decoded, list):
+        return _encoded(await answer(decoded, run))
+    if not 1 <= len(decoded) <= MOST_IN_BATCH:
         return _encoded(_error(None, INVALID_REQUEST, f"a batch has 1 to {MOST_IN_BATCH} messages"))
-    answers = [answered for each in told if (answered := await answer(each, run)) is not None]
+    answers = [answered for each in decoded if (answered := await answer(each, run)) is not None]
     return msgspec.json.encode(answers) if answers else None
 
 
-async def answer(told: object, run: Run) -> Message | None:
+async def answer(message: object, run: Run) -> Message | None:
     """The answer to one message; None to a notification or an answer."""
-    if not isinstance(told, dict) or told.get("jsonrpc") != "2.0":
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         return _error(None, INVALID_REQUEST, "no message of JSON-RPC 2.0")
-    method, number = told.get("method"), told.get("id")
-    if "id" not in told or not isinstance(method, str):
-        return None if isinstance(method, str) or "result" in told or "error" in told else _refused()
+    method, number = message.get("method"), message.get("id")
+    if "id" not in message or not isinstance(method, str):
+        return None if isinstance(method, str) or "result" in message or "error" in message else _refused()
     if not isinstance(number, str | int) or isinstance(number, bool):
         return _error(None, INVALID_REQUEST, "an id is a text or a whole number")
-    parameters = told.get("params", {})
+    parameters = message.get("params", {})
     if not isinstance(parameters, dict):
         return _error(number, INVALID_PARAMETERS, "params is an object")
     return await _answered(number, method, parameters, run)
@@ -64,16 +64,16 @@ async def _answered(number: str | int, method: str, parameters: Message, run: Ru
         case "ping":
             return _result(number, {})
         case "tools/list":
-            return _result(number, {"tools": [tool.told() for tool in TOOLS.values()]})
+            return _result(number, {"tools": [tool.describe() for tool in TOOLS.values()]})
         case "tools/call":
             return await _called(number, parameters, run)
     return _error(number, NO_METHOD, f"there is no method {method[:100]!r}")
 
 
 def _introduced(parameters: Message) -> Message:
-    asked = parameters.get("protocolVersion")
+    version = parameters.get("protocolVersion")
     return {
-        "protocolVersion": asked if asked in VERSIONS else VERSIONS[0],
+        "protocolVersion": version if version in VERSIONS else VERSIONS[0],
         "capabilities": {"tools": {"listChanged": False}},
         "serverInfo": {"name": "tamias", "title": "Tamias", "version": __version__},
         "instructions": _ABOUT,
@@ -112,5 +112,5 @@ def _error(number: str | int | None, code: int, words: str) -> Message:
     return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": words}}
 
 
-def _encoded(told: Message | None) -> bytes | None:
-    return None if told is None else msgspec.json.encode(told)
+def _encoded(message: Message | None) -> bytes | None:
+    return None if message is None else msgspec.json.encode(message)

@@ -8,12 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from tamias.crawl.catalogue.catalogue import Catalogue, bases_of, options_of
+from tamias.archive.catalogue import bases_of
 from tamias.database.connect import Database
+from tamias.features.catalogue.catalogue import Catalogue, options_of
 from tamias.features.mcp.protocol import LARGEST_MESSAGE, answer_bytes
 from tamias.features.mcp.tools import Tool
+from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.model.errors import TamiasError
-from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.settings import Settings
 
 _LOG = logging.getLogger("tamias.mcp")
@@ -29,7 +30,7 @@ class LazyArchive:
         self._database = self._stack.enter_context(closing(Database(data, db, create=False)))
 
     async def run(self, tool: Tool, arguments: dict[str, Any]) -> str:
-        """What a tool gives. Raises `TamiasError`."""
+        """Run a tool and return its result. Raises `TamiasError`."""
         try:
             if tool.on_session is not None:
                 # whoever has the files is their owner
@@ -77,7 +78,7 @@ def converse(reading: LazyArchive, lines: BinaryIO, out: BinaryIO) -> None:
 
 
 def _messages(lines: BinaryIO) -> Iterator[bytes]:
-    """What the lines hold; of one that is too long only an opening brace, which is no message."""
+    """Yield the lines that are not empty; for one that is too long only `{`, which is no message."""
     while line := lines.readline(LARGEST_MESSAGE):
         whole = line
         while line and not line.endswith(b"\n") and len(line) == LARGEST_MESSAGE:

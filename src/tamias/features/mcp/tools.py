@@ -8,22 +8,24 @@ from typing import Any, Final
 
 import msgspec
 
-from tamias.archive.forgetting.tombstones import check_forgotten
 from tamias.archive.moments import milliseconds, rfc3339
 from tamias.archive.reader.content import Content
 from tamias.archive.reader.descriptions import describe_version
 from tamias.archive.reader.library import NotArchived
+from tamias.archive.tombstones import check_forgotten
 from tamias.archive.versions.resources import read_resources, read_versions
 from tamias.content.charsets import decoded, encoding_of
 from tamias.content.formats import CSV, TURTLE, Form, form_of, type_with_charset
-from tamias.crawl.catalogue.exchange import Answer
+from tamias.features.catalogue.exchange import Answer
+from tamias.features.service.queries.search import LONGEST_SEARCH, MOST_WORDS, find
+from tamias.features.service.queries.thread_pool import ServiceSession
+from tamias.features.service.queries.usage import check_open
+from tamias.model.diff import DiffLimits
 from tamias.model.errors import UsageError
 from tamias.model.resource import Resource, Version, resource_id
 from tamias.model.url import fetch_url, url_key
 from tamias.model.usage import MODELS, SHOWING
-from tamias.serve.pages.search import LONGEST_SEARCH, MOST_WORDS, find
-from tamias.serve.queries.thread_pool import ServiceSession
-from tamias.serve.replay.usage import check_open
+from tamias.plugins import load
 
 Arguments = dict[str, Any]
 OnSession = Callable[[ServiceSession, Arguments, bool], str]
@@ -45,7 +47,7 @@ _TYPES: Final[dict[str, type]] = {"string": str, "integer": int}
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    """One tool. It is run at a db, or asks the catalogue."""
+    """A tool, which reads the database or asks the catalogue."""
 
     name: str
     about: str
@@ -54,8 +56,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     on_session: OnSession | None = None
     of_catalogue: Callable[[AskCatalogue, Arguments], str] | None = None
 
-    def told(self) -> dict[str, Any]:
-        """As the protocol lists it."""
+    def describe(self) -> dict[str, Any]:
+        """Return the description of the tool for the protocol."""
         schema = {
             "type": "object",
             "properties": self.takes,
@@ -66,7 +68,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         return {"name": self.name, "description": self.about, "inputSchema": schema, "annotations": hints}
 
     def fault(self, arguments: object) -> str | None:
-        """What is wrong with arguments; None where nothing is."""
+        """Return what is wrong with arguments, or None."""
         if not isinstance(arguments, dict):
             return "the arguments are an object"
         for name in self.needs:
@@ -88,26 +90,24 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
 
-def _search(db: ServiceSession, asked: Arguments, owner: bool) -> str:
-    words, most = asked["words"], asked.get("limit", 10)
+def _search(db: ServiceSession, arguments: Arguments, owner: bool) -> str:
+    words, most = arguments["words"], arguments.get("limit", 10)
     if not 1 <= len(words.split()) <= MOST_WORDS:
         raise UsageError(f"'words' has 1 to {MOST_WORDS} words")
     return _json(find(db, words, most, owner=owner))
 
 
-def _versions(db: ServiceSession, asked: Arguments, _: bool) -> str:
-    resource, versions = _history(db, asked["url"])
-    told = {"id": resource.id, "url": resource.url, "title": resource.title, "state": resource.state}
+def _versions(db: ServiceSession, arguments: Arguments, _: bool) -> str:
+    resource, versions = _history(db, arguments["url"])
+    about = {"id": resource.id, "url": resource.url, "title": resource.title, "state": resource.state}
     newest = [describe_version(each) for each in versions[-MOST_VERSIONS:]]
-    return _json({**told, "version_count": len(versions), "versions": newest})
+    return _json({**about, "version_count": len(versions), "versions": newest})
 
 
-def _diff(db: ServiceSession, asked: Arguments, owner: bool) -> str:
-    from tamias.archive.diffs import DiffLimits, diff
-
-    resource, versions = _history(db, asked["url"])
-    b = asked.get("b", len(versions))
-    old, new = (_numbered(resource, versions, number) for number in (asked.get("a", b - 1), b))
+def _diff(db: ServiceSession, arguments: Arguments, owner: bool) -> str:
+    resource, versions = _history(db, arguments["url"])
+    b = arguments.get("b", len(versions))
+    old, new = (_numbered(resource, versions, number) for number in (arguments.get("a", b - 1), b))
     check_open(db, [old, new], owner=owner, words=_WITHHELD)
     if max(old.byte_size, new.byte_size) > _LARGEST:
         raise UsageError(f"versions over {_LARGEST} bytes are not compared here; 'tamias diff' compares any")
@@ -117,13 +117,15 @@ def _diff(db: ServiceSession, asked: Arguments, owner: bool) -> str:
     with tempfile.TemporaryDirectory(prefix="tamias-mcp-") as folder:
         files = [Content(resource, each, db.reader).spooled(Path(folder)) for each in (old, new)]
         types = [type_with_charset(each.media_type, each.told_type) for each in (old, new)]
-        found = diff(files[0], files[1], types[1], old_type=types[0], limits=limits, base=resource.url)
+        found = load("comparisons", "diff")(
+            files[0], files[1], types[1], old_type=types[0], limits=limits, base=resource.url
+        )
     return _json({"a": old.number, "b": new.number, "diff": found})
 
 
-def _read(db: ServiceSession, asked: Arguments, owner: bool) -> str:
-    resource, versions = _history(db, asked["url"])
-    version = _chosen(resource, versions, asked)
+def _read(db: ServiceSession, arguments: Arguments, owner: bool) -> str:
+    resource, versions = _history(db, arguments["url"])
+    version = _chosen(resource, versions, arguments)
     check_open(db, [version], owner=owner, words=_WITHHELD)
     if version.byte_size > _LARGEST:
         raise UsageError(f"version {version.number} has {version.byte_size} bytes; 'tamias get' gives any")
@@ -132,15 +134,15 @@ def _read(db: ServiceSession, asked: Arguments, owner: bool) -> str:
     if form_of(version.media_type) is Form.BYTES or b"\0" in content[:4096]:
         return f"{head}{version.media_type}: {version.byte_size} bytes that are not text"
     text = decoded(content, encoding_of(content, version.told_type))
-    start = asked.get("start", 0)
-    piece = text[start : start + asked.get("characters", 5000)]
+    start = arguments.get("start", 0)
+    piece = text[start : start + arguments.get("characters", 5000)]
     return f"{head}{version.media_type}, characters {start} to {start + len(piece)} of {len(text)}:\n{piece}"
 
 
-def _sparql(ask: AskCatalogue, asked: Arguments) -> str:
-    with closing(ask(asked["query"], _ROWS).content) as content:
-        told = content.read(_CUT + 1).decode("utf-8", "replace")
-    return told if len(told) <= _CUT else f"{told[:_CUT]}\n[cut here; use LIMIT, or ask for less]"
+def _sparql(ask: AskCatalogue, arguments: Arguments) -> str:
+    with closing(ask(arguments["query"], _ROWS).content) as content:
+        text = content.read(_CUT + 1).decode("utf-8", "replace")
+    return text if len(text) <= _CUT else f"{text[:_CUT]}\n[cut here; use LIMIT, or ask for less]"
 
 
 def _history(db: ServiceSession, named: str) -> tuple[Resource, list[Version]]:
@@ -155,14 +157,14 @@ def _history(db: ServiceSession, named: str) -> tuple[Resource, list[Version]]:
     return found[0], read_versions(db.session, [name])[name]
 
 
-def _chosen(resource: Resource, versions: list[Version], asked: Arguments) -> Version:
-    if "at" not in asked:
+def _chosen(resource: Resource, versions: list[Version], arguments: Arguments) -> Version:
+    if "at" not in arguments:
         newest = versions[-1].number if versions else 0
-        return _numbered(resource, versions, asked.get("version", newest))
-    moment = milliseconds(asked["at"])
+        return _numbered(resource, versions, arguments.get("version", newest))
+    moment = milliseconds(arguments["at"])
     before = [each for each in versions if each.captured_at <= moment]
     if not before:
-        raise NotArchived(f"{resource.url} has no version of {asked['at']} or before")
+        raise NotArchived(f"{resource.url} has no version of {arguments['at']} or before")
     return before[-1]
 
 

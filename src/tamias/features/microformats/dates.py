@@ -45,7 +45,7 @@ def date_of(value: str) -> str:
 
 
 def is_time(value: str) -> bool:
-    """Whether the value is a time of the day without a date."""
+    """Return whether the value is a time of the day without a date."""
     return ":" in value and _TIME.fullmatch(value) is not None
 
 

@@ -13,7 +13,7 @@ LAYOUT: Final = frozenset(
 _HEIGHTS = "|".join(name.removeprefix("h-") for name in sorted(LAYOUT)).encode("ascii")
 
 GATE = MarkupGate(
-    reader="tamias.features.microformats.reader",
+    reader="tamias.features.microformats.quads",
     attributes=(b"class", b"rel"),
     words=(
         *(b"vcard", b"vevent", b"hentry", b"hreview", b"hproduct", b"hrecipe", b"hresume"),

@@ -1,4 +1,4 @@
-"""What an item says without saying it: name, photo and address from the form of its element."""
+"""Implied properties of an item: name, photo and URL from the form of its element."""
 
 from lxml import etree
 

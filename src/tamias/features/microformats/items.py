@@ -47,7 +47,7 @@ def with_includes(tree: etree._Element, budget: Budget) -> etree._Element:
 
 
 def _wanted(tree: etree._Element) -> list[tuple[etree._Element, list[str]]]:
-    """Where something is to be included, and the ids of what."""
+    """Return the elements that include others, with the ids of these."""
     named = ((element, _names(element)) for element in matching(_INCLUDING, tree))
     return [(element, names) for element, names in named if names]
 
@@ -111,7 +111,7 @@ def _relations(tree: etree._Element, source: TextSource) -> dict[str, list[str]]
 
 
 class _Item:
-    """One item while it is read."""
+    """An item while it is read."""
 
     def __init__(self, element: etree._Element, root: Root, source: TextSource, depth: int) -> None:
         self._element = element

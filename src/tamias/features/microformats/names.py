@@ -1,4 +1,4 @@
-"""Which class names are microformats: those of version 2 by their form, those of version 1 by a table."""
+"""Class names of microformats: version 2 by their form, version 1 by a table."""
 
 import re
 from functools import lru_cache
@@ -20,7 +20,7 @@ class Property(NamedTuple):
 
 
 class Root(NamedTuple):
-    """What makes an element an item."""
+    """The class names that make an element an item."""
 
     types: tuple[str, ...]
     classic: tuple[str, ...]
@@ -81,7 +81,7 @@ _RELATIONS = {
 
 
 def root_of(element: etree._Element, within: Root | None = None) -> Root | None:
-    """What the element is the root of, if of anything. Version 1 counts where there is none of version 2."""
+    """Return the item that the element is the root of; version 1 counts where there is no version 2."""
     value = element.get("class")
     return (
         _root(value, within is not None and any(name.startswith("hreview") for name in within.classic))

@@ -1,12 +1,38 @@
 """Microformats as quads: the mapping that docs/microformats.md describes, from the canonical JSON."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
 from tamias.analyse.markup.iri import is_absolute, named_node
+from tamias.analyse.markup.page import MarkupPage
+from tamias.features.microformats.items import microformats
+from tamias.model.finding import Finding, Problem, Quads
 from tamias.model.vocabulary import RDF_TYPE
+
+BATCH = 1000
+MAX_QUADS = 100_000
+ROOM_PER_BYTE = 8
+LEAST_ROOM = 1_000_000
+MOST_ROOM = 20_000_000
+
+
+def extract(page: MarkupPage) -> Iterator[Finding]:
+    """The microformats of the page, unless they repeat its text beyond eight times its size."""
+    room = min(MOST_ROOM, max(LEAST_ROOM, ROOM_PER_BYTE * len(page.data)))
+    found, complete = microformats(page.tree, base=page.base, room=room)
+    if not complete:
+        yield Problem(f"microformats that repeat the page's text beyond {room} characters were not read")
+    statements = quads(found, page.url)
+    written = 0
+    while batch := list(islice(statements, min(BATCH, MAX_QUADS - written))):
+        yield Quads(batch)
+        written += len(batch)
+    if next(statements, None) is not None:
+        yield Problem(f"only the first {MAX_QUADS} statements of the microformats were taken")
+
 
 MF: Final = "https://w3id.org/tamias/mf#"
 RDF_HTML: Final = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#HTML")
@@ -32,7 +58,7 @@ _NAMING = ("http://", "https://", "urn:")
 
 
 def quads(found: dict[str, Any], url: str) -> Iterator[Quad]:
-    """All that the microformats of the page at `url` say."""
+    """Yield the statements of the microformats of the page at `url`."""
     page = _iri(url)
     for item in found.get("items", []):
         node = _node(item)

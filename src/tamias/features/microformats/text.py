@@ -26,7 +26,7 @@ class RepeatedTextError(Exception):
 
 
 class Budget:
-    """How many characters and elements the microformats of one page may still take."""
+    """A limit on the characters and elements that the microformats of a page take."""
 
     def __init__(self, room: int) -> None:
         self.room = room
@@ -39,7 +39,7 @@ class Budget:
 
 
 class TextSource:
-    """What turns elements of one page into text: its base, and the budget."""
+    """A converter of the elements of a page into text, with its base and budget."""
 
     def __init__(self, base: str, budget: Budget) -> None:
         self.base = base
@@ -50,7 +50,7 @@ class TextSource:
         return resolved(reference.strip(HTML_SPACE), self.base)
 
     def text(self, element: etree._Element) -> str:
-        """All text below, images by their `alt` or else their address; trimmed, otherwise as it stands."""
+        """Return the trimmed text of an element, with images by their `alt` or else their URL."""
         return self._counted(self._texts(element))
 
     def _texts(self, element: etree._Element) -> Iterator[str]:
@@ -74,7 +74,7 @@ class TextSource:
         return f" {self.address(address)} " if address is not None else ""
 
     def inner_html(self, element: etree._Element) -> str:
-        """What stands in the element, as HTML writes it, with absolute addresses; trimmed."""
+        """Return the trimmed HTML inside an element, with absolute URLs."""
         return self._counted(self._markup(element))
 
     def _counted(self, pieces: Iterator[str]) -> str:

@@ -14,7 +14,7 @@ Value = str | dict[str, Any]
 
 
 def read_value(prefix: str, element: etree._Element, source: TextSource, item: Root) -> Value:
-    """What the element says as a property of `item` with this prefix."""
+    """Return the value of an element as a property of `item` with this prefix."""
     if prefix == "e":
         return {"value": source.text(element), "html": source.inner_html(element)}
     if prefix == "u":
@@ -95,6 +95,6 @@ def _piece(part: etree._Element, source: TextSource) -> str:
 
 
 def _said(element: etree._Element, attributes: dict[str, str]) -> str | None:
-    """What the attribute says that speaks for an element of its tag."""
+    """Return the value of the attribute that stands for elements of this tag."""
     attribute = attributes.get(tag(element))
     return element.get(attribute) if attribute else None

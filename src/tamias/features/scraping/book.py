@@ -1,4 +1,4 @@
-"""All rules of a user, and the pages they are for."""
+"""The rules of a user, and the pages they are for."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 from selectolax.lexbor import LexborHTMLParser
 
 from tamias.analyse.markup.iri import resolved
-from tamias.features.scraping.applying import apply
-from tamias.features.scraping.loading import load_portal
+from tamias.features.scraping.apply import apply
+from tamias.features.scraping.load import load_portal
 from tamias.features.scraping.rule import PageRule, PortalRules
 from tamias.model.errors import ConfigError
 from tamias.model.finding import Finding, Problem
@@ -15,7 +15,7 @@ from tamias.model.url import authority, host
 
 
 def speaks_for(hosts: tuple[str, ...], url: str) -> bool:
-    """Whether the page's host is one of these.
+    """Return whether the page's host is one of these.
 
     >>> speaks_for(("*.example.org",), "https://data.example.org/a"), speaks_for(("example.org",), "http://a.org/")
     (True, False)
@@ -28,7 +28,7 @@ def speaks_for(hosts: tuple[str, ...], url: str) -> bool:
 
 
 def is_for(rule: PageRule, url: str) -> bool:
-    """Whether the rule is for the page: by its path and query."""
+    """Return whether the rule is for the page, by its path and query."""
     path = url.partition("#")[0].removeprefix(authority(url)) or "/"
     if not any(matches(pattern, path) for pattern in rule.match):
         return False
@@ -36,7 +36,7 @@ def is_for(rule: PageRule, url: str) -> bool:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether the whole text fits; each `*` stands for any characters. Takes linear time.
+    """Return whether the whole text fits; each `*` stands for any characters. Takes linear time.
 
     >>> matches("/dataset/*", "/dataset/a?b"), matches("/*/edit", "/dataset/a/edit"), matches("/a", "/ab")
     (True, True, False)
@@ -71,21 +71,21 @@ def load_rules(path: Path) -> "RuleBook":
 
 
 class RuleBook:
-    """Rules for any number of portals. Asking it about a page that no rule is for costs next to nothing."""
+    """Rules for any number of portals. A page without a rule costs almost nothing."""
 
     def __init__(self, portals: Iterable[PortalRules]) -> None:
         self._portals = tuple(portals)
 
     def applies(self, url: str) -> bool:
-        """Whether there is a rule for the page."""
+        """Return whether there is a rule for the page."""
         return bool(self._rules(url))
 
     def narrows(self, url: str) -> bool:
-        """Whether only those links of the page are to be followed that its rules name."""
+        """Return whether only the links that its rules name are followed."""
         return any(rule.follow_only for rule in self._rules(url))
 
     def extract(self, url: str, data: bytes, *, base: str | None = None) -> Iterator[Finding]:
-        """What the rules find on a page in UTF-8 that the HTML parser may be trusted with.
+        """Yield what the rules find on a page in UTF-8 that is safe for the HTML parser.
 
         Quads in the default graph; links to follow; what could not be made out, as problems. Never raises.
         """

@@ -1,4 +1,4 @@
-"""In which line of a TOML file each key stands, which the standard library's parser does not tell."""
+"""Line numbers of the keys of a TOML file, which the standard library's parser does not give."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a rule file says, checked and resolved: plain values."""
+"""The content of a rule file, checked and resolved, as plain values."""
 
 from typing import Literal as OneOf
 
@@ -17,7 +17,7 @@ class Selector(msgspec.Struct, frozen=True):
 
 
 class ValueRule(msgspec.Struct, frozen=True, kw_only=True):
-    """Where values come from and what becomes of them."""
+    """A rule for values: where they come from and how they are changed."""
 
     place: str
     """File and line, for problems."""
@@ -43,7 +43,7 @@ class ValueRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubjectRule(msgspec.Struct, frozen=True, kw_only=True):
-    """What is said about the page, about each match of a selector, or about something nested."""
+    """A rule for a subject: the page, each match of a selector, or something nested."""
 
     place: str
     each: str | None = None
@@ -63,7 +63,7 @@ class Pagination(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PageRule(msgspec.Struct, frozen=True, kw_only=True):
-    """One `[[page]]`."""
+    """A table `[[page]]`."""
 
     match: tuple[str, ...]
     unless: tuple[str, ...]
@@ -76,7 +76,7 @@ class PageRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PortalRules(msgspec.Struct, frozen=True, kw_only=True):
-    """One rule file."""
+    """A rule file."""
 
     hosts: tuple[str, ...]
     """`data.example.org`, or `*.example.org` for that domain and all below it."""

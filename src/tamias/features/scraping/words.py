@@ -112,7 +112,7 @@ class RuleFile:
         return value
 
     def texts(self, path: lines.Path, value: Any, what: str) -> tuple[str, ...]:
-        """One text, or a list of them."""
+        """Return a text, or a list of texts, as a tuple."""
         values = [value] if isinstance(value, str) else value
         if not isinstance(values, list) or not all(isinstance(each, str) and each for each in values):
             self.fail(path, f"{path[-1]} must be a text or a list of texts: {what}")
@@ -133,7 +133,7 @@ class RuleFile:
     def check_keys(
         self, path: lines.Path, table: Iterable[str], known: tuple[str, ...], *, properties: bool = True
     ) -> None:
-        """Only known keys, and properties where they may stand."""
+        """Report keys that are neither known nor, where these may stand, properties."""
         for key in table:
             if key in known or (properties and ":" in key):
                 continue

@@ -38,7 +38,7 @@ def _in_headers(capture: Capture) -> str | None:
 
 
 def _in_body(capture: Capture) -> str | None:
-    body, declared = capture.body or capture.error_body, capture.told_type or HTML
+    body, declared = capture.body or capture.error_body, capture.declared_type or HTML
     if body is None or body.data is None or not 0 < body.size <= MOST_BYTES:
         return None
     if "json" in declared:

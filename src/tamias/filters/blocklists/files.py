@@ -1,4 +1,4 @@
-"""Which lists a path stands for, and what is in them. Reads local files only, within bounds."""
+"""The lists that a path stands for, and their entries. Reads local files only, within bounds."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -25,18 +25,18 @@ _PARTS: dict[str, Read] = {"domains": entries, "urls": entries, "expressions": e
 
 
 class BlocklistSource(msgspec.Struct, frozen=True):
-    """One list: its name, and its files."""
+    """A list: its name and its files."""
 
     name: str
     files: tuple[Path, ...]
 
     def state(self) -> tuple[tuple[str, int, int], ...] | None:
-        """What changes when a file does; None when one is not there."""
+        """Return what changes when a file does; None when one is not there."""
         try:
             seen = [(str(file), file.stat()) for file in self.files]
         except OSError:
             return None
-        return tuple((name, told.st_mtime_ns, told.st_size) for name, told in seen)
+        return tuple((name, status.st_mtime_ns, status.st_size) for name, status in seen)
 
 
 def sources(argument: str) -> list[BlocklistSource]:

@@ -44,7 +44,7 @@ class Lists:
         self._build()
 
     def look(self) -> None:
-        """Reads what was changed; a list that is gone or broken stays as it was, with a warning."""
+        """Read what was changed; a list that is gone or broken stays as it was, with a warning."""
         changed = False
         for source in self._found():
             state = source.state()
@@ -71,7 +71,7 @@ class Lists:
         return found
 
     def _update(self, remote: RemoteList) -> None:
-        """Raises `ConfigError` where there is neither a new list nor an old one."""
+        """Raise `ConfigError` where there is neither a new list nor an old one."""
         try:
             remote.update()
         except ConfigError as error:
@@ -148,12 +148,12 @@ class BlocklistFilter:
         return f"block list {name}: {found.by[:200]}"
 
     def taken_counts(self) -> dict[str, int]:
-        """How often each list kept something out since the last call."""
+        """Return how often each list kept something out since the last call."""
         counts, self._counts = self._counts, Counter()
         return dict(counts)
 
     def look(self) -> None:
-        """Looks for changed files now, unless somebody does already."""
+        """Look for changed files now, unless somebody does already."""
         if self._looking.acquire(blocking=False):
             try:
                 self._lists.look()

@@ -1,4 +1,4 @@
-"""What one line of a block list says, in any of the common formats. Pure."""
+"""Parsing of single lines of block lists, in any of the common formats. Pure."""
 
 import re
 import warnings
@@ -12,7 +12,7 @@ from tamias.model.url import fetch_url
 
 
 class BlockedPart(Enum):
-    """What an entry keeps out."""
+    """The part of the Web that an entry refuses."""
 
     HOST = "host"
     """One host, as in a hosts file."""
@@ -27,7 +27,7 @@ class BlockedPart(Enum):
 
 
 class BlocklistEntry(NamedTuple):
-    """One entry in its canonical form."""
+    """An entry in its canonical form."""
 
     what: BlockedPart
     text: str
@@ -46,7 +46,7 @@ _QUANTIFIED_GROUP = re.compile(r"(?<!\\)\)(?:[*+]|\{)")
 
 
 def entries(line: str) -> list[BlocklistEntry] | None:
-    """What a line of a list says; nothing where it is a comment, None where it makes no sense.
+    """Return what a line of a list says; nothing where it is a comment, None where it makes no sense.
 
     >>> entries("0.0.0.0 ads.example.org # banner"), entries("||example.org^"), entries("???")
     ([BlocklistEntry(what=<BlockedPart.HOST: 'host'>, text='ads.example.org')], \
@@ -66,7 +66,7 @@ def entries(line: str) -> list[BlocklistEntry] | None:
 
 
 def expressions(line: str) -> list[BlocklistEntry] | None:
-    """What a line of an `expressions` file says."""
+    """Return what a line of an `expressions` file says."""
     text = line.strip()
     return _expression(text) if text and not text.startswith("#") else []
 
@@ -118,7 +118,7 @@ def _pattern(bare: str) -> list[BlocklistEntry] | None:
 
 
 def _expression(text: str) -> list[BlocklistEntry] | None:
-    """Only what cannot take long on a hostile address: no repeated group, one unbounded repeat."""
+    """Accept only an expression that is fast on hostile addresses: no repeated group, one open repeat."""
     if len(text) > LONGEST_EXPRESSION or _QUANTIFIED_GROUP.search(text):
         return None
     if len(_UNBOUNDED.findall(text)) > 1:
@@ -152,7 +152,7 @@ def _is_address(word: str) -> bool:
 
 
 def parts_in_order(parts: Sequence[str], text: str, *, from_start: bool, to_end: bool) -> bool:
-    """Whether the parts stand in the text one after another; in one pass, whatever the text is.
+    """Return whether the parts stand in the text one after another; in one pass, whatever the text is.
 
     >>> parts_in_order(("example.org/", "/print"), "example.org/a/print", from_start=True, to_end=True)
     True

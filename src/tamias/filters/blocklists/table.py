@@ -30,7 +30,7 @@ class Pattern(msgspec.Struct, frozen=True):
     to_end: bool
 
     def matches(self, bare: str) -> bool:
-        """Whether an address without its scheme has it."""
+        """Return whether an address without its scheme has it."""
         return parts_in_order(self.parts, bare, from_start=self.from_start, to_end=self.to_end)
 
 
@@ -53,7 +53,7 @@ class CollectedEntries:
         """Lines that make no sense."""
 
     def add(self, entry: BlocklistEntry) -> bool:
-        """Whether there was room for it."""
+        """Return whether there was room for it."""
         match entry.what:
             case BlockedPart.PATTERN if len(self.patterns) < MOST_PATTERNS:
                 self.patterns.append(_pattern(entry.text))
@@ -75,7 +75,7 @@ class CollectedEntries:
 
 
 class BlocklistTable:
-    """All lists together. Never changed: a list that changes makes a new table."""
+    """The table of all lists. It never changes: a changed list makes a new table."""
 
     def __init__(self, lists: Iterable[CollectedEntries] = ()) -> None:
         collected = list(lists)
@@ -140,7 +140,7 @@ class BlocklistTable:
 
 
 def _ends(path: str) -> Iterator[int]:
-    """Where the parts of a path end, the shortest first, and the whole of it."""
+    """Yield where the parts of a path end, the shortest first, and the whole of it."""
     place = path.find("/", 1)
     for _ in range(MOST_SEGMENTS):
         if place < 0:
@@ -158,7 +158,7 @@ def _pattern(text: str) -> Pattern:
 
 
 def _merged(lists: list[CollectedEntries]) -> tuple["array[int]", "array[int]"]:
-    """All hashes in order, each once, and the first list that has it."""
+    """Return all hashes in order, each once, and the first list that has it."""
     if not any(each.hashes for each in lists):
         return array("q"), array("H")
     import numpy as np
@@ -170,7 +170,7 @@ def _merged(lists: list[CollectedEntries]) -> tuple["array[int]", "array[int]"]:
 
 
 def _slots(hashes: "array[int]") -> tuple[int, "array[int]"]:
-    """How far to shift a hash to get its slot, and where each slot begins."""
+    """Return how far to shift a hash to get its slot, and where each slot begins."""
     if not hashes:
         return 63, array("I", (0, 0, 0))
     import numpy as np

@@ -30,7 +30,7 @@ _ADDRESS = re.compile(r"(?:([\w./-]+)=)?(https?://.+)")
 
 
 class ListVersion(msgspec.Struct, frozen=True):
-    """What is known of the last good version of a list."""
+    """The details of the last good version of a list."""
 
     url: str
     etag: str | None = None
@@ -54,10 +54,10 @@ def remote_list(argument: str) -> tuple[str, str] | None:
 
 
 class RemoteList:
-    """One list in the cache folder."""
+    """A list in the cache folder."""
 
     def __init__(self, name: str, url: str, cache: Path, refresh: float) -> None:
-        """It is asked for again `refresh` seconds after it was last looked at."""
+        """Refresh the list `refresh` seconds after the last check."""
         ending = ".gz" if url.partition("?")[0].endswith(".gz") else ""
         stem = sha256(url.encode()).hexdigest()[:24]
         self._url = url
@@ -67,7 +67,7 @@ class RemoteList:
         self.source = BlocklistSource(name, (self._path,))
 
     def update(self) -> None:
-        """Fetches the list if it is due. Raises `ConfigError` where that fails; the last good one stays."""
+        """Fetch the list if it is due. Raises `ConfigError` where that fails; the last good one stays."""
         if not self._is_due():
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -118,7 +118,7 @@ class RemoteList:
             partial.unlink(missing_ok=True)
 
     def _checked(self, path: Path, before: int) -> int:
-        """How many entries the new file has. Raises `ConfigError` for one that is no list, or a stump."""
+        """Return the count of entries in the new file. Raises `ConfigError` if it is no list or cut off."""
         found = collected(BlocklistSource(self.source.name, (path,)), MOST_ENTRIES)
         if not len(found) or found.wrong > len(found):
             raise ConfigError(
@@ -139,7 +139,7 @@ class RemoteList:
 
 
 def default_cache() -> Path:
-    """Where lists are kept unless `filters.blocklist_cache` says otherwise."""
+    """Return where lists are kept unless `filters.blocklist_cache` says otherwise."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "tamias" / "blocklists"
 
@@ -151,7 +151,7 @@ def _conditions(known: ListVersion) -> dict[str, str]:
 
 @contextmanager
 def _alone(path: Path, *, wait: bool) -> Iterator[bool]:
-    """Whether nobody else fetches the list now; waits for whoever does if there is none yet."""
+    """Yield if nobody else fetches the list now; with `wait`, wait for the other to finish."""
     try:
         with path.open("a") as lock:
             try:

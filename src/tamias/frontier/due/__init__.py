@@ -1,1 +1,1 @@
-"""When URLs are due, other than by a put and a finish: at once, again, later, by another score."""
+"""Changes of due times and scores of URLs, other than by a put or a finish."""

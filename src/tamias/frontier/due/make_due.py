@@ -13,7 +13,7 @@ from tamias.model.item import Item, priority_class
 
 
 def make_due(session: Session, frontier: PostgresFrontier, items: Sequence[Item]) -> int:
-    """Makes items due now, known ones and new ones; returns how many were not. May be done twice.
+    """Make items due now, known ones and new ones; return how many were not. May be done twice.
 
     What is being visited at this moment is not visited once more for that.
     """
@@ -28,7 +28,7 @@ def make_due(session: Session, frontier: PostgresFrontier, items: Sequence[Item]
 def make_due_unread(
     session: Session, frontier: PostgresFrontier, bucket: int, places: Sequence[tuple[int, int, int]]
 ) -> int:
-    """Makes known URLs due now, to be read as if for the first time; returns how many were not due.
+    """Make known URLs due now, to be read as if for the first time; return how many were not due.
 
     The places are queues, crawls and URLs by their numbers.
     """
@@ -45,7 +45,7 @@ def make_due_unread(
 def make_due_known(
     session: Session, frontier: PostgresFrontier, bucket: int, places: Sequence[tuple[int, int, int]]
 ) -> int:
-    """Makes known URLs due now, to be asked whether they changed; returns how many were not due."""
+    """Make known URLs due now, to be asked whether they changed; return how many were not due."""
     wanted, now = _wanted(bucket, places), frontier.now()
     return session.transact(lambda cursor: _make_due(cursor, {"now": now, **wanted}, now))
 
@@ -70,7 +70,7 @@ def _make_due(cursor: Cursor, wanted: dict[str, Any], now: int) -> int:
 
 
 def _queue_news(rows: list[tuple[Any, ...]], now: int) -> dict[Queue, QueueNews]:
-    """No URL is new, some were done with."""
+    """Return the changes of queues in which no URL is new and some were done."""
     news: dict[Queue, QueueNews] = {}
     for qid, crawl, lane, score, was_done in rows:
         queue = news.setdefault((qid, crawl, lane), QueueNews(due=now))
@@ -80,7 +80,7 @@ def _queue_news(rows: list[tuple[Any, ...]], now: int) -> dict[Queue, QueueNews]
 
 
 def retire(session: Session, frontier: PostgresFrontier, items: Sequence[Item]) -> int:
-    """None of them is visited any more; returns how many would have been. May be done twice."""
+    """Return none of them is visited any more; returns how many would have been. May be done twice."""
     offered, _ = numbered(items, frontier.now())
     return sum(
         session.transact(partial(_retire_bucket, bucket, part, frontier.now()))

@@ -19,7 +19,7 @@ FIRST: Place = (0, -(2**63), -(2**63))
 
 
 class ReopenFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which URLs are meant, by their latest visit; None means all."""
+    """The URLs to reopen, by their latest visit; None means all."""
 
     outcome: int | None = None
     reason: str | None = None
@@ -31,7 +31,7 @@ class ReopenFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def reopen(session: Session, frontier: PostgresFrontier, crawl: int, reasons: int) -> int:
-    """Makes due what was cut for one of `reasons`, bits of `tamias.model.cut`; returns how many.
+    """Make due what was cut for one of `reasons`, bits of `tamias.model.cut`; return how many.
 
     May be repeated. Each is read once more, and what then cuts its links is noted anew.
     """
@@ -39,7 +39,7 @@ def reopen(session: Session, frontier: PostgresFrontier, crawl: int, reasons: in
 
 
 def reopen_visited(session: Session, frontier: PostgresFrontier, crawl: int, which: ReopenFilter) -> int:
-    """Makes due what was visited and is done with; returns how many. May be repeated."""
+    """Make due what was visited and is done with; return how many. May be repeated."""
     return _reopen(session, frontier, crawl, "find_by_visit", msgspec.structs.asdict(which))
 
 
@@ -57,7 +57,7 @@ def count_cut(session: Session, buckets: int, crawl: int, reasons: int) -> tuple
 
 
 def count_visited(session: Session, buckets: int, crawl: int, which: ReopenFilter) -> int:
-    """How many URLs `reopen_visited` would open."""
+    """Return how many URLs `reopen_visited` would open."""
     values = {"crawl": crawl, **msgspec.structs.asdict(which)}
     return sum(row[0] for row in _each_bucket(session, buckets, "count_by_visit", values))
 
@@ -84,19 +84,19 @@ def _reopen_page(
     session: Session, frontier: PostgresFrontier, crawl: int, name: str, wanted: dict[str, Any], after: Place
 ) -> tuple[int, Place | None]:
     bucket, qid, uid = after
-    asked = {"bucket": bucket, "crawl": crawl, "page": _PAGE, **wanted, "after_qid": qid, "after_uid": uid}
-    count, last = session.transact(partial(_open_found, name, asked, frontier))
+    query = {"bucket": bucket, "crawl": crawl, "page": _PAGE, **wanted, "after_qid": qid, "after_uid": uid}
+    count, last = session.transact(partial(_open_found, name, query, frontier))
     if last is not None:
         return count, (bucket, *last)
     return count, (bucket + 1, *FIRST[1:]) if bucket + 1 < frontier.buckets else None
 
 
 def _open_found(
-    name: str, asked: dict[str, Any], frontier: PostgresFrontier, cursor: Cursor
+    name: str, query: dict[str, Any], frontier: PostgresFrontier, cursor: Cursor
 ) -> tuple[int, tuple[int, int] | None]:
-    """How many of a page were opened, and the last that was looked at."""
-    there = {"bucket": asked["bucket"], "crawl": asked["crawl"]}
-    found = rows_of(cursor, name, asked)
+    """Return how many of a page were opened, and the last that was looked at."""
+    there = {"bucket": query["bucket"], "crawl": query["crawl"]}
+    found = rows_of(cursor, name, query)
     if not found:
         return 0, None
     now = frontier.now()

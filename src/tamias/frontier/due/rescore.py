@@ -1,4 +1,4 @@
-"""Other scores for URLs that were never visited, and the classes of their queues and hosts with them."""
+"""New scores for URLs that were never visited, and new classes for their queues and hosts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import msgspec
 
 from tamias.database.connect import Cursor
 from tamias.frontier.keys import bucket_of, hash64, host_hash
-from tamias.frontier.queries import done_by, rows_of
+from tamias.frontier.queries import done_by, refresh, rows_of
 
 Place = tuple[int, int, int]
 """The key of a URL within its bucket: host, crawl, URL."""
@@ -33,15 +33,15 @@ def place_of(host: str, crawl: int, key: str, buckets: int) -> tuple[int, Place]
 def read_unvisited(
     cursor: Cursor, bucket: int, after: Place, now: int, *, of_crawl: int, most: int
 ) -> tuple[list[Unvisited], Place | None]:
-    """Some URLs of a crawl after a place, and where to go on; None at the end of the bucket."""
-    asked = {
+    """Return some URLs of a crawl after a place, and where to go on; None at the end of the bucket."""
+    query = {
         "bucket": bucket,
         "now": now,
         "of_crawl": of_crawl,
         "most": most,
         **_columns([after], single=True),
     }
-    rows = rows_of(cursor, "read_unvisited", asked)
+    rows = rows_of(cursor, "read_unvisited", query)
     found = [
         Unvisited((qid, crawl, uid), url, depth, tuple(tags or ()), host)
         for qid, crawl, uid, url, depth, tags, host, wanted in rows
@@ -54,19 +54,18 @@ def read_unvisited(
 def set_scores(
     cursor: Cursor, bucket: int, scores: dict[Place, float], now: int, *, head_start_ms: int, only_up: bool
 ) -> int:
-    """Returns how many changed. A score chooses between hosts by class, within one by due time."""
-    asked = {"bucket": bucket, "now": now, "head_start": float(head_start_ms), "only_up": only_up}
+    """Return how many changed. A score chooses between hosts by class, within one by due time."""
+    query = {"bucket": bucket, "now": now, "head_start": float(head_start_ms), "only_up": only_up}
     places = sorted(scores)
-    offered = {**asked, **_columns(places), "score": [float(scores[place]) for place in places]}
+    offered = {**query, **_columns(places), "score": [float(scores[place]) for place in places]}
     outdated = sorted(rows_of(cursor, "find_outdated", offered))
     if not outdated:
         return 0
-    changed = {**asked, **_columns(outdated), "score": [float(row[3]) for row in outdated]}
+    changed = {**query, **_columns(outdated), "score": [float(row[3]) for row in outdated]}
     hosts = {"bucket": bucket, "now": now, "qid": sorted({row[0] for row in outdated})}
     done_by(cursor, "lock_hosts", hosts)
     count = done_by(cursor, "set_scores", changed)
-    done_by(cursor, "refresh_queues", hosts)
-    done_by(cursor, "refresh_hosts", hosts)
+    refresh(cursor, hosts)
     return count
 
 

@@ -1,4 +1,4 @@
-"""What of hosts could not be reached, in the database: read with a lease, written with a finish."""
+"""Unreachable places of hosts in the database: read with a lease, written with a finish."""
 
 from collections.abc import Iterable, Sequence
 
@@ -22,9 +22,9 @@ def with_unreachable(cursor: Cursor, bucket: int, leases: list[Lease]) -> list[L
     """The leases, each with what of its host could not be reached."""
     if not leases:
         return leases
-    asked = {"bucket": bucket, "qid": Longs([lease.qid for lease in leases])}
+    query = {"bucket": bucket, "qid": Longs([lease.qid for lease in leases])}
     known: dict[int, list[Unreachable]] = {}
-    for qid, authority, since, tries, next_at, reason, given_up in rows_of(cursor, "read_unreachable", asked):
+    for qid, authority, since, tries, next_at, reason, given_up in rows_of(cursor, "read_unreachable", query):
         place = Unreachable(
             authority=authority, since=since, tries=tries, next_at=next_at, reason=reason, given_up=given_up
         )
@@ -35,15 +35,15 @@ def with_unreachable(cursor: Cursor, bucket: int, leases: list[Lease]) -> list[L
 
 
 def write_unreachable(cursor: Cursor, bucket: int, returns: Iterable[Return]) -> None:
-    """What the returns say; hosts are locked, and their queues refreshed afterwards."""
+    """Store unreachable places from the returns; hosts are locked, and their queues refreshed afterwards."""
     returns = list(returns)
     if reached := sorted((each.lease.qid, place) for each in returns for place in each.reached):
-        told = {
+        parameters = {
             "bucket": bucket,
             "qid": Longs([qid for qid, _ in reached]),
             "authority": Texts([name for _, name in reached]),
         }
-        done_by(cursor, "clear_reached", told)
+        done_by(cursor, "clear_reached", parameters)
     lost = sorted(
         ((each.lease.qid, place) for each in returns for place in each.unreachable),
         key=lambda pair: (pair[0], pair[1].authority),
@@ -57,7 +57,7 @@ def write_unreachable(cursor: Cursor, bucket: int, returns: Iterable[Return]) ->
 
 
 def deferred(session: Session, buckets: int, crawl: int) -> list[Deferred]:
-    """What URLs of a crawl still wait for."""
+    """Return what URLs of a crawl still wait for."""
 
     def read(cursor: Cursor) -> list[Deferred]:
         return [
@@ -76,7 +76,7 @@ def find_deferred(cursor: Cursor, bucket: int, now: int) -> list[int]:
 
 
 def resume(cursor: Cursor, hosts: dict[str, object]) -> None:
-    """Makes due what waits on these hosts, which are locked."""
+    """Make due what waits on these hosts, which are locked."""
     done_by(cursor, "resume_urls", hosts)
     done_by(cursor, "resume_hosts", hosts)
 

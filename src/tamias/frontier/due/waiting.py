@@ -8,20 +8,18 @@ from tamias.database.columns import Longs
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.put import queue_columns
-from tamias.frontier.queries import count_of, done_by, rows_of
+from tamias.frontier.queries import ask, done_by, rows_of
 
 WAITING: Final = 2**63 - 2
 """The due time of a URL that waits to be released: later than any other, and not never."""
 
 
 def release_waiting(session: Session, frontier: PostgresFrontier, crawl: int, most: int) -> int:
-    """Makes the best of those that wait due now; returns how many."""
+    """Make the best of those that wait due now; return how many."""
     found = [
         (score, bucket, qid, uid)
         for bucket in range(frontier.buckets)
-        for qid, uid, score in session.transact(
-            partial(rows_of, name="find_waiting", parameters={"bucket": bucket, "crawl": crawl, "most": most})
-        )
+        for qid, uid, score in ask(session, "find_waiting", bucket=bucket, crawl=crawl, most=most)
     ]
     chosen: dict[int, list[tuple[int, int]]] = {}
     for _, bucket, qid, uid in nlargest(most, found):
@@ -33,16 +31,16 @@ def release_waiting(session: Session, frontier: PostgresFrontier, crawl: int, mo
 
 
 def count_waiting(session: Session, frontier: PostgresFrontier, crawl: int, most: int) -> int:
-    """How many wait; in each bucket no more are counted than `most`."""
-    asked = [{"bucket": bucket, "crawl": crawl, "most": most} for bucket in range(frontier.buckets)]
-    return sum(session.transact(partial(count_of, name="count_waiting", parameters=each)) for each in asked)
+    """Return how many wait; in each bucket no more are counted than `most`."""
+    query = [{"bucket": bucket, "crawl": crawl, "most": most} for bucket in range(frontier.buckets)]
+    return sum(ask(session, "count_waiting", **each)[0][0] for each in query)
 
 
 def is_first_visit_due(session: Session, frontier: PostgresFrontier, crawl: int) -> bool:
-    """Whether a URL is due that was never visited."""
+    """Return whether a URL is due that was never visited."""
     now = frontier.now()
-    asked = [{"bucket": bucket, "crawl": crawl, "now": now} for bucket in range(frontier.buckets)]
-    return any(session.transact(partial(rows_of, name="find_first_visit", parameters=each)) for each in asked)
+    query = [{"bucket": bucket, "crawl": crawl, "now": now} for bucket in range(frontier.buckets)]
+    return any(ask(session, "find_first_visit", **each) for each in query)
 
 
 def _release(

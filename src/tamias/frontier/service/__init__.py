@@ -1,1 +1,1 @@
-"""What only the frontier service needs: URLs of clients, holds instead of leases, lists of queues."""
+"""The parts of the frontier service: URLs of clients, holds instead of leases, lists of queues."""

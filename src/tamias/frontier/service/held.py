@@ -12,7 +12,7 @@ from tamias.frontier import rows
 from tamias.frontier.crawls import Neighbours
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.frontier.lease_filter import LeaseFilter, buckets_of
-from tamias.frontier.queries import count_of, done_by, rows_of
+from tamias.frontier.queries import ask, done_by, read_buckets, rows_of
 from tamias.frontier.service.state import is_active, is_tamias_at_work
 from tamias.model.item import CLASSES
 
@@ -24,7 +24,7 @@ _SHORT_HOLD_MS = 10_000
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client asks for. None is no limit; no `crawl` is any."""
+    """The request of a client. None is no limit; no `crawl` is any."""
 
     hosts: int | None
     per_host: int | None
@@ -58,10 +58,10 @@ class Holds:
     """Hands out URLs. One for each thread."""
 
     def __init__(self, session: Session, lease_filter: LeaseFilter | None = None) -> None:
-        """Of the `lease_filter`, the section and the interest hold here."""
+        """Use the section and the interest of the `lease_filter`."""
         self._session = session
         self._lease_filter = lease_filter or LeaseFilter()
-        self._buckets: int = session.transact(lambda cursor: count_of(cursor, "read_buckets", {}))
+        self._buckets: int = read_buckets(session)
         self._section = buckets_of(self._lease_filter.section, self._buckets)
         self._neighbours = Neighbours(session, session.now, LeaseFilter(), self._buckets)
         self._calls = secrets.randbelow(CLASSES * self._buckets)
@@ -77,12 +77,12 @@ class Holds:
             buckets = [bucket] if bucket in self._section else []
         return Handing(
             wish=wish,
-            asked_at=self._session.now(),
+            begun_at=self._session.now(),
             rotating=self._calls // count % CLASSES,
             buckets=buckets,
             hosts_left=wish.hosts,
             going_on=[],
-            had=[],
+            taken=[],
             lanes=self._lanes(),
             keys={},
         )
@@ -92,10 +92,8 @@ class Holds:
         interest = self._lease_filter.interest
         if interest is None:
             return None
-        asked = {"require": list(interest.require), "forbid": list(interest.forbid)}
-        return [
-            row[0] for row in self._session.transact(lambda cursor: rows_of(cursor, "fitting_lanes", asked))
-        ]
+        lists = {"require": list(interest.require), "forbid": list(interest.forbid)}
+        return [row[0] for row in ask(self._session, "fitting_lanes", **lists)]
 
     def next(self, handing: "Handing") -> Given | None:
         """The next part of what a client wished for, held for it from now on; None when there is no more."""
@@ -120,8 +118,8 @@ class Holds:
             "crawl": handing.wish.crawl,
             "lanes": handing.lanes,
         }
-        asked = {**where, "asked_at": handing.asked_at}
-        chosen = {} if handing.going_on else self._choose(cursor, asked, handing)
+        query = {**where, "asked_at": handing.begun_at}
+        chosen = {} if handing.going_on else self._choose(cursor, query, handing)
         handing.keys = chosen or handing.keys
         qids = handing.going_on or sorted(chosen)
         if not qids:
@@ -141,7 +139,7 @@ class Holds:
         if hold.singles:
             done_by(cursor, "hold_urls", {**held, **hold.url_columns()})
         done_by(cursor, "hold_ranges", {**held, **hold.range_columns()})
-        done_by(cursor, "pace_hosts", {**asked, "qid": qids, "served": [qid in served for qid in qids]})
+        done_by(cursor, "pace_hosts", {**query, "qid": qids, "served": [qid in served for qid in qids]})
         if paced := [host for qid, host in shared.free.items() if qid in served]:
             done_by(cursor, "pace_shared", {**where, "shared": paced})
         elif found and handing.wish.unsynced.issuperset(row[1] for row in found):
@@ -149,32 +147,32 @@ class Holds:
         return qids, found, per_host
 
     @staticmethod
-    def _choose(cursor: Cursor, asked: dict[str, Any], handing: "Handing") -> dict[int, str]:
+    def _choose(cursor: Cursor, query: dict[str, Any], handing: "Handing") -> dict[int, str]:
         """Hosts, now locked, and the keys by which all crawls know them."""
         wish = handing.wish
         hosts = HOSTS_AT_ONCE if handing.hosts_left is None else min(HOSTS_AT_ONCE, handing.hosts_left)
         if hosts == 0:
             return {}
-        asked = {**asked, "most_held": wish.per_host}
+        query = {**query, "most_held": wish.per_host}
         if wish.host is not None:
-            found = rows_of(cursor, "choose_host", {**asked, "qid": host_hash(wish.host)})
+            found = rows_of(cursor, "choose_host", {**query, "qid": host_hash(wish.host)})
         else:
             probes = rows.probes(handing.rotating, hosts)
-            found = rows_of(cursor, "choose_hosts", {**asked, **probes, "hosts": hosts})
+            found = rows_of(cursor, "choose_hosts", {**query, **probes, "hosts": hosts})
         return dict(found)
 
 
 class Handing(msgspec.Struct):
-    """How far a client's wish has been met. A host is served once: what is ready only later is for others."""
+    """The progress with a client's wish. A host is served once: what is ready only later is for others."""
 
     wish: Wish
-    asked_at: int
+    begun_at: int
     rotating: int
     buckets: list[int]
     hosts_left: int | None
     going_on: list[int]
     """Hosts of which more is wished for than one transaction gives."""
-    had: list[int]
+    taken: list[int]
     lanes: list[int] | None
     keys: dict[int, str]
     """Of the hosts that were chosen last, as clients know them."""
@@ -183,31 +181,31 @@ class Handing(msgspec.Struct):
         """A second one for the same wish without a limit of hosts: each host is given by one of them."""
         half = len(self.buckets) // 2
         buckets = self.buckets[half:] + self.buckets[:half]
-        return msgspec.structs.replace(self, buckets=buckets, going_on=[], had=[])
+        return msgspec.structs.replace(self, buckets=buckets, going_on=[], taken=[])
 
     def may_go_on(self) -> bool:
-        """Whether there may be more for this client."""
+        """Return whether there may be more for this client."""
         return bool(self.buckets) and (self.hosts_left != 0 or bool(self.going_on))
 
     def room(self) -> int:
-        """How many URLs of each host to take now."""
+        """Return how many URLs of each host to take now."""
         if self.wish.per_host is None:
             return URLS_AT_ONCE
-        return min(URLS_AT_ONCE, self.wish.per_host - sum(self.had))
+        return min(URLS_AT_ONCE, self.wish.per_host - sum(self.taken))
 
     def note(self, counts: dict[int, int], per_host: int) -> None:
-        """After a part: which hosts go on, and how many may follow."""
+        """Note the counts of a part, to know which hosts go on and how many may follow."""
         if not self.going_on and self.hosts_left is not None:
             self.hosts_left -= len(counts)
-        self.had.append(per_host)
-        more = self.wish.per_host is None or sum(self.had) < self.wish.per_host
+        self.taken.append(per_host)
+        more = self.wish.per_host is None or sum(self.taken) < self.wish.per_host
         self.going_on = sorted(qid for qid, count in counts.items() if count == per_host) if more else []
         if not self.going_on:
-            self.had = []
+            self.taken = []
 
 
 class _SharedHosts(msgspec.Struct, frozen=True):
-    """Of queues with a politeness of their own: what they share with Tamias's own crawls."""
+    """The hosts that queues with a delay of their own share with Tamias's own crawls."""
 
     free: dict[int, int] = {}
     """Hosts that may be asked now, by the hosts of the queues."""
@@ -216,12 +214,12 @@ class _SharedHosts(msgspec.Struct, frozen=True):
 
 
 def _shared(cursor: Cursor, chosen: dict[int, str], where: dict[str, Any]) -> _SharedHosts:
-    """Whoever asks, a host that Tamias asks too is not asked faster than its row allows."""
+    """Return the shared hosts, so that no client asks a host faster than Tamias itself may."""
     hosts = {qid: host for qid, key in chosen.items() if (host := host_hash(key)) != qid}
     if not hosts or not is_tamias_at_work(cursor):
         return _SharedHosts()
-    asked = {row[0] for row in rows_of(cursor, "asked_by_tamias", {**where, "shared": list(hosts.values())})}
-    hosts = {qid: host for qid, host in hosts.items() if host in asked}
+    query = {row[0] for row in rows_of(cursor, "asked_by_tamias", {**where, "shared": list(hosts.values())})}
+    hosts = {qid: host for qid, host in hosts.items() if host in query}
     # A host whose own row was chosen too is given out by that.
     others = [host for host in hosts.values() if host not in chosen]
     unserved = {row[0] for row in rows_of(cursor, "lock_free", {**where, "shared": others})}
@@ -239,7 +237,7 @@ def _shared(cursor: Cursor, chosen: dict[int, str], where: dict[str, Any]) -> _S
 
 
 class _Hold:
-    """Which of the URLs that were found are held as ranges of their queues, and which one by one.
+    """The division of found URLs into ranges of their queues and single URLs to hold.
 
     A queue's range is what is due by a time, so it ends before those of which only some were found.
     """

@@ -6,17 +6,17 @@
 -- may of its URLs.
 
 -- name: tell_known
--- Writes what clients tell of URLs that are known by the very text and keep their tags: when they are due, and
--- their metadata. Ends their holds, and keeps the queues' count of open URLs right as `count_settled` does. Returns
--- the positions of those that are known so, and of those whose queues have to be looked at: they have a limit, or
--- another next due time. They have none where the URL was in a range that is held, or not the first.
+-- Writes what clients say of known URLs, of all or of those known by the `exact` text: when they are due, and their
+-- metadata. Ends their holds, and keeps the queues' count of open URLs right. Returns the positions of those that are
+-- known so, and of those whose queues have to be looked at: they have a limit, or another next due time. They have
+-- none where the URL was in a range that is held, or not the first.
 WITH news AS MATERIALIZED (
     SELECT news.*, url.lane, url.due AS due_before
     FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(url)b::text[], %(due)b::int8[],
                 %(metadata)b::text[])
          WITH ORDINALITY AS news (qid, crawl, uid, url, due, metadata, place)
     JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = news.qid AND url.crawl = news.crawl
-            AND url.uid = news.uid AND url.url = news.url
+            AND url.uid = news.uid AND (url.url = news.url OR NOT %(exact)b::bool)
 ), counted AS (
     UPDATE queue
     SET open = queue.open + change.open
@@ -39,47 +39,6 @@ SELECT coalesce(array_agg(news.place), '{}') AS told,
                                       THEN -9223372036854775807 ELSE queue.next_due END), '{}') AS affected
 FROM news JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = news.qid AND queue.crawl = news.crawl
                     AND queue.lane = news.lane
-
--- name: update_known
--- Writes what clients tell of URLs that are known: when they are due, and their metadata. Ends their holds.
-UPDATE url
-SET due = news.due, held_until = NULL, metadata = news.metadata::jsonb
-FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(due)b::int8[], %(metadata)b::text[])
-     AS news (qid, crawl, uid, due, metadata)
-WHERE url.bucket = %(bucket)b::int2 AND url.qid = news.qid AND url.crawl = news.crawl AND url.uid = news.uid
-
--- name: refresh_told_queues
--- As refresh_queues, for queues of which clients told something. Where the next due time is still the same, the
--- class is left: it may be that of a URL that is done now, until the queue is served next. A range that is held is
--- not looked into: the queue may be looked at in vain when the hold ends.
-UPDATE queue
-SET next_due = first.due, class = first.class
-FROM (SELECT host.qid, queue.crawl, queue.lane, least(ahead.due, held.until) AS due,
-             CASE WHEN held.until < ahead.due THEN queue.class ELSE coalesce(ahead.class, 0) END AS class
-      FROM unnest(%(qid)b::int8[]) AS given (qid)
-      JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = given.qid
-      JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = given.qid
-      CROSS JOIN LATERAL (
-          SELECT CASE WHEN queue.held_until > %(now)b::int8 THEN queue.held_to ELSE -9223372036854775807 END AS due,
-                 CASE WHEN queue.held_until > %(now)b::int8 THEN queue.held_until END AS until) AS held
-      LEFT JOIN LATERAL (
-          SELECT url.due FROM url
-          WHERE url.bucket = %(bucket)b::int2 AND url.qid = given.qid AND url.crawl = queue.crawl
-            AND url.lane = queue.lane AND url.due > held.due AND url.due < 9223372036854775807
-          ORDER BY url.due LIMIT 1) AS head ON true
-      CROSS JOIN LATERAL (
-          SELECT coalesce(min(near.due), 9223372036854775807) AS due,
-                 least(7, floor(8 * max(near.score)
-                     FILTER (WHERE near.due <= greatest(%(now)b::int8, near.first))))::int2 AS class
-          FROM (SELECT early.due, early.score, min(early.due) OVER () AS first
-                FROM (SELECT url.due, url.score FROM url
-                      WHERE url.bucket = %(bucket)b::int2 AND url.qid = given.qid AND url.crawl = queue.crawl
-                        AND url.lane = queue.lane AND url.due > held.due AND url.due < 9223372036854775807
-                      ORDER BY url.due LIMIT 20) AS early) AS near) AS ahead
-      WHERE queue.next_due <> least(coalesce(head.due, 9223372036854775807), held.until)) AS first
-WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = first.qid AND queue.crawl = first.crawl
-  AND queue.lane = first.lane
-RETURNING queue.qid
 
 -- name: judge_limits
 -- Queues with a limit are active until so many of their URLs are done.

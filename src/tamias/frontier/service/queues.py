@@ -9,7 +9,7 @@ import msgspec
 
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.keys import bucket_of, hash64, host_hash, own_queue, salted, shared_key
-from tamias.frontier.queries import count_of, done_by, rows_of
+from tamias.frontier.queries import ask, done_by, read_buckets, refresh, rows_of
 from tamias.frontier.service.state import NamedQueues, is_tamias_at_work, usual_delay
 
 _FIRST = -(2**63)
@@ -22,7 +22,7 @@ Work = Callable[[int, int, list[int], Cursor], int]
 
 
 class QueueFigures(msgspec.Struct, frozen=True):
-    """What a queue, or a crawl, has."""
+    """The figures of a queue or a crawl."""
 
     scheduled: int
     held: int
@@ -32,7 +32,7 @@ class QueueFigures(msgspec.Struct, frozen=True):
 
 
 class UrlState(msgspec.Struct, frozen=True):
-    """What is known of one URL; `due` is `NEVER` when it is done."""
+    """The state of a URL; `due` is `NEVER` when it is done."""
 
     url: str
     host: str
@@ -43,7 +43,7 @@ class UrlState(msgspec.Struct, frozen=True):
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
-    """Which URLs to list or count: of a crawl, of one queue, with a part in their text."""
+    """The URLs to list or count: of a crawl, of one queue, with a part in their text."""
 
     crawl: int
     host: str | None = None
@@ -52,7 +52,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Spot(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a page of URLs begins: after a row, without the next `skip` that fit."""
+    """The start of a page of URLs: after a row, without the next `skip` that fit."""
 
     bucket: int = 0
     qid: int = _FIRST
@@ -66,7 +66,7 @@ class Queues:
     def __init__(self, session: Session, *, same_url: Callable[[str, str], bool]) -> None:
         self._session = session
         self._same_url = same_url
-        self._buckets: int = session.transact(lambda cursor: count_of(cursor, "read_buckets", {}))
+        self._buckets: int = read_buckets(session)
 
     def pause(self, host: str, until: int) -> bool:
         """The host is left alone until then; 0 ends it. Whether it is known."""
@@ -101,28 +101,28 @@ class Queues:
         """A page of a crawl's queues, and how many there are; `busy` ones have work and are not paused."""
         found: list[str] = []
         before = 0
-        asked = {"crawl": crawl, "busy": busy, "now": self._session.now()}
+        query = {"crawl": crawl, "busy": busy, "now": self._session.now()}
         for bucket in self._all_buckets():
-            count = self._ask("count_queues", bucket=bucket, **asked)[0][0]
+            count = self._ask("count_queues", bucket=bucket, **query)[0][0]
             place = {"start": max(0, start - before), "size": size - len(found)}
             if place["size"] > 0 and place["start"] < count:
-                found += [row[0] for row in self._ask("list_queues", bucket=bucket, **asked, **place)]
+                found += [row[0] for row in self._ask("list_queues", bucket=bucket, **query, **place)]
             before += count
         return found, before
 
     def figures(self, crawl: int, host: str | None) -> QueueFigures:
-        """Counts of a queue, or of a whole crawl; zeros where there is nothing."""
-        asked = {"crawl": crawl, "qid": None if host is None else host_hash(host), "now": self._session.now()}
+        """Count of a queue, or of a whole crawl; zeros where there is nothing."""
+        query = {"crawl": crawl, "qid": None if host is None else host_hash(host), "now": self._session.now()}
         sums = [0, 0, 0, 0, 0]
         for bucket in self._buckets_of(host):
-            scheduled, done, queues, busy = self._ask("queue_figures", bucket=bucket, **asked)[0]
-            held = self._ask("count_held", bucket=bucket, **asked)[0][0]
+            scheduled, done, queues, busy = self._ask("queue_figures", bucket=bucket, **query)[0]
+            held = self._ask("count_held", bucket=bucket, **query)[0][0]
             row = (scheduled, held, done, queues, busy)
             sums = [sum_ + each for sum_, each in zip(sums, row, strict=True)]
         return QueueFigures(*sums)
 
     def status(self, host: str, crawl: int, url: str, key: str) -> UrlState | None:
-        """What is known of a URL; None where it is not known."""
+        """Return what is known of a URL; None where it is not known."""
         place = {**self._place(host), "crawl": crawl}
         for salt in range(_MOST_SALTS):
             uid = hash64(key) if salt == 0 else hash64(salted(key, salt))
@@ -151,26 +151,26 @@ class Queues:
         return [], None
 
     def count(self, listing: Listing) -> int:
-        """How many URLs fit."""
+        """Return how many URLs fit."""
         if not listing.part:
             figures = self.figures(listing.crawl, listing.host)
             return figures.scheduled + figures.done
         return sum(self._matches(bucket, listing) for bucket in self._buckets_of(listing.host))
 
     def delete(self, crawl: int, host: str | None = None, *, politeness_of: NamedQueues | None = None) -> int:
-        """Removes a queue, or all queues of a crawl; returns how many URLs went.
+        """Remove a queue, or all queues of a crawl; return how many URLs went.
 
         The delays, blocks and windows of hosts that have no queue left are forgotten for a client.
         """
         return self._each_some(crawl, host, partial(self._delete_some, politeness_of))
 
     def purge(self, crawl: int, host: str | None, days: int) -> int:
-        """Removes URLs that have been known for more than so many days; returns how many went."""
+        """Remove URLs that have been known for more than so many days; return how many went."""
         before = self._session.now() - days * _DAY_MS
         return self._each_some(crawl, host, partial(self._purge_some, before))
 
     def pause_crawl(self, crawl: int, *, paused: bool) -> None:
-        """No URL of the crawl is lent any more, or they are again; workers finish what they hold."""
+        """Pause or resume leases of the crawl; workers finish what they hold."""
         self._each_some(crawl, None, partial(self._pause_some, paused))
 
     def _pause_some(self, paused: bool, bucket: int, crawl: int, qids: list[int], cursor: Cursor) -> int:
@@ -192,12 +192,10 @@ class Queues:
         return self._session.transact(work)
 
     def _refresh(self, cursor: Cursor, bucket: int, qids: list[int]) -> None:
-        hosts = {"bucket": bucket, "qid": qids, "now": self._session.now()}
-        done_by(cursor, "refresh_queues", hosts)
-        done_by(cursor, "refresh_hosts", hosts)
+        refresh(cursor, {"bucket": bucket, "qid": qids, "now": self._session.now()})
 
     def _each_some(self, crawl: int, host: str | None, work: Work) -> int:
-        """Works on the queues of a crawl, some at a time; each of them in one transaction."""
+        """Work on the queues of a crawl, some at a time; each of them in one transaction."""
         if host is not None:
             place = self._place(host)
             return self._session.transact(partial(work, place["bucket"], crawl, [place["qid"]]))
@@ -250,11 +248,11 @@ class Queues:
         return len(gone)
 
     def _matches(self, bucket: int, listing: Listing) -> int:
-        asked = {**_chosen(listing), "part": listing.part or ""}
-        return int(self._ask("count_urls", bucket=bucket, **asked)[0][0])
+        query = {**_chosen(listing), "part": listing.part or ""}
+        return int(self._ask("count_urls", bucket=bucket, **query)[0][0])
 
     def _ask(self, name: str, **parameters: Any) -> list[tuple[Any, ...]]:
-        return self._session.transact(lambda cursor: rows_of(cursor, name, parameters))
+        return ask(self._session, name, **parameters)
 
     def _place(self, host: str) -> dict[str, Any]:
         qid = host_hash(host)
@@ -280,6 +278,6 @@ def _chosen(listing: Listing) -> dict[str, Any]:
 
 
 def _forget_gone(cursor: Cursor, queues: dict[str, Any]) -> None:
-    """What is kept beside URLs goes with them: plans of visits, links to them, who set their tags."""
+    """Delete the rows that belong to deleted URLs: plans of visits, links to them, who set their tags."""
     for name in ("forget_revisits", "forget_links", "forget_tagged"):
         done_by(cursor, name, queues)

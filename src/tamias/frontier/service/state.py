@@ -1,4 +1,4 @@
-"""What holds for all instances of the frontier service: is it active, the usual delay, who is there."""
+"""The shared state of all instances of the frontier service: active, usual delay, instances."""
 
 from functools import partial
 
@@ -7,7 +7,7 @@ import msgspec
 from tamias.database.citus import is_citus
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.keys import own_queue
-from tamias.frontier.queries import alone, count_of, done_by, rows_of
+from tamias.frontier.queries import ask, done_by, read_buckets, rows_of, tell
 from tamias.model import item
 
 _ALIVE_MS = 60_000
@@ -21,7 +21,7 @@ DEFAULT_CRAWL = "DEFAULT"
 
 
 def is_active(cursor: Cursor) -> bool:
-    """Whether clients get URLs at all."""
+    """Return whether clients get URLs at all."""
     return bool(rows_of(cursor, "service_row", {})[0][0])
 
 
@@ -31,20 +31,20 @@ def usual_delay(cursor: Cursor) -> int:
 
 
 def set_active(session: Session, active: bool) -> None:
-    """All instances obey from their next answer on."""
-    session.transact(lambda cursor: done_by(cursor, "set_active", {"active": active}))
+    """Activate or deactivate all instances, from their next response on."""
+    tell(session, "set_active", active=active)
 
 
 def set_usual_delay(session: Session, delay_ms: int) -> None:
-    """Also for the hosts that are known and have no delay of their own, some at a time."""
-    buckets = session.transact(lambda cursor: count_of(cursor, "read_buckets", {}))
+    """Set the usual delay, also for known hosts without a delay of their own."""
     usual = session.transact(usual_delay)
-    session.transact(lambda cursor: done_by(cursor, "set_usual_delay", {"delay_ms": delay_ms}))
-    for bucket in range(buckets):
-        after = _FIRST
-        while qids := session.transact(partial(_undelayed, bucket, after, usual)):
+    tell(session, "set_usual_delay", delay_ms=delay_ms)
+    for bucket in range(read_buckets(session)):
+        query = {"bucket": bucket, "after": _FIRST, "usual_ms": usual, "limit": _HOSTS_AT_ONCE}
+        while found := ask(session, "find_undelayed", **query):
+            qids = [row[0] for row in found]
             session.transact(partial(_delay, bucket, qids, delay_ms))
-            after = qids[-1]
+            query["after"] = qids[-1]
 
 
 class NamedQueues(msgspec.Struct, frozen=True):
@@ -66,60 +66,51 @@ def make_crawl(session: Session, name: str, *, own_politeness: bool = False) -> 
     """The crawl of a client's name, made where there is none."""
     if name.upper() == DEFAULT_CRAWL or not name:
         return _DEFAULT
-    new = {"name": name, "own": own_politeness}
-    session.transact(lambda cursor: done_by(cursor, "make_crawl", new))
-    return NamedQueues(*session.transact(lambda cursor: rows_of(cursor, "find_crawl", new))[0])
+    tell(session, "make_crawl", name=name, own=own_politeness)
+    return NamedQueues(*ask(session, "find_crawl", name=name)[0])
 
 
 def found_crawl(session: Session, name: str) -> NamedQueues | None:
     """The crawl of a client's name; None where there is none."""
     if name.upper() == DEFAULT_CRAWL or not name:
         return _DEFAULT
-    found = session.transact(lambda cursor: rows_of(cursor, "find_crawl", {"name": name}))
+    found = ask(session, "find_crawl", name=name)
     return NamedQueues(*found[0]) if found else None
 
 
 def is_tamias_at_work(cursor: Cursor) -> bool:
-    """Whether hosts may be asked by Tamias itself, and not by clients alone."""
+    """Return whether hosts may be asked by Tamias itself, and not by clients alone."""
     return bool(rows_of(cursor, "is_tamias_at_work", {})[0][0])
 
 
 def crawl_names(session: Session) -> dict[int, str]:
-    """All crawls by their numbers, as clients name them."""
-    named = session.transact(lambda cursor: rows_of(cursor, "list_crawls", {}))
-    return {crawl: DEFAULT_CRAWL if crawl == 1 else name for crawl, name in named}
+    """Return all crawls by their numbers, as clients name them."""
+    return {crawl: DEFAULT_CRAWL if crawl == 1 else name for crawl, name in ask(session, "list_crawls")}
 
 
 def gather_statistics(session: Session, least: int) -> bool:
-    """Lets the database plan for what has come, where it knows of fewer URLs than `least`.
+    """Let the database plan for what has come, where it knows of fewer URLs than `least`.
 
     It does so by itself some seconds later; a Citus cluster is left to that.
     """
     if session.transact(is_citus):
         return False
-    return bool(alone(session, "analyse_frontier", {"least": least})[0][0])
+    return bool(ask(session, "analyse_frontier", least=least)[0][0])
 
 
 def announce(session: Session, address: str) -> None:
     """An instance says that it is alive; to be repeated."""
-    word = {"address": address, "now": session.now()}
-    session.transact(lambda cursor: done_by(cursor, "announce_node", word))
+    tell(session, "announce_node", address=address, now=session.now())
 
 
 def leave(session: Session, address: str) -> None:
     """An instance stops."""
-    session.transact(lambda cursor: done_by(cursor, "remove_node", {"address": address}))
+    tell(session, "remove_node", address=address)
 
 
 def nodes(session: Session) -> list[str]:
     """The instances that said so within the last minute."""
-    since = {"since": session.now() - _ALIVE_MS}
-    return [row[0] for row in session.transact(lambda cursor: rows_of(cursor, "list_nodes", since))]
-
-
-def _undelayed(bucket: int, after: int, usual: int, cursor: Cursor) -> list[int]:
-    asked = {"bucket": bucket, "after": after, "usual_ms": usual, "limit": _HOSTS_AT_ONCE}
-    return [row[0] for row in rows_of(cursor, "find_undelayed", asked)]
+    return [row[0] for row in ask(session, "list_nodes", since=session.now() - _ALIVE_MS)]
 
 
 def _delay(bucket: int, qids: list[int], delay_ms: int, cursor: Cursor) -> None:

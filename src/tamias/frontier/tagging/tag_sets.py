@@ -54,7 +54,7 @@ class TagSets:
 
 
 def _known(cursor: Cursor, tags: tuple[str, ...]) -> list[tuple[Any, ...]]:
-    """All lanes, one for these tags among them unless there are too many."""
+    """Return all lanes, one for these tags among them unless there are too many."""
     for _ in range(_ATTEMPTS):  # somebody else may take the number
         done_by(cursor, "put_lane", {"tags": list(tags), "most": MOST_TAG_SETS})
         found = rows_of(cursor, "read_lanes", {})
@@ -75,7 +75,7 @@ class Retagged(msgspec.Struct, frozen=True):
 
 
 def retag(cursor: Cursor, bucket: int, urls: Iterable[Retagged]) -> int:
-    """Gives URLs of locked hosts other tags; their queues are refreshed after. Returns how many changed."""
+    """Give URLs of locked hosts other tags; their queues are refreshed after. Return how many changed."""
     news = sorted(urls, key=lambda url: (url.qid, url.crawl, url.lane))
     if not news:
         return 0

@@ -9,7 +9,7 @@ import msgspec
 from tamias.database.columns import storable
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
-from tamias.frontier.queries import count_of, done_by, rows_of
+from tamias.frontier.queries import ask, done_by, read_buckets, refresh
 from tamias.frontier.tagging.tag_sets import Retagged, TagSets, retag
 from tamias.model.errors import UsageError
 from tamias.model.item import TAGS
@@ -25,7 +25,7 @@ _TRIES = 5
 
 
 class TagSetter(msgspec.Struct, frozen=True):
-    """Who gave a URL a tag, and when in milliseconds UTC."""
+    """The user who gave a URL a tag, and the time in milliseconds UTC."""
 
     tag: str
     by: str
@@ -44,8 +44,8 @@ class TagChange(msgspec.Struct, frozen=True, kw_only=True):
         >>> TagChange(add=("c",), remove=("a",)).made_to(("a", "b"))
         ('b', 'c')
         """
-        kept = [tag for tag in tags if tag not in self.remove]
-        return tuple([*kept, *(tag for tag in self.add if tag not in kept)][:MOST_TAGS])
+        remaining = [tag for tag in tags if tag not in self.remove]
+        return tuple([*remaining, *(tag for tag in self.add if tag not in remaining)][:MOST_TAGS])
 
 
 def change_of(words: Iterable[str]) -> TagChange:
@@ -67,7 +67,7 @@ def change_of(words: Iterable[str]) -> TagChange:
 
 
 def is_tag(text: str) -> bool:
-    """Whether a text can be a tag.
+    """Return whether a text can be a tag.
 
     >>> is_tag("lang=de"), is_tag("two words")
     (True, False)
@@ -81,11 +81,11 @@ def metadata_and_tags(metadata: Mapping[str, Sequence[str]]) -> tuple[str | None
     >>> metadata_and_tags({"tags": ["news", "breaking news", "lang=de"], "size": ["9"]})
     ('{"tags":["breaking news"],"size":["9"]}', ('news', 'lang=de'))
     """
-    told = list(dict.fromkeys(metadata.get(TAGS, ())))
-    tags = tuple(text for text in told if is_tag(text))[:MOST_TAGS]
-    others = {**metadata, TAGS: [text for text in told if text not in tags]}
-    kept = {name: values for name, values in others.items() if name != TAGS or values}
-    return msgspec.json.encode(kept).decode() if kept else None, tags if TAGS in metadata else None
+    texts = list(dict.fromkeys(metadata.get(TAGS, ())))
+    tags = tuple(text for text in texts if is_tag(text))[:MOST_TAGS]
+    others = {**metadata, TAGS: [text for text in texts if text not in tags]}
+    remaining = {name: values for name, values in others.items() if name != TAGS or values}
+    return msgspec.json.encode(remaining).decode() if remaining else None, tags if TAGS in metadata else None
 
 
 def checked_tag(tag: str) -> str:
@@ -104,7 +104,7 @@ class Tagging:
         self._session = session
         self._same_url = same_url
         self._lanes = TagSets(session)
-        self._buckets: int = session.transact(lambda cursor: count_of(cursor, "read_buckets", {}))
+        self._buckets: int = read_buckets(session)
 
     def tags(self, host: str, crawl: int, url: str, key: str) -> tuple[str, ...] | None:
         """The tags of one URL; None where it is not known."""
@@ -112,16 +112,15 @@ class Tagging:
         return None if found is None else tuple(found[3])
 
     def setters(self, host: str, crawl: int, url: str, key: str) -> list[TagSetter]:
-        """Who gave one URL its tags; those that the crawler found, by rules or content, are not listed."""
+        """Return who gave one URL its tags, without tags by rules or content."""
         found = self._one(host, crawl, url, key)
         if found is None:
             return []
         place = {"bucket": self._bucket(found[0]), "qid": found[0], "crawl": crawl, "uid": found[1]}
-        rows = self._session.transact(partial(rows_of, name="setters", parameters=place))
-        return [TagSetter(*row) for row in rows if row[0] in found[3]]
+        return [TagSetter(*row) for row in ask(self._session, "setters", **place) if row[0] in found[3]]
 
     def change(self, host: str, crawl: int, url: str, key: str, change: TagChange, by: str) -> bool:
-        """Changes the tags of one URL. False: it is not known. May be done twice."""
+        """Change the tags of one URL. False: it is not known. May be done twice."""
         for _ in range(_TRIES):
             found = self._one(host, crawl, url, key)
             if found is None:
@@ -132,7 +131,7 @@ class Tagging:
         return True
 
     def change_all(self, pattern: str, crawl: int, change: TagChange, by: str) -> int:
-        """Changes the tags of all URLs of a crawl that fit a pattern (`*` stands for anything).
+        """Change the tags of all URLs of a crawl that fit a pattern (`*` stands for anything).
 
         Reads all URLs of the crawl, some at a time; returns how many changed. May be done twice.
         """
@@ -147,7 +146,7 @@ class Tagging:
         for salt in range(_MOST_SALTS):
             uid = hash64(key) if salt == 0 else hash64(salted(key, salt))
             place = {"bucket": self._bucket(qid), "qid": qid, "crawl": crawl, "uid": uid}
-            found = self._session.transact(partial(rows_of, name="find_one", parameters=place))
+            found = ask(self._session, "find_one", **place)
             if not found:
                 return None
             if found[0][2] == url or self._same_url(found[0][2], url):
@@ -155,11 +154,10 @@ class Tagging:
         return None
 
     def _pages(self, bucket: int, crawl: int, like: str) -> Iterator[list[tuple[Any, ...]]]:
-        asked = {"bucket": bucket, "crawl": crawl, "pattern": like, "limit": _AT_ONCE}
+        query = {"bucket": bucket, "crawl": crawl, "pattern": like, "limit": _AT_ONCE}
         after = (_FIRST, _FIRST)
         while True:
-            place = {**asked, "after_qid": after[0], "after_uid": after[1]}
-            page = self._session.transact(partial(rows_of, name="find_by_pattern", parameters=place))
+            page = ask(self._session, "find_by_pattern", **query, after_qid=after[0], after_uid=after[1])
             if not page:
                 return
             yield page
@@ -190,8 +188,7 @@ class Tagging:
         said = {"add": list(change.add), "remove": list(change.remove), "by": storable(by[:LONGEST_TAG])}
         done_by(cursor, "note_setters", {**urls, **said, "now": hosts["now"]})
         done_by(cursor, "forget_setters", {**urls, **said})
-        done_by(cursor, "refresh_queues", hosts)
-        done_by(cursor, "refresh_hosts", hosts)
+        refresh(cursor, hosts)
         return changed
 
     def _bucket(self, qid: int) -> int:
@@ -199,7 +196,7 @@ class Tagging:
 
 
 def is_pattern(text: str) -> bool:
-    """Whether a text stands for many URLs."""
+    """Return whether a text stands for many URLs."""
     return "*" in text
 
 

@@ -1,4 +1,4 @@
-"""How the quads of a document are named and written as N-Quads: graphs, blank nodes, nothing else.
+"""The names of graphs and blank nodes in the N-Quads of a document.
 
 Works on pyoxigraph's own N-Quads: less than half the cost of new Quad objects, and what a lenient parser
 let through is seen before it can pass for a line of its own.
@@ -116,7 +116,7 @@ def quads_in(lines: bytes) -> tuple[int, set[str]]:
 
 
 class Graphs(StrEnum):
-    """Which graph names inside a document are kept."""
+    """The rule for graph names inside a document."""
 
     OWN = "own"
     """Those of the document's own site: its host, and its port unless that is http's or https's."""
@@ -153,7 +153,7 @@ class Naming:
         self.left_out = 0
         """Statements that N-Quads cannot say, such as one with a space in an IRI."""
         self._document = url, sha256, member
-        self._kept = graphs
+        self._choice = graphs
         own = self._graph_name(f"<{graph}>") if graph else self.graph
         self._end = f" <{own}> .\n".encode()
         self._ends: dict[bytes, bytes] = {}
@@ -210,9 +210,9 @@ class Naming:
         if text.count(b"\n") == len(quads) and grammar.fullmatch(text):
             return text
         lines = [_serialised([quad], RdfFormat.N_QUADS) for quad in quads]
-        kept = [line for line in lines if line.count(b"\n") == 1 and grammar.fullmatch(line)]
-        self.left_out += len(lines) - len(kept)
-        return b"".join(kept)
+        written = [line for line in lines if line.count(b"\n") == 1 and grammar.fullmatch(line)]
+        self.left_out += len(lines) - len(written)
+        return b"".join(written)
 
     def _relabelled(self, text: bytes) -> bytes:
         return _UP_TO_BLANK.sub(self._relabel, text) if b"_:" in text else text
@@ -229,7 +229,7 @@ class Naming:
         return self._blank + (number or b"n" + label)
 
     def _number(self, label: bytes) -> bytes | None:
-        """Its place among the anonymous; None beyond the limit, where runs differ but no node is split."""
+        """Return the number of an anonymous node; None beyond the limit."""
         number = self._numbers.get(label)
         if number is None and len(self._numbers) < MAX_NUMBERED and self.numbered is not None:
             number = self._numbers[label] = b"x%d" % self.numbered
@@ -245,7 +245,7 @@ class Naming:
         return triple + (self._end if name is None else self._end_of(name))
 
     def _end_in(self, graph: NamedNode | BlankNode | DefaultGraph) -> bytes:
-        """How lines end in a graph; it has the name that stood in the document."""
+        """Return how lines end in a graph; it has the name that stood in the document."""
         if isinstance(graph, DefaultGraph):
             return self._end
         is_blank = isinstance(graph, BlankNode)
@@ -272,10 +272,10 @@ class Naming:
         return renamed
 
     def keeps(self, name: str) -> bool:
-        """Whether a graph of this name may be the document's own."""
+        """Return whether a graph of this name may be the document's own."""
         if name.lower().startswith(OWN_SPACE):
             return False
-        if self._kept == Graphs.ALL or name.partition("#")[0] == self.graph:
+        if self._choice == Graphs.ALL or name.partition("#")[0] == self.graph:
             return True
         return self._site is not None and _site(name) == self._site
 

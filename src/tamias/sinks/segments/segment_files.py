@@ -146,7 +146,7 @@ class DocumentWriter:
 
     @property
     def extent(self) -> Extent:
-        """Where the document stands; to be taken when it is complete."""
+        """Return where the document stands; to be taken when it is complete."""
         return Extent(self._writer.segment, self.frame, self.start, self.length)
 
 
@@ -182,7 +182,7 @@ class SegmentReader:
             yield piece
 
     def holds(self, extent: Extent) -> bool:
-        """Whether a document can be read to its end. Costs nothing more where it stands in one frame."""
+        """Return whether a document can be read to its end; free where it is in one frame."""
         try:
             for _ in self.read(extent):
                 pass

@@ -14,7 +14,7 @@ from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.model.capture import Extent
 from tamias.sinks.delivery import Beat, Read
-from tamias.sinks.files.graphs import SortedGraphs
+from tamias.sinks.graphs import SortedGraphs
 from tamias.sinks.outbox import Edition, text_key
 
 GRAPHS_AT_ONCE = 1000
@@ -26,7 +26,7 @@ Triples = Callable[[], Iterator[bytes]]
 
 
 class Share(msgspec.Struct, frozen=True):
-    """What another document has put into a graph."""
+    """The statements that another document has in a graph."""
 
     capture: UUID
     extent: Extent
@@ -40,7 +40,7 @@ class GraphStore(Protocol):
         ...
 
     def remove(self, graph: str, beat: Beat) -> None:
-        """There is no such graph from now on."""
+        """Remove a graph."""
         ...
 
     def close(self) -> None:
@@ -56,7 +56,7 @@ class Ledger(Protocol):
         ...
 
     def others(self, document: str, graphs: list[str]) -> dict[str, list[Share]]:
-        """What other documents have in these graphs."""
+        """Return the statements that other documents have in these graphs."""
         ...
 
     def forget_vacated(self, document: str) -> None:
@@ -73,8 +73,8 @@ class PostgresLedger:
 
     def place(self, edition: Edition, graphs: list[str]) -> list[str]:
         extent = edition.extent
-        asked = {
-            **self._asked(edition.document, graphs),
+        params = {
+            **self._params(edition.document, graphs),
             "graph": graphs,
             "capture": edition.capture,
             "segment": extent.segment if extent else None,
@@ -84,25 +84,25 @@ class PostgresLedger:
         }
 
         def work(cursor: Cursor) -> list[str]:
-            left = cursor.execute(_SQL["vacate"].text, asked).fetchall()
-            cursor.execute(_SQL["place"].text, asked)
+            left = cursor.execute(_SQL["vacate"].text, params).fetchall()
+            cursor.execute(_SQL["place"].text, params)
             return [row[0] for row in left]
 
         return self._session.transact(work)
 
     def others(self, document: str, graphs: list[str]) -> dict[str, list[Share]]:
-        asked = self._asked(document, graphs)
-        rows = self._session.fetch_all(_SQL["others"], asked)
+        params = self._params(document, graphs)
+        rows = self._session.fetch_all(_SQL["others"], params)
         shares: dict[str, list[Share]] = {}
         for graph, capture, *place in rows:
             shares.setdefault(graph, []).append(Share(capture, Extent(*place)))
         return shares
 
     def forget_vacated(self, document: str) -> None:
-        asked = self._asked(document, [])
-        self._session.execute(_SQL["forget_vacated"], asked)
+        params = self._params(document, [])
+        self._session.execute(_SQL["forget_vacated"], params)
 
-    def _asked(self, document: str, graphs: list[str]) -> dict[str, Any]:
+    def _params(self, document: str, graphs: list[str]) -> dict[str, Any]:
         keys = [text_key(graph) for graph in graphs]
         return {"sink": self._sink, "document_key": text_key(document), "graph_key": keys}
 
@@ -124,7 +124,7 @@ class Placement:
             self._ledger.forget_vacated(edition.document)
 
     def sync(self) -> None:
-        """Nothing to do: the store has taken what it said it took."""
+        """Do nothing: the store has what it accepted."""
 
     def close(self) -> None:
         self._store.close()

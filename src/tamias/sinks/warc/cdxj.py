@@ -15,7 +15,7 @@ _UNESCAPING_ROUNDS = 10
 
 
 class CdxjFields(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What a line says behind its key and time. Numbers are texts, as in other people's files."""
+    """The fields of a line behind its key and time. Numbers are texts, as other programs write them."""
 
     url: str
     mime: str = ""
@@ -63,10 +63,10 @@ def entries(path: Path) -> Iterator[tuple[str, CdxjFields]]:
         return
     with path.open("rb") as file:
         while text := file.readline(MAX_LINE):
-            told = parsed(text)
-            if told is None:
+            entry = parsed(text)
+            if entry is None:
                 return
-            yield told
+            yield entry
 
 
 def surt(url: str) -> str:
@@ -90,7 +90,7 @@ def surt(url: str) -> str:
 
 
 def _minimal(text: str) -> str:
-    """With only those escapes that must be."""
+    """Return a URL with only the escapes that it needs."""
     raw = text.encode("utf-8", "replace")
     for _ in range(_UNESCAPING_ROUNDS):
         plain = unquote_to_bytes(raw)

@@ -90,9 +90,9 @@ def _page_lines(lines: Iterable[bytes], title: str) -> Iterator[bytes]:
     head = {"format": "json-pages-1.0", "id": "pages", "title": title}
     yield msgspec.json.encode(head) + b"\n"
     for text in lines:
-        told = parsed(text)
-        if told is not None and told[1].mime in _PAGES and told[1].status == "200":
-            yield _page(*told) + b"\n"
+        entry = parsed(text)
+        if entry is not None and entry[1].mime in _PAGES and entry[1].status == "200":
+            yield _page(*entry) + b"\n"
 
 
 def _page(time: str, entry: CdxjFields) -> bytes:
@@ -108,7 +108,7 @@ def _page(time: str, entry: CdxjFields) -> bytes:
 
 
 def _describe(package: zipfile.ZipFile, resources: list[WaczResource], title: str) -> None:
-    told = {
+    metadata = {
         "profile": "data-package",
         "wacz_version": _VERSION,
         "title": title,
@@ -116,7 +116,7 @@ def _describe(package: zipfile.ZipFile, resources: list[WaczResource], title: st
         "created": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         "resources": resources,
     }
-    description = msgspec.json.format(msgspec.json.encode(told), indent=2)
+    description = msgspec.json.format(msgspec.json.encode(metadata), indent=2)
     listed = _added(package, "datapackage.json", [description], zipfile.ZIP_DEFLATED)
     digest = {"path": listed.path, "hash": listed.hash}
     _added(package, "datapackage-digest.json", [msgspec.json.encode(digest)], zipfile.ZIP_DEFLATED)
@@ -137,7 +137,7 @@ class _SortedLines:
         self._keep(batch)
 
     def lines(self) -> Iterator[bytes]:
-        """All lines; may be asked for again when they have been read."""
+        """Yield all lines; may be asked for again when they have been read."""
         for run in self._runs:
             run.seek(0)
         return heapq.merge(*self._runs)

@@ -25,7 +25,7 @@ _STATUS = re.compile(rb"HTTP/[0-9.]+ ([0-9]{3})")
 
 
 class WarcPart(msgspec.Struct, frozen=True):
-    """One file, as far as it is sound."""
+    """A WARC file, as far as it is sound."""
 
     path: Path
     name: str
@@ -34,12 +34,12 @@ class WarcPart(msgspec.Struct, frozen=True):
 
     @property
     def index(self) -> Path:
-        """Its index."""
+        """Return its index."""
         return index_path(self.path, self.name)
 
 
 class WarcRecord(msgspec.Struct, frozen=True):
-    """One record in a file, and how it begins."""
+    """A record in a file, with its head."""
 
     offset: int
     length: int
@@ -47,7 +47,7 @@ class WarcRecord(msgspec.Struct, frozen=True):
 
 
 def warc_parts(folder: Path) -> list[WarcPart]:
-    """All files of a folder, in the order of their names; those that are being written as far as they go."""
+    """Return the files of a folder by name, those being written as far as they go."""
     paths = sorted([*folder.glob("*.warc.gz"), *folder.glob("*.warc.gz" + OPEN)])
     return [WarcPart(path, path.name.removesuffix(OPEN), _sound_length(path)) for path in paths]
 
@@ -68,7 +68,7 @@ def export_warc(folder: Path, out: BinaryIO, more: Iterable[WarcPart] = ()) -> i
 
 
 def nothing_to_export(folder: Path) -> TamiasError:
-    """What to say when there is no file."""
+    """Return what to say when there is no file."""
     return TamiasError(f"there are no WARC files in {folder}; crawl with --sink warc to create them")
 
 
@@ -148,7 +148,7 @@ def index_warc(path: Path, name: str) -> None:
 
 
 def index_path(path: Path, name: str) -> Path:
-    """Where the index of a file stands."""
+    """Return where the index of a file stands."""
     return path.with_name(name + ".cdxj")
 
 
@@ -156,7 +156,7 @@ def _mend(path: Path, name: str) -> None:
     index = index_path(path, name)
     known = list(entries(index))
     end = max((entry.end for _, entry in known), default=0)
-    lines = [line(entry, told) for told, entry in known]
+    lines = [line(entry, stamp) for stamp, entry in known]
     for record in records(path, end):
         found = indexed(record, name)
         if found is not None:
@@ -180,7 +180,7 @@ def write_index(index: Path, lines: Iterable[bytes]) -> None:
 
 
 def _sound_length(path: Path) -> int:
-    """Without reading what the index speaks for, unless there is none."""
+    """Return how much of a file is sound, without reading what its index covers."""
     if not path.name.endswith(OPEN):
         return path.stat().st_size
     index = index_path(path, path.name.removesuffix(OPEN))

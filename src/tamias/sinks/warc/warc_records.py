@@ -1,4 +1,4 @@
-"""What stands in a WARC file (1.1): the heads of its records and of the HTTP messages in them. Pure.
+"""The heads of WARC records (1.1) and of the HTTP messages in them. Pure.
 
 Bodies are kept after transfer and content coding; headers that would lie about them are renamed.
 """
@@ -37,9 +37,9 @@ def header_lines(fields: Iterable[tuple[str, str]]) -> bytes:
     """Header lines. No value can end its line, whatever a server sent."""
     lines = []
     for name, value in fields:
-        told = _NO_NAME.sub("-", name).strip("-")
-        if told:
-            lines.append(f"{told}: {_CONTROL.sub(' ', value).strip()}\r\n")
+        cleaned = _NO_NAME.sub("-", name).strip("-")
+        if cleaned:
+            lines.append(f"{cleaned}: {_CONTROL.sub(' ', value).strip()}\r\n")
     return "".join(lines).encode("utf-8", "replace")
 
 
@@ -69,7 +69,7 @@ def response_head(hop: Hop, stored: int | None) -> bytes:
 
 
 def is_truncated(hop: Hop, stored: int | None) -> bool:
-    """Whether there was a body, or may have been, that is not in the record."""
+    """Return whether there was a body, or may have been, that is not in the record."""
     return stored is None and hop.status not in _NO_BODY and hop.header("content-length") != "0"
 
 
@@ -84,7 +84,7 @@ def warc_date(milliseconds: int) -> str:
 
 
 def metadata_fields(capture: Capture) -> Fields:
-    """What is known of a capture beyond its messages."""
+    """Return what is known of a capture beyond its messages."""
     return [
         ("outcome", capture.outcome.word),
         ("reason", capture.reason),
@@ -98,9 +98,9 @@ def _true_headers(hop: Hop, stored: int | None) -> Iterable[tuple[str, str]]:
     if hop.status in _NO_BODY:
         return hop.headers
     length = str(stored or 0)
-    told = hop.header("content-length")
+    declared = hop.header("content-length")
     headers = [_renamed(name, value, length) for name, value in hop.headers]
-    if told is not None and told != length:
+    if declared is not None and declared != length:
         headers.append(("Content-Length", length))
     return headers
 

@@ -46,7 +46,7 @@ REMEMBERED = 100_000
 """Payloads of this process by which a later one is known to be the same."""
 
 OPEN = ".open"
-_Asked = tuple[Fields, bytes | None]
+_Sent = tuple[Fields, bytes | None]
 """The headers of a request, and its body when it was a POST."""
 _TURNS_TO_GET = frozenset({301, 302, 303})
 _LEVEL = 3
@@ -115,23 +115,20 @@ class WarcWriter:
 
         If it fails, nothing of the capture stays in the file.
         """
-        return self._write(capture, self._asked(request, capture.hops), metadata_fields(capture))
+        return self._write(capture, self._requests(request, capture.hops), metadata_fields(capture))
 
-    def write_answers(self, capture: Capture, told: Fields) -> WarcExtent | None:
-        """The same for a capture whose requests are not known any more; `told` is what is known beside it.
+    def write_answers(self, capture: Capture, known: Fields) -> WarcExtent | None:
+        """Write a capture whose requests are unknown, with its metadata; return the last extent."""
+        return next(reversed(self._write(capture, repeat(None), known)), None)
 
-        Tells where the last answer stands.
-        """
-        return next(reversed(self._write(capture, repeat(None), told)), None)
-
-    def _write(self, capture: Capture, asked: Iterator[_Asked | None], told: Fields) -> list[WarcExtent]:
+    def _write(self, capture: Capture, sent: Iterator[_Sent | None], known: Fields) -> list[WarcExtent]:
         if not capture.hops:
             return []
         with self._lock, write_errors(self._folder):
             file = self._current(capture.started_at)
             try:
                 with file.whole():
-                    return self._write_hops(file, capture, asked, told)
+                    return self._write_hops(file, capture, sent, known)
             except BaseException:
                 self._payloads.clear()  # one of them may have been in what was taken back
                 raise
@@ -164,7 +161,7 @@ class WarcWriter:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _asked(self, request: Request | None, hops: Sequence[Hop]) -> Iterator[_Asked]:
+    def _requests(self, request: Request | None, hops: Sequence[Hop]) -> Iterator[_Sent]:
         """The headers and the body that were sent at each hop."""
         agent, accept = self._sent
         request = request or Request(url="")
@@ -199,29 +196,29 @@ class WarcWriter:
             self._completed.append(SyncedWarc(file.name, file.complete(), file.length, True))
 
     def _write_hops(
-        self, file: "_WarcFile", capture: Capture, asked: Iterator[_Asked | None], told: Fields
+        self, file: "_WarcFile", capture: Capture, sent: Iterator[_Sent | None], known: Fields
     ) -> list[WarcExtent]:
-        extents = [self._write_hop(file, capture, hop, None, next(asked))[0] for hop in capture.hops[:-1]]
+        extents = [self._write_hop(file, capture, hop, None, next(sent))[0] for hop in capture.hops[:-1]]
         body = capture.body or capture.error_body
-        extent, answer = self._write_hop(file, capture, capture.hops[-1], body, next(asked))
+        extent, answer = self._write_hop(file, capture, capture.hops[-1], body, next(sent))
         fields = [
             ("WARC-Type", "metadata"),
             *_identity(capture.started_at),
             *_about(capture.hops[-1], answer),
         ]
-        file.add([*fields, ("Content-Type", FIELDS)], warc_fields(told))
+        file.add([*fields, ("Content-Type", FIELDS)], warc_fields(known))
         return [*extents, extent]
 
     def _write_hop(
-        self, file: "_WarcFile", capture: Capture, hop: Hop, body: Body | None, asked: _Asked | None
+        self, file: "_WarcFile", capture: Capture, hop: Hop, body: Body | None, sent: _Sent | None
     ) -> tuple[WarcExtent, str]:
-        """Where the answer stands, and its record's name."""
+        """Return where the answer stands, and its record's name."""
         identity = _identity(capture.started_at)
         answer = identity[0][1]
         extent = self._write_answer(file, identity, hop, body, capture.started_at)
-        if asked is not None:
+        if sent is not None:
             fields = [("WARC-Type", "request"), *_identity(capture.started_at), *_about(hop, answer)]
-            file.add([*fields, ("Content-Type", HTTP_REQUEST)], request_block(hop.url, *asked))
+            file.add([*fields, ("Content-Type", HTTP_REQUEST)], request_block(hop.url, *sent))
         return extent, answer
 
     def _write_answer(
@@ -256,7 +253,7 @@ class WarcWriter:
 
 
 class _WarcFile:
-    """One file that is being written, and its index."""
+    """A WARC file that is being written, and its index."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.name = name
@@ -272,7 +269,7 @@ class _WarcFile:
 
     @contextmanager
     def whole(self) -> Iterator[None]:
-        """What is written in the block stays as a whole, or not at all."""
+        """Write the records of the block as a whole, or not at all."""
         length, lines = self.length, len(self._unindexed)
         try:
             yield
@@ -375,8 +372,8 @@ def _about(hop: Hop, answer: str | None = None) -> list[tuple[str, str]]:
 
 
 def _body_fields(content_type: str | None, body: bytes) -> list[tuple[str, str]]:
-    told = [("Content-Type", content_type)] if content_type is not None else []
-    return [*told, ("Content-Length", str(len(body)))]
+    fields = [("Content-Type", content_type)] if content_type is not None else []
+    return [*fields, ("Content-Length", str(len(body)))]
 
 
 def _revisited(earlier: Earlier | None) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from tamias.archive.blobs.packs import StoreUnavailable
-from tamias.serve.http.problems import problem_of
+from tamias.features.service.http.problems import problem_of
 
 from . import s3_server
 

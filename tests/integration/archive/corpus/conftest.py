@@ -8,10 +8,9 @@ import pytest
 
 from tamias.archive.blobs.blob import Blob, BlobPlace, Codec
 from tamias.archive.blobs.table import SQL, columns
-from tamias.archive.quality import note_told
+from tamias.archive.quality import note_claims
 from tamias.archive.sources.catalogues import note_datasets, note_whole
 from tamias.archive.versions.resources import (
-    NewVersion,
     VisitNote,
     add_suspects,
     add_versions,
@@ -19,7 +18,7 @@ from tamias.archive.versions.resources import (
     put_resources,
 )
 from tamias.model.capture import new_capture_id
-from tamias.model.resource import Resource, Source, resource_id
+from tamias.model.resource import Resource, Source, Version, resource_id
 from tamias.model.url import host, url_key
 
 TABLES = (
@@ -53,7 +52,7 @@ class Corpus:
         """A version of it, or a suspect."""
         at = self.now if at is None else at
         sha256 = hashlib.sha256(body).hexdigest()
-        new = NewVersion(
+        new = Version(
             resource=resource, captured_at=at, sha256=sha256, byte_size=len(body), media_type=media_type,
             told_type=media_type, fingerprint=None, noise=None, capture=str(new_capture_id(at)),
         )  # fmt: skip
@@ -92,7 +91,7 @@ class Corpus:
 
         def work(cursor):
             note_datasets(cursor, portal, "ckan", harvest, datasets)
-            note_told(cursor, portal, datasets)
+            note_claims(cursor, portal, datasets)
             if whole:
                 note_whole(cursor, portal, harvest)
 

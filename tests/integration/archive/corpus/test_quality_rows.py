@@ -87,8 +87,10 @@ def test_the_time_of_a_measure_tells_since_when_it_is_so(two_datasets):
     assert read_measures(two_datasets.session, [PORTAL])[PORTAL] == before
 
 
-def test_only_the_named_resources_are_measured(two_datasets):
-    assert measure_resources(two_datasets.session, two_datasets_ids(two_datasets)[:1]) == 1
+def test_a_file_that_no_portal_lists_is_not_measured(two_datasets):
+    before = measure_resources(two_datasets.session)
+    two_datasets.watch("http://data.example/alone.csv")
+    assert (before > 0, measure_resources(two_datasets.session)) == (True, before)
 
 
 def test_a_form_is_found_under_any_writing_of_its_address(corpus):

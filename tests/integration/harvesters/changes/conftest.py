@@ -10,10 +10,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tamias.content.containers.documents import documents
-from tamias.crawl.analysing.analysers import Analysers
+from tamias.crawl.analysis.analysers import Analysers
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
-from tamias.harvesters.portals.mappings import map_again
+from tamias.harvesters.mapping import map_again
 from tamias.model.capture import Outcome
 from tamias.model.document import Document
 from tamias.model.finding import Datasets, Deleted, Harvest, Present, Quads, SourceRecords
@@ -144,7 +144,7 @@ class ArchiveClient:
             return file.read(most)
 
     def read(self, capture):
-        for part in documents(capture.body, url=capture.final_url, told_type=capture.told_type):
+        for part in documents(capture.body, url=capture.final_url, declared_type=capture.declared_type):
             known = isinstance(part, Document)
             yield from self._analysers[part.media_type].analyse(part) if known else [part]
 

@@ -12,18 +12,18 @@ import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 from servers import csw_answers
 
-from tamias.harvesters.portals.arcgis import ArcGisHarvester
-from tamias.harvesters.portals.ckan import CkanHarvester
-from tamias.harvesters.portals.csw import CswHarvester
-from tamias.harvesters.portals.data_json import DataJsonHarvester
-from tamias.harvesters.portals.dataverse import DataverseHarvester
-from tamias.harvesters.portals.dcat import CatalogueHarvester
-from tamias.harvesters.portals.dkan import DkanHarvester
-from tamias.harvesters.portals.oai import OaiHarvester
-from tamias.harvesters.portals.ogc import OgcRecordsHarvester, StacHarvester
-from tamias.harvesters.portals.opendatasoft import OpenDataSoftHarvester
-from tamias.harvesters.portals.socrata import SocrataHarvester
-from tamias.harvesters.portals.zenodo import ZenodoHarvester
+from tamias.features.portals.arcgis import ArcGisHarvester
+from tamias.features.portals.ckan import CkanHarvester
+from tamias.features.portals.csw import CswHarvester
+from tamias.features.portals.data_json import DataJsonHarvester
+from tamias.features.portals.dataverse import DataverseHarvester
+from tamias.features.portals.dcat import CatalogueHarvester
+from tamias.features.portals.dkan import DkanHarvester
+from tamias.features.portals.oai import OaiHarvester
+from tamias.features.portals.ogc import OgcRecordsHarvester, StacHarvester
+from tamias.features.portals.opendatasoft import OpenDataSoftHarvester
+from tamias.features.portals.socrata import SocrataHarvester
+from tamias.features.portals.zenodo import ZenodoHarvester
 
 COUNT = 60
 COST = int(os.environ.get("TAMIAS_COST_RECORDS", "0"))

@@ -12,7 +12,7 @@ import pytest
 from pyoxigraph import Store
 
 from tamias.content.containers.documents import documents
-from tamias.crawl.analysing.analysers import Analysers, open_limits
+from tamias.crawl.analysis.analysers import Analysers, open_limits
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
 from tamias.model.capture import Capture, Outcome
@@ -62,7 +62,10 @@ class LoopbackClient:
         settings = Settings()
         readers = Analysers(settings)
         parts = documents(
-            capture.body, url=capture.final_url, told_type=capture.told_type, limits=open_limits(settings)
+            capture.body,
+            url=capture.final_url,
+            declared_type=capture.declared_type,
+            limits=open_limits(settings),
         )
         for part in parts:
             yield from [part] if isinstance(part, Problem) else readers[part.media_type].analyse(part)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.harvesters.portals.ckan import CkanHarvester
+from tamias.features.portals.ckan import CkanHarvester
 from tamias.model.capture import Outcome
 
 SEARCH = "/api/3/action/package_search"

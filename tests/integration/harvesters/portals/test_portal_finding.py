@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.harvesters.portals.portal import PortalHarvester
+from tamias.features.portals.portal import PortalHarvester
 from tamias.model.capture import Outcome
 
 APIS = {

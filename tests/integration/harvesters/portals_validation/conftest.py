@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tamias.content.containers.documents import documents
-from tamias.crawl.analysing.analysers import Analysers
+from tamias.crawl.analysis.analysers import Analysers
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
 from tamias.model.capture import Capture, Outcome
@@ -81,7 +81,7 @@ class PoliteClient:
         return stored[:most]
 
     def read(self, capture):
-        for part in documents(capture.body, url=capture.final_url, told_type=capture.told_type):
+        for part in documents(capture.body, url=capture.final_url, declared_type=capture.declared_type):
             if isinstance(part, Document):
                 yield from self._analysers[part.media_type].analyse(part)
             else:

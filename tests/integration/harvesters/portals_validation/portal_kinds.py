@@ -4,19 +4,19 @@ import json
 
 from servers import csw_answers
 
-from tamias.harvesters.portals.arcgis import ArcGisHarvester
-from tamias.harvesters.portals.ckan import CkanHarvester
-from tamias.harvesters.portals.csw import CswHarvester
-from tamias.harvesters.portals.data_json import DataJsonHarvester
-from tamias.harvesters.portals.dataverse import DataverseHarvester
-from tamias.harvesters.portals.dcat import CatalogueHarvester
-from tamias.harvesters.portals.dkan import DkanHarvester
-from tamias.harvesters.portals.oai import OaiHarvester
-from tamias.harvesters.portals.ogc import OgcRecordsHarvester, StacHarvester
-from tamias.harvesters.portals.opendatasoft import OpenDataSoftHarvester
-from tamias.harvesters.portals.socrata import SocrataHarvester
-from tamias.harvesters.portals.udata import UdataHarvester
-from tamias.harvesters.portals.zenodo import ZenodoHarvester
+from tamias.features.portals.arcgis import ArcGisHarvester
+from tamias.features.portals.ckan import CkanHarvester
+from tamias.features.portals.csw import CswHarvester
+from tamias.features.portals.data_json import DataJsonHarvester
+from tamias.features.portals.dataverse import DataverseHarvester
+from tamias.features.portals.dcat import CatalogueHarvester
+from tamias.features.portals.dkan import DkanHarvester
+from tamias.features.portals.oai import OaiHarvester
+from tamias.features.portals.ogc import OgcRecordsHarvester, StacHarvester
+from tamias.features.portals.opendatasoft import OpenDataSoftHarvester
+from tamias.features.portals.socrata import SocrataHarvester
+from tamias.features.portals.udata import UdataHarvester
+from tamias.features.portals.zenodo import ZenodoHarvester
 
 _SLIPS = "not a date, nor <an> address"
 _SHAPE = {"type": "Polygon", "coordinates": [[[8, 47], [9, 47], [9, 48], [8, 48], [8, 47]]]}

@@ -3,7 +3,7 @@
 import pytest
 from pyoxigraph import BlankNode, RdfFormat, parse, serialize
 
-from tamias.harvesters.portals.dcat import CatalogueHarvester
+from tamias.features.portals.dcat import CatalogueHarvester
 from tamias.model.capture import Outcome
 
 PREFIXES = """@prefix dcat: <http://www.w3.org/ns/dcat#> . @prefix dct: <http://purl.org/dc/terms/> .

@@ -3,7 +3,7 @@
 import pytest
 from servers.csw_answers import CSW, GMD, capabilities, exception, iso_record, page, xml
 
-from tamias.harvesters.portals.csw import CswHarvester
+from tamias.features.portals.csw import CswHarvester
 from tamias.model.capture import Outcome
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tamias.harvesters.portals.data_json import DataJsonHarvester
+from tamias.features.portals.data_json import DataJsonHarvester
 from tamias.model.capture import Outcome
 
 

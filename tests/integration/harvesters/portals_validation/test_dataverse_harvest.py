@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.harvesters.portals.dataverse import DataverseHarvester
+from tamias.features.portals.dataverse import DataverseHarvester
 from tamias.model.capture import Outcome
 
 

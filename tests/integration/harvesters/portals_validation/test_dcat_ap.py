@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tamias.harvesters.coverage import MappingCoverage
-from tamias.harvesters.kit.dcat import catalogue_quads, dataset_quads
-from tamias.harvesters.kit.from_dcat import datasets_in
-from tamias.harvesters.portals.mappings import dataset_again, map_again, mapping_of
+from tamias.harvesters.dcat import catalogue_quads, dataset_quads
+from tamias.harvesters.from_dcat import datasets_in
+from tamias.harvesters.mapping import dataset_again, map_again, mapping_of
 from tamias.harvesters.schemaorg import datasets_in as datasets_in_page
 
 
@@ -124,7 +124,7 @@ def test_the_documentation_has_the_coverage_of_every_kind(portal, harvest):
             lines.append(
                 f"| {kind} | {' | '.join(map(str, row))}{': ' if reasons else ''}{'; '.join(reasons)} |"
             )
-    page = Path(__file__).parents[4] / "docs" / "harvesters.md"
+    page = Path(__file__).parents[4] / "docs" / "portals.md"
     before, _, rest = page.read_text().partition("<!-- coverage -->\n")
     _, _, after = rest.partition("<!-- end of coverage -->\n")
     head = "| kind | records | values | mapped | extra | dropped |\n|---|---|---|---|---|---|\n"

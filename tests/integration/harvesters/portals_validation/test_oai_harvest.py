@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.harvesters.portals.oai import OaiHarvester
+from tamias.features.portals.oai import OaiHarvester
 from tamias.model.capture import Outcome
 
 OAI = (

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tamias.harvesters.portals.ogc import OgcRecordsHarvester, StacHarvester
+from tamias.features.portals.ogc import OgcRecordsHarvester, StacHarvester
 from tamias.model.capture import Outcome
 
 

@@ -2,8 +2,8 @@
 
 from urllib.parse import quote
 
-from tamias.harvesters.sparql import query_source
-from tamias.harvesters.sparql.query_source import QueryHarvester
+from tamias.features.sparql_copy import query_source
+from tamias.features.sparql_copy.query_source import QueryHarvester
 from tamias.model.finding import Links
 
 

@@ -6,15 +6,13 @@ import pytest
 from lxml import etree
 from pyoxigraph import RdfFormat, parse, serialize
 
+from tamias.features.portals.dataverse import export_mapping
+from tamias.features.portals.records import ckan, pod
+from tamias.features.portals.records.oai import MAPPING as OAI_MAPPING
+from tamias.features.portals.records.oai import mapped_dataset
 from tamias.harvesters.coverage import MappingCoverage
-from tamias.harvesters.kit import pod
-from tamias.harvesters.kit.dcat import catalogue_quads
-from tamias.harvesters.kit.mapping import FIELDS, map_element, map_record
-from tamias.harvesters.portals import ckan_records as ckan
-from tamias.harvesters.portals.dataverse import export_mapping
-from tamias.harvesters.portals.mappings import map_again
-from tamias.harvesters.portals.oai_records import MAPPING as OAI_MAPPING
-from tamias.harvesters.portals.oai_records import mapped_dataset
+from tamias.harvesters.dcat import catalogue_quads
+from tamias.harvesters.mapping import FIELDS, map_again, map_element, map_record
 
 ROOT = "https://portal.example/"
 MOST_DROPPED = 0.03

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from tamias.harvesters.portals import zenodo
-from tamias.harvesters.portals.zenodo import ZenodoHarvester
+from tamias.features.portals import zenodo
+from tamias.features.portals.zenodo import ZenodoHarvester
 from tamias.model.capture import Outcome
 
 

@@ -6,6 +6,7 @@ from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 from tamias.analyse.markup import microdata
 from tamias.analyse.markup.page import MarkupPage
 from tamias.model.finding import Problem, Quads
+from tests.messages import unnamed
 
 URL = "http://a.example/d/page"
 
@@ -71,10 +72,8 @@ def test_an_item_in_two_others_is_one():
 def test_an_item_that_is_a_part_of_itself_is_told():
     page = "<p itemscope><b id=x itemprop=p itemscope itemref=x></b></p>"
     quads, problems = extracted(page)
-    assert (len(quads), problems) == (
-        1,
-        ["Microdata: an item is a part of itself by itemref, left out there"],
-    )
+    [problem] = problems
+    assert (len(quads), unnamed(problem, "Microdata", "itemref")) == (1, [])
 
 
 def test_a_long_chain_of_references_is_followed_to_its_end():
@@ -87,4 +86,4 @@ def test_a_long_chain_of_references_is_followed_to_its_end():
 def test_a_page_that_multiplies_what_it_says_is_cut_off(value):
     page = f"<div id=a>{value * 5000}</div>" + "<p itemscope itemref=a></p>" * 5000
     _, problems = extracted(page)
-    assert problems[0] == "Microdata: says more than 16 times what the page does, the rest was not read"
+    assert unnamed(problems[0], "Microdata", "16 times") == []

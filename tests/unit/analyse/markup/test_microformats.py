@@ -14,11 +14,12 @@ from tamias.features.microformats.quads import (
     HAS_ALT,
     HAS_CHILD,
     HAS_ITEM,
+    MAX_QUADS,
     MF,
     RDF_HTML,
     RELATIONS,
+    extract,
 )
-from tamias.features.microformats.reader import MAX_QUADS, extract
 from tamias.model.finding import Problem, Quads
 
 URL = "http://example.org/people/"

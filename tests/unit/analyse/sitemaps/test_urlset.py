@@ -175,6 +175,6 @@ def test_utf_16_is_read(read):
 def test_a_packed_sitemap_is_found_and_read_whatever_the_server_calls_it(read):
     data = gzip.compress(urlset(url("http://a.example/b")).encode())
     body = Body(size=len(data), sha256="", data=data)
-    for part in documents(body, url="http://a.example/sitemap.xml", told_type="text/html"):
+    for part in documents(body, url="http://a.example/sitemap.xml", declared_type="text/html"):
         assert part.media_type == "application/x-sitemap+xml"
         assert read(part.stream).pages == ["http://a.example/b"]

@@ -8,7 +8,7 @@ from pyoxigraph import Store
 from tamias.archive.catalogue import ARC, PREFIXES, CatalogueBases, resource_quads
 from tamias.archive.quality import Measure
 from tamias.archive.versions.resources import Suspect
-from tamias.crawl.catalogue.dialect import as_asked
+from tamias.features.catalogue.dialect import rewrite_query
 from tamias.model.profile import ColumnProfile, Meaning, Profile, TableProfile, Types
 from tamias.model.resource import Resource, Source, Version
 
@@ -47,7 +47,7 @@ VERSIONS = [version(1, MAY_1), version(2, MAY_1 + 9 * DAY), version(3, MAY_1 + 2
 def asked(quads, query):
     store = Store()
     store.extend(quads)
-    found = store.query(as_asked(query), prefixes=PREFIXES, use_default_graph_as_union=True)
+    found = store.query(rewrite_query(query), prefixes=PREFIXES, use_default_graph_as_union=True)
     return sorted(" ".join(term.value for term in row) for row in found)
 
 

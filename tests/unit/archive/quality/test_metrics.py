@@ -3,7 +3,15 @@
 import msgspec
 import pytest
 
-from tamias.archive.quality import METRICS, ClaimedDescription, Got, dataset_metrics, points, rating, told_of
+from tamias.archive.quality import (
+    METRICS,
+    ClaimedDescription,
+    Got,
+    claims_of,
+    dataset_metrics,
+    points,
+    rating,
+)
 from tamias.archive.quality.mqa import INDICATORS, indicator_points
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
 
@@ -41,7 +49,7 @@ BARE = Dataset(
 
 
 def measured(dataset, *got):
-    return dataset_metrics(told_of(dataset), got)
+    return dataset_metrics(claims_of(dataset), got)
 
 
 def changed(**words):
@@ -66,7 +74,7 @@ def test_keywords_count_for_discovery():
 
 @pytest.mark.parametrize("got", [(CAME,), (Got(),)], ids=["came", "not tried"])
 def test_every_metric_that_is_measured_is_defined(got):
-    told = told_of(PERFECT)
+    told = claims_of(PERFECT)
     assert {*dataset_metrics(told, got), *points(told, got)} <= METRICS.keys()
 
 
@@ -159,7 +167,7 @@ def test_the_points_of_all_indicators_are_405():
 
 
 def test_a_perfect_description_of_data_that_came_has_all_points():
-    assert points(told_of(PERFECT), [CAME]) == {
+    assert points(claims_of(PERFECT), [CAME]) == {
         "mqa-findability": 100,
         "mqa-accessibility": 100,
         "mqa-interoperability": 110,
@@ -170,13 +178,13 @@ def test_a_perfect_description_of_data_that_came_has_all_points():
 
 
 def test_what_did_not_come_loses_the_points_of_its_addresses():
-    assert points(told_of(PERFECT), [Got(tried=True)])["mqa"] == 405 - 80
+    assert points(claims_of(PERFECT), [Got(tried=True)])["mqa"] == 405 - 80
 
 
 def test_an_indicator_of_forms_gives_points_by_their_share():
     form = PERFECT.distributions[0]
     both = (form, msgspec.structs.replace(form, licence=None))
-    told = told_of(msgspec.structs.replace(PERFECT, distributions=both))
+    told = claims_of(msgspec.structs.replace(PERFECT, distributions=both))
     assert indicator_points(told, [CAME, CAME])["licence"] == 10
 
 
@@ -189,11 +197,11 @@ def test_points_have_a_word(total, word):
 
 
 def test_what_is_kept_of_a_description_survives_json():
-    told = told_of(PERFECT)
+    told = claims_of(PERFECT)
     assert msgspec.json.decode(msgspec.json.encode(told), type=ClaimedDescription) == told
 
 
 def test_signs_that_no_database_keeps_are_replaced():
     dataset = changed(url="http://example.org/\0\ud800", licence="\0\ud800")
-    form = msgspec.json.decode(msgspec.json.encode(told_of(dataset)))["forms"][0]
+    form = msgspec.json.decode(msgspec.json.encode(claims_of(dataset)))["forms"][0]
     assert (form["url"], form["licence"]) == ("http://example.org/\ufffd?", "\ufffd?")

@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import RdfFormat, parse, serialize
 
+from tamias.features.portals import arcgis, opendatasoft, socrata, udata
+from tamias.features.portals.records import ckan as ckan_records
 from tamias.harvesters.coverage import MappingCoverage
-from tamias.harvesters.kit.dcat import dataset_quads
-from tamias.harvesters.kit.mapping import map_record
-from tamias.harvesters.kit.paging import BAD
-from tamias.harvesters.kit.terms import day_or_moment, mailbox, sound_iri, text_literal
-from tamias.harvesters.portals import arcgis, ckan_records, opendatasoft, socrata, udata
+from tamias.harvesters.dcat import dataset_quads
+from tamias.harvesters.mapping import BAD, map_record
+from tamias.harvesters.terms import day_or_moment, mailbox, sound_iri, text_literal
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
 from tests.examples import examples
 
@@ -126,8 +126,8 @@ def test_a_date_has_its_type_or_is_none(word, datatype):
 
 
 def test_a_state_is_small_whatever_the_portal():
-    from tamias.harvesters.kit.paging import state_of
-    from tamias.harvesters.kit.position import Position, digest
+    from tamias.features.portals.paging.listing import state_of
+    from tamias.features.portals.paging.position import Position, digest
 
     place = Position(
         root=ROOT, size=1000, offset=10**7, recent=[digest(str(number)) for number in range(1000)]
@@ -137,7 +137,7 @@ def test_a_state_is_small_whatever_the_portal():
 
 
 def test_no_value_is_lost_of_a_record_too_large_to_be_searched(monkeypatch):
-    monkeypatch.setattr("tamias.harvesters.kit.mapping.MOST_SEARCHED", 0)
+    monkeypatch.setattr("tamias.harvesters.mapping.MOST_SEARCHED", 0)
     record = {"id": "a", "notes": "A text of several words.", "own_field": "several words"}
     quads = map_record(ckan_records.MAPPING, msgspec.json.encode(record), ROOT).quads
     assert any(quad.predicate.value.endswith("#ckan.own_field") for quad in quads)

@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from tamias.harvesters.kit import pod
-from tamias.harvesters.kit.dcat import dataset_quads
-from tamias.harvesters.portals import dataverse, oai_records, zenodo
-from tamias.harvesters.portals.oai_xml import elements, local
+from tamias.features.portals import dataverse, zenodo
+from tamias.features.portals.records import oai as oai_records
+from tamias.features.portals.records import pod
+from tamias.features.portals.records.oai_xml import elements, local
+from tamias.harvesters.dcat import dataset_quads
 from tamias.model.dataset import Period
 from tamias.model.finding import Problem
 

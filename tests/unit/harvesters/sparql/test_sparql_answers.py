@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.harvesters.sparql.answers import Cell, UnreadableAnswer, read_answer
+from tamias.features.sparql_copy.answers import Cell, UnreadableAnswer, read_answer
 
 JSON = (
     b'{"head":{"vars":["s","o"]},"results":{"bindings":[{"s":{"type":"uri","value":"http://example.org/s"},'

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as some
 from pyoxigraph import BlankNode, NamedNode, Quad
 
-from tamias.harvesters.sparql import SparqlHarvester
-from tamias.harvesters.sparql.answers import Cell
-from tamias.harvesters.sparql.listing import ListedGraph, digest
-from tamias.harvesters.sparql.queries import SPACE, Span
-from tamias.harvesters.sparql.state import CopyPart, CopyState, packed, unpacked
-from tamias.harvesters.sparql.terms import StatementPage, relabelled
+from tamias.features.sparql_copy.answers import Cell
+from tamias.features.sparql_copy.copying import SparqlHarvester
+from tamias.features.sparql_copy.listing import ListedGraph, digest
+from tamias.features.sparql_copy.queries import SPACE, Span
+from tamias.features.sparql_copy.state import CopyPart, CopyState, packed, unpacked
+from tamias.features.sparql_copy.terms import StatementPage, relabelled
 from tamias.model.capture import Capture, Outcome
 from tamias.model.finding import Harvest
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store
 
-from tamias.harvesters.sparql import queries
-from tamias.harvesters.sparql.queries import Span
+from tamias.features.sparql_copy import queries
+from tamias.features.sparql_copy.queries import Span
 
 EXAMPLE = "http://example.org/"
 DATA = f"""

@@ -91,7 +91,7 @@ class _Incomplete(msgspec.Struct, frozen=True):
 
 
 class _Context(msgspec.Struct, frozen=True):
-    """What an element learns from the one around it."""
+    """The evaluation context that an element inherits."""
 
     scope: Scope
     parent_subject: Node
@@ -111,7 +111,7 @@ class _Parts(msgspec.Struct):
 
 
 class _Marked:
-    """One element's attributes, those that name resources as nodes."""
+    """The attributes of an element, with resources as nodes."""
 
     def __init__(self, element: etree._Element, scope: Scope, host: HostLanguage, names: Names) -> None:
         get = element.get
@@ -130,11 +130,11 @@ class _Marked:
 
     @property
     def target(self) -> Node | None:
-        """What the element points at, in RDFa 1.1."""
+        """Return the object that the element points at, in RDFa 1.1."""
         return self.resource or self.href or self.src
 
     def _relations(self, attribute: str, host: HostLanguage) -> str | None:
-        """In HTML the words of `rel` are left to links where a `property` stands beside them."""
+        """Return a relation attribute; in HTML `rel` has only its CURIEs and IRIs beside a `property`."""
         value = self.element.get(attribute)
         if value is None or host.language is not Language.HTML or host.is_old or self.property is None:
             return value
@@ -211,7 +211,7 @@ class _Walk:
         return _Parts(marked.about or outer, current, typed)
 
     def _chaining_parts(self, marked: _Marked, outer: Node) -> _Parts:
-        """For a `property` whose value may be a resource, which its content is then about."""
+        """Return the parts of a `property` whose value may be a resource that its content is about."""
         subject = marked.about or outer
         if not marked.has_type:
             return _Parts(subject)
@@ -233,7 +233,7 @@ class _Walk:
         return _Parts(subject, current, subject if marked.has_type else None, is_skipped)
 
     def _keeps_subject(self, element: etree._Element) -> bool:
-        """Whether a type on the element is that of the document, rather than of something new."""
+        """Return whether a type on the element is that of the document, rather than of a new node."""
         if element is self._root:
             return True
         return self._host.has_head and str(element.tag).rpartition("}")[2] in ("head", "body")
@@ -328,7 +328,7 @@ def _outline(page: MarkupPage) -> dict[etree._Element, list[etree._Element]]:
 
 
 def _is_hanging(names: list[str]) -> bool:
-    """Whether the element has relations without an object."""
+    """Return whether the element has relations without an object."""
     return ("rel" in names or "rev" in names) and _ADDRESSES.isdisjoint(names) and "resource" not in names
 
 

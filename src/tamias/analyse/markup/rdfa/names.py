@@ -1,4 +1,4 @@
-"""How the values of RDFa attributes become nodes: terms, CURIEs, safe CURIEs and IRIs, in their scope."""
+"""Nodes from the values of RDFa attributes: terms, CURIEs, safe CURIEs and IRIs, in their scope."""
 
 import re
 from enum import Enum
@@ -27,7 +27,7 @@ class Language(Enum):
 
 
 class HostLanguage(msgspec.Struct, frozen=True):
-    """What the document's language decides."""
+    """The rules that depend on the host language of a document."""
 
     language: Language
     is_old: bool
@@ -42,20 +42,20 @@ class HostLanguage(msgspec.Struct, frozen=True):
 
 def host_of(page: MarkupPage) -> HostLanguage:
     """The host language by media type and document type; the version by what the document says of itself."""
-    told = page.tree.get("version") or ""
-    said = _RDFA_VERSION.search(told) or _RDFA_VERSION.search(page.doctype)
-    language = _language(page, told)
+    declared = page.tree.get("version") or ""
+    said = _RDFA_VERSION.search(declared) or _RDFA_VERSION.search(page.doctype)
+    language = _language(page, declared)
     if said and said[1] == "1.0":
         return HostLanguage(language, True, {}, LINK_TERMS)
     prefixes = PREFIXES if language is Language.XML else _PAGE_PREFIXES
     return HostLanguage(language, False, prefixes, XHTML_TERMS if language is Language.XHTML else TERMS)
 
 
-def _language(page: MarkupPage, told: str) -> Language:
+def _language(page: MarkupPage, declared: str) -> Language:
     if page.is_xml:
         return Language.XML
     doctype = page.doctype.upper()
-    if "XHTML+RDFA" in doctype or told.upper().startswith("XHTML+RDFA"):
+    if "XHTML+RDFA" in doctype or declared.upper().startswith("XHTML+RDFA"):
         return Language.XHTML
     return Language.XHTML if page.is_xhtml and "DTD XHTML" in doctype else Language.HTML
 
@@ -72,7 +72,7 @@ NAMESPACE_LOOKUPS = 5_000_000
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """What names mean at one element, and in what language its text is."""
+    """The meaning of names at an element, and the language of its text."""
 
     base: str
     language: str | None
@@ -171,10 +171,10 @@ class Names:
         return self._host.prefixes.get(prefix) if declared is None else declared
 
     def _base(self, element: etree._Element, outer: str) -> str:
-        told = element.get(_XML + "base") if self._host.language is Language.XML else None
-        if told is None or len(told) > MAX_NAMESPACE:
+        declared = element.get(_XML + "base") if self._host.language is Language.XML else None
+        if declared is None or len(declared) > MAX_NAMESPACE:
             return outer
-        return resolved(told.strip(), outer).partition("#")[0]
+        return resolved(declared.strip(), outer).partition("#")[0]
 
     def _language(self, element: etree._Element) -> str | None:
         if self._host.language is Language.XML:

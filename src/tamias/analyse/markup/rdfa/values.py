@@ -19,7 +19,7 @@ _TEXT = etree.XPath("string()", smart_strings=False)
 
 
 def text_of(element: etree._Element) -> str:
-    """All text in an element, without comments."""
+    """Return the text in an element, without comments."""
     return str(_TEXT(element))
 
 
@@ -33,9 +33,9 @@ class Values:
 
     def stated(self, element: etree._Element, scope: Scope) -> Literal | None:
         """The literal that attributes ask for, and no address may replace; None where they ask for none."""
-        content, told = element.get("content"), element.get("datatype")
-        if told is not None:
-            return self._typed(element, scope, content, told.strip())
+        content, declared = element.get("content"), element.get("datatype")
+        if declared is not None:
+            return self._typed(element, scope, content, declared.strip())
         if content is not None:
             return self._statements.literal(content, language=scope.language)
         if self._host.language is Language.HTML and not self._host.is_old:
@@ -48,8 +48,8 @@ class Values:
             return self._statements.literal(_inner_xml(element, self._spaces(scope)), datatype=_XML_LITERAL)
         return self._statements.literal(text_of(element), language=scope.language)
 
-    def _typed(self, element: etree._Element, scope: Scope, content: str | None, told: str) -> Literal:
-        datatype = self._names.name(told, scope, has_terms=True) if told else None
+    def _typed(self, element: etree._Element, scope: Scope, content: str | None, declared: str) -> Literal:
+        datatype = self._names.name(declared, scope, has_terms=True) if declared else None
         if content is None and datatype == _XML_LITERAL:
             return self._statements.literal(_inner_xml(element, self._spaces(scope)), datatype=_XML_LITERAL)
         if content is None and datatype == _HTML_LITERAL:
@@ -64,17 +64,17 @@ class Values:
         return {**declared, "xmlns": _XHTML} if self._host.has_head else declared
 
     def _value(self, element: etree._Element) -> str:
-        told = element.get("datetime") if self._host.language is Language.HTML else None
-        return text_of(element) if told is None else told
+        declared = element.get("datetime") if self._host.language is Language.HTML else None
+        return text_of(element) if declared is None else declared
 
     def _time(self, element: etree._Element, scope: Scope) -> Literal | None:
-        told = element.get("datetime")
-        if told is None:
+        declared = element.get("datetime")
+        if declared is None:
             if str(element.tag).rpartition("}")[2] != "time":
                 return None
-            told = text_of(element)
-        datatype = date_type(told)
-        return self._statements.literal(told, language=scope.language, datatype=datatype)
+            declared = text_of(element)
+        datatype = date_type(declared)
+        return self._statements.literal(declared, language=scope.language, datatype=datatype)
 
 
 def _inner_xml(element: etree._Element, spaces: dict[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""What a single cell looks like, and the shape that the cells of a column have in common."""
+"""Kinds of single cells, and the shape that the cells of a column have in common."""
 
 import re
 from collections import Counter
@@ -26,14 +26,14 @@ def form_of(values: Sequence[str], sign: str | None, delimiter: str | None) -> C
     plain = plain_number_form(values)
     if plain is not None:
         return plain
-    told = values
+    known = values
     if not _TYPED_NULLS.isdisjoint(map(str.lower, values)):
-        told = [value for value in values if value.lower() not in _TYPED_NULLS]
-    if not told:
+        known = [value for value in values if value.lower() not in _TYPED_NULLS]
+    if not known:
         return TEXT
-    if are_words(told):
-        return _truth(told) or TEXT
-    return _truth(told) or time_form(told) or number_form(told, sign, delimiter) or TEXT
+    if are_words(known):
+        return _truth(known) or TEXT
+    return _truth(known) or time_form(known) or number_form(known, sign, delimiter) or TEXT
 
 
 def _truth(values: Sequence[str]) -> ColumnForm | None:
@@ -50,7 +50,7 @@ def _truth(values: Sequence[str]) -> ColumnForm | None:
         datatype="boolean",
         format=f"{yes}|{no}",
         sql=f"CASE lower({{v}}) WHEN '{yes}' THEN true WHEN '{no}' THEN false END",
-        told="CAST({x} AS VARCHAR)",
+        shown="CAST({x} AS VARCHAR)",
         read=each_read(lambda text: {yes: "true", no: "false"}.get(text.lower())),
     )
 
@@ -70,7 +70,7 @@ _USUAL = 0.8
 
 
 def kind_of(cell: str) -> str:
-    """One of `year`, `number`, `time`, `url`, `email`, `text`."""
+    """Return the kind of a cell: `year`, `number`, `time`, `url`, `email` or `text`."""
     if len(cell) > _LONGEST or (cell[:1].isalpha() and cell[0] not in "hf" and "@" not in cell):
         return "text"  # no year, number or time begins so, no URL either
     found = _KINDS.fullmatch(cell)
@@ -82,7 +82,7 @@ _YEAR_LINE = re.compile(r"^[12][0-9]{3}$", re.MULTILINE)
 
 
 def usual_kind(cells: Sequence[str]) -> str | None:
-    """What four of five cells look like, if that is not text. No more are read once too many are text."""
+    """Return the kind of at least four of five cells, unless that is text; stops at too many texts."""
     lines = as_lines(cells)
     if lines is not None and _NUMBERS.fullmatch(lines) and not _YEAR_LINE.search(lines):
         return "number"
@@ -101,7 +101,7 @@ def usual_kind(cells: Sequence[str]) -> str | None:
 
 
 class _Signs(dict[int, str]):
-    """What stands for each character in a shape."""
+    """The sign that stands for each character in a shape."""
 
     def __missing__(self, code: int) -> str:
         sign = chr(code)
@@ -154,17 +154,17 @@ def _counted(signs: str) -> str:
     return _RUN.sub(_count, signs)
 
 
-def _usual(shapes: Counter[str], values: int, told: Callable[[str], str]) -> str | None:
-    """The shape of most values, as it is told."""
+def _usual(shapes: Counter[str], values: int, shown: Callable[[str], str]) -> str | None:
+    """The shape of most values, as it is shown."""
     for shape, count in shapes.items():
         if count >= _USUAL * values:
-            found = told(shape)
+            found = shown(shape)
             return found if len(found) <= _LONGEST_SHAPE else None
     return None
 
 
 def _loose(shapes: Sequence[str]) -> list[str]:
-    """Without counts of letters and digits."""
+    """Return shapes without counts of letters and digits."""
     signs = _BETWEEN.join(shapes)
     if any(sign * 2 in signs for sign in {*signs.translate(_NO_LETTERS)}):
         signs = _OTHER_RUN.sub(_count, signs)

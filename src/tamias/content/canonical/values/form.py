@@ -36,16 +36,16 @@ class Uncertain(Exception):
 
 
 class ColumnForm(msgspec.Struct, frozen=True, kw_only=True):
-    """How one column is written."""
+    """The notation of the values of one column."""
 
     datatype: str
     format: str | None = None
     sql: str = "{v}"
     """What makes a value of it; NULL where it is none. `{v}` stands for the trimmed text."""
-    told: str = "{x}"
+    shown: str = "{x}"
     """What makes text of such a value, `{x}`, in the form of XML Schema."""
     read: Callable[[Sequence[str]], list[Any]] | None = None
-    """The same as `sql` in Python, of many texts: values whose `str` is what `told` gives, of those that are.
+    """The same as `sql` in Python, of many texts: the values, whose `str` is what `shown` gives.
 
     Raises `Uncertain` for a text that it cannot read exactly as DuckDB does; there is none for some forms.
     """
@@ -56,7 +56,7 @@ class ColumnForm(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_number(self) -> bool:
-        """Whether a mean makes sense."""
+        """True if a mean makes sense."""
         return self.datatype in ("integer", "decimal", "double")
 
 

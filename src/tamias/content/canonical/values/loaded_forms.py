@@ -50,8 +50,14 @@ def known_typed(name: str, place: int, form: ColumnForm) -> str:
     return known_values(name, place, _TEXT_NULLS if form is TEXT else _ANY_NULLS)
 
 
+def null_words(name: str, place: int) -> str:
+    """SQL for what is written in a typed column for a missing value."""
+    words = f"SELECT DISTINCT trim(c{place}) AS v FROM {name}"  # noqa: S608
+    return f"SELECT v FROM ({words}) WHERE v <> '' AND lower(v) IN ({_ANY_NULLS}) ORDER BY v"  # noqa: S608
+
+
 def sampled_values(tables: "DuckDBPyConnection", name: str, place: int, rows: int) -> list[str]:
-    """Some values of a column, from all over it; of a small table all of them, in their order."""
+    """Return a sample of a column's values; of a small table all of them, in their order."""
     chosen = "" if rows <= _ALL else f" USING SAMPLE reservoir({SAMPLE} ROWS) REPEATABLE (1)"
     found = tables.execute(
         f"SELECT left(v, {CUT}) FROM ({known_values(name, place)} WHERE c{place} IS NOT NULL)"  # noqa: S608

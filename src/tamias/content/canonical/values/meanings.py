@@ -23,7 +23,7 @@ _LONGEST_NAME = 100
 
 
 def says(name: str, meaning: str) -> bool:
-    """Whether the name of a column has a word for a meaning.
+    """Return whether the name of a column has a word for a meaning.
 
     >>> says("REF_YEAR", "year"), says("Gemeindename", "place"), says("real estate", "place")
     (True, True, False)
@@ -77,7 +77,7 @@ def country_names() -> frozenset[str]:
 
 
 def folded(text: str) -> str:
-    """For comparison: without case and accents.
+    """Return a text without case and accents, for comparison.
 
     >>> folded("Côte d'Ivoire")
     "cote d'ivoire"
@@ -96,7 +96,7 @@ _FITTING = 0.7
 """The share of the values that must fit a rule."""
 
 LEAST = 0.5
-"""A guess that is less sure is not told."""
+"""A guess that is less sure is not made."""
 
 _DBPEDIA = "http://dbpedia.org/ontology/"
 _BIBO = "http://purl.org/ontology/bibo/"
@@ -137,7 +137,7 @@ _CODES = frozenset({"string", "integer"})
 
 
 class ColumnSample(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What a guess is made from."""
+    """The values and properties of a column from which its meaning is guessed."""
 
     name: str
     form: ColumnForm
@@ -150,14 +150,14 @@ class ColumnSample(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def lengths(self) -> tuple[int, int]:
-        """So many signs have at least as many values as must fit a rule; and so many at most."""
+        """The least and the greatest length that allow enough values to fit a rule."""
         lengths = sorted(map(len, self.values))
         fitting = max(1, int(_FITTING * len(lengths)))
         return lengths[-fitting], lengths[fitting - 1]
 
     @cached_property
     def text(self) -> str:
-        """All values, one after the other."""
+        """The values, one per line."""
         return "\n".join(self.values)
 
 

@@ -59,7 +59,7 @@ def decimal_sign(columns: Sequence[Sequence[str]]) -> str | None:
 
 
 def do_fit(pattern: re.Pattern[str], values: Sequence[str], least: float) -> bool:
-    """Whether so many of the values fit; those after too many others are not looked at."""
+    """Return whether at least `least` values fit; stops as soon as they cannot."""
     fitting = len(values)
     for value in values:
         if not pattern.fullmatch(value):
@@ -105,13 +105,13 @@ def number_form(values: Sequence[str], sign: str | None, delimiter: str | None) 
 
 
 def as_lines(values: Sequence[str]) -> str | None:
-    """All values, a line each, so that one look does for all; None where one has a line end of its own."""
+    """Return the values as lines, to match all of them at once; None if a value has a line end."""
     lines = "\n".join(values) + "\n"
     return lines if lines.count("\n") == len(values) else None
 
 
 def are_words(values: Sequence[str]) -> bool:
-    """Whether so many begin with a letter that they are neither numbers nor times."""
+    """Return whether too many values begin with a letter for a column of numbers or times."""
     left, least = len(values), FITTING * len(values)
     for value in values:
         if value[0].isalpha() and value[0] not in _UNIT_LETTERS:
@@ -122,7 +122,7 @@ def are_words(values: Sequence[str]) -> bool:
 
 
 def plain_number_form(values: Sequence[str]) -> ColumnForm | None:
-    """What `form_of` says of numbers that are beyond doubt, by one look; None for all other columns."""
+    """Return the form of plain numbers, found by one match; None for all other columns."""
     lines = as_lines(values)
     if lines is None or not _PLAIN.fullmatch(lines):
         return None
@@ -130,7 +130,7 @@ def plain_number_form(values: Sequence[str]) -> ColumnForm | None:
 
 
 def _bare(value: str) -> str:
-    """Without a unit, and `(5)` of accountants as `-5`."""
+    """Return a value without its unit, and `(5)` of accountants as `-5`."""
     if value.isdigit():
         return value
     if _UNIT_BEGINS.search(value):
@@ -142,7 +142,7 @@ def _bare(value: str) -> str:
 def _chosen(
     styles: list[tuple[str, str]], sign: str | None, delimiter: str | None, bare: list[str]
 ) -> tuple[str, str]:
-    """Where 1.234 or 1,234 may be read in two ways: as the rest of the table, else as is usual.
+    """Choose how to read 1.234 or 1,234 where both ways fit: as the rest of the table, else as usual.
 
     A decimal has its zeros, if it always has three digits: where there is also a 285, 1.234 has a group.
     """
@@ -166,7 +166,7 @@ def _form(style: tuple[str, str], bare: list[str], unit: str | None, *, odd: boo
         datatype="string" if big else "integer" if whole else "decimal",
         format=None if whole and not group else _shown(decimal, group, whole=whole),
         sql="{v}" if big else _sql(decimal, group, "HUGEINT" if whole else "DOUBLE"),
-        told="{x}" if big else "CAST({x} AS VARCHAR)",
+        shown="{x}" if big else "CAST({x} AS VARCHAR)",
         read=None if big else _read_wholes if whole else _decimal_reader(decimal),
         unit=unit,
         odd=odd and any(decimal in value or (group and group in value) for value in bare),
@@ -221,7 +221,7 @@ _PLAIN_DECIMALS = _form((".", ""), ["1.0"], None, odd=False)
 
 
 def _matching(pattern: re.Pattern[str], texts: Sequence[str]) -> list[str]:
-    """Those that match; raises `Uncertain` where another could still be a number."""
+    """Return the texts that match; raises `Uncertain` if another could still be a number."""
     found = []
     for text in texts:
         if pattern.fullmatch(text):

@@ -89,7 +89,7 @@ def _date(values: Sequence[str], least: float) -> ColumnForm | None:
         datatype="date",
         format=best[0].shown,
         sql=f"TRY_CAST(try_strptime({{v}}, '{best[0].duckdb}') AS DATE)",
-        told="CAST({x} AS VARCHAR)",
+        shown="CAST({x} AS VARCHAR)",
         read=_day_reader(best[0].duckdb),
         odd=len(best) > 1 and "." not in best[0].shown,
     )
@@ -142,7 +142,7 @@ def _with_clock(shown: str, clocks: Sequence[re.Match[str]], *, odd: bool) -> Co
         datatype="dateTime",
         format=f"{shown}{mark}HH:mm{second}" + ("X" if zoned else ""),
         sql=value,
-        told="strftime({x}, '%Y-%m-%dT%H:%M:%S')" + (" || 'Z'" if zoned else ""),
+        shown="strftime({x}, '%Y-%m-%dT%H:%M:%S')" + (" || 'Z'" if zoned else ""),
         odd=odd,
     )
 
@@ -153,5 +153,5 @@ def _of_day(values: Sequence[str]) -> ColumnForm:
         datatype="time",
         format="HH:mm:ss" if seconds else "HH:mm",
         sql="TRY_CAST(CASE WHEN {v} SIMILAR TO '\\d\\d?:\\d\\d' THEN {v} || ':00' ELSE {v} END AS TIME)",
-        told="CAST({x} AS VARCHAR)",
+        shown="CAST({x} AS VARCHAR)",
     )

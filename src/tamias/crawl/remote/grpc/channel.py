@@ -1,4 +1,4 @@
-"""One gRPC connection of a client: calls side by side over HTTP/2, made with h2 alone."""
+"""A gRPC client connection with parallel calls over HTTP/2, made with h2 alone."""
 
 import asyncio
 import ssl
@@ -30,7 +30,7 @@ class CallFailed(TamiasError):
 
 
 class _Stream:
-    """One call under way."""
+    """A call under way."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -95,7 +95,7 @@ class Channel(GrpcConnection):
             await self._lost.wait()
 
     async def call(self, path: str, messages: Iterable[bytes]) -> list[bytes]:
-        """All answers to all messages of one call. Raises `CallFailed` or `ConnectionError`."""
+        """Send all messages of one call and return all answers. Raises `CallFailed` or `ConnectionError`."""
         number, stream = await self._begin(path)
         try:
             for message in messages:
@@ -144,9 +144,9 @@ class Channel(GrpcConnection):
             case h2.events.DataReceived():
                 self._data(event)
             case h2.events.ResponseReceived() | h2.events.TrailersReceived():
-                told = {str(name): str(value) for name, value in event.headers or ()}
+                headers = {str(name): str(value) for name, value in event.headers or ()}
                 if event.stream_id in self._streams:
-                    self._streams[event.stream_id].headers |= told
+                    self._streams[event.stream_id].headers |= headers
             case h2.events.StreamEnded() if event.stream_id in self._streams:
                 self._streams[event.stream_id].end()
             case h2.events.StreamReset() if event.stream_id in self._streams:

@@ -1,4 +1,4 @@
-"""What both ends of a gRPC connection share: HTTP/2 by h2, flow control, and the frames of messages."""
+"""The shared part of both ends of a gRPC connection: HTTP/2 by h2, flow control and message frames."""
 
 import asyncio
 import struct
@@ -21,7 +21,7 @@ _DATA = 0
 
 
 class GrpcConnection(asyncio.Protocol, ABC):
-    """One connection, of a client or of a service."""
+    """A connection of a client or of a service."""
 
     def __init__(
         self, *, client: bool, window: int, settings: Mapping[h2.settings.SettingCodes, int]
@@ -41,7 +41,7 @@ class GrpcConnection(asyncio.Protocol, ABC):
 
     @property
     def closed(self) -> bool:
-        """Whether it can be used no more."""
+        """Tell if the connection can no longer be used."""
         return self._transport is None or self._transport.is_closing()
 
     def close(self) -> None:
@@ -64,7 +64,7 @@ class GrpcConnection(asyncio.Protocol, ABC):
 
     @abstractmethod
     def _take(self, event: h2.events.Event) -> None:
-        """What an event means to this end."""
+        """Handle an event of HTTP/2."""
 
     def _receive(self, data: bytes) -> Exception | None:
         """Takes all events; returns the fault where the other end broke the protocol."""

@@ -1,7 +1,7 @@
 """The gRPC services by name. Their messages are made from `descriptors.binpb`, which the `.proto` files give:
 
 `python -m grpc_tools.protoc -I. --descriptor_set_out=descriptors.binpb urlfrontier.proto health.proto
-reflection.proto tamias.proto` in the folder `serve/urlfrontier`.
+reflection.proto tamias.proto` in this folder.
 """
 
 from importlib.resources import files
@@ -21,7 +21,7 @@ Message = Any
 
 
 def _described() -> list[Any]:
-    described = files("tamias").joinpath("serve", "urlfrontier", "descriptors.binpb").read_bytes()
+    described = files("tamias").joinpath("crawl", "remote", "grpc", "descriptors.binpb").read_bytes()
     return list(descriptor_pb2.FileDescriptorSet.FromString(described).file)
 
 

@@ -1,4 +1,4 @@
-"""How a call ends: the codes of gRPC that are used here, and the exception that carries one to the client."""
+"""The gRPC status codes in use, and the exception that carries one to the client."""
 
 from enum import IntEnum
 
@@ -33,7 +33,7 @@ class CallError(Exception):
 
 
 def refusal(error: TamiasError) -> CallError:
-    """What a client is told of an error of ours."""
+    """Return the gRPC error that reports an error of ours to the client."""
     if isinstance(error, UrlError | UsageError):
         return CallError(Code.INVALID_ARGUMENT, str(error))
     if isinstance(error, DiskFull):

@@ -1,0 +1,1 @@
+"""Named tokens with scopes, and the log of writing calls."""

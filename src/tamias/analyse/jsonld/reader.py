@@ -1,0 +1,192 @@
+"""JSON-LD into quads: by pyoxigraph, after remote contexts are put in and what is broken is mended."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import msgspec
+from pyoxigraph import BlankNode, Literal, Quad, RdfFormat, parse
+
+from tamias.analyse.jsonld.contexts import (
+    MAX_ADDED,
+    Contexts,
+    check_contexts,
+    check_growth,
+    with_known_contexts,
+)
+from tamias.analyse.jsonld.expand import MissingContexts, Unexpandable, expanded
+from tamias.analyse.jsonld.text import values
+from tamias.analyse.limits import AnalyseLimits, RefusedError
+from tamias.analyse.rdf.recover import Faults, Read, TextPlace
+from tamias.analyse.rdf.statements import blank_node, written
+from tamias.content.quad_lines import QuadLines
+from tamias.model.document import DocumentBudget
+from tamias.model.finding import Problem
+
+_Term = TypeVar("_Term")
+_NO_LOADER = "LoadDocumentCallback"
+_DIFFICULT = re.compile(
+    rb'"@base"\s*:\s*"[^"]*/\.{1,2}/'  # dot segments of a base are not removed
+    rb'|"//[^"]*/\.{1,2}/'  # nor those of a reference that begins with its authority
+    rb'|"@container"\s*:\s*\[?\s*"@type"'  # a type that is a key has its scoped context passed over
+    rb'|"[^":@/]+/[^":]*"\s*:\s*\{'  # a term with a slash is not resolved against `@vocab`
+)
+"""What pyoxigraph 0.5 gets wrong."""
+_UNUSUAL_LABEL = re.compile(rb"_:[^ ]*?:")
+_MARKS = (b'"@base"', b'"//', b'"@container"', b'"@vocab"')
+_TOO_OFTEN = "one context for too many objects to read them one by one, the rest was not read"
+
+
+class JsonLd:
+    """Reads JSON-LD documents, alone or in pages."""
+
+    def __init__(self, limits: AnalyseLimits | None = None, contexts: Contexts | None = None) -> None:
+        self._limits = limits or AnalyseLimits()
+        self._contexts = contexts
+
+    def found(self, data: bytes, base: str | None, faults: Faults) -> Iterator[Read]:
+        """The quads of a document whose depth has been checked; what is broken or missing is a problem."""
+        if not data.strip():
+            return
+        try:
+            check_contexts(data, faults.budget)
+            found = self._read(data, base, faults.budget)
+        except MissingContexts as missing:
+            is_array = data.lstrip().startswith(b"[")
+            yield from self._one_by_one(data, base, faults) if is_array else _wanted(missing)
+        except RefusedError as refusal:
+            yield from faults.report(str(refusal))
+        except (SyntaxError, Unexpandable) as fault:
+            before = faults.count
+            yield from self._one_by_one(data, base, faults)
+            if faults.count == before:
+                yield from faults.report(_message(fault))
+        else:
+            yield from found
+
+    def _read(
+        self, data: bytes, base: str | None, budget: DocumentBudget
+    ) -> list[QuadLines] | list[list[Quad]]:
+        """Read all or nothing: a lenient parser changes results."""
+        source = with_known_contexts(data, budget)
+        if (any(mark in source for mark in _MARKS) and _DIFFICULT.search(source)) or _drops_types(source):
+            source = self._expanded(source, base, budget)
+        try:
+            found = _lines(source, base, budget)
+        except SyntaxError as fault:
+            if _NO_LOADER not in fault.msg:
+                raise
+            source, base = self._expanded(source, base, budget), None
+            found = _lines(source, base, budget)
+        if any(_UNUSUAL_LABEL.search(lines.nquads) for lines in found) or b"@direction" in data:
+            return [[_sayable(quad) for quad in parse(source, format=RdfFormat.JSON_LD, base_iri=base)]]
+        return found
+
+    def _expanded(self, source: bytes, base: str | None, budget: DocumentBudget) -> bytes:
+        try:
+            document = msgspec.json.decode(source)
+        except (msgspec.DecodeError, RecursionError) as fault:
+            raise Unexpandable(str(fault)) from fault
+        return expanded(document, base, self._contexts, budget)
+
+    def _one_by_one(self, data: bytes, base: str | None, faults: Faults) -> Iterator[Read]:
+        """Mends the text and reads its objects, each for itself."""
+        left, wanted = MAX_ADDED + len(data), set()
+        for value in values(data.decode("utf-8", "replace")):
+            if isinstance(value, Problem):
+                yield from faults.report(value.what, TextPlace(value.line or 1, value.column or 1))
+                continue
+            source = msgspec.json.encode(value.value)
+            left -= len(source)
+            for found in self._of_object(source, base, value.place, faults):
+                if not isinstance(found, Problem) or found.wants is None or found.wants not in wanted:
+                    yield found
+                if isinstance(found, Problem):
+                    wanted.add(found.wants)
+            if left < 0:
+                yield from faults.report(_TOO_OFTEN, value.place)
+            if faults.given_up or left < 0:
+                return
+
+    def _of_object(self, source: bytes, base: str | None, place: TextPlace, faults: Faults) -> Iterator[Read]:
+        try:
+            found = self._read(source, base, faults.budget)
+        except MissingContexts as missing:
+            yield from _wanted(missing)
+        except (SyntaxError, Unexpandable, RefusedError) as fault:
+            yield from faults.report(_message(fault), place)
+        else:
+            faults.good += sum(map(len, found))
+            yield from found
+
+
+def _drops_types(source: bytes) -> bool:
+    """Return whether a node with a type stands under a key that no context defines.
+
+    Such a key is left out with all that stands under it, but pyoxigraph 0.5 still says the nodes' types.
+    """
+    if b'"@vocab"' in source or source.count(b'"@type"') < 2:
+        return False
+    try:
+        document = msgspec.json.decode(source)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    terms = {
+        name for context in _contexts(document) for name, meaning in context.items() if meaning is not None
+    }
+    waiting: list[tuple[Any, bool]] = [(document, False)]
+    while waiting:
+        value, is_dropped = waiting.pop()
+        if isinstance(value, list):
+            waiting += [(each, is_dropped) for each in value]
+        elif isinstance(value, dict):
+            if is_dropped and "@type" in value:
+                return True
+            for key, each in value.items():
+                is_term = not key.startswith("@") and ":" not in key
+                waiting.append((each, is_dropped or (is_term and key not in terms)))
+    return False
+
+
+def _contexts(document: Any) -> Iterator[dict[str, Any]]:
+    """Yield all contexts in a document, also those in the terms of others."""
+    waiting: list[tuple[Any, bool]] = [(document, False)]
+    while waiting:
+        value, is_context = waiting.pop()
+        if isinstance(value, list):
+            waiting += [(each, is_context) for each in value]
+        elif isinstance(value, dict):
+            if is_context:
+                yield value
+            waiting += [(each, key == "@context") for key, each in value.items()]
+
+
+def _message(fault: SyntaxError | Unexpandable | RefusedError) -> str:
+    return fault.msg if isinstance(fault, SyntaxError) else str(fault)
+
+
+def _wanted(missing: MissingContexts) -> Iterator[Problem]:
+    for address in dict.fromkeys(missing.addresses):
+        what = f"remote JSON-LD context {address} is not at hand, document not read"
+        yield Problem(what, wants=address)
+
+
+def _lines(source: bytes, base: str | None, budget: DocumentBudget) -> list[QuadLines]:
+    check_growth(source, budget)
+    return written(parse(source, format=RdfFormat.JSON_LD, base_iri=base), budget, has_graphs=True)
+
+
+def _sayable(quad: Quad) -> Quad:
+    subject, predicate, value, graph = quad
+    return Quad(_labelled(subject), predicate, _labelled(_without_direction(value)), _labelled(graph))
+
+
+def _labelled(term: _Term) -> _Term | BlankNode:
+    return blank_node(term.value) if isinstance(term, BlankNode) else term
+
+
+def _without_direction(term: _Term) -> _Term | Literal:
+    """JSON-LD 1.1 leaves the direction of a text out of RDF, which had no place for it."""
+    if not isinstance(term, Literal) or term.direction is None:
+        return term
+    return Literal(term.value, language=term.language)

@@ -1,1 +1,0 @@
-"""What a body holds: opened, analysed, written to segments, its links handed on."""

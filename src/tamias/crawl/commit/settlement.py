@@ -1,0 +1,406 @@
+"""The settlement of a visit: its outcome, due time, record, and the rows to write with it."""
+
+import logging
+from collections.abc import Sequence
+from http import HTTPStatus
+
+import msgspec
+
+from tamias.analyse.links.header import alternates
+from tamias.analyse.tags.content import NEAR, page_hash, quarters
+from tamias.archive.sources.harvests import keep_context
+from tamias.archive.versions.resources import note_trouble
+from tamias.crawl.analysis.extractor import Extraction
+from tamias.crawl.commit.bulk_copies import WAIT_MS, BulkCopies
+from tamias.crawl.commit.link_put import CommitContext
+from tamias.crawl.plan.admit import Reference
+from tamias.crawl.plan.fetch_options import user_agent
+from tamias.crawl.revisit.archiver import ArchiveResult
+from tamias.crawl.revisit.change_hints import describe
+from tamias.crawl.store.hooks import CommitBatch, CommitHook
+from tamias.crawl.store.visit import Visit
+from tamias.database.connect import Cursor
+from tamias.database.sql import statements
+from tamias.database.threads import SessionThread
+from tamias.frontier.keys import hash64
+from tamias.frontier.service.state import WATCH
+from tamias.frontier.tagging.tags import MOST_TAGS, is_tag
+from tamias.model.capture import Capture, CaptureRecord, Outcome, new_capture_id
+from tamias.model.cut import BELOW, LISTED
+from tamias.model.dataset import Dataset
+from tamias.model.document import Page
+from tamias.model.item import NEVER, Item
+from tamias.model.kind import AUXILIARY, DUMP, ROBOTS, kind_key, kind_of
+from tamias.model.lease import Done, Task
+from tamias.model.resource import resource_id
+from tamias.model.url import authority, without_password
+from tamias.plugins import load
+from tamias.protocols import Tagger
+from tamias.settings import SeedsSettings, TagsSettings
+
+_log = logging.getLogger(__name__)
+
+NEAR_DUPLICATE = "near-duplicate"
+_NEAR = "near"
+_MOST_ALIKE = 2000
+_TEXTS = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
+_SQL = statements("tamias.crawl.commit", "page_tags.sql")
+
+
+class PageTags:
+    """The tags that taggers give to pages by their content, if any are set."""
+
+    def __init__(self, settings: TagsSettings, thread: SessionThread) -> None:
+        self._taggers: list[Tagger] = [load("taggers", name)() for name in settings.content if name != _NEAR]
+        self._near = _NEAR in settings.content
+        self._inherit = settings.inherit
+        self._thread = thread
+
+    async def tags(self, visit: Visit) -> tuple[str, ...]:
+        """The tags that a page's content tells; none where nothing was read."""
+        if not (self._taggers or self._near) or visit.capture.outcome is not Outcome.OK:
+            return ()
+        page = _page(visit)
+        tags = [tag for tagger in self._taggers for tag in _tags_from(tagger, page)]
+        if self._near and await self._is_near(page):
+            tags.append(NEAR_DUPLICATE)
+        return tuple(dict.fromkeys(tags))[:MOST_TAGS]
+
+    def handed_on(self, references: Sequence[Reference], page_tags: tuple[str, ...]) -> Sequence[Reference]:
+        """The links of a page, with its tags where they inherit them."""
+        tags = tuple(tag for tag in page_tags if tag != NEAR_DUPLICATE)
+        if not self._inherit or not tags:
+            return references
+        return [msgspec.structs.replace(each, tags=(*each.tags, *tags)) for each in references]
+
+    async def _is_near(self, page: Page) -> bool:
+        number = page_hash(page.body) if page.media_type in _TEXTS else None
+        return number is not None and await self._thread.run(self._note, hash64(page.url), number)
+
+    def _note(self, page: int, number: int) -> bool:
+        parts = quarters(number)
+        parameters = {
+            "page": page,
+            "hash": number,
+            "quarters": parts,
+            "first": parts[0],
+            "near": NEAR,
+            "most": _MOST_ALIKE,
+            "now": self._thread.session.now(),
+        }
+
+        def look(cursor: Cursor) -> bool:
+            cursor.execute(_SQL["keep_likeness"].text, parameters)
+            row = cursor.execute(_SQL["find_alike"].text, parameters).fetchone()
+            return row is not None and bool(row[0])
+
+        return self._thread.session.transact(look)
+
+
+def tagged(done: Done, tags: tuple[str, ...]) -> Done:
+    """Return `done` with new tags from content in place of earlier ones of the same names."""
+    if not tags:
+        return done
+    names = {tag.partition("=")[0] for tag in tags} | {NEAR_DUPLICATE}
+    others = [tag for tag in done.task.tags if tag.partition("=")[0] not in names]
+    return msgspec.structs.replace(done, tags=(*others, *tags))
+
+
+def _tags_from(tagger: Tagger, page: Page) -> list[str]:
+    """Return the valid tags of one tagger; log its errors."""
+    try:
+        return [tag for tag in tagger.tags(page) if is_tag(tag)]
+    except Exception:  # noqa: BLE001 (told, and the visit counts without these tags)
+        _log.exception("tags of %s", page.url)
+        return []
+
+
+def _page(visit: Visit) -> Page:
+    capture = visit.capture
+    return Page(
+        url=capture.final_url,
+        media_type=visit.found.media_type,
+        headers=capture.hops[-1].headers if capture.hops else (),
+        body=(capture.body.data or b"") if capture.body else b"",
+    )
+
+
+_NOTHING = Extraction()
+_UNASKED = frozenset({Outcome.FAILED, Outcome.REFUSED, Outcome.SKIPPED})
+
+
+class ContextBody(msgspec.Struct, frozen=True):
+    """A body that documents wait for; None where there was none."""
+
+    address: str
+    body: bytes | None
+    now: int
+
+
+class DescribedDatasets(msgspec.Struct, frozen=True):
+    """The datasets that a page describes; its site counts as the catalogue."""
+
+    portal: str
+    harvest: int
+    datasets: Sequence[Dataset]
+
+
+class WatchTrouble(msgspec.Struct, frozen=True):
+    """The reason why a watched resource could not be requested."""
+
+    resource: str
+    words: str
+    now: int
+
+
+class Settler(CommitHook):
+    """Settle visits, wherever they were made, and write what that adds to them."""
+
+    def __init__(self, context: CommitContext, bulk_copies: BulkCopies) -> None:
+        self._settings = context.settings
+        self._admission = context.admission
+        self._now = context.now
+        self._agent = user_agent(context.settings)
+        self._bulk_copies = bulk_copies
+        self._pages = PageTags(context.settings.tags, context.thread)
+
+    async def settle(self, visit: Visit) -> None:
+        """Adds what is to be committed: the outcome, when the URL is due again, its record and its links."""
+        task, held = visit.task, visit.held
+        if visit.put_off:
+            due = self._now() + WAIT_MS if visit.due is None else visit.due
+            visit.drop_findings()
+            visit.done = _again_at(due, task, task.status)
+            return
+        # By the outcome of the request: tags are about what came, whatever becomes of it below.
+        tags = await self._pages.tags(visit)
+        self._judge(visit)
+        capture = visit.capture
+        visit.done = done = tagged(self._done(visit), tags)
+        capture_id = visit.capture_id or str(new_capture_id(capture.started_at))
+        _keep_context(visit, settled=done.due == NEVER)
+        why = await self._bulk_copies.take(visit, for_good=done.due == NEVER)
+        if visit.found.datasets:
+            portal = authority(capture.final_url) + "/"
+            visit.extras.append(DescribedDatasets(portal, capture.started_at, visit.found.datasets))
+        if visit.archived is None and task.crawl == WATCH:
+            self._note_trouble(visit)
+        lacking = visit.covering.reason if visit.covering is not None and visit.covering.lacks else None
+        if notes := [note for note in (held.granted, why, lacking) if note]:
+            reason = "; ".join((capture.reason, *notes))
+            visit.capture = capture = msgspec.structs.replace(capture, reason=reason)
+        held.granted = None  # the next visit to the host has a permission of its own, or none
+        visit.record = self._record(visit, capture_id)
+        visit.references = [
+            *self._pages.handed_on(visit.references, tags),
+            *self._redirect_links(capture, task),
+        ]
+        visit.items += self._reached(capture, task, visit.found)
+        _let_go(visit)
+
+    def write(self, cursor: Cursor, batch: CommitBatch) -> None:
+        """Write the contexts, datasets and troubles of visits."""
+        for _, context in batch.extras(ContextBody):
+            keep_context(cursor, context.address, context.body, context.now)
+        for _, each in batch.extras(DescribedDatasets):
+            describe(cursor, each.portal, "schema.org", each.harvest, each.datasets)
+        for _, trouble in batch.extras(WatchTrouble):
+            note_trouble(cursor, trouble.resource, trouble.words, trouble.now)
+
+    def _judge(self, visit: Visit) -> None:
+        """Change the outcome of the attempt where the findings require it."""
+        capture, found = visit.capture, visit.found
+        if choices := _choices(capture):
+            reason = f"{capture.reason}: {len(choices)} alternates are visited"
+            capture = msgspec.structs.replace(capture, outcome=Outcome.OK, reason=reason)
+        if found.cut & LISTED:
+            found.problems.append(_too_many_listed(self._settings.seeds))
+        if found.limit is not None:
+            capture = msgspec.structs.replace(capture, outcome=Outcome.FAILED, reason=found.limit)
+        visit.capture = capture
+
+    def _note_trouble(self, visit: Visit) -> None:
+        """Add why a watched resource could not be requested, if that is so."""
+        task, capture = visit.task, visit.capture
+        if capture.outcome in _UNASKED and kind_of(task.tags) is None:
+            resource = resource_id(self._admission.key(without_password(task.url)))
+            words = f"{capture.outcome.word}: {capture.reason}"
+            visit.extras.append(WatchTrouble(resource, words, self._now()))
+
+    def _redirect_links(self, capture: Capture, task: Task) -> list[Reference]:
+        """Return links to the targets of a redirect that was not followed, at the depth of the URL."""
+        last = capture.hops[-1] if capture.hops else None
+        if last is None or capture.outcome is not Outcome.OK:
+            return []
+        targets = _choices(capture) if last.location is None else [last.location]
+        return [Reference(targets, last.url, task.depth, task.crawl)] if targets else []
+
+    def _reached(self, capture: Capture, task: Task, found: Extraction) -> tuple[Item, ...]:
+        """The addresses that redirects led through, their document now being had, as deep as the task."""
+        if capture.outcome is not Outcome.OK:
+            return ()
+        urls = [hop.url for hop in capture.hops[1:]]
+        if kind_of(task.tags) == DUMP:
+            urls.append(task.url)
+        items = [self._admission.item(url, task.depth, task.crawl) for url in urls]
+        cut = BELOW if found.links and self._settings.crawl.depth is not None else 0
+        return tuple(msgspec.structs.replace(item, due=NEVER, cut=cut) for item in items)
+
+    def _watched_again(self, visit: Visit, archived: ArchiveResult) -> Done:
+        """Return when a watched resource is due; a suspicious response leaves the old validators.
+
+        What is gone leaves none: if it comes back, it is to be read.
+        """
+        task, capture = visit.task, visit.capture
+        etag, modified = _validators(task, capture) if archived.trusted else (task.etag, task.last_modified)
+        if capture.outcome is Outcome.GONE:
+            etag = modified = None
+        return Done(
+            task=task,
+            outcome=capture.outcome,
+            due=archived.next.due_ms,
+            fails=archived.next.history.fails,
+            etag=etag,
+            last_modified=modified,
+            cut=_cut(visit),
+        )
+
+    def _done(self, visit: Visit) -> Done:
+        """Return when the URL is due again: never, unless it is watched or another try can help."""
+        task, capture, held = visit.task, visit.capture, visit.held
+        if capture.retry_after_ms is not None:
+            held.blocked_until = self._now() + capture.retry_after_ms
+        if visit.due is not None:
+            return _again_at(visit.due, task, capture.outcome, _cut(visit))
+        if visit.archived is not None and task.crawl == WATCH:
+            return self._watched_again(visit, visit.archived)
+        wait = int(self._settings.crawl.retry_wait * 1000) * 2**task.fails
+        if capture.retry_after_ms is not None:
+            wait = capture.retry_after_ms
+        if capture.retry and task.fails < self._settings.crawl.retries:
+            due, fails = self._now() + wait, task.fails + 1
+            return Done(task=task, outcome=capture.outcome, due=due, fails=fails, cut=_cut(visit))
+        fails = task.fails if capture.outcome is Outcome.FAILED else 0
+        etag, modified = _validators(task, capture)
+        due = NEVER
+        if task.crawl == WATCH and kind_of(task.tags) not in {*AUXILIARY, DUMP}:
+            due = self._now() + int(self._settings.schedule.harvests * 1000)
+        return Done(
+            task=task,
+            outcome=capture.outcome,
+            due=due,
+            fails=fails,
+            etag=etag,
+            last_modified=modified,
+            cut=_cut(visit),
+        )
+
+    def _record(self, visit: Visit, capture_id: str) -> CaptureRecord:
+        """Return the record of one attempt; it has headers only if a version is stored."""
+        task, capture, found = visit.task, visit.capture, visit.found
+        hops = capture.hops
+        if visit.archived is None:
+            hops = tuple([msgspec.structs.replace(hop, headers=()) for hop in hops])
+        return CaptureRecord(
+            id=capture_id,
+            crawl=task.crawl,
+            url=without_password(task.url),
+            started_at=capture.started_at,
+            ended_at=capture.ended_at,
+            outcome=capture.outcome,
+            reason=capture.reason,
+            depth=task.depth,
+            hops=hops,
+            final_url=without_password(capture.final_url),
+            status=capture.status,
+            told_type=capture.declared_type,
+            found_type=found.media_type,
+            bytes=found.bytes if capture.body is None else capture.body.size,
+            sha256=capture.body.sha256 if capture.body else None,
+            read=found.read,
+            quads=found.quads,
+            links=found.links,
+            problems=tuple(found.problems),
+            extent=found.extent,
+            renamed_graphs=found.renamed_graphs,
+            saving_ms=found.saving_ms,
+            signals=found.signals,
+            worker=str(visit.held.lease.token >> 32),
+            agent=self._agent,
+            deferred=_is_deferred(visit),
+        )
+
+
+def _again_at(due: int, task: Task, outcome: Outcome, cut: int | None = None) -> Done:
+    """The URL is tried again as if nothing had happened."""
+    return Done(
+        task=task,
+        outcome=outcome,
+        due=due,
+        fails=task.fails,
+        etag=task.etag,
+        last_modified=task.last_modified,
+        cut=cut,
+    )
+
+
+def _let_go(visit: Visit) -> None:
+    """The record has it all: what was read is not to wait in memory for the commit."""
+    if visit.capture.body is not None or visit.capture.error_body is not None:
+        visit.capture = msgspec.structs.replace(visit.capture, body=None, error_body=None)
+    visit.found = _NOTHING
+
+
+def _cut(visit: Visit) -> int | None:
+    """Return why links of the visit were cut, as far as known now; None if nothing was read."""
+    if visit.capture.cut:
+        return visit.capture.cut
+    if visit.capture.outcome in (Outcome.OK, Outcome.GONE) or visit.references:
+        return visit.found.cut
+    return None
+
+
+def _choices(capture: Capture) -> list[str]:
+    """Return the alternates that a 300 response without a preference offers."""
+    last = capture.hops[-1] if capture.hops else None
+    if last is None or last.status != HTTPStatus.MULTIPLE_CHOICES or last.location is not None:
+        return []
+    return alternates(last.headers)
+
+
+def _too_many_listed(settings: SeedsSettings) -> str:
+    return (
+        "not all that is listed was added: the sitemaps of a host may add "
+        f"seeds.host_sitemaps ({settings.host_sitemaps}) files and "
+        f"seeds.host_sitemap_urls ({settings.host_sitemap_urls}) URLs"
+    )
+
+
+def _is_deferred(visit: Visit) -> bool:
+    """Tell if the attempt will be repeated because the host was unreachable."""
+    return visit.due is not None or (visit.capture.unreached is not None and visit.settled.due < NEVER)
+
+
+def _keep_context(visit: Visit, *, settled: bool) -> None:
+    """Add what others wait for; for robots.txt they wait until no further attempt can help."""
+    if visit.is_context:
+        is_robots, address = kind_of(visit.task.tags) == ROBOTS, visit.task.url
+        if settled or not is_robots:
+            address = kind_key(address, ROBOTS) if is_robots else address
+            visit.extras.append(ContextBody(address, visit.context, visit.capture.ended_at))
+
+
+def _validators(task: Task, capture: Capture) -> tuple[str | None, str | None]:
+    """ETag and Last-Modified for the next visit, if they can be kept and sent."""
+    if capture.outcome is Outcome.REFUSED:
+        return task.etag, task.last_modified
+    last = capture.hops[-1] if capture.hops else None
+    etag = last.header("etag") if last else None
+    modified = last.header("last-modified") if last else None
+    if capture.outcome is Outcome.UNCHANGED:
+        etag, modified = etag or task.etag, modified or task.last_modified
+    return _printable(etag), _printable(modified)
+
+
+def _printable(value: str | None) -> str | None:
+    return value if value is not None and value.isprintable() else None

@@ -1,1 +1,0 @@
-"""What was crawled and archived, read for exports and packages."""

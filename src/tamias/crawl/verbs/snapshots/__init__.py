@@ -1,1 +1,0 @@
-"""Snapshots of the corpus: made, and exported with the same bytes every time."""

@@ -1,0 +1,502 @@
+"""Runs harvesters: many polite requests for one address, saved step by step, committed as one document."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from functools import cache, partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from pyoxigraph import BlankNode, Quad
+
+from tamias.archive.sources.catalogues import (
+    count_present,
+    note_listed,
+    note_whole,
+    put_portal,
+)
+from tamias.archive.sources.harvests import (
+    HarvestKey,
+    HarvestMemory,
+    HarvestProgress,
+    harvest_key,
+    read_harvest,
+    save_harvest,
+)
+from tamias.archive.sources.source_records import keep_records, present_records
+from tamias.content.blank_labels import Labels, rename_blank_nodes
+from tamias.crawl.analysis.contexts import MAX_CONTEXT
+from tamias.crawl.analysis.extractor import Extraction, discard, start_of, whole
+from tamias.crawl.commit.database_store import DatabaseStore
+from tamias.crawl.plan.admit import Reference
+from tamias.crawl.revisit.change_hints import describe, said_by_catalogue
+from tamias.crawl.revisit.watches import Watcher, wanted_of
+from tamias.crawl.store.held_lease import NotNow
+from tamias.crawl.store.hooks import hook_of
+from tamias.crawl.store.visit import Visit
+from tamias.crawl.visit.progress_files import HarvestEnded, ProgressFiles
+from tamias.crawl.visit.stages import StageContext
+from tamias.crawl.visit.warc import WarcHook
+from tamias.database.connect import Cursor
+from tamias.database.threads import run_uncancelled
+from tamias.frontier.service.state import WATCH
+from tamias.model.capture import Capture, Hop, Outcome, Request
+from tamias.model.cut import TRAP
+from tamias.model.finding import (
+    Datasets,
+    Deleted,
+    Finding,
+    Harvest,
+    HarvestEnd,
+    HarvestStep,
+    Links,
+    Present,
+    Problem,
+    Quads,
+    SourceRecord,
+    SourceRecords,
+)
+from tamias.model.item import DESCRIBED, TRUSTED
+from tamias.model.kind import CONTEXT, DUMP, PROBE, ROBOTS, SITEMAP, kind_of
+from tamias.model.lease import Task
+from tamias.model.url import is_address
+from tamias.plugins import load_all
+from tamias.protocols import Harvester
+from tamias.seeds.well_known import USAGE_FILES, kind_there
+
+LONGEST_PAUSE = 60.0
+"""Seconds. A harvest whose host wants a longer pause gives the host back meanwhile."""
+CountRecords = Callable[[], Coroutine[Any, Any, int]]
+PAUSES = 5
+"""Pauses for one request, one after another, before the harvest is given back and goes on later."""
+TOO_MANY_REQUESTS = 429
+
+
+class HarvestClient:
+    """Carry out `protocols.PoliteClient` for one harvest: each request waits for its turn."""
+
+    def __init__(self, context: StageContext, visit: Visit, count_held: CountRecords) -> None:
+        self._context = context
+        self._visit = visit
+        self._kind = kind_of(visit.task.tags)
+        warc = hook_of(context.store.hooks, WarcHook)
+        self._warc = warc.writer if warc is not None else None
+        self._bytes = 0
+        self.last: Capture | None = None
+        self.records_held = count_held
+
+    async def ask(self, request: Request) -> Capture:
+        """Send a request. Wait for a pause that the server asks for, and send the request again."""
+        capture = await self._ask_once(request)
+        for _ in range(PAUSES):
+            if capture.retry_after_ms is None or not await self._pause(capture.retry_after_ms):
+                break
+            capture = await self._ask_once(request)
+        return capture
+
+    async def _ask_once(self, request: Request) -> Capture:
+        self.step_ends()
+        capture = await self._fetch(request)
+        if capture.status == TOO_MANY_REQUESTS and capture.retry_after_ms is None:
+            usual = int(self._context.settings.crawl.retry_wait * 1000)
+            capture = msgspec.structs.replace(capture, retry_after_ms=usual)
+        self._bytes += capture.body.size if capture.body else 0
+        self.last = capture
+        if self._warc is not None:
+            self._visit.extras += await asyncio.to_thread(self._warc.write, capture, request)
+        discard(capture.error_body)
+        return capture
+
+    async def _fetch(self, request: Request) -> Capture:
+        """Send one request; it counts as a visit, because an endpoint may have no end either."""
+        context, held = self._context, self._visit.held
+        if (trap := context.traps.refusal(request.url, held)) is not None:
+            return context.fetcher.gate.unasked(request.url, Outcome.SKIPPED, trap, TRAP)
+        held.visits += 1
+        if self._warc is not None:
+            request = msgspec.structs.replace(request, keeps_errors=True)
+        fetched = await context.fetcher.fetch(request, self._visit.task, held)
+        capture = context.without_forgotten(fetched)
+        if self._kind not in EARNING_BY_STEPS:
+            context.traps.earn(capture, held, quads=1)
+        return capture
+
+    async def _pause(self, wait_ms: int) -> bool:
+        """Leave the host alone as long as it asks for; false where its queue is to be given back."""
+        if wait_ms > min(LONGEST_PAUSE, self._context.settings.crawl.max_wait) * 1000:
+            return False
+        held = self._visit.held
+        held.blocked_until = self._context.store.now() + wait_ms  # for the next worker, should this one stop
+        await asyncio.sleep(wait_ms / 1000)
+        held.blocked_until = None
+        return True
+
+    def body(self, capture: Capture, most: int) -> bytes:
+        return start_of(capture.body, most) if capture.body else b""
+
+    def read(self, capture: Capture) -> Iterator[Finding]:
+        labels = _labels(capture)
+        for finding in self._context.reader.extractor.findings(capture):
+            if isinstance(finding, Quads):
+                finding = Quads([labels.quad(quad) for quad in finding.quads])  # noqa: PLW2901
+            yield finding
+
+    def bytes_since(self) -> int:
+        """Bytes of all bodies since this was last asked."""
+        size, self._bytes = self._bytes, 0
+        return size
+
+    def step_ends(self) -> None:
+        """Delete the last response from disk."""
+        if self.last is not None:
+            discard(self.last.body)
+
+
+def _labels(capture: Capture) -> Labels:
+    """The labels of one answer: no other answer uses them, and every run gives the same ones."""
+    digest = capture.body.sha256 if capture.body else ""
+    return Labels("p" + blake2b(f"{capture.final_url}\n{digest}".encode(), digest_size=8).hexdigest())
+
+
+Refuse = Callable[[SourceRecord], str | None]
+"""Why a record was forgotten, if it was."""
+
+
+def without_records(findings: Sequence[Finding], refuse: Refuse) -> Sequence[Finding]:
+    """The findings of a step without what forgotten records say, and no other record of the step."""
+    records = [each for found in findings if isinstance(found, SourceRecords) for each in found.records]
+    gone = [each for each in records if refuse(each) is not None]
+    if not gone:
+        return findings
+    names = {each.record for each in gone}
+    said = _statements(gone) - _statements(each for each in records if each.record not in names)
+    return [_without(finding, names, said) for finding in findings]
+
+
+def _without(finding: Finding, names: set[str], said: set[Quad]) -> Finding:
+    if isinstance(finding, Quads):
+        return Quads([quad for quad in finding.quads if quad not in said])
+    if isinstance(finding, SourceRecords):
+        return SourceRecords([each for each in finding.records if each.record not in names])
+    if isinstance(finding, Datasets):
+        return Datasets([each for each in finding.datasets if each.record not in names])
+    return finding
+
+
+def _statements(records: Iterable[SourceRecord]) -> set[Quad]:
+    """Return the quads that the records map to."""
+    from tamias.harvesters.mapping import map_again
+
+    return {quad for record in records for quad in map_again(record)}
+
+
+_log = logging.getLogger(__name__)
+MOST_PROBLEMS = 20
+MOST_PAUSES = 20
+"""Times that a harvest is given back for a pause, one after another without a step between them."""
+MOST_FAILURES = 50
+"""Of one harvest in all; only those since its last step count against the retries of its URL."""
+MOST_RENAMED = 1000
+DATA = frozenset({"sparql", "ldes"})
+"""Kinds that bring data, whose IRIs are followed. A catalogue's harvester names its links itself."""
+EARNING_BY_STEPS = frozenset({"sparql"})
+"""Kinds whose steps say what they have earned: new words in the answers of an endpoint show nothing."""
+
+
+ONE_REQUEST = frozenset({SITEMAP, PROBE, CONTEXT, ROBOTS, DUMP})
+"""Kinds of addresses that are asked for once, as a page is."""
+
+
+class NoHarvest:
+    """Give back what takes a harvest: nothing of that is lent to a worker without a database."""
+
+    async def run(self, visit: Visit) -> bool:
+        raise NotNow
+
+
+class HarvestStage:
+    """Harvest a source with its installed harvester, and make one document of it."""
+
+    def __init__(self, context: StageContext, store: DatabaseStore, files: ProgressFiles) -> None:
+        self._context = context
+        self._retries = context.settings.crawl.retries
+        self._files = files
+        self._extractor = context.reader.extractor
+        self._store = store
+        self._session = store.thread.session
+        self._loop = asyncio.get_running_loop()
+        self._watcher = Watcher(self._session, store.context.frontier, store.context.admission)
+
+    async def run(self, visit: Visit) -> bool:
+        count_held = partial(self._store.thread.run, self._held, visit.task.url)
+        client = HarvestClient(self._context, visit, count_held)
+        # Given back between two requests, a harvest would begin its step again.
+        visit.held.patience = float("inf")
+        try:
+            await self._harvest(visit, client)
+        finally:
+            client.step_ends()
+        if kind_of(visit.task.tags) == "sparql" and visit.capture.outcome is Outcome.OK:
+            self._context.traps.pages.note_endpoint(visit.task.url, visit.held.alike)
+            visit.held.alike_changed = True
+        return False
+
+    async def _harvest(self, visit: Visit, client: HarvestClient) -> None:
+        """Harvest to the end, from where an earlier attempt came to.
+
+        Failures count since the last step that was saved, and pauses that the server asked for do not. After
+        too many of either, what was found counts, even if the harvest could go on later.
+        """
+        task, held = visit.task, visit.held
+        kind = kind_of(task.tags)
+        assert kind is not None
+        place = harvest_key(held.lease, task)
+        path = self._files.path(place)
+        memory: HarvestMemory = await self._store.thread.run(read_harvest, self._session, place)
+        # A bookmark of records is worth nothing without the document that was made of them.
+        bookmark = memory.bookmark if kind in DATA or memory.document_at is not None else None
+        progress = await asyncio.to_thread(self._files.sound, path, memory.progress) or HarvestProgress(
+            started_at=self._store.now()
+        )
+        trusted = TRUSTED in task.tags
+        before = progress.steps
+        if progress.end is None:
+            harvest = Harvest(
+                url=task.url, kind=kind, state=progress.state, bookmark=bookmark, trusted=trusted
+            )
+            async with aclosing(harvesters()[kind].harvest(harvest, client)) as steps:  # type: ignore[type-var]
+                async for step in steps:
+                    client.step_ends()
+                    held.earned += step.earned
+                    progress.bytes += client.bytes_since()
+                    if client.last is not None and client.last.hops:
+                        hop = client.last.hops[-1]
+                        progress.status, progress.address = hop.status, hop.address
+                    if client.last is not None:
+                        progress.cut |= client.last.cut & TRAP
+                    await run_uncancelled(partial(self._keep, path, place, progress, step, task, kind))
+                    if step.end is not None:
+                        break
+        if progress.end is None:
+            progress.end = HarvestEnd(outcome=Outcome.FAILED, reason="internal error: the harvest has no end")
+        if progress.end.changes_only and progress.end.outcome is Outcome.OK:
+            progress.end = await run_uncancelled(partial(self._apply, path, progress, task, memory))
+        if progress.steps > before + 1:  # the last one is the end
+            task, progress.pauses = msgspec.structs.replace(task, fails=0), 0
+        pause = progress.end.retry_after_ms if progress.pauses < MOST_PAUSES else None
+        if progress.end.retry:
+            await self._note_trouble(place, progress, paused=pause is not None)
+        may_go_on = pause is not None or (task.fails < self._retries and progress.failures < MOST_FAILURES)
+        capture = _capture(task, kind, progress, self._store.now(), later=bookmark is not None)
+        if not may_go_on:
+            capture = msgspec.structs.replace(capture, retry=False)
+        no_document = progress.end.changes_only and capture.outcome is not Outcome.OK
+        visit.task, visit.capture = task, capture
+        if capture.retry and pause is not None:
+            visit.due = self._store.now() + pause
+        visit.found = await self._found(path, progress, shelve=not (no_document or capture.retry))
+        if not capture.retry:
+            unchanged = capture.outcome is Outcome.UNCHANGED
+            visit.extras.append(HarvestEnded(place, task.url, progress, unchanged))
+
+    async def _note_trouble(self, place: HarvestKey, progress: HarvestProgress, *, paused: bool) -> None:
+        """Save how often a harvest had to stop; what its last step brought is not saved."""
+        progress.pauses += paused
+        progress.failures += not paused
+        saved: HarvestMemory = await self._store.thread.run(read_harvest, self._session, place)
+        counted = saved.progress or HarvestProgress(started_at=progress.started_at)
+        counted.pauses, counted.failures = progress.pauses, progress.failures
+        await self._store.thread.run(save_harvest, self._session, place, counted)
+
+    def _held(self, url: str) -> int:
+        return self._session.transact(lambda cursor: count_present(cursor, url))[0]
+
+    def _apply(self, path: Path, progress: HarvestProgress, task: Task, memory: HarvestMemory) -> HarvestEnd:
+        """The end of a harvest of changes: the document is written again if there were any. For a thread.
+
+        Whether there were is asked of what is kept, not of the steps: a killed attempt may have kept some.
+        """
+        end = progress.end
+        assert end is not None
+
+        def latest(cursor: Cursor) -> tuple[int, int | None]:
+            if end.complete:
+                note_whole(cursor, task.url, progress.started_at)
+            return count_present(cursor, task.url)
+
+        present, changed_at = self._store.thread.wait(lambda: self._session.transact(latest))
+        made_at = memory.document_at
+        if made_at is not None and (changed_at or 0) <= made_at and present == memory.document_records:
+            return msgspec.structs.replace(
+                end, outcome=Outcome.UNCHANGED, reason=f"{end.reason}; nothing changed"
+            )
+        self._write_again(path, progress, task)
+        return end
+
+    def _write_again(self, path: Path, progress: HarvestProgress, task: Task) -> None:
+        """The whole document: what the harvest said of the catalogue, then every record that is present."""
+        from tamias.harvesters.mapping import map_again
+
+        naming, after = self._extractor.harvest_naming(task.url, TRUSTED in task.tags), ""
+        while True:
+            query = partial(present_records, self._session, task.url, after)
+            records, after = self._store.thread.wait(query)
+            if not records:
+                break
+            quads = [_labelled(quad) for record in records for quad in map_again(record)]
+            progress.quads += len(quads)
+            self._files.append(path, progress, naming.nquads(quads))
+        progress.quads -= naming.left_out
+
+    def _keep(
+        self,
+        path: Path,
+        place: HarvestKey,
+        progress: HarvestProgress,
+        step: HarvestStep,
+        task: Task,
+        kind: str,
+    ) -> None:
+        """Makes a step durable: links, rows and quads first, then how far it is. For a thread."""
+        lines, sent = b"".join(self._taken_in(step, progress, task, kind)), progress.kept
+        if lines:
+            self._files.append(path, progress, lines)
+        progress.state = step.state
+        progress.steps += 1
+        progress.end = step.end
+        # An end that is to be retried is not saved, or the next try would find the harvest ended.
+        if step.end is None or not step.end.retry:
+            self._files.save(path, place, progress, sent)
+
+    def _taken_in(
+        self, step: HarvestStep, progress: HarvestProgress, task: Task, kind: str
+    ) -> Iterator[bytes]:
+        """The N-Quads of a step; all else it found is put where it belongs."""
+        naming = self._extractor.harvest_naming(task.url, TRUSTED in task.tags)
+        forgotten = self._store.context.admission.forgotten
+        for finding in without_records(step.findings, forgotten.refuse_record):
+            if isinstance(finding, Quads):
+                progress.quads += len(finding.quads)
+                yield naming.nquads([_labelled(quad) for quad in finding.quads])
+                if kind in DATA:
+                    found = [link for link in self._extractor.links_of(finding.quads) if link != task.url]
+                    self._put(found, task.url, None, task, progress)
+            elif isinstance(finding, Links):
+                self._put(finding.references, finding.base, finding.kind, task, progress)
+            elif isinstance(finding, SourceRecords):
+                self._store.thread.wait(partial(self._keep_records, task, kind, progress, finding))
+            elif isinstance(finding, Present | Deleted):
+                note = partial(note_listed, portal=task.url, harvest=progress.started_at, found=finding)
+                self._store.thread.wait(partial(self._session.transact, note))
+            elif isinstance(finding, Datasets):
+                self._store.thread.wait(partial(self._note, task, kind, progress, finding))
+            elif isinstance(finding, Problem) and len(progress.problems) < MOST_PROBLEMS:
+                progress.problems.append(finding.what)
+        progress.quads -= naming.left_out
+        progress.renamed.update(list(naming.renamed.items())[: MOST_RENAMED - len(progress.renamed)])
+
+    def _put(
+        self, found: Sequence[str], base: str, kind: str | None, task: Task, progress: HarvestProgress
+    ) -> None:
+        progress.links += len(found)
+        if found and (task.crawl != WATCH or kind is not None):
+            depth = task.depth if task.crawl == WATCH else task.depth + 1
+            tags = (TRUSTED,) if task.crawl == WATCH and TRUSTED in task.tags else ()
+            tags = (DESCRIBED,) if kind_of(task.tags) == "sparql" and kind is None else tags
+            reference = Reference(found, base, depth, task.crawl, kind, tags)
+            put = asyncio.run_coroutine_threadsafe(self._store.put_links(reference), self._loop)
+            progress.cut |= put.result()
+
+    def _note(self, task: Task, kind: str, progress: HarvestProgress, found: Datasets) -> None:
+        """Store the datasets of a catalogue; if it is watched, watch their distributions too."""
+        harvest = progress.started_at
+        self._session.transact(lambda cursor: describe(cursor, task.url, kind, harvest, found.datasets))
+        if task.crawl == WATCH:
+            offered = [each for dataset in found.datasets for each in wanted_of(dataset, task.url)]
+            self._watcher.add(each for each in offered if is_address(each.url))
+        self._store.hints.take(said_by_catalogue(found.datasets))
+
+    def _keep_records(self, task: Task, kind: str, progress: HarvestProgress, found: SourceRecords) -> None:
+        """The records as they came, before anybody relies on what they say."""
+
+        def keep(cursor: Cursor) -> None:
+            put_portal(cursor, task.url, kind, progress.started_at)
+            keep_records(cursor, task.url, progress.started_at, found.records)
+
+        self._session.transact(keep)
+
+    async def _found(self, path: Path, progress: HarvestProgress, *, shelve: bool) -> Extraction:
+        """Return the results of the harvest, with its quads moved to a segment."""
+        found = Extraction(
+            media_type=None,
+            quads=progress.quads if shelve else 0,
+            links=progress.links,
+            cut=progress.cut,
+            problems=progress.problems,
+            bytes=progress.bytes,
+            read=progress.end is not None and progress.end.outcome is Outcome.OK,
+            renamed_graphs=tuple(progress.renamed.items()),
+        )
+        if progress.kept and shelve:
+            async with self._store.quads.one_large_at_a_time:
+                found.extent = await run_uncancelled(partial(self._files.shelve, path))
+        return found
+
+
+class KeepWellKnown:
+    """Open what stands at a well-known address, or keep it for those who ask for it."""
+
+    async def run(self, visit: Visit) -> bool:
+        task = visit.task
+        kind = kind_there(task.url) if visit.capture.body is not None else None
+        if kind is not None and is_harvested(kind):
+            visit.references.append(Reference((task.url,), task.url, task.depth, task.crawl, kind))
+        elif kind in USAGE_FILES:
+            visit.is_context, visit.context = True, whole(visit.capture.body, MAX_CONTEXT)
+        return True
+
+
+def is_harvested(kind: str) -> bool:
+    """Tell if addresses of a kind are harvested."""
+    return kind not in ONE_REQUEST and kind in harvesters()
+
+
+@cache
+def harvesters() -> dict[str, Harvester]:
+    """The harvester of each kind of address that an installed part can open."""
+    made: list[Harvester] = [part() for part in load_all("harvesters").values()]
+    return {kind: harvester for harvester in made for kind in harvester.kinds}
+
+
+def _labelled(quad: Quad) -> Quad:
+    """Return the quad with labelled blank nodes, which mean the same in every step."""
+    return rename_blank_nodes(quad, lambda node: BlankNode("w" + node.value))
+
+
+def _capture(task: Task, kind: str, progress: HarvestProgress, now: int, *, later: bool) -> Capture:
+    """The harvest as one attempt.
+
+    What it brought is a document of its own, beside the page that may stand at the same address; one that
+    only adds is a document beside those of earlier harvests.
+    """
+    end = progress.end
+    assert end is not None
+    since = f"&since={progress.started_at}" if end.adds and later else ""
+    hops: tuple[Hop, ...] = ()
+    if progress.status:
+        url = f"{task.url}#{kind}{since}"
+        hops = (Hop(url=url, status=progress.status, headers=(), address=progress.address),)
+    so_far = f"; {progress.quads:,} statements so far" if end.outcome is Outcome.FAILED else ""
+    return Capture(
+        url=task.url,
+        started_at=progress.started_at,
+        ended_at=now,
+        outcome=end.outcome,
+        reason=end.reason + so_far,
+        hops=hops,
+        retry=end.retry,
+        retry_after_ms=end.retry_after_ms,
+    )

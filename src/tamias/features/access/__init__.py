@@ -1,0 +1,17 @@
+"""Access: named tokens made, listed and withdrawn, and the audit log, as commands and over REST."""
+
+from tamias.plugins import Feature, Verb
+
+FEATURE = Feature(
+    name="access",
+    about="tokens of the service, and the log of writing calls",
+    module=__name__,
+    requires=("service",),
+    verbs={
+        "token": Verb(
+            "make, list and withdraw tokens of the service", "tamias.features.access.token_verb:command"
+        ),
+        "audit": Verb("show every writing call", "tamias.features.access.audit_verb:command"),
+    },
+    endpoints={"access": "tamias.features.access.endpoints:ENDPOINTS"},
+)

@@ -1,0 +1,135 @@
+"""The bytes that the rows of a snapshot name: what is new of each file is added to its copy."""
+
+import errno
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from tamias.archive.blobs.store import elsewhere
+from tamias.database.connect import Cursor, Session
+from tamias.database.sql import statements
+from tamias.features.backup.folder import BackupDamaged, BackupFolder, SavedFile
+from tamias.model.errors import DiskFull
+from tamias.sinks.warc.warc_files import warc_parts
+from tamias.sinks.warc.warc_writer import OPEN
+
+_SQL = statements("tamias.features.backup", "backup.sql")
+_PIECE = 4 << 20
+
+
+class Needed(msgspec.Struct, frozen=True):
+    """A file of the data directory, how much of it the rows rely on, and where it is just now."""
+
+    path: str
+    length: int
+    source: Path
+
+
+class FileGone(Exception):
+    """A pack that the rows name is gone or was cut meanwhile: what it held stands elsewhere by now."""
+
+
+class _TooShort(Exception):
+    """A file ends before the bytes that are asked for."""
+
+
+def needed(cursor: Cursor, session: Session, data: Path) -> tuple[list[Needed], str | None]:
+    """Return what must be copied, and where the bodies are if not in the data directory."""
+    wanted = []
+    for name, length in cursor.execute(_SQL["segments"].text).fetchall():
+        wanted.append(Needed(f"rdf/{name}", length, data / "rdf" / name))
+    for name, length in cursor.execute(_SQL["captures"].text).fetchall():
+        wanted.append(Needed(f"captures/{name}", length, data / "captures" / name))
+    # As if they were being written still: a restore completes them, and makes their indexes anew.
+    stored = {name for (name,) in cursor.execute(_SQL["stored_warcs"].text).fetchall()}
+    parts = [part for part in warc_parts(data / "warc") if part.name not in stored]
+    wanted += [Needed(f"warc/{part.name}{OPEN}", part.length, part.path) for part in parts]
+    store = elsewhere(session)
+    if store is None:
+        for pack, length in cursor.execute(_SQL["packs"].text).fetchall():
+            name = f"blobs/{pack}.pack"
+            wanted.append(Needed(name, length, data / name))
+    return wanted, store
+
+
+def save_file(place: BackupFolder, file: Needed, known: dict[str, SavedFile]) -> tuple[SavedFile, int]:
+    """Adds what the copy lacks; returns what is saved and how many bytes were new.
+
+    The copy never becomes shorter: a repack moves bodies out of packs, and earlier snapshots need them there.
+    """
+    before = known.get(file.path)
+    copy = place.file(file.path)
+    start = min(_size(copy), before.length, file.length) if before is not None else 0
+    if before is not None and start == file.length:
+        return (before if before.length == start else _saved(file, copy)), 0
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        _write(file.source, copy, start, file.length)
+    except FileNotFoundError:
+        raise FileGone(file.path) from None
+    except _TooShort:
+        if file.path.startswith("blobs/"):
+            raise FileGone(file.path) from None
+        raise BackupDamaged(
+            f"{file.source} ends before byte {file.length}; 'tamias check' says more"
+        ) from None
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise DiskFull(
+                f"no disk space for {copy}; free some space, then run the same command again"
+            ) from error
+        raise
+    return _saved(file, copy), file.length - start
+
+
+def _saved(file: Needed, copy: Path) -> SavedFile:
+    return SavedFile(file.path, file.length, digest(copy, file.length))
+
+
+def restore_file(place: BackupFolder, data: Path, file: SavedFile) -> None:
+    """Writes a file into an empty data directory, as it was at the time of the snapshot."""
+    copy, target = place.file(file.path), data / file.path
+    if not copy.is_file():
+        raise BackupDamaged(f"{copy} is missing")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        _write(copy, target, 0, file.length)
+    except _TooShort:
+        raise BackupDamaged(f"{copy} is damaged: it ends before byte {file.length}") from None
+    if digest(target, file.length) != file.sha256:
+        raise BackupDamaged(f"{copy} is damaged: its first {file.length} bytes are not those that were saved")
+
+
+def digest(path: Path, length: int) -> str:
+    """The SHA-256 of a file's first bytes; of fewer, when it is shorter."""
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        for piece in _pieces(file.fileno(), 0, length):
+            found.update(piece)
+    return found.hexdigest()
+
+
+def _write(source: Path, target: Path, start: int, end: int) -> None:
+    """Writes this part of a file at its place in another; what that has beyond it stays."""
+    target.touch()
+    with source.open("rb") as given, target.open("r+b") as written:
+        written.seek(start)
+        for piece in _pieces(given.fileno(), start, end):
+            written.write(piece)
+        if written.tell() < end:
+            raise _TooShort
+        written.flush()
+        os.fsync(written.fileno())
+
+
+def _pieces(file: int, start: int, end: int) -> Iterator[bytes]:
+    while start < end and (piece := os.pread(file, min(_PIECE, end - start), start)):
+        yield piece
+        start += len(piece)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0

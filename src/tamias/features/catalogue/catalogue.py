@@ -1,0 +1,448 @@
+"""The catalogue of a data directory as its users see it: asked, followed, made anew."""
+
+import logging
+import re
+import secrets
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
+from itertools import chain
+from math import inf
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import BinaryIO, Self, cast
+
+import msgspec
+from pyoxigraph import Quad
+
+from tamias.archive.catalogue import PREFIXES, CatalogueBases, bases_of, catalogue_quads
+from tamias.database.connect import Database, Session
+from tamias.database.locks import opened, try_alone
+from tamias.features.catalogue.dialect import rewrite_query
+from tamias.features.catalogue.documents import replace_all
+from tamias.features.catalogue.errors import AnswerTooLarge, QueryRefused, QueryTooLong, StoreAway, StoreError
+from tamias.features.catalogue.exchange import ANSWER_BYTES, Answer, Limits, SparqlClient, too_long
+from tamias.features.catalogue.fetch_queries import NeededFetches, find_needed_fetches, write_fetches
+from tamias.features.catalogue.query_text import asks_elsewhere
+from tamias.features.catalogue.refresh import Refresher, by_graph, ntriples
+from tamias.features.catalogue.store.local_store import QUERY_SECONDS, LocalGraphs, LocalStore, RunningQuery
+from tamias.features.catalogue.store.messages import QueryOrder
+from tamias.features.catalogue.store.snapshots import make_store
+from tamias.model.errors import TamiasError, UsageError
+from tamias.service_client import credentials
+from tamias.settings import ServeSettings, Settings
+from tamias.sinks.sparql.sparql_sink import CREDENTIALS, SparqlStore, checked_address
+
+
+class OwnFilling:
+    """The store in `catalogue/store`. A new one is made beside it and takes its place when it is complete."""
+
+    def __init__(self, local: LocalStore, is_ending: Callable[[], bool]) -> None:
+        self._local = local
+        self._is_ending = is_ending
+        self.graphs = LocalGraphs(local)
+
+    def name(self) -> str:
+        """The store carries its name: what is known of another one is never taken for this one's."""
+        self._local.running()
+        mark = self._local.folder / "store" / "id"
+        if not mark.exists():
+            mark.write_text(secrets.token_hex(8), encoding="ascii")
+        return f"catalogue:{mark.read_text(encoding='ascii')}"
+
+    def replace(self, contents: Mapping[str, bytes]) -> None:
+        self.graphs.hold(contents)
+
+    def publish(self) -> None:
+        self.graphs.publish()
+
+    def fill(self, session: Session, bases: CatalogueBases) -> None:
+        unfinished = self._local.folder / "store.part"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(mode=0o700)
+        (unfinished / "id").write_text(secrets.token_hex(8), encoding="ascii")
+        make_store(unfinished, chain.from_iterable(self._until_the_end(catalogue_quads(session, bases))))
+        self.graphs.close()
+        unfinished.rename(self._local.folder / "store.new")
+        self._local.adopt()
+
+    def _until_the_end(self, batches: Iterable[list[Quad]]) -> Iterator[list[Quad]]:
+        """Yield batches until the service ends: the next one begins again."""
+        for batch in batches:
+            if self._is_ending():
+                raise StoreAway("the catalogue was not filled to its end: the service is ending")
+            yield batch
+
+
+class OtherFilling:
+    """A server by the address at which it takes graphs. What is there already and is not ours stays there."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self.graphs = SparqlStore(url, credentials(CREDENTIALS))
+
+    def name(self) -> str:
+        return f"catalogue:{self._url}"
+
+    def replace(self, contents: Mapping[str, bytes]) -> None:
+        replace_all(self.graphs, contents)
+
+    def publish(self) -> None:
+        """Do nothing: what was written is visible at once."""
+
+    def fill(self, session: Session, bases: CatalogueBases) -> None:
+        for quads in catalogue_quads(session, bases):
+            self.replace({graph: ntriples(some) for graph, some in by_graph(quads).items()})
+
+
+_DOCUMENT_SECONDS = 2.0
+"""So long are documents of crawls brought before new versions of datasets have their turn again."""
+_MANY_GRAPHS = 100
+_MANY_SECONDS = 3.0
+"""A store that is written in fewer and larger lots takes less time for each graph: so long after the
+beginning of a round that brought many the next one begins."""
+_QUERY_SECONDS = 10.0
+"""So long after a query the news are brought every second."""
+_UNASKED_SECONDS = 10.0
+"""So long after the beginning of a round the next one begins while nobody asks."""
+_CATCH_UP_SECONDS = 5.0
+"""So long a query after a while without any waits for the news at most."""
+YOUNGER_SECONDS = 10.0
+"""How often one that is not the eldest looks if it is."""
+_LOG = logging.getLogger("tamias.catalogue")
+_PLACE = re.compile(r"\berror at (\d+):(\d+): ")
+_TOKEN = re.compile(r"""\[(?:'[^']*'|[^\]'])*\]|"(?:\\.|[^"\\])*"|[^,\[\]"]*[^,\[\]"\s]""", re.DOTALL)
+"""Of what a parser expected: a set of characters, a text in quotes, a word or a remark."""
+_MOST_TOKENS = 6
+_REMARKS = {"Prefix not found": "a prefix is not declared; begin with 'PREFIX name: <namespace>'"}
+PROLOGUE = " ".join(f"PREFIX {name}: <{space}>" for name, space in PREFIXES.items()) + " "
+"""On one line, so that lines are counted as the user counts them; a query may declare them otherwise."""
+
+
+class CatalogueOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The server of queries, and the limits of a query."""
+
+    server: str | None = None
+    """The URL at which another SPARQL server answers queries; None: the one that is kept in the data."""
+    server_graphs: str | None = None
+    """Where that one takes graphs; None: somebody else fills it."""
+    seconds: float = QUERY_SECONDS
+    bytes: int = ANSWER_BYTES
+    guarded: bool = True
+
+
+def options_of(settings: ServeSettings) -> CatalogueOptions:
+    """The options that the settings name. Raises `ConfigError`."""
+    return CatalogueOptions(
+        server=checked_address(settings.sparql) if settings.sparql else None,
+        server_graphs=checked_address(settings.sparql_update) if settings.sparql_update else None,
+        seconds=settings.sparql_seconds,
+        bytes=settings.sparql_bytes,
+        guarded=settings.sparql_guard,
+    )
+
+
+class Catalogue:
+    """Asked by any number of threads. The server starts when it is first needed."""
+
+    def __init__(
+        self, data: Path, options: CatalogueOptions | None = None, database: Database | None = None
+    ) -> None:
+        """The database is needed for queries about fetches, which are not in the store."""
+        self.data = data
+        self._database = database
+        self.options = options or CatalogueOptions()
+        self.local: LocalStore | None = None
+        """The store in the data directory, unless another server is used."""
+        if self.options.server is None:
+            self.local = LocalStore(data, seconds=self.options.seconds, guarded=self.options.guarded)
+        self._client = SparqlClient(self.options.server or "")
+        self.follower: CatalogueFollower | None = None
+        """Who keeps it up in this process."""
+
+    def ask(
+        self,
+        query: str,
+        accept: str,
+        graphs: dict[str, list[str]] | None = None,
+        asking: RunningQuery | None = None,
+    ) -> Answer:
+        """The whole answer to a query, in one of the media types accepted. Raises `StoreError`.
+
+        By `asking` another thread may give the query up.
+        """
+        try:
+            return self._ask(query, accept, graphs, asking)
+        except QueryRefused as error:
+            raise QueryRefused(in_the_users_text(str(error)), error.status) from error
+
+    def _ask(
+        self, query: str, accept: str, graphs: dict[str, list[str]] | None, asking: RunningQuery | None
+    ) -> Answer:
+        limits = Limits(self.options.seconds, self.options.bytes)
+        text = PROLOGUE + rewrite_query(query)
+        if asks_elsewhere(query):
+            raise QueryRefused("SERVICE is not supported: other servers are not queried")
+        if self.local is None:
+            return self._client.ask(text, accept, limits, graphs)
+        if self.follower is not None:
+            self.follower.catch_up()
+        order = QueryOrder(text, accept, graphs or {}, limits.bytes)
+        try:
+            fetches = find_needed_fetches(text, order.graphs)
+        except QueryRefused:
+            self._check_syntax(order, limits, asking)
+            raise
+        if fetches is not None:
+            return self._ask_of(fetches, order, limits, asking)
+        return self.local.ask(order, limits, asking)
+
+    def _ask_of(
+        self, fetches: NeededFetches, order: QueryOrder, limits: Limits, asking: RunningQuery | None
+    ) -> Answer:
+        assert self.local is not None
+        if self._database is None:
+            raise QueryRefused("there is no database to read the fetches from")
+        deadline = time.monotonic() + limits.seconds
+
+        def seconds_left() -> float:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            if asking is not None:
+                asking.check()
+            return left
+
+        with TemporaryFile() as file:
+            try:
+                write_fetches(self._database, fetches, cast("BinaryIO", file), seconds_left)
+            except TimeoutError as error:
+                raise too_long(limits) from error
+            return self.local.ask(order, limits, asking, file.fileno())
+
+    def _check_syntax(self, order: QueryOrder, limits: Limits, asking: RunningQuery | None) -> None:
+        """Raises `QueryRefused` for what is no query: asked of an empty graph, by a process with limits."""
+        assert self.local is not None
+        order = msgspec.structs.replace(order, accept="*/*")
+        with TemporaryFile() as empty, suppress(QueryTooLong, AnswerTooLarge):
+            self.local.ask(order, limits, asking, empty.fileno()).content.close()
+
+    def refresher(
+        self,
+        session: Session,
+        bases: CatalogueBases | None = None,
+        is_ending: Callable[[], bool] = lambda: False,
+    ) -> Refresher:
+        """Return what brings changes to the store, for one thread. Raises `UsageError` if others fill it."""
+        if self.local is not None:
+            return Refresher(session, self.data, OwnFilling(self.local, is_ending), bases)
+        if self.options.server_graphs is None:
+            raise UsageError(
+                "the SPARQL server is filled by others; [serve] sparql_update says where to write"
+            )
+        return Refresher(session, self.data, OtherFilling(self.options.server_graphs), bases)
+
+    @property
+    def is_filled_by_us(self) -> bool:
+        """Return whether changes are brought to it."""
+        return self.local is not None or self.options.server_graphs is not None
+
+    def close(self) -> None:
+        """Lets go of the server. May be called twice."""
+        self._client.close()
+        if self.local is not None:
+            self.local.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class CatalogueFollower:
+    """A thread that keeps a catalogue up with the database until it is closed.
+
+    Several services may follow for one catalogue; the eldest of them says what its IRIs begin with.
+    While nobody asks it rests between rounds, and a query wakes it.
+    """
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        database: Database,
+        bases: CatalogueBases | None = None,
+        seconds: float = 1.0,
+        patience: float = 0.0,
+    ) -> None:
+        """Take `patience` as `Refresher.round` does."""
+        self._catalogue = catalogue
+        self._patience = patience
+        self._database = database
+        self._bases = bases
+        self._seconds = self._pause = seconds
+        self._eldest = catalogue.data / "catalogue" / "eldest.lock"
+        self._ending = threading.Event()
+        self._changed = threading.Condition()
+        """Of the following three."""
+        self._queried_at = -inf
+        self._is_resting = False
+        self._rounds = 0
+        self._thread = threading.Thread(target=self._follow, name="catalogue", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._catalogue.follower = self
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ends after what is under way."""
+        self._ending.set()
+        with self._changed:
+            self._changed.notify_all()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def catch_up(self) -> None:
+        """Note a query; if this rests, wait a little until what was committed is brought."""
+        with self._changed:
+            self._queried_at = time.monotonic()
+            if not self._is_resting:
+                return
+            self._is_resting, rounds = False, self._rounds
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._rounds > rounds or self._ending.is_set(), _CATCH_UP_SECONDS)
+
+    def _follow(self) -> None:
+        self._eldest.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+        with opened(self._eldest) as eldest:
+            while not self._ending.wait(self._pause):
+                try:
+                    self._follow_as(eldest=try_alone(eldest))
+                except TamiasError as error:
+                    if self._ending.is_set():
+                        return
+                    _LOG.warning("the catalogue does not follow: %s", error)
+                    self._pause = min(60.0, self._pause * 2)
+
+    def _follow_as(self, *, eldest: bool) -> None:
+        """Follow until it is closed or something fails, or for a while."""
+        bases, end = (self._bases, inf) if eldest else (None, time.monotonic() + YOUNGER_SECONDS)
+        with (
+            closing(self._database.session()) as session,
+            closing(self._catalogue.refresher(session, bases, self._ending.is_set)) as refresher,
+        ):
+            while not self._ending.is_set() and time.monotonic() < end:
+                turn = _Turn(self._ending)
+                try:
+                    written = refresher.round(self._patience, turn.is_over)
+                finally:
+                    self._end_round()
+                self._pause = self._seconds
+                if turn.was_cut or not self._rest(turn.began):
+                    left = turn.began + _MANY_SECONDS - time.monotonic() if written > _MANY_GRAPHS else 0.0
+                    self._ending.wait(max(self._pause, left))
+
+    def _end_round(self) -> None:
+        with self._changed:
+            self._rounds += 1
+            self._changed.notify_all()
+
+    def _rest(self, began: float) -> bool:
+        """Waits longer, until somebody asks; False where somebody has just asked, or may ask elsewhere."""
+        with self._changed:
+            if self._catalogue.local is None or time.monotonic() - self._queried_at < _QUERY_SECONDS:
+                return False
+            self._is_resting = True
+            self._changed.wait_for(
+                lambda: not self._is_resting or self._ending.is_set(),
+                max(self._seconds, began + _UNASKED_SECONDS - time.monotonic()),
+            )
+            self._is_resting = False
+        return True
+
+
+class _Turn:
+    """A round's share of time for documents of crawls; the rest is brought in the next one."""
+
+    def __init__(self, ending: threading.Event) -> None:
+        self._ending = ending
+        self._until: float | None = None
+        self.began = time.monotonic()
+        self.was_cut = False
+
+    def is_over(self) -> bool:
+        """Return whether documents have had their share of time."""
+        now = time.monotonic()
+        self._until = self._until or now + _DOCUMENT_SECONDS
+        self.was_cut = self._ending.is_set() or now > self._until
+        return self.was_cut
+
+
+def rebuild(database: Database, data: Path, settings: Settings) -> int:
+    """Make the catalogue again; return how many crawled documents are in it. Raises `StoreError`."""
+    with (
+        Catalogue(data, options_of(settings.serve)) as catalogue,
+        closing(database.session()) as session,
+        closing(catalogue.refresher(session, bases_of(settings.serve))) as refresher,
+    ):
+        try:
+            return refresher.rebuild()
+        except StoreError:
+            if catalogue.local is None:
+                raise
+            catalogue.local.discard()  # it is damaged, and has nothing that cannot be made again
+            return refresher.rebuild()
+
+
+def erase(database: Database, data: Path, settings: Settings) -> list[str]:
+    """Make the store again without what was forgotten; return what remains elsewhere."""
+    if not (data / "catalogue" / "store").exists():
+        return []
+    with Catalogue(data, options_of(settings.serve)) as catalogue, closing(database.session()) as session:
+        if not catalogue.is_filled_by_us:
+            return ["the SPARQL server is filled by others; remove the graphs there"]
+        with closing(catalogue.refresher(session)) as refresher:
+            refresher.round()
+            if catalogue.local is not None:
+                refresher.rebuild()
+    return []
+
+
+def in_the_users_text(message: str) -> str:
+    """A syntax error in a line: its place, without the prefixes that stand before what the user wrote.
+
+    >>> in_the_users_text(f"error at 1:{len(PROLOGUE) + 10}: expected CONSTRUCT")
+    'not valid SPARQL, near line 1, column 1: expected CONSTRUCT or another keyword'
+    >>> in_the_users_text("error at 2:9: expected one of Prefix not found, ['%'], ['A' ..= 'Z' |\\n'a']")
+    "not valid SPARQL, near line 2, column 9: a prefix is not declared; begin with 'PREFIX name: <namespace>'"
+    """
+    found = _PLACE.search(message)
+    if found is None:
+        return message
+    line, column = int(found[1]), int(found[2])
+    listed = message[found.end() :].removeprefix("expected ").removeprefix("one of ")
+    tokens = [each.strip() for each in _TOKEN.findall(listed)]
+    if len(tokens) == 1 and tokens[0].isupper():
+        # The longest keyword of those that may stand here, and the place after it.
+        column -= len(tokens[0])
+        tokens.append("another keyword")
+    if line == 1:
+        column = max(1, column - len(PROLOGUE))
+    place = f"not valid SPARQL, near line {line}, column {column}: "
+    return message[: found.start()] + place + _expected(tokens)
+
+
+def _expected(tokens: list[str]) -> str:
+    """Return what a parser expected: some tokens, without sets of characters, or its own remark."""
+    remarks = [_REMARKS.get(each, each) for each in tokens if each[0].isupper() and " " in each]
+    if remarks:
+        return "; ".join(remarks)
+    words = sorted((each for each in tokens if each[0] != "["), key=lambda each: not each[0].isalpha())
+    if len(words) > _MOST_TOKENS:
+        words = [*words[:_MOST_TOKENS], "something else"]
+    if not words:
+        return "something is missing or misspelt"
+    return f"expected {', '.join(words[:-1])} or {words[-1]}" if words[1:] else f"expected {words[0]}"

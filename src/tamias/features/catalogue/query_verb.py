@@ -1,0 +1,111 @@
+"""`tamias query`: query the catalogue and the crawled graphs."""
+
+import re
+import sys
+from contextlib import closing
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+
+from tamias.cli.console.options import CommonOptions, archive_at, common, printable, say, start_database_early
+from tamias.cli.console.output import to_stdout
+from tamias.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from tamias.features.catalogue.exchange import Answer
+
+_ACCEPT = {
+    "table": "text/tab-separated-values, application/n-triples;q=0.9",
+    "json": "application/sparql-results+json, application/ld+json;q=0.9",
+    "csv": "text/csv",
+    "nquads": "application/n-quads",
+}
+_WIDEST = 80
+_MEASURED_ROWS = 1000
+_LONGEST_QUERY = 1 << 20
+_UPDATE = re.compile(
+    r"(?:\s++|#.*+\n|(?:PREFIX\s++[^\s<]*+\s*+|BASE\s*+)<[^>]*+>)*+"
+    r"(INSERT|DELETE|LOAD|CLEAR|CREATE|DROP|COPY|MOVE|ADD|WITH)\b",
+    re.IGNORECASE,
+)
+"""Match the verb of an update, after what may stand before it."""
+
+
+@click.command()
+@click.argument("sparql")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(list(_ACCEPT)),
+    help="Output format; nquads for CONSTRUCT and DESCRIBE. [table; json with --json]",
+)
+@click.option("--at", metavar="TIME", help="Graphs and catalogue as they were: RFC 3339 or a date. [now]")
+@common
+def command(place: CommonOptions, sparql: str, form: str | None, at: str | None) -> None:
+    """Queries the catalogue and the crawled graphs, all together or one by one with GRAPH.
+
+    SPARQL is a query, @FILE to read it from a file, or - to read it from stdin. The usual prefixes (dcat,
+    dct, prov, csvw, ...) need not be declared. FROM may name versions: their IRIs, files or Mementos.
+
+    Example: tamias query 'SELECT ?url ?title { ?url dct:hasVersion ?version ; dct:title ?title }'
+    """
+    form = form or ("json" if place.json else "table")
+    query = _query(sparql)
+    if not query.strip():
+        raise UsageError("the query is empty")
+    if update := _UPDATE.match(query):
+        raise UsageError(f"{update[1].upper()} is an update, and 'tamias query' only reads")
+    start_database_early(place)
+    with closing(_ask(place, query, _ACCEPT[form], at).content) as content:
+        if form == "table":
+            _table(content)
+        else:
+            to_stdout(lambda out: _copy(content, out))
+
+
+def _ask(place: CommonOptions, query: str, accept: str, at: str | None) -> "Answer":
+    from tamias.archive.catalogue import bases_of
+    from tamias.features.catalogue.archive_queries import ArchiveQueries
+
+    settings = place.settings().settings
+    with (
+        archive_at(place) as archive,
+        closing(ArchiveQueries(archive, settings, bases_of(settings.serve))) as queries,
+    ):
+        return queries.ask(query, accept, at)
+
+
+def _query(sparql: str) -> str:
+    try:
+        if sparql == "-":
+            content = sys.stdin.buffer.read(_LONGEST_QUERY + 1)
+        elif sparql.startswith("@"):
+            with Path(sparql[1:]).open("rb") as file:
+                content = file.read(_LONGEST_QUERY + 1)
+        else:
+            return sparql
+        if len(content) > _LONGEST_QUERY:
+            raise UsageError(f"the query has more than {_LONGEST_QUERY} bytes")
+        return content.decode()
+    except OSError as error:
+        raise UsageError(f"cannot read the query {sparql}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"the query {sparql} is not UTF-8 at byte {error.start}") from error
+
+
+def _table(content: BinaryIO) -> None:
+    """Print columns as wide as in the first rows; a yes or no, or statements, as they are."""
+    rows = [line.decode("utf-8", "replace").rstrip("\n").split("\t") for line in content]
+    widths = [
+        min(_WIDEST, max(len(printable(cell)) for cell in column))
+        for column in zip_longest(*rows[:_MEASURED_ROWS], fillvalue="")
+    ]
+    for row in rows:
+        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip())
+
+
+def _copy(content: BinaryIO, out: BinaryIO) -> None:
+    while piece := content.read(64 * 1024):
+        out.write(piece)

@@ -1,0 +1,332 @@
+"""The difference of two JSON values, path by path (paths as in RFC 9535).
+
+Values are compared as text first and taken apart only where they differ, so that little of them is in memory.
+"""
+
+import re
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tamias.content.canonical import Unreadable
+from tamias.content.canonical.canonical_json import (
+    FEATURES,
+    IN_ORDER,
+    Raws,
+    canonical_pieces,
+    is_collection,
+    is_identifier,
+    key_of,
+    key_paths,
+    parts_of_array,
+    parts_of_object,
+)
+from tamias.content.canonical.text import marked_chunks
+from tamias.features.diffs.alignment import Gap, gaps
+from tamias.model.diff import Change, Diff, DiffKind, DiffLimits, What
+
+MAX_DEPTH = 100
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+Numbers: TypeAlias = NDArray[np.int64]
+
+
+def json_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
+    """Compare two JSON documents. Raises `Unreadable`."""
+    comparison = JsonComparison(limits)
+    comparison.values("$", _document(old, limits), _document(new, limits))
+    return comparison.found()
+
+
+def json_lines_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
+    """Compare two texts of one JSON value a line, as if they were one array. Raises `Unreadable`."""
+    comparison = JsonComparison(limits)
+    comparison.values("$", _line_values(old, limits), _line_values(new, limits))
+    return comparison.found()
+
+
+def _document(path: Path, limits: DiffLimits) -> msgspec.Raw:
+    text = _text(path, limits, "JSON").strip()
+    try:
+        return msgspec.json.decode(text, type=msgspec.Raw)
+    except (msgspec.DecodeError, ValueError) as fault:
+        raise Unreadable(f"not JSON: {fault}") from fault
+    except RecursionError as fault:
+        raise Unreadable("JSON nested too deep") from fault
+
+
+def _line_values(path: Path, limits: DiffLimits) -> "JsonItems":
+    lines = map(bytes.strip, _text(path, limits, "JSON lines").splitlines())
+    return JsonItems([msgspec.Raw(line) for line in lines if line], in_order=False)
+
+
+def _text(path: Path, limits: DiffLimits, what: str) -> bytes:
+    size = path.stat().st_size
+    if size > limits.held_bytes:
+        raise Unreadable(f"{size} bytes of {what}, more than the {limits.held_bytes} that are compared")
+    return b"".join(marked_chunks(path))
+
+
+class JsonItems:
+    """The items of an array, in memory."""
+
+    def __init__(self, values: Raws, in_order: bool) -> None:
+        self._values = values
+        self._in_order = in_order
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, place: int) -> msgspec.Raw:
+        return self._values[place]
+
+    @cached_property
+    def digests(self) -> "array[int]":
+        """A digest of what each item says."""
+        return array("q", (item_digest(each, self._in_order) for each in self._values))
+
+    def paths(self) -> Iterator[Sequence[str]]:
+        """Yield the paths at which items may have an identifier."""
+        return key_paths(self._values)
+
+    def keys(self, names: Sequence[str]) -> Numbers | None:
+        """Return digests of the identifiers of all items; None if one has none, or two have the same."""
+        found = self._found_keys(names)
+        keys = np.fromiter(found, np.int64, len(self)) if found is not None else None
+        return None if keys is None or len(np.unique(keys)) < len(keys) else keys
+
+    def _found_keys(self, names: Sequence[str]) -> "Iterable[int] | None":
+        found = array("q")
+        for value in self._values:
+            key = key_of(value, names)
+            if key is None:
+                return None
+            found.append(hash(key))
+        return found
+
+    def is_same(self, place: int, others: "JsonItems", there: int) -> bool:
+        """Return whether two items are equal as texts, without parsing them."""
+        return memoryview(self._values[place]) == memoryview(others[there])
+
+
+class StoredText:
+    """A value that is too large to be held."""
+
+    def beginning(self, most: int) -> msgspec.Raw:
+        """Return its text, or a beginning that is longer than so many bytes."""
+        raise NotImplementedError
+
+
+Members: TypeAlias = dict[str, Any]
+Value: TypeAlias = msgspec.Raw | Members | JsonItems
+"""An object is a dictionary, an array `JsonItems`; a text may be either."""
+
+
+def item_digest(text: bytes | msgspec.Raw, in_order: bool) -> int:
+    """Return a digest that is the same for items that say the same."""
+    return hash(b"".join(canonical_pieces(text, in_order=in_order)))
+
+
+class JsonComparison:
+    """Goes through two values at once and counts what is not the same."""
+
+    def __init__(self, limits: DiffLimits) -> None:
+        self._limits = limits
+        self._counts = dict.fromkeys(What, 0)
+        self._changes: list[Change] = []
+
+    def found(self) -> Diff:
+        """Return what was found."""
+        return Diff(
+            kind=DiffKind.JSON,
+            added=self._counts[What.ADDED],
+            removed=self._counts[What.REMOVED],
+            changed=self._counts[What.CHANGED],
+            changes=self._changes,
+            truncated=sum(self._counts.values()) > len(self._changes),
+        )
+
+    def values(
+        self,
+        path: str,
+        old: Value,
+        new: Value,
+        depth: int = 0,
+        *,
+        in_order: bool = False,
+        as_set: bool = False,
+    ) -> None:
+        """Compare two values at a path."""
+        if isinstance(old, msgspec.Raw) and isinstance(new, msgspec.Raw):
+            was, now = memoryview(old), memoryview(new)
+            if was == now:
+                return
+            opening = bytes(was[:1])
+            if opening not in {b"{", b"["} or opening != bytes(now[:1]) or depth > MAX_DEPTH:
+                if not _equal(old, new):
+                    self._note(What.CHANGED, path, old, new)
+                return
+            old, new = _parts(old, in_order), _parts(new, in_order)
+        if isinstance(old, dict) and isinstance(new, dict):
+            self._objects(path, old, new, depth + 1, in_order)
+        elif isinstance(old, JsonItems) and isinstance(new, JsonItems):
+            self._arrays(path, old, new, depth + 1, in_order, as_set)
+        else:
+            self._note(What.CHANGED, path, old, new)
+
+    def _objects(self, path: str, old: Members, new: Members, depth: int, in_order: bool) -> None:
+        features = None if in_order or not (_is_collection(old) and _is_collection(new)) else FEATURES
+        for name, value in old.items():
+            where = child_path(path, name)
+            if name in new:
+                below, is_set = in_order or name in IN_ORDER, name == features
+                self.values(where, value, new[name], depth, in_order=below, as_set=is_set)
+            else:
+                self._note(What.REMOVED, where, value, None)
+        for name, value in new.items():
+            if name not in old:
+                self._note(What.ADDED, child_path(path, name), None, value)
+
+    def _arrays(
+        self, path: str, old: JsonItems, new: JsonItems, depth: int, in_order: bool, as_set: bool
+    ) -> None:
+        """Match objects by an identifier where all have one, other values by their order.
+
+        With `as_set`, what has no identifier and is in another order is matched by its content.
+        """
+        for names in old.paths() if len(new) else ():
+            was = old.keys(names)
+            now = None if was is None else new.keys(names)
+            if was is None or now is None:
+                continue
+            places = _places_of(was, now)
+            both = places[places >= 0]
+            if not as_set and (in_order or not is_identifier(names)) and (both[1:] < both[:-1]).any():
+                continue
+            self._keyed(path, names, (old, new), places, depth, in_order)
+            return
+        if as_set and self._unordered(path, old, new):
+            return
+        for gap in gaps(old.digests, new.digests):
+            self._gap(path, old, new, gap, depth, in_order)
+
+    def _keyed(
+        self,
+        path: str,
+        names: Sequence[str],
+        both: tuple[JsonItems, JsonItems],
+        places: Numbers,
+        depth: int,
+        in_order: bool,
+    ) -> None:
+        """Compare items with their counterparts, whose places in the new array are given."""
+        old, new = both
+        query = "".join(child_path("", name) for name in names)
+
+        def where(item: msgspec.Raw) -> str:
+            return f"{path}[?@{query}=={(key_of(item, names) or b'').decode()}]"
+
+        for place, there in enumerate(places.tolist()):
+            if there >= 0 and old.is_same(place, new, there):
+                continue
+            item = old[place]
+            if there < 0:
+                self._note(What.REMOVED, where(item), item, None)
+            else:
+                self.values(where(item), item, new[there], depth, in_order=in_order)
+        is_added = np.ones(len(new), bool)
+        is_added[places[places >= 0]] = False
+        for place in np.flatnonzero(is_added).tolist():
+            self._note(What.ADDED, where(new[place]), None, new[place])
+
+    def _unordered(self, path: str, old: JsonItems, new: JsonItems) -> bool:
+        """Note what only one side has; False, and nothing is noted, if the rest is in the same order."""
+        was, now = np.asarray(old.digests, np.int64), np.asarray(new.digests, np.int64)
+        gone, come = _is_surplus(was, now), _is_surplus(now, was)
+        if np.array_equal(was[~gone], now[~come]):
+            return False
+        for place in np.flatnonzero(gone).tolist():
+            self._note(What.REMOVED, f"{path}[{place}]", old[place], None)
+        for place in np.flatnonzero(come).tolist():
+            self._note(What.ADDED, f"{path}[{place}]", None, new[place])
+        return True
+
+    def _gap(self, path: str, old: JsonItems, new: JsonItems, gap: Gap, depth: int, in_order: bool) -> None:
+        was, now = gap
+        both = min(was.stop - was.start, now.stop - now.start)
+        for step in range(both):
+            pair = old[was.start + step], new[now.start + step]
+            self.values(f"{path}[{now.start + step}]", *pair, depth, in_order=in_order)
+        for place in range(was.start + both, was.stop):
+            self._note(What.REMOVED, f"{path}[{place}]", old[place], None)
+        for place in range(now.start + both, now.stop):
+            self._note(What.ADDED, f"{path}[{place}]", None, new[place])
+
+    def _note(self, what: What, path: str, old: Value | None, new: Value | None) -> None:
+        """Count a change, and store it if it is one of the first."""
+        self._counts[what] += 1
+        if len(self._changes) < self._limits.changes:
+            where = self._limits.shorten(path)
+            self._changes.append(Change(what, where, _shown(old, self._limits), _shown(new, self._limits)))
+
+
+def _parts(text: msgspec.Raw, in_order: bool) -> Value:
+    is_object = bytes(memoryview(text)[:1]) == b"{"
+    return {**parts_of_object(text)} if is_object else JsonItems(parts_of_array(text), in_order)
+
+
+def _is_collection(members: Members) -> bool:
+    kind = members.get("type")
+    return isinstance(kind, msgspec.Raw) and is_collection({"type": kind})
+
+
+def _equal(old: msgspec.Raw, new: msgspec.Raw) -> bool:
+    return b"".join(canonical_pieces(old)) == b"".join(canonical_pieces(new))
+
+
+def _places_of(keys: Numbers, among: Numbers) -> Numbers:
+    """Return where each key is among others, -1 where it is not."""
+    if not len(among):
+        return np.full(len(keys), -1)
+    order = np.argsort(among)
+    places = order[np.minimum(np.searchsorted(among, keys, sorter=order), len(among) - 1)]
+    return np.where(among[places] == keys, places, -1)
+
+
+def _is_surplus(digests: Numbers, others: Numbers) -> NDArray[np.bool_]:
+    """Return whether each is there more often than among the others; of equal ones the last are.
+
+    >>> _is_surplus(np.array([5, 7, 5, 5]), np.array([5, 5, 8])).tolist()
+    [False, True, False, True]
+    """
+    order = np.argsort(digests, kind="stable")
+    ordered, known = digests[order], np.sort(others)
+    number = np.arange(len(ordered)) - np.searchsorted(ordered, ordered)
+    allowed = np.searchsorted(known, ordered, "right") - np.searchsorted(known, ordered)
+    found = np.empty(len(ordered), bool)
+    found[order] = number >= allowed
+    return found
+
+
+def child_path(path: str, name: str) -> str:
+    """Return the path of a member."""
+    if _PLAIN_NAME.fullmatch(name):
+        return f"{path}.{name}"
+    return path + "['" + name.replace("\\", "\\\\").replace("'", "\\'") + "']"
+
+
+def _shown(value: Value | None, limits: DiffLimits) -> Any:
+    """Return the value; of a long one the beginning of its text."""
+    if value is None:
+        return None
+    text = value.beginning(4 * limits.text) if isinstance(value, StoredText) else value
+    assert isinstance(text, msgspec.Raw)
+    if len(memoryview(text)) > limits.text:
+        return limits.shorten(bytes(memoryview(text)[: 4 * limits.text]).decode("utf-8", "ignore"))
+    return msgspec.json.decode(text)

@@ -1,0 +1,69 @@
+"""`tamias diff`: what changed between two versions."""
+
+from datetime import UTC, datetime
+
+import click
+
+from tamias.cli.console.options import CommonOptions, archive_at, common, say, say_json
+from tamias.model.errors import UsageError
+
+
+@click.command()
+@click.argument("url")
+@click.argument("a", required=False)
+@click.argument("b", required=False)
+@click.option("--key", metavar="COLUMN", help="The key column of the table. [guessed]")
+@click.option(
+    "--portal",
+    is_flag=True,
+    help="URL is a portal: show what was added, changed or removed from time A to time B.",
+)
+@click.option("--sparql-update", is_flag=True, help="Print SPARQL that turns the old graph into the new one.")
+@common
+def command(
+    place: CommonOptions,
+    url: str,
+    a: str | None,
+    b: str | None,
+    *,
+    key: str | None,
+    portal: bool,
+    sparql_update: bool,
+) -> None:
+    """Shows what changed from version A to B, each a number or a time; by default, the last two.
+
+    Compares rows of tables, RDF statements, JSON values, members of archives, lines, or bytes.
+
+    Example: tamias diff https://example.org/data.csv 1 4 --key id
+    """
+    if portal:
+        _portal(place, url, a, b, key)
+        return
+    from tamias.features.diffs.text import diff_lines
+
+    with archive_at(place) as archive:
+        if sparql_update:
+            click.echo(archive.diff_update(url, a, b), nl=False)
+            return
+        found = archive.diff(url, a, b, key=key)
+    if place.json:
+        say_json(found)
+        return
+    for line in diff_lines(found):
+        say(line)
+
+
+def _portal(place: CommonOptions, url: str, a: str | None, b: str | None, key: str | None) -> None:
+    from tamias.features.diffs.text import collection_lines
+
+    if a is None or key is not None:
+        raise UsageError(
+            "a portal is compared between two times: tamias diff --portal URL 2026-01-01 2026-02-01"
+        )
+    with archive_at(place) as archive:
+        found = archive.diff_portal(url, a, b or datetime.now(UTC))
+    if place.json:
+        say_json(found)
+        return
+    for line in collection_lines(found):
+        say(line)

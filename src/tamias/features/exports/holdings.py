@@ -1,0 +1,81 @@
+"""The content of the archive, resource by resource, for packages."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from uuid import UUID
+
+import msgspec
+
+from tamias.archive.moved_captures import WantedCaptures, fetch_captures
+from tamias.archive.reader.library import ArchiveReader, NotArchived
+from tamias.archive.usage_gate import UsageGate
+from tamias.archive.versions.resources import read_versions
+from tamias.content.formats import suffix_of
+from tamias.database.connect import Session
+from tamias.database.sql import statements
+from tamias.model.capture import Hop
+from tamias.model.resource import Resource, Version
+
+_SQL = statements("tamias.features.exports", "exports.sql")
+AT_ONCE = 200
+"""Resources that are looked up together."""
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    """An attempt. Times are milliseconds UTC."""
+
+    capture: str
+    url: str
+    final_url: str
+    started_at: int
+    ended_at: int
+    status: int | None
+    reason: str
+    told_type: str | None
+    hops: tuple[Hop, ...]
+    agent: str
+
+
+class Holding(msgspec.Struct, frozen=True):
+    """A resource with its versions, and the attempts that brought them."""
+
+    resource: Resource
+    versions: Sequence[Version]
+    exchanges: dict[str, Exchange]
+    """By the id of the capture: those that are still known, and perhaps some of other resources."""
+
+    @property
+    def title(self) -> str:
+        """Return a name for people."""
+        return self.resource.title or self.resource.url
+
+    def path(self, version: Version) -> str:
+        """Return the path of a version in a package; nothing from outside is in it."""
+        return f"{self.resource.id}/{version.number}{suffix_of(version.media_type) or '.bin'}"
+
+
+def holdings(archive: ArchiveReader, urls: Sequence[str], gate: UsageGate) -> Iterator[Holding]:
+    """The resources named, or all, with the versions that the gate lets through; those that have one.
+
+    Raises `NotArchived` for a name without one.
+    """
+    named = {each.id: each for each in map(archive.resource, urls)}
+    chosen = iter(named.values()) if urls else archive.resources()
+    while some := list(islice(chosen, AT_ONCE)):
+        versions = read_versions(archive.session, [resource.id for resource in some])
+        captures = [version.capture for of_one in versions.values() for version in of_one]
+        exchanges = read_exchanges(archive.session, captures)
+        for resource in some:
+            if open_ones := [each for each in versions[resource.id] if gate.passes(each.capture)]:
+                yield Holding(resource, open_ones, exchanges)
+            elif urls and not versions[resource.id]:
+                raise NotArchived(f"{resource.url} is watched, but has no version yet")
+
+
+def read_exchanges(session: Session, captures: Sequence[str]) -> dict[str, Exchange]:
+    """Return the attempts that are known, by their ids."""
+    ids = [UUID(capture) for capture in captures]
+    rows = fetch_captures(session, _SQL["read_exchanges"], {"capture": ids}, WantedCaptures(ids=ids))
+    named = (dict(zip(Exchange.__struct_fields__, row, strict=True)) for row in rows)
+    found = (msgspec.convert(each | {"hops": each["hops"] or ()}, Exchange) for each in named)
+    return {each.capture: each for each in found}

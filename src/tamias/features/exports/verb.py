@@ -1,0 +1,347 @@
+"""`tamias export`: writes what was crawled, and what the archive holds."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+import click
+
+from tamias.archive.moments import first_millisecond
+from tamias.cli.console.options import CommonOptions, archive_at, common, session_at
+from tamias.cli.console.output import Write, to_output
+from tamias.database.connect import Session
+from tamias.model.errors import TamiasError, UsageError
+from tamias.model.usage import BULK, TRAINING
+from tamias.sinks.export import export, export_formats
+
+if TYPE_CHECKING:
+    from tamias.archive.reader.library import ArchiveReader
+    from tamias.archive.usage_gate import UsageGate
+    from tamias.database.connect import Database
+    from tamias.features.exports.texts import PageTexts
+    from tamias.model.capture import Extent
+    from tamias.sinks.warc.warc_files import WarcPart
+
+EXCHANGES = ("warc", "wacz")
+PACKAGES = ("bagit", "ro-crate")
+SITEMAP = "semantic-sitemap"
+CIFF = "ciff"
+LINK_GRAPHS = ("graphml", "dot")
+NO_LINKS = "no links are stored: set strategy.links = true before you crawl"
+
+
+@click.command()
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(
+        [
+            *export_formats(),
+            *EXCHANGES,
+            *PACKAGES,
+            "parquet",
+            CIFF,
+            "urlfrontier",
+            SITEMAP,
+            *LINK_GRAPHS,
+        ]
+    ),
+    default="nquads",
+    show_default=True,
+    help="Output format.",
+)
+@click.option(
+    "--graph",
+    type=click.Choice(["data", "metadata", "all", "links"]),
+    default="data",
+    show_default=True,
+    help="The crawled data, the metadata of the crawl, or both; or the links between URLs, as parquet,"
+    " graphml or dot.",
+)
+@click.option("--crawl", "crawl_name", metavar="NAME", help="With links: only those of this crawl. [all]")
+@click.option("--history", is_flag=True, help="All captures, not only the latest of each document.")
+@click.option(
+    "--since",
+    metavar="TIME",
+    help="Only documents that were new or had changed at a visit since then: RFC 3339 or a date.",
+)
+@click.option(
+    "--url",
+    "urls",
+    multiple=True,
+    metavar="URL",
+    help="Only the versions of this resource, in warc, wacz, bagit, ro-crate and with --text; the site of a"
+    " semantic-sitemap. May be repeated.",
+)
+@click.option(
+    "--text",
+    is_flag=True,
+    help="With parquet: the text of archived pages for an index, with title, language, headings and links.",
+)
+@click.option("--for-training", is_flag=True, help="Leave out what servers refuse for training models.")
+@click.option(
+    "--include-reserved",
+    is_flag=True,
+    help="Include what servers reserve (TDMRep; with --for-training all of it). Make sure that you may.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="File to write; a folder for parquet, and for bagit and ro-crate unless it ends in .zip. [stdout]",
+)
+@common
+def command(
+    place: CommonOptions,
+    *,
+    form: Any,
+    graph: str,
+    crawl_name: str | None,
+    history: bool,
+    since: str | None,
+    urls: tuple[str, ...],
+    text: bool,
+    for_training: bool,
+    include_reserved: bool,
+    output: Path | None,
+) -> None:
+    """Writes the crawled quads, one named graph for each document; or requests, responses and versions.
+
+    Content whose server reserves text and data mining is left out, and how much that is goes to stderr.
+
+    Example: tamias export --format trig -o found.trig
+    """
+    links = graph == "links" or form in LINK_GRAPHS
+    if since is not None and (links or form in (*EXCHANGES, *PACKAGES, "urlfrontier", SITEMAP)):
+        raise UsageError(f"--since chooses crawled documents; it does not go with {form}")
+    if crawl_name is not None and not links:
+        raise UsageError("--crawl chooses links; use it with --graph links")
+    withheld = () if include_reserved else TRAINING if for_training else BULK
+    if text and (form != "parquet" or links):
+        raise UsageError("--text goes with --format parquet")
+    if text or form == CIFF:
+        start = first_millisecond(since) if since else 0
+        _pages(place, urls, withheld, output, _index if form == CIFF else partial(_texts, history), start)
+    elif links:
+        _links(place, form, crawl_name, output)
+    elif form in EXCHANGES:
+        _exchanges(place, form, urls, withheld, output)
+    elif form in PACKAGES:
+        with archive_at(place) as archive, _gate(archive.session, withheld) as gate:
+            _package(archive, form, urls, gate, output)
+    elif form == "urlfrontier":
+        _frontier(place, output)
+    elif form == SITEMAP:
+        _semantic_sitemap(place, urls, output)
+    elif urls:
+        raise UsageError(f"--url selects versions; use it with {', '.join((*EXCHANGES, *PACKAGES))}")
+    else:
+        wanted = _WantedQuads(graph, history, first_millisecond(since) if since else 0)
+        _quads(place, form, wanted, withheld, output)
+
+
+class _WantedQuads(NamedTuple):
+    graph: str
+    history: bool
+    since: int
+
+
+@contextmanager
+def _gate(session: Session, withheld: tuple[str, ...]) -> "Iterator[UsageGate]":
+    """The gate of an export, which says at its end how much was left out."""
+    from tamias.archive.usage_gate import UsageGate
+
+    gate = UsageGate(session, withheld)
+    yield gate
+    for reason, count in gate.left_out.items():
+        click.echo(f"left out {count}: {reason}; --include-reserved exports them", err=True)
+
+
+def _quads(
+    place: CommonOptions, form: Any, wanted: _WantedQuads, withheld: tuple[str, ...], output: Path | None
+) -> None:
+    from tamias.database.connect import Database
+
+    with (
+        closing(Database(place.data, place.db, create=False)) as database,
+        closing(database.session()) as session,
+        _gate(session, withheld) as gate,
+    ):
+        lost: list[Extent] = []
+        chunks = _chunks(session, place.data, wanted, lost, gate)
+        if form == "parquet":
+            _parquet(chunks, database, output, wanted.since)
+        else:
+            to_output(_statements(chunks, form), output)
+        if lost:
+            raise _incomplete(session, lost, wanted.history)
+
+
+def _incomplete(session: Session, lost: "list[Extent]", history: bool) -> TamiasError:
+    """The end of an export that is whole but for what stood in damaged places: what that is, to the last."""
+    from tamias.archive.references import lost_captures, lost_documents
+    from tamias.archive.stored_files import find_segment
+
+    if history:
+        missing = [f"{url} of {at:%Y-%m-%dT%H:%M:%SZ}" for url, at in lost_captures(session, lost)]
+    else:
+        missing = [each.document for each in lost_documents(session, lost)]
+    for each in missing:
+        click.echo(f"missing: {each}", err=True)
+    found = [find_segment(session, segment) for segment in sorted({extent.segment for extent in lost})]
+    files = ", ".join(stored.key for stored in found if stored is not None)
+    return TamiasError(
+        f"{len(missing)} documents are not in the export, the rest is: {files} is damaged;"
+        " 'tamias check --repair' makes them due again, and the next crawl fetches them again"
+    )
+
+
+def _frontier(place: CommonOptions, output: Path | None) -> None:
+    """Write all known URLs, as the JSON lines of a URLFrontier."""
+    from tamias.features.exports.urlfrontier_lines import urlfrontier_lines
+
+    with (
+        session_at(place) as session,
+    ):
+        to_output(lambda out: out.writelines(urlfrontier_lines(session)), output)
+
+
+def _semantic_sitemap(place: CommonOptions, sites: tuple[str, ...], output: Path | None) -> None:
+    """Write what a site declares, or what was found there, for its operator to publish."""
+    from tamias.features.exports.semantic_sitemap import semantic_sitemap, site_datasets
+
+    if not sites:
+        raise UsageError(f"{SITEMAP} is about one site: name it with --url")
+    with (
+        session_at(place) as session,
+    ):
+        datasets = [each for site in sites for each in site_datasets(session, site)]
+    to_output(lambda out: out.writelines([semantic_sitemap(datasets)]), output)
+
+
+def _links(place: CommonOptions, form: str, crawl: str | None, output: Path | None) -> None:
+    """The links between URLs, for visualisation tools."""
+    from tamias.features.exports.link_graph import export_links, write_link_graph
+    from tamias.frontier.crawls import named
+
+    if form not in ("parquet", *LINK_GRAPHS):
+        raise UsageError(f"links are written as parquet, {' or '.join(LINK_GRAPHS)}; use --format")
+    if form == "parquet" and output is None:
+        raise UsageError("parquet writes a file links.parquet: name a folder for it with -o")
+    with (
+        session_at(place) as session,
+    ):
+        if crawl is not None:
+            named(session, crawl)
+        if not session.fetch_one(b"SELECT 1 FROM link LIMIT 1"):
+            click.echo(f"tamias: {NO_LINKS}", err=True)
+        if form == "parquet":
+            assert output is not None
+            export_links(session, output, crawl)
+        else:
+            to_output(lambda out: out.writelines(write_link_graph(session, form, crawl)), output)
+
+
+def _statements(chunks: Iterator[bytes], form: str) -> Write:
+    def write(out: BinaryIO) -> None:
+        left_out = export(chunks, out, form)
+        if left_out:
+            click.echo(f"tamias: {left_out} statements left out that {form} cannot express", err=True)
+
+    return write
+
+
+def _exchanges(
+    place: CommonOptions, form: str, urls: tuple[str, ...], withheld: tuple[str, ...], output: Path | None
+) -> None:
+    """The WARC files of crawls, and versions as such; of chosen resources only the versions."""
+    from tamias.crawl.verbs.warc_cache import bring_warcs
+    from tamias.features.exports.version_warcs import version_warcs
+    from tamias.sinks.warc.wacz import export_wacz
+    from tamias.sinks.warc.warc_files import export_warc, sifted_parts
+
+    with ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tamias-warc-")))
+        crawled = place.data / "warc" if not urls else scratch / "none"
+        more: Iterator[WarcPart] = iter(())
+        if urls or place.db or (place.data / "pg").is_dir():
+            archive = stack.enter_context(archive_at(place))
+            crawled = crawled if urls else bring_warcs(archive.session, place.data)
+            gate = stack.enter_context(_gate(archive.session, withheld))
+            more = version_warcs(archive, urls, gate, scratch, crawled)
+            if not gate.is_open:
+                more = chain(sifted_parts(crawled, scratch, gate.holds), more)
+                crawled = scratch / "none"
+
+        def write(out: BinaryIO) -> None:
+            if form == "warc":
+                export_warc(crawled, out, more)
+            else:
+                export_wacz(crawled, out, title=f"Crawl of {place.data.name}", more=more)
+
+        to_output(write, output)
+
+
+def _package(
+    archive: "ArchiveReader", form: str, urls: tuple[str, ...], gate: "UsageGate", output: Path | None
+) -> None:
+    from tamias.features.exports.package_output import write_package
+    from tamias.features.exports.version_packages import export_bag, export_crate
+
+    fill = export_bag if form == "bagit" else export_crate
+    folder = (output.stem if output else "bag") if form == "bagit" else ""
+    write_package(lambda package: fill(archive, urls, gate, package), output, folder)
+
+
+def _pages(
+    place: CommonOptions,
+    urls: tuple[str, ...],
+    withheld: tuple[str, ...],
+    output: Path | None,
+    export_pages: "Callable[[PageTexts, Path | None], None]",
+    since: int,
+) -> None:
+    """The text of archived pages, as a table or as an index."""
+    from tamias.features.exports.texts import PageTexts
+
+    with archive_at(place) as archive, _gate(archive.session, withheld) as gate:
+        export_pages(PageTexts(archive, urls, gate, since), output)
+
+
+def _texts(history: bool, pages: "PageTexts", output: Path | None) -> None:
+    if output is None:
+        raise UsageError("--text writes a file pages.parquet: name a folder for it with -o")
+    pages.export_table(output, history=history)
+
+
+def _index(pages: "PageTexts", output: Path | None) -> None:
+    to_output(pages.export_index, output)
+
+
+def _parquet(chunks: Iterator[bytes], database: "Database", output: Path | None, since: int) -> None:
+    from tamias.archive.captures import all_captures
+    from tamias.features.exports.parquet import export_parquet
+
+    if output is None:
+        raise UsageError("parquet writes two files: name a folder for them with -o")
+    # The captures come row by row within a transaction, so they need a session of their own.
+    with closing(database.session()) as session:
+        export_parquet(chunks, all_captures(session, since), output)
+
+
+def _chunks(
+    session: Session, data: Path, wanted: _WantedQuads, lost: "list[Extent]", gate: "UsageGate"
+) -> Iterator[bytes]:
+    from tamias.features.exports.corpus import data_quads, metadata_quads
+
+    since = wanted.since
+    parts = []
+    if wanted.graph != "metadata":
+        parts.append(data_quads(session, data, history=wanted.history, lost=lost, since=since, gate=gate))
+    if wanted.graph != "data":
+        parts.append(metadata_quads(session, since))
+    return chain.from_iterable(parts)

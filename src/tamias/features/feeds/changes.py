@@ -1,0 +1,292 @@
+"""New versions, newest first, as JSON, Atom or JSON Feed."""
+
+import re
+from collections.abc import Container, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal
+from urllib.parse import urlencode
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tamias.archive.moments import rfc3339
+from tamias.features.feeds.entries import ATOM, JSON_FEED, Feed, FeedEntry, atom, json_feed
+from tamias.features.feeds.sentences import sentences
+from tamias.features.service.http.endpoints import FOR_TRAINING, PAGED, EndpointTable, Parameter, ResponseSpec
+from tamias.features.service.http.params import base_of, cursor, limit, parameter, since, until
+from tamias.features.service.http.problems import HttpProblem
+from tamias.features.service.http.responses import ListPage, page_answer
+from tamias.features.service.queries.search import LONGEST_SEARCH, find_words, query
+from tamias.features.service.queries.thread_pool import ServiceSession
+from tamias.features.service.queries.usage import feed_words, unlisted
+from tamias.features.service.service import Service
+
+LOOKED_AT = 20
+"""Versions that are looked at for each that a page has."""
+_FRESH = {"Cache-Control": "no-cache"}
+_ABOUT = ("dataset", "host", "portal", "q")
+Row = tuple[Any, ...]
+_CURSOR = re.compile(r"([0-9]{1,18})-([0-9a-f]{24})-(-1|[0-9]{1,9})")
+
+
+class VersionChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A new version, with its resource."""
+
+    kind: Literal["new", "changed", "noise"]
+    """`noise`: other bytes, the same content."""
+    url: str
+    title: str | None
+    dataset: str
+    id: str
+    number: int
+    captured_at: str
+    sha256: str
+    byte_size: int
+    media_type: str | None
+    noise: str | None
+    """Why only its bytes differ from those of the version before."""
+    download: str
+    missed: int
+    """On the newest version: how many were probably missed between visits, so far."""
+
+
+class StateChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A resource that went, or came back: its server said so. Only feeds tell of it."""
+
+    kind: Literal["gone", "back"]
+    url: str
+    title: str | None
+    dataset: str
+    id: str
+    at: str
+
+
+Change = VersionChange | StateChange
+
+
+ENDPOINTS = EndpointTable()
+_PARAMETERS = (
+    Parameter("since", "from this time on: RFC 3339 or YYYYMMDDhhmmss"),
+    Parameter("until", "up to this time"),
+    Parameter("host", "of this host"),
+    Parameter("portal", "only resources that this portal lists"),
+    Parameter("dataset", "only this resource, by its id or URL"),
+    Parameter("q", "only resources that match these words"),
+    FOR_TRAINING,
+    *PAGED,
+)
+
+
+@ENDPOINTS.get(
+    "/api/v1/changes", ResponseSpec("Changes", ListPage[VersionChange], (ATOM, JSON_FEED)), *_PARAMETERS
+)
+async def as_json(request: Request, service: Service) -> Response:
+    """New versions, from the newest to the oldest."""
+    accept = request.headers.get("accept", "")
+    if ATOM in accept and "json" not in accept:
+        return await as_atom(request, service)
+    if JSON_FEED in accept:
+        return await as_json_feed(request, service)
+    rows, hidden, most = await _changes(request, service)
+    base = base_of(request)
+    changes = [_version(row, base) for row in rows if row[0] not in hidden]
+    return page_answer(request, changes, _after(rows, most))
+
+
+@ENDPOINTS.get("/api/v1/changes.atom", ResponseSpec("A feed", media_types=(ATOM,)), *_PARAMETERS)
+async def as_atom(request: Request, service: Service) -> Response:
+    """The same as an Atom feed."""
+    feed = await _feed(request, service, "/api/v1/changes.atom")
+    return Response(atom(feed), media_type=ATOM, headers=_FRESH)
+
+
+@ENDPOINTS.get("/api/v1/changes.feed.json", ResponseSpec("A feed", media_types=(JSON_FEED,)), *_PARAMETERS)
+async def as_json_feed(request: Request, service: Service) -> Response:
+    """The same as a JSON Feed."""
+    feed = await _feed(request, service, "/api/v1/changes.feed.json")
+    return Response(json_feed(feed), media_type=JSON_FEED, headers=_FRESH)
+
+
+async def _feed(request: Request, service: Service, path: str) -> Feed:
+    rows, hidden, most = await _changes(request, service, states=True)
+    changes, after = page_of(rows, most, hidden, base_of(request))
+    parameters = request.query_params
+    about = ", ".join(f"{name} {parameters[name]}" for name in _ABOUT if parameters.get(name))
+    said = await said_of(service, changes)
+    return feed_of(request, path, changes, after, about, said)
+
+
+async def said_of(service: Service, changes: Sequence[Change]) -> dict[str, str]:
+    """Return a sentence on each change that can be compared soon."""
+    return await sentences(service, [each.id for each in changes if each.kind == "changed"])
+
+
+def feed_of(
+    request: Request,
+    path: str,
+    changes: Sequence[Change],
+    after: str | None,
+    about: str,
+    said: Mapping[str, str],
+) -> Feed:
+    """A page of changes as a feed; `about` says which changes these are, `said` what changed in each."""
+    base = base_of(request)
+    parameters = {key: value for key, value in request.query_params.items() if key != "secret"}
+    return Feed(
+        id=f"urn:tamias:changes:{about}" if about else "urn:tamias:changes",
+        title=f"What changed in the archive: {about}" if about else "What changed in the archive",
+        home=f"{base}/",
+        here=f"{base}{path}" + (f"?{urlencode(parameters)}" if parameters else ""),
+        further=f"{base}{path}?{urlencode({**parameters, 'cursor': after})}" if after else None,
+        entries=tuple(_entry(change, base, said.get(change.id)) for change in changes),
+    )
+
+
+def span(request: Request) -> dict[str, Any]:
+    """Return the page and the time span that are asked for."""
+    after = cursor(request, _CURSOR)
+    at, resource, number = after.groups() if after else (until(request, "until") + 1, "", 0)
+    return {
+        "at": int(at),
+        "resource": resource,
+        "number": int(number),
+        "since": since(request, "since"),
+        "limit": limit(request),
+    }
+
+
+def page_of(
+    rows: Sequence[Row], most: int, hidden: Container[str], base: str
+) -> tuple[list[Change], str | None]:
+    """Changes without those of hidden resources, and where the next page begins."""
+    changes: list[Change] = [
+        _version(row, base) if row[1] > 0 else _state(row, base) for row in rows if row[0] not in hidden
+    ]
+    return changes, _after(rows, most)
+
+
+def with_states(db: ServiceSession, versions: list[Row], values: Mapping[str, Any]) -> list[Row]:
+    """Rows of versions, and between them when the same resources went and came back."""
+    unset = {"datasets": None, "addresses": None, "host": None, "portal": None, "words": None}
+    states: list[Row] = db.rows("absences_of", {**unset, **values})
+    in_order = sorted([*versions, *states], key=lambda row: (row[2], row[0], row[1]), reverse=True)
+    return in_order[: values["limit"]]
+
+
+def _after(rows: Sequence[Row], most: int) -> str | None:
+    last = rows[-1] if len(rows) == most else None
+    return f"{last[2]}-{last[0]}-{last[1]}" if last else None
+
+
+async def _changes(
+    request: Request, service: Service, *, states: bool = False
+) -> tuple[list[Row], frozenset[str], int]:
+    """A page of rows, the resources that are left out of it, and how many rows a page has."""
+    named = parameter(request, "dataset")
+    values = {
+        **span(request),
+        "dataset": (await service.histories.find(named)).resource.id if named else None,
+        "host": parameter(request, "host"),
+        "portal": parameter(request, "portal"),
+    }
+    words = parameter(request, "q")
+    if words is not None and len(words) > LONGEST_SEARCH:
+        raise HttpProblem(400, f"'q' may have {LONGEST_SEARCH} characters at most")
+    withheld = feed_words(request, search=words is not None)
+    found = partial(_found, values=values, words=words, withheld=withheld, states=states)
+    rows, hidden = await service.pool.run(found)
+    return rows, hidden, values["limit"]
+
+
+def _found(
+    db: ServiceSession, values: dict[str, Any], words: str | None, withheld: tuple[str, ...], *, states: bool
+) -> tuple[list[Row], frozenset[str]]:
+    """The changes, or those that a search for words finds; and resources that are left out of them."""
+    parts = None if words is None else find_words(db, words)
+    if words is not None and not parts:
+        return [], frozenset()
+    values = {**values, "words": query(parts, " & ") if parts else None}
+    if values["dataset"] and not (values["host"] or values["portal"] or parts):
+        # By its key: a plan for any of these conditions would read all versions.
+        named = {"dataset": [values["dataset"]], "address": [], "version": []}
+        rows = db.rows("changes_named", {**values, **named})
+    else:
+        rows = _versions(db, values)
+    if states:
+        rows = with_states(db, rows, {**values, "datasets": values["dataset"] and [values["dataset"]]})
+    return rows, unlisted(db, (row[0] for row in rows), withheld)
+
+
+def _versions(db: ServiceSession, values: dict[str, Any]) -> list[Row]:
+    """A page of versions. Where few of the newest ones fit, those that fit are found by what is asked for."""
+    rows: list[Row] = db.rows("changes_of", {**values, "most": values["limit"] * LOOKED_AT})
+    if len(rows) < values["limit"] and any(values[name] for name in ("dataset", "host", "portal", "words")):
+        return db.rows("changes_among", values)
+    return rows
+
+
+def _state(row: Row, base: str) -> StateChange:
+    resource, number, at, url, title = row
+    kind: Literal["gone", "back"] = "back" if number else "gone"
+    dataset = f"{base}/api/v1/get/dataset/{resource}"
+    moment = rfc3339(at)
+    return StateChange(
+        kind=kind, url=url, title=title, dataset=dataset, id=f"{resource}:{kind}:{moment}", at=moment
+    )
+
+
+def _version(row: Row, base: str) -> VersionChange:
+    resource, number, captured_at, digest, size, media_type, noise, url, title, missed = row
+    return VersionChange(
+        kind="new" if number == 1 else "noise" if noise else "changed",
+        url=url,
+        title=title,
+        dataset=f"{base}/api/v1/get/dataset/{resource}",
+        id=f"{resource}_{number}",
+        number=number,
+        captured_at=rfc3339(captured_at),
+        sha256=digest,
+        byte_size=size,
+        media_type=media_type,
+        noise=noise,
+        download=f"{base}/api/v1/get/file/id/{resource}_{number}",
+        missed=missed,
+    )
+
+
+def _entry(change: Change, base: str, sentence: str | None) -> FeedEntry:
+    if isinstance(change, StateChange):
+        return _state_entry(change, base)
+    noise = f"the same content ({change.noise})"
+    kinds = {"new": "first seen", "changed": "changed", "noise": noise}
+    what = noise if change.noise else sentence or kinds[change.kind]
+    missed = f"; about {change.missed:,} versions were probably missed between visits"
+    return FeedEntry(
+        id=f"urn:tamias:version:{change.id}",
+        title=f"{change.title or change.url}: version {change.number}",
+        updated=change.captured_at,
+        page=f"{base}/dataset/{change.id.replace('_', '/')}",
+        data=change.dataset,
+        download=change.download,
+        media_type=change.media_type,
+        byte_size=change.byte_size,
+        summary=f"{change.url}: {what}, {change.byte_size} bytes, sha256 {change.sha256}"
+        + (missed if change.missed else ""),
+    )
+
+
+def _state_entry(change: StateChange, base: str) -> FeedEntry:
+    said = {
+        "gone": ("gone", "its server says that it is gone; the archived versions stay"),
+        "back": ("back again", "its server has it again"),
+    }
+    word, sentence = said[change.kind]
+    return FeedEntry(
+        id=f"urn:tamias:state:{change.id}",
+        title=f"{change.title or change.url}: {word}",
+        updated=change.at,
+        page=f"{base}/dataset/{change.dataset.rpartition('/')[2]}",
+        data=change.dataset,
+        summary=f"{change.url}: {sentence}",
+    )

@@ -1,0 +1,108 @@
+"""Files of quads and WARC files, wherever they are, in which bytes are replaced by others of the same length.
+
+A file of a folder is overwritten. Of a file in an S3 store the objects are written anew that have the bytes.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from tamias.archive.file_store import file_store, part_key, segments_of
+from tamias.archive.sources.harvests import harvest_files
+from tamias.archive.stored_files import StoredFile, files_of, find_segment, note_rewritten
+from tamias.crawl.verbs.warc_cache import bring_warcs
+from tamias.database.connect import Session
+from tamias.features.forgetting.warc_records import Unwanted, erase_records
+from tamias.model.capture import Extent
+from tamias.model.faults import reached
+from tamias.sinks.overwrite import finish_overwriting, remove_copies, replace_bytes
+from tamias.sinks.segments.segment_check import blank_frames
+
+NOT_MERGED = "is in parts that are still to be merged"
+
+
+class ErasableFiles:
+    """The files of an archive. For the session's thread."""
+
+    def __init__(self, session: Session, data: Path) -> None:
+        self._session = session
+        self._data = data
+        self._store = file_store(session, data)
+        self.open_segment = segments_of(session, data)
+
+    def close(self) -> None:
+        """Lets go of the store."""
+        self._store.close()
+
+    def finish(self) -> None:
+        """Finishes what a process that was killed had begun; for whoever is alone in erasing."""
+        for kind in ("rdf", "warc"):
+            for folder in self._folders(kind):
+                remove_copies(folder)
+                finish_overwriting(folder)
+
+    def free_parts(self) -> None:
+        """Parts in the store that no row names, such as those a worker that was killed had merged."""
+        files = [*files_of(self._session, "rdf"), *files_of(self._session, "warc")]
+        files += harvest_files(self._session)
+        self._store.free_parts(files, self._session.now())
+
+    def erase_quads(self, segment: int, extents: Sequence[Extent]) -> str | None:
+        """Erases documents of a file of quads; says what is left to do, if something is."""
+        stored = find_segment(self._session, segment)
+        if stored is None:
+            return None
+        try:
+            with self._store.open(stored) as file:
+                changes = blank_frames(file, extents)
+        except FileNotFoundError:
+            return f"{stored.key} is not on this machine: run it where it is"
+        return self._replace(stored, changes)
+
+    def erase_warc(self, is_unwanted: Unwanted) -> tuple[int, list[str]]:
+        """Erases records; returns how many, and what is left to do."""
+        if not self._store.is_elsewhere:
+            found = [erase_records(folder, is_unwanted).records for folder in self._folders("warc")]
+            return sum(found), []
+        folder, left = bring_warcs(self._session, self._data), []
+        stored = {each.name: each for each in files_of(self._session, "warc") if each.in_store}
+
+        def also(name: str, changes: Mapping[int, bytes]) -> None:
+            if name in stored:
+                left.append(self._replace_objects(stored[name], changes))
+
+        done = erase_records(folder, is_unwanted, also)
+        for each in stored.values():
+            if each.sealed:
+                self._store.forget_local(each)
+        return done.records, [each for each in left if each is not None]
+
+    def _replace(self, stored: StoredFile, changes: Mapping[int, bytes]) -> str | None:
+        path = self._store.path(stored)
+        left = None
+        if self._store.is_elsewhere and stored.in_store:
+            left = self._replace_objects(stored, changes)
+            if stored.sealed:
+                self._store.forget_local(stored)
+        if changes and path.exists():
+            replace_bytes(path, changes, being_written=not stored.sealed)
+        return left
+
+    def _replace_objects(self, stored: StoredFile, changes: Mapping[int, bytes]) -> str | None:
+        """Replace bytes in objects; one that is being merged may get the old bytes, so it is done again."""
+        ends = [*stored.parts[1:], stored.committed]
+        for start, end in zip(stored.parts or (0,), ends, strict=True):
+            key = part_key(stored.key, start) if stored.parts else stored.key
+            mine = {at - start: new for at, new in changes.items() if at < end and at + len(new) > start}
+            if mine and self._store.replace(key, end - start, mine, partial(self._note, stored)):
+                reached("forget-object")
+        return f"{stored.key} {NOT_MERGED}" if stored.parts and changes else None
+
+    def _note(self, stored: StoredFile, digest: str) -> None:
+        """First: whoever repeats it finds nothing to replace once the object is written."""
+        if not stored.parts:
+            note_rewritten(self._session, stored, digest)
+
+    def _folders(self, kind: str) -> list[Path]:
+        folders = (self._data / kind, self._store.folder(kind))
+        return [folder for folder in dict.fromkeys(folders) if folder.is_dir()]

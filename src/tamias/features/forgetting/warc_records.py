@@ -1,0 +1,170 @@
+"""Takes records out of WARC files: metadata records of the same length stand in their place.
+
+Every record keeps its place, so that indexes and readers find all others where they were.
+"""
+
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from tamias.model.errors import TamiasError
+from tamias.sinks.overwrite import finish_overwriting, replace_bytes
+from tamias.sinks.warc.cdxj import CdxjFields, entries, line, surt
+from tamias.sinks.warc.warc_files import WarcPart, WarcRecord, read_fields, records, warc_parts, write_index
+from tamias.sinks.warc.warc_records import record_head
+from tamias.sinks.warc.warc_writer import OPEN
+
+Unwanted = Callable[[str, str, str], bool]
+"""By address, SHA-256 of the payload in hexadecimal, and WARC date."""
+
+Also = Callable[[str, dict[int, bytes]], None]
+
+_GZIP_HEAD = b"\x1f\x8b\x08\x04\x00\x00\x00\x00\x00\xff"
+_EXTRA = 2
+_MOST_EXTRA = 65_535
+_GZIP_END = 8
+_TRIES = 5
+_ABOUT_CAPTURE = "warc-concurrent-to"
+
+
+class ErasedRecords(msgspec.Struct):
+    """The result of erasing."""
+
+    records: int = 0
+    bytes: int = 0
+
+
+def erase_records(folder: Path, is_unwanted: Unwanted, also: Also | None = None) -> ErasedRecords:
+    """Erases all records of a folder whose bodies are unwanted, with their requests. May be done twice.
+
+    `also` is told first what is replaced in a file of this name.
+    """
+    done = ErasedRecords()
+    for _ in range(_TRIES):
+        try:
+            for part in warc_parts(folder):
+                _erase_in(part, is_unwanted, done, also)
+            return done
+        except FileNotFoundError:  # its writer has just given it its final name
+            finish_overwriting(folder)
+    raise TamiasError(f"the files in {folder} are renamed all the time; try again")
+
+
+def _erase_in(part: WarcPart, is_unwanted: Unwanted, done: ErasedRecords, also: Also | None) -> None:
+    found = list(_unwanted_records(part, is_unwanted))
+    being_written = part.path.name.endswith(OPEN)
+    if found:
+        blank = {each.offset: blank_record(each) for each in found}
+        if also is not None:
+            also(part.name, blank)
+        replace_bytes(part.path, blank, being_written=being_written)
+        done.records += len(found)
+        done.bytes += sum(each.length for each in found)
+    _clean_index(part, is_unwanted, being_written=being_written)
+
+
+def unwanted_records(part: WarcPart, is_unwanted: Unwanted) -> Iterator[WarcRecord]:
+    """The records of a file that are to be erased, found by reading all of it."""
+    return _matching(records(part.path), is_unwanted)
+
+
+def _unwanted_records(part: WarcPart, is_unwanted: Unwanted) -> Iterator[WarcRecord]:
+    """The same by its index; only what that does not speak of yet is read as a whole."""
+    end = 0
+    for stamp, entry in entries(part.index):
+        end = max(end, entry.end)
+        if is_unwanted(entry.url, _hex(entry.digest), stamp):
+            yield from _matching(_exchange(part.path, int(entry.offset)), is_unwanted)
+    yield from _matching(records(part.path, end), is_unwanted)
+
+
+def _exchange(path: Path, start: int) -> Iterator[WarcRecord]:
+    """A response and what was written with it: up to the next response."""
+    for record in records(path, start):
+        if record.offset > start and _fields(record).get("warc-type") in ("response", "revisit", "warcinfo"):
+            return
+        yield record
+
+
+def _matching(found: Iterator[WarcRecord], is_unwanted: Unwanted) -> Iterator[WarcRecord]:
+    ids: set[str] = set()
+    for record in found:
+        fields = _fields(record)
+        if fields.get("warc-type") in ("response", "revisit", "resource"):
+            digest = _hex(fields.get("warc-payload-digest", ""))
+            if is_unwanted(fields.get("warc-target-uri", ""), digest, fields.get("warc-date", "")):
+                ids.add(fields.get("warc-record-id", ""))
+                yield record
+        elif fields.get(_ABOUT_CAPTURE, "") in ids:
+            yield record
+
+
+def _fields(record: WarcRecord) -> dict[str, str]:
+    return read_fields(record.head.partition(b"\r\n\r\n")[0])
+
+
+def _hex(digest: str) -> str:
+    return digest.partition(":")[2].lower()
+
+
+def blank_record(record: WarcRecord) -> bytes:
+    """Return a record of the same name and length that says nothing: a gzip member with an extra field.
+
+    Where that is too short to fill it up, blanks in the record do.
+    """
+    fields, length = _fields(record), record.length
+    named = [
+        ("WARC-Type", "metadata"),
+        ("WARC-Record-ID", fields.get("warc-record-id", "")),
+        ("WARC-Date", fields.get("warc-date", "")),
+    ]
+    content = record_head([*named, ("Content-Length", "0")]) + b"\r\n\r\n"
+    packed = _deflated(content, 9)
+    rest = length - len(_GZIP_HEAD) - _EXTRA - len(packed) - _GZIP_END
+    if rest > _MOST_EXTRA:
+        block = rest - _MOST_EXTRA // 2
+        block -= block // 1000  # what is not packed takes a little more
+        head = record_head([*named, ("Content-Type", "text/plain"), ("Content-Length", str(block))])
+        content = head + b" " * block + b"\r\n\r\n"
+        packed = _deflated(content, 0)
+        rest = length - len(_GZIP_HEAD) - _EXTRA - len(packed) - _GZIP_END
+    if not 0 <= rest <= _MOST_EXTRA:
+        raise TamiasError(f"a record of {length} bytes cannot be written anew in its place")
+    extra = rest.to_bytes(2, "little") + (
+        b"fg" + (rest - 4).to_bytes(2, "little") + bytes(rest - 4) if rest >= 4 else bytes(rest)
+    )
+    end = zlib.crc32(content).to_bytes(4, "little") + len(content).to_bytes(4, "little")
+    return _GZIP_HEAD + extra + packed + end
+
+
+def _deflated(content: bytes, level: int) -> bytes:
+    packing = zlib.compressobj(level, zlib.DEFLATED, -15)
+    return packing.compress(content) + packing.flush()
+
+
+def _clean_index(part: WarcPart, is_unwanted: Unwanted, *, being_written: bool) -> None:
+    """Write the index without erased records; while the file grows their lines stay, and name nothing."""
+    known = list(entries(part.index))
+    gone = [is_unwanted(entry.url, _hex(entry.digest), stamp) for stamp, entry in known]
+    if not any(gone):
+        return
+    if not being_written:
+        pairs = zip(known, gone, strict=True)
+        write_index(part.index, [line(entry, stamp) for (stamp, entry), is_gone in pairs if not is_gone])
+        return
+    at, changes = 0, {}
+    with part.index.open("rb") as file:
+        for (stamp, entry), is_gone in zip(known, gone, strict=True):
+            text = file.readline()
+            if is_gone:
+                changes[at] = _blank_line(entry, stamp, len(text))
+            at += len(text)
+    replace_bytes(part.index, changes, being_written=True)
+
+
+def _blank_line(entry: CdxjFields, stamp: str, length: int) -> bytes:
+    blank = msgspec.structs.replace(entry, url="", mime="", status="", digest="")
+    text = f"{surt('')} {stamp} ".encode() + msgspec.json.encode(blank)
+    return text + b" " * (length - 1 - len(text)) + b"\n"

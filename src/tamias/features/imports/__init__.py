@@ -1,0 +1,15 @@
+"""Imports: captures of other crawlers become documents and versions, without a request."""
+
+from tamias.plugins import Feature, Verb
+
+FEATURE = Feature(
+    name="imports",
+    about="takes captures from WARC, WACZ and CDX files",
+    module=__name__,
+    verbs={
+        "import": Verb(
+            "take captures from WARC, WACZ and CDX files, without a request",
+            "tamias.features.imports.verb:command",
+        )
+    },
+)

@@ -1,0 +1,481 @@
+"""Commits the captures of other crawlers as documents and versions, some at a time, without a request.
+
+Each batch is one transaction, and what is there already is passed over: an import can be killed and repeated.
+"""
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing, suppress
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from tamias.archive.blobs import BlobWriter, Prepared, insert_blobs
+from tamias.archive.blobs.store import packs_of
+from tamias.archive.captures import Attempt, insert_captures, known_captures
+from tamias.archive.stored_files import StoredFile, commit_files
+from tamias.archive.tombstones import Tombstone, tombstones_of
+from tamias.archive.versions.fingerprints import fingerprint_of
+from tamias.archive.versions.merge import LateVersions, VisitedUrl, merge_late
+from tamias.archive.versions.resources import put_resources, read_watched
+from tamias.content.canonical.content_digest import Stored, content_digest
+from tamias.content.formats import type_with_charset
+from tamias.crawl.analysis.contexts import ROUNDS, ContextCache
+from tamias.crawl.analysis.extractor import Extraction, Extractor, Wanting, discard, is_small
+from tamias.crawl.analysis.routing import is_plain, is_read_at_once
+from tamias.crawl.commit.database_store import DatabaseStore, worker_number
+from tamias.crawl.plan.admit import Admission
+from tamias.crawl.plan.policy import CRAWL
+from tamias.crawl.sandbox.pool import SandboxPool, Turn
+from tamias.database.connect import Cursor, Database
+from tamias.database.threads import run_uncancelled
+from tamias.features.imports.captures import (
+    CaptureReader,
+    ImportedCapture,
+    ImportLimits,
+    capture_key,
+)
+from tamias.features.imports.inputs import WarcInput, warc_inputs
+from tamias.frontier.keys import bucket_of, hash64, host_hash
+from tamias.frontier.service.state import WATCH, make_crawl
+from tamias.model.capture import CaptureRecord, Outcome, capture_id_of
+from tamias.model.document import NotAtOnce
+from tamias.model.errors import TamiasError
+from tamias.model.faults import reached
+from tamias.model.lease import Lease, Task
+from tamias.model.resource import Resource, Version, resource_id
+from tamias.model.url import host
+from tamias.permit.signals import signals_of
+from tamias.settings import Settings
+from tamias.sinks.outbox import enqueue, enqueue_metadata, sink_numbers
+
+_log = logging.getLogger(__name__)
+
+MOST_AT_ONCE = 500
+BYTES_AT_ONCE = 32 << 20
+"""Of bodies that are held in memory, or wait in files, until they are committed."""
+MOST_PROBLEMS = 100
+"""That are told one by one; the others are counted."""
+WORKER = "import"
+
+
+class ImportProblem(msgspec.Struct, frozen=True):
+    """A problem of an import, and where it is."""
+
+    file: str
+    offset: int
+    problem: str
+
+
+class ImportResult(msgspec.Struct, kw_only=True):
+    """The result of an import."""
+
+    files: int = 0
+    captures: int = 0
+    """New ones."""
+    known: int = 0
+    """That were there already."""
+    excluded: int = 0
+    """By filters or block lists."""
+    forgotten: int = 0
+    """That tombstones keep out."""
+    documents: int = 0
+    """That hold something else now."""
+    versions: int = 0
+    """New ones of watched resources."""
+    outcomes: dict[str, int] = msgspec.field(default_factory=dict)
+    bytes: int = 0
+    """Of the bodies, as they were decoded."""
+    file_bytes: int = 0
+    """Of the files."""
+    seconds: float = 0.0
+    problems: int = 0
+    told: list[ImportProblem] = msgspec.field(default_factory=list)
+    """The first problems."""
+
+    def tell(self, file: str, offset: int, problem: str) -> None:
+        """Add a problem."""
+        self.problems += 1
+        if len(self.told) < MOST_PROBLEMS:
+            self.told.append(ImportProblem(file, offset, problem))
+
+
+class _Imported(msgspec.Struct):
+    """A capture on its way."""
+
+    item: ImportedCapture
+    lease: Lease
+    task: Task
+    record: CaptureRecord
+    resource: str
+    found: Extraction = msgspec.field(default_factory=Extraction)
+    body: Version | None = None
+    prepared: Prepared | None = None
+
+    @property
+    def is_damaged(self) -> bool:
+        """Return whether it has a body that is known not to be what the server sent."""
+        return self.record.outcome is Outcome.SKIPPED
+
+    @property
+    def attempt(self) -> Attempt:
+        """Return the attempt as it is committed."""
+        return self.lease, self.task, self.record
+
+
+async def import_captures(
+    database: Database,
+    data: Path,
+    settings: Settings,
+    paths: Sequence[Path],
+    *,
+    crawl: str = "",
+    archive: bool,
+) -> ImportResult:
+    """Imports what stands in files; with `archive` every body becomes a version, not only watched ones.
+
+    Raises `UsageError` for a path that is nothing to import.
+    """
+    importer = CaptureImporter(database, data, settings, crawl, archive=archive)
+    await importer.open()
+    try:
+        await importer.run(paths)
+    finally:
+        await importer.close()
+    return importer.result
+
+
+class CaptureImporter:
+    """Reads files and commits what stands in them."""
+
+    def __init__(
+        self, database: Database, data: Path, settings: Settings, crawl: str, *, archive: bool
+    ) -> None:
+        self.result = ImportResult()
+        self._settings = settings
+        self._admission = Admission(settings, ())
+        self._archive = archive
+        self._store = DatabaseStore(database, data, self._admission, number=worker_number(database))
+        session = self._store.thread.session
+        self._queues = make_crawl(session, crawl)
+        self._crawls = tuple(sorted({CRAWL, WATCH, self._queues.crawl}))
+        self._buckets = self._store.context.frontier.buckets
+        self._packs = packs_of(session, data, settings.archive.patience)
+        self._writer = BlobWriter(self._packs, session)
+        self._contexts = ContextCache()
+        self._extractor = Extractor(settings, self._contexts)
+        self._sandboxes = SandboxPool(settings, self._contexts) if settings.sandbox.use != "never" else None
+        self._spool = data / "spool" / str(self._store.number)  # as a worker's, so that it is cleaned up
+
+    async def open(self) -> None:
+        """Makes everything ready."""
+        self._spool.mkdir(parents=True, mode=0o700, exist_ok=True)
+        self._packs.probe()
+        await self._store.open()
+
+    async def close(self) -> None:
+        """Lets go of everything."""
+        if self._sandboxes is not None:
+            self._sandboxes.close()
+        await self._store.thread.run(self._writer.close)
+        await self._store.close()
+        for left in self._spool.glob("*"):
+            left.unlink()
+        self._spool.rmdir()
+
+    async def run(self, paths: Sequence[Path]) -> None:
+        """Imports all files."""
+        begun = time.monotonic()
+        limits = ImportLimits(spool=str(self._spool), max_bytes=self._settings.fetch.max_bytes)
+        reader = CaptureReader(limits, self._store.now(), self.result.tell)
+        inputs = [each for path in paths for each in warc_inputs(path, self._tell_file)]
+        for source in inputs:
+            await self._import(source, reader)
+            self.result.files += 1
+            self.result.file_bytes += source.size
+            self.result.seconds = time.monotonic() - begun
+
+    def _tell_file(self, problem: str) -> None:
+        self.result.tell("", 0, problem)
+
+    async def _import(self, source: WarcInput, reader: CaptureReader) -> None:
+        with closing(_batches(reader.captures(source))) as batches:
+            while (batch := await run_uncancelled(partial(next, batches, None))) is not None:
+                try:
+                    await self._take(source.name, batch)
+                finally:
+                    for each in batch:
+                        discard(each.capture.body)
+
+    async def _take(self, name: str, batch: list[ImportedCapture]) -> None:
+        wanted = [self._imported(each) for each in batch if self._admits(each)]
+        wanted = await self._store.thread.run(self._without_forgotten, wanted)
+        known = await self._store.thread.run(
+            known_captures, self._store.thread.session, [each.attempt for each in wanted], self._crawls
+        )
+        new = _once([each for place, each in enumerate(wanted) if place not in known])
+        self.result.known += len(wanted) - len(new)
+        await asyncio.gather(*(self._read(each) for each in new))
+        for each in new:
+            for problem in each.item.problems:
+                self.result.tell(name, each.item.offset, problem)
+        await self._store.thread.run(self._commit, new)
+
+    def _admits(self, item: ImportedCapture) -> bool:
+        refusal = self._admission.refusal(item.capture.url, 0)
+        self.result.excluded += refusal is not None
+        return refusal is None
+
+    def _without_forgotten(self, wanted: list[_Imported]) -> list[_Imported]:
+        """Leave out what a tombstone covers by its URL, its time or its body."""
+        session, forgotten = self._store.thread.session, self._admission.forgotten
+        forgotten.refresh(session, now=True)
+        of_resource: dict[str, list[Tombstone]] = {}
+        for tombstone in tombstones_of(session, [each.resource for each in wanted]):
+            of_resource.setdefault(tombstone.resource, []).append(tombstone)
+        left = [
+            each
+            for each in wanted
+            if forgotten.without_body(each.item.capture) is each.item.capture
+            and not any(
+                known.covers(0, each.record.started_at) for known in of_resource.get(each.resource, ())
+            )
+        ]
+        self.result.forgotten += len(wanted) - len(left)
+        return left
+
+    def _imported(self, item: ImportedCapture) -> _Imported:
+        capture = item.capture
+        key = self._admission.key(capture.url)
+        queue = self._queues.host(self._admission.queue(capture.url))
+        qid = host_hash(queue)
+        lease = Lease(
+            host=queue,
+            qid=qid,
+            bucket=bucket_of(qid, self._buckets),
+            token=0,
+            ends_at=0,
+            delay_ms=0,
+            tasks=(),
+        )
+        task = Task(uid=hash64(key), url=capture.url, crawl=self._queues.crawl, depth=0, score=0.0)
+        record = CaptureRecord(
+            id=str(capture_id_of(capture.started_at, capture_key(capture))),
+            crawl=self._queues.crawl,
+            url=capture.url,
+            started_at=capture.started_at,
+            ended_at=capture.ended_at,
+            outcome=capture.outcome,
+            reason=capture.reason,
+            depth=0,
+            hops=capture.hops,
+            final_url=capture.url,
+            status=capture.status,
+            told_type=capture.declared_type,
+            bytes=capture.body.size if capture.body else None,
+            sha256=capture.body.sha256 if capture.body else None,
+            problems=tuple(item.problems),
+            worker=WORKER,
+            agent=item.agent,
+        )
+        return _Imported(item, lease, task, record, resource_id(key))
+
+    async def _read(self, each: _Imported) -> None:
+        """Read the body as a crawl does; contexts only where they are at hand.
+
+        A body that is damaged is not read: it must not replace what an intact one said.
+        """
+        capture, body = each.item.capture, each.item.capture.body
+        if body is not None and not each.is_damaged:
+            try:
+                each.found = await self._extract_in_contexts(each)
+            except (TamiasError, OSError):
+                raise
+            except Exception as error:  # noqa: BLE001 (a fault of ours is that of one capture, as in a crawl)
+                _log.exception("import of %s", capture.url)
+                each.found = Extraction(limit=f"internal error: {type(error).__name__}: {error}")
+        found = each.found
+        headers = capture.hops[-1].headers
+        outcome, reason = each.record.outcome, each.record.reason
+        if found.limit is not None:
+            outcome, reason = Outcome.FAILED, f"{found.limit}; {reason}"
+        each.record = msgspec.structs.replace(
+            each.record,
+            outcome=outcome,
+            reason=reason,
+            found_type=found.media_type,
+            read=found.read,
+            quads=found.quads,
+            links=found.links,
+            problems=(*each.record.problems, *found.problems),
+            extent=found.extent,
+            renamed_graphs=found.renamed_graphs,
+            signals=signals_of(headers, found.metas, (), url=capture.url),
+        )
+
+    async def _extract_in_contexts(self, each: _Imported) -> Extraction:
+        for _ in range(ROUNDS):
+            try:
+                return await self._extract(each)
+            except Wanting as wanting:
+                held = await self._store.read_contexts(wanting.addresses, 0)
+                for address in wanting.addresses:
+                    self._contexts.put(address, held.get(address))
+        return Extraction(limit=f"its contexts name each other more than {ROUNDS} times")
+
+    async def _extract(self, each: _Imported) -> Extraction:
+        capture, body = each.item.capture, each.item.capture.body
+        assert body is not None
+        quads = self._store.quads
+        if is_small(body) if self._sandboxes is None else self._is_harmless(each):
+            with suppress(NotAtOnce):
+                return self._extractor.extract(
+                    capture, body, quads.small_document, _follow_nothing, at_once=True
+                )
+        if self._sandboxes is None:
+            async with quads.one_large_at_a_time:
+                return await asyncio.to_thread(
+                    self._extractor.extract, capture, body, quads.large_document, _follow_nothing
+                )
+        turn = Turn(each.lease.host, body.size, not is_plain(body))
+        return await self._sandboxes.read(
+            turn,
+            lambda sandbox, _given_up: sandbox.extract(
+                capture, body, quads.large_document, _follow_nothing, None
+            ),
+        )
+
+    def _is_harmless(self, each: _Imported) -> bool:
+        assert self._sandboxes is not None
+        assert each.item.capture.body is not None
+        return not self._sandboxes.takes_all and is_read_at_once(each.item.capture, each.item.capture.body)
+
+    def _commit(self, new: list[_Imported]) -> None:
+        """Bytes first, then one transaction; for the database's thread."""
+        late = self._versions(new)
+        self._store.quads.reserve()
+        durable = self._store.quads.sync()
+        self._writer.sync()
+        session = self._store.thread.session
+        sinks = sink_numbers(session)
+
+        def work(cursor: Cursor) -> tuple[int, int]:
+            return self._write(cursor, new, late, durable, sinks)
+
+        try:
+            documents, versions = session.transact(work)
+        finally:
+            self._writer.settled()
+        self.result.captures += len(new)
+        self.result.documents += documents
+        self.result.versions += versions
+        self.result.bytes += sum(each.record.bytes or 0 for each in new)
+        outcomes = Counter(self.result.outcomes)
+        outcomes.update(each.record.outcome.word for each in new)
+        self.result.outcomes = dict(outcomes)
+
+    def _write(
+        self,
+        cursor: Cursor,
+        new: list[_Imported],
+        late: list[LateVersions],
+        durable: Sequence[StoredFile],
+        sinks: Sequence[int],
+    ) -> tuple[int, int]:
+        attempts = [each.attempt for each in new]
+        changed = insert_captures(cursor, attempts)
+        enqueue(cursor, [(lease.bucket, record) for lease, _, record in changed], sinks)
+        enqueue_metadata(cursor, [(lease.bucket, record) for lease, _, record in attempts], sinks)
+        commit_files(cursor, durable)
+        insert_blobs(cursor, [each.prepared for each in new if each.prepared is not None])
+        if self._archive:
+            resources = {each.resource: each for each in new if each.body is not None}
+            put_resources(
+                cursor,
+                [
+                    (Resource(id=name, url=each.task.url, added_at=self._store.now()), host(each.task.url))
+                    for name, each in resources.items()
+                ],
+                self._store.now(),
+            )
+        versions = merge_late(cursor, late)
+        reached("captures-imported")
+        return len(changed), versions
+
+    def _versions(self, new: list[_Imported]) -> list[LateVersions]:
+        """The bodies of resources whose versions are kept, written and to be put into their histories."""
+        bodies = [
+            each
+            for each in new
+            if each.item.capture.body and (each.record.outcome is Outcome.OK or each.is_damaged)
+        ]
+        watched, _ = read_watched(self._store.thread.session, {each.resource for each in bodies}, ())
+        chosen = [each for each in bodies if self._archive or each.resource in watched]
+        chains = self._writer.chains(
+            (body, known.known.sha256 if (known := watched.get(each.resource)) else None)
+            for each in chosen
+            if (body := each.item.capture.body) is not None
+        )
+        late: dict[str, LateVersions] = {}
+        for each in sorted(chosen, key=lambda one: one.record.started_at):
+            body = each.item.capture.body
+            assert body is not None
+            before = late[each.resource].bodies[-1].sha256 if each.resource in late else None
+            known = watched.get(each.resource)
+            like = before or (known.known.sha256 if known else None)
+            each.prepared = self._writer.prepare(body, like, chains if before is None else None)
+            each.body = self._version(each)
+            url = VisitedUrl(each.lease.bucket, each.lease.qid, each.task.uid, self._crawls)
+            late.setdefault(each.resource, LateVersions(each.resource, url, [])).bodies.append(each.body)
+        for each in new:
+            if each.body is None:  # headers are kept where a version is
+                hops = tuple(msgspec.structs.replace(hop, headers=()) for hop in each.record.hops)
+                each.record = msgspec.structs.replace(each.record, hops=hops)
+        return list(late.values())
+
+    def _version(self, each: _Imported) -> Version:
+        capture, body, record = each.item.capture, each.item.capture.body, each.record
+        assert body is not None
+        media_type = self._extractor.found_type(capture)
+        source = Path(body.path) if body.path is not None else body.data or b""
+        typed = type_with_charset(media_type, record.told_type)
+        content = content_digest(Stored(source=source, media_type=typed, base=capture.url))
+        return Version(
+            resource=each.resource,
+            captured_at=record.started_at,
+            sha256=body.sha256,
+            byte_size=body.size,
+            media_type=media_type,
+            told_type=record.told_type,
+            fingerprint=fingerprint_of(content),
+            items=content.items if content else None,
+            noise=None,
+            suspicious=record.reason if each.is_damaged else None,
+            capture=record.id,
+        )
+
+
+def _batches(captures: Iterable[ImportedCapture]) -> Generator[list[ImportedCapture], None, None]:
+    batch: list[ImportedCapture] = []
+    size = 0
+    for each in captures:
+        batch.append(each)
+        size += each.capture.body.size if each.capture.body else 0
+        if len(batch) >= MOST_AT_ONCE or size >= BYTES_AT_ONCE:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _once(imported: list[_Imported]) -> list[_Imported]:
+    """The same capture twice in a batch is one."""
+    return list({each.record.id: each for each in imported}.values())
+
+
+def _follow_nothing(_references: Sequence[str], _base: str, _kind: str | None) -> None:
+    """An import makes no request, now or later."""

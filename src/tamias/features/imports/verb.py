@@ -1,0 +1,78 @@
+"""`tamias import`: captures of other crawlers become documents and versions, without a request."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tamias.cli.console.audited import audited
+from tamias.cli.console.options import CommonOptions, common, printable, say, say_json
+from tamias.cli.console.progress import by_outcome
+
+if TYPE_CHECKING:
+    from tamias.features.imports.importer import ImportResult
+
+SHOWN = 20
+
+
+@click.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--crawl", "name", default="", help="Name of the crawl that they belong to. [default]")
+@click.option(
+    "--archive", is_flag=True, help="Store every body as a version, not only those of watched resources."
+)
+@common
+def command(place: CommonOptions, files: tuple[Path, ...], *, name: str, archive: bool) -> int:
+    """Imports captures from WARC files, WACZ files, CDX indexes beside their WARC files, or folders of them.
+
+    They become documents with the times of their records, and versions of what you watch. Nothing is
+    requested, and no link is followed. What is there already is passed over, so you can stop an import and
+    run it again.
+
+    Example: tamias import crawl-data/ --archive
+    """
+    import asyncio
+
+    from tamias.database.connect import Database
+    from tamias.features.imports.importer import import_captures
+
+    settings = place.settings().settings
+    with (
+        closing(Database(place.data, place.db, buckets=settings.frontier.buckets)) as database,
+        closing(database.session()) as session,
+        audited(session, place.data, "import", [str(file) for file in files]) as ending,
+    ):
+        work = import_captures(database, place.data, settings, files, crawl=name, archive=archive)
+        done = asyncio.run(work)
+        if done.problems and not (done.captures or done.known):
+            ending.failure = "nothing could be imported"
+    _tell(place, done)
+    return 0 if ending.failure is None else 1
+
+
+def _tell(place: CommonOptions, done: "ImportResult") -> None:
+    if place.json:
+        say_json(done)
+        return
+    outcomes = by_outcome(done.outcomes)
+    say(f"files      {done.files:,}")
+    say(f"captures   {done.captures:,} new{f' ({outcomes})' if outcomes else ''}, {done.known:,} known")
+    say(f"documents  {done.documents:,} hold something else now")
+    say(f"versions   {done.versions:,} new")
+    if done.excluded:
+        say(f"excluded   {done.excluded:,} by filters or block lists")
+    if done.forgotten:
+        say(f"forgotten  {done.forgotten:,} left out ('tamias forget --list' says why)")
+    rate = done.file_bytes / 1e6 / max(done.seconds, 0.001)
+    say(f"bytes      {done.bytes:,} of bodies, {done.file_bytes:,} of files")
+    say(f"seconds    {done.seconds:.1f} ({rate:.1f} MB/s of files)")
+    if done.problems:
+        say(f"problems   {done.problems:,}")
+    for each in done.told[:SHOWN]:
+        where = f"{each.file}, byte {each.offset}: " if each.file else ""
+        click.echo(f"problem: {printable(where + each.problem)}", err=True)
+    if done.problems > SHOWN:
+        click.echo(
+            f"{done.problems - SHOWN:,} more problems; --json lists the first {len(done.told)}", err=True
+        )

@@ -1,0 +1,208 @@
+"""Harvester for event streams (LDES) and TREE collections: page after page, and of members only the new ones.
+
+Pages that cannot change are requested once; others with the validators of the last harvest.
+"""
+
+from collections.abc import AsyncIterator, Iterable
+from itertools import islice
+
+import msgspec
+from pyoxigraph import Quad
+
+from tamias.content.formats import JSON_LD, NQUADS, NTRIPLES, RDF_XML, TRIG, TURTLE
+from tamias.features.ldes.memory import (
+    Bookmark,
+    OpenPage,
+    StreamState,
+    begun,
+    page_digest,
+    read_bookmark,
+    resumed,
+)
+from tamias.features.ldes.page import Lead, TreePage, tree_page
+from tamias.model.capture import Capture, Outcome, Request
+from tamias.model.finding import Finding, Harvest, HarvestEnd, HarvestStep, Links, Problem, Quads
+from tamias.model.url import host_key
+from tamias.protocols import PoliteClient
+
+MOST_PAGES = 10_000
+"""Of one harvest; the next one goes on from there."""
+MOST_QUADS = 1_000_000
+"""Of one page; what is behind them is not read."""
+_BATCH = 10_000
+_MOST_PROBLEMS = 100
+_ACCEPT = f"{NQUADS}, {TRIG}, {NTRIPLES}, {TURTLE}, {JSON_LD};q=0.9, {RDF_XML};q=0.5"
+
+
+class LdesHarvester:
+    """Follows `tree:relation` from page to page. A harvest repeats at most the page it was killed at."""
+
+    kinds = frozenset({"ldes"})
+
+    def __init__(self, most_pages: int = MOST_PAGES) -> None:
+        self._most_pages = most_pages
+
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
+        before = read_bookmark(harvest.bookmark)
+        state = resumed(harvest.state) or begun(harvest.url, before)
+        while state.todo and state.tally.requested < self._most_pages:
+            lead = state.todo.pop(0)
+            capture = await client.ask(_request(lead.url, before.open.get(lead.url)))
+            if capture.outcome is Outcome.FAILED and capture.retry:
+                # The others go first when the harvest goes on.
+                state.todo.append(lead)
+                yield HarvestStep(state=_packed(state))
+                yield HarvestStep(state=_packed(state), end=_interrupted(capture, state, before))
+                return
+            state.tally.requested += 1
+            findings = _taken_in(harvest, client, state, before, lead, capture)
+            yield HarvestStep(state=_packed(state), findings=findings)
+        yield HarvestStep(state=_packed(state), end=_end(state, before, self._most_pages))
+
+
+def _request(url: str, page: OpenPage | None) -> Request:
+    if page is None:
+        return Request(url=url, accept=_ACCEPT)
+    return Request(url=url, accept=_ACCEPT, etag=page.etag, last_modified=page.last_modified)
+
+
+def _taken_in(
+    harvest: Harvest, client: PoliteClient, state: StreamState, before: Bookmark, lead: Lead, capture: Capture
+) -> list[Finding]:
+    """Return the findings of a response, and update the state."""
+    known = before.open.get(lead.url)
+    if capture.outcome is Outcome.UNCHANGED and known is not None:
+        state.tally.unchanged += 1
+        state.open[lead.url] = known
+        return []
+    if capture.outcome is Outcome.GONE:
+        state.tally.gone += 1
+        return []
+    if capture.outcome is not Outcome.OK:
+        return [_failed(state, lead, capture)]
+    quads, problems = _read(client, capture)
+    page = tree_page(quads, _names(harvest, lead, capture), state.dated_by)
+    elsewhere, whole = _follow(harvest, state, before, page)
+    _remember(state, lead, capture, page, whole=whole and not problems)
+    return [*_new(state, known, page), *elsewhere, *problems]
+
+
+def _names(harvest: Harvest, lead: Lead, capture: Capture) -> Iterable[str]:
+    return {lead.url, capture.final_url} | ({harvest.url} if lead.url == harvest.url else set())
+
+
+def _read(client: PoliteClient, capture: Capture) -> tuple[list[Quad], list[Problem]]:
+    quads: list[Quad] = []
+    problems: list[Problem] = []
+    for finding in client.read(capture):
+        if isinstance(finding, Problem):
+            problems.append(finding)
+        elif isinstance(finding, Quads):
+            quads += finding.quads
+        if len(quads) > MOST_QUADS:
+            problems.append(Problem(f"only the first {MOST_QUADS} statements of {capture.url} were read"))
+            break
+    return quads, problems[:_MOST_PROBLEMS]
+
+
+def _new(state: StreamState, known: OpenPage | None, page: TreePage) -> list[Finding]:
+    """Return the statements of new members, and those about the page; each member once a page."""
+    seen = set(known.members) if known else set()
+    fresh = [member for member in page.members if member.digest not in seen]
+    state.tally.members += len(fresh)
+    state.tally.known += len(page.members) - len(fresh)
+    state.latest = max(filter(None, (state.latest, *(member.moment for member in fresh))), default=None)
+    quads = iter([*page.own, *(quad for member in fresh for quad in member.quads)])
+    return [Quads(batch) for batch in iter(lambda: list(islice(quads, _BATCH)), [])]
+
+
+def _remember(state: StreamState, lead: Lead, capture: Capture, page: TreePage, *, whole: bool) -> None:
+    """A page of which not all could be used is read again by the next harvest, changed or not."""
+    state.dated_by = page.dated_by
+    state.tally.retention = state.tally.retention or page.retention
+    hop = capture.hops[-1]
+    cached = {word.strip().lower() for word in (hop.header("cache-control") or "").split(",")}
+    if whole and (page.immutable or "immutable" in cached):
+        state.settled.add(page_digest(lead.url))
+        return
+    members = [member.digest for member in page.members]
+    validators = (hop.header("etag"), hop.header("last-modified")) if whole else (None, None)
+    state.open[lead.url] = OpenPage(*validators, members, lead if whole else Lead(lead.url))
+    state.tally.in_part += not whole
+    state.forget()
+
+
+def _follow(
+    harvest: Harvest, state: StreamState, before: Bookmark, page: TreePage
+) -> tuple[list[Finding], bool]:
+    """Add the pages that a page leads to; return links to other hosts, and whether there was room for all.
+
+    What stands on another host's pages is harvested on its own.
+    """
+    elsewhere = []
+    whole = True
+    for lead in page.leads:
+        if host_key(lead.url) != host_key(harvest.url):
+            elsewhere.append(lead.url)
+        elif not before.left and lead.url not in before.open and lead.is_before(before.latest):
+            state.tally.passed_over += 1
+        else:
+            whole = state.meet(lead) and whole
+    return ([Links(elsewhere, harvest.url, "ldes")] if elsewhere else []), whole
+
+
+def _failed(state: StreamState, lead: Lead, capture: Capture) -> Problem:
+    state.left.append(lead)
+    state.tally.trouble = f"{lead.url}: {capture.outcome.word}: {capture.reason}"
+    state.tally.trouble_outcome = capture.outcome
+    return Problem(state.tally.trouble)
+
+
+def _interrupted(capture: Capture, state: StreamState, before: Bookmark) -> HarvestEnd:
+    return HarvestEnd(
+        outcome=Outcome.FAILED,
+        reason=f"{capture.url}: {capture.reason}; {_figures(state)}",
+        adds=True,
+        retry=True,
+        retry_after_ms=capture.retry_after_ms,
+        bookmark=_packed(state.bookmark(before)),
+    )
+
+
+def _end(state: StreamState, before: Bookmark, most_pages: int) -> HarvestEnd:
+    tally = state.tally
+    outcome = Outcome.OK
+    if not (state.open or state.settled):
+        outcome = Outcome(tally.trouble_outcome) if tally.trouble else Outcome.GONE
+    said = [_figures(state)]
+    if state.todo:
+        said.append(f"stopped after {most_pages} pages, {len(state.todo)} are left to the next harvest")
+    if tally.trouble:
+        said.append(tally.trouble)
+    if tally.retention:
+        said.append("the stream lets go of old members (ldes:retentionPolicy)")
+    return HarvestEnd(
+        outcome=outcome,
+        reason="; ".join(said),
+        adds=True,
+        bookmark=_packed(state.bookmark(before)),
+        complete=outcome is Outcome.OK and not (state.todo or state.left or tally.in_part),
+    )
+
+
+def _figures(state: StreamState) -> str:
+    tally = state.tally
+    parts = [f"{tally.requested} pages, {tally.members} new members"]
+    counts = {
+        "known before": tally.known,
+        "pages unchanged": tally.unchanged,
+        "pages passed over as older than the last harvest": tally.passed_over,
+        "pages gone": tally.gone,
+        "pages read in part": tally.in_part,
+        "pages not read": len(state.left),
+    }
+    return ", ".join(parts + [f"{count} {what}" for what, count in counts.items() if count])
+
+
+def _packed(value: StreamState | Bookmark) -> bytes:
+    return msgspec.msgpack.encode(value)

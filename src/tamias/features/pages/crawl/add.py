@@ -1,0 +1,210 @@
+"""The form to watch an address."""
+
+from functools import partial
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tamias.archive.moments import rfc3339
+from tamias.archive.versions.resources import read_resources
+from tamias.features.pages.datasets.reasons import duration
+from tamias.features.pages.html.forms import check_form, form_caller, form_fields
+from tamias.features.pages.html.page import HtmlPage
+from tamias.features.pages.html.rendering import html
+from tamias.features.pages.queries import place_of_host
+from tamias.features.service.api import resources
+from tamias.features.service.api.resources import NewResource
+from tamias.features.service.http.identify import note_reason
+from tamias.features.service.http.negotiation import Answer
+from tamias.features.service.http.params import parameter
+from tamias.features.service.http.problems import HttpProblem
+from tamias.features.service.http.secret import session_of
+from tamias.features.service.queries.thread_pool import ServiceSession
+from tamias.features.service.service import Service
+from tamias.model.resource import Resource, resource_id
+from tamias.model.url import authority, fetch_url, host, is_address, url_key
+from tamias.permit.robots import Rules
+
+
+class AddPreview(msgspec.Struct, frozen=True, kw_only=True):
+    """The account of a URL before its first visit."""
+
+    url: str
+    """In the form in which it will be asked for."""
+    host: str = ""
+    refused: str | None = None
+    """Why it will not be taken, if so."""
+    dataset: str | None = None
+    """Its id, where it is under watch already."""
+    said: list[str] = []
+    """What will happen, in order."""
+
+
+def account(db: ServiceSession, typed: str) -> AddPreview:
+    """Return the account of an address as it was typed."""
+    if not is_address(typed):
+        return AddPreview(url=typed, refused="not a valid URL")
+    url = fetch_url(typed)
+    refused = db.admission.watch_refusal(url)
+    if refused:
+        return AddPreview(url=url, host=host(url), refused=refused)
+    known = _known(db, url)
+    said = [_first(known), _robots(db, url), _pace(db, url), _later(known)]
+    return AddPreview(
+        url=url,
+        host=host(url),
+        dataset=known.id if known else None,
+        said=[each for each in said if each],
+    )
+
+
+def named(db: ServiceSession, url: str) -> str:
+    """The id that a URL has, or would have."""
+    names = frozenset(db.settings.filters.session_names)
+    return resource_id(url_key(fetch_url(url), names))
+
+
+def _known(db: ServiceSession, url: str) -> Resource | None:
+    return next(iter(read_resources(db.session, [named(db, url)])), None)
+
+
+def _first(known: Resource | None) -> str:
+    if known is None:
+        return "It is not watched yet. The first visit comes as soon as politeness allows."
+    versions = "1 version" if known.versions == 1 else f"{known.versions} versions"
+    if known.state == "stopped":
+        return f"It was watched before and has {versions}. Adding it again begins with a visit."
+    if known.next_visit is None:
+        return f"It is watched, with {versions}. Its next visit comes as soon as politeness allows."
+    return f"It is watched, with {versions}. {_planned(known.next_visit)}."
+
+
+def _planned(at: int) -> str:
+    return f"The next visit is planned for {rfc3339(at)[:16].replace('T', ' ')} UTC"
+
+
+def _robots(db: ServiceSession, url: str) -> str:
+    place = place_of_host(db, host(url))
+    found = db.rows("robots", place) if place else []
+    rules = next((packed for name, _, _, packed in found if name == authority(url)), None)
+    if not db.settings.permit.robots:
+        return "This service does not use robots.txt."
+    if rules is None:
+        return "The server's robots.txt is read first. If it forbids the address, nothing is fetched."
+    verdict = msgspec.msgpack.decode(rules, type=Rules).verdict(url)
+    if verdict.allowed:
+        return f"The server's robots.txt allows it ({verdict.rule})."
+    return f"The server's robots.txt forbids it ({verdict.rule}). It is not fetched unless that changes."
+
+
+def _pace(db: ServiceSession, url: str) -> str:
+    place = place_of_host(db, host(url))
+    found: list[tuple[Any, ...]] = db.rows("politeness", place) if place else []
+    if not found:
+        return f"The host is new. Requests to it are {db.settings.fetch.delay:g} seconds apart."
+    _, delay_ms, blocked_until, _, waiting = found[0]
+    pause = blocked_until - db.session.now()
+    peace = f" It is paused for another {duration(pause / 1000)}." if pause > 0 else ""
+    return (
+        f"Requests to the host are at least {delay_ms / 1000:g} seconds apart. "
+        f"{'1 address is' if waiting == 1 else f'{waiting} addresses are'} queued.{peace}"
+    )
+
+
+def _later(known: Resource | None) -> str:
+    if known is not None and known.state == "stopped":
+        return "Its title and format stay as they are."
+    if known is not None:
+        return "Its title and format stay as they are. Adding it again fetches nothing."
+    return (
+        "Every version is stored unchanged. It is visited again after some days, then more often "
+        "if it changes often and less often if it does not."
+    )
+
+
+_LONGEST_URL = 4096
+
+
+class AddForm(msgspec.Struct, frozen=True, kw_only=True):
+    """The form: what was typed, and the result."""
+
+    url: str = ""
+    kind: str = ""
+    """Of a source of many, such as `portal`; else empty."""
+    title: str = ""
+    format: str = ""
+    error: str | None = None
+    done: str | None = None
+    account: AddPreview | None = None
+    """What will happen, where an address was given."""
+
+
+async def form(request: Request, service: Service) -> AddForm:
+    """The form, with what will happen to the address that `url` names."""
+    url = (parameter(request, "url") or "").strip()
+    preview = await service.pool.run(lambda db: account(db, url)) if url else None
+    title, kind = parameter(request, "title") or "", parameter(request, "kind") or ""
+    return AddForm(url=url, title=title, kind=kind, account=preview)
+
+
+def adding(service: Service) -> Answer:
+    """Return the handler of the form."""
+
+    async def answer(request: Request) -> Response:
+        fields = await form_fields(request)
+        status, view = await _added(request, fields, service)
+        note_reason(request, view.error or "")
+        session = session_of(request)
+        values = {
+            "view": view,
+            "here": PAGE.path,
+            "data": PAGE.data,
+            "session": session,
+            "address": PAGE.path,
+        }
+        return html(PAGE.template, values, status)
+
+    return answer
+
+
+async def _added(request: Request, fields: dict[str, str], service: Service) -> tuple[int, AddForm]:
+    """The status and the form. What will happen is told to all; what has happened only with the secret."""
+    shown = AddForm(
+        url=fields.get("url", ""),
+        kind=fields.get("kind", ""),
+        title=fields.get("title", ""),
+        format=fields.get("format", ""),
+    )
+    if fields.get("only") == "account":
+        said = await service.pool.run(lambda db: account(db, shown.url[:_LONGEST_URL]))
+        return 200, msgspec.structs.replace(shown, account=said)
+    if await form_caller(request, fields, service) is None:
+        return 403, _with_error(shown, "Sign in first. Nothing was added.")
+    try:
+        new = msgspec.convert(
+            {name: getattr(shown, name) or None for name in ("url", "kind", "title", "format")}, NewResource
+        )
+    except msgspec.ValidationError:
+        return 400, _with_error(shown, "The address must have 1 to 4096 characters. Nothing was added.")
+    try:
+        await check_form(request, service, "add", [shown.url])
+        resources.check_sources(request, [new])
+    except HttpProblem as refusal:
+        return 403, _with_error(shown, f"Nothing was added: {refusal.detail}.")
+    taken = await service.pool.run(partial(resources.add_wanted, wanted=[new]))
+    if taken.refused:
+        return 422, _with_error(shown, f"The address was not added: {taken.refused[0].reason}.")
+    done = "It is watched now." if taken.new else "It was already watched."
+    if new.kind:
+        done += " Its datasets appear when it has been read."
+    said = await service.pool.run(lambda db: account(db, new.url))
+    return 201 if taken.new else 200, AddForm(done=done, account=said, kind=shown.kind)
+
+
+def _with_error(form: AddForm, error: str) -> AddForm:
+    return msgspec.structs.replace(form, error=error)
+
+
+PAGE = HtmlPage(path="/add", template="add.html", view=form, data="/openapi.json", elsewhere=True)

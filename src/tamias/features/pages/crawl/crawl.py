@@ -1,0 +1,171 @@
+"""The page of one crawl: how fast it goes, how visits end and why, and what waits for what."""
+
+import msgspec
+from starlette.requests import Request
+
+from tamias.archive.moments import rfc3339
+from tamias.archive.reader.library import NotArchived
+from tamias.crawl.store.progress import ReasonCount, ReasonCounts
+from tamias.features.pages.crawl.activity import FINE, TROUBLE, TimeSlot
+from tamias.features.pages.crawl.reopening import Reopening, reopening_of
+from tamias.features.pages.html.page import CsvTable, HtmlPage, table_of
+from tamias.features.pages.queries import rows, rows_of_buckets
+from tamias.features.service.http.problems import HttpProblem
+from tamias.features.service.queries.lately import lately
+from tamias.features.service.queries.thread_pool import ServiceSession
+from tamias.features.service.service import Service
+from tamias.model.capture import Outcome
+from tamias.model.site import HostNote
+from tamias.plugins import host_notes
+
+MOST_ATTEMPTS = 20_000
+"""The newest, of each bucket: what the figures of the page are made from."""
+MOST_SLOTS = 60
+MOST_HOSTS = 20
+MOST_REASONS = 500
+SHOWN_REASONS = 20
+_LONGEST_NAME = 255
+_SECONDS = 3.0
+_NEVER = 253_402_300_799_000
+
+
+class BusyHost(msgspec.Struct, frozen=True):
+    """A host, and what the newest attempts brought there."""
+
+    host: str
+    attempts: int
+    troubles: int
+    statements: int
+
+
+class Waiting(msgspec.Struct, kw_only=True):
+    """Queues of the crawl that wait for the same thing."""
+
+    what: str
+    queues: int
+    urls: int
+    until: str | None
+    """When the first of them goes on."""
+
+
+class CrawlView(msgspec.Struct, frozen=True, kw_only=True):
+    """The data of the page."""
+
+    name: str
+    state: str
+    known: int
+    open: int
+    queues: int
+    attempts: int
+    """Those that the figures are made from: the newest."""
+    first: str | None
+    last: str | None
+    per_second: float
+    """From the first of them to the last."""
+    statements: int
+    bytes: int
+    slot_seconds: float
+    slots: list[TimeSlot]
+    outcomes: dict[str, int]
+    depths: dict[int, int]
+    """Attempts by depth."""
+    reasons: list[ReasonCount]
+    notes: list[HostNote]
+    """What is to be known of hosts, such as those that answer with walls."""
+    hosts: list[BusyHost]
+    waiting: list[Waiting]
+    reopening: Reopening | None = None
+    """URLs that somebody makes due again, or has made lately."""
+
+
+async def crawl(request: Request, service: Service) -> CrawlView:
+    """The crawl as it was a moment ago. Raises `NotArchived`."""
+    name = request.path_params["name"]
+    if len(name) > _LONGEST_NAME or not name.isprintable():
+        raise HttpProblem(400, f"the name of a crawl has {_LONGEST_NAME} printable characters at most")
+    found = await lately(service, f"crawl {name}", _SECONDS, lambda db: _crawl(db, name))
+    return msgspec.structs.replace(found, reopening=reopening_of(service, name))
+
+
+def _crawl(db: ServiceSession, name: str) -> CrawlView:
+    found = rows(db, "crawl_named", crawl=name)
+    if not found:
+        raise NotArchived(f"there is no crawl {name!r}; /frontier lists all")
+    crawl_number, state = found[0]
+    values = {"crawl": crawl_number, "most": MOST_ATTEMPTS}
+    spans = [row for row in rows_of_buckets(db, "crawl_span", **values) if row[2]]
+    first, last = min((row[0] for row in spans), default=0), max((row[1] for row in spans), default=0)
+    slot = max(1000, (last - first) // MOST_SLOTS + 1)
+    attempts = rows_of_buckets(db, "crawl_attempts", **values, first=first, slot=slot) if spans else []
+    sums = [row for row in rows_of_buckets(db, "queue_sums") if row[0] == name]
+    total = sum(row[2] for row in spans)
+    return CrawlView(
+        name=name,
+        state=state,
+        known=sum(row[3] for row in sums),
+        open=sum(row[4] for row in sums),
+        queues=sum(row[2] for row in sums),
+        attempts=total,
+        first=rfc3339(first) if spans else None,
+        last=rfc3339(last) if spans else None,
+        per_second=total / max(1.0, (last - first) / 1000),
+        statements=sum(row[4] for row in attempts),
+        bytes=sum(row[5] for row in attempts),
+        slot_seconds=slot / 1000,
+        slots=_slots(attempts, first, slot, last),
+        outcomes={Outcome(each).word: n for each, n in sorted(_counts(attempts, 2).items())},
+        depths=dict(sorted(_counts(attempts, 1).items())),
+        reasons=_reasons(db, values),
+        notes=host_notes(db.session),
+        hosts=_hosts(db, values),
+        waiting=_waiting(db, crawl_number),
+    )
+
+
+def _counts(attempts: list[tuple[int, ...]], column: int) -> dict[int, int]:
+    counts: dict[int, int] = {}
+    for row in attempts:
+        counts[row[column]] = counts.get(row[column], 0) + row[3]
+    return counts
+
+
+def _slots(attempts: list[tuple[int, ...]], first: int, slot: int, last: int) -> list[TimeSlot]:
+    counts = [[0, 0, 0] for _ in range((last - first) // slot + 1)]
+    for place, _, outcome, n, *_ in attempts:
+        counts[place][0 if outcome in FINE else 2 if outcome in TROUBLE else 1] += n
+    return [
+        TimeSlot(at=rfc3339(first + place * slot), fine=fine, other=other, trouble=trouble)
+        for place, (fine, other, trouble) in enumerate(counts)
+    ]
+
+
+def _reasons(db: ServiceSession, values: dict[str, int]) -> list[ReasonCount]:
+    counts = ReasonCounts()
+    for outcome, reason, n, url in rows_of_buckets(db, "crawl_reasons", **values, limit=MOST_REASONS):
+        counts.add(Outcome(outcome).word, reason, url, n)
+    return counts.top(SHOWN_REASONS)
+
+
+def _hosts(db: ServiceSession, values: dict[str, int]) -> list[BusyHost]:
+    found = [BusyHost(*row) for row in rows_of_buckets(db, "crawl_hosts", **values, limit=MOST_HOSTS)]
+    return sorted(found, key=lambda each: (-each.attempts, each.host))[:MOST_HOSTS]
+
+
+def _waiting(db: ServiceSession, number: int) -> list[Waiting]:
+    found: dict[str, Waiting] = {}
+    for what, queues, urls, until in rows_of_buckets(db, "crawl_waiting", crawl=number, now=db.session.now()):
+        known = found.setdefault(what, Waiting(what=what, queues=0, urls=0, until=None))
+        known.queues += queues
+        known.urls += urls
+        if until < _NEVER:
+            known.until = min(known.until or rfc3339(until), rfc3339(until))
+    return sorted(found.values(), key=lambda each: -each.urls)
+
+
+def _table(view: CrawlView) -> CsvTable:
+    return table_of(view.slots, "at", "fine", "other", "trouble")
+
+
+PAGE = HtmlPage(
+    path="/crawl/{name}", template="crawl.html", view=crawl, data="/crawl/{name}.json", table=_table
+)

@@ -1,0 +1,337 @@
+"""Crawled documents: a list of them, and the page of one with its statements, links and visits."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+import msgspec
+from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
+from starlette.requests import Request
+
+from tamias.archive.captures import named_captures
+from tamias.archive.catalogue import PREFIXES
+from tamias.archive.moments import digits, rfc3339
+from tamias.archive.reader.library import NotArchived
+from tamias.archive.tombstones import check_forgotten
+from tamias.archive.warc_index import latest_records
+from tamias.crawl.store.progress import kind_of_reason
+from tamias.features.pages.datasets.preview import Preview, preview_of_statements
+from tamias.features.pages.html.page import CsvTable, HtmlPage, table_of
+from tamias.features.pages.queries import place_of_host, rows, rows_of_buckets, rows_of_captures
+from tamias.features.service.http.params import parameter
+from tamias.features.service.http.problems import HttpProblem
+from tamias.features.service.queries.thread_pool import ServiceSession
+from tamias.features.service.service import Service
+from tamias.frontier.keys import bucket_of, hash64, host_hash
+from tamias.model.capture import Extent, Outcome
+from tamias.model.errors import UrlError
+from tamias.model.resource import resource_id
+from tamias.model.url import fetch_url
+from tamias.sinks.graphs import whole_lines
+from tamias.sinks.segments.segment_files import SegmentError, SegmentReader
+
+MOST_DOCUMENTS = 100
+MOST_LOOKED_AT = 20_000
+"""Of each bucket, the newest: among these a text is looked for."""
+MOST_STATEMENTS = 200
+MOST_LINKS = 100
+MOST_VISITS = 50
+MOST_CAPTURES = 50
+_TROUBLE = ("failed", "refused", "skipped", "gone")
+_LONGEST_SEARCH = 2048
+_CAPTURE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_LAST = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+_LINKS_QUERY = """SELECT DISTINCT ?document ?subject ?predicate WHERE {{
+  GRAPH ?document {{ ?subject ?predicate <{0}> }}
+  FILTER(?document != <{0}>)
+}} LIMIT 100"""
+_TITLES = (
+    "http://purl.org/dc/terms/title",
+    "http://www.w3.org/2000/01/rdf-schema#label",
+    "http://www.w3.org/2004/02/skos/core#prefLabel",
+    "http://schema.org/name",
+    "https://schema.org/name",
+    "http://xmlns.com/foaf/0.1/name",
+    "http://purl.org/dc/elements/1.1/title",
+)
+"""Predicates that say what a thing is called, the best first."""
+_WHOLES = frozenset(
+    NamedNode(PREFIXES[space] + name)
+    for space, name in (("skos", "ConceptScheme"), ("dcat", "Catalog"), ("void", "Dataset"))
+) | {NamedNode("http://www.w3.org/2002/07/owl#Ontology")}
+"""Types of what a document as a whole is."""
+
+
+class ListedDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """A document with statements."""
+
+    url: str
+    read_at: str
+    statements: int
+    media_type: str | None
+
+
+class DocumentList(msgspec.Struct, frozen=True, kw_only=True):
+    """The data of the list."""
+
+    words: str
+    host: str | None
+    documents: list[ListedDocument]
+    next: str | None
+    """What the next page comes `after`."""
+
+
+class VisitRow(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt to fetch a document."""
+
+    at: str
+    seconds: float
+    outcome: str
+    status: int | None
+    byte_size: int | None
+    statements: int
+    media_type: str | None
+    reason: str
+    requested: str
+
+
+class LinkOut(msgspec.Struct, frozen=True):
+    """An IRI that the document names."""
+
+    url: str
+    crawled: bool
+    """Whether it is a document with statements here."""
+
+
+class LinkIn(msgspec.Struct, frozen=True):
+    """A page that links here."""
+
+    url: str
+    anchor: str | None
+
+
+class DocumentCapture(msgspec.Struct, frozen=True, kw_only=True):
+    """A capture of a document in a WARC file."""
+
+    at: str
+    status: int
+    memento: str
+    """Where it is replayed."""
+
+
+class DocumentView(msgspec.Struct, frozen=True, kw_only=True):
+    """The data of the page of a document."""
+
+    url: str
+    host: str
+    title: str | None
+    preview: Preview
+    """Its first statements."""
+    links_out: list[LinkOut]
+    links_in: list[LinkIn]
+    links_query: str
+    """Finds all documents that name this one."""
+    visits: list[VisitRow]
+    captures: list[DocumentCapture]
+    """The latest first."""
+    advice: str
+    """What to do about the latest visit, where it brought nothing and something can be done."""
+
+
+class _CurrentDocument(NamedTuple):
+    """The current state of a document."""
+
+    bucket: int
+    capture: Any
+    started_at: int
+    segment: int | None
+    frame: int
+    start: int
+    length: int
+    cut: bool
+    qid: int
+
+
+async def documents(request: Request, service: Service) -> DocumentList:
+    """The newest documents; with `q`, those whose URL has it; with `host`, those of a host by URL."""
+    words, host = (parameter(request, "q") or "").strip(), parameter(request, "host")
+    if len(words) > _LONGEST_SEARCH:
+        raise HttpProblem(400, f"'q' may have {_LONGEST_SEARCH} characters at most")
+    after = parameter(request, "after")
+    if after is not None and host is None and not _CAPTURE.fullmatch(after):
+        raise HttpProblem(400, "'after' is not one that this list returned")
+    return await service.pool.run(lambda db: _documents(db, words, host, after))
+
+
+def _documents(db: ServiceSession, words: str, host: str | None, after: str | None) -> DocumentList:
+    most = MOST_DOCUMENTS + 1
+    if host is not None:
+        place = place_of_host(db, host) or {}
+        values: dict[str, Any] = {"after": after or "", "most": MOST_LOOKED_AT, "limit": most}
+        found = rows_of_captures(db, "documents_of_host", **place, **values) if place else []
+    else:
+        looked = {"before": after or _LAST, "part": words, "most": MOST_LOOKED_AT, "limit": most}
+        found = sorted(
+            rows_of_buckets(db, "newest_documents", **looked), key=lambda row: row[2], reverse=True
+        )
+    shown = _fill(db, found[:MOST_DOCUMENTS])
+    more = len(found) > MOST_DOCUMENTS
+    return DocumentList(
+        words=words,
+        host=host,
+        documents=[
+            ListedDocument(url=url, read_at=rfc3339(at), statements=quads, media_type=media_type)
+            for url, at, _, quads, media_type in shown
+        ],
+        next=(shown[-1][0] if host is not None else shown[-1][2]) if more else None,
+    )
+
+
+def _fill(db: ServiceSession, found: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Add what captures in files say of documents."""
+    named = named_captures(db.session, [row[2] for row in found if row[3] is None])
+    known = {each.id: (each.quads, each.found_type) for each in named}
+    return [(*row[:3], *known.get(row[2], (row[3] or 0, row[4]))) for row in found]
+
+
+async def document(request: Request, service: Service) -> DocumentView:
+    """The document at `url`. Raises `HttpProblem`, `NotArchived`."""
+    given = parameter(request, "url")
+    if given is None:
+        raise HttpProblem(400, "which document? add ?url=; /documents lists them")
+    try:
+        url = fetch_url(given)
+    except UrlError as error:
+        raise HttpProblem(400, f"'url' is not an address: {error}") from error
+    return await service.pool.run(lambda db: _document(db, url))
+
+
+def _document(db: ServiceSession, url: str) -> DocumentView:
+    reading, visits, place = _reading(db, url), [], _place(db, url)
+    if reading is not None:
+        values = {"bucket": reading.bucket, "capture": reading.capture, "limit": MOST_VISITS}
+        visits = rows_of_captures(db, "attempts_like", reading.qid, **values)
+    elif place:
+        visits = rows_of_captures(db, "attempts_at", **place, url=url, limit=MOST_VISITS)
+    if reading is None or reading.segment is None:
+        check_forgotten(db.session, resource_id(db.admission.key(url)))
+    if reading is None and not visits:
+        raise NotArchived(f"{url} has not been fetched here")
+    quads, note = _statements(db, reading)
+    latest = _visit(visits[0]) if visits else None
+    return DocumentView(
+        url=url,
+        host=db.admission.queue(url) if db.settings.frontier.queue != "ip" else "",
+        title=_title(quads, url),
+        preview=preview_of_statements(quads, MOST_STATEMENTS) if note is None else Preview(note=note),
+        links_out=_links_out(db, quads, url),
+        links_in=[LinkIn(*row) for row in rows(db, "links_to", **place, url=url, limit=MOST_LINKS)]
+        if place
+        else [],
+        links_query=_LINKS_QUERY.format(url),
+        visits=[_visit(row) for row in visits],
+        captures=[
+            DocumentCapture(
+                at=rfc3339(each.captured_at),
+                status=each.status,
+                memento=f"/memento/{digits(each.captured_at)}/{url}",
+            )
+            for each in latest_records(db.session, url, MOST_CAPTURES)
+        ],
+        advice=kind_of_reason(latest.reason)[1] if latest and latest.outcome in _TROUBLE else "",
+    )
+
+
+def _reading(db: ServiceSession, url: str) -> _CurrentDocument | None:
+    """Return the latest complete reading, or the latest one that was cut."""
+    found = [_CurrentDocument(*row) for row in rows_of_buckets(db, "document", document=url)]
+    return max(found, key=lambda each: (not each.cut, each.started_at), default=None)
+
+
+def _place(db: ServiceSession, url: str) -> dict[str, int] | None:
+    """Return the place of a URL in the frontier; None where only a name server knows it."""
+    if db.settings.frontier.queue == "ip":
+        return None
+    qid = host_hash(db.admission.queue(url))
+    return {"bucket": bucket_of(qid, db.frontier.buckets), "qid": qid, "uid": hash64(db.admission.key(url))}
+
+
+def _statements(db: ServiceSession, reading: _CurrentDocument | None) -> tuple[list[Quad], str | None]:
+    """The first statements, or why there are none."""
+    if reading is None:
+        return [], "no RDF has been read from this URL"
+    if reading.segment is None:
+        return [], "it holds no statements any more"
+    extent = Extent(reading.segment, reading.frame, reading.start, reading.length)
+    try:
+        with SegmentReader(db.open_segment) as reader:
+            return list(islice(_quads(reader, extent), MOST_STATEMENTS + 1)), None
+    except (SegmentError, OSError) as error:
+        return [], f"its statements cannot be read: {error}"
+
+
+def _quads(reader: SegmentReader, extent: Extent) -> Iterator[Quad]:
+    for lines in whole_lines(reader.read(extent)):
+        yield from parse(lines, format=RdfFormat.N_QUADS, lenient=True)
+
+
+def _title(quads: list[Quad], url: str) -> str | None:
+    """Return the title of a document, of the vocabulary or catalogue in it, or of its only topic."""
+    subjects = {url, url.partition("#")[0]}
+    abouts = Counter(quad.subject.value for quad in quads if isinstance(quad.subject, NamedNode))
+    subjects.update(each for each, count in abouts.items() if 2 * count > len(quads))
+    subjects.update(
+        each.subject.value for each in quads if each.object in _WHOLES and isinstance(each.subject, NamedNode)
+    )
+    for predicate in _TITLES:
+        for quad in quads:
+            named = isinstance(quad.subject, NamedNode) and quad.subject.value in subjects
+            if named and quad.predicate.value == predicate and isinstance(quad.object, Literal):
+                return quad.object.value[:300]
+    return None
+
+
+def _links_out(db: ServiceSession, quads: list[Quad], url: str) -> list[LinkOut]:
+    named = dict.fromkeys(
+        term.value.partition("#")[0]
+        for quad in quads
+        for term in (quad.object, quad.subject)
+        if isinstance(term, NamedNode) and term.value.startswith(("http://", "https://"))
+    )
+    named.pop(url, None)
+    links = list(named)[:MOST_LINKS]
+    known = {row[0] for row in rows_of_buckets(db, "known_documents", documents=links)} if links else set()
+    return sorted((LinkOut(each, each in known) for each in links), key=lambda each: not each.crawled)
+
+
+def _visit(row: tuple[Any, ...]) -> VisitRow:
+    started, ended, outcome, status, size, quads, _, media_type, reason, url, _ = row
+    return VisitRow(
+        at=rfc3339(started),
+        seconds=max(0, ended - started) / 1000,
+        outcome=Outcome(outcome).word,
+        status=status,
+        byte_size=size,
+        statements=quads,
+        media_type=media_type,
+        reason=reason,
+        requested=url,
+    )
+
+
+def _list_table(view: DocumentList) -> CsvTable:
+    return table_of(view.documents, "url", "read_at", "statements", "media_type")
+
+
+def _table(view: DocumentView) -> CsvTable:
+    return table_of(view.preview.statements, "subject", "predicate", "object")
+
+
+LIST = HtmlPage(
+    path="/documents", template="documents.html", view=documents, data="/documents.json", table=_list_table
+)
+PAGE = HtmlPage(
+    path="/document", template="document.html", view=document, data="/document.json", table=_table
+)

@@ -1,0 +1,123 @@
+"""The list of watched datasets: by state, host, portal or type, those that changed last first."""
+
+import re
+import time
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import Request
+
+from tamias.features.pages.html.page import CsvTable, HtmlPage, table_of
+from tamias.features.pages.queries import rows
+from tamias.features.service.http.params import LATEST, cursor, parameter
+from tamias.features.service.http.params import media_type as media_type_of
+from tamias.features.service.http.problems import HttpProblem
+from tamias.features.service.http.secret import may_read_all
+from tamias.features.service.queries.lately import lately
+from tamias.features.service.queries.search import COLUMNS, Hit, hit
+from tamias.features.service.queries.thread_pool import ServiceSession
+from tamias.features.service.queries.usage import unlisted
+from tamias.features.service.service import Service
+
+MOST_LISTED: Final = 50
+WEEKS: Final = 26
+MOST_DRAWN: Final = 200
+"""Versions of one dataset that its sparkline is made of, the newest."""
+STATES: Final = ("active", "failing", "gone", "stopped")
+_WEEK: Final = 7 * 86_400_000
+_SECONDS: Final = 60.0
+_CURSOR: Final = re.compile(r"([0-9]{1,18})-([0-9a-f]{24})")
+
+
+class DatasetLine(Hit, frozen=True, kw_only=True):
+    """A dataset of the list."""
+
+    weeks: list[int]
+    """New versions in each of the last weeks, the oldest first."""
+
+
+class DatasetFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Conditions that listed datasets meet."""
+
+    state: str | None
+    host: str | None
+    portal: str | None
+    type: str | None
+
+
+class DatasetList(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of the list of datasets."""
+
+    filter: DatasetFilter
+    datasets: list[DatasetLine]
+    types: list[str]
+    """Media types to choose from, the most frequent first."""
+    next: str | None
+
+
+async def datasets(request: Request, service: Service) -> DatasetList:
+    """A page of the list."""
+    state, given_type = parameter(request, "state"), parameter(request, "type")
+    if state not in (None, *STATES):
+        raise HttpProblem(400, f"'state' must be one of {', '.join(STATES)}")
+    wanted = DatasetFilter(
+        state=state,
+        host=parameter(request, "host"),
+        portal=parameter(request, "portal"),
+        type=media_type_of(given_type) if given_type else None,
+    )
+    after = cursor(request, _CURSOR)
+    place = (int(after[1]), after[2]) if after else (LATEST, "")
+    owner = may_read_all(request)
+    found, following = await service.pool.run(lambda db: _listed(db, wanted, place, owner=owner))
+    types = await lately(service, "types", _SECONDS, lambda db: [name for (name,) in rows(db, "types")])
+    return DatasetList(filter=wanted, datasets=found, types=types, next=following)
+
+
+def _listed(
+    db: ServiceSession, wanted: DatasetFilter, after: tuple[int, str], *, owner: bool
+) -> tuple[list[DatasetLine], str | None]:
+    values = msgspec.structs.asdict(wanted)
+    found = _rows(db, values, after)
+    hidden = frozenset() if owner else unlisted(db, (row[0] for row in found))
+    listed = [row for row in found if row[0] not in hidden]
+    weeks = _weeks(db, [row[0] for row in listed])
+    last = found[-1] if len(found) == MOST_LISTED else None
+    return [_dataset(row, weeks) for row in listed], f"{last[7] or 0}-{last[0]}" if last else None
+
+
+def _rows(db: ServiceSession, values: dict[str, Any], after: tuple[int, str]) -> list[tuple[Any, ...]]:
+    """List datasets with a version, the newest first; then those without one, by their ids."""
+    at, resource = after
+    found = []
+    if at:
+        found = rows(db, "datasets", **values, at=at, resource=resource, limit=MOST_LISTED)
+        resource = ""
+    if len(found) < MOST_LISTED:
+        left = MOST_LISTED - len(found)
+        found += rows(db, "datasets_without_version", **values, resource=resource, limit=left)
+    return found
+
+
+def _weeks(db: ServiceSession, resources: list[str]) -> dict[str, list[int]]:
+    first = int(time.time() * 1000) - WEEKS * _WEEK
+    found = {each: [0] * WEEKS for each in resources}
+    values = {"resource": resources, "first": first, "week": _WEEK, "most": MOST_DRAWN}
+    for resource, week, count in rows(db, "datasets_weeks", **values):
+        found[resource][min(week, WEEKS - 1)] += count
+    return found
+
+
+def _dataset(row: tuple[Any, ...], weeks: dict[str, list[int]]) -> DatasetLine:
+    known = hit(row)
+    fields = {name: getattr(known, name) for name in Hit.__struct_fields__}
+    return DatasetLine(**fields, weeks=weeks[row[0]])
+
+
+def _table(view: DatasetList) -> CsvTable:
+    return table_of(view.datasets, *COLUMNS, "trouble")
+
+
+PAGE = HtmlPage(
+    path="/datasets", template="datasets/listing.html", view=datasets, data="/datasets.json", table=_table
+)

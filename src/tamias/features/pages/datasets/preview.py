@@ -1,0 +1,241 @@
+"""The beginning of a version as a person reads it: rows, statements or lines. Nothing of it is trusted."""
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from io import BytesIO
+from itertools import islice
+from math import cos, pi, sin
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from pyoxigraph import Literal, NamedNode, Quad, parse
+from starlette.requests import Request
+
+from tamias.archive.blobs import BlobDamaged, BlobMissing
+from tamias.archive.reader.content import Content
+from tamias.archive.reader.library import NotArchived
+from tamias.archive.tombstones import check_forgotten
+from tamias.archive.versions.resources import read_versions
+from tamias.content.canonical import Unreadable
+from tamias.content.canonical.tables import found_table
+from tamias.content.formats import Form, form_of, load_analyser, syntax_of
+from tamias.features.pages.html.page import CsvTable, HtmlPage
+from tamias.features.pages.queries import resource_named
+from tamias.features.service.http.params import number
+from tamias.features.service.http.secret import may_read_all
+from tamias.features.service.queries.thread_pool import ServiceSession
+from tamias.features.service.queries.usage import check_open
+from tamias.features.service.service import Service
+from tamias.model.document import Document
+from tamias.model.finding import Quads
+from tamias.model.resource import Resource, Version
+
+MOST_RAYS = 10
+_LONGEST = 26
+_WIDE, _HIGH = 215.0, 135.0
+"""Half of the drawing's width and height, less the room for names."""
+
+
+class Ray(msgspec.Struct, frozen=True, kw_only=True):
+    """A statement as it is drawn: its object, where that stands, and its predicate."""
+
+    x: float
+    y: float
+    predicate: str
+    object: str
+    literal: bool
+
+
+class Star(msgspec.Struct, frozen=True):
+    """The thing in the middle, and the statements around it."""
+
+    subject: str
+    rays: list[Ray]
+
+
+def star(quads: Iterable[Quad], subject: Any) -> Star:
+    """The first statements about a thing, around it."""
+    about = list({(quad.predicate, quad.object): quad for quad in quads if quad.subject == subject}.values())
+    rays = [_ray(quad, place, len(about[:MOST_RAYS])) for place, quad in enumerate(about[:MOST_RAYS])]
+    return Star(short(subject), rays)
+
+
+def short(term: Any) -> str:
+    """A term as it fits beside a dot.
+
+    >>> short(NamedNode("http://www.w3.org/2004/02/skos/core#prefLabel")), short(Literal("Wien"))
+    ('prefLabel', 'Wien')
+    """
+    if isinstance(term, Literal):
+        return _cut(term.value, _LONGEST)
+    if not isinstance(term, NamedNode):
+        return _cut(str(term), _LONGEST)
+    tail = term.value.rstrip("/#").replace("#", "/").rpartition("/")[2]
+    return _cut(tail or term.value, _LONGEST)
+
+
+def _ray(quad: Quad, place: int, rays: int) -> Ray:
+    # A quarter turn back: the first stands above. Half a place on: none is right beside the middle.
+    angle = 2 * pi * (place + 0.5) / rays - pi / 2
+    return Ray(
+        x=round(_WIDE * cos(angle), 1),
+        y=round(_HIGH * sin(angle), 1),
+        predicate=short(quad.predicate),
+        object=short(quad.object),
+        literal=isinstance(quad.object, Literal),
+    )
+
+
+AT_ONCE = 1 << 20
+"""Bytes of a version that is shown together with its dataset; of a larger one on request."""
+LARGEST = 32 << 20
+MOST_ROWS = 20
+MOST_COLUMNS = 30
+MOST_STATEMENTS = 40
+MOST_LINES = 40
+LONGEST_CELL = 200
+_MOST_NUMBER = 999_999_999
+
+
+class PreviewStatement(msgspec.Struct, frozen=True):
+    """A statement of RDF, its terms as N-Triples writes them."""
+
+    subject: str
+    predicate: str
+    object: str
+
+
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
+    """The beginning of a file in one of three forms, or why there is nothing to show."""
+
+    columns: list[str] = []
+    rows: list[list[str]] = []
+    statements: list[PreviewStatement] = []
+    star: Star | None = None
+    """The thing that most of the statements are about, with what is said of it."""
+    lines: list[str] = []
+    more: bool = False
+    note: str | None = None
+
+
+class PreviewPage(msgspec.Struct, frozen=True, kw_only=True):
+    """The page of a preview."""
+
+    id: str
+    url: str
+    title: str | None
+    number: int
+    noindex: bool
+    preview: Preview
+
+
+async def preview_page(request: Request, service: Service) -> PreviewPage:
+    """Show the version with the number `version`; without it, the newest."""
+    named, wanted = request.path_params["id"], number(request, "version", 0, 1, _MOST_NUMBER)
+    owner = may_read_all(request)
+    return await service.pool.run(lambda db: _page(db, resource_named(db, named), wanted, owner=owner))
+
+
+def preview(db: ServiceSession, resource: Resource, version: Version) -> Preview:
+    """The beginning of a version."""
+    if version.byte_size > LARGEST:
+        return Preview(note=f"larger than the {LARGEST >> 20} MiB that are shown here; download it")
+    content = Content(resource, version, db.reader)
+    form = form_of(version.media_type)
+    try:
+        if form is Form.ROWS:
+            return _rows(content)
+        if form is Form.STATEMENTS:
+            return preview_of_statements(list(islice(_quads(content), MOST_STATEMENTS + 1)))
+        if form in (Form.JSON, Form.JSON_LINES, Form.TEXT):
+            return _lines(content)
+    except (Unreadable, SyntaxError, ValueError, BlobMissing, BlobDamaged) as error:
+        return Preview(note=f"it cannot be shown: {error}")
+    return Preview(note=f"there is no preview of {version.media_type or 'an unknown type'}; download it")
+
+
+def _page(db: ServiceSession, resource: Resource, wanted: int, *, owner: bool) -> PreviewPage:
+    versions = {each.number: each for each in read_versions(db.session, [resource.id])[resource.id]}
+    wanted = wanted or max(versions, default=0)
+    if wanted not in versions:
+        check_forgotten(db.session, resource.id, wanted)
+        raise NotArchived(f"{resource.url} has no version {wanted}")
+    said = check_open(db, [versions[wanted]], owner=owner)
+    shown = preview(db, resource, versions[wanted])
+    return PreviewPage(
+        id=resource.id,
+        url=resource.url,
+        title=resource.title,
+        number=wanted,
+        noindex=any(each.noindex for each in said.values()),
+        preview=shown,
+    )
+
+
+def _rows(content: Content) -> Preview:
+    with tempfile.TemporaryDirectory(prefix="tamias-preview-") as folder:
+        table = found_table(content.spooled(Path(folder)), LARGEST, content_type=content.text_type)
+        found = list(islice(table.rows(), MOST_ROWS + 1))
+    return Preview(
+        columns=[_cut(name) for name in table.columns[:MOST_COLUMNS]],
+        rows=[[_cut(cell) for cell in row[:MOST_COLUMNS]] for row in found[:MOST_ROWS]],
+        more=len(found) > MOST_ROWS or table.width > MOST_COLUMNS,
+    )
+
+
+def preview_of_statements(quads: list[Quad], most: int = MOST_STATEMENTS) -> Preview:
+    """Show the first statements, `most` at most."""
+    return Preview(
+        statements=[_statement(quad) for quad in quads[:most]],
+        star=star(quads, main_subject(quads)) if quads else None,
+        more=len(quads) > most,
+    )
+
+
+def _quads(content: Content) -> Iterator[Quad]:
+    media_type, url = content.version.media_type or "", content.resource.url
+    syntax = syntax_of(media_type)
+    if syntax is not None:
+        return parse(content.bytes(), format=syntax, base_iri=url, lenient=True)
+    analyser = load_analyser(media_type)
+    if analyser is None:
+        return iter(())
+    findings = analyser().analyse(Document(url=url, stream=BytesIO(content.bytes()), media_type=media_type))
+    return (quad for finding in findings if isinstance(finding, Quads) for quad in finding.quads)
+
+
+def _lines(content: Content) -> Preview:
+    lines = content.text().splitlines()
+    return Preview(lines=[_cut(line, 400) for line in lines[:MOST_LINES]], more=len(lines) > MOST_LINES)
+
+
+def main_subject(quads: list[Quad]) -> Any:
+    """Return the subject of most of the statements."""
+    return Counter(quad.subject for quad in quads).most_common(1)[0][0]
+
+
+def _statement(quad: Quad) -> PreviewStatement:
+    return PreviewStatement(*(_cut(str(term)) for term in (quad.subject, quad.predicate, quad.object)))
+
+
+def _cut(text: str, most: int = LONGEST_CELL) -> str:
+    return text if len(text) <= most else text[:most] + "…"
+
+
+def _table(view: PreviewPage) -> CsvTable:
+    shown = view.preview
+    if shown.statements:
+        rows = [(each.subject, each.predicate, each.object) for each in shown.statements]
+        return CsvTable(("subject", "predicate", "object"), rows)
+    return CsvTable(shown.columns or ["line"], shown.rows or [[line] for line in shown.lines])
+
+
+PAGE = HtmlPage(
+    path="/dataset/{id}/preview",
+    template="datasets/preview.html",
+    view=preview_page,
+    data="/dataset/{id}/preview.json",
+    table=_table,
+)

@@ -1,0 +1,150 @@
+"""The page of one version: what it is, what changed in it, what is in it, and the versions around it."""
+
+from functools import partial
+
+import msgspec
+from starlette.requests import Request
+
+from tamias.archive.catalogue.profiles import read_profile
+from tamias.archive.moments import rfc3339
+from tamias.archive.reader.library import NotArchived
+from tamias.archive.tombstones import check_forgotten
+from tamias.archive.versions.resources import read_versions
+from tamias.features.pages.datasets.preview import AT_ONCE, Preview, preview
+from tamias.features.pages.html.page import CsvTable, HtmlPage
+from tamias.features.pages.queries import resource_named
+from tamias.features.service.files.comparison import COMPARED_AT_ONCE, compare, turns
+from tamias.features.service.files.mementos import memento_paths
+from tamias.features.service.http.params import version_number
+from tamias.features.service.http.secret import may_read_all
+from tamias.features.service.queries.thread_pool import ServiceSession
+from tamias.features.service.queries.usage import UsageTerms, usages
+from tamias.features.service.service import Service
+from tamias.model.diff import Diff
+from tamias.model.profile import Profile
+from tamias.model.resource import Resource, Version
+from tamias.plugins import parts
+
+
+class Changed(msgspec.Struct, frozen=True, kw_only=True):
+    """Differences from the version before."""
+
+    kind: str
+    """What was counted: rows, statements, lines or other things."""
+    added: int
+    removed: int
+    changed: int
+
+
+class VersionPage(msgspec.Struct, frozen=True, kw_only=True):
+    """The page of a version."""
+
+    id: str
+    dataset: str
+    url: str
+    title: str | None
+    number: int
+    newest: int
+    captured_at: str
+    byte_size: int
+    sha256: str
+    media_type: str | None
+    told_type: str | None
+    """As its server said it."""
+    noise: str | None
+    """Whether its content is that of the version before."""
+    grown: int | None
+    """By how many bytes; None for the first."""
+    changed: Changed | None
+    """None for the first, and where it is not counted without being asked for."""
+    compare: str | None
+    """Where it is compared with the version before; None where it cannot be."""
+    download: str
+    memento: str | None
+    withheld: bool
+    """Whether whoever asked is not given its body, because its server asks for that."""
+    usage: UsageTerms
+    profile: Profile | None
+    preview: Preview | None
+
+
+async def version_page(request: Request, service: Service) -> VersionPage:
+    """Return the page of the version with a number. Raises `NotArchived`."""
+    named, number = request.path_params["id"], request.path_params["number"]
+    owner = may_read_all(request)
+    view, pair = await service.pool.run(partial(_version, named=named, number=number, owner=owner))
+    if pair is None:
+        return view
+    async with turns:
+        found = await service.pool.run(lambda db: compare(db, *pair))
+    return msgspec.structs.replace(view, changed=_changed(found))
+
+
+def _version(
+    db: ServiceSession, named: str, number: str, *, owner: bool
+) -> tuple[VersionPage, tuple[Resource, Version, Version] | None]:
+    """The page without what changed, and the versions to compare where that is done at once."""
+    resource = resource_named(db, named)
+    versions = read_versions(db.session, [resource.id])[resource.id]
+    place = next((at for at, each in enumerate(versions) if str(each.number) == number), None)
+    if place is None:
+        check_forgotten(db.session, resource.id, version_number(number))
+        raise NotArchived(f"{resource.url} has no version {number[:20]}; it has {len(versions)}")
+    version, before = versions[place], versions[place - 1] if place else None
+    around = [each for each in (before, version) if each is not None]
+    said = usages(db, [each.capture for each in around])
+    withheld = {capture for capture, each in said.items() if each.noarchive and not owner}
+    is_open = before is not None and not withheld and "diff" in parts("comparisons")
+    open_pair = (resource, before, version) if before is not None and is_open else None
+    view = VersionPage(
+        id=version.id,
+        dataset=resource.id,
+        url=resource.url,
+        title=resource.title,
+        number=version.number,
+        newest=versions[-1].number,
+        captured_at=rfc3339(version.captured_at),
+        byte_size=version.byte_size,
+        sha256=version.sha256,
+        media_type=version.media_type,
+        told_type=version.told_type,
+        noise=version.noise,
+        grown=None if before is None else version.byte_size - before.byte_size,
+        changed=None,
+        compare=open_pair and f"/dataset/{resource.id}/diff?a={version.number - 1}&b={version.number}",
+        download=f"/api/v1/get/file/id/{version.id}",
+        memento=memento_paths(resource.url, versions)[place],
+        withheld=version.capture in withheld,
+        usage=said[version.capture],
+        profile=read_profile(db.session, version.sha256),
+        preview=None if version.capture in withheld else _preview(db, resource, version),
+    )
+    small = all(each.byte_size <= COMPARED_AT_ONCE for each in around)
+    return view, open_pair if small else None
+
+
+def _preview(db: ServiceSession, resource: Resource, version: Version) -> Preview | None:
+    return preview(db, resource, version) if version.byte_size <= AT_ONCE else None
+
+
+def _changed(found: Diff) -> Changed:
+    return Changed(kind=found.kind.value, added=found.added, removed=found.removed, changed=found.changed)
+
+
+def _table(view: VersionPage) -> CsvTable:
+    """The columns of the tables in it."""
+    names = ("name", "datatype", "nulls", "distinct", "min", "max")
+    tables = view.profile.tables if view.profile else ()
+    rows = [
+        [each.name, *(getattr(column, name) for name in names)] for each in tables for column in each.columns
+    ]
+    return CsvTable(("table", *names), rows)
+
+
+PAGE = HtmlPage(
+    path="/dataset/{id}/{number}",
+    template="datasets/version.html",
+    view=version_page,
+    data="/dataset/{id}/{number}.json",
+    table=_table,
+)

@@ -1,0 +1,136 @@
+"""Small charts as SVG, made here: no script, no text inside, so that they stretch to any width.
+
+Colours come from the style sheet by class. What a chart says is also said in words beside it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from itertools import repeat
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from tamias.content.svg import element
+
+_HEIGHT = 100.0
+_WEEKS = 53
+_TICK = 0.6
+"""Width of a version's mark on a timeline, in per cent of it."""
+
+
+def columns(
+    stacks: Sequence[Sequence[float]], classes: Sequence[str], label: str, hovers: Sequence[str] = ()
+) -> Markup:
+    """Draw a column for each stack, its parts one upon another, with the text that hovering shows.
+
+    The axis beside it says what the tallest column stands for.
+
+    >>> str(columns([[1, 1], [0, 4]], ["good", "bad"], "two")).count("<rect")
+    3
+    """
+    tallest = max((sum(stack) for stack in stacks), default=0)
+    return _beside_axis(f"{tallest:,.10g}", _columns(stacks, classes, tallest, label, hovers))
+
+
+def spark(values: Sequence[float], label: str, hovers: Sequence[str] = ()) -> Markup:
+    """A row of small columns without an axis, for a cell of a table.
+
+    >>> str(spark([1, 0, 2], "three")).count("<rect")
+    2
+    """
+    stacks = [[value] for value in values]
+    return _columns(stacks, ["accent"], max(values, default=0), label, hovers, css="spark plot")
+
+
+def calendar(days: Mapping[date, int], last: date, label: str) -> Markup:
+    """A year of days, a column for each week, Monday on top: how much happened on each.
+
+    >>> str(calendar({date(2026, 5, 1): 2}, date(2026, 5, 3), "May")).count('class="busy"')
+    1
+    """
+    first = last - timedelta(days=last.weekday(), weeks=_WEEKS - 1)
+    drawn = []
+    for place in range((last - first).days + 1):
+        day = first + timedelta(days=place)
+        count = days.get(day, 0)
+        css = "none" if not count else "some" if count == 1 else "busy"
+        said = [element("title", f"{day}: {count}")] if count else []
+        at = {"x": place // 7 * 10, "y": place % 7 * 10}
+        drawn.append(element("rect", *said, class_=css, **at, width=8, height=8))
+    box = f"0 0 {_WEEKS * 10} 70"
+    return element("svg", *drawn, class_="calendar", viewBox=box, role="img", aria_label=label)
+
+
+def bar(value: float, most: float, css: str = "accent") -> Markup:
+    """A horizontal bar beside a figure, which says the same."""
+    width = 100 * min(1.0, value / most) if most else 0.0
+    drawn = element("rect", class_=css, x=0, y=0, width=f"{width:.1f}", height=10)
+    box = {"viewBox": "0 0 100 10", "preserveAspectRatio": "none"}
+    return element("svg", drawn, class_="bar", **box, aria_hidden="true")
+
+
+class Mark(NamedTuple):
+    """A mark on a line of time."""
+
+    at: float
+    """0 is the beginning of the line, 1 its end."""
+    tall: float
+    """0 to 1."""
+    css: str
+    hover: str
+    """What it says when pointed at."""
+
+
+def timeline(marks: Sequence[Mark], most: str, label: str) -> Markup:
+    """Marks on a line of time. The axis beside it says what a mark of full height stands for."""
+    drawn = [
+        element(
+            "rect",
+            element("title", mark.hover),
+            class_=mark.css,
+            x=f"{mark.at * (100 - _TICK):.2f}",
+            y=f"{_HEIGHT * (1 - mark.tall):.1f}",
+            width=_TICK,
+            height=f"{_HEIGHT * mark.tall:.1f}",
+        )
+        for mark in marks
+    ]
+    return _beside_axis(most, _stretched("0 0 100 100", drawn, label))
+
+
+def _beside_axis(most: str, chart: Markup) -> Markup:
+    axis = element("div", element("span", most), element("span", "0"), class_="axis", aria_hidden="true")
+    return element("div", axis, chart, class_="plot")
+
+
+def _columns(
+    stacks: Sequence[Sequence[float]],
+    classes: Sequence[str],
+    tallest: float,
+    label: str,
+    hovers: Sequence[str],
+    css: str = "chart",
+) -> Markup:
+    drawn = []
+    for place, (stack, hover) in enumerate(zip(stacks, hovers or repeat(""), strict=False)):
+        column = list(_column(place, stack, classes, tallest or 1.0))
+        if hover:  # the whole height answers, however low the column is
+            whole = element("rect", class_="clear", x=place, y=0, width=1, height=100)
+            column = [element("g", element("title", hover), whole, *column)]
+        drawn += column
+    return _stretched(f"0 0 {max(1, len(stacks))} 100", drawn, label, css)
+
+
+def _column(place: int, stack: Sequence[float], classes: Sequence[str], tallest: float) -> Iterable[Markup]:
+    top = _HEIGHT
+    for value, css in zip(stack, classes, strict=True):
+        height = _HEIGHT * value / tallest
+        top -= height
+        if value:
+            box = {"x": f"{place + 0.1:.1f}", "y": f"{top:.2f}", "height": f"{height:.2f}"}
+            yield element("rect", class_=css, **box, width="0.8")
+
+
+def _stretched(box: str, drawn: Sequence[Markup], label: str, css: str = "chart") -> Markup:
+    fit = {"viewBox": box, "preserveAspectRatio": "none"}
+    return element("svg", *drawn, class_=css, **fit, role="img", aria_label=label)

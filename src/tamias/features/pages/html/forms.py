@@ -1,0 +1,48 @@
+"""Forms that change something: what they send, and whether who sends them may write."""
+
+import hmac
+from collections.abc import Sequence
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+
+from tamias.access.tokens import AccessScope, Caller
+from tamias.features.service.http.identify import check_caller, check_targets, find_caller
+from tamias.features.service.http.params import body
+from tamias.features.service.http.problems import UNREAD, HttpProblem
+from tamias.features.service.http.secret import CALLER, session_of
+from tamias.features.service.service import Service
+
+_FORM = "application/x-www-form-urlencoded"
+_MOST_FIELDS = 10
+_MOST_BYTES = 64 * 1024
+
+
+async def form_fields(request: Request) -> dict[str, str]:
+    """The fields of a form. Raises `HttpProblem`."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != _FORM:
+        raise HttpProblem(415, f"this form is sent as {_FORM}", UNREAD)
+    content = await body(request, _MOST_BYTES)
+    try:
+        pairs = parse_qsl(content.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        raise HttpProblem(400, f"the body is not a form of {_MOST_FIELDS} fields at most") from None
+    return {name: value.replace("\0", "").strip() for name, value in pairs}
+
+
+async def form_caller(request: Request, fields: dict[str, str], service: Service) -> Caller | None:
+    """Return who sends a form: a signed-in user, or one who writes the secret or a token into it."""
+    session = session_of(request)
+    if session is None:
+        caller = await find_caller(fields.get("secret", ""), service.secret, service.pool)
+        request.scope[CALLER] = caller
+        return caller
+    ours = hmac.compare_digest(session.token.encode(), fields.get("token", "").encode())
+    return session.caller if ours else None
+
+
+async def check_form(request: Request, service: Service, scope: AccessScope, targets: Sequence[str]) -> None:
+    """Raises `HttpProblem` unless the caller whom `form_caller` found may do this to these URLs or names."""
+    check_caller(request.scope[CALLER], scope, bounded=True)
+    await check_targets(request, service.pool, targets)

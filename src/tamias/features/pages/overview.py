@@ -1,0 +1,126 @@
+"""The first page: the archive in figures, what is going on, and what changed last."""
+
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tamias.archive.figures import Figures, read_figures
+from tamias.archive.moments import rfc3339
+from tamias.crawl.store.progress import CrawlSnapshot
+from tamias.features.pages.crawl import activity
+from tamias.features.pages.crawl.activity import AttemptRates, Daily, DatasetTrouble, HostStates, HostTrouble
+from tamias.features.pages.html.page import CsvTable, HtmlPage, table_of
+from tamias.features.pages.html.rendering import html
+from tamias.features.service.http.negotiation import Answer
+from tamias.features.service.http.params import LATEST
+from tamias.features.service.queries.lately import lately
+from tamias.features.service.queries.thread_pool import ServiceSession
+from tamias.features.service.service import Service
+
+LATEST_CHANGES = 10
+_SECONDS_LIVE = 2.0
+_SECONDS_SLOW = 60.0
+
+
+class Latest(msgspec.Struct, frozen=True, kw_only=True):
+    """A version that came lately."""
+
+    resource: str
+    url: str
+    title: str | None
+    number: int
+    captured_at: str
+    byte_size: int
+    media_type: str | None
+    noise: str | None
+
+
+class Live(msgspec.Struct, frozen=True, kw_only=True):
+    """The live part of the overview."""
+
+    figures: Figures
+    at: str
+    crawl: CrawlSnapshot | None
+    rates: AttemptRates
+    waiting: HostStates
+    attention: list[DatasetTrouble]
+    """Watched resources whose latest visit brought nothing."""
+    troubles: list[HostTrouble]
+    changes: list[Latest]
+
+
+class Overview(Live, frozen=True, kw_only=True):
+    """The data of the page."""
+
+    daily: list[Daily]
+    planned: list[int]
+    """Visits due in each of the next 48 hours."""
+
+
+async def overview(_: Request, service: Service) -> Overview:
+    """The archive as it is now."""
+    live = await _live(service)
+    datasets = live.figures.basic.datasets
+    daily = await lately(service, "daily", _SECONDS_SLOW, activity.daily)
+    planned = await lately(service, "planned", _SECONDS_SLOW, lambda db: activity.planned(db, datasets))
+    parts = {name: getattr(live, name) for name in Live.__struct_fields__}
+    return Overview(**parts, daily=daily, planned=planned)
+
+
+def live_part(service: Service) -> Answer:
+    """The part of the page that is fetched again and again."""
+
+    async def answer(_: Request) -> Response:
+        return html("parts/live.html", {"view": await _live(service)})
+
+    return answer
+
+
+async def _live(service: Service) -> Live:
+    read = await lately(service, "live", _SECONDS_LIVE, _read_live)
+    return msgspec.structs.replace(read, crawl=service.crawl())
+
+
+def _read_live(db: ServiceSession) -> Live:
+    figures = read_figures(db.session)
+    return Live(
+        figures=figures,
+        at=rfc3339(figures.at),
+        crawl=None,
+        rates=activity.rates(db),
+        waiting=activity.waiting(db),
+        attention=activity.attention(db),
+        troubles=activity.troubles(db),
+        changes=_newest(db),
+    )
+
+
+def _newest(db: ServiceSession) -> list[Latest]:
+    values = {"at": LATEST, "resource": "", "number": 0, "since": 0, "portal": None, "host": None}
+    return [latest(row) for row in db.rows("changes", {**values, "limit": LATEST_CHANGES})]
+
+
+def latest(row: tuple[Any, ...]) -> Latest:
+    """A row of `changes`, and of the statements that give the same."""
+    resource, number, captured_at, _, byte_size, media_type, _, noise, url, title = row
+    return Latest(
+        resource=resource,
+        url=url,
+        title=title,
+        number=number,
+        captured_at=rfc3339(captured_at),
+        byte_size=byte_size,
+        media_type=media_type,
+        noise=noise,
+    )
+
+
+def _table(view: Overview) -> CsvTable:
+    return table_of(
+        view.changes, "captured_at", "resource", "url", "title", "number", "byte_size", "media_type", "noise"
+    )
+
+
+PAGE = HtmlPage(path="/", template="overview.html", view=overview, data="/overview.json", table=_table)

@@ -1,0 +1,152 @@
+"""Portals: which there are, and of each what it describes, where its files are and how good it is."""
+
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+
+from tamias.archive.moments import rfc3339
+from tamias.archive.reader.library import NotArchived
+from tamias.features.pages.datasets.dataset import Measured, measured
+from tamias.features.pages.html.page import CsvTable, HtmlPage, table_of
+from tamias.features.pages.overview import Latest, latest
+from tamias.features.pages.queries import rows
+from tamias.features.service.api.datasets import ID_CURSOR
+from tamias.features.service.http.params import cursor, parameter
+from tamias.features.service.http.problems import HttpProblem
+from tamias.features.service.queries.lately import lately
+from tamias.features.service.queries.search import COLUMNS, Hit, hit
+from tamias.features.service.queries.thread_pool import ServiceSession
+from tamias.features.service.service import Service
+from tamias.model.url import host
+
+MOST_PORTALS = 100
+MOST_RESOURCES = 100
+MOST_COUNTED = 50_000
+"""Resources of a portal that are looked at for its figures."""
+MOST_CHANGES = 10
+MOST_VANISHED = 20
+_SECONDS = 10.0
+
+
+class PortalRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A catalogue in figures."""
+
+    url: str
+    kind: str
+    first_seen: str
+    walked_at: str | None
+    """When it was last seen as a whole."""
+    described: int
+    """Datasets that it describes, or did."""
+    gone: int
+    """Of these, those that it describes no longer."""
+
+
+class Portals(msgspec.Struct, frozen=True):
+    """The data of the list."""
+
+    portals: list[PortalRow]
+    next: str | None
+
+
+class FileHost(msgspec.Struct, frozen=True):
+    """A host on which a portal's files are."""
+
+    host: str
+    datasets: int
+    gone: int
+    never: int
+    """Without any version yet."""
+    failing: int
+    """Whose last attempts told nothing."""
+
+
+class Vanished(msgspec.Struct, frozen=True):
+    """A dataset that the portal has no longer."""
+
+    title: str
+    iri: str
+    gone_at: str
+
+
+class PortalView(msgspec.Struct, frozen=True, kw_only=True):
+    """The data of the page of a portal."""
+
+    url: str
+    host: str
+    about: PortalRow | None
+    """None where its catalogue was never harvested: only its name is known."""
+    hosts: list[FileHost]
+    changes: list[Latest]
+    vanished: list[Vanished]
+    measures: list[Measured]
+    resources: list[Hit]
+    next: str | None
+
+
+async def portals(request: Request, service: Service) -> Portals:
+    """Return a page of portals."""
+    after = parameter(request, "after")
+    if after is None:
+        return await lately(service, "portals", _SECONDS, lambda db: _portals(db, ""))
+    return await service.pool.run(lambda db: _portals(db, after))
+
+
+async def portal(request: Request, service: Service) -> PortalView:
+    """The one that `url` names. Raises `NotArchived`."""
+    named, after = parameter(request, "url"), cursor(request, ID_CURSOR)
+    if named is None:
+        raise HttpProblem(400, "name a portal: ?url=ADDRESS; /portals lists them")
+    return await service.pool.run(lambda db: _portal(db, named, after[0] if after else ""))
+
+
+def _portals(db: ServiceSession, after: str) -> Portals:
+    found = [_row(row) for row in rows(db, "portals", after=after, limit=MOST_PORTALS)]
+    return Portals(found, found[-1].url if len(found) == MOST_PORTALS else None)
+
+
+def _portal(db: ServiceSession, named: str, after: str) -> PortalView:
+    about = rows(db, "portal", url=named)
+    found = rows(db, "portal_resources", url=named, after=after, limit=MOST_RESOURCES)
+    if not about and not found:
+        raise NotArchived(
+            f"the portal {named[:200]} is not known, or has not been read yet; /portals lists those that are"
+        )
+    changed = rows(db, "portal_changes", url=named, most=MOST_COUNTED, limit=MOST_CHANGES)
+    gone = rows(db, "vanished", url=named, limit=MOST_VANISHED)
+    return PortalView(
+        url=named,
+        host=host(named),
+        about=_row(about[0]) if about else None,
+        hosts=[FileHost(*row) for row in rows(db, "portal_hosts", url=named, most=MOST_COUNTED)],
+        changes=[latest(row) for row in changed],
+        vanished=[Vanished(title, iri, rfc3339(at)) for title, iri, at in gone],
+        measures=measured(db, named),
+        resources=[hit(row) for row in found],
+        next=found[-1][0] if len(found) == MOST_RESOURCES else None,
+    )
+
+
+def _row(row: tuple[Any, ...]) -> PortalRow:
+    url, kind, first_seen, walked_at, described, gone = row
+    return PortalRow(
+        url=url,
+        kind=kind,
+        first_seen=rfc3339(first_seen),
+        walked_at=None if walked_at is None else rfc3339(walked_at),
+        described=described,
+        gone=gone,
+    )
+
+
+def _list(view: Portals) -> CsvTable:
+    return table_of(view.portals, "url", "kind", "first_seen", "walked_at", "described", "gone")
+
+
+def _table(view: PortalView) -> CsvTable:
+    return table_of(view.resources, *COLUMNS)
+
+
+LIST = HtmlPage(path="/portals", template="portals.html", view=portals, data="/portals.json", table=_list)
+PAGE = HtmlPage(path="/portal", template="portal.html", view=portal, data="/portal.json", table=_table)

@@ -1,0 +1,92 @@
+"""The routes of all pages and forms."""
+
+from collections.abc import Callable, Sequence
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from tamias.features.pages import access, overview, portal, portal_at, query, search, sign_in
+from tamias.features.pages.crawl import add, crawl, documents, frontier, graph, host, hosts, reopening
+from tamias.features.pages.datasets import (
+    dataset,
+    difference,
+    forgetting,
+    listing,
+    preview,
+    version,
+    watching,
+)
+from tamias.features.pages.html.page import page_routes
+from tamias.features.pages.html.rendering import static_route
+from tamias.features.pages.reference import reference_page
+from tamias.features.service.app import all_endpoints
+from tamias.features.service.http.endpoints import note_call, note_failure
+from tamias.features.service.http.identify import reason_of
+from tamias.features.service.http.negotiation import Answer, guarded_route
+from tamias.features.service.service import Service
+from tamias.plugins import load_all
+
+_PAGES = (
+    overview.PAGE,
+    search.PAGE,
+    listing.PAGE,
+    difference.PAGE,
+    preview.PAGE,
+    version.PAGE,
+    dataset.PAGE,
+    hosts.PAGE,
+    host.PAGE,
+    portal.LIST,
+    portal.PAGE,
+    portal_at.PAGE,
+    frontier.PAGE,
+    crawl.PAGE,
+    documents.LIST,
+    documents.PAGE,
+    graph.PAGE,
+    query.PAGE,
+    add.PAGE,
+    sign_in.PAGE,
+    access.PAGE,
+)
+
+
+def add_routes(service: Service, routes: Sequence[BaseRoute]) -> list[BaseRoute]:
+    """Return the routes of the service with those of all pages."""
+    return [
+        *routes,
+        static_route(),
+        guarded_route("/query/send", query.sent),
+        guarded_route("/overview/live", overview.live_part(service)),
+        *page_routes([*_PAGES, *load_all("pages").values(), reference_page(all_endpoints())], service),
+        *(_form(path, make(service), service) for path, make in FORMS.items()),
+    ]
+
+
+FORMS: dict[str, Callable[[Service], Answer]] = {
+    add.PAGE.path: add.adding,
+    sign_in.PAGE.path: sign_in.signing_in,
+    "/sign-out": sign_in.signing_out,
+    watching.PATH: watching.changing,
+    forgetting.PATH: forgetting.forgetting,
+    reopening.PATH: reopening.reopening,
+    reopening.RESUME_PATH: reopening.resuming,
+    access.PAGE.path: access.changing,
+}
+"""What pages send. Each finds out who sends it (`form_caller`) and what they may do (`check_form`)."""
+
+
+def _form(path: str, answered: Answer, service: Service) -> Route:
+    """A form, noted in the audit log if its sender is known."""
+
+    async def noted(request: Request) -> Response:
+        try:
+            answer = await answered(request)
+        except Exception as error:  # noqa: BLE001 - every error is noted
+            raise await note_failure(request, service, f"POST {path}", error) from None
+        outcome = "ok" if answer.status_code < 400 else f"{answer.status_code} {reason_of(request)}".strip()
+        await note_call(request, service, f"POST {path}", outcome)
+        return answer
+
+    return guarded_route(path, noted, "POST")

@@ -1,0 +1,87 @@
+"""Signing in with the secret of the service, once for all forms, and out again."""
+
+import asyncio
+import time
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from tamias.access.tokens import SECRET_NAME
+from tamias.features.pages.html.forms import form_caller, form_fields
+from tamias.features.pages.html.page import HtmlPage
+from tamias.features.pages.html.rendering import html
+from tamias.features.service.http.identify import find_caller
+from tamias.features.service.http.negotiation import Answer
+from tamias.features.service.http.params import parameter
+from tamias.features.service.http.problems import HttpProblem
+from tamias.features.service.http.secret import CALLER, COOKIE, SESSION_SECONDS, new_session
+from tamias.features.service.service import Service
+
+_PAUSE = 0.5
+"""Seconds before a wrong secret is answered: guessing takes long."""
+
+
+class SignIn(msgspec.Struct, frozen=True, kw_only=True):
+    """The data of the form."""
+
+    next: str
+    """Where to go then."""
+    error: str | None = None
+
+
+async def form(request: Request, _: Service) -> SignIn:
+    """The form."""
+    return SignIn(next=_own_page(parameter(request, "next") or "/"))
+
+
+def signing_in(service: Service) -> Answer:
+    """Return the handler of the form."""
+
+    async def answer(request: Request) -> Response:
+        fields = await form_fields(request)
+        following = _own_page(fields.get("next", "/"))
+        caller = await find_caller(fields.get("secret", ""), service.secret, service.pool)
+        request.scope[CALLER] = caller
+        if caller is None:
+            await asyncio.sleep(_PAUSE)
+            view = SignIn(next=following, error="This is neither the secret of this service nor a token.")
+            return html(PAGE.template, {"view": view, "here": PAGE.path, "data": None}, 403)
+        found = RedirectResponse(following, 303)
+        found.set_cookie(
+            COOKIE,
+            new_session(service.secret, time.time(), caller.token or SECRET_NAME),
+            max_age=SESSION_SECONDS,
+            secure=request.url.scheme == "https",
+            httponly=True,
+            samesite="strict",
+        )
+        return found
+
+    return answer
+
+
+def signing_out(service: Service) -> Answer:
+    """Forgets the cookie."""
+
+    async def answer(request: Request) -> Response:
+        if await form_caller(request, await form_fields(request), service) is None:
+            raise HttpProblem(403, "this form was not sent by a page of this service; load it again")
+        found = RedirectResponse("/", 303)
+        found.delete_cookie(COOKIE, httponly=True, samesite="strict")
+        return found
+
+    return answer
+
+
+def _own_page(address: str) -> str:
+    """An address on this service; the first page for any other.
+
+    >>> _own_page("/add?url=x"), _own_page("//evil.example/"), _own_page("/\\\\evil.example")
+    ('/add?url=x', '/', '/')
+    """
+    own = address.startswith("/") and not address.startswith(("//", "/\\")) and address.isprintable()
+    return address if own and address.isascii() else "/"
+
+
+PAGE = HtmlPage(path="/sign-in", template="sign_in.html", view=form, data="/sign-in.json")

@@ -1,0 +1,45 @@
+"""Portals: catalogues of datasets, each read by its own interface and described as DCAT."""
+
+from tamias.plugins import Feature
+
+FEATURE = Feature(
+    name="portals",
+    about="harvests CKAN, OAI-PMH, CSW, Zenodo and other catalogues of datasets as DCAT",
+    module=__name__,
+    harvesters={
+        "arcgis": "tamias.features.portals.arcgis:ArcGisHarvester",
+        "ckan": "tamias.features.portals.ckan:CkanHarvester",
+        "csw": "tamias.features.portals.csw:CswHarvester",
+        "data-json": "tamias.features.portals.data_json:DataJsonHarvester",
+        "dataverse": "tamias.features.portals.dataverse:DataverseHarvester",
+        "dcat": "tamias.features.portals.dcat:CatalogueHarvester",
+        "dkan": "tamias.features.portals.dkan:DkanHarvester",
+        "oai-pmh": "tamias.features.portals.oai:OaiHarvester",
+        "ogc-records": "tamias.features.portals.ogc:OgcRecordsHarvester",
+        "opendatasoft": "tamias.features.portals.opendatasoft:OpenDataSoftHarvester",
+        "portal": "tamias.features.portals.portal:PortalHarvester",
+        "socrata": "tamias.features.portals.socrata:SocrataHarvester",
+        "stac": "tamias.features.portals.ogc:StacHarvester",
+        "udata": "tamias.features.portals.udata:UdataHarvester",
+        "zenodo": "tamias.features.portals.zenodo:ZenodoHarvester",
+    },
+    mappings={
+        "arcgis": "tamias.features.portals.arcgis:MAPPING",
+        "ckan": "tamias.features.portals.records.ckan:MAPPING",
+        "csw-dc": "tamias.features.portals.records.csw:DUBLIN_CORE_MAPPING",
+        "csw-iso": "tamias.features.portals.records.csw:ISO_MAPPING",
+        "data-json": "tamias.features.portals.records.pod:MAPPING",
+        "dataverse": "tamias.features.portals.dataverse:export_mapping",
+        "dataverse-search": "tamias.features.portals.dataverse:SEARCH_MAPPING",
+        "dcat": "tamias.features.portals.records.dcat:MAPPING",
+        "dkan": "tamias.features.portals.dkan:MAPPING",
+        "oai-pmh": "tamias.features.portals.records.oai:MAPPING",
+        "oai-rdf": "tamias.features.portals.records.oai:RDF_MAPPING",
+        "ogc-records": "tamias.features.portals.records.ogc:RECORDS_MAPPING",
+        "opendatasoft": "tamias.features.portals.opendatasoft:MAPPING",
+        "socrata": "tamias.features.portals.socrata:MAPPING",
+        "stac": "tamias.features.portals.records.ogc:STAC_MAPPING",
+        "udata": "tamias.features.portals.udata:MAPPING",
+        "zenodo": "tamias.features.portals.zenodo:MAPPING",
+    },
+)

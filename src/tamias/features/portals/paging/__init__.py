@@ -1,0 +1,1 @@
+"""Pages of listings and changes: what all portals read with."""

@@ -1,0 +1,12 @@
+"""The archive for other catalogues: datasets as RDF, DCAT, VoID, OAI-PMH, data.json, sitemap, linksets."""
+
+from tamias.plugins import Feature
+
+FEATURE = Feature(
+    name="published",
+    about="publishes the catalogue: RDF, DCAT, VoID, OAI-PMH, data.json, sitemap, linksets",
+    module=__name__,
+    requires=("service",),
+    endpoints={name: f"{__name__}.{name}:ENDPOINTS" for name in ("catalogue", "data_json", "oai", "sitemap")},
+    routes={"published": "tamias.features.published.datasets:add_routes"},
+)

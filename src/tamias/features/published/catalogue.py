@@ -1,0 +1,208 @@
+"""The catalogue as DCAT-AP 3, page by page with Hydra's links, and the archive as a VoID dataset."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+from urllib.parse import urlencode
+
+import msgspec
+from pyoxigraph import Literal, NamedNode, Quad
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from tamias.archive.catalogue import PREFIXES, CatalogueBases, bases_of, catalogue_graph
+from tamias.archive.figures import basic_figures
+from tamias.archive.sources.source_records import count_of_records, page_of_records
+from tamias.features.published.graphs import archive_graph, catalogue_graphs, rows_of
+from tamias.features.service.http.endpoints import EndpointTable, Parameter, ResponseSpec, path_parameter
+from tamias.features.service.http.negotiation import guarded_route
+from tamias.features.service.http.params import base_of, number, parameter, since
+from tamias.features.service.http.problems import HttpProblem
+from tamias.features.service.http.rdf import FORMS, MEDIA_TYPES, rdf_answer, wanted_form
+from tamias.features.service.queries.thread_pool import ServiceSession
+from tamias.features.service.service import Service
+from tamias.model.finding import SourceRecord
+
+DATASETS_A_PAGE: Final = 100
+MOST_PAGE: Final = 1_000_000
+_HYDRA: Final = "http://www.w3.org/ns/hydra/core#"
+_VOID: Final = "http://rdfs.org/ns/void#"
+_TYPE: Final = NamedNode(PREFIXES["rdf"] + "type")
+_XSD: Final = PREFIXES["xsd"]
+_VOCABULARIES: Final = ("dcat", "dct", "prov", "csvw", "dqv", "spdx")
+
+
+class CataloguePage(msgspec.Struct, frozen=True):
+    """A page of a catalogue."""
+
+    catalogue: NamedNode
+    quads: list[Quad]
+    total: int
+
+
+ENDPOINTS = EndpointTable()
+_RDF = tuple(MEDIA_TYPES.values())
+
+
+@ENDPOINTS.get(
+    "/catalog.{form}",
+    ResponseSpec("A page of the catalogue", media_types=_RDF),
+    path_parameter("form", "the output format", {"type": "string", "enum": list(FORMS)}),
+    Parameter("page", "from 1 on", {"type": "integer", "minimum": 1, "maximum": MOST_PAGE}),
+    Parameter("modified_since", "only datasets with a version since this time: RFC 3339, or a day"),
+    Parameter("portal", "the URL of a portal: the datasets that it describes, by its stored records"),
+)
+async def catalogue(request: Request, service: Service) -> Response:
+    """The catalogue as DCAT-AP 3, a hundred datasets a page, with Hydra's links between pages."""
+    ending = request.path_params["form"]
+    if ending not in FORMS:
+        raise HttpProblem(404, f"the catalogue is available as {', '.join(FORMS)}, not as {ending[:20]!r}")
+    page, from_ = number(request, "page", 1, 1, MOST_PAGE), since(request, "modified_since")
+    bases, portal = bases_of(service.settings.serve), parameter(request, "portal")
+    found = await service.pool.run(lambda db: catalogue_page(db, bases, portal, page, from_))
+    views = _views(request, ending, page, found.total)
+    headers = {"Link": _links(views)} if "next" in views or "previous" in views else {}
+    return await rdf_answer(request, [*found.quads, *_paging(views, found)], ending, headers)
+
+
+@ENDPOINTS.get("/.well-known/void", ResponseSpec("Its description", media_types=_RDF))
+async def void(request: Request, service: Service) -> Response:
+    """The archive as a VoID dataset."""
+    bases = bases_of(service.settings.serve)
+    quads = await service.pool.run(lambda db: _void(db, bases))
+    return await rdf_answer(request, quads, wanted_form(request) or "ttl")
+
+
+def catalogue_routes() -> list[Route]:
+    """The IRI of the catalogue leads to its first page, or to the pages for people."""
+
+    async def answer(request: Request) -> Response:
+        ending = wanted_form(request)
+        place = "/" if ending is None else f"/catalog.{ending}"
+        return RedirectResponse(place, 303, headers={"Vary": "Accept"})
+
+    return [guarded_route(path, answer) for path in ("/catalogue", "/catalog")]
+
+
+def catalogue_page(
+    db: ServiceSession, bases: CatalogueBases, portal: str | None, page: int, from_: int = 0
+) -> CataloguePage:
+    """A page of the archive's catalogue, or of what a portal describes. Raises `HttpProblem`."""
+    return _page(db, bases, page, from_) if portal is None else _portal_page(db, portal, page, from_)
+
+
+def _page(db: ServiceSession, bases: CatalogueBases, page: int, from_: int) -> CataloguePage:
+    values = {"since": from_, "start": (page - 1) * DATASETS_A_PAGE, "limit": DATASETS_A_PAGE}
+    names = [row[0] for row in rows_of(db.session, "page_catalogue", values)]
+    total = _total(db, from_)
+    if not names and page > 1:
+        raise HttpProblem(404, f"the catalogue has no page {page}; it has {last_page(total)}")
+    return CataloguePage(bases.catalogue(), catalogue_graphs(db.session, names, bases), total)
+
+
+def _portal_page(db: ServiceSession, portal: str, page: int, from_: int) -> CataloguePage:
+    """Return what a portal describes, as DCAT-AP 3 again: made of the records that its harvests stored."""
+    total = count_of_records(db.session, portal, from_)
+    if not total and not (from_ and count_of_records(db.session, portal, 0)):
+        raise HttpProblem(404, f"no records of {portal[:200]} are stored; `tamias list` names the portals")
+    if page > last_page(total):
+        raise HttpProblem(404, f"the catalogue has no page {page}; it has {last_page(total)}")
+    start = (page - 1) * DATASETS_A_PAGE
+    records = page_of_records(db.session, portal, start, DATASETS_A_PAGE, from_)
+    named = records[0].catalogue if records else portal
+    return CataloguePage(NamedNode(named), list(_record_quads(named, records)), total)
+
+
+def _record_quads(named: str, records: Sequence[SourceRecord]) -> Iterator[Quad]:
+    # All harvesters are behind this import: a service that is never asked for records does not load them.
+    from tamias.harvesters.dcat import catalogue_quads
+    from tamias.harvesters.mapping import BAD, map_again
+
+    yield from catalogue_quads(named, "", None, named)
+    for record in records:
+        try:
+            yield from map_again(record)
+        except BAD:
+            continue  # Written by an earlier version, by rules that are no more; `tamias stats` counts it.
+
+
+def _total(db: ServiceSession, from_: int) -> int:
+    if from_:
+        return int(rows_of(db.session, "count_changed", {"since": from_})[0][0])
+    return basic_figures(db.session).datasets
+
+
+def last_page(total: int) -> int:
+    """The number of the last page of so many datasets."""
+    return max(1, -(-total // DATASETS_A_PAGE))
+
+
+def _views(request: Request, ending: str, page: int, total: int) -> dict[str, str]:
+    """The addresses of this page and of those around it."""
+    parameters = request.query_params
+    filters = {name: parameters[name] for name in ("portal", "modified_since") if parameters.get(name)}
+    pages = {"this": page, "first": 1, "last": last_page(total)}
+    if page > 1:
+        pages["previous"] = page - 1
+    if page < last_page(total):
+        pages["next"] = page + 1
+    here = f"{base_of(request)}/catalog.{ending}"
+    return {name: f"{here}?{urlencode({**filters, 'page': each})}" for name, each in pages.items()}
+
+
+def _links(views: dict[str, str]) -> str:
+    names = {"previous": "prev"}
+    return ", ".join(f'<{views[each]}>; rel="{names.get(each, each)}"' for each in views if each != "this")
+
+
+def _paging(views: dict[str, str], found: CataloguePage) -> list[Quad]:
+    """Describe the pages in both forms of Hydra: ckanext-dcat follows only `hydra:PagedCollection`."""
+    here, whole, graph = NamedNode(views["this"]), found.catalogue, catalogue_graph()
+    total = Literal(str(found.total), datatype=_integer())
+    statements: list[tuple[NamedNode, str, NamedNode | Literal]] = [
+        (whole, "type", NamedNode(_HYDRA + "Collection")),
+        (whole, "totalItems", total),
+        (whole, "view", here),
+        (here, "type", NamedNode(_HYDRA + "PartialCollectionView")),
+        (here, "type", NamedNode(_HYDRA + "PagedCollection")),
+        (here, "totalItems", total),
+        (here, "itemsPerPage", Literal(str(DATASETS_A_PAGE), datatype=_integer())),
+    ]
+    for name, address in views.items():
+        if name != "this":
+            statements += [(here, name, NamedNode(address)), (here, f"{name}Page", NamedNode(address))]
+    return [
+        Quad(subject, _TYPE if name == "type" else NamedNode(_HYDRA + name), value, graph)
+        for subject, name, value in statements
+    ]
+
+
+def _void(db: ServiceSession, bases: CatalogueBases) -> list[Quad]:
+    graph, node = catalogue_graph(), NamedNode(f"{bases.service}/.well-known/void#archive")
+    _, example = rows_of(db.session, "latest_change", {})[0]
+    entities = str(basic_figures(db.session).datasets)
+    statements: list[tuple[str, NamedNode | Literal]] = [
+        ("rdf:type", NamedNode(_VOID + "Dataset")),
+        ("dct:title", Literal(bases.title)),
+        ("dct:publisher", NamedNode(bases.catalogue().value + "#publisher")),
+        (_VOID + "sparqlEndpoint", NamedNode(f"{bases.service}/sparql")),
+        (_VOID + "uriSpace", Literal(f"{bases.service}/dataset/")),
+        (_VOID + "rootResource", bases.catalogue()),
+        (_VOID + "entities", Literal(entities, datatype=_integer())),
+    ]
+    statements += [(_VOID + "vocabulary", NamedNode(PREFIXES[name])) for name in _VOCABULARIES]
+    formats = ("Turtle", "JSON-LD", "N-Triples", "RDF_XML")
+    statements += [(_VOID + "feature", NamedNode(f"http://www.w3.org/ns/formats/{name}")) for name in formats]
+    if example is not None:
+        statements.append((_VOID + "exampleResource", bases.dataset(example)))
+    quads = [Quad(node, _named(predicate), value, graph) for predicate, value in statements]
+    return quads + archive_graph(bases)
+
+
+def _named(predicate: str) -> NamedNode:
+    space, _, name = predicate.partition(":")
+    return NamedNode(PREFIXES[space] + name if space in PREFIXES else predicate)
+
+
+def _integer() -> NamedNode:
+    return NamedNode(_XSD + "integer")

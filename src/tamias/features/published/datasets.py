@@ -1,0 +1,117 @@
+"""Datasets and versions by their IRIs: a page for people, statements for machines, and links from each."""
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+
+from pyoxigraph import Quad
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from tamias.archive.catalogue import bases_of
+from tamias.archive.reader.library import NotArchived
+from tamias.features.published.catalogue import catalogue_routes
+from tamias.features.published.graphs import dataset_graph, resource_of, version_graph
+from tamias.features.published.linkset import link_header, linkset, version_link_header
+from tamias.features.service.http.negotiation import Answer, guarded_route
+from tamias.features.service.http.params import base_of
+from tamias.features.service.http.rdf import FORMS, rdf_answer, wanted_form
+from tamias.features.service.queries.thread_pool import ServiceSession
+from tamias.features.service.service import Service
+
+DATASET = "/dataset/{id}"
+VERSION = "/dataset/{id}/{number}"
+_ID = re.compile(r"[0-9a-f]{24}")
+_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
+
+
+def dataset_routes(service: Service) -> list[Route]:
+    """Return the routes of datasets and versions by file ending, and of linksets."""
+
+    async def links(request: Request) -> Response:
+        return await linkset(request, service, named_in(request))
+
+    routes: list[tuple[str, Answer]] = [("/dataset/{id}/linkset", links)]
+    for ending in FORMS:
+        routes.append((f"/dataset/{{id}}.{ending}", _as(ending, service, _dataset_answer)))
+        routes.append((f"/dataset/{{id}}/{{number}}.{ending}", _as(ending, service, _version_answer)))
+    return [guarded_route(path, answer) for path, answer in routes]
+
+
+def add_routes(service: Service, routes: Sequence[BaseRoute]) -> list[BaseRoute]:
+    """Return the routes of the service with those of datasets, whose pages are also available as RDF."""
+    negotiated = [_negotiated(each, service) if _is_described(each) else each for each in routes]
+    return [*dataset_routes(service), *catalogue_routes(), *negotiated]
+
+
+def named_in(request: Request) -> str:
+    """The id in the path. Raises `NotArchived` for what is none."""
+    named = str(request.path_params["id"])
+    if not _ID.fullmatch(named):
+        raise NotArchived(f"{named[:100]} is not in the archive")
+    return named
+
+
+def number_in(request: Request) -> int:
+    """The number of a version in the path. Raises `NotArchived` for what is none."""
+    text = str(request.path_params["number"])
+    if not _NUMBER.fullmatch(text):
+        raise NotArchived(f"{named_in(request)} has no version {text[:20]}")
+    return int(text)
+
+
+def _is_described(page: BaseRoute) -> bool:
+    return isinstance(page, Route) and page.path in (DATASET, VERSION)
+
+
+def _negotiated(page: BaseRoute, service: Service) -> Route:
+    assert isinstance(page, Route)
+    shown: Answer = page.endpoint
+    described = _dataset_answer if page.path == DATASET else _version_answer
+
+    async def answer(request: Request) -> Response:
+        ending = wanted_form(request)
+        if ending is not None:
+            return await described(request, service, ending)
+        response = await shown(request)
+        response.headers.setdefault("Vary", "Accept")
+        if response.status_code == 200:
+            response.headers["Link"] = _links(request)
+        return response
+
+    return guarded_route(page.path, answer)
+
+
+def _links(request: Request) -> str:
+    if "number" not in request.path_params:
+        return link_header(named_in(request), base_of(request))
+    return version_link_header(named_in(request), number_in(request), base_of(request))
+
+
+def _as(
+    ending: str, service: Service, answered: Callable[[Request, Service, str], Awaitable[Response]]
+) -> Answer:
+    async def answer(request: Request) -> Response:
+        return await answered(request, service, ending)
+
+    return answer
+
+
+async def _dataset_answer(request: Request, service: Service, ending: str) -> Response:
+    named, bases = named_in(request), bases_of(service.settings.serve)
+
+    def read(db: ServiceSession) -> list[Quad]:
+        return dataset_graph(db.session, resource_of(db.session, named), bases)
+
+    headers = {"Link": link_header(named, base_of(request))}
+    return await rdf_answer(request, await service.pool.run(read), ending, headers)
+
+
+async def _version_answer(request: Request, service: Service, ending: str) -> Response:
+    named, number, bases = named_in(request), number_in(request), bases_of(service.settings.serve)
+
+    def read(db: ServiceSession) -> list[Quad]:
+        return version_graph(db.session, resource_of(db.session, named), number, bases)
+
+    headers = {"Link": version_link_header(named, number, base_of(request))}
+    return await rdf_answer(request, await service.pool.run(read), ending, headers)

@@ -1,0 +1,343 @@
+"""Time travel over HTTP (RFC 7089): TimeGate, TimeMaps and Mementos.
+
+A Memento never varies and a TimeMap is never negotiated by time: only the TimeGate is.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tamias.archive.moments import digits, milliseconds, rfc3339
+from tamias.archive.reader.library import NotArchived
+from tamias.archive.tombstones import Forgotten, Tombstone, check_gone, tombstones_of
+from tamias.features.service.files.delivery import deliver, http_date, read_http_date
+from tamias.features.service.files.mementos import memento_path, timestamps
+from tamias.features.service.files.warc_replay import warc_versions
+from tamias.features.service.http.endpoints import URL, EndpointTable, Parameter, ResponseSpec, path_parameter
+from tamias.features.service.http.params import base_of, url_behind
+from tamias.features.service.http.problems import HttpProblem
+from tamias.features.service.queries.thread_pool import ServiceSession
+from tamias.features.service.service import Service
+from tamias.model.resource import Version, resource_id
+from tamias.model.url import fetch_url, url_key
+
+PAGE = 1000
+
+
+class Memento(msgspec.Struct, frozen=True):
+    """A version at its address."""
+
+    address: str
+    stamp: str
+    captured_at: int
+
+
+class TimeMap(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of the list, and its neighbours."""
+
+    original: str
+    gate: str
+    here: str
+    forms: dict[str, str]
+    mementos: list[Memento]
+    first: Memento
+    last: Memento
+    before: str | None
+    after: str | None
+
+
+def as_link(timemap: TimeMap) -> bytes:
+    """Write a TimeMap as links, one on each line."""
+    return ",\n".join(_links(timemap)).encode() + b"\n"
+
+
+def as_json(timemap: TimeMap) -> bytes:
+    """Write a TimeMap as JSON."""
+    document: dict[str, Any] = {
+        "original_uri": timemap.original,
+        "self": timemap.here,
+        "timegate_uri": timemap.gate,
+        "timemap_uri": {f"{form}_format": address for form, address in timemap.forms.items()},
+        "mementos": {
+            "first": _pair(timemap.first),
+            "list": [_pair(each) for each in timemap.mementos],
+            "last": _pair(timemap.last),
+        },
+    }
+    document |= {key: value for key, value in (("prev", timemap.before), ("next", timemap.after)) if value}
+    return msgspec.json.encode(document)
+
+
+def as_cdxj(timemap: TimeMap) -> bytes:
+    """Write a TimeMap as CDXJ."""
+    return b"".join(line + b"\n" for line in _cdxj_lines(timemap))
+
+
+def _links(timemap: TimeMap) -> Iterator[str]:
+    low, high = timemap.mementos[0], timemap.mementos[-1]
+    span = f'; from="{http_date(low.captured_at)}"; until="{http_date(high.captured_at)}"'
+    kind = '; type="application/link-format"'
+    yield f'<{timemap.original}>; rel="original"'
+    yield f'<{timemap.here}>; rel="self"{kind}{span}'
+    for neighbour in (timemap.before, timemap.after):
+        if neighbour is not None:
+            yield f'<{neighbour}>; rel="timemap"{kind}'
+    yield f'<{timemap.gate}>; rel="timegate"'
+    for each in timemap.mementos:
+        yield f'<{each.address}>; rel="{_relation(timemap, each)}"; datetime="{http_date(each.captured_at)}"'
+
+
+def _cdxj_lines(timemap: TimeMap) -> Iterator[bytes]:
+    encode = msgspec.json.encode
+    yield b'!context ["http://tools.ietf.org/html/rfc7089"]'
+    yield b"!id " + encode({"uri": timemap.here})
+    yield b'!keys ["memento_datetime_YYYYMMDDhhmmss"]'
+    yield b"!meta " + encode({"original_uri": timemap.original})
+    yield b"!meta " + encode({"timegate_uri": timemap.gate})
+    yield b"!meta " + encode(
+        {"timemap_uri": {f"{form}_format": address for form, address in timemap.forms.items()}}
+    )
+    for neighbour in (timemap.before, timemap.after):
+        if neighbour is not None:
+            yield b"!meta " + encode({"timemap_page": neighbour})
+    for each in timemap.mementos:
+        about = {
+            "uri": each.address,
+            "rel": _relation(timemap, each),
+            "datetime": http_date(each.captured_at),
+        }
+        yield each.stamp.encode() + b" " + encode(about)
+
+
+def _relation(timemap: TimeMap, memento: Memento) -> str:
+    words = [word for word, each in (("first", timemap.first), ("last", timemap.last)) if each == memento]
+    return " ".join([*words, "memento"])
+
+
+def _pair(memento: Memento) -> dict[str, str]:
+    return {"datetime": rfc3339(memento.captured_at), "uri": memento.address}
+
+
+FORMS: Final[dict[str, tuple[str, Callable[[TimeMap], bytes]]]] = {
+    "link": ("application/link-format", as_link),
+    "json": ("application/json", as_json),
+    "cdxj": ("application/cdxj+ors", as_cdxj),
+}
+"""The media type of each form, and who writes it."""
+
+
+_GATE = "/timegate/"
+_MEMENTO = re.compile(r"/memento/([0-9]{4}(?:[0-9]{2}){0,5}|[0-9]{17})/")
+_MAP = re.compile(r"/timemap/(link|json|cdxj)/(?:([1-9][0-9]{0,6})/(?=[A-Za-z][A-Za-z0-9+.-]*(?::|%3[Aa])))?")
+
+
+class Travels(msgspec.Struct, frozen=True):
+    """A URL and the addresses of its Mementos, oldest first: versions, and what stands in WARC files."""
+
+    original: str
+    """The address that was archived."""
+    versions: Sequence[Version]
+    base: str
+
+    @property
+    def gate(self) -> str:
+        """Return the address of the TimeGate."""
+        return f"{self.base}{_GATE}{self.original}"
+
+    def time_map(self, form: str, page: int = 1) -> str:
+        """Return the address of a TimeMap."""
+        part = f"{page}/" if page > 1 else ""
+        return f"{self.base}/timemap/{form}/{part}{self.original}"
+
+    def address(self, stamp: str) -> str:
+        """Return the address of a Memento."""
+        return self.base + memento_path(stamp, self.original)
+
+    def mementos(self) -> list[Memento]:
+        """Return all Mementos."""
+        pairs = zip(timestamps(self.versions), self.versions, strict=True)
+        return [Memento(self.address(stamp), stamp, version.captured_at) for stamp, version in pairs]
+
+    def place_at(self, moment: int) -> int:
+        """Return the version that was current at a time; the first, before there was any."""
+        return max(0, bisect_right(self.versions, moment, key=lambda version: version.captured_at) - 1)
+
+    def link(self, place: int, *, with_gate: bool) -> str:
+        """The Link header of a Memento, or of the answer that leads to it."""
+        mementos = self.mementos()
+        named: dict[int, list[str]] = {}
+        last = len(mementos) - 1
+        for relation, at in (("first", 0), ("prev", place - 1), ("next", place + 1), ("last", last)):
+            if 0 <= at <= last:
+                named.setdefault(at, []).append(relation)
+        named.setdefault(place, [])
+        links = [f'<{self.original}>; rel="original"']
+        links += [f'<{self.gate}>; rel="timegate"'] if with_gate else []
+        links.append(f'<{self.time_map("link")}>; rel="timemap"; type="application/link-format"')
+        links += [
+            f'<{mementos[at].address}>; rel="{" ".join([*words, "memento"])}"; '
+            f'datetime="{http_date(mementos[at].captured_at)}"'
+            for at, words in sorted(named.items())
+        ]
+        return ", ".join(links)
+
+
+ENDPOINTS = EndpointTable()
+_URL = path_parameter("URL", "the URL of the original", URL)
+_ELSEWHERE = ResponseSpec("The address of the Memento is in the Location header")
+
+
+@ENDPOINTS.get(
+    _GATE + "{URL}",
+    {302: _ELSEWHERE},
+    _URL,
+    Parameter("Accept-Datetime", "an HTTP date", where="header"),
+    for_people=True,
+)
+async def gate(request: Request, service: Service) -> Response:
+    """TimeGate: redirects to the version that was current at Accept-Datetime."""
+    travels = await _travels(request, service, url_behind(request, _GATE))
+    wanted = request.headers.get("accept-datetime")
+    moment = 2**62 if wanted is None else read_http_date(wanted)
+    vary = {"Vary": "accept-datetime"}
+    if moment is None:
+        raise HttpProblem(
+            400, "Accept-Datetime is not an HTTP date such as 'Tue, 14 Nov 2023 22:13:20 GMT'", vary
+        )
+    place = travels.place_at(moment)
+    headers = {
+        **vary,
+        "Location": travels.address(timestamps(travels.versions)[place]),
+        "Link": travels.link(place, with_gate=False),
+        "Cache-Control": "no-cache",
+    }
+    return Response(status_code=302, headers=headers)
+
+
+@ENDPOINTS.get(
+    "/memento/{time}/{URL}",
+    {
+        200: ResponseSpec("The bytes, exactly as they were captured", media_types=("*/*",)),
+        206: ResponseSpec("The requested part", media_types=("*/*",)),
+        302: _ELSEWHERE,
+        304: ResponseSpec("The client has it already"),
+    },
+    path_parameter(
+        "time",
+        "YYYYMMDDhhmmss, or the beginning of it",
+        {"type": "string", "pattern": "^[0-9]{4,17}$"},
+    ),
+    _URL,
+    for_people=True,
+)
+async def memento(request: Request, service: Service) -> Response:
+    """Memento: a version by the time of its capture."""
+    found = _MEMENTO.match(request.scope["raw_path"].decode("latin-1"))
+    if found is None:
+        raise HttpProblem(404, "a Memento's time is YYYYMMDDhhmmss, or the beginning of it")
+    travels = await _travels(request, service, url_behind(request, found[0]))
+    stamps = timestamps(travels.versions)
+    if found[1] not in stamps:
+        await _check_forgotten(service, travels.original, found[1])
+        place = travels.place_at(_moment(found[1]))
+        return Response(status_code=302, headers={"Location": travels.address(stamps[place])})
+    place = stamps.index(found[1])
+    version = travels.versions[place]
+    headers = {
+        "Memento-Datetime": http_date(version.captured_at),
+        "Link": travels.link(place, with_gate=True),
+    }
+    return await deliver(request, service, version, headers)
+
+
+@ENDPOINTS.get(
+    "/timemap/{form}/{URL}",
+    ResponseSpec("A page of the TimeMap", media_types=tuple(each for each, _ in FORMS.values())),
+    path_parameter("form", "the output format", {"enum": list(FORMS)}),
+    _URL,
+    for_people=True,
+)
+async def time_map(request: Request, service: Service) -> Response:
+    """TimeMap: all versions of a URL; further pages as /timemap/{form}/2/{URL}."""
+    found = _MAP.match(request.scope["raw_path"].decode("latin-1"))
+    if found is None:
+        raise HttpProblem(404, "a TimeMap has one of the forms link, json and cdxj")
+    form, page = found[1], int(found[2] or 1)
+    travels = await _travels(request, service, url_behind(request, found[0]))
+    mementos = travels.mementos()
+    pages = -(-len(mementos) // PAGE)
+    if page > pages:
+        raise HttpProblem(404, f"this TimeMap has {pages} pages")
+    timemap = TimeMap(
+        original=travels.original,
+        gate=travels.gate,
+        here=travels.time_map(form, page),
+        forms={each: travels.time_map(each) for each in FORMS},
+        mementos=mementos[(page - 1) * PAGE : page * PAGE],
+        first=mementos[0],
+        last=mementos[-1],
+        before=travels.time_map(form, page - 1) if page > 1 else None,
+        after=travels.time_map(form, page + 1) if page < pages else None,
+    )
+    media_type, write = FORMS[form]
+    return Response(write(timemap), media_type=media_type, headers={"Cache-Control": "no-cache"})
+
+
+async def _travels(request: Request, service: Service, url: str) -> Travels:
+    try:
+        found = await service.histories.find(url)
+    except NotArchived:
+        found = None
+    original = found.resource.url if found is not None else fetch_url(url)
+    versions: list[Version] = list(found.versions) if found is not None else []
+    known = {(each.captured_at, each.sha256) for each in versions}
+    recorded = await service.pool.run(partial(warc_versions, url=original))
+    gone = await service.pool.run(partial(_tombstones, url=original))
+    versions += [
+        each
+        for each in recorded
+        if (each.captured_at, each.sha256) not in known and not _is_covered(each.captured_at, gone)
+    ]
+    if not versions:
+        name = _name(service, original)
+        await service.pool.run(lambda db: check_gone(db.session, name, None))
+        there = "has no version yet" if found is not None else "is not in the archive"
+        raise NotArchived(f"{original[:200]} {there}")
+    versions.sort(key=lambda each: each.captured_at)
+    return Travels(original, versions, base_of(request))
+
+
+def _name(service: Service, url: str) -> str:
+    return resource_id(url_key(url, frozenset(service.settings.filters.session_names)))
+
+
+def _tombstones(db: ServiceSession, url: str) -> list[Tombstone]:
+    names = frozenset(db.settings.filters.session_names)
+    return tombstones_of(db.session, [resource_id(url_key(url, names))])
+
+
+def _is_covered(captured_at: int, tombstones: list[Tombstone]) -> bool:
+    """Return whether a capture is forgotten, though its record may still be there."""
+    return any(
+        each.captured_at == captured_at if each.number is not None else each.covers(0, captured_at)
+        for each in tombstones
+    )
+
+
+async def _check_forgotten(service: Service, url: str, stamp: str) -> None:
+    """Raises `Forgotten` where a version was captured at that very time."""
+    for each in await service.pool.run(partial(_tombstones, url=url)):
+        if each.captured_at is not None and digits(each.captured_at) == stamp[:14]:
+            raise Forgotten(each)
+
+
+def _moment(stamp: str) -> int:
+    """Raises `UsageError` for digits that are no time."""
+    found = milliseconds(stamp[:14])
+    return found - 999 + int(stamp[14:]) if stamp[14:] else found

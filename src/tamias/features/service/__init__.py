@@ -1,0 +1,25 @@
+"""The service: REST, SPARQL, events and metrics over HTTP, beside the scheduler and the workers."""
+
+from tamias.plugins import Feature, Verb
+
+FEATURE = Feature(
+    name="service",
+    about="the archive over HTTP: REST, SPARQL, events and metrics",
+    module=__name__,
+    requires=("catalogue",),
+    tables=("webhook",),
+    verbs={
+        "serve": Verb(
+            "run the service: scheduler, workers, REST API, Memento, metrics", f"{__name__}.verb:command"
+        )
+    },
+    endpoints={
+        **{name: f"{__name__}.api.{name}:ENDPOINTS" for name in ("datasets", "files", "forget")},
+        **{name: f"{__name__}.api.{name}:ENDPOINTS" for name in ("frontier", "portals", "versions")},
+        **{name: f"{__name__}.api.{name}:ENDPOINTS" for name in ("resources", "stats", "tags")},
+        "events": f"{__name__}.events.stream:ENDPOINTS",
+        "webhooks": f"{__name__}.events.webhooks.routes:ENDPOINTS",
+        "health": f"{__name__}.http.health:ENDPOINTS",
+        "sparql": f"{__name__}.sparql.routes:ENDPOINTS",
+    },
+)

@@ -1,0 +1,162 @@
+"""The archived bytes: of one version, or of many as a zip."""
+
+import re
+from collections.abc import AsyncIterator
+from functools import partial
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from tamias.archive.moments import milliseconds
+from tamias.archive.reader.library import NotArchived
+from tamias.archive.tombstones import check_gone, check_moment
+from tamias.archive.versions.resources import page_of_resources, read_versions
+from tamias.features.service.files.delivery import FOR_EVER, as_attachment, begun, deliver
+from tamias.features.service.files.zips import zipped
+from tamias.features.service.http.endpoints import (
+    FOR_TRAINING,
+    ID,
+    URL,
+    EndpointTable,
+    Parameter,
+    ResponseSpec,
+    path_parameter,
+)
+from tamias.features.service.http.params import (
+    media_type,
+    own_parameters,
+    parameter,
+    path_behind,
+    url_behind,
+    version_number,
+)
+from tamias.features.service.http.problems import HttpProblem
+from tamias.features.service.queries.history import ResourceHistory
+from tamias.features.service.queries.thread_pool import ServiceSession, SessionPool
+from tamias.features.service.queries.usage import zip_words
+from tamias.features.service.service import Service
+from tamias.model.resource import Resource, Version
+
+_BY_URL = "/api/v1/get/file/"
+_BY_ID = "/api/v1/get/file/id/"
+_BY_TYPE = "/api/v1/get/files/type/"
+_VERSION_ID = re.compile(r"([0-9a-f]{24})(?:_([1-9][0-9]{0,8}))?")
+_AT_ONCE = 100
+
+Found = tuple[Resource, Version]
+
+
+ENDPOINTS = EndpointTable()
+_BYTES = ResponseSpec(
+    "The bytes, exactly as they were captured; the ETag is their SHA-256", media_types=("*/*",)
+)
+_PART = ResponseSpec("The requested part", media_types=("*/*",))
+_ZIP = ResponseSpec("A zip with all files and manifest.jsonl", media_types=("application/zip",))
+_UNCHANGED = ResponseSpec("The client has it already")
+
+
+@ENDPOINTS.get(
+    _BY_URL + "{URL}",
+    {200: _BYTES, 206: _PART, 304: _UNCHANGED},
+    path_parameter("URL", "the URL of the dataset", URL),
+    Parameter("at", "RFC 3339 or YYYYMMDDhhmmss"),
+    Parameter("version", "a version's number"),
+)
+async def by_url(request: Request, service: Service) -> Response:
+    """The current version of a URL; with ?at=TIME or ?version=N and a percent-encoded URL, another."""
+    url = url_behind(request, _BY_URL)
+    parameters = own_parameters(request, _BY_URL)
+    resource, version = await _chosen(
+        service, await service.histories.find(url), parameters.get("at"), parameters.get("version")
+    )
+    return await deliver(request, service, version, as_attachment(resource, version))
+
+
+@ENDPOINTS.get(
+    _BY_ID + "{ID}",
+    {200: _BYTES, 206: _PART, 304: _UNCHANGED},
+    path_parameter("ID", "a version's id, or a dataset's for its current version", ID),
+)
+async def by_id(request: Request, service: Service) -> Response:
+    """Return one version by its id."""
+    named = _VERSION_ID.fullmatch(path_behind(request, _BY_ID))
+    if named is None:
+        raise HttpProblem(404, "a version's id is 24 hexadecimal digits, an underscore and a number")
+    resource, version = await _chosen(service, await service.histories.find(named[1]), None, named[2])
+    headers = as_attachment(resource, version)
+    return await deliver(
+        request, service, version, headers | ({"Cache-Control": FOR_EVER} if named[2] else {})
+    )
+
+
+@ENDPOINTS.get(
+    _BY_TYPE + "{TYPE}",
+    _ZIP,
+    path_parameter("TYPE", "a media type, or a short name such as csv"),
+    Parameter("versions", "only the latest of each dataset", {"enum": ["all", "latest"]}),
+    FOR_TRAINING,
+)
+async def by_type(request: Request, service: Service) -> Response:
+    """Return a zip with the versions of a media type."""
+    wanted = media_type(path_behind(request, _BY_TYPE))
+    latest = parameter(request, "versions") == "latest"
+    found = _all_of(service.pool, wanted, latest=latest)
+    first = await anext(found, None)
+    if first is None:
+        raise HttpProblem(404, f"the archive has no version of {wanted}")
+    return await zip_answer(request, service, _again(first, found), wanted.replace("/", "-"))
+
+
+async def zip_answer(request: Request, service: Service, wanted: AsyncIterator[Found], name: str) -> Response:
+    """Versions as a zip with a manifest; of those that are withheld, only the manifest tells."""
+    safe = re.sub(r"[^A-Za-z0-9.+-]+", "_", name)
+    headers = {"Content-Disposition": f'attachment; filename="{safe}.zip"', "Cache-Control": "no-store"}
+    if request.method == "HEAD":
+        return Response(headers=headers, media_type="application/zip")
+    words = zip_words(request)
+    withheld = partial(service.usages.withheld, words=words) if words else None
+    content = await begun(zipped(service.pool, wanted, withheld))
+    return StreamingResponse(content, headers=headers, media_type="application/zip")
+
+
+async def _chosen(service: Service, found: ResourceHistory, at: str | None, number: str | None) -> Found:
+    resource, versions = found.resource, found.versions
+    if number is not None:
+        fits = [version for version in versions if str(version.number) == number]
+    elif at is not None:
+        until = milliseconds(at)
+        fits = [version for version in versions if version.captured_at <= until]
+        since = fits[-1].captured_at if fits else 0
+        await service.pool.run(lambda db: check_moment(db.session, resource.id, since, until))
+    else:
+        fits = versions
+    if not fits:
+        await service.pool.run(lambda db: check_gone(db.session, resource.id, version_number(number)))
+        which = f"version {number[:20]}" if number else f"version at {at[:40]}" if at else "version yet"
+        raise NotArchived(f"{resource.url} has no {which}")
+    return resource, fits[-1]
+
+
+async def _all_of(pool: SessionPool, wanted: str, *, latest: bool) -> AsyncIterator[Found]:
+    after = ""
+    while resources := await pool.run(partial(_some_of, after=after, wanted=wanted)):
+        versions = await pool.run(partial(_versions, resources=resources))
+        for resource in resources:
+            fits = [each for each in versions[resource.id] if each.media_type == wanted]
+            for version in fits[-1:] if latest else fits:
+                yield resource, version
+        after = resources[-1].id
+
+
+def _some_of(db: ServiceSession, after: str, wanted: str) -> list[Resource]:
+    return page_of_resources(db.session, after, _AT_ONCE, media_type=wanted)
+
+
+def _versions(db: ServiceSession, resources: list[Resource]) -> dict[str, list[Version]]:
+    return read_versions(db.session, [resource.id for resource in resources])
+
+
+async def _again(first: Found, rest: AsyncIterator[Found]) -> AsyncIterator[Found]:
+    yield first
+    async for each in rest:
+        yield each

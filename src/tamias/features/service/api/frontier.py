@@ -1,0 +1,330 @@
+"""The frontier over REST: what waits and where, which crawls and hosts are paused, and how to pause them."""
+
+import re
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tamias.archive.moments import milliseconds, rfc3339
+from tamias.database.sql import statements
+from tamias.features.service.http.endpoints import (
+    PAGED,
+    EndpointTable,
+    Parameter,
+    ResponseSpec,
+    path_parameter,
+)
+from tamias.features.service.http.identify import check_targets, note_targets
+from tamias.features.service.http.params import cursor, limit, parameter
+from tamias.features.service.http.problems import HttpProblem
+from tamias.features.service.http.responses import ListPage, json_answer, page_answer
+from tamias.features.service.queries.thread_pool import ServiceSession
+from tamias.features.service.service import Service
+from tamias.frontier import crawls as side_by_side
+from tamias.frontier.keys import bucket_of, host_hash
+from tamias.frontier.service.queues import Queues
+from tamias.model.errors import UsageError
+
+SQL = statements("tamias.features.service.api", "frontier.sql")
+LONGEST_NAME: Final = 300
+_FIRST: Final = -(2**63)
+_NEVER: Final = 253_402_300_799_000
+"""The end of the year 9999: what is later is never."""
+_CURSOR = re.compile(r"([0-9]{1,5}),(-?[0-9]{1,19}),([0-9]{1,9}),([0-9]{1,9})")
+_BLOCK_CURSOR = re.compile(r"([0-9]{1,5}),(-?[0-9]{1,19})")
+Row = tuple[Any, ...]
+
+
+class CrawlState(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of a crawl."""
+
+    name: str
+    state: str
+    limit: int | None
+    """It is paused when so many of its URLs are done."""
+    known: int
+    open: int
+    hosts: int
+
+
+class FrontierState(msgspec.Struct, frozen=True, kw_only=True):
+    """The frontier in figures."""
+
+    at: str
+    hosts: int
+    leased: int
+    """Hosts that workers are at."""
+    ready: int
+    """Hosts that could be asked at once."""
+    crawls: list[CrawlState]
+
+
+class QueueState(msgspec.Struct, frozen=True, kw_only=True):
+    """A queue: the URLs of a crawl at a host; URLs of other tags are in another queue."""
+
+    host: str
+    crawl: str
+    known: int
+    open: int
+    active: bool
+    leased: bool
+    next_due: str | None
+    ready_at: str | None
+    blocked_until: str | None
+    delay_seconds: float
+
+
+class HostState(msgspec.Struct, frozen=True, kw_only=True):
+    """The politeness of a host, and its queues."""
+
+    host: str
+    delay_seconds: float
+    blocked_until: str | None
+    ready_at: str | None
+    leased: bool
+    queues: list[QueueState]
+
+
+class BlockedHost(msgspec.Struct, frozen=True):
+    """A host that is left in peace."""
+
+    host: str
+    until: str | None
+    """Null: for good."""
+
+
+class Steered(msgspec.Struct, frozen=True, kw_only=True):
+    """The crawl or host that was changed."""
+
+    crawl: str | None = None
+    host: str | None = None
+    state: str
+    until: str | None = None
+
+
+ENDPOINTS = EndpointTable()
+_HOST = Parameter("host", "the name of its queue, as in the lists", required=True)
+_CRAWL = Parameter("crawl", "the name of a crawl; `watch` is the archive's own", required=True)
+
+
+@ENDPOINTS.get("/api/v1/frontier", ResponseSpec("Figures", FrontierState))
+async def figures(request: Request, service: Service) -> Response:
+    """Statistics of the frontier: hosts, and the URLs of each crawl."""
+    return json_answer(request, await service.pool.run(_figures))
+
+
+@ENDPOINTS.get(
+    "/api/v1/frontier/queues",
+    ResponseSpec("Queues", ListPage[QueueState]),
+    Parameter("crawl", "of this crawl"),
+    *PAGED,
+)
+async def queues(request: Request, service: Service) -> Response:
+    """The queues, all or of one crawl."""
+    most, after, crawl = limit(request), cursor(request, _CURSOR), _text(request, "crawl")
+    place = tuple(int(each) for each in after.groups()) if after else (0, _FIRST, 0, 0)
+    rows = await service.pool.run(partial(_queues, place=place, crawl=crawl, most=most))
+    last = rows[-1] if len(rows) == most else None
+    following = ",".join(str(each) for each in last[:4]) if last else None
+    return page_answer(request, [_queue(row[1:]) for row in rows], following)
+
+
+@ENDPOINTS.get(
+    "/api/v1/frontier/hosts/{host}",
+    ResponseSpec("The host", HostState),
+    path_parameter("host", "the name of its queue, such as data.example.org"),
+)
+async def host(request: Request, service: Service) -> Response:
+    """The politeness of a host, and its queues."""
+    name = request.path_params["host"]
+    return json_answer(request, await service.pool.run(partial(_host, name=name)))
+
+
+@ENDPOINTS.get("/api/v1/frontier/blocks", ResponseSpec("Hosts", ListPage[BlockedHost]), *PAGED)
+async def blocks(request: Request, service: Service) -> Response:
+    """The hosts that are paused now."""
+    most, after = limit(request), cursor(request, _BLOCK_CURSOR)
+    place = tuple(int(each) for each in after.groups()) if after else (0, _FIRST)
+    rows = await service.pool.run(partial(_blocks, place=place, most=most))
+    following = f"{rows[-1][0]},{rows[-1][1]}" if len(rows) == most else None
+    items = [BlockedHost(name, _moment(until)) for _, _, name, until in rows]
+    return page_answer(request, items, following)
+
+
+@ENDPOINTS.post("/api/v1/frontier/pause", ResponseSpec("It is paused", Steered), _CRAWL, scope="crawl")
+async def pause(request: Request, service: Service) -> Response:
+    """Pause a crawl; visits in progress are finished."""
+    return await _steer_crawl(request, service, side_by_side.pause, side_by_side.PAUSED)
+
+
+@ENDPOINTS.post("/api/v1/frontier/resume", ResponseSpec("Resumed", Steered), _CRAWL, scope="crawl")
+async def resume(request: Request, service: Service) -> Response:
+    """Resume a crawl."""
+    return await _steer_crawl(request, service, side_by_side.resume, side_by_side.ACTIVE)
+
+
+@ENDPOINTS.post(
+    "/api/v1/frontier/block",
+    ResponseSpec("It is paused", Steered),
+    _HOST,
+    Parameter("until", "up to this time; without it, indefinitely"),
+    scope="crawl",
+    bounded=True,
+)
+async def block(request: Request, service: Service) -> Response:
+    """Pause a host."""
+    given = parameter(request, "until")
+    until = _NEVER if given is None else min(milliseconds(given), _NEVER)
+    name = await _steer_host(request, service, until)
+    return json_answer(request, Steered(host=name, state="blocked", until=_moment(until)))
+
+
+@ENDPOINTS.post(
+    "/api/v1/frontier/unblock", ResponseSpec("Unblocked", Steered), _HOST, scope="crawl", bounded=True
+)
+async def unblock(request: Request, service: Service) -> Response:
+    """Unblock a host."""
+    return json_answer(request, Steered(host=await _steer_host(request, service, 0), state="open"))
+
+
+def place_of(db: ServiceSession, name: str) -> dict[str, int]:
+    """Return the bucket and the hash of a host."""
+    qid = host_hash(name)
+    return {"bucket": bucket_of(qid, db.frontier.buckets), "qid": qid, "now": db.session.now()}
+
+
+def rows_of(db: ServiceSession, name: str, values: dict[str, Any]) -> list[Row]:
+    """Return the rows of a statement of `frontier.sql`."""
+    return db.session.fetch_all(SQL[name], values)
+
+
+def _figures(db: ServiceSession) -> FrontierState:
+    now = db.frontier.figures()
+    return FrontierState(
+        at=rfc3339(now.now),
+        hosts=now.hosts,
+        leased=now.leased,
+        ready=now.ready,
+        crawls=[
+            CrawlState(
+                name=each.name,
+                state=each.state,
+                limit=each.limit,
+                known=each.known,
+                open=each.open,
+                hosts=each.hosts,
+            )
+            for each in side_by_side.crawls(db.session)
+        ],
+    )
+
+
+def _queues(db: ServiceSession, place: tuple[int, ...], crawl: str | None, most: int) -> list[Row]:
+    """Rows with their buckets, across buckets."""
+    found: list[Row] = []
+    first, qid, after_crawl, lane = place
+    for bucket in range(first, db.frontier.buckets):
+        values = {"bucket": bucket, "qid": qid, "after_crawl": after_crawl, "lane": lane, "crawl": crawl}
+        values |= {"now": db.session.now(), "limit": most - len(found)}
+        found += [(bucket, *row) for row in rows_of(db, "page_queues", values)]
+        if len(found) == most:
+            break
+        qid, after_crawl, lane = _FIRST, 0, 0
+    return found
+
+
+def _blocks(db: ServiceSession, place: tuple[int, ...], most: int) -> list[Row]:
+    found: list[Row] = []
+    first, qid = place
+    for bucket in range(first, db.frontier.buckets):
+        values = {"bucket": bucket, "qid": qid, "now": db.session.now(), "limit": most - len(found)}
+        found += [(bucket, *row) for row in rows_of(db, "page_blocks", values)]
+        if len(found) == most:
+            break
+        qid = _FIRST
+    return found
+
+
+def _host(db: ServiceSession, name: str) -> HostState:
+    place = place_of(db, _checked(name))
+    found = rows_of(db, "one_host", place)
+    if not found or found[0][0] != name:
+        raise HttpProblem(
+            404, f"the frontier knows no host {name[:200]!r}; a queue may be that of its domain"
+        )
+    key, delay_ms, blocked_until, ready_at, leased = found[0]
+    return HostState(
+        host=key,
+        delay_seconds=delay_ms / 1000,
+        blocked_until=_later(blocked_until, place["now"]),
+        ready_at=_moment(ready_at),
+        leased=leased,
+        queues=[_queue(row) for row in rows_of(db, "host_queues", place)],
+    )
+
+
+def _queue(row: Row) -> QueueState:
+    (_, _, _, key, crawl, known, waiting, active, next_due, ready_at, blocked_until, delay_ms, leased) = row
+    return QueueState(
+        host=key, crawl=crawl, known=known, open=waiting, active=active, leased=leased,
+        next_due=_moment(next_due), ready_at=_moment(ready_at), blocked_until=_later(blocked_until, 0),
+        delay_seconds=delay_ms / 1000,
+    )  # fmt: skip
+
+
+async def _steer_crawl(request: Request, service: Service, change: Any, state: str) -> Response:
+    name = _text(request, "crawl")
+    if name is None:
+        raise HttpProblem(400, "name a crawl: ?crawl=NAME")
+    note_targets(request, [name])
+
+    def steer(db: ServiceSession) -> None:
+        try:
+            number = side_by_side.named(db.session, name)
+        except UsageError as error:
+            raise HttpProblem(404, str(error)) from error
+        change(db.session, number)
+
+    await service.pool.run(steer)
+    return json_answer(request, Steered(crawl=name, state=state))
+
+
+async def _steer_host(request: Request, service: Service, until: int) -> str:
+    name = _text(request, "host")
+    if name is None:
+        raise HttpProblem(400, "name a host: ?host=NAME")
+    # Unless queues are of hosts, one may have all subdomains.
+    also = [] if service.settings.frontier.queue == "host" else [f"*.{name}"]
+    await check_targets(request, service.pool, [name], also)
+
+    def steer(db: ServiceSession) -> None:
+        if not Queues(db.session, same_url=str.__eq__).pause_for_all(_checked(name), until):
+            _host(db, name)  # says that it is not known
+
+    await service.pool.run(steer)
+    return name
+
+
+def _text(request: Request, name: str) -> str | None:
+    given = parameter(request, name)
+    return None if given is None else _checked(given)
+
+
+def _checked(name: str) -> str:
+    if len(name) > LONGEST_NAME or not name.isprintable():
+        raise HttpProblem(
+            400, f"a name has {LONGEST_NAME} characters at most, none of them a control character"
+        )
+    return name
+
+
+def _moment(at: int) -> str | None:
+    return rfc3339(at) if at < _NEVER else None
+
+
+def _later(at: int, now: int) -> str | None:
+    """A time that is still to come; for good is told as the end of time."""
+    return rfc3339(min(at, _NEVER)) if at > now else None

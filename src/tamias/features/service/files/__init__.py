@@ -1,0 +1,1 @@
+"""Archived bytes over HTTP: bodies, ranges of them, and zips of many."""

@@ -1,0 +1,36 @@
+"""Compare versions of a resource for a client."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from tamias.archive.reader.content import Content
+from tamias.content.formats import type_with_charset
+from tamias.features.service.http.problems import HttpProblem
+from tamias.features.service.queries.thread_pool import ServiceSession
+from tamias.model.diff import Diff, DiffLimits
+from tamias.model.resource import Resource, Version
+from tamias.plugins import load
+
+COMPARED_AT_ONCE: Final = 256 << 10
+"""Bytes of versions that are compared for a page or a feed; larger ones are compared on request."""
+LARGEST: Final = 64 << 20
+"""Bytes of a version that is compared here; `tamias diff` takes any."""
+_HELD: Final = 16 << 20
+turns = asyncio.Semaphore(2)
+"""Comparing takes long: most sessions are left to those who only read."""
+
+
+def compare(db: ServiceSession, resource: Resource, old: Version, new: Version) -> Diff:
+    """Return what changed from one version to another. Raises `HttpProblem` where one is too large."""
+    if max(old.byte_size, new.byte_size) > LARGEST:
+        raise HttpProblem(422, f"versions over {LARGEST} bytes are not compared here; use 'tamias diff'")
+    limits = DiffLimits(read_bytes=LARGEST, held_bytes=_HELD, unpacked_bytes=LARGEST)
+    with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
+        was, now = (Content(resource, each, db.reader).spooled(Path(folder)) for each in (old, new))
+        types = [type_with_charset(each.media_type, each.told_type) for each in (old, new)]
+        found: Diff = load("comparisons", "diff")(
+            was, now, types[1], old_type=types[0], limits=limits, base=resource.url
+        )
+        return found

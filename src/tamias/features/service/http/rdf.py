@@ -1,0 +1,59 @@
+"""Statements as bytes in the form a client wants, with what a cache needs to know of them."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from typing import Final
+
+from pyoxigraph import Quad, Triple, serialize
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tamias.archive.catalogue import PREFIXES
+from tamias.content.formats import CSV, FORMATS, HTML, JSON, JSON_LD, NTRIPLES, RDF_XML, TURTLE, XHTML
+from tamias.features.catalogue.result_formats import preferred
+from tamias.features.service.http.responses import has_already
+
+_OFFERED: Final = [FORMATS[kind] for kind in (TURTLE, JSON_LD, NTRIPLES, RDF_XML)]
+FORMS: Final = {row.endings[0]: row.syntax for row in _OFFERED if row.syntax}
+"""By the ending of an address."""
+MEDIA_TYPES: Final = {row.endings[0]: row.media_type for row in _OFFERED}
+_OF_PAGES: Final = (HTML, XHTML, JSON, CSV)
+_LONGEST_ACCEPT = 4096
+_ENDINGS: Final = {media_type: ending for ending, media_type in MEDIA_TYPES.items()}
+_PREFIXES: Final = {
+    name: PREFIXES[name]
+    for name in ("arc", "csvw", "dcat", "dct", "dqv", "foaf", "prov", "rdf", "spdx", "xsd")
+} | {"hydra": "http://www.w3.org/ns/hydra/core#", "void": "http://rdfs.org/ns/void#"}
+
+
+def wanted_form(request: Request) -> str | None:
+    """The ending of the form of RDF that a client likes best; None where it would rather have a page."""
+    accept = request.headers.get("accept", "")[:_LONGEST_ACCEPT]
+    return _ENDINGS.get(preferred(accept, [*_OF_PAGES, *_ENDINGS]) or "")
+
+
+async def rdf_answer(
+    request: Request, quads: Iterable[Quad], ending: str, headers: dict[str, str] | None = None
+) -> Response:
+    """The statements without their graphs; nothing new for a client that has them."""
+    content = await asyncio.to_thread(written, quads, ending)
+    tag = f'W/"{blake2b(content, digest_size=12).hexdigest()}"'
+    sent = {"ETag": tag, "Cache-Control": "no-cache", "Vary": "Accept, Accept-Encoding", **(headers or {})}
+    if has_already(request, tag):
+        return Response(status_code=304, headers=sent)
+    return Response(content, headers=sent, media_type=MEDIA_TYPES[ending])
+
+
+def written(quads: Iterable[Quad], ending: str) -> bytes:
+    """The bytes of statements, each told once."""
+    return serialize(_triples(quads), format=FORMS[ending], prefixes=_PREFIXES) or b""
+
+
+def _triples(quads: Iterable[Quad]) -> Iterator[Triple]:
+    """Yield each triple once; between two, other threads can run."""
+    seen = set()
+    for quad in quads:
+        if quad.triple not in seen:
+            seen.add(quad.triple)
+            yield quad.triple

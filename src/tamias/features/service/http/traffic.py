@@ -1,0 +1,76 @@
+"""Counts requests and tells the log of them, always without their query strings."""
+
+import logging
+import time
+from collections import Counter, defaultdict
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tamias.model.log_lines import log_fields, loggable
+
+_LOG = logging.getLogger("tamias.serve.access")
+_SAFE_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+]
+
+
+class RequestCounts:
+    """Counts and durations of requests, by route."""
+
+    def __init__(self) -> None:
+        self.requests: Counter[tuple[str, str, int]] = Counter()
+        """By method, route and status."""
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        """By route, until the last byte was handed over."""
+        self.open = 0
+
+    def note(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        self.requests[method, route, status] += 1
+        self.seconds[route] += seconds
+
+
+class TrafficCounter:
+    """Middleware that counts and logs requests."""
+
+    def __init__(self, app: ASGIApp, traffic: RequestCounts) -> None:
+        self._app = app
+        self._traffic = traffic
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status = 499
+        begun = time.perf_counter()
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), *_SAFE_HEADERS]
+            await send(message)
+
+        self._traffic.open += 1
+        try:
+            await self._app(scope, receive, watched)
+        finally:
+            self._traffic.open -= 1
+            self._note(scope, status, time.perf_counter() - begun)
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self._traffic.note(method, scope.get("tamias.route", "none"), status, seconds)
+        if _LOG.isEnabledFor(logging.INFO):
+            path = loggable(scope["path"])[:300]
+            fields = {
+                "method": method,
+                "path": path,
+                "status": status,
+                "milliseconds": round(1000 * seconds, 1),
+            }
+            log_fields(_LOG, "%s %s %d %.1f ms", *fields.values(), **fields)
+
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

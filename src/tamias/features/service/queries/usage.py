@@ -1,0 +1,138 @@
+"""Usage signals of servers, and what is withheld from the public because of them.
+
+The one place where that is decided, for every way to a body and for every search.
+"""
+
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Sequence
+from functools import partial
+from typing import Final
+
+import msgspec
+from starlette.requests import Request
+
+from tamias.database.sql import statements
+from tamias.features.service.http.problems import HttpProblem
+from tamias.features.service.http.secret import may_read_all
+from tamias.features.service.queries.thread_pool import ServiceSession, SessionPool
+from tamias.model.resource import Version
+from tamias.model.site import Signal
+from tamias.model.usage import BULK, SHOWING, TRAINING, UsageVerdict, reasons, refusal, verdict
+
+MOST_VERDICTS: Final = 20_000
+SEARCH: Final = ("noindex",)
+_HOW: Final = (
+    "the owner of the archive gets it with the secret or a token with the scope 'read':"
+    " 'Authorization: Bearer SECRET'"
+)
+_SQL = statements("tamias.features.service.queries", "queries.sql")
+
+
+class UsageTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """The usage signals of a version, and the verdict on them."""
+
+    verdict: UsageVerdict = UsageVerdict()
+    signals: tuple[Signal, ...] = ()
+
+    @property
+    def noindex(self) -> bool:
+        """The resource is not found by a search, while this is its newest version."""
+        return self.verdict.noindex
+
+    @property
+    def noarchive(self) -> bool:
+        """Return whether the body is withheld, while its metadata is not."""
+        return self.verdict.noarchive
+
+    @property
+    def reasons(self) -> list[tuple[str, str]]:
+        """Return forbidden uses, with who forbids them."""
+        return list(reasons(self.signals))
+
+
+_SILENCE: Final = UsageTerms()
+
+
+def usage(db: ServiceSession, version: Version) -> UsageTerms:
+    """Return the usage terms of a version."""
+    return usages(db, [version.capture])[version.capture]
+
+
+def usages(db: ServiceSession, captures: Collection[str]) -> dict[str, UsageTerms]:
+    """Return usage terms by captures."""
+    values = {"bucket": list(range(db.frontier.buckets)), "capture": list(captures)}
+    rows = db.session.fetch_all(_SQL["signals"], values)
+    signals_of = {capture: msgspec.convert(signals, tuple[Signal, ...]) for capture, signals in rows}
+    return {each: _judged(signals_of[each]) if each in signals_of else _SILENCE for each in captures}
+
+
+def unlisted(db: ServiceSession, resources: Iterable[str], words: Collection[str] = SEARCH) -> frozenset[str]:
+    """Return the resources that searches leave out, or feeds by other words of the verdict."""
+    values = {"resource": list(set(resources))}
+    if not values["resource"] or not words:
+        return frozenset()
+    rows = db.session.fetch_all(_SQL["newest"], values)
+    said = usages(db, [capture for _, capture in rows])
+    return frozenset(
+        resource for resource, capture in rows if any(getattr(said[capture].verdict, word) for word in words)
+    )
+
+
+def check_open(
+    db: ServiceSession, versions: Sequence[Version], *, owner: bool, words: Collection[str] = SHOWING
+) -> dict[str, UsageTerms]:
+    """Return the usage terms of versions. Raises `HttpProblem` if a body is withheld."""
+    said = usages(db, [each.capture for each in versions])
+    withheld = (refusal(each.verdict, words) for each in said.values())
+    if not owner and (reason := next((each for each in withheld if each), None)):
+        raise _withheld(reason)
+    return said
+
+
+def check_owner(request: Request, reason: str) -> None:
+    """Raises `HttpProblem` unless the caller may read all: what it wants is withheld from others."""
+    if not may_read_all(request):
+        raise _withheld(reason)
+
+
+def zip_words(request: Request) -> tuple[str, ...]:
+    """Return the words of the verdict by which a zip leaves files out; the owner gets all but training."""
+    words = () if may_read_all(request) else (*SHOWING, *BULK)
+    return (*words, *TRAINING) if wants_training(request) else words
+
+
+def feed_words(request: Request, *, search: bool) -> tuple[str, ...]:
+    """Return the words of the verdict by which a feed leaves resources out."""
+    words = () if may_read_all(request) else (*(SEARCH if search else ()), *BULK)
+    return (*words, *TRAINING) if wants_training(request) else words
+
+
+def wants_training(request: Request) -> bool:
+    """Return whether `?for=training` marks the response for the training of models."""
+    return request.query_params.get("for") == "training"
+
+
+class Usages:
+    """The same for those who are at no db. What was said of a capture never changes, so it is kept."""
+
+    def __init__(self, pool: SessionPool) -> None:
+        self._pool = pool
+        self._verdicts: OrderedDict[str, UsageVerdict] = OrderedDict()
+
+    async def withheld(self, version: Version, words: Collection[str] = SHOWING) -> str | None:
+        """Return why the body of a version is withheld; None if it is not."""
+        known = self._verdicts.get(version.capture)
+        if known is None:
+            said = await self._pool.run(partial(usage, version=version))
+            known = self._verdicts[version.capture] = said.verdict
+            if len(self._verdicts) > MOST_VERDICTS:
+                self._verdicts.popitem(last=False)
+        return refusal(known, words)
+
+
+def _judged(signals: tuple[Signal, ...]) -> UsageTerms:
+    return UsageTerms(verdict=verdict(signals), signals=signals)
+
+
+def _withheld(reason: str) -> HttpProblem:
+    return HttpProblem(403, f"{reason}; {_HOW}")

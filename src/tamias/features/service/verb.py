@@ -1,0 +1,91 @@
+"""`tamias serve`: the archive over HTTP, and the workers that keep it up to date."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tamias.cli.console.options import CommonOptions, common, say_json, start_database_early, store_option
+
+if TYPE_CHECKING:
+    from tamias.features.service.http.secret import Secret
+    from tamias.features.service.run import ServicePlan
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", default=8080, show_default=True, type=click.IntRange(1, 65535), help="Port to listen on."
+)
+@click.option("--no-crawl", is_flag=True, help="Serve only: nothing is fetched.")
+@click.option(
+    "--secret-file",
+    type=click.Path(path_type=Path),
+    help="File with the secret for write requests. [TAMIAS_SECRET or DATA/secret, created at first start]",
+)
+@click.option(
+    "--delay", type=click.FloatRange(min=0), help="Minimum seconds between two requests to one host. [1]"
+)
+@click.option("--no-robots", is_flag=True, help="Ignore robots.txt.")
+@click.option("--allow-private", is_flag=True, help="Allow private and loopback addresses.")
+@click.option("--workers", type=click.IntRange(min=1), help="Worker processes. [one for each core]")
+@click.option(
+    "--contact", help="How site owners can reach you: a URL or e-mail address, sent with every request."
+)
+@store_option
+@common
+def command(
+    place: CommonOptions,
+    *,
+    host: str,
+    port: int,
+    no_crawl: bool,
+    secret_file: Path | None,
+    delay: float | None,
+    no_robots: bool,
+    allow_private: bool,
+    workers: int | None,
+    contact: str | None,
+    store: str | None,
+) -> int:
+    """Serves the archive: REST API, Memento, metrics. Scheduler and workers visit watched resources.
+
+    It also works on crawls that were handed over with 'tamias crawl --in-service', each by its own options;
+    --delay, --no-robots and --allow-private are for watched resources.
+
+    Stops at Ctrl-C or SIGTERM. Several services on one database share the work.
+
+    Example: tamias serve --port 8080 --contact https://example.org/about
+    """
+    start_database_early(place)
+    from tamias.archive.retention_rules import RetentionRules
+    from tamias.features.service.http.secret import find_secret
+    from tamias.features.service.run import ServicePlan, check_place, run
+
+    flags = {
+        "fetch__delay": delay,
+        "fetch__contact": contact,
+        "permit__robots": False if no_robots else None,
+        "permit__allow_private": allow_private or None,
+        "crawl__workers": workers,
+        "archive__store": store,
+    }
+    settings = place.settings(**flags).settings
+    archive = settings.archive
+    RetentionRules(archive.keep, archive.keep_for)  # a wrong rule is refused now, not when it is applied
+    secret = find_secret(place.data, secret_file)
+    check_place(host, port, secret)
+    plan = ServicePlan(
+        data=place.data.absolute(), db=place.db, settings=settings, host=host, port=port, crawl=not no_crawl
+    )
+    run(plan, secret, lambda: _tell(place, plan, secret))
+    return 0
+
+
+def _tell(place: CommonOptions, plan: "ServicePlan", secret: "Secret") -> None:
+    name = f"[{plan.host}]" if ":" in plan.host else plan.host
+    address = f"http://{name}:{plan.port}"
+    if place.json:
+        say_json({"address": address, "secret": secret.place, "crawl": plan.crawl})
+    if place.verbosity >= 0:
+        click.echo(f"serving at {address}; the secret for write requests is in {secret.place}", err=True)

@@ -1,0 +1,23 @@
+"""Snapshots: the corpus as it was at a time, under a name, to be cited and exported again."""
+
+from tamias.plugins import Feature, Verb
+
+FEATURE = Feature(
+    name="snapshots",
+    about="freezes the corpus at a time, to cite it and export it again",
+    module=__name__,
+    requires=("service", "pages", "exports"),
+    tables=("snapshot",),
+    verbs={
+        "snapshot": Verb(
+            "freeze the corpus at a time, to cite it and export it again",
+            "tamias.features.snapshots.verb:command",
+        )
+    },
+    pages={
+        "snapshots": "tamias.features.snapshots.pages:LIST",
+        "snapshot": "tamias.features.snapshots.pages:PAGE",
+    },
+    bodies={"snapshot": "tamias.features.snapshots.rows:needed_bodies"},
+    endpoints={"snapshots": "tamias.features.snapshots.endpoints:ENDPOINTS"},
+)

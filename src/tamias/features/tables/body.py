@@ -1,0 +1,232 @@
+"""The profile of one decoded body: chooses the reader for its type and limits its work."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from tamias.content.canonical import Unreadable
+from tamias.content.containers.archives import zip_members
+from tamias.content.containers.codecs import DamageError
+from tamias.content.containers.limits import Meter, OpenLimits
+from tamias.content.containers.packed import MOST_MEMORY, looked_at, unpack
+from tamias.content.containers.streams import HEAD
+from tamias.content.formats import BY_NAME, PARQUET, XHTML, ZIP, Form, form_of, is_rdf
+from tamias.features.tables import kinds
+from tamias.features.tables.encoding import as_utf8, small_text
+from tamias.features.tables.files.members import ARCHIVES, archive_members
+from tamias.features.tables.kinds import types
+from tamias.features.tables.limits import ProfileLimit, ProfileLimits, Watch
+from tamias.features.tables.scratch import ScratchFolder
+from tamias.features.tables.tables import Tables, quick_table
+from tamias.model.document import Document, LimitExceeded
+from tamias.model.profile import Profile, TableProfile
+
+_PACKED_NAMES = (".gz", ".bz2", ".xz", ".zst")
+_DEFAULT = ProfileLimits()
+
+
+def profile(
+    path: Path,
+    *,
+    media_type: str | None,
+    declared_type: str | None,
+    name: str,
+    limits: ProfileLimits = _DEFAULT,
+    scratch: Path | None = None,
+) -> Profile:
+    """The profile of one decoded body. Never raises for what stands in it: the profile's problems tell.
+
+    `media_type` is what the body was found to be, `name` what its address ends with. Copies are made in a
+    folder that goes away again, in `scratch` or where temporary files are. Raises `OSError` when the file
+    cannot be read or the disk is full.
+    """
+    with ScratchFolder(scratch) as folder:
+        return _Profiler(path, name, folder, limits).profile(media_type, declared_type)
+
+
+def small_profile(
+    content: bytes,
+    *,
+    media_type: str | None,
+    name: str,
+    declared_type: str | None = None,
+    limits: ProfileLimits = _DEFAULT,
+) -> Profile | None:
+    """Return what `profile` returns for a small, unambiguous table, without writing a file; else None."""
+    found = types(None, media_type, declared_type, name)
+    text = small_text(content, declared_type) if content and found.found in kinds.TABLES else None
+    if text is None:
+        return None
+    try:
+        table = quick_table(text, name, found.found, limits)
+    except Exception:  # noqa: BLE001 - whatever it is, `profile` tells
+        return None
+    return Profile(
+        size=len(content), types=found, encoding=text.encoding.name, lines=text.lines, tables=(table,)
+    )
+
+
+def document_profile(document: Document) -> Profile | None:
+    """Return the profile of an opened document, None if it does not consist of tables.
+
+    Reads its stream, from which `LimitExceeded` passes.
+    """
+    if document.media_type not in kinds.TABULAR:
+        return None
+    name = document.member or document.url.partition("#")[0].partition("?")[0]
+    with tempfile.NamedTemporaryFile(prefix="profile-") as copy:
+        shutil.copyfileobj(document.stream, copy)
+        copy.flush()
+        return profile(
+            Path(copy.name),
+            media_type=document.media_type,
+            declared_type=document.declared_type,
+            name=name.rpartition("/")[2],
+        )
+
+
+class _Profiler:
+    """Makes one profile."""
+
+    def __init__(self, path: Path, name: str, folder: ScratchFolder, limits: ProfileLimits) -> None:
+        self._path = path
+        self._name = name
+        self._folder = folder
+        self._limits = limits
+        self._watch = Watch(limits.seconds)
+        self._problems: list[str] = []
+
+    def profile(self, media_type: str | None, declared_type: str | None) -> Profile:
+        size = self._path.stat().st_size
+        with self._path.open("rb") as file:
+            head = file.read(HEAD)
+        found = types(head, media_type, declared_type, self._name)
+        bare = Profile(size=size, types=found)
+        try:
+            full = self._full(bare, declared_type) if size else bare
+        except ProfileLimit as limit:
+            full = bare
+            self._problems.append(str(limit))
+        except OSError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a body that breaks a reader costs its own profile only
+            full = bare
+            self._problems.append(f"cannot be profiled: {type(error).__name__}: {str(error)[:200]}")
+        return msgspec.structs.replace(full, problems=tuple(self._problems[: self._limits.problems]))
+
+    def _full(self, bare: Profile, declared_type: str | None) -> Profile:
+        """Readers are loaded by the first body that needs them: workers profile small tables only."""
+        kind = bare.types.found
+        changed = msgspec.structs.replace
+        if kind in kinds.TABLES:
+            return self._of_table(bare, declared_type)
+        if kind in kinds.WORKBOOKS:
+            return changed(bare, tables=tuple(self._sheets()))
+        if kind == PARQUET:
+            return changed(bare, tables=self._parquet())
+        if is_rdf(kind):
+            from tamias.features.tables.void import StatementReader
+
+            return changed(bare, statements=StatementReader(*self._job).read(kind))
+        if kind.endswith("json"):
+            from tamias.features.tables.files.json_shape import JsonReader
+
+            structure, geography = JsonReader(*self._job).read()
+            return changed(bare, structure=structure, geography=geography)
+        if kind.endswith("xml") and kind != XHTML:
+            from tamias.features.tables.files.xml_paths import XmlReader
+
+            return changed(bare, structure=XmlReader(*self._job).read())
+        if kind in ARCHIVES:
+            members = archive_members(self._path, kind, self._limits, self._watch, self._problems)
+            return changed(bare, members=members, tables=tuple(self._member_tables(kind) if members else ()))
+        if form_of(kind) is Form.PACKED:
+            return changed(bare, tables=self._packed_table())
+        return self._of_text(bare, declared_type) if kind.startswith("text/") else bare
+
+    @property
+    def _job(self) -> tuple[Path, ProfileLimits, Watch, list[str]]:
+        return self._path, self._limits, self._watch, self._problems
+
+    def _of_table(self, bare: Profile, declared_type: str | None) -> Profile:
+        text = as_utf8(self._path, self._folder, "text", declared_type, self._limits, self._watch)
+        self._tell_limits(text.complete, text.encoding.faults)
+        tables = Tables(self._folder, self._limits, self._watch, self._problems)
+        table = tables.table(text, self._name, bare.types.found)
+        return msgspec.structs.replace(
+            bare,
+            encoding=text.encoding.name,
+            lines=text.lines,
+            tables=() if table is None else (table,),
+        )
+
+    def _of_text(self, bare: Profile, declared_type: str | None) -> Profile:
+        text = as_utf8(self._path, self._folder, "text", declared_type, self._limits, self._watch)
+        self._tell_limits(text.complete, text.encoding.faults)
+        return msgspec.structs.replace(bare, encoding=text.encoding.name, lines=text.lines)
+
+    def _packed_table(self) -> "tuple[TableProfile, ...]":
+        """The table in a compressed file, if it is one."""
+        target = self._folder.path / "unpacked"
+        try:
+            unpack(self._path, target, self._limits.bytes)
+        except Unreadable as fault:
+            self._problems.append(str(fault))
+            return ()
+        name = self._name.rpartition(".")[0] if self._name.lower().endswith(_PACKED_NAMES) else self._name
+        return self._table_in(target, name)
+
+    def _member_tables(self, kind: str) -> "Iterator[TableProfile]":
+        """The tables in a zip archive, each called by its name in it."""
+        if kind != ZIP:
+            return
+        target = self._folder.path / "member"
+        with self._path.open("rb") as file:
+            meter = Meter(OpenLimits(max_bytes=self._limits.bytes), file.tell)
+            members = zip_members(file, meter, MOST_MEMORY)
+            named = (each for each in members if each.name.lower().endswith((".csv", ".tsv")))
+            try:
+                for each in islice((each for each in named if not each.skipped), self._limits.sheets):
+                    with target.open("wb") as copy:
+                        for chunk in each.chunks:
+                            meter.unpacked(len(chunk))
+                            copy.write(chunk)
+                    yield from self._table_in(target, each.name)
+            except (DamageError, LimitExceeded, ProfileLimit) as fault:
+                self._problems.append(str(fault))
+
+    def _table_in(self, path: Path, name: str) -> "tuple[TableProfile, ...]":
+        named = BY_NAME.get(name.rpartition(".")[2].lower())
+        kind = named or looked_at(path)
+        if kind not in kinds.TABLES:
+            return ()
+        text = as_utf8(path, self._folder, "text", None, self._limits, self._watch)
+        table = Tables(self._folder, self._limits, self._watch, self._problems).table(text, name, kind)
+        return (table,) if table is not None and (named or table.width > 1) else ()
+
+    def _tell_limits(self, complete: bool, faults: bool) -> None:
+        if not complete:
+            self._problems.append(f"not read beyond {self._limits.bytes} bytes (limit profile.bytes)")
+        if faults:
+            self._problems.append("some bytes are not in the encoding of the rest")
+
+    def _sheets(self) -> "list[TableProfile]":
+        from tamias.features.tables.files.sheets import sheet_tables
+
+        return list(sheet_tables(self._path, self._folder, self._limits, self._watch, self._problems))
+
+    def _parquet(self) -> "tuple[TableProfile, ...]":
+        import duckdb
+
+        from tamias.features.tables.files.parquet import parquet_table
+
+        try:
+            table = parquet_table(self._path, self._name, self._folder.path, self._limits, self._watch)
+        except duckdb.Error as error:
+            self._problems.append(f"no Parquet that can be read: {str(error).partition(chr(10))[0][:300]}")
+            return ()
+        return (table,)

@@ -1,0 +1,126 @@
+"""Text brought to UTF-8 with plain line ends, in memory or in a copy."""
+
+import codecs
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from tamias.content.charsets import Encoding, found_encoding
+from tamias.features.tables.limits import KIB, MIB, ProfileLimits, Watch
+from tamias.features.tables.scratch import ScratchFolder
+
+CHUNK = MIB
+SMALL = 64 * KIB
+"""Bytes of a file whose text stays in memory."""
+
+
+class Utf8Text(msgspec.Struct, frozen=True, kw_only=True):
+    """A file brought to UTF-8. A small one stays in memory until somebody asks for the file."""
+
+    folder: ScratchFolder
+    name: str
+    """Of the file in the folder."""
+    content: bytes | None
+    """All of it, if it is small."""
+    encoding: Encoding
+    lines: int
+    longest: int
+    """Bytes of the longest line."""
+    complete: bool
+    """False where the file is longer than the limit; the last line is then left out."""
+
+    def file(self) -> Path:
+        """Return the path of the text, after writing a small one to it."""
+        path = self.folder.path / self.name
+        if self.content is not None:
+            path.write_bytes(self.content)
+        return path
+
+
+def encoding_in(path: Path, declared: str | None, most: int) -> Encoding:
+    """The encoding of the first `most` bytes of a file."""
+    with path.open("rb") as file:
+        return found_encoding(file, declared, most)
+
+
+def as_utf8(
+    path: Path, folder: ScratchFolder, name: str, declared: str | None, limits: ProfileLimits, watch: Watch
+) -> Utf8Text:
+    """Copies a file as UTF-8 without mark or NULs, with plain line ends; may raise `ProfileLimit`."""
+    encoding = encoding_in(path, declared, limits.bytes)
+    size = path.stat().st_size
+    complete = size <= limits.bytes
+    held = io.BytesIO() if complete and size <= SMALL else None
+    lines, longest, run, last = 0, 0, 0, b""
+    with held or (folder.path / name).open("wb") as copy:
+        for chunk in _decoded(path, encoding, limits.bytes):
+            watch.check()
+            copy.write(chunk)
+            pieces = chunk.split(b"\n")
+            longest = max(longest, run + len(pieces[0]), *map(len, pieces[1:-1]), 0)
+            run = len(pieces[-1]) + (run if len(pieces) == 1 else 0)
+            lines += len(pieces) - 1
+            last = chunk or last
+        content = None if held is None else held.getvalue()
+    if not complete:
+        _drop_last_line(folder.path / name, run)
+    unended = complete and bool(last) and not last.endswith(b"\n")
+    return Utf8Text(
+        folder=folder,
+        name=name,
+        content=content,
+        encoding=encoding,
+        lines=lines + unended,
+        longest=max(longest, run),
+        complete=complete,
+    )
+
+
+def small_text(content: bytes, declared: str | None) -> Utf8Text | None:
+    """The same of a small file in memory; None where it is too large."""
+    if len(content) > SMALL:
+        return None
+    encoding = found_encoding(io.BytesIO(content), declared)
+    plain = _plain(content[encoding.mark :].decode(encoding.name, "backslashreplace"))
+    lines = plain.split(b"\n")
+    return Utf8Text(
+        folder=ScratchFolder(None),
+        name="",
+        content=plain,
+        encoding=encoding,
+        lines=len(lines) - (not lines[-1]),
+        longest=max(map(len, lines)),
+        complete=True,
+    )
+
+
+def _decoded(path: Path, encoding: Encoding, most: int) -> Iterator[bytes]:
+    """UTF-8 in chunks. A line end is one byte, so that a carriage return is never half of one."""
+    decoder = codecs.getincrementaldecoder(encoding.name)("backslashreplace")
+    held = ""
+    for chunk in _chunks(path, most, encoding.mark):
+        text = held + decoder.decode(chunk)
+        held = "\r" if text.endswith("\r") else ""
+        yield _plain(text[: len(text) - len(held)])
+    yield _plain(held + decoder.decode(b"", final=True))
+
+
+def _plain(text: str) -> bytes:
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    return text.encode("utf-8", "replace")
+
+
+def _chunks(path: Path, most: int, start: int = 0) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        file.seek(start)
+        left = most - start
+        while left > 0 and (chunk := file.read(min(CHUNK, left))):
+            left -= len(chunk)
+            yield chunk
+
+
+def _drop_last_line(path: Path, size: int) -> None:
+    with path.open("rb+") as file:
+        file.truncate(max(0, path.stat().st_size - size))

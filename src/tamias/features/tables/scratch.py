@@ -1,0 +1,86 @@
+"""Temporary places to work on a body: a folder that is deleted, and a database without outside access."""
+
+import errno
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from tamias.features.tables.limits import MemoryLimit, ProfileLimits, Watch
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+class ScratchFolder(ExitStack):
+    """A folder for copies that is made when it is asked for, and goes away in the end."""
+
+    def __init__(self, parent: Path | None) -> None:
+        """Prepare a folder within `parent`, or in the system's folder for temporary files."""
+        super().__init__()
+        self._parent = parent
+
+    @cached_property
+    def path(self) -> Path:
+        """The folder; may raise `OSError`."""
+        return Path(self.enter_context(TemporaryDirectory(prefix="profile-", dir=self._parent)))
+
+
+@contextmanager
+def workbench(
+    readable: Sequence[Path], folder: Path, limits: ProfileLimits, watch: Watch
+) -> "Iterator[duckdb.DuckDBPyConnection]":
+    """A DuckDB in memory that may read these files and spill into the folder, and nothing else.
+
+    Raises `ProfileLimit` when the time, memory or space allowed is used up, `OSError` when the disk is full.
+    """
+    import duckdb
+
+    with closing(duckdb.connect(":memory:", config=_settings(folder, limits))) as tables:
+        marks = ", ".join("?" for _ in readable)
+        tables.execute(f"SET allowed_paths = [{marks}]", [str(path) for path in readable])
+        tables.execute("SET enable_external_access = false")
+        tables.execute("SET lock_configuration = true")
+        done = threading.Event()
+        alarm = threading.Thread(target=_interrupt_late, args=(tables, watch, done), daemon=True)
+        alarm.start()
+        try:
+            yield tables
+        except duckdb.InterruptException as interrupt:
+            raise watch.over() from interrupt
+        except duckdb.OutOfMemoryException as error:
+            raise MemoryLimit(
+                f"needs more than {limits.memory} bytes of memory or {limits.disk} of disk"
+                " (limits profile.memory, profile.disk)"
+            ) from error
+        except duckdb.IOException as error:
+            if "No space left" in str(error):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder)) from error
+            raise
+        finally:
+            done.set()
+            alarm.join()
+
+
+def _interrupt_late(tables: "duckdb.DuckDBPyConnection", watch: Watch, done: threading.Event) -> None:
+    """Again and again, since an interrupt between two queries stops neither."""
+    pause = watch.left
+    while not done.wait(pause):
+        tables.interrupt()
+        pause = 0.05
+
+
+def _settings(folder: Path, limits: ProfileLimits) -> dict[str, str | bool | int | float | list[str]]:
+    return {
+        "memory_limit": f"{limits.memory}B",
+        "threads": 1,
+        "temp_directory": str(folder / "spill"),
+        "max_temp_directory_size": f"{limits.disk}B",
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "python_enable_replacements": False,
+    }

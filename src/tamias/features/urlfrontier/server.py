@@ -1,0 +1,300 @@
+"""The service as a whole: routes, token, TLS, start and stop."""
+
+import asyncio
+import contextlib
+import gc
+import hmac
+import logging
+import resource
+import signal
+import socket
+import ssl
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tamias.access.audit import record
+from tamias.access.tokens import OWNER, Caller, caller_with, is_token
+from tamias.crawl.plan.forgotten_urls import ForgottenUrls
+from tamias.crawl.remote.grpc import messages
+from tamias.crawl.remote.grpc.status import CallError, Code, refusal
+from tamias.crawl.remote.registry import WorkerRegistry
+from tamias.database.connect import Database
+from tamias.features.urlfrontier.call_scopes import ANYBODY, CALL_SCOPES, EVERYBODY, NOBODY, NOTED_CALLS
+from tamias.features.urlfrontier.control import Answerer, ControlCalls
+from tamias.features.urlfrontier.gets import Gets
+from tamias.features.urlfrontier.grpc.calls import Call
+from tamias.features.urlfrontier.grpc.connections import Connections
+from tamias.features.urlfrontier.grpc.http2 import Http2Connection
+from tamias.features.urlfrontier.grpc.public import HealthService, reflect
+from tamias.features.urlfrontier.puts import Puts, parsed
+from tamias.features.urlfrontier.reading import Addresses
+from tamias.features.urlfrontier.session_threads import FrontierThreads
+from tamias.features.urlfrontier.workers import Workers
+from tamias.frontier.lease_filter import LeaseFilter
+from tamias.frontier.service import state as service
+from tamias.model.errors import ConfigError, TamiasError
+from tamias.settings import Settings
+
+_log = logging.getLogger(__name__)
+_ANNOUNCE_SECONDS = 20.0
+_STOP_SECONDS = 3.0
+_SWEEP_SECONDS = 2.0
+_HANDSHAKE_SECONDS = 10.0
+_COLLECTED_AFTER = 20_000
+"""Objects; with Python's own 700 the collector takes a fifth of what a put takes in Python."""
+_SWITCHED_AFTER = 0.0003
+"""Seconds that a thread with an answer of the database waits for one that computes; with Python's own 5 ms,
+a transaction of five statements waits for longer than the database works."""
+
+_NAMES = ("key", "crawlID", "value", "package")
+"""Fields of calls that name what they concern: a queue, a crawl, a logger."""
+
+Route = Callable[[Call], Awaitable[None]]
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """Options of the service: its address, its secrets and its size."""
+
+    host: str = "127.0.0.1"
+    port: int = 7071
+    token: str | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+    threads: int = 4
+    connections: int = 1000
+    connections_of_one_address: int = 500
+    session_names: frozenset[str] = frozenset()
+    data: Path = Path("tamias-data")
+    """Where the segments of what workers deliver are kept."""
+    own: Settings = Settings()
+    """The settings of this machine; what a crawl may do stands in its row."""
+    lease_filter: LeaseFilter = LeaseFilter()
+    """Its section of the frontier, and its interest."""
+    shared_politeness: bool = False
+    """Whether crawls that clients make share the delays, blocks and windows of hosts with all others."""
+    unsynced: frozenset[str] = frozenset()
+    """Crawls whose changes by clients are answered before they are on disk."""
+
+
+class FrontierServer:
+    """An instance of the service; any number may run on one database."""
+
+    def __init__(self, database: Database, options: Options) -> None:
+        self._options = options
+        self._addresses = Addresses(options.session_names)
+        self._threads = FrontierThreads(database, self._addresses.same, options.threads, options.lease_filter)
+        self._registry = WorkerRegistry(
+            database,
+            options.data,
+            options.own,
+            lambda work: self._threads.run(lambda db: work(db.session)),
+            options.lease_filter,
+        )
+        self._health = HealthService(FrontierThreads(database, self._addresses.same, 1))
+        self._routes = self._routed()
+        self._connections = Connections(options.connections, options.connections_of_one_address)
+        self.address = ""
+        """Where it listens: host and port."""
+
+    async def run(self, ready: Callable[[str], None], stop: asyncio.Event) -> None:
+        """Serves until `stop` is set; calls `ready` with its address once it listens."""
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(self._connection, sock=self._listening(), **_tls(self._options))
+        async with server:
+            announcement = loop.create_task(self._announce(stop))
+            sweep = loop.create_task(self._sweep())
+            ready(self.address)
+            await stop.wait()
+            server.close()
+            await self._stop()
+            await self._registry.close()
+            await announcement
+            sweep.cancel()
+        with contextlib.suppress(TamiasError):
+            await self._threads.run(lambda db: service.leave(db.session, self.address))
+        self._threads.close()
+        self._health.close()
+
+    def _listening(self) -> socket.socket:
+        host, port = self._options.host, self._options.port
+        try:
+            family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+            listening = socket.create_server((host, port), family=family, backlog=1024)
+        except OSError as error:
+            raise ConfigError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        shown = f"[{host}]" if ":" in host else host
+        self.address = f"{shown}:{listening.getsockname()[1]}"
+        return listening
+
+    def _connection(self) -> Http2Connection:
+        return Http2Connection(self._dispatch, self._connections)
+
+    async def _dispatch(self, call: Call) -> None:
+        route = self._routes.get(call.path)
+        scope = CALL_SCOPES.get(call.path)
+        caller = NOBODY if scope == EVERYBODY else await self._caller(call)
+        if route is None:
+            raise CallError(Code.UNIMPLEMENTED, f"there is no call {call.path[:200]}")
+        if scope is None or (scope != EVERYBODY and (caller.bounds or not caller.may(scope))):
+            denial = CallError(
+                Code.PERMISSION_DENIED,
+                f"the token '{caller.name}' needs the scope '{scope}', and no bounds, for {call.path}",
+            )
+            if scope != "read":
+                await self._note(caller, call, _outcome(denial))
+            raise denial
+        if call.path not in NOTED_CALLS:
+            await route(call)
+            return
+        try:
+            await route(call)
+        except (Exception, asyncio.CancelledError) as error:  # a client that left may have changed something
+            await self._note(caller, call, _outcome(error))
+            raise
+        await self._note(caller, call, "ok")
+
+    async def _note(self, caller: Caller, call: Call, outcome: str) -> None:
+        """Writes a call into the audit log. It is over: where that fails, its caller is told how it ended."""
+        data, what = self._options.data, f"gRPC {call.path.rpartition('/')[2]}"
+        try:
+            await self._threads.run(
+                lambda db: record(db.session, data, caller.name, what, call.targets, outcome)
+            )
+        except Exception as error:  # noqa: BLE001 - whatever it is, the call was answered
+            _log.error("cannot write the audit log: %s by '%s': %s", what, caller.name, error)
+
+    async def _caller(self, call: Call) -> Caller:
+        """Return the caller by the service's token or a named one; anybody if the service has none."""
+        wanted = self._options.token
+        if wanted is None:
+            return ANYBODY
+        given = call.metadata.get("authorization", "")
+        if hmac.compare_digest(given.encode(), f"Bearer {wanted}".encode()):
+            return OWNER
+        named = given.removeprefix("Bearer ")
+        if is_token(named):
+            caller = await self._threads.run(lambda db: caller_with(db.session, named))
+            if caller is not None:
+                return caller
+        raise CallError(Code.UNAUTHENTICATED, "this service requires a token: authorization: Bearer TOKEN")
+
+    def _routed(self) -> dict[str, Route]:
+        workers = Workers(self._registry, self._threads)
+        forgotten = ForgottenUrls(self._options.session_names)
+        gets = Gets(self._threads, workers.lend, forgotten, self._options.unsynced)
+        puts, health = (
+            Puts(
+                self._threads,
+                self._addresses,
+                forgotten,
+                shared_politeness=self._options.shared_politeness,
+                unsynced=self._options.unsynced,
+            ),
+            self._health,
+        )
+        streams: dict[str, Route] = {
+            f"/{messages.FRONTIER}/PutURLs": puts.put_urls,
+            f"/{messages.FRONTIER}/PutDiscovered": puts.put_discovered,
+            f"/{messages.FRONTIER}/GetURLs": gets.get_urls,
+            f"/{messages.FRONTIER}/ListURLs": gets.list_urls,
+            f"/{messages.HEALTH}/Check": health.check,
+            f"/{messages.HEALTH}/Watch": health.watch,
+            f"/{messages.REFLECTION}/ServerReflectionInfo": reflect,
+            f"/{messages.REFLECTION_ALPHA}/ServerReflectionInfo": reflect,
+        }
+        types = messages.method_types(messages.FRONTIER)
+        answers = ControlCalls(self._addresses).answerers().items()
+        single = {
+            f"/{messages.FRONTIER}/{name}": self._single(types[name][0], answerer)
+            for name, answerer in answers
+        }
+        return {**single, **streams, **workers.routes()}
+
+    def _single(self, kind: Any, answerer: Answerer) -> Route:
+        async def route(call: Call) -> None:
+            params = parsed(kind, await call.one())
+            call.targets = [name for field in _NAMES if (name := getattr(params, field, ""))]
+            answer = await self._threads.run(lambda db: answerer(db, params))
+            await call.send([answer.SerializeToString()])
+
+        return route
+
+    async def _announce(self, stop: asyncio.Event) -> None:
+        while not stop.is_set():
+            try:
+                await self._threads.run(lambda db: service.announce(db.session, self.address))
+            except TamiasError as error:
+                _log.warning("cannot record that this instance is alive: %s", error)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), _ANNOUNCE_SECONDS)
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(_SWEEP_SECONDS)
+            self._connections.sweep()
+
+    async def _stop(self) -> None:
+        """Refuse new calls, and give those under way some seconds."""
+        tasks = [task for connection in self._connections for task in connection.tasks()]
+        for connection in self._connections:
+            connection.go_away()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_STOP_SECONDS)
+        for connection in list(self._connections):
+            connection.close()
+
+
+def _outcome(error: BaseException) -> str:
+    if isinstance(error, TamiasError):
+        error = refusal(error)
+    return f"{error.code.name} {error}" if isinstance(error, CallError) else type(error).__name__
+
+
+def serve(database: Database, options: Options, ready: Callable[[str], None]) -> None:
+    """Runs one instance until a signal ends it."""
+    import uvloop
+
+    _allow_open_files(options.connections)
+    gc.freeze()
+    gc.set_threshold(_COLLECTED_AFTER)
+    sys.setswitchinterval(_SWITCHED_AFTER)
+    uvloop.run(_until_signal(database, options, ready))
+
+
+def _allow_open_files(connections: int) -> None:
+    """Raises the limit of open files where it is below what the connections take."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * connections + 256
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+async def _until_signal(database: Database, options: Options, ready: Callable[[str], None]) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await FrontierServer(database, options).run(ready, stop)
+
+
+def _tls(options: Options) -> dict[str, Any]:
+    if options.certificate is None:
+        return {}
+    return {"ssl": _context(options), "ssl_handshake_timeout": _HANDSHAKE_SECONDS}
+
+
+def _context(options: Options) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        assert options.certificate is not None
+        context.load_cert_chain(options.certificate, options.key)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(f"cannot use the certificate {options.certificate}: {error}") from error
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["h2"])
+    return context

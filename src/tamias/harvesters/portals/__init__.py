@@ -1,1 +1,0 @@
-"""Harvesters to data portals: each turns its records into `model.dataset.Dataset`, and those into DCAT."""

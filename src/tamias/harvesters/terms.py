@@ -1,0 +1,215 @@
+"""RDF terms out of texts of portals, and the statements about one record of a catalogue."""
+
+import re
+from datetime import date
+from functools import cache
+from typing import Final
+from urllib.parse import quote
+
+from pyoxigraph import Literal, NamedNode, Quad
+
+from tamias.model.vocabulary import PROV, XSD, address_iri
+
+ADMS: Final = "http://www.w3.org/ns/adms#"
+DCAT: Final = "http://www.w3.org/ns/dcat#"
+DCATAP: Final = "http://data.europa.eu/r5r/"
+DCT: Final = "http://purl.org/dc/terms/"
+ELI: Final = "http://data.europa.eu/eli/ontology#"
+FOAF: Final = "http://xmlns.com/foaf/0.1/"
+GEO: Final = "http://www.opengis.net/ont/geosparql#"
+RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RDFS: Final = "http://www.w3.org/2000/01/rdf-schema#"
+SKOS: Final = "http://www.w3.org/2004/02/skos/core#"
+SPDX: Final = "http://spdx.org/rdf/terms#"
+VCARD: Final = "http://www.w3.org/2006/vcard/ns#"
+
+_SPACES: Final = {
+    "adms": ADMS, "dcat": DCAT, "dcatap": DCATAP, "dct": DCT, "eli": ELI, "foaf": FOAF, "geo": GEO,
+    "prov": PROV, "rdf": RDF, "rdfs": RDFS, "skos": SKOS, "spdx": SPDX, "vcard": VCARD, "xsd": XSD,
+}  # fmt: skip
+
+_LONGEST_IRI = 4096
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s].*", re.DOTALL)
+_WEB = re.compile(r"(?:https?|ftps?)://[^\s/?#]+.*", re.DOTALL | re.IGNORECASE)
+_EMAIL = re.compile(r"(?:mailto:)?([^\s@:/<>\"]+@[^\s@:/<>\"]+)", re.IGNORECASE)
+_DATE = re.compile(r"(\d{4}-\d\d-\d\d)(Z|[+-]\d\d:\d\d)?")
+_MOMENT = re.compile(
+    r"(\d{4}-\d\d-\d\d)[T ]((?:[01]\d|2[0-3]):[0-5]\d)(:[0-5]\d(?:\.\d{1,9})?)?\s?(Z|[+-]\d\d:?\d\d)?"
+)
+_MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])")
+_YEAR = re.compile(r"[1-9]\d{3}")
+
+
+@cache
+def word(short: str) -> NamedNode:
+    """Return a term of a vocabulary by its short name.
+
+    >>> word("dct:title")
+    <NamedNode value=http://purl.org/dc/terms/title>
+    """
+    space, _, name = short.partition(":")
+    return NamedNode(_SPACES[space] + name)
+
+
+def sound_iri(text: str | None, *, web: bool = False) -> NamedNode | None:
+    """Return the absolute IRI that a text is; None for any other text.
+
+    With `web` it must be an address that can be fetched, and invalid characters are percent-encoded.
+
+    >>> sound_iri("https://example.org/a b", web=True), sound_iri("see the website")
+    (<NamedNode value=https://example.org/a%20b>, None)
+    """
+    text = (text or "").strip()
+    if len(text) > _LONGEST_IRI or not (_WEB if web else _ABSOLUTE).fullmatch(text):
+        return None
+    try:
+        return NamedNode(text)
+    except ValueError:
+        pass
+    try:
+        return NamedNode(address_iri(text)) if web else None
+    except ValueError:
+        return None
+
+
+def mailbox(text: str | None) -> NamedNode | None:
+    """Return the `mailto:` IRI of an address, with or without its scheme.
+
+    >>> mailbox("data@example.org")
+    <NamedNode value=mailto:data@example.org>
+    """
+    found = _EMAIL.fullmatch((text or "").strip())
+    return NamedNode("mailto:" + quote(found[1], safe="@.+-_")) if found else None
+
+
+def day_or_moment(text: str | None) -> Literal | None:
+    """Return a date, a time, a month or a year with its type; None for any other text.
+
+    Usual slips are corrected: a blank instead of the T, a zone without its colon, seconds left out.
+
+    >>> day_or_moment("2024-02-29 10:30").value, day_or_moment("2023-02-29")
+    ('2024-02-29T10:30:00', None)
+    """
+    text = (text or "").strip()
+    if len(text) > 40:
+        return None
+    if found := _DATE.fullmatch(text):
+        return _typed(text, "date") if _in_the_calendar(found[1]) else None
+    if found := _MOMENT.fullmatch(text):
+        if not _in_the_calendar(found[1]):
+            return None
+        return _typed(f"{found[1]}T{found[2]}{found[3] or ':00'}{_zone(found[4])}", "dateTime")
+    if _MONTH.fullmatch(text):
+        return _typed(text, "gYearMonth")
+    return _typed(text, "gYear") if _YEAR.fullmatch(text) else None
+
+
+def text_literal(text: str, language: str | None = None) -> Literal:
+    """Return a literal, with its language where that is a valid tag."""
+    text = text.encode("utf-8", "replace").decode()
+    try:
+        return Literal(text, language=language) if language else Literal(text)
+    except ValueError:
+        return Literal(text)
+
+
+def last_segment(iri: str) -> str:
+    """Return what follows the last slash or hash of an IRI.
+
+    >>> last_segment("http://publications.europa.eu/resource/authority/file-type/CSV")
+    'CSV'
+    """
+    return iri.rstrip("/#").replace("#", "/").rpartition("/")[2]
+
+
+def below(node: str, *segments: str) -> NamedNode:
+    """Return the IRI of a part that has none of its own.
+
+    >>> below("https://example.org/", "a/b", "contact")
+    <NamedNode value=https://example.org/#a%2Fb/contact>
+    """
+    path = "/".join(quote(segment, safe="", errors="replace") for segment in segments)
+    return NamedNode(f"{node}{'/' if '#' in node else '#'}{path}")
+
+
+def _in_the_calendar(day: str) -> bool:
+    try:
+        date.fromisoformat(day)
+    except ValueError:
+        return False
+    return True
+
+
+def _zone(text: str | None) -> str:
+    if not text or text == "Z" or ":" in text:
+        return text or ""
+    return f"{text[:3]}:{text[3:]}"
+
+
+def _typed(text: str, datatype: str) -> Literal:
+    return Literal(text, datatype=word("xsd:" + datatype))
+
+
+class DcatStatements:
+    """Collect quads about a record of a catalogue and what belongs to it."""
+
+    def __init__(self, catalogue: str, record: str, language: str | None = None) -> None:
+        self.catalogue = catalogue
+        self.language = language
+        self.quads: list[Quad] = []
+        self._record = below(catalogue, record).value
+
+    def part(self, *segments: str) -> NamedNode:
+        """Return the IRI of the record, or of a part of it. Segments are plain words."""
+        return NamedNode("/".join((self._record, *segments)))
+
+    def add(self, subject: NamedNode, predicate: str, value: NamedNode | Literal | None) -> None:
+        """Add a statement, if there is a value."""
+        if value is not None:
+            self.quads.append(Quad(subject, word(predicate), value))
+
+    def text(self, subject: NamedNode, predicate: str, value: str | None) -> None:
+        """Add a text in the dataset's language."""
+        if value and value.strip():
+            self.add(subject, predicate, text_literal(value, self.language))
+
+    def plain(self, subject: NamedNode, predicate: str, value: str | None) -> None:
+        """Add a text without a language: a name, a number, a code."""
+        if value and value.strip():
+            self.add(subject, predicate, text_literal(value))
+
+    def date(self, subject: NamedNode, predicate: str, value: str | None) -> None:
+        """Add a date, if the text is one."""
+        self.add(subject, predicate, day_or_moment(value))
+
+    def page(self, subject: NamedNode, predicate: str, address: str | None) -> None:
+        """Add a page for people."""
+        if node := sound_iri(address, web=True):
+            self.typed(subject, predicate, node, "foaf:Document")
+
+    def typed(self, subject: NamedNode, predicate: str, node: NamedNode, kind: str) -> None:
+        """Add another node and its class."""
+        self.add(subject, predicate, node)
+        self.add(node, "rdf:type", word(kind))
+
+    def named(
+        self, subject: NamedNode, predicate: str, kind: str, value: str | None, part: NamedNode,
+        iri: str | None = None,
+    ) -> None:  # fmt: skip
+        """Add what a text names: `iri`, or the text if it is an IRI; else `part`, labelled with it."""
+        if not (value and value.strip()):
+            return
+        node = NamedNode(iri) if iri else sound_iri(value)
+        self.typed(subject, predicate, node or part, kind)
+        if node is None:
+            self.text(part, "rdfs:label", value)
+
+    def concept(self, subject: NamedNode, predicate: str, part: NamedNode, value: str) -> None:
+        """Add a concept by its IRI, or `part` with the text as its label."""
+        iri = sound_iri(value)
+        self.labelled(subject, predicate, iri or part, (last_segment(value) if iri else value) or value)
+
+    def labelled(self, subject: NamedNode, predicate: str, node: NamedNode, label: str) -> None:
+        """Add a concept with the label that every concept must have."""
+        self.typed(subject, predicate, node, "skos:Concept")
+        self.text(node, "skos:prefLabel", label)

@@ -1,1 +1,0 @@
-"""The services: what others talk to over the network."""

@@ -1,1 +1,0 @@
-"""Who may do what: named tokens with scopes, whom a request comes from, and the log of writing calls."""

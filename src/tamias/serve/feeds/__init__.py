@@ -1,1 +1,0 @@
-"""News of the archive as Atom, as JSON Feed and as an event stream (LDES)."""

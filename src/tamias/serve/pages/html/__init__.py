@@ -1,1 +1,0 @@
-"""How pages are made: the table of pages, templates, static files, charts, CSV."""

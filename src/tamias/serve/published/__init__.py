@@ -1,1 +1,0 @@
-"""The archive told to machines: datasets and catalogue as RDF, JSON-LD in pages, VoID, sitemap, linksets."""

@@ -1,1 +1,0 @@
-"""Sinks of files: one for each document, or one table of all."""
