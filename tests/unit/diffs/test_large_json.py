@@ -7,12 +7,10 @@ from collections import Counter
 import msgspec
 import pytest
 
-from tamias.content.canonical import Unreadable, content_digest, json_stream
+from tamias.content.canonical import Unreadable, content_digest, json_digest
 from tamias.content.canonical.content_digest import Stored, noise_between
-from tamias.features.diffs import large_json
 from tamias.features.diffs.compare import diff
 from tamias.features.diffs.json_paths import json_diff
-from tamias.features.diffs.large_json import large_json_diff
 from tamias.model.diff import DiffKind, DiffLimits
 
 SCALARS = [0, 1, 2, 1.5, 10.0, True, None, "x", ']}"', "ü€\\", "FeatureCollection"]
@@ -78,9 +76,7 @@ def written(chance, path, found):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_large_document_is_compared_as_a_small_one(tmp_path, seed, monkeypatch):
-    monkeypatch.setattr(json_stream, "_HELD", 3)
-    monkeypatch.setattr(json_stream, "_READ", 16)
+def test_a_large_document_is_compared_as_a_small_one(tmp_path, seed):
     chance = random.Random(seed)
     outcomes = Counter()
     for _ in range(60):
@@ -88,7 +84,7 @@ def test_a_large_document_is_compared_as_a_small_one(tmp_path, seed, monkeypatch
         second = changed(chance, first, chance.choice([0, 0.02, 0.1]))
         old, new = written(chance, tmp_path / "old", first), written(chance, tmp_path / "new", second)
         small = json_diff(old, new, LIMITS)
-        found = large_json_diff(old, new, LIMITS)
+        found = json_diff(old, new, msgspec.structs.replace(LIMITS, held_bytes=0))
         assert found == small, (first, second)
         if found.is_empty:
             stored = [Stored(source=path, media_type="application/json") for path in (old, new)]
@@ -103,10 +99,7 @@ def feature(number, value):
 
 
 @pytest.mark.parametrize("identified", [True, False])
-def test_features_of_more_than_may_be_held_in_another_order_are_noise_and_no_difference(
-    tmp_path, identified, monkeypatch
-):
-    monkeypatch.setattr(json_stream, "_HELD", 100)
+def test_features_of_more_than_may_be_held_in_another_order_are_noise_and_no_difference(tmp_path, identified):
     features = [feature(number, "a") | ({"id": number} if identified else {}) for number in range(2000)]
     shuffled = random.Random(1).sample(features, len(features))
     old, new = tmp_path / "old", tmp_path / "new"
@@ -133,11 +126,11 @@ def test_what_is_beyond_the_limits_is_compared_by_lines_and_a_note_says_so(tmp_p
     old.write_text("[\n" + ",\n".join(map(str, range(1000))) + "\n]")
     new.write_text("[\n" + ",\n".join(map(str, range(1001))) + "\n]")
     limits = DiffLimits(held_bytes=1000)
-    assert large_json_diff(old, new, limits).added == 1
-    monkeypatch.setattr(large_json, "MOST_ITEMS", 100)
+    assert json_diff(old, new, limits).added == 1
+    monkeypatch.setattr(json_digest, "MOST_VALUES", 100)
     found = diff(old, new, "application/json", limits=limits)
     assert (found.kind, found.notes) == (
-        DiffKind.LINES, ["not compared as json: more than 100 items of JSON arrays"],
+        DiffKind.LINES, ["not compared as json: more than 100 values of JSON"],
     )  # fmt: skip
-    with pytest.raises(Unreadable, match="more than the 500 that are compared"):
-        large_json_diff(old, new, msgspec.structs.replace(limits, read_bytes=500))
+    with pytest.raises(Unreadable, match="more than 500 bytes of JSON"):
+        json_diff(old, new, msgspec.structs.replace(limits, read_bytes=500))

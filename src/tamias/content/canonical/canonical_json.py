@@ -8,6 +8,7 @@ large value is gone through part by part, so that little more than its text is h
 import re
 from collections.abc import Iterator, Sequence
 from decimal import Context, Decimal
+from mmap import mmap
 from operator import itemgetter
 from typing import Any
 
@@ -66,6 +67,7 @@ def number(text: str) -> Decimal | int:
 
 
 _values = msgspec.json.Decoder(float_hook=number)
+_raws = msgspec.json.Decoder(msgspec.Raw)
 _lists = msgspec.json.Decoder(list[msgspec.Raw])
 _objects = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _canonical = msgspec.json.Encoder(order="sorted", decimal_format="number")
@@ -96,7 +98,7 @@ def _with_sets(value: Any, as_set: bool = False) -> Any:
     if len(parts) < 2 or not (as_set or isinstance(parts[0], dict)):
         return parts
     texts = [_canonical.encode(part) for part in parts]
-    if not (as_set or _is_set([msgspec.Raw(text) for text in texts])):
+    if not (as_set or is_set([msgspec.Raw(text) for text in texts])):
         return parts
     return [parts[place] for place in sorted(range(len(parts)), key=texts.__getitem__)]
 
@@ -119,27 +121,8 @@ def key_paths(values: Raws) -> Iterator[Sequence[str]]:
         yield from (("properties", name) for name in _KEYS if name in names)
 
 
-def by_key(values: Raws, names: Sequence[str]) -> dict[bytes, msgspec.Raw] | None:
-    """The values by their identifier as JSON text; None if one has none, or two have the same."""
-    found: dict[bytes, msgspec.Raw] = {}
-    for value in values:
-        key = _key(value, names)
-        if key is None or key in found:
-            return None
-        found[key] = value
-    return found
-
-
-def key_of(value: Any, names: Sequence[str]) -> bytes | None:
-    """The identifier of an item, which is a text or its value; None if it has none there."""
-    if isinstance(value, msgspec.Raw):
-        return _key(value, names)
-    for name in names:
-        value = value.get(name) if isinstance(value, dict) else None
-    return None if value is None or isinstance(value, _CONTAINERS) else _canonical.encode(value)
-
-
-def _key(value: msgspec.Raw, names: Sequence[str]) -> bytes | None:
+def key_of(value: msgspec.Raw, names: Sequence[str]) -> bytes | None:
+    """The identifier of an item as JSON text; None if it has none there."""
     for name in names:
         if bytes(memoryview(value)[:1]) != b"{":
             return None
@@ -152,14 +135,30 @@ def _key(value: msgspec.Raw, names: Sequence[str]) -> bytes | None:
     return _canonical.encode(value_of(value))
 
 
-def _is_set(values: Raws) -> bool:
-    paths = (names for names in key_paths(values) if is_identifier(names))
-    return any(by_key(values, names) is not None for names in paths)
+def is_set(values: Raws) -> bool:
+    """Return whether all items of an array have an identifier, no two the same."""
+    return any(_distinct(values, names) for names in key_paths(values) if is_identifier(names))
+
+
+def _distinct(values: Raws, names: Sequence[str]) -> bool:
+    found: set[int] = set()
+    for value in values:
+        key = key_of(value, names)
+        if key is None or hash(key) in found:
+            return False
+        found.add(hash(key))
+    return True
 
 
 def is_identifier(names: Sequence[str]) -> bool:
     """Return whether the last name of a path identifies an item independently of its place."""
     return names[-1] not in _NO_IDENTIFIERS
+
+
+def raw_json(text: bytes | mmap) -> msgspec.Raw:
+    """The text of the one value in a text, without space around it. Raises `Unreadable`."""
+    found: msgspec.Raw = _decoded(_raws, text)
+    return found
 
 
 def parts_of_object(text: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:
@@ -192,9 +191,9 @@ def canonical_pieces(
 def _list_pieces(text: bytes | msgspec.Raw, levels: int, in_order: bool, as_set: bool) -> Iterator[bytes]:
     sign = b"["
     parts = parts_of_array(text)
-    is_set = not in_order and (as_set or _is_set(parts))
+    in_any_order = not in_order and (as_set or is_set(parts))
     pieces = (canonical_pieces(part, levels, in_order=in_order) for part in parts)
-    for each in sorted([b"".join(piece)] for piece in pieces) if is_set else pieces:
+    for each in sorted([b"".join(piece)] for piece in pieces) if in_any_order else pieces:
         yield sign
         yield from each
         sign = b","
@@ -214,7 +213,7 @@ def _object_pieces(text: bytes | msgspec.Raw, levels: int, in_order: bool) -> It
     yield b"}" if sign == b"," else b"{}"
 
 
-def _decoded(decoder: "msgspec.json.Decoder[Any]", text: bytes | msgspec.Raw) -> Any:
+def _decoded(decoder: "msgspec.json.Decoder[Any]", text: bytes | mmap | msgspec.Raw) -> Any:
     try:
         return decoder.decode(text)
     except (msgspec.DecodeError, ValueError) as fault:

@@ -13,7 +13,7 @@ import msgspec
 from tamias.content.canonical import Unreadable
 from tamias.content.canonical.blank_nodes import canonical_lines
 from tamias.content.canonical.canonical_json import canonical, value_of
-from tamias.content.canonical.json_stream import Regard, json_digest
+from tamias.content.canonical.json_digest import Regard, json_digest, json_text
 from tamias.content.canonical.statements import statement_lines
 from tamias.content.canonical.tables import FileTable, Row, found_table
 from tamias.content.canonical.text import (
@@ -253,8 +253,8 @@ def _of_sheets(stored: Stored) -> tuple[bytes, int]:
 
 
 def _of_json(stored: Stored, regard: Regard = Regard.CONTENT) -> tuple[bytes, int]:
-    chunks = _bounded(marked_chunks(stored.source), LARGE_JSON * stored.most_bytes)
-    return json_digest(chunks, stored.most_bytes, regard)
+    text = json_text(stored.source, stored.most_bytes, LARGE_JSON * stored.most_bytes)
+    return json_digest(text, stored.most_bytes, regard)
 
 
 def _of_json_lines(stored: Stored) -> tuple[bytes, int]:

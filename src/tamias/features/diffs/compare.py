@@ -22,11 +22,9 @@ from tamias.content.canonical.content_digest import (
     ways,
 )
 from tamias.content.canonical.tables import FileTable
-from tamias.content.canonical.text import size_of
 from tamias.content.containers.directory import ArchiveEntry, members
 from tamias.content.formats import CSV, PARQUET, Form, bare_type, form_of
 from tamias.features.diffs.json_paths import json_diff, json_lines_diff
-from tamias.features.diffs.large_json import large_json_diff
 from tamias.features.diffs.lines import lines_diff
 from tamias.features.diffs.rows import tables_diff
 from tamias.features.diffs.sheets import sheets_diff
@@ -224,8 +222,6 @@ class _Pair(msgspec.Struct, frozen=True):
         if form is Form.TEXT:
             was, now = (text_of(each, self.limits.read_bytes) for each in (self.old, self.new))
             return lines_diff(was, now, self.limits)
-        if form is Form.JSON and max(map(size_of, self._files)) > self.limits.held_bytes:
-            return large_json_diff(*self._files, self.limits)
         return _COMPARED[form](*self._files, self.limits)
 
     def _table(self, stored: Stored) -> FileTable:

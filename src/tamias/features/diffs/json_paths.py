@@ -5,7 +5,7 @@ Values are compared as text first and taken apart only where they differ, so tha
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -27,6 +27,8 @@ from tamias.content.canonical.canonical_json import (
     parts_of_array,
     parts_of_object,
 )
+from tamias.content.canonical.content_digest import MOST_BYTES
+from tamias.content.canonical.json_digest import json_text
 from tamias.content.canonical.text import marked_chunks
 from tamias.features.diffs.alignment import Gap, gaps
 from tamias.model.diff import Change, Diff, DiffKind, DiffLimits, What
@@ -40,37 +42,25 @@ Numbers: TypeAlias = NDArray[np.int64]
 def json_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
     """Compare two JSON documents. Raises `Unreadable`."""
     comparison = JsonComparison(limits)
-    comparison.values("$", _document(old, limits), _document(new, limits))
+    was, now = (json_text(path, limits.held_bytes, limits.read_bytes) for path in (old, new))
+    comparison.values("$", was, now)
     return comparison.found()
 
 
 def json_lines_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
     """Compare two texts of one JSON value a line, as if they were one array. Raises `Unreadable`."""
     comparison = JsonComparison(limits)
-    comparison.values("$", _line_values(old, limits), _line_values(new, limits))
+    was, now = (_line_values(path, limits) for path in (old, new))
+    comparison.arrays("$", was, now, 1, in_order=False, as_set=False)
     return comparison.found()
 
 
-def _document(path: Path, limits: DiffLimits) -> msgspec.Raw:
-    text = _text(path, limits, "JSON").strip()
-    try:
-        return msgspec.json.decode(text, type=msgspec.Raw)
-    except (msgspec.DecodeError, ValueError) as fault:
-        raise Unreadable(f"not JSON: {fault}") from fault
-    except RecursionError as fault:
-        raise Unreadable("JSON nested too deep") from fault
-
-
 def _line_values(path: Path, limits: DiffLimits) -> "JsonItems":
-    lines = map(bytes.strip, _text(path, limits, "JSON lines").splitlines())
-    return JsonItems([msgspec.Raw(line) for line in lines if line], in_order=False)
-
-
-def _text(path: Path, limits: DiffLimits, what: str) -> bytes:
     size = path.stat().st_size
     if size > limits.held_bytes:
-        raise Unreadable(f"{size} bytes of {what}, more than the {limits.held_bytes} that are compared")
-    return b"".join(marked_chunks(path))
+        raise Unreadable(f"{size} bytes of JSON lines, more than the {limits.held_bytes} that are compared")
+    lines = map(bytes.strip, b"".join(marked_chunks(path)).splitlines())
+    return JsonItems([msgspec.Raw(line) for line in lines if line], in_order=False)
 
 
 class JsonItems:
@@ -97,39 +87,27 @@ class JsonItems:
 
     def keys(self, names: Sequence[str]) -> Numbers | None:
         """Return digests of the identifiers of all items; None if one has none, or two have the same."""
-        found = self._found_keys(names)
-        keys = np.fromiter(found, np.int64, len(self)) if found is not None else None
-        return None if keys is None or len(np.unique(keys)) < len(keys) else keys
-
-    def _found_keys(self, names: Sequence[str]) -> "Iterable[int] | None":
         found = array("q")
         for value in self._values:
             key = key_of(value, names)
             if key is None:
                 return None
             found.append(hash(key))
-        return found
+        keys = np.asarray(found, np.int64)
+        return None if len(np.unique(keys)) < len(keys) else keys
 
     def is_same(self, place: int, others: "JsonItems", there: int) -> bool:
         """Return whether two items are equal as texts, without parsing them."""
         return memoryview(self._values[place]) == memoryview(others[there])
 
 
-class StoredText:
-    """A value that is too large to be held."""
-
-    def beginning(self, most: int) -> msgspec.Raw:
-        """Return its text, or a beginning that is longer than so many bytes."""
-        raise NotImplementedError
+Members: TypeAlias = dict[str, msgspec.Raw]
 
 
-Members: TypeAlias = dict[str, Any]
-Value: TypeAlias = msgspec.Raw | Members | JsonItems
-"""An object is a dictionary, an array `JsonItems`; a text may be either."""
-
-
-def item_digest(text: bytes | msgspec.Raw, in_order: bool) -> int:
+def item_digest(text: msgspec.Raw, in_order: bool) -> int:
     """Return a digest that is the same for items that say the same."""
+    if len(memoryview(text)) > MOST_BYTES:
+        raise Unreadable(f"a value of more than {MOST_BYTES} bytes")
     return hash(b"".join(canonical_pieces(text, in_order=in_order)))
 
 
@@ -155,33 +133,29 @@ class JsonComparison:
     def values(
         self,
         path: str,
-        old: Value,
-        new: Value,
+        old: msgspec.Raw,
+        new: msgspec.Raw,
         depth: int = 0,
         *,
         in_order: bool = False,
         as_set: bool = False,
     ) -> None:
         """Compare two values at a path."""
-        if isinstance(old, msgspec.Raw) and isinstance(new, msgspec.Raw):
-            was, now = memoryview(old), memoryview(new)
-            if was == now:
-                return
-            opening = bytes(was[:1])
-            if opening not in {b"{", b"["} or opening != bytes(now[:1]) or depth > MAX_DEPTH:
-                if not _equal(old, new):
-                    self._note(What.CHANGED, path, old, new)
-                return
-            old, new = _parts(old, in_order), _parts(new, in_order)
-        if isinstance(old, dict) and isinstance(new, dict):
-            self._objects(path, old, new, depth + 1, in_order)
-        elif isinstance(old, JsonItems) and isinstance(new, JsonItems):
-            self._arrays(path, old, new, depth + 1, in_order, as_set)
+        was, now = memoryview(old), memoryview(new)
+        if was == now:
+            return
+        opening = bytes(was[:1])
+        if opening not in {b"{", b"["} or opening != bytes(now[:1]) or depth > MAX_DEPTH:
+            if not _equal(old, new):
+                self._note(What.CHANGED, path, old, new)
+        elif opening == b"{":
+            self._objects(path, parts_of_object(old), parts_of_object(new), depth + 1, in_order)
         else:
-            self._note(What.CHANGED, path, old, new)
+            items, others = (JsonItems(parts_of_array(each), in_order) for each in (old, new))
+            self.arrays(path, items, others, depth + 1, in_order=in_order, as_set=as_set)
 
     def _objects(self, path: str, old: Members, new: Members, depth: int, in_order: bool) -> None:
-        features = None if in_order or not (_is_collection(old) and _is_collection(new)) else FEATURES
+        features = None if in_order or not (is_collection(old) and is_collection(new)) else FEATURES
         for name, value in old.items():
             where = child_path(path, name)
             if name in new:
@@ -193,10 +167,10 @@ class JsonComparison:
             if name not in old:
                 self._note(What.ADDED, child_path(path, name), None, value)
 
-    def _arrays(
-        self, path: str, old: JsonItems, new: JsonItems, depth: int, in_order: bool, as_set: bool
+    def arrays(
+        self, path: str, old: JsonItems, new: JsonItems, depth: int, *, in_order: bool, as_set: bool
     ) -> None:
-        """Match objects by an identifier where all have one, other values by their order.
+        """Compare two arrays: match objects by an identifier where all have one, other values by their order.
 
         With `as_set`, what has no identifier and is in another order is matched by its content.
         """
@@ -268,22 +242,12 @@ class JsonComparison:
         for place in range(now.start + both, now.stop):
             self._note(What.ADDED, f"{path}[{place}]", None, new[place])
 
-    def _note(self, what: What, path: str, old: Value | None, new: Value | None) -> None:
+    def _note(self, what: What, path: str, old: msgspec.Raw | None, new: msgspec.Raw | None) -> None:
         """Count a change, and store it if it is one of the first."""
         self._counts[what] += 1
         if len(self._changes) < self._limits.changes:
             where = self._limits.shorten(path)
             self._changes.append(Change(what, where, _shown(old, self._limits), _shown(new, self._limits)))
-
-
-def _parts(text: msgspec.Raw, in_order: bool) -> Value:
-    is_object = bytes(memoryview(text)[:1]) == b"{"
-    return {**parts_of_object(text)} if is_object else JsonItems(parts_of_array(text), in_order)
-
-
-def _is_collection(members: Members) -> bool:
-    kind = members.get("type")
-    return isinstance(kind, msgspec.Raw) and is_collection({"type": kind})
 
 
 def _equal(old: msgspec.Raw, new: msgspec.Raw) -> bool:
@@ -321,12 +285,10 @@ def child_path(path: str, name: str) -> str:
     return path + "['" + name.replace("\\", "\\\\").replace("'", "\\'") + "']"
 
 
-def _shown(value: Value | None, limits: DiffLimits) -> Any:
+def _shown(text: msgspec.Raw | None, limits: DiffLimits) -> Any:
     """Return the value; of a long one the beginning of its text."""
-    if value is None:
+    if text is None:
         return None
-    text = value.beginning(4 * limits.text) if isinstance(value, StoredText) else value
-    assert isinstance(text, msgspec.Raw)
     if len(memoryview(text)) > limits.text:
         return limits.shorten(bytes(memoryview(text)[: 4 * limits.text]).decode("utf-8", "ignore"))
     return msgspec.json.decode(text)

@@ -8,10 +8,8 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-_ESCAPE = re.compile(rb"\\.", re.DOTALL)
-_STEPS = np.zeros(256, np.int8)
-_STEPS[[ord("["), ord("{")]] = 1
-_STEPS[[ord("]"), ord("}")]] = -1
+from tamias.content.canonical.json_digest import Brackets
+
 _LAST_KEY = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:\s*\[?\s*\Z')
 _LONGEST_FRAME = 1 << 10
 
@@ -22,8 +20,7 @@ class Items:
     def __init__(self, depth: int, longest: int) -> None:
         self._depth = depth
         self._longest = longest
-        self._level = 0
-        self._in_string = False
+        self._brackets = Brackets()
         self._item: list[bytes] = []
         self._size = 0
         self._frame = b""
@@ -34,8 +31,8 @@ class Items:
 
     def cut(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         """The items, in order; an unfinished one at the end is left out."""
-        for text in _whole_escapes(chunks):
-            within = self._level > self._depth
+        for text in chunks:
+            within = self._brackets.level > self._depth
             place = 0
             for edge in self._edges(text):
                 if within:
@@ -50,13 +47,7 @@ class Items:
 
     def _edges(self, text: bytes) -> list[int]:
         """Return the positions at which items begin and end, alternately."""
-        bare = np.frombuffer(_ESCAPE.sub(b"__", text), np.uint8)
-        if not len(bare):
-            return []
-        quotes = np.cumsum(bare == ord('"')) + self._in_string
-        steps = np.where(quotes % 2 == 0, _STEPS[bare], 0)
-        levels = np.cumsum(steps, dtype=np.int64) + self._level
-        self._in_string, self._level = bool(quotes[-1] % 2), int(levels[-1])
+        _, steps, levels = self._brackets.levels(text)
         starts = np.flatnonzero((steps == 1) & (levels == self._depth + 1))
         ends = np.flatnonzero((steps == -1) & (levels == self._depth)) + 1
         return [int(edge) for edge in np.sort(np.concatenate([starts, ends]))]
@@ -78,13 +69,3 @@ class Items:
             self._frame = (self._frame + piece)[-_LONGEST_FRAME:]
             found = _LAST_KEY.search(self._frame)
             self.key = found[1].decode("utf-8", "replace") if found else None
-
-
-def _whole_escapes(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The same, never cut between a backslash and what it escapes."""
-    held = b""
-    for chunk in chunks:
-        text = held + chunk
-        odd = (len(text) - len(text.rstrip(b"\\"))) % 2
-        held, text = (text[-1:], text[:-1]) if odd else (b"", text)
-        yield text

@@ -1,4 +1,4 @@
-"""JSON in a stream: one digest for all texts that say the same, whatever the pieces in which they come."""
+"""One digest for all JSON texts that say the same, held in memory or not."""
 
 import json
 import random
@@ -6,9 +6,11 @@ from collections import Counter
 
 import pytest
 
-from tamias.content.canonical import Unreadable, json_stream
+from tamias.content.canonical import Unreadable
+from tamias.content.canonical import json_digest as json_module
+from tamias.content.canonical import text as text_module
 from tamias.content.canonical.canonical_json import canonical, value_of
-from tamias.content.canonical.json_stream import Regard, json_digest
+from tamias.content.canonical.json_digest import Regard, json_digest, json_text
 
 LONGEST = 1 << 20
 NAMES = ["id", "name", "features", "type", "fields", "a", '"{[', "ä\\"]
@@ -41,12 +43,8 @@ def reordered(chance, found):
     return found
 
 
-def pieces(chance, text):
-    at = 0
-    while at < len(text):
-        step = chance.choice([1, 2, 3, 7, 50, 1000])
-        yield text[at : at + step]
-        at += step
+def digest(text, regard=Regard.CONTENT, held=LONGEST, longest=LONGEST):
+    return json_digest(json_text(text, held, 10 * LONGEST), longest, regard)
 
 
 def written(chance, found):
@@ -56,8 +54,7 @@ def written(chance, found):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_two_texts_have_one_digest_just_when_their_canonical_texts_are_the_same(seed, monkeypatch):
-    monkeypatch.setattr(json_stream, "_HELD", 2)
-    monkeypatch.setattr(json_stream, "_READ", 5)
+    monkeypatch.setattr(text_module, "CHUNK", 5)
     chance = random.Random(seed)
     outcomes = Counter()
     for _ in range(100):
@@ -65,9 +62,9 @@ def test_two_texts_have_one_digest_just_when_their_canonical_texts_are_the_same(
         second = reordered(chance, first) if chance.random() < 0.9 else value(chance)
         one, other = written(chance, first), written(chance, second)
         same = canonical(value_of(one)) == canonical(value_of(other))
-        digests = [json_digest(pieces(chance, text), LONGEST, held=0)[0] for text in (one, other)]
+        digests = [digest(text, held=0)[0] for text in (one, other)]
         assert (digests[0] == digests[1]) == same, (one, other)
-        assert json_digest(pieces(chance, one), LONGEST)[0] == digests[0], one  # in memory
+        assert digest(one)[0] == digests[0], one  # in memory
         outcomes[same] += 1
     assert min(outcomes[True], outcomes[False]) > 5
 
@@ -91,13 +88,13 @@ def test_two_texts_have_one_digest_just_when_their_canonical_texts_are_the_same(
 @pytest.mark.parametrize("held", [0, LONGEST])
 def test_what_counts_is_told_apart(one, other, regards, held):
     for regard, same in zip(Regard, regards, strict=True):
-        digests = [json_digest(iter([text]), LONGEST, regard, held=held)[0] for text in (one, other)]
+        digests = [digest(text, regard, held)[0] for text in (one, other)]
         assert (digests[0] == digests[1]) == same, regard
 
 
 @pytest.mark.parametrize("held", [0, LONGEST])
 def test_of_members_of_one_name_the_last_counts(held):
-    digests = [json_digest(iter([text]), LONGEST, held=held) for text in (b'{"a":1,"a":2}', b'{"a":2}')]
+    digests = [digest(text, held=held) for text in (b'{"a":1,"a":2}', b'{"a":2}')]
     assert digests[0] == digests[1]
 
 
@@ -112,7 +109,7 @@ def test_of_members_of_one_name_the_last_counts(held):
 )  # fmt: skip
 @pytest.mark.parametrize("held", [0, LONGEST])
 def test_items_are_counted_near_the_surface(text, count, held):
-    assert json_digest(iter([text]), LONGEST, held=held)[1] == count
+    assert digest(text, held=held)[1] == count
 
 
 @pytest.mark.parametrize(
@@ -126,23 +123,33 @@ def test_items_are_counted_near_the_surface(text, count, held):
 @pytest.mark.parametrize("held", [0, LONGEST])
 def test_what_is_no_json_is_refused(text, held):
     with pytest.raises(Unreadable):
-        json_digest(iter([text]), LONGEST, held=held)
+        digest(text, held=held)
 
 
 @pytest.mark.parametrize(
     "text", [b'["' + b"x" * 2000 + b'"]', b"[[" + b"1," * 2000 + b"1]]", b"[" + b"1" * 2000 + b"]"]
 )
-@pytest.mark.parametrize("step", [10, 10_000])
-def test_a_value_that_is_longer_than_allowed_is_refused(text, step):
-    chunks = [text[at : at + step] for at in range(0, len(text), step)]
+@pytest.mark.parametrize("held", [10, LONGEST])
+def test_a_value_that_is_longer_than_allowed_is_refused(text, held):
     with pytest.raises(Unreadable, match="a value of more than 1000 bytes"):
-        json_digest(iter(chunks), 1000)
-    assert json_digest(iter([b"[" + b"[1]," * 2000 + b"1]"]), 1000)[1] == 2001
+        digest(text, held=held, longest=1000)
+    assert digest(b"[" + b"[1]," * 2000 + b"1]", held=held, longest=1000)[1] == 2001
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 7, 1000])
+def test_brackets_and_commas_in_strings_do_not_count(step):
+    text = rb'{"a\\": ["],[", "\\\"[", {"b": [1, 2]}], "c": 1}'
+    brackets = json_module.Brackets()
+    chunks = [text[at : at + step] for at in range(0, len(text), step)]
+    assert sum(brackets.separators(chunk, 2) for chunk in chunks) == 3
+    assert brackets.level == 0
 
 
 @pytest.mark.parametrize("text", [b"[" + b"1," * 200 + b"1]", b"{" + b'"a":1,' * 100 + b'"a":1}'])
 def test_a_long_text_of_too_many_small_values_is_refused(text, monkeypatch):
-    monkeypatch.setattr(json_stream, "MOST_VALUES", 200)
-    with pytest.raises(Unreadable, match="more than 200 values of JSON"):
-        json_digest(iter([text]), LONGEST, held=0)
-    assert json_digest(iter([b"[" + b"1," * 199 + b"1]"]), LONGEST, held=0)[1] == 200
+    monkeypatch.setattr(json_module, "MOST_VALUES", 99)
+    with pytest.raises(Unreadable, match="more than 99 values of JSON"):
+        digest(text, held=0)
+    with pytest.raises(Unreadable, match="more than 100 bytes of JSON"):
+        json_text(text, 0, 100)
+    assert digest(b"[" + b"1," * 99 + b"1]", held=0)[1] == 100
