@@ -1,6 +1,9 @@
 """Connections: opened, lost and opened again. Work is given as a function and runs as one transaction."""
 
+import math
+import os
 import re
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
@@ -20,7 +23,8 @@ from tamias.database.citus import coordinator_elsewhere, is_spread, place_new_ta
 from tamias.database.disk import make_data_folder
 from tamias.database.embedded.embedded import Embedded
 from tamias.database.migrate import migrate, migrations, refuse_unfinished, rights
-from tamias.database.nodes import ClusterNodes, NodeConnection
+from tamias.database.nodes import ClusterNodes
+from tamias.database.outage import Outage, WatchedConnection, answers
 from tamias.database.pooler import refuse_shared, refuses_options, set_up
 from tamias.database.roles import Role, ready_roles
 from tamias.database.sql import SqlStatement
@@ -42,6 +46,8 @@ _CLOCK = "SELECT extract(epoch FROM clock_timestamp())::float8 * 1000"
 _ALIVE = b"SELECT pg_try_advisory_lock_shared(hashtextextended('tamias worker ' || %s::int8, 0))"
 _READY = b"SELECT schema_version, rights FROM meta WHERE buckets > 0"
 _CLOCK_SECONDS = 60.0
+_EMBEDDED_PATIENCE = 60.0
+_END_MS = 1000
 # Words of the URL that are ours, not the client library's.
 _OURS = frozenset({"prepare", "nodes"})
 _CLOCK_TRIES = 3
@@ -62,12 +68,17 @@ class Database:
         *,
         create: bool = True,
         buckets: int = 1,
-        patience: float = 60.0,
+        patience: float | None = None,
         upto: int | None = None,
         role: Role | None = None,
         unfinished: bool = False,
+        insists: bool = False,
     ) -> None:
         """The schema is brought up to date, or only `upto` a version, for rows that were written then.
+
+        Sessions wait for a server that is away: one of others as long as it takes, the embedded one, which is
+        started again, for a minute, or as long as `patience` says. An address that is wrong is told of at
+        once, unless the caller `insists` that it was right before.
 
         An `unfinished` copy of other data is refused, unless it is to be finished.
 
@@ -82,7 +93,9 @@ class Database:
         if url and data.is_dir():
             make_data_folder(data)
         self.embedded = None if url else Embedded(data, create=create)
-        self._patience = patience
+        self._patience = patience if patience is not None else math.inf if url else _EMBEDDED_PATIENCE
+        self.outage = Outage()
+        """Whether the server is away; `give_up` ends all waiting for it."""
         self._role: Role | None = None
         self._checked: list[Connection] = []
         """The connection by which the schema was checked, until a session takes it."""
@@ -97,8 +110,7 @@ class Database:
         try:
             if self.embedded is not None and role is not None and upto is None and self._is_ready_for(role):
                 return
-            # An address that was mistyped should be told of at once.
-            with closing(Session(self._connection, 0.0 if url else patience)) as session:
+            with closing(Session(self._connection, self._patience if insists or not url else 0.0)) as session:
                 if url:
                     session.transact(_refuse_other_encodings)
                     self._notice_pooler(session)
@@ -117,6 +129,7 @@ class Database:
         session = Session(
             self._connection,
             self._patience,
+            self.outage,
             prepares=self._prepares,
             connect_apart=partial(self._connection, self._coordinator),
             data=self._data,
@@ -124,7 +137,7 @@ class Database:
         if self._checked:
             session.take(self._checked.pop())
         if self._asks_nodes:
-            session.nodes = ClusterNodes(session, partial(self._connection, kind=NodeConnection))
+            session.nodes = ClusterNodes(session, self._connection)
         return session
 
     def _is_ready_for(self, role: Role) -> bool:
@@ -160,10 +173,11 @@ class Database:
         if self._pooled:
             refuse_shared(self._bare_connection, _place(self._named))
 
-    def _connection(
-        self, instead: Mapping[str, Any] = MappingProxyType({}), kind: type[Connection] = psycopg.Connection
-    ) -> Connection:
+    def _connection(self, instead: Mapping[str, Any] = MappingProxyType({})) -> Connection:
         place = conninfo_to_dict(self.embedded.address()) if self.embedded else {**self._named, **instead}
+        if not self.embedded and self.outage.is_on and not answers(place):
+            # One that is frozen takes connections, and would be waited for.
+            raise DatabaseUnavailable(f"{_place(place)} does not answer")
         options = f"{_OPTIONS} {place.get('options') or ''}"
         if self._role is not None:
             # As an option it costs no statement, and RESET ROLE comes back to it.
@@ -171,11 +185,12 @@ class Database:
         try:
             if self._pooled:
                 return self._pooled_connection(options, instead)
+            kind = psycopg.Connection if self.embedded else WatchedConnection
             return kind.connect(autocommit=True, **{**_USUAL, **place, "options": options})
         except psycopg.OperationalError as error:
             if refuses_options(error) and not self._pooled:
                 self._pooled = True
-                return self._connection(instead, kind)
+                return self._connection(instead)
             raise DatabaseUnavailable(f"cannot connect to {_place(place)}: {_sentence(error)}") from error
         except psycopg.Error as error:
             raise DatabaseError(f"cannot use {_place(place)}: {_sentence(error)}") from error
@@ -192,7 +207,7 @@ class Database:
     def _bare_connection(self, instead: Mapping[str, Any] = MappingProxyType({})) -> Connection:
         """Connect without our own settings."""
         place = {name: value for name, value in self._named.items() if name != "options"}
-        return psycopg.connect(autocommit=True, **{**_USUAL, **place, **instead})
+        return WatchedConnection.connect(autocommit=True, **{**_USUAL, **place, **instead})
 
 
 class Session:
@@ -202,6 +217,7 @@ class Session:
         self,
         connect: Callable[[], Connection],
         patience: float,
+        outage: Outage | None = None,
         *,
         prepares: bool = True,
         connect_apart: Callable[[], Connection] | None = None,
@@ -213,6 +229,7 @@ class Session:
         self._connect = connect
         self._connect_apart = connect_apart or connect
         self._patience = patience
+        self._outage = outage or Outage()
         self._prepares = prepares
         self._connection: Connection | None = None
         self._apart: Session | None = None
@@ -322,9 +339,9 @@ class Session:
         return self._persist(partial(self._once, work))
 
     def away_words(self) -> str | None:
-        """Return which nodes of a cluster are away, if some are."""
+        """Return that the server, or which nodes of a cluster, are away, if they are."""
         if self.nodes is None or not self.nodes.away:
-            return None
+            return self._outage.words
         named = ", ".join(":".join(node) for node in sorted(self.nodes.away))
         return f"node {named} of the database is away; the others go on"
 
@@ -339,14 +356,25 @@ class Session:
         Nothing is prepared there, for a prepared statement could be replaced by one of the same name.
         """
         if self._apart is None:
-            self._apart = Session(self._connect_apart, self._patience, prepares=False)
+            self._apart = Session(self._connect_apart, self._patience, self._outage, prepares=False)
         return self._apart
 
-    def end_backend(self, pid: int) -> None:
-        """End a connection apart of the same login from outside. What runs there cannot catch it."""
-        with closing(self._connect_apart()) as connection:
+    def end_backend(self, pid: int) -> bool:
+        """End a connection apart of the same login from outside; return whether it has ended.
+
+        What runs there cannot catch it, but some functions do not look for it until they are done.
+        """
+        with suppress(psycopg.Error, DatabaseError), closing(self._connect_apart()) as connection:
             connection.execute("SET ROLE NONE")
-            connection.execute("SELECT pg_catalog.pg_terminate_backend(%s)", [pid])
+            ended = connection.execute("SELECT pg_catalog.pg_terminate_backend(%s, %s)", [pid, _END_MS])
+            return ended.fetchone() == (True,)
+        return False
+
+    @staticmethod
+    def leave(connection: Connection) -> None:
+        """Have whoever waits for a connection wait no longer: it is lost for them."""
+        with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(connection.fileno())) as line:
+            line.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the connections; the next use opens others."""
@@ -385,24 +413,28 @@ class Session:
         return self._connection
 
     def _persist(self, attempt: Callable[[], T]) -> T:
-        deadline = time.monotonic() + self._patience
-        pause = 0.05
+        begun, tries = time.monotonic(), 0
         while True:
+            if self._outage.is_on:
+                self._outage.refuse(self._patience)
             try:
-                return attempt()
+                done = attempt()
             except pg.DiskFull as error:
                 raise DiskFull(f"the database has no disk space left: {_sentence(error)}") from error
-            except DatabaseUnavailable:
-                if time.monotonic() >= deadline:
-                    raise
+            except DatabaseUnavailable as error:
+                lost = error
             except psycopg.Error as error:
                 if not isinstance(error, _LOST) and not self._is_broken():
                     raise DatabaseError(f"the database refused: {_sentence(error)}") from error
                 self.close()
-                if time.monotonic() >= deadline:
-                    raise DatabaseUnavailable(f"the database stays away: {_sentence(error)}") from error
-            time.sleep(pause)
-            pause = min(1.0, pause * 2)
+                lost = DatabaseUnavailable(f"the database stays away: {_sentence(error)}")
+                lost.__cause__ = error
+            else:
+                if self._outage.is_on:
+                    self._outage.end()
+                return done
+            self._outage.wait(lost, begun, self._patience, tries)
+            tries += 1
 
     def _is_broken(self) -> bool:
         """Tell if the connection was lost, whatever the error says."""

@@ -7,18 +7,15 @@ the same statements with the names of the shard's tables. A node that is away is
 
 import logging
 import re
-import select
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
-from psycopg import pq
-from psycopg.abc import PQGen
-from psycopg.conninfo import make_conninfo
 
 from tamias.database.citus import ShardPlace, check_node, read_shards
+from tamias.database.outage import WatchedConnection, answers
 from tamias.model.errors import DatabaseError, DatabaseUnavailable, NodeAway
 
 if TYPE_CHECKING:
@@ -30,7 +27,6 @@ NodeAddress = tuple[str, str]
 
 _log = logging.getLogger(__name__)
 # A node says within it that it is there, or it counts as away.
-_SILENCE_SECONDS = 1.0
 _PROBE_SECONDS = 0.5
 _MAP_SECONDS = 5.0
 _PATIENCE = 0.3
@@ -82,53 +78,6 @@ class ShardCursor(psycopg.Cursor[tuple[Any, ...]]):
             query = self.tables.rename(query.encode() if isinstance(query, str) else query)
         super().execute(query, params, **options)
         return self
-
-
-class NodeConnection(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that notices when the other side has stopped without a word."""
-
-    is_there: Callable[[], bool] | None = None
-
-    def wait(self, gen: PQGen[T], *words: Any, **options: Any) -> T:
-        """Wait as long as the node answers others."""
-        if self.is_there is not None:
-            gen = _watched(gen, self.is_there)
-        return super().wait(gen, *words, **options)
-
-
-def _watched(waiting: PQGen[T], is_there: Callable[[], bool]) -> PQGen[T]:
-    steps = cast("Generator[Any, Any, T]", waiting)
-    since = time.monotonic()
-    try:
-        wanted = next(steps)
-        while True:
-            ready = yield wanted
-            if ready:
-                since = time.monotonic()
-            elif time.monotonic() - since > _SILENCE_SECONDS:
-                if not is_there():
-                    raise psycopg.OperationalError("the node does not answer")
-                since = time.monotonic()
-            wanted = steps.send(ready)
-    except StopIteration as end:
-        return cast("T", end.value)
-
-
-def answers(node: NodeAddress) -> bool:
-    """Return whether a server there says a byte soon."""
-    deadline = time.monotonic() + _PROBE_SECONDS
-    probe = pq.PGconn.connect_start(make_conninfo(host=node[0], port=node[1]).encode())
-    try:
-        while (state := probe.connect_poll()) in {pq.PollingStatus.READING, pq.PollingStatus.WRITING}:
-            reading = state == pq.PollingStatus.READING
-            there = [probe.socket]
-            left = max(0.0, deadline - time.monotonic())
-            said, sendable, _ = select.select(there if reading else [], [] if reading else there, [], left)
-            if reading or not sendable:
-                return bool(said)
-        return False
-    finally:
-        probe.finish()
 
 
 class ClusterNodes:
@@ -199,15 +148,15 @@ class ClusterNodes:
         return self._sessions[node]
 
     def _connection(self, node: NodeAddress) -> "Connection":
-        if not answers(node):
+        if not _is_there(node):
             raise DatabaseUnavailable(f"the node {':'.join(node)} of the database does not answer")
         connection = self._connect({"host": node[0], "port": node[1]})
         # The same statements for each shard, each seldom: planned once, not five times before and after.
         connection.execute("SET plan_cache_mode = force_generic_plan")
         connection.prepared_max, connection.prepare_threshold = _PREPARED, 0
         connection.cursor_factory = ShardCursor
-        if isinstance(connection, NodeConnection):
-            connection.is_there = lambda: answers(node)
+        if isinstance(connection, WatchedConnection):
+            connection.is_there = lambda: _is_there(node)
         return connection
 
     def _lose(self, node: NodeAddress, error: DatabaseUnavailable) -> None:
@@ -225,9 +174,13 @@ class ClusterNodes:
     def _wait_for(self, node: NodeAddress) -> None:
         """Wait until the node answers, then let sessions connect to it again."""
         while not self._closed.wait(_PROBE_SECONDS):
-            if answers(node):
+            if _is_there(node):
                 break
         self._away.discard(node)
+
+
+def _is_there(node: NodeAddress) -> bool:
+    return answers({"host": node[0], "port": node[1]}, _PROBE_SECONDS)
 
 
 def _held(cursor: "Cursor", place: ShardPlace, tables: ShardTables, work: Callable[["Cursor"], T]) -> T:

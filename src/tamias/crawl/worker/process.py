@@ -20,7 +20,7 @@ from tamias.crawl.store.progress import Progress
 from tamias.crawl.worker.fork_server import is_fork
 from tamias.crawl.worker.worker import Replaced, Worker
 from tamias.database.migrate import migrations
-from tamias.model.errors import DiskFull, TamiasError
+from tamias.model.errors import DatabaseUnavailable, DiskFull, TamiasError
 from tamias.model.log_lines import configure_from_environment
 from tamias.model.process import end_process
 from tamias.model.url import host_key
@@ -96,7 +96,7 @@ async def _main(assemble: Assemble) -> int:
     end = worker.progress() if worker else Progress()
     if trouble is not None:
         end.error, end.exit_code = str(trouble), trouble.exit_code
-        end.retry_can_help = isinstance(trouble, StoreUnavailable)
+        end.retry_can_help = isinstance(trouble, StoreUnavailable | DatabaseUnavailable)
     _tell(end)
     return end.exit_code
 

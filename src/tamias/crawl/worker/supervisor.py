@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -42,11 +42,15 @@ from tamias.model.item import Item, Seed
 from tamias.model.lease import CrawlStats
 from tamias.settings import Settings
 
+T = TypeVar("T")
+
 LOOK_SECONDS = 0.25
 LONGEST_LOOK_SECONDS = 3.0
 DEFERRED_SECONDS = 5.0
 LOOK_PART = 10
 """Of the time, at most a tenth is spent on looking how it goes, if that takes long."""
+STOP_SECONDS = 3.0
+"""A database that is away is waited for no longer by a crawl that is to end."""
 HOUSE_CACHE_BYTES = 16 << 20
 """Of bodies, while they are profiled: each is read once."""
 
@@ -157,14 +161,14 @@ class Supervisor:
         self._ended = self._ended or self._verdict(figures)
         if self._ended is None:
             await self._run_workers(show, figures)
-            figures = await self._thread.run(self._figures)
+            figures = await self._ask(self._figures, figures)
         if (trouble := self._pool.trouble()) is not None:
             raise trouble
         self._ended = self._ended or (Ended.LIMIT if figures.open else Ended.DONE)
         if self._is_stop(self._ended):
             await self._thread.run(stop, self._session, self._crawl)
         await self._wait_for_deliveries()
-        self._deferred = await self._thread.run(self._read_deferred)
+        self._deferred = await self._ask(self._read_deferred, ())
         if self._until is Until.VISITED and self._ended is Ended.DONE:
             await self._thread.run(self._keep_house)
         end = self._snapshot(figures)
@@ -231,7 +235,7 @@ class Supervisor:
             while self._ended is None and not working.done():
                 await self._pool.news(working, pause)
                 begun = time.monotonic()
-                figures = await self._look(figures)
+                figures = await self._ask(self._figures, figures)
                 await self._note_deferred(figures)
                 pause = _pause(time.monotonic() - begun)
                 self._ended = self._ended or self._verdict(figures)
@@ -245,21 +249,22 @@ class Supervisor:
         if not self._is_idle(figures):
             self._deferred = ()
         elif time.monotonic() - self._deferred_at > DEFERRED_SECONDS and self._pause.why is None:
-            self._deferred = await self._thread.run(self._read_deferred)
+            self._deferred = await self._ask(self._read_deferred, self._deferred)
             self._deferred_at = time.monotonic()
 
-    async def _look(self, before: CrawlStats) -> CrawlStats:
-        """Return how it stands; while there is no room on the disk the database may be away."""
+    async def _ask(self, work: Callable[[], T], otherwise: T) -> T:
+        """Return what is found in the database; it may be away while the disk is full, or at the end."""
         try:
-            return await self._thread.run(self._figures)
+            return await self._thread.run(work)
         except (DiskFull, DatabaseUnavailable):
-            if self._pause.why is None:
+            if self._pause.why is None and self._ended is not Ended.INTERRUPTED:
                 raise
-            return before
+            return otherwise
 
     def stop(self) -> None:
         """Let `run` come to its end."""
         self._ended = Ended.INTERRUPTED
+        self._database.outage.give_up(STOP_SECONDS)
         self._pool.stop()
 
     def _figures(self) -> CrawlStats:

@@ -61,7 +61,7 @@ def database_worker(line: bytes) -> AbstractAsyncContextManager[Worker]:
 async def _database_worker(line: bytes) -> AsyncIterator[Worker]:
     plan = msgspec.json.decode(line, type=WorkerPlan)
     data = Path(plan.data)
-    with closing(Database(data, plan.db, role=Role.WORKER)) as database:
+    with closing(Database(data, plan.db, role=Role.WORKER, insists=True)) as database:
         session = database.session()
         row = CrawlRow(session, plan.crawl)
         settings = row.settings(plan.settings, bounded=plan.until.is_help)

@@ -18,6 +18,8 @@ from tamias.model.errors import TamiasError
 from tamias.settings import Settings
 
 _LOG = logging.getLogger("tamias.mcp")
+_PATIENCE_SECONDS = 20.0
+"""How long a call waits for a database that is away."""
 
 
 class LazyArchive:
@@ -27,7 +29,7 @@ class LazyArchive:
         self._data = data
         self._settings = settings
         self._stack = ExitStack()
-        self._database = self._stack.enter_context(closing(Database(data, db, create=False)))
+        self._database = self._stack.enter_context(closing(Database(data, db, create=False, patience=_PATIENCE_SECONDS)))
 
     async def run(self, tool: Tool, arguments: dict[str, Any]) -> str:
         """Run a tool and return its result. Raises `TamiasError`."""

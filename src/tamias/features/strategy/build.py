@@ -144,7 +144,7 @@ def build(
     try:
         return apart.transact(work)
     except TimeLimitExceeded as error:
-        raise UsageError(timeout_message(seconds)) from error
+        raise UsageError(timeout_message(seconds, goes_on=error.goes_on)) from error
     finally:
         apart.close()
 

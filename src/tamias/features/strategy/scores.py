@@ -85,9 +85,10 @@ def ask(
 
     try:
         return apart.transact(work)
-    except TimeLimitExceeded:
+    except TimeLimitExceeded as error:
         apart.close()
-        return StrategyFailure(timeout_message(seconds), slow=True)
+        # What goes on takes a processor: it is not tried once more.
+        return StrategyFailure(timeout_message(seconds, goes_on=error.goes_on), slow=not error.goes_on)
 
 
 def read_scores(cursor: Cursor, number: int, pages: Sequence[UrlToScore], seconds: float) -> list[Scores]:
@@ -107,15 +108,18 @@ def describe_error(error: psycopg.Error, seconds: float) -> str:
     """Return what went wrong, for the author of the strategy."""
     if isinstance(error, pg.QueryCanceled):
         return timeout_message(seconds)
+    if isinstance(error, pg.LockNotAvailable):
+        return "another one is being tried, or has not ended in the server; try again later"
     where = (error.diag.context or "").splitlines()
     inside = next((line for line in where if "tamias_" not in line), "")
     what = error.diag.message_primary or str(error)
     return f"{what} ({inside})" if inside else what
 
 
-def timeout_message(seconds: float) -> str:
+def timeout_message(seconds: float, *, goes_on: bool = False) -> str:
     """Return the sentence about a strategy that took too long."""
-    return f"it did not end within {seconds:g} s (setting strategy.seconds)"
+    then = ", and the server cannot end it before it is done" if goes_on else ""
+    return f"it did not end within {seconds:g} s (setting strategy.seconds){then}"
 
 
 def link_columns(links: Sequence[SeenLink]) -> dict[str, Any]:

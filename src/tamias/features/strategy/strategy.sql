@@ -122,8 +122,9 @@ WHERE proc.proowner = role.oid AND proc.proname IN ('tamias_scores', 'tamias_bui
 LIMIT 1
 
 -- name: one_at_a_time
--- Versions are made one after another, so that what changes meanwhile is the doing of the text.
-SELECT pg_catalog.pg_advisory_xact_lock(2025111633)
+-- Versions are made one after another, so that what changes meanwhile is the doing of the text. One that the server
+-- cannot end holds the lock.
+SELECT pg_catalog.set_config('lock_timeout', '10s', true), pg_catalog.pg_advisory_xact_lock(2025111633)
 
 -- name: make_here
 -- On a Citus cluster a version is made on the coordinator only: other nodes would be told of its parts by different

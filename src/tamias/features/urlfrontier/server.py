@@ -279,7 +279,10 @@ async def _until_signal(database: Database, options: Options, ready: Callable[[s
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await FrontierServer(database, options).run(ready, stop)
+    serving = asyncio.create_task(FrontierServer(database, options).run(ready, stop))
+    await asyncio.wait([serving, asyncio.create_task(stop.wait())], return_when="FIRST_COMPLETED")
+    database.outage.give_up(_STOP_SECONDS)
+    await serving
 
 
 def _tls(options: Options) -> dict[str, Any]:

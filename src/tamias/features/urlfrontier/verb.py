@@ -7,6 +7,9 @@ import click
 from tamias.cli.console.options import CommonOptions, common, frontier_token, say, say_json
 from tamias.model.errors import UsageError
 
+_PATIENCE_SECONDS = 20.0
+"""How long a call waits for a database that is away; calls that come later are refused at once."""
+
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
@@ -75,7 +78,11 @@ def command(  # noqa: PLR0917 (click passes them by name)
         own=place.settings().settings, lease_filter=lease_filter,
         shared_politeness=shared_politeness, unsynced=frozenset(no_sync),
     )  # fmt: skip
-    with closing(Database(place.data, place.db, buckets=frontier.buckets, role=Role.FRONTIER)) as database:
+    with closing(
+        Database(
+            place.data, place.db, buckets=frontier.buckets, patience=_PATIENCE_SECONDS, role=Role.FRONTIER
+        )
+    ) as database:
         if delay is not None:
             with closing(database.session()) as session:
                 set_usual_delay(session, int(delay * 1000))
