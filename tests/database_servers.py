@@ -42,7 +42,8 @@ class DatabaseServer:
         options = [word for name, value in _SET.items() for word in ("-c", f"{name}={value}")]
         command = [self.programs.program("postgres"), "-D", self.folder / "pg", "-p", str(self.port)]
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen([*command, *options], stdout=log, stderr=log, preexec_fn=self._enter)  # noqa: PLW1509 (as above)
+            command += options
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=self._enter)  # noqa: PLW1509 (one thread)
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             with suppress(psycopg.OperationalError):

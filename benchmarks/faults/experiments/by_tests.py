@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmarks.faults.experiment import Experiment, ExperimentSetup, Result
 
 ROOT = Path(__file__).parents[3]
-SECONDS = 900.0
+SECONDS = 7200.0
 _COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?)\b")
 
 

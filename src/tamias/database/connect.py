@@ -72,13 +72,12 @@ class Database:
         upto: int | None = None,
         role: Role | None = None,
         unfinished: bool = False,
-        insists: bool = False,
     ) -> None:
         """The schema is brought up to date, or only `upto` a version, for rows that were written then.
 
-        Sessions wait for a server that is away: one of others as long as it takes, the embedded one, which is
-        started again, for a minute, or as long as `patience` says. An address that is wrong is told of at
-        once, unless the caller `insists` that it was right before.
+        Sessions wait for a server that is away as long as `patience` says. Without, they wait for a server
+        named by URL as long as it takes, once it has answered, and for the embedded one, which is started
+        again, for a minute.
 
         An `unfinished` copy of other data is refused, unless it is to be finished.
 
@@ -110,7 +109,9 @@ class Database:
         try:
             if self.embedded is not None and role is not None and upto is None and self._is_ready_for(role):
                 return
-            with closing(Session(self._connection, self._patience if insists or not url else 0.0)) as session:
+            with closing(
+                Session(self._connection, 0.0 if url and patience is None else self._patience)
+            ) as session:
                 if url:
                     session.transact(_refuse_other_encodings)
                     self._notice_pooler(session)

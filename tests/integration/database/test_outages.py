@@ -3,6 +3,7 @@
 import json
 import signal
 import socket
+import sys
 import time
 from contextlib import closing
 
@@ -69,13 +70,17 @@ class Outage:
             f'<{url}> <http://x.example/number> "{number}" <{url}> .' for number, url in enumerate(self.urls)
         }
         assert self.tamias.quads() == expected
-        rows = self.server.rows(self.database, "SELECT url, count(*) FROM capture WHERE outcome = 1 GROUP BY url")
-        assert rows == [] or {url: 1 for url in self.urls}.items() <= dict(rows).items()
+        rows = self.server.rows(
+            self.database, "SELECT url, count(*) FROM capture WHERE outcome = 1 GROUP BY url"
+        )
+        assert rows == [] or dict.fromkeys(self.urls, 1).items() <= dict(rows).items()
         gaps = self.site.gaps()
         assert min(gaps) > 0, "two requests to one host at once"
         assert [each for each in gaps[1:] if each < DELAY * 0.99] == []
         repeated = len(self.site.log) - 1 - PAGES
-        print(f"{self.kind} {self.seconds} s: 0 lost, {repeated} repeated, least gap {min(gaps[1:]):.3f} s")
+        sys.stdout.write(
+            f"{self.kind} {self.seconds} s: 0 lost, {repeated} repeated, least gap {min(gaps[1:]):.3f} s\n"
+        )
         done = self.tamias.run("check")
         assert done.returncode == 0, done.stdout + done.stderr
 
@@ -86,7 +91,9 @@ class Outage:
 
 
 OUTAGES = [
-    pytest.param((kind, seconds), id=f"{kind}-{seconds}", marks=pytest.mark.nightly if seconds in AT_NIGHT else ())
+    pytest.param(
+        (kind, seconds), id=f"{kind}-{seconds}", marks=pytest.mark.nightly if seconds in AT_NIGHT else ()
+    )
     for kind in ("dead", "frozen")
     for seconds in (3, *AT_NIGHT)
 ]
@@ -102,7 +109,7 @@ def outage(request, server, tmp_path):
 def test_a_crawl_outlives_its_database(outage):
     crawl = outage.start("crawl", *outage.urls)
     outage.strike()
-    out, err = crawl.communicate(timeout=PATIENCE)
+    _, err = crawl.communicate(timeout=PATIENCE)
     assert crawl.returncode == 0, err
     outage.check()
 
@@ -112,7 +119,15 @@ def test_far_workers_and_their_service_outlive_its_database(outage, tmp_path):
     assert done.returncode == 0, done.stderr
     service = outage.tamias.start("frontier", "--port", "0", "--json")
     address = json.loads(service.stdout.readline())["address"]
-    words = ["--frontier", address, "--workers", "1", "--allow-private", "--scratch", str(tmp_path / "scratch")]
+    words = [
+        "--frontier",
+        address,
+        "--workers",
+        "1",
+        "--allow-private",
+        "--scratch",
+        str(tmp_path / "scratch"),
+    ]
     worker = outage.tamias.start("worker", *words)
     outage.strike()
     outage.wait_until(lambda: outage.recorded() == PAGES)

@@ -9,7 +9,9 @@ from tests.database_servers import DatabaseServer
 
 DEAF = "length(translate(repeat(url, 1000000), repeat('!', 20000), '?'))"
 """It takes many minutes."""
-WORKING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%tamias_scores%' AND pid <> pg_backend_pid()"
+WORKING = (
+    "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%tamias_scores%' AND pid <> pg_backend_pid()"
+)
 
 
 @pytest.fixture
@@ -48,7 +50,7 @@ def test_a_strategy_that_cannot_be_ended_is_refused_in_time(strategy, server):
 
 def test_a_crawl_leaves_a_strategy_that_cannot_be_ended_and_goes_on(strategy, server, site):
     site.pages["/"] = b"".join(b"<> <#to> <%s> ." % site.url(path).encode() for path in ("/1", "/slow", "/3"))
-    site.pages |= {path: b"<> <#is> <#there> ." for path in ("/1", "/slow", "/3")}
+    site.pages |= dict.fromkeys(("/1", "/slow", "/3"), b"<> <#is> <#there> .")
     done = strategy.apply("strpos(url, 'slow') > 0")
     assert done.returncode == 0, done.stderr
     done = strategy.run("crawl", "--allow-private", "--delay", "0", "--workers", "1", site.url("/"))

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from functools import partial
+from math import inf
 from pathlib import Path
 
 import msgspec
@@ -61,7 +62,7 @@ def database_worker(line: bytes) -> AbstractAsyncContextManager[Worker]:
 async def _database_worker(line: bytes) -> AsyncIterator[Worker]:
     plan = msgspec.json.decode(line, type=WorkerPlan)
     data = Path(plan.data)
-    with closing(Database(data, plan.db, role=Role.WORKER, insists=True)) as database:
+    with closing(Database(data, plan.db, patience=_patience(plan), role=Role.WORKER)) as database:
         session = database.session()
         row = CrawlRow(session, plan.crawl)
         settings = row.settings(plan.settings, bounded=plan.until.is_help)
@@ -82,6 +83,11 @@ async def _database_worker(line: bytes) -> AsyncIterator[Worker]:
         )
         visitor = Visitor(stage_context(store, admission, data), Parking(store))
         yield Worker(settings, store, visitor, waits=plan.until.is_help)
+
+
+def _patience(plan: WorkerPlan) -> float | None:
+    """Return how long to wait for a server that is away: its address is right, for it was used before."""
+    return inf if plan.db else None
 
 
 def _may_lease(row: CrawlRow, until: Until) -> bool:

@@ -29,7 +29,9 @@ class LazyArchive:
         self._data = data
         self._settings = settings
         self._stack = ExitStack()
-        self._database = self._stack.enter_context(closing(Database(data, db, create=False, patience=_PATIENCE_SECONDS)))
+        self._database = self._stack.enter_context(
+            closing(Database(data, db, create=False, patience=_PATIENCE_SECONDS))
+        )
 
     async def run(self, tool: Tool, arguments: dict[str, Any]) -> str:
         """Run a tool and return its result. Raises `TamiasError`."""
