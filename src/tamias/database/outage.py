@@ -42,7 +42,7 @@ class Outage:
         self._since = 0.0
         self._why = ""
         self._next_try = 0.0
-        self._is_told = False
+        self._is_logged = False
         self._latest = math.inf
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -72,12 +72,12 @@ class Outage:
         with self._lock:
             now = time.monotonic()
             if not self.is_on:
-                self.is_on, self._since, self._is_told = True, now, False
+                self.is_on, self._since, self._is_logged = True, now, False
             self._why, self._next_try = str(error), now + TRY_SECONDS
             if now >= min(begun + patience, self._since + patience, self._latest):
                 raise error
-            if not self._is_told and now - self._since > _LONGEST_PAUSE:
-                self._is_told = True
+            if not self._is_logged and now - self._since > _LONGEST_PAUSE:
+                self._is_logged = True
                 _log.warning("%s; waiting until it is back", error)
         if self._stopping.wait(min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(tries, 10))):
             time.sleep(_FIRST_PAUSE)
@@ -85,7 +85,7 @@ class Outage:
     def end(self) -> None:
         """Note that the server has answered."""
         with self._lock:
-            if self._is_told and self.is_on:
+            if self._is_logged and self.is_on:
                 _log.warning("the database is back after %.0f s", time.monotonic() - self._since)
             self.is_on = False
 

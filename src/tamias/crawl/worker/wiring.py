@@ -86,7 +86,7 @@ async def _database_worker(line: bytes) -> AsyncIterator[Worker]:
 
 
 def _patience(plan: WorkerPlan) -> float | None:
-    """Return how long to wait for a server that is away: its address is right, for it was used before."""
+    """Return the patience with a server that is away: its address is right, for it was used before."""
     return inf if plan.db else None
 
 

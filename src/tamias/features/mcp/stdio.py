@@ -19,7 +19,7 @@ from tamias.settings import Settings
 
 _LOG = logging.getLogger("tamias.mcp")
 _PATIENCE_SECONDS = 20.0
-"""How long a call waits for a database that is away."""
+"""A call waits so long for a database that is away."""
 
 
 class LazyArchive:

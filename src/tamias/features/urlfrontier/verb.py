@@ -8,7 +8,7 @@ from tamias.cli.console.options import CommonOptions, common, frontier_token, sa
 from tamias.model.errors import UsageError
 
 _PATIENCE_SECONDS = 20.0
-"""How long a call waits for a database that is away; calls that come later are refused at once."""
+"""A call waits so long for a database that is away; later ones are refused at once."""
 
 
 @click.command()
