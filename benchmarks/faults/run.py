@@ -186,7 +186,7 @@ EXPERIMENTS = (
     _row("F23", "cut-link", "far workers with pages slower than a lease; link cut, service killed",
          "the same quads as without the fault, each page recorded once, no request early",
          by_tests("integration/urlfrontier/test_cut_link.py")),
-    _row("F24", "database-away", "an external database dead or frozen for 3 s to 10 min under crawl, serve and frontier",
+    _row("F24", "database-away", "an external database dead or frozen for up to 10 min under all commands",
          "nothing lost, recorded twice or early; 503 with Retry-After meanwhile, and work goes on afterwards",
          by_tests("integration/database/test_outages.py")),
 )  # fmt: skip

@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 class Outage:
-    """Whether the server of a database is away, since when and why. For all threads."""
+    """The knowledge that a server is away, since when and why. For all threads."""
 
     def __init__(self) -> None:
         self.is_on = False
