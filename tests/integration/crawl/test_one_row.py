@@ -103,9 +103,16 @@ def row(tamias, name="default"):
     return next(each for each in crawls if each["name"] == name)
 
 
+def crawl_slowly(tamias, chains, *words):
+    """A crawl that visits one host at a time, so that others find hosts to lease, if they may."""
+    words = ("--delay", "0.1", "--concurrency", "1", *words)
+    return tamias.crawl(*words, *[chain.seed for chain in chains])
+
+
 def test_a_depth_limit_holds_while_the_service_runs(tamias, chains, serve):
     serve("--allow-private", "--delay", "0.1")
-    done = tamias.crawl("--delay", "0.1", "--depth", "3", *[chain.seed for chain in chains])
+    wait_for_watched(tamias, chains[0])
+    done = crawl_slowly(tamias, chains, "--depth", "3")
     assert done.returncode == 0, done.stderr
     wait_for_watched(tamias, chains[0])
     assert [chain.depths() for chain in chains] == [[0, 1, 2, 3]] * len(chains)
@@ -113,7 +120,7 @@ def test_a_depth_limit_holds_while_the_service_runs(tamias, chains, serve):
 
 def test_a_crawl_may_reach_private_addresses_that_the_service_may_not(tamias, chains, serve):
     serve("--delay", "0.1")
-    done = tamias.crawl("--delay", "0.1", "--depth", "3", *[chain.seed for chain in chains])
+    done = crawl_slowly(tamias, chains, "--depth", "3")
     assert done.returncode == 0, done.stderr
     outcomes = [each["outcome"] for tried in tamias.attempts().values() for each in tried]
     assert outcomes == ["ok"] * 4 * len(chains)
