@@ -2,7 +2,7 @@
 
 import click
 
-from tamias.cli.console.options import CommonOptions, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, print_result
 from tamias.settings import all_settings
 
 PAGE_HEAD = """# Settings
@@ -33,11 +33,11 @@ def show(place: CommonOptions) -> None:
     """
     resolved = place.settings()
     rows = [(each, resolved.settings.value(each)) for each in all_settings()]
-    if place.json:
-        say_json({each.key: {"value": value, "origin": resolved.origins[each.key]} for each, value in rows})
-        return
-    for each, value in rows:
-        say(f"{each.key:28} {_text(value):32} {resolved.origins[each.key]:14} {each.help}")
+    origins = resolved.origins
+    lines = (f"{each.key:28} {_text(value):32} {origins[each.key]:14} {each.help}" for each, value in rows)
+    print_result(
+        place, {each.key: {"value": value, "origin": origins[each.key]} for each, value in rows}, lines
+    )
 
 
 @command.command()

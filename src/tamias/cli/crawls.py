@@ -7,7 +7,7 @@ import click
 
 from tamias import plugins
 from tamias.cli.console.audited import audited
-from tamias.cli.console.options import CommonOptions, common, say, say_json, session_at
+from tamias.cli.console.options import CommonOptions, common, print_result, say, say_json, session_at
 from tamias.frontier import crawls
 from tamias.frontier.due.reopen import ReopenFilter, reopen_visited
 from tamias.model.capture import Outcome
@@ -51,19 +51,16 @@ def command(
     Example: tamias crawls pause news
     """
 
-    chosen = {"outcome": outcome, "reason": reason, "match": match}
     which = ReopenFilter(
         outcome=None if outcome is None else Outcome[outcome.upper()].value, reason=reason, match=match
     )
-    if any(chosen.values()) != (action == "reopen"):
+    if any((outcome, reason, match)) != (action == "reopen"):
         raise UsageError("use 'tamias crawls reopen' with --outcome, --reason or --match")
     if action == "reopen":
         name = name or DEFAULT
     if (name is None) != (action == "list") or (max_urls is None) == (action == "limit"):
         raise UsageError("use 'tamias crawls', 'tamias crawls limit NAME --max-urls N', or ACTION NAME")
-    with (
-        session_at(place) as session,
-    ):
+    with session_at(place) as session:
         if name is None:
             _list(place, session)
         else:
@@ -71,7 +68,7 @@ def command(
                 number = crawls.named(session, name)
                 reopens = action == "reopen"
                 done = _reopen(session, number, which) if reopens else _act(session, action, number, max_urls)
-            _tell(place, name, done)
+            print_result(place, {"crawl": name, "done": done}, [f"{name}: {done}"])
 
 
 def _act(session: "Session", action: str, crawl: int, max_urls: int | None) -> str:
@@ -114,10 +111,3 @@ def _list(place: CommonOptions, session: "Session") -> None:
         flags = each.policy.get("flags") or {}
         for name in sorted(flags):
             say(f"  {name.replace('__', '.')} = {flags[name]}")
-
-
-def _tell(place: CommonOptions, name: str, done: str) -> None:
-    if place.json:
-        say_json({"crawl": name, "done": done})
-    else:
-        say(f"{name}: {done}")

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from tamias.cli.console.options import CommonOptions, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, print_result
 from tamias.model.errors import TamiasError
 
 _GIGABYTE = 1 << 30
@@ -41,11 +41,9 @@ def command(place: CommonOptions) -> int:
         _check("sandbox", _sandbox),
         _check("database", lambda: _database(place)),
     ]
-    if place.json:
-        say_json(checks)
-    else:
-        for each in checks:
-            say(f"{'ok ' if each.ok else 'BAD'}  {each.name:12} {each.told}")
+    print_result(
+        place, checks, (f"{'ok ' if each.ok else 'BAD'}  {each.name:12} {each.told}" for each in checks)
+    )
     return 0 if all(each.ok for each in checks) else 1
 
 

@@ -46,9 +46,7 @@ def command(
     Example: tamias list --trouble
     """
 
-    with (
-        session_at(place) as session,
-    ):
+    with session_at(place) as session:
         notes = {note.host: note.text for note in host_notes(session)}
         rows = (_row(each, notes) for each in _all(session, host, state, trouble))
         if place.json or form == "json":

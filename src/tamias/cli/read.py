@@ -100,9 +100,7 @@ def _declared(place: CommonOptions, iri: str) -> "list[tuple[SemanticDataset, fr
 
     if not (place.db or (place.data / "pg").is_dir()):
         return None
-    with (
-        session_at(place) as session,
-    ):
+    with session_at(place) as session:
         found = [(each.dataset, each.confirmed) for each in declared_datasets(session, iri)]
     return found or None
 

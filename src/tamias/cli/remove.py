@@ -3,7 +3,7 @@
 import click
 
 from tamias.cli.console.audited import audited
-from tamias.cli.console.options import CommonOptions, common, say, say_json, session_at
+from tamias.cli.console.options import CommonOptions, common, print_result, session_at
 from tamias.model.errors import UsageError
 
 
@@ -21,19 +21,16 @@ def command(place: CommonOptions, urls: tuple[str, ...]) -> None:
 
     settings = place.settings().settings
     names = frozenset(settings.filters.session_names)
-    with (
-        session_at(place) as session,
-    ):
+    with session_at(place) as session:
         frontier = PostgresFrontier(session, same_url=same_url(names))
         with audited(session, place.data, "remove", urls) as ending:
             unknown = Watcher(session, frontier, Admission(settings, ())).stop(urls)
             if unknown:
                 ending.failure = f"not watched: {', '.join(unknown)}"
     stopped = [url for url in urls if url not in unknown]
-    if place.json:
-        say_json({"stopped": stopped, "unknown": unknown})
-    else:
-        for url in stopped:
-            say(f"stopped: {url}; its versions stay ('tamias versions' lists them)")
+    stays = "its versions stay ('tamias versions' lists them)"
+    print_result(
+        place, {"stopped": stopped, "unknown": unknown}, (f"stopped: {url}; {stays}" for url in stopped)
+    )
     if unknown:
         raise UsageError(f"not watched: {', '.join(unknown)}. 'tamias list' shows what is.")

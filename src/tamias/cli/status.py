@@ -6,7 +6,7 @@ import time
 import click
 import msgspec
 
-from tamias.cli.console.options import CommonOptions, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, count_of, say, say_json
 from tamias.cli.console.progress import span
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.lease import FrontierStats
@@ -57,7 +57,6 @@ def _tell(place: CommonOptions, figures: FrontierStats, paused: str | None, note
         wait = "" if waits is None else f"  next in {span(waits)}"
         again = f", {crawl.again:,} fetched again" if crawl.again else ""
         urls = f"{crawl.open:,} of {crawl.known:,} URLs open"
-        hosts = "1 host" if crawl.hosts == 1 else f"{crawl.hosts:,} hosts"
-        say(f"crawl {crawl.name}: {urls} on {hosts}{again}{wait}")
+        say(f"crawl {crawl.name}: {urls} on {count_of(crawl.hosts, 'host')}{again}{wait}")
     for note in notes:
         say(f"{note.host}: {note.text}")

@@ -6,7 +6,7 @@ import click
 
 from tamias.archive.moments import rfc3339
 from tamias.cli.console.audited import audited
-from tamias.cli.console.options import CommonOptions, common, say, say_json, session_at
+from tamias.cli.console.options import CommonOptions, common, count_of, print_result, session_at
 from tamias.model.errors import UsageError
 
 
@@ -29,16 +29,15 @@ def command(place: CommonOptions, target: str, changes: tuple[str, ...], crawl: 
     settings = place.settings().settings
     names = frozenset(settings.filters.session_names)
     change = change_of(changes) if changes or is_pattern(target) else None
-    with (
-        session_at(place) as session,
-    ):
+    with session_at(place) as session:
         number = crawls.named(session, crawl)
         tagging = Tagging(session, same_url=same_url(names))
         if is_pattern(target) and change is not None:
             with audited(session, place.data, "tag", [target]):
                 changed = tagging.change_all(target, number, change, by or getuser())
-            urls = "URL" if changed == 1 else "URLs"
-            _tell(place, {"pattern": target, "changed": changed}, f"{changed:,} {urls} changed")
+            print_result(
+                place, {"pattern": target, "changed": changed}, [f"{count_of(changed, 'URL')} changed"]
+            )
             return
         url = fetch_url(target)
         where = (queue_key(settings)(url), number, url, url_key(url, names))
@@ -52,15 +51,8 @@ def command(place: CommonOptions, target: str, changes: tuple[str, ...], crawl: 
         raise _unknown(crawl, url)
     by_tag = {each.tag: {"by": each.by, "at": rfc3339(each.at)} for each in setters}
     shown = [f"{tag} (by {by_tag[tag]['by']})" if tag in by_tag else tag for tag in tags]
-    _tell(place, {"url": url, "tags": tags, "set_by": by_tag}, f"{url}  {' '.join(shown)}")
+    print_result(place, {"url": url, "tags": tags, "set_by": by_tag}, [f"{url}  {' '.join(shown)}"])
 
 
 def _unknown(crawl: str, url: str) -> UsageError:
     return UsageError(f"the crawl '{crawl}' does not know {url}; to name many URLs, write a pattern with *")
-
-
-def _tell(place: CommonOptions, value: dict[str, object], line: str) -> None:
-    if place.json:
-        say_json(value)
-    else:
-        say(line)

@@ -2,7 +2,7 @@
 
 import click
 
-from tamias.cli.console.options import CommonOptions, archive_at, common, say, say_json
+from tamias.cli.console.options import CommonOptions, archive_at, common, print_result, say, say_json
 
 
 @click.command()
@@ -28,12 +28,11 @@ def command(place: CommonOptions, url: str, *, suspicious: bool) -> None:
         same = {} if suspicious else same_content(archive.session, versions)
     if suspicious:
         found = [describe_suspect(each) for each in suspects]
-        if place.json:
-            say_json(found)
-            return
-        say(f"{resource.url} ({resource.state})")
-        for each in found:
-            say(f"{each.captured_at}  {each.byte_size:>14,}  {each.media_type or '?'}  {each.suspicious}")
+        lines = (
+            f"{each.captured_at}  {each.byte_size:>14,}  {each.media_type or '?'}  {each.suspicious}"
+            for each in found
+        )
+        print_result(place, found, [f"{resource.url} ({resource.state})", *lines])
         return
     if place.json:
         say_json([describe_version(version, same_as=same.get(version.id, ())) for version in versions])

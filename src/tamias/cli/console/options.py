@@ -2,7 +2,8 @@
 
 import functools
 import os
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,14 @@ class CommonOptions(msgspec.Struct, frozen=True):
     def settings(self, **flags: Any) -> Resolved:
         """The settings in force; `fetch__delay=1.0` stands for the flag of `fetch.delay`."""
         return resolve(self.config, flags={key.replace("__", "."): value for key, value in flags.items()})
+
+    def command(self, verb: str, *words: str) -> str:
+        """Return what to type for a verb on the same data; the password of a database is left out."""
+        from tamias.model.url import without_password
+
+        named = self.db is not None and self.db != os.environ.get("TAMIAS_DB")
+        db = ["--db", without_password(str(self.db))] if named else []
+        return shlex.join(["tamias", verb, "--data", str(self.data), *db, *words])
 
 
 def common(function: Function) -> Function:
@@ -107,6 +116,20 @@ def say(line: str = "") -> None:
 def say_json(value: Any) -> None:
     """Print a JSON document to stdout."""
     click.echo(msgspec.json.encode(value, enc_hook=str))
+
+
+def print_result(place: CommonOptions, value: Any, lines: Iterable[str]) -> None:
+    """Print a result: the value as JSON if that is wanted, the lines otherwise."""
+    if place.json:
+        say_json(value)
+        return
+    for line in lines:
+        say(line)
+
+
+def count_of(count: int, what: str) -> str:
+    """Return a number of things, such as `1 URL` and `1,234 URLs`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def printable(text: str) -> str:

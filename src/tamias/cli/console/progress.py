@@ -3,13 +3,12 @@
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from tamias.cli.console.options import CommonOptions, printable
+from tamias.cli.console.options import CommonOptions, count_of, printable
 
 if TYPE_CHECKING:
     from tamias.crawl.store.progress import CrawlSnapshot
@@ -71,41 +70,42 @@ def by_outcome(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {word}" for word, count in ways)
 
 
-def summary(end: "CrawlSnapshot", data: Path) -> Iterator[str]:
-    """Yield the lines that are printed at the end of a crawl."""
+def summary(end: "CrawlSnapshot", place: CommonOptions, *words: str) -> Iterator[str]:
+    """Yield the lines that are printed at the end of a crawl; `words` are what names it in a command."""
     from tamias.crawl.store.progress import Ended
 
-    attempts = "1 attempt" if end.put_off == 1 else f"{end.put_off:,} attempts"
-    again = f", {attempts} failed and will be repeated" if end.put_off else ""
-    again += f", {end.again:,} fetched again (a shorter path was found)" if end.again else ""
-    again += f", {end.revisited:,} of them visited before" if end.revisited else ""
-    urls = "1 URL" if end.visited == 1 else f"{end.visited:,} URLs"
-    quads = "1 quad" if end.quads == 1 else f"{end.quads:,} quads"
+    again = place.command("crawl", *words)
+    repeats = f", {count_of(end.put_off, 'attempt')} failed and will be repeated" if end.put_off else ""
+    repeats += f", {end.again:,} fetched again (a shorter path was found)" if end.again else ""
+    repeats += f", {end.revisited:,} of them visited before" if end.revisited else ""
     ways = f": {by_outcome(end.outcomes)}" if end.outcomes else ""
-    yield f"{urls} visited in {end.seconds:.1f} s{ways}{again}; {quads}"
+    quads = count_of(end.quads, "quad")
+    yield f"{count_of(end.visited, 'URL')} visited in {end.seconds:.1f} s{ways}{repeats}; {quads}"
     yield from _reasons(end)
     if end.unread:
-        count = sum(end.unread.values())
         types = ", ".join(f"{n:,} {name}" for name, n in list(end.unread.items())[:MOST_SHOWN])
         more = ", and others" if len(end.unread) > MOST_SHOWN else ""
-        documents = "1 document" if count == 1 else f"{count:,} documents"
+        documents = count_of(sum(end.unread.values()), "document")
         yield printable(f"  {documents} had no reader: {types}{more}")
     for sitemap, (known, met) in list(end.shares.items())[:MOST_SHOWN]:
         others = "" if known == met else "; the others were requested one by one"
         yield printable(f"  the dump of {sitemap} describes {known:,} of {met:,} linked resources{others}")
     if end.ended is Ended.DONE:
-        yield _trapped(end, data) if end.trapped[1] else _afterwards(end, data)
+        yield _trapped(end, again) if end.trapped[1] else _afterwards(end, place)
         return
     why = {
         Ended.LIMIT: "stopped by a limit you set",
-        Ended.WAITING: f"the next host can be visited in {span(end.next_in or 0)}, more than --max-wait",
-        Ended.PAUSED: "the crawl is paused ('tamias crawls' lists them, and resumes it)",
+        Ended.WAITING: f"the next host can be visited in {span(end.next_in)}, more than --max-wait"
+        if end.next_in
+        else "a sink was away for longer than --max-wait",
+        Ended.PAUSED: "the crawl is paused",
         Ended.INTERRUPTED: "interrupted",
     }
     assert end.ended is not None
     yield from _unreached(end)
-    left = "1 URL is left" if end.open == 1 else f"{end.open:,} URLs are left"
-    yield f"{why[end.ended]}; {left}; 'tamias crawl --data {data}' continues"
+    left = f"{count_of(end.open, 'URL')} {'is' if end.open == 1 else 'are'} left"
+    unless = ", unless its limit is reached ('tamias crawls' shows it)" if end.ended is Ended.PAUSED else ""
+    yield f"{why[end.ended]}; {left}; '{again}' continues{unless}"
 
 
 def _reasons(end: "CrawlSnapshot") -> Iterator[str]:
@@ -120,29 +120,26 @@ def _reasons(end: "CrawlSnapshot") -> Iterator[str]:
 def _unreached(end: "CrawlSnapshot") -> Iterator[str]:
     """Hosts that are tried again in a later run."""
     if end.deferred:
-        count = len(end.deferred)
-        hosts = "1 host" if count == 1 else f"{count:,} hosts"
-        yield f"{hosts} could not be reached; the next run tries again:"
+        yield f"{count_of(len(end.deferred), 'host')} could not be reached; the next run tries again:"
         yield from (printable(f"  {each}") for each in end.deferred[:MOST_SHOWN])
-        if count > MOST_SHOWN:
-            yield f"  and {count - MOST_SHOWN:,} more"
+        if others := len(end.deferred[MOST_SHOWN:]):
+            yield f"  and {others:,} more"
 
 
-def _trapped(end: "CrawlSnapshot", data: Path) -> str:
+def _trapped(end: "CrawlSnapshot", again: str) -> str:
     """Return the message about queues that were stopped as traps."""
     queues, urls = end.trapped
-    stopped = f"{queues:,} {'queue' if queues == 1 else 'queues'} stopped as traps"
-    left = f"{urls:,} known {'URL' if urls == 1 else 'URLs'} there were not visited"
     limits = ("HOST_VISITS=1000000000", "HOST_BUDGET=0", "MONOTONY=0")
-    command = f"{' '.join(f'TAMIAS_PERMIT__{each}' for each in limits)} tamias crawl --data {data}"
-    return f"{stopped}; {left}; '{command}' opens them"
+    command = f"{' '.join(f'TAMIAS_PERMIT__{each}' for each in limits)} {again}"
+    left = f"{count_of(urls, 'known URL')} there were not visited"
+    return f"{count_of(queues, 'queue')} stopped as traps; {left}; '{command}' opens them"
 
 
-def _afterwards(end: "CrawlSnapshot", data: Path) -> str:
+def _afterwards(end: "CrawlSnapshot", place: CommonOptions) -> str:
     if end.next_in is None and not end.quads:
         return "nothing is left to visit"
     if end.next_in is None:
-        return f"nothing is left to visit; 'tamias export --data {data}' writes what was found"
+        return f"nothing is left to visit; '{place.command('export')}' writes what was found"
     return f"nothing is due; the next visit is in {span(end.next_in)}"
 
 
@@ -151,14 +148,14 @@ def span(seconds: float) -> str:
     for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
-    return "1 second" if round(seconds) == 1 else f"{seconds:.0f} seconds"
+    return count_of(round(seconds), "second")
 
 
 def _figures(now: "CrawlSnapshot", rate: float) -> list[str]:
     bad = now.outcomes.get("failed", 0)
     return [
         f"done {now.visited:,}  ({rate:,.0f}/s, {now.quads:,} quads, {_size(now.bytes)})",
-        f"queued {now.open:,} of {now.known:,} known on {now.hosts:,} host{'' if now.hosts == 1 else 's'}, "
+        f"queued {now.open:,} of {now.known:,} known on {count_of(now.hosts, 'host')}, "
         f"{now.in_flight} in flight",
         f"failed {bad:,}  refused {now.outcomes.get('refused', 0):,}  gone {now.outcomes.get('gone', 0):,}",
         f"time {int(now.seconds) // 60}:{int(now.seconds) % 60:02d}  workers {now.workers}",

@@ -19,9 +19,7 @@ def command(place: CommonOptions, who: str | None, since: str | None, limit: int
     from tamias.archive.moments import first_millisecond
 
     begin = first_millisecond(since) if since else 0
-    with (
-        session_at(place) as session,
-    ):
+    with session_at(place) as session:
         found = list_entries(session, since=begin, who=who, limit=limit)
     for each in reversed(found):
         if place.json:

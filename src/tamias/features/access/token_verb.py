@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tamias.cli.console.audited import audited, command_caller
-from tamias.cli.console.options import CommonOptions, common, say, say_json, session_at
+from tamias.cli.console.options import CommonOptions, common, print_result, say, say_json, session_at
 from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,10 +58,7 @@ def make(
         audited(session, place.data, "token make", [name]),
     ):
         text = make_token(session, new, command_caller())
-    if place.json:
-        say_json({"name": name, "token": text})
-    else:
-        say(text)
+    print_result(place, {"name": name, "token": text}, [text])
 
 
 @command.command("list")
@@ -73,9 +70,7 @@ def list_(place: CommonOptions) -> None:
     """
     from tamias.access.tokens import list_tokens
 
-    with (
-        session_at(place) as session,
-    ):
+    with session_at(place) as session:
         found = list_tokens(session)
     if place.json:
         say_json(found)

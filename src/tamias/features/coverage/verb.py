@@ -49,9 +49,7 @@ def command(
     from tamias.features.coverage.measure import measure
 
     settings = place.settings().settings
-    with (
-        session_at(place) as session,
-    ):
+    with session_at(place) as session:
         report = measure(session, settings, listed, top=top, known=known, crawl=crawl_name)
     if csv_file is not None:
         _to_file(csv_file, lambda file: _write_csv(report, file))

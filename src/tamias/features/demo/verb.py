@@ -133,9 +133,7 @@ def _exported(place: CommonOptions) -> list[Quad]:
 
     from tamias.features.exports.corpus import data_quads
 
-    with (
-        session_at(place) as session,
-    ):
+    with session_at(place) as session:
         text = b"".join(data_quads(session, place.data))
     return list(parse(text, format=RdfFormat.N_QUADS))
 

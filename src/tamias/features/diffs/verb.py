@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import click
 
-from tamias.cli.console.options import CommonOptions, archive_at, common, say, say_json
+from tamias.cli.console.options import CommonOptions, archive_at, common, print_result
 from tamias.model.errors import UsageError
 
 
@@ -46,11 +46,7 @@ def command(
             click.echo(archive.diff_update(url, a, b), nl=False)
             return
         found = archive.diff(url, a, b, key=key)
-    if place.json:
-        say_json(found)
-        return
-    for line in diff_lines(found):
-        say(line)
+    print_result(place, found, diff_lines(found))
 
 
 def _portal(place: CommonOptions, url: str, a: str | None, b: str | None, key: str | None) -> None:
@@ -62,8 +58,4 @@ def _portal(place: CommonOptions, url: str, a: str | None, b: str | None, key: s
         )
     with archive_at(place) as archive:
         found = archive.diff_portal(url, a, b or datetime.now(UTC))
-    if place.json:
-        say_json(found)
-        return
-    for line in collection_lines(found):
-        say(line)
+    print_result(place, found, collection_lines(found))

@@ -204,9 +204,7 @@ def _frontier(place: CommonOptions, output: Path | None) -> None:
     """Write all known URLs, as the JSON lines of a URLFrontier."""
     from tamias.features.exports.urlfrontier_lines import urlfrontier_lines
 
-    with (
-        session_at(place) as session,
-    ):
+    with session_at(place) as session:
         to_output(lambda out: out.writelines(urlfrontier_lines(session)), output)
 
 
@@ -216,9 +214,7 @@ def _semantic_sitemap(place: CommonOptions, sites: tuple[str, ...], output: Path
 
     if not sites:
         raise UsageError(f"{SITEMAP} is about one site: name it with --url")
-    with (
-        session_at(place) as session,
-    ):
+    with session_at(place) as session:
         datasets = [each for site in sites for each in site_datasets(session, site)]
     to_output(lambda out: out.writelines([semantic_sitemap(datasets)]), output)
 
@@ -232,9 +228,7 @@ def _links(place: CommonOptions, form: str, crawl: str | None, output: Path | No
         raise UsageError(f"links are written as parquet, {' or '.join(LINK_GRAPHS)}; use --format")
     if form == "parquet" and output is None:
         raise UsageError("parquet writes a file links.parquet: name a folder for it with -o")
-    with (
-        session_at(place) as session,
-    ):
+    with session_at(place) as session:
         if crawl is not None:
             named(session, crawl)
         if not session.fetch_one(b"SELECT 1 FROM link LIMIT 1"):

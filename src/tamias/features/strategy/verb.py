@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.console.options import CommonOptions, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, print_result, say, say_json
 from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -121,10 +121,7 @@ def show(place: CommonOptions, number: int | None, crawl_name: str) -> None:
     if chosen is None:
         if number is not None:
             raise UsageError(f"there is no strategy {number}; 'tamias strategy list' shows all")
-        if place.json:
-            say_json(None)
-        else:
-            say("no strategy is active: URLs are visited in the default order, by depth")
+        print_result(place, None, ["no strategy is active: URLs are visited in the default order, by depth"])
         return
     if place.json:
         say_json({**_plain(chosen), "text": chosen.text, "rescoring": left})
