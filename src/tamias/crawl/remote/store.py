@@ -9,7 +9,7 @@ import msgspec
 
 from tamias.crawl.plan.admit import Admission, with_words
 from tamias.crawl.plan.fetch_options import with_own_credentials
-from tamias.crawl.plan.policy import check_bounds, overlay
+from tamias.crawl.plan.policy import check_bounds, options_of, overlay
 from tamias.crawl.plan.run_limit import RunLimit
 from tamias.crawl.remote.client import FrontierClient, Outdated
 from tamias.crawl.remote.delivery_queue import DeliveryQueue
@@ -142,11 +142,12 @@ async def remote_worker(line: bytes) -> AsyncIterator[Worker]:
     check_bounds(policy.settings, plan.own)
     scratch = Path(plan.scratch)
     settings = _with_rules(policy, scratch / "rules" / str(client.worker))
+    lists = {"filters.blocklists": plan.own.filters.blocklists}  # the service reads those of the crawl
+    settings = overlay(plan.own, options_of(settings) | lists)
     settings = with_own_credentials(settings, plan.own.fetch.credentials)
     admission = Admission(settings, policy.seeds)
     store = RemoteStore(client, policy, admission, scratch)
     visitor = Visitor(stage_context(store, admission, scratch))
-    settings = overlay(settings, {"fetch.concurrency": plan.own.fetch.concurrency})
     yield Worker(settings, store, visitor)
 
 
