@@ -1,7 +1,7 @@
 """`tamias crawl`: from seeds to an archive of quads, until nothing is left."""
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -35,17 +35,8 @@ MANY_SEEDS = 100_000
 """Workers that are forks of this process would share their memory with it, until it changes."""
 FLAGS = {
     "crawl": (
-        "preset",
-        "depth",
-        "max_urls",
-        "max_time",
-        "max_wait",
-        "workers",
-        "requisites",
-        "sinks",
-        "continuous",
-        "budget",
-        "new_share",
+        *("preset", "depth", "max_urls", "max_time", "max_wait", "workers"),
+        *("requisites", "sinks", "continuous", "budget", "new_share"),
     ),
     "filters": ("scope", "include", "exclude"),
     "fetch": ("delay", "concurrency", "contact", "resolve"),
@@ -155,7 +146,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
     Example: tamias crawl https://example.org/data.ttl --depth 2 --contact https://example.org/about
     """
     flags = _flags(words)
-    stage = Stage(place)
+    stage = Stage(place, () if name is None else ("--crawl", name))
     try:
         if not dry_run:
             stage.start_keeper()
@@ -185,10 +176,12 @@ def command(  # noqa: PLR0917 (click passes them by name)
 class Stage:
     """State of a run: what is to be said of it when it is interrupted, and what it leaves behind."""
 
-    def __init__(self, place: CommonOptions) -> None:
+    def __init__(self, place: CommonOptions, crawl: tuple[str, ...]) -> None:
+        """`crawl`: the words that name it."""
         from tamias.crawl.verbs.seed_check import SkippedSeeds
 
         self._place = place
+        self._continues = f"'{place.command('crawl', *crawl)}' continues"
         self._pending: Path | None = None
         self._keeper: KeeperProcess | None = None
         self._use: Embedded | None = None
@@ -233,7 +226,7 @@ class Stage:
 
         if pending.seeds:
             self._pending = write_pending(self._place.data, pending)
-        self.advice = f"'tamias crawl --data {self._place.data}' continues"
+        self.advice = self._continues
 
     def is_own(self, path: Path) -> bool:
         """Return whether the pending seeds in this file are those of this run."""
@@ -241,7 +234,7 @@ class Stage:
 
     def stored(self) -> None:
         """Note that all that was named is in the frontier."""
-        self.advice = f"'tamias crawl --data {self._place.data}' continues"
+        self.advice = self._continues
         if self._pending is not None:
             self._pending.unlink(missing_ok=True)
 
@@ -295,7 +288,7 @@ def _crawl(
         try:
             crawl = _number(database, name)
             policy, seeds = _begin_run(
-                place, database, flags, seeds, crawl, in_service=in_service, stage=stage
+                place, database, flags, seeds, crawl, imports=imports, in_service=in_service, stage=stage
             )
         except TamiasError:
             stage.drop()
@@ -303,20 +296,16 @@ def _crawl(
         with closing(Supervisor(place.data, place.db, policy.settings, crawl=crawl)) as supervisor:
             supervisor.put_seeds(seeds)
             _tell_reopened(place, supervisor.reopen_widened())
-            if imports:
-                put_seeds(
-                    place, database, policy.settings, policy.policy.seeds, crawl, imports, stage.skipped
-                )
             _tell_skipped(stage)
             stage.stored()
             if in_service:
-                click.echo(f"handed over: 'tamias serve --data {place.data}' works on it", err=True)
+                click.echo(f"handed over: '{place.command('serve')}' works on it", err=True)
                 return 0
             end = _run(place, supervisor)
             done = end.ended is Ended.DONE
             unfetched = supervisor.unfetched_seeds(end) if done and not imports else []
             failed = strict and done and (stage.skipped.count or supervisor.failed_for_good()) > 0
-    _tell_end(place, end)
+    _tell_end(place, end, *(() if name is None else ("--crawl", name)))
     _tell_unfetched(unfetched)
     return 1 if unfetched else 3 if failed else _exit_code(end)
 
@@ -339,7 +328,7 @@ def _recrawl(
         ) as supervisor:
             supervisor.put_seeds(())
             end = _run(place, supervisor)
-    _tell_end(place, end)
+    _tell_end(place, end, "--recrawl")
     return _exit_code(end)
 
 
@@ -356,19 +345,26 @@ def _begin_run(
     seeds: list[Seed],
     crawl: int,
     *,
-    in_service: bool,
+    imports: Sequence[SeedFile] = (),
+    in_service: bool = False,
     stage: Stage,
 ) -> tuple[RunPolicy, list[Seed]]:
     """Check the options of the run, write them to the row of the crawl, and resume it.
 
-    Returns the options, and the seeds that they allow.
+    Returns the options, and the seeds that they allow; those of files of other crawlers are put. Options stay
+    as they are if anything is refused.
     """
     from tamias.crawl.plan.policy import write_policy
     from tamias.crawl.verbs.seed_check import usable_seeds
     from tamias.frontier.crawls import resume_run
+    from tamias.sinks.targets import try_sink
 
+    for sink in flags.get("crawl__sinks") or ():
+        try_sink(sink)
     policy = run_policy(place, database, flags, seeds, crawl)
     seeds = usable_seeds(policy.settings, seeds, stage.skipped)
+    if imports:
+        put_seeds(place, database, policy.settings, policy.policy.seeds, crawl, imports, stage.skipped)
     _warn(place, policy.settings)
     if policy.changes and place.verbosity >= 0:
         click.echo(f"changed: {printable('; '.join(policy.changes))}", err=True)
@@ -421,7 +417,6 @@ def _open(place: CommonOptions, stage: Stage) -> "Database":
     try:
         return Database(place.data, place.db, buckets=place.settings().settings.frontier.buckets)
     except TamiasError:
-        stage.release_database()
         stage.drop()
         raise
     finally:
@@ -443,9 +438,7 @@ def _take_pending(place: CommonOptions, database: "Database", stage: Stage) -> N
         seeds = [structs.replace(seed, line=seed.line or "of an interrupted run") for seed in pending.seeds]
         try:
             crawl = _number(database, pending.crawl)
-            policy, seeds = _begin_run(
-                place, database, pending.flags, seeds, crawl, in_service=False, stage=stage
-            )
+            policy, seeds = _begin_run(place, database, pending.flags, seeds, crawl, stage=stage)
         except (ConfigError, UsageError) as error:
             click.echo(f"an interrupted run is dropped: {printable(str(error))}", err=True)
             path.unlink(missing_ok=True)
@@ -479,11 +472,11 @@ def _tell_deliveries(supervisor: "Supervisor") -> None:
         click.echo(f"not delivered: {printable(refused)}", err=True)
 
 
-def _tell_end(place: CommonOptions, end: "CrawlSnapshot") -> None:
+def _tell_end(place: CommonOptions, end: "CrawlSnapshot", *words: str) -> None:
     if place.json:
         say_json(end)
     if place.verbosity >= 0:
-        for line in summary(end, place.data):
+        for line in summary(end, place, *words):
             click.echo(line, err=True)
 
 

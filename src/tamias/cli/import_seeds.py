@@ -55,7 +55,7 @@ def put_seeds(
     settings: "Settings",
     near: Sequence[str],
     crawl: int,
-    imports: list[SeedFile],
+    imports: Sequence[SeedFile],
     skipped: "SkippedSeeds",
 ) -> None:
     """Put the seeds of files into the frontier and print how many."""

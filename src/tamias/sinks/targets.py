@@ -1,14 +1,17 @@
 """Makes the sinks that are fed from the outbox, from what a user types: `NAME` or `NAME:TARGET`."""
 
+import os
 from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 
 import msgspec
 
 from tamias.database.connect import Session
+from tamias.database.disk import write_errors
 from tamias.model.errors import ConfigError
 from tamias.service_client import credentials
-from tamias.sinks.delivery import GraphSink, Read
+from tamias.sinks.delivery import GraphSink, Read, SinkError
 from tamias.sinks.document_files import DocumentFiles
 from tamias.sinks.sparql.placement import PostgresLedger
 from tamias.sinks.sparql.sparql_sink import CREDENTIALS, SparqlSink, SparqlStore, checked_address
@@ -52,6 +55,17 @@ def split_sink(text: str) -> tuple[str, str | None]:
     if name == "sparql":
         return name, checked_address(target)
     return name, target or None
+
+
+def try_sink(text: str) -> None:
+    """Raise `ConfigError` for a sink that cannot be used at all; a server that is away may come back."""
+    name, target = split_sink(text)
+    if name != "sparql" or target is None:
+        with write_errors(target, ConfigError):
+            os.makedirs(target or os.curdir, exist_ok=True)
+        return
+    with closing(SparqlStore(target, credentials(CREDENTIALS))) as store, suppress(SinkError):
+        store.connect()
 
 
 def turtle_files(target: str | None, around: Surroundings) -> GraphSink:

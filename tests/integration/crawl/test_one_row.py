@@ -6,9 +6,11 @@ import threading
 import time
 from contextlib import closing
 
+import click
 import httpx
 import pytest
 
+from tamias.cli.crawl import command as crawl_verb
 from tamias.database.connect import Database
 from tamias.database.migrate import migrations
 from tamias.frontier.postgres import PostgresFrontier
@@ -249,35 +251,53 @@ def test_an_option_that_is_named_changes_and_that_is_said_before_the_first_reque
 
 
 OPTIONS = {
+    "--preset": ("owler", "crawl.preset"),
     "--depth": ("3", "crawl.depth"),
     "--scope": ("host", "filters.scope"),
     "--include": ("/[0-9]", "filters.include"),
     "--exclude": ("/11", "filters.exclude"),
+    "--require": ("good", "frontier.require"),
+    "--forbid": ("bad", "frontier.forbid"),
     "--delay": ("0.02", "fetch.delay"),
     "--contact": ("mailto:me@example.org", "fetch.contact"),
     "--resolve": ("a.example:127.0.0.1", "fetch.resolve"),
     "--budget": ("100000", "crawl.budget"),
     "--new-share": ("0.5", "crawl.new_share"),
+    "--continuous": (None, "crawl.continuous"),
     "--no-robots": (None, "permit.robots"),
     "--allow-private": (None, "permit.allow_private"),
     "--requisites": (None, "crawl.requisites"),
     "--sink": ("warc", "crawl.sinks"),
 }
+OF_A_RUN = {
+    *("--seeds", "--max-urls", "--max-time", "--max-wait", "--workers", "--concurrency", "--store"),
+    *("--crawl", "--recrawl", "--in-service", "--strict", "--dry-run"),
+    *("--data", "--db", "--config", "--json", "--log", "--quiet", "--verbose"),
+}
+
+
+def test_every_option_is_one_of_the_crawl_or_of_a_run():
+    options = [each for each in crawl_verb.params if isinstance(each, click.Option)]
+    names = {name for each in options for name in (*each.opts, *each.secondary_opts) if name[:2] == "--"}
+    others = {name for name in names if name.startswith("--no-")} ^ {"--no-robots"}
+    assert names - others - {"--robots"} == {*OPTIONS, *OF_A_RUN}
 
 
 def test_every_option_is_still_there_after_a_resume_and_after_another_seed(tamias, chain):
+    tamias.env["TAMIAS_TAGS__RULES"] = "/[0-9] good"
     words = [word for name, (value, _) in OPTIONS.items() for word in (name, value) if word]
     assert tamias.run("crawl", *words, "--max-urls", "1", "--workers", "1", chain.seed).returncode == LIMIT
+    del tamias.env["TAMIAS_TAGS__RULES"]
     before = row(tamias)["policy"]["options"]
-    assert before["permit.robots"] is False
-    assert before["crawl.sinks"] == ["warc"]
-    for more in ((), (chain.site.url("/other"),)):
-        done = tamias.run("crawl", "--max-urls", "1", "--workers", "1", *more)
+    named = {key: before[key] for _, key in OPTIONS.values()}
+    assert (named["permit.robots"], named["crawl.sinks"], named["frontier.require"]) == (
+        *(False, ["warc"], ["good"]),
+    )
+    for more in ((), (chain.site.url("/5"),)):
+        done = tamias.run("crawl", "--max-urls", "1", "--max-time", "2", "--workers", "1", *more)
         assert (done.returncode, "changed" in done.stderr) == (LIMIT, False), done.stderr
         after = row(tamias)["policy"]["options"]
-        assert {key: after[key] for _, key in OPTIONS.values()} == {
-            key: before[key] for _, key in OPTIONS.values()
-        }
+        assert {key: after[key] for key in named} == named
 
 
 def test_settings_of_a_file_that_a_later_run_does_not_read_still_hold(tamias, chain, tmp_path):
@@ -306,16 +326,22 @@ def test_options_can_be_taken_back(tamias, chain):
         ("--scope", "host"),
         ("--include", "("),
         ("{seed}", "--sink", "nowhere"),
+        ("--depth", "2", "--sink", "sparql:{seed}"),
+        ("--depth", "2", "--sink", "turtle-files:/dev/null/x"),
+        ("--depth", "2", "--resolve", "a.example:b.example"),
+        ("--depth", "2", "--seeds", "damaged.warc"),
+        ("--depth", "2", "gopher://a.example/"),
     ],
 )
 def test_a_refused_option_does_not_stick(tamias, chain, words):
+    (tamias.data.parent / "damaged.warc").write_bytes(b"WARC/1.0\r\nWARC-Type: resp")
     assert tamias.crawl("--depth", "0", chain.seed).returncode == 0
     before = row(tamias)["policy"]
     refused = tamias.run("crawl", *[word.format(seed=chain.seed) for word in words])
     assert refused.returncode in {2, 4}, refused.stderr
     assert row(tamias)["policy"] == before
     done = tamias.run("crawl")
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, chain.depths()) == (0, [0]), done.stderr
 
 
 def test_data_of_the_schema_before_is_continued_with_its_options(tamias, chain):

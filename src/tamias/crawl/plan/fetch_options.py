@@ -10,6 +10,7 @@ from tamias.fetch.credentials import load_credentials
 from tamias.fetch.options import HttpOptions
 from tamias.model.errors import UsageError
 from tamias.model.url import host
+from tamias.permit.addresses import is_address
 from tamias.settings import Settings
 
 
@@ -74,7 +75,7 @@ def _pairs(resolve: tuple[str, ...]) -> dict[str, str]:
     pairs = {}
     for pair in resolve:
         name, colon, address = pair.partition(":")
-        if not (name and colon and address):
-            raise UsageError(f"--resolve takes HOST:ADDRESS, not '{pair}'")
+        if not (name and colon and is_address(address.strip("[]"))):
+            raise UsageError(f"--resolve takes HOST:ADDRESS, an IP address, not '{pair}'")
         pairs[name.lower()] = address.strip("[]")
     return pairs

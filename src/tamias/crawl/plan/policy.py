@@ -26,7 +26,7 @@ MACHINE = frozenset({
     *("sandbox.use", "sandbox.processes", "filters.blocklist_cache"),
 })  # fmt: skip
 """Tables and settings that belong to the machine of a worker, not to the crawl."""
-RUN = {"crawl.max_urls", "crawl.max_time", "crawl.max_wait", "frontier.require", "frontier.forbid"}
+RUN = {"crawl.max_urls", "crawl.max_time", "crawl.max_wait"}
 """Settings of the crawl that a later run does not inherit."""
 _SQL = statements("tamias.crawl.plan", "crawl.sql")
 
@@ -98,10 +98,7 @@ class CrawlRow:
         return self.state in (ACTIVE, SERVED)
 
     def _mark(self) -> tuple[str, str]:
-        found = self._session.transact(
-            lambda cursor: cursor.execute(_SQL["read_mark"].text, {"crawl": self._crawl}).fetchone()
-        )
-        return found or ("", "deleted")
+        return _row(self._session, "read_mark", {"crawl": self._crawl}) or ("", "deleted")
 
 
 def crawl_of(session: Session, name: str | None) -> int:
@@ -169,10 +166,7 @@ def read_policy(session: Session, crawl: int = CRAWL) -> CrawlPolicy:
 
 def read_run(session: Session, crawl: int) -> tuple[CrawlPolicy, int]:
     """Return what the row says, and how often its user has let it go on."""
-    row = session.transact(
-        lambda cursor: cursor.execute(_SQL["read_policy"].text, {"crawl": crawl}).fetchone()
-    )
-    policy, run = row or ({}, 0)
+    policy, run = _row(session, "read_policy", {"crawl": crawl}) or ({}, 0)
     return msgspec.convert(policy, CrawlPolicy), run
 
 
@@ -206,6 +200,10 @@ def _has_open(session: Session, crawl: int, buckets: int) -> bool:
 
 
 def _value(session: Session, name: str, words: dict[str, Any]) -> Any:
-    row = session.transact(lambda cursor: cursor.execute(_SQL[name].text, words).fetchone())
+    row = _row(session, name, words)
     assert row is not None
     return row[0]
+
+
+def _row(session: Session, name: str, words: dict[str, Any]) -> Any:
+    return session.transact(lambda cursor: cursor.execute(_SQL[name].text, words).fetchone())
