@@ -55,11 +55,20 @@ def copied(source, target, tmp_path):
     with ExitStack() as stack:
 
         def copy(buckets):
+            count_writes(source[1])
             cluster("rebucket", "--db", source[0], "--to", target, "--buckets", buckets)
             database = stack.enter_context(closing(Database(tmp_path, target)))
             return stack.enter_context(closing(database.session()))
 
         yield copy
+
+
+def count_writes(session):
+    """The server counts now what each session wrote; else it counts while the data is copied."""
+    others = b"SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    while session.fetch_all(others):
+        time.sleep(0.05)
+    session.execute(b"SELECT pg_stat_force_next_flush()")
 
 
 def cluster(*words):
@@ -177,6 +186,7 @@ def test_a_copy_that_is_cut_off_goes_on_with_the_next_piece(source, target, tmp_
     lending = frontier(source[1])
     lending.put([item(number) for number in range(300)])
     visited = visit_some(lending)
+    count_writes(source[1])
     pieces = cut_off_at(monkeypatch, "url 0 7")
     with pytest.raises(ConnectionAbortedError):
         cluster("rebucket", "--db", source[0], "--to", target, "--buckets", 8)
@@ -196,11 +206,12 @@ def test_a_copy_that_is_cut_off_goes_on_with_the_next_piece(source, target, tmp_
 def test_data_that_changes_while_it_is_copied_is_told_of(source, target, monkeypatch):
     lending = frontier(source[1])
     lending.put([item(number) for number in range(30)])
+    count_writes(source[1])
     cut_off_at(monkeypatch, "url 0 7")
     with pytest.raises(ConnectionAbortedError):
         cluster("rebucket", "--db", source[0], "--to", target, "--buckets", 8)
     lending.put([item(number) for number in range(30, 60)])
-    source[1].execute(b"SELECT pg_stat_force_next_flush()")
+    count_writes(source[1])
     cut_off_at(monkeypatch, None)
     with pytest.raises(UsageError, match="changed since"):
         cluster("rebucket", "--db", source[0], "--to", target, "--buckets", 8)
