@@ -1,5 +1,6 @@
 """What several tests share: the public test data, unpacked where it is to be had."""
 
+import gc
 import os
 import re
 import signal
@@ -63,6 +64,17 @@ def pytest_collection_modifyitems(config, items):
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Tests are many objects that stay: nobody looks through them for garbage, now or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_collect_file(file_path, parent):

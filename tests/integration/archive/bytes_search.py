@@ -3,17 +3,20 @@
 A frame that was made with a prefix is tried with each of the bodies given.
 """
 
+import hashlib
 import zlib
 
 import zstandard
 
 ZSTD, GZIP = bytes.fromhex("28b52ffd"), bytes.fromhex("1f8b08")
 LARGEST = 1 << 28
+_searched = {}
+"""What was found, by digests of file and prefixes: copies of one archive have most files in common."""
 
 
 def find_bytes(folder, wanted, prefixes=(), leave_out=()):
     """The files that have them, and how."""
-    found = []
+    found, search = [], hashlib.sha256(b"".join(b"%d:%s" % (len(each), each) for each in [wanted, *prefixes]))
     dictionaries = [
         zstandard.ZstdCompressionDict(each, zstandard.DICT_TYPE_RAWCONTENT)
         for each in prefixes
@@ -24,7 +27,10 @@ def find_bytes(folder, wanted, prefixes=(), leave_out=()):
             content = path.read_bytes()
             if wanted in content:
                 found.append((path.name, "plain"))
-            found += [(path.name, how) for how in _packed(content, wanted, dictionaries)]
+            key = search.digest() + hashlib.sha256(content).digest()
+            if key not in _searched:
+                _searched[key] = list(_packed(content, wanted, dictionaries))
+            found += [(path.name, how) for how in _searched[key]]
     return found
 
 
@@ -49,9 +55,12 @@ def _places(content, magic):
 
 
 def _unpacked(frame, dictionaries):
+    """What a frame may hold; one that needs no prefix holds the same with each."""
     for dictionary in (None, *dictionaries):
         try:
             unpacking = zstandard.ZstdDecompressor(dictionary, max_window_size=2**31).decompressobj()
             yield unpacking.decompress(frame)
         except zstandard.ZstdError:
             continue
+        if dictionary is None:
+            return
