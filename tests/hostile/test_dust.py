@@ -7,6 +7,7 @@ from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
 from tamias.model.capture import Outcome, Request
 from tests.hostile.web.wire import VirtualHosts, endless, raw
+from tests.messages import unsaid
 
 CHUNKED = head(200, [("Content-Type", "text/plain"), ("Transfer-Encoding", "chunked")])
 
@@ -37,7 +38,7 @@ async def go_on(_target):
 def test_a_body_without_an_end_in_chunks_of_four_bytes_is_cut_off(tmp_path):
     capture = fetched(endless(CHUNKED, b"4\r\ndust\r\n"), tmp_path)
     assert capture.outcome is Outcome.FAILED
-    assert capture.reason == "body in pieces of less than 64 bytes on average"
+    assert not unsaid(capture.reason, "64")
 
 
 def test_a_small_body_may_come_in_chunks_of_one_byte(tmp_path):

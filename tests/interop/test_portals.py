@@ -15,6 +15,8 @@ from pyoxigraph import RdfFormat, parse
 from servers import ckan, pycsw, pygeoapi, rustac
 from servers.csw_answers import iso_record
 
+from tests.messages import unsaid
+
 pytestmark = pytest.mark.skipif(not os.environ.get("TAMIAS_NIGHTLY"), reason="started by `make nightly` only")
 TAMIAS = [sys.executable, "-m", "tamias"]
 SHAPE = {"type": "Polygon", "coordinates": [[[8, 47], [9, 47], [9, 48], [8, 48], [8, 47]]]}
@@ -146,7 +148,7 @@ def test_pycsw_is_asked_for_changes_by_their_dates(started, tmp_path):
     }
     url = started(pycsw, "pycsw", records=records)
     said = harvest_twice(tmp_path / "data", f"csw:{url}")
-    assert "130 records on 4 pages, in ISO 19139" in said
+    assert not unsaid(said, "130", "4", "ISO", "19139")
     reason = "13 of 130 records read, those changed since 2024-10-02T02:59:05 by dct:modified"
     assert f"{reason}; the catalogue counts as many as are known; nothing changed" in said
 

@@ -16,6 +16,7 @@ import pytest
 from tamias.archive.moved_captures import move_captures
 from tamias.database.connect import Database
 from tamias.database.months import first_id
+from tests.messages import unsaid
 
 from ..conftest import Site, Tamias
 from ..serve.conftest import Running
@@ -192,7 +193,7 @@ def test_the_command_moves_months_that_are_older_than_asked(old):
     sums = json.loads(answer(old, "stats", "--json"))["corpus"]
     assert sum(each["attempts"] for each in sums["outcomes"]) == 5000
     assert "captures" not in answer(old, "repack", "--captures-months", "120")
-    assert "captures  5,000 moved to files" in answer(old, "repack", "--captures-months", "6")
+    assert not unsaid(answer(old, "repack", "--captures-months", "6"), "5,000")
     found, stored = everything(old.data)
     assert stored == 0
     assert found == old.rows

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.conftest import PATIENCE
+from tests.messages import unsaid
 
 TURTLE = b'<> <http://www.w3.org/2000/01/rdf-schema#label> "A" ; <http://x.example/next> <b.ttl> .'
 
@@ -124,7 +125,7 @@ def test_a_researcher_crawls_and_asks(terminal, web):
     assert (code, "reopened 1 URL" in said, "2 quads" in said) == (0, True, True)
     assert "tamias export --data tamias-data" in said
     code, said = terminal.type("query", "SELECT ?s WHERE { GRAPH ?g { ?s rdfs:label ?l }")
-    assert (code, "not valid SPARQL, near line 1, column" in said) == (2, True)
+    assert (code, not unsaid(said, "SPARQL", "1")) == (2, True)
     code, said = terminal.type("query", "SELECT ?l WHERE { GRAPH ?g { ?s rdfs:label ?l } }")
     assert (code, '"A"' in said or "A" in said.split()) == (0, True)
 
@@ -145,12 +146,12 @@ def test_an_archivist_looks_for_versions(terminal, web):
     assert (code, "'tamias crawl' or 'tamias add' creates it" in said) == (10, True)
     terminal.type("add", web.url("/data.csv"))
     code, said = terminal.type("get", web.url("/data.csv"))
-    assert (code, "has no version yet" in said) == (1, True)
+    assert (code, not unsaid(said)) == (1, True)
     assert terminal.type("crawl", "--recrawl", "--allow-private")[0] == 0
     code, said = terminal.type("get", web.url("/data.csv"))
     assert (code, said.split()) == (0, ["id,price", "1,2"])
     code, said = terminal.type("diff", web.url("/data.csv"))
-    assert (code, "its first version is the only one" in said) == (1, True)
+    assert (code, not unsaid(said, part=2)) == (1, True)
 
 
 def test_a_data_engineer_reads_without_a_database(terminal, web):

@@ -18,6 +18,7 @@ from tamias.model.capture import Outcome
 from tamias.model.errors import DatabaseError, UsageError
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return
+from tests.messages import saying
 
 COPY_ROWS = rebucketing._copy_rows
 CAPTURE = UUID("01890000-0000-7000-8000-000000000001")
@@ -147,12 +148,12 @@ def test_a_database_with_data_is_not_copied_into(source, copied):
     lending = frontier(source[1])
     lending.put([item(1)])
     copied(4)
-    with pytest.raises(UsageError, match="name an empty one"):
+    with pytest.raises(UsageError, check=saying()):
         copied(4)
 
 
 def test_an_odd_number_of_buckets_is_refused(copied):
-    with pytest.raises(UsageError, match="not a power of two"):
+    with pytest.raises(UsageError, check=saying()):
         copied(12)
 
 
@@ -190,7 +191,7 @@ def test_a_copy_that_is_cut_off_goes_on_with_the_next_piece(source, target, tmp_
     pieces = cut_off_at(monkeypatch, "url 0 7")
     with pytest.raises(ConnectionAbortedError):
         cluster("rebucket", "--db", source[0], "--to", target, "--buckets", 8)
-    with pytest.raises(DatabaseError, match="has not copied everything"):
+    with pytest.raises(DatabaseError, check=saying()):
         Database(tmp_path, target)
     with pytest.raises(UsageError, match="of other buckets"):
         cluster("rebucket", "--db", source[0], "--to", target, "--buckets", 4)

@@ -7,6 +7,8 @@ from contextlib import closing
 import psycopg
 import pytest
 
+from tests.messages import unsaid
+
 from .conftest import FULL, done
 
 MAJORS = (15, 16, 17, 18)
@@ -72,7 +74,7 @@ def test_every_version_serves_an_owner_who_is_no_superuser(
     assert worked(tamias, site, reply, tmp_path) == expected
     told = done(tamias.run("doctor"))
     assert "no superuser" in told
-    assert "workers and services have roles of their own" in told
+    assert not unsaid(told)
     version = server.execute("SHOW server_version")[0][0]
     table.append(f"{f'PostgreSQL {version}':<28}TLS, SCRAM, owner without rights: same quads and versions")
 
@@ -91,7 +93,7 @@ def test_a_pooler_that_keeps_sessions_is_as_good_as_the_server(
     pooler = pooler_of(pool_mode="session", **settings)
     tamias = at(pooler.url(new_database(server_of(18))))
     assert worked(tamias, site, reply, tmp_path) == expected
-    assert "workers and services have roles of their own" in done(tamias.run("doctor"))
+    assert not unsaid(done(tamias.run("doctor")))
     how = "options ignored" if ignored else "options refused"
     table.append(f"{f'PgBouncer, session, {how}':<38}same quads and versions")
 

@@ -3,6 +3,7 @@
 import tarfile
 
 from tamias.model.errors import ConfigError
+from tests.messages import unsaid
 
 
 def page(*links):
@@ -16,7 +17,7 @@ def test_a_listed_link_is_not_followed_and_counted_by_its_list(tamias, site, tmp
     tamias.env["TAMIAS_FILTERS__BLOCKLISTS"] = str(tmp_path / "nasty")
     assert tamias.crawl(site.url("/start")).returncode == 0
     assert (site.asked("/good"), site.asked("/bad/1")) == (1, 0)
-    assert "2 by the block list nasty" in tamias.run("stats").stdout
+    assert not unsaid(tamias.run("stats").stdout, "2")
 
 
 def test_a_listed_seed_is_refused_by_the_name_of_its_list(tamias, site, tmp_path):
@@ -38,10 +39,10 @@ def test_an_archive_of_lists_is_refused_and_its_folder_is_read(tamias, site, tmp
     tamias.env["TAMIAS_FILTERS__BLOCKLISTS"] = str(archive)
     done = tamias.crawl(site.url("/start"))
     assert (done.returncode, site.log) == (ConfigError.exit_code, []), done.stderr
-    assert "blacklists.tar.gz is not text: unpack" in done.stderr
+    assert not unsaid(done.stderr, "blacklists.tar.gz")
     tamias.env["TAMIAS_FILTERS__BLOCKLISTS"] = str(tmp_path / "blacklists")
     assert tamias.crawl(site.url("/start")).returncode == 0
-    assert "1 by the block list blacklists/adult" in tamias.run("stats").stdout
+    assert not unsaid(tamias.run("stats").stdout, "1", "blacklists/adult", part=2)
 
 
 def test_a_known_url_that_is_listed_later_is_refused_without_a_request(tamias, site, tmp_path):

@@ -8,6 +8,7 @@ import pytest
 
 from tamias.database.connect import Database
 from tamias.model.cut import REASONS
+from tests.messages import unsaid
 
 
 def link(*targets):
@@ -74,7 +75,7 @@ def test_what_a_depth_reaches_does_not_depend_on_who_answers_first(tamias, web, 
 def test_second_fetches_are_counted_and_shown(tamias, web):
     slow_down(web["short"], "/short")
     done = tamias.crawl(web["seed"].url("/seed"), "--depth", 4, "--workers", 2)
-    assert "2 fetched again (a shorter path was found)" in done.stderr
+    assert not unsaid(done.stderr, "2")
     assert "7 URLs visited" in done.stderr
     assert (web["far"].asked("/joint"), web["far"].asked("/middle"), web["far"].asked("/leaf")) == (2, 2, 1)
     told = json.loads(tamias.run("status", "--once", "--json").stdout)

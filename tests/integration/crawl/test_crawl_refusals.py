@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from tamias.database.connect import Database
+from tests.messages import unsaid
 
 PAGE = b'<> <#says> "page" .'
 
@@ -63,7 +64,7 @@ def test_a_configuration_that_makes_no_sense_is_told_and_nothing_is_made(nothing
 @pytest.mark.parametrize("verb", ["export", "stats", "status"])
 def test_verbs_that_read_want_data_that_is_there(nothing, verb):
     done = nothing.run(verb)
-    assert (done.returncode, "there is no Tamias data" in one_sentence(done)) == (10, True)
+    assert (done.returncode, not unsaid(one_sentence(done))) == (10, True)
     assert not nothing.data.exists()
 
 
@@ -79,7 +80,7 @@ def test_data_of_a_newer_version_is_refused(tamias):
 
 def test_a_database_that_refuses_is_told(nothing):
     done = nothing.run("crawl", "http://127.0.0.1/", "--db", "postgresql://nobody@127.0.0.1:1/none")
-    assert (done.returncode, "cannot connect to the database none" in one_sentence(done)) == (1, True)
+    assert (done.returncode, not unsaid(one_sentence(done))) == (1, True)
     assert not nothing.data.exists()
 
 
@@ -135,7 +136,7 @@ def test_a_disk_that_fills_up_stops_the_crawl_which_later_goes_on(small_disk, fr
     assert done.returncode == 12, done.stderr
     said = done.stderr.splitlines()[-1]
     assert said.startswith("tamias: ")
-    assert "no disk space left" in said
+    assert not unsaid(said)
     small_disk(used + 200, "remount")
     done = tamias.run("crawl")
     assert done.returncode == 0, done.stderr

@@ -6,6 +6,7 @@ import pytest
 
 from tamias.archive.versions.resources import all_resources
 from tamias.database.connect import Database
+from tests.messages import unsaid
 
 SITEMAPS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 TABLE = b"id,value\n1,one\n"
@@ -115,7 +116,7 @@ def test_a_visit_to_what_nobody_watches_is_refused_with_advice(tamias, site):
 def test_an_unknown_source_type_is_refused_and_the_nearest_named(tamias):
     done = tamias.run("add", "sparqll:http://127.0.0.1/")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "Unknown source type 'sparqll'. Did you mean 'sparql'?" in done.stderr
+    assert not unsaid(done.stderr, "sparqll", "sparql")
     done = tamias.run("add", "gopher-hole:http://127.0.0.1/")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "Unknown source type 'gopher-hole'. Known: arcgis, ckan," in done.stderr
+    assert not unsaid(done.stderr, "gopher-hole", part=2)

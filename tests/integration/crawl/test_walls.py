@@ -6,6 +6,8 @@ from itertools import product
 
 import pytest
 
+from tests.messages import unsaid
+
 DATA = '<script type="application/ld+json">{{"@id": "{}", "http://schema.org/name": "Ann"}}</script>'
 ANUBIS = (
     "<title>Making sure you're not a bot!</title><link rel=stylesheet href=/.within.website/x/xess/xess.css>"
@@ -202,8 +204,8 @@ def test_a_document_that_lost_its_statements_stays_as_it_was(tamias, site, crawl
     told = crawl(*urls)
     assert set(tamias.run("export", "--format", "nquads").stdout.splitlines()) == before, told
     listed = {row["url"]: row for row in json.loads(tamias.run("list", "--json").stdout)}
-    assert "its structured data is gone" in listed[urls[0]]["trouble"]
-    assert "statements could be read, 20 before" in listed[urls[1]]["trouble"]
+    assert not unsaid(listed[urls[0]]["trouble"])
+    assert not unsaid(listed[urls[1]]["trouble"], "20", part=2)
     assert {row["versions"] for row in listed.values()} == {1}
 
 

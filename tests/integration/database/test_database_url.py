@@ -14,7 +14,7 @@ from tamias.database.connect import Database
 from tamias.database.embedded import binaries
 from tamias.database.embedded.account import server_account
 from tamias.model.errors import DatabaseError, DatabaseUnavailable, DataMissing
-from tests.messages import unnamed
+from tests.messages import saying, unnamed, unsaid
 
 PASSWORD = "s3cret-w0rd"
 NOWHERE = Path("/nonexistent")
@@ -112,11 +112,11 @@ def test_an_empty_database_is_missing_data_unless_it_may_be_made(empty):
 
 def test_a_wrong_password_is_told(port):
     told = refused(url(port, password=f"{PASSWORD}x"))
-    assert 'password authentication failed for user "boss"' in str(told)
+    assert not unsaid(str(told), "boss")
 
 
 def test_a_database_that_is_not_there_is_told(port):
-    assert 'database "absent" does not exist' in str(refused(url(port, "absent")))
+    assert not unsaid(str(refused(url(port, "absent"))), "absent")
 
 
 def test_a_server_that_is_not_there_is_told_at_once():
@@ -167,6 +167,6 @@ def test_a_server_that_comes_back_is_found_again(empty, ask):
 
 def test_what_the_server_refuses_is_one_sentence_and_the_session_goes_on(empty, ask):
     with closing(Database(NOWHERE, empty)) as database, closing(database.session()) as session:
-        with pytest.raises(DatabaseError, match='the database refused: relation "absent" does not exist'):
+        with pytest.raises(DatabaseError, check=saying("absent")):
             ask(session, "SELECT * FROM absent")
         assert ask(session, "SELECT 1") == [(1,)]

@@ -15,6 +15,7 @@ from tamias.database.row_schema import RowSchema
 from tamias.database.sql import statements
 from tamias.model.capture import CaptureRecord
 from tamias.model.errors import DatabaseError
+from tests.messages import saying, unsaid
 
 OWNERS_ALONE = {
     "inbox",  # what people insert is taken by the supervisor
@@ -337,7 +338,7 @@ def test_once_an_administrator_did_it_the_roles_are_taken(elsewhere, administer,
 def test_a_user_who_may_make_roles_makes_what_it_can(elsewhere, administer, tmp_path):
     administer(f"ALTER ROLE {elsewhere.name} CREATEROLE")
     acting, told = elsewhere.doctor(tmp_path)
-    assert (acting, "let an administrator of the server run" in told) == (elsewhere.name, True)
+    assert (acting, not unsaid(told)) == (elsewhere.name, True)
 
 
 def test_a_worker_can_log_in_as_a_user_who_has_its_role_and_no_more(elsewhere, administer, tmp_path):
@@ -351,7 +352,7 @@ def test_a_worker_can_log_in_as_a_user_who_has_its_role_and_no_more(elsewhere, a
         closing(Database(tmp_path, url, role=Role.WORKER)) as database,
         closing(database.session()) as session,
     ):
-        with pytest.raises(DatabaseError, match="permission denied to set role"):
+        with pytest.raises(DatabaseError, check=saying()):
             session.transact(lambda cursor: cursor.execute("SET ROLE tamias_service"))
         session.transact(lambda cursor: cursor.execute("SET ROLE NONE"))
         with pytest.raises(DatabaseError, match="permission denied"):

@@ -10,6 +10,7 @@ import zstandard
 from loopback_web import go_anywhere, ok, until
 
 from tamias.model.capture import Outcome, Request
+from tests.messages import unsaid
 
 
 def says(web, raw):
@@ -236,7 +237,7 @@ def test_a_refused_connection_says_by_whom(web):
 def test_an_unknown_name_is_named(web):
     capture = web.run(lambda f: f.fetch(Request(url="http://nowhere.invalid/"), go_anywhere))
     assert (capture.outcome, capture.retry) == (Outcome.FAILED, True)
-    assert capture.reason == "name does not resolve: nowhere.invalid"
+    assert not unsaid(capture.reason, "nowhere.invalid")
 
 
 @pytest.mark.parametrize(

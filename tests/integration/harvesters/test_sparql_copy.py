@@ -6,6 +6,7 @@ import pytest
 from pyoxigraph import DefaultGraph, RdfFormat, parse
 
 from tamias.features.sparql_copy.copying import SparqlHarvester
+from tests.messages import unsaid
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 SD = "http://www.w3.org/ns/sparql-service-description#"
@@ -177,7 +178,7 @@ def test_a_union_that_counts_a_statement_once_for_each_graph_is_compared_without
     union_server.load(many_subjects("g1", 40) + many_subjects("g2", 60) + many_subjects(None, 70))
     found = copied(SparqlHarvester(), slow_union.url, "sparql")
     assert comparable(data(found)) == comparable(own_of_a_union(union_server.content()))
-    assert "the endpoint counts 850 in the default graph" in found.end.reason
+    assert not unsaid(found.end.reason, "850")
 
 
 def test_of_a_union_without_statements_of_its_own_the_default_graph_is_not_requested(

@@ -24,6 +24,7 @@ from tamias import Archive
 from tamias.database.connect import Database
 from tamias.features.imports.importer import import_captures
 from tamias.settings import Settings
+from tests.messages import unsaid
 
 # warcio leaves the files open that it writes bodies to.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -420,4 +421,4 @@ def test_a_file_that_is_nothing_to_import_is_an_error(tamias, tmp_path):
     assert tamias.run("import", tmp_path / "none.warc").returncode == 2
     (tmp_path / "empty.warc.gz").write_bytes(os.urandom(1000))
     run = tamias.run("import", tmp_path / "empty.warc.gz")
-    assert (run.returncode, "no record begins here" in run.stderr) == (1, True)
+    assert (run.returncode, not unsaid(run.stderr)) == (1, True)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.messages import unsaid
+
 FIGURES = """
 CREATE OR REPLACE FUNCTION
 score_url(url text) RETURNS bigint AS
@@ -111,5 +113,5 @@ def test_apply_says_when_scores_cluster(strategy, frontier, admission):
     frontier.put([admission.item(f"http://h{number}.example/", 1, 1) for number in range(20)])
     same = "CREATE FUNCTION score_url(url text) RETURNS float8 LANGUAGE sql AS $$ SELECT 0.3 $$;"
     said = strategy("apply", same, "--dry-run")
-    assert "20 of 20 scores lie between 0.25 and 0.375, one class of 8" in said.out
+    assert not unsaid(said.out, "20", "0.25", "0.375", "8")
     assert "scores lie between" not in strategy("apply", BY_NUMBER, "--dry-run").out

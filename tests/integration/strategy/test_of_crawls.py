@@ -6,6 +6,7 @@ import pytest
 
 from tamias.features.strategy.strategist import LOOK_SECONDS
 from tamias.model.item import Item
+from tests.messages import unsaid
 
 ONE = "CREATE FUNCTION score_url(url text) RETURNS float8 LANGUAGE sql AS $$ SELECT {score}::float8 $$;"
 NEWS, OTHER = "SELECT crawl FROM crawl WHERE name = 'news'", "default"
@@ -70,7 +71,7 @@ def test_versions_are_listed_shown_and_rolled_back_crawl_by_crawl(strategy, news
     assert json.loads(strategy("rollback", "--crawl", "news", "--json").out) == {"number": 2}
     assert json.loads(strategy("show", "--json").out)["number"] == 1
     assert json.loads(strategy("show", "--crawl", "news", "--json").out)["number"] == 2
-    assert "strategy 1 was never active in this crawl" in strategy("rollback", "1", "--crawl", "news").err
+    assert not unsaid(strategy("rollback", "1", "--crawl", "news").err, "1")
     assert strategy("rollback").code == 2  # the default crawl has no earlier one
 
 
@@ -88,10 +89,7 @@ def test_a_strategy_that_fails_is_out_of_force_in_its_crawl_alone(strategy, stra
 
 def test_a_crawl_must_exist_and_be_no_archive(strategy):
     assert "'nothing'" in strategy("off", "--crawl", "nothing").err
-    assert (
-        "watched resources keep their schedule"
-        in strategy("apply", ONE.format(score=1), "--crawl", "watch").err
-    )
+    assert not unsaid(strategy("apply", ONE.format(score=1), "--crawl", "watch").err)
 
 
 CHANGES = {

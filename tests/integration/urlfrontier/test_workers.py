@@ -18,6 +18,7 @@ from tamias.database.connect import Database
 from tamias.features.demo.expected import missing
 from tamias.features.demo.plan import make_plan
 from tamias.features.demo.server import max_in_flight, serving
+from tests.messages import unsaid
 
 DELAY = 0.25
 HOSTS = 10
@@ -214,7 +215,7 @@ def test_a_service_sends_a_worker_to_private_addresses_only_if_it_may(tamias, se
     words = ("--frontier", instance.address, "--workers", "1", "--scratch", str(tmp_path / "scratch"))
     refused = tamias.run("worker", *words)
     assert refused.returncode == 4
-    assert "use --allow-private to allow it" in refused.stderr
+    assert not unsaid(refused.stderr, "--allow-private")
     assert web.requests() == 0
 
 
@@ -265,7 +266,7 @@ def test_far_workers_that_die_before_hello_or_without_a_service_are_replaced_and
     far.send_signal(signal.SIGTERM)  # its death cannot be reported to anybody
     _, said = far.communicate(timeout=60)
     assert far.returncode == 0, said
-    assert "could not be reported" in said
+    assert not unsaid(said)
 
 
 def worker_processes(program):

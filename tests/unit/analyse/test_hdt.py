@@ -18,6 +18,7 @@ from tamias.features.hdt.layout import crc8, crc16, crc32c
 from tamias.features.hdt.writer import write_hdt
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Problem, Quads
+from tests.messages import unsaid
 
 MIB = 1 << 20
 DATA = Path(__file__).with_name("data")
@@ -190,7 +191,7 @@ def test_bad_terms_cost_their_statements_only():
     changed = good.replace(strings + crc32c(strings), broken + crc32c(broken))
     quads, [problem] = read(changed)
     assert quads == []
-    assert "is not an absolute IRI" in problem
+    assert not unsaid(problem, "IRI")
 
 
 def test_a_limit_of_the_stream_passes_through():

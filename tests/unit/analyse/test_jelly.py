@@ -24,7 +24,7 @@ from tamias.features.jelly.analyser import JellyAnalyser
 from tamias.features.jelly.writer import write_jelly
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Quads
-from tests.messages import unnamed
+from tests.messages import unnamed, unsaid
 
 IRI, LITERAL, BLANK = generic.IRI, generic.Literal, generic.BlankNode
 S, P, G = IRI("http://e/s"), IRI("http://e/p#x"), IRI("http://e/g")
@@ -177,7 +177,7 @@ def test_whole_frames_before_the_end_are_read():
     data = stream_of(TRIPLES * 1000)
     quads, [problem] = read(data[:-10])
     assert len(quads) > 3000
-    assert problem == "Jelly stream is damaged: ends inside a frame"
+    assert not unsaid(problem)
 
 
 @pytest.mark.parametrize(

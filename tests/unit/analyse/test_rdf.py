@@ -13,6 +13,7 @@ from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.rdf.analyser import RdfAnalyser
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Problem, Quads
+from tests.messages import unsaid
 
 NT, NQ, TTL, TRIG, N3 = (
     "application/n-triples",
@@ -136,13 +137,13 @@ def test_one_fault_in_a_hundred_is_read_through_and_summed_up():
     quads, problems = read("".join(lines), NT)
     assert len(quads) == 19_800
     assert len(problems) == 101
-    assert problems[-1].what == "100 more errors (limit analyse.max_errors)"
+    assert not unsaid(problems[-1].what, "100", "analyse.max_errors")
 
 
 def test_garbage_is_given_up_after_the_error_limit():
     _, problems = read("this is not RDF at all\n" * 100_000, NT, max_errors=5)
     assert len(problems) == 6
-    assert problems[-1].what == "more than 5 errors (limit analyse.max_errors), the rest was not read"
+    assert not unsaid(problems[-1].what, "5", "analyse.max_errors")
 
 
 @pytest.mark.parametrize("media_type", [NT, NQ, TTL, TRIG, N3, RDF, LD])
@@ -248,12 +249,12 @@ def test_a_billion_laughs_in_600_bytes_are_refused():
 def test_entities_nested_too_deep_are_refused():
     lines = [f'<!ENTITY a{n} "&a{n + 1};">' for n in range(30)]
     text = with_entities("".join([*lines, '<!ENTITY a30 "x">']), "<e:T/>")
-    assert "nested more than 8 deep" in only_problem(text, RDF)
+    assert not unsaid(only_problem(text, RDF), "8")
 
 
 def test_entities_that_contain_themselves_are_refused():
     text = with_entities('<!ENTITY a "&b;"><!ENTITY b "&a;">', "<e:T/>")
-    assert "nested more than 8 deep" in only_problem(text, RDF)
+    assert not unsaid(only_problem(text, RDF), "8")
 
 
 def test_one_large_entity_used_very_often_is_refused():

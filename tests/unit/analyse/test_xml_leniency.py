@@ -5,6 +5,7 @@ from lxml import etree
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
 import tamias
+from tests.messages import unsaid
 
 BASE = "http://base.example/doc"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -119,7 +120,7 @@ def test_many_leniencies_are_counted_and_nothing_is_lost_by_them():
     reading = tamias.read(f"{HEAD}{nodes}</rdf:RDF>".encode(), base=BASE, media_type="application/rdf+xml")
     assert len(list(reading.quads)) == 500
     assert len(reading.problems) == 101
-    assert reading.problems[-1].what == "400 more leniencies (limit analyse.max_errors)"
+    assert not unsaid(reading.problems[-1].what, "400", "analyse.max_errors")
 
 
 def test_an_xml_literal_is_xml_also_where_its_element_changes_the_default_namespace():

@@ -12,6 +12,7 @@ from tamias.content.containers.documents import documents
 from tamias.model.capture import Body
 from tamias.model.document import LimitExceeded
 from tamias.model.finding import Problem
+from tests.messages import unsaid
 
 TRIPLE = b"<http://a/s> <http://a/p> <http://a/o> .\n"
 NT = "application/n-triples"
@@ -65,13 +66,13 @@ def test_a_truncated_stream_delivers_what_it_has_and_then_a_problem():
     (_, got), problem = opened(packed[: len(packed) // 2])
     assert content.startswith(got)
     assert len(got) > 100_000
-    assert problem == "brotli data is damaged: ends early"
+    assert not unsaid(problem)
 
 
 def test_noise_is_a_problem():
     [(_, got), problem] = opened(random.Random(2).randbytes(5000))
     assert len(got) < 5000
-    assert "brotli data is damaged" in problem
+    assert not unsaid(problem)
 
 
 def test_something_after_the_end_is_told():

@@ -20,7 +20,7 @@ from tamias.content.containers.limits import OpenLimits
 from tamias.model.capture import Body
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Problem
-from tests.messages import unnamed
+from tests.messages import saying, unnamed, unsaid
 
 TRIPLE = b"<http://a/s> <http://a/p> <http://a/o> .\n"
 MIB = 1 << 20
@@ -204,7 +204,7 @@ def test_a_truncated_gzip_loses_nothing_that_was_there():
 def test_a_lying_gzip_tail_costs_nothing_of_the_content(tail):
     (_, _, got), problem = opened(gzip.compress(TRIPLE)[:-8] + tail)
     assert got == TRIPLE
-    assert "gzip data is damaged" in problem
+    assert not unsaid(problem)
 
 
 def test_corrupt_gzip_delivers_what_stands_before_the_fault():
@@ -219,7 +219,7 @@ def test_corrupt_gzip_delivers_what_stands_before_the_fault():
 def test_garbage_after_the_end_is_left_out_and_told(pack):
     (_, _, got), problem = opened(pack(TRIPLE) + b"garbage" * 9)
     assert got == TRIPLE
-    assert "extra data after the end" in problem
+    assert not unsaid(problem)
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstandard.compress])
@@ -232,7 +232,7 @@ def test_a_damaged_zip_member_does_not_hide_the_others():
     packed[packed.index(b"http://a/s")] ^= 1
     (_, _, got), problem, other = opened(bytes(packed))
     assert len(got) == len(TRIPLE)
-    assert problem == "a.nt: zip member does not match its checksum"
+    assert not unsaid(problem, "a.nt")
     assert other == ("application/n-triples", "b.nt", TRIPLE)
 
 
@@ -259,7 +259,7 @@ def test_a_truncated_tar_delivers_what_it_has_and_then_a_problem():
     first, (_, _, got), problem = opened(packed[:20_000])
     assert first == ("application/n-triples", "a.nt", TRIPLE)
     assert (TRIPLE * 1000).startswith(got)
-    assert "b.nt: tar archive ends early" in problem
+    assert not unsaid(problem, "b.nt")
 
 
 @pytest.mark.parametrize("size", [-1, 1 << 62, 1 << 80])
@@ -281,7 +281,7 @@ def test_a_broken_tar_header_is_a_problem_after_the_good_members():
     packed = tarred({"a.nt": TRIPLE})[:1024] + b"x" * 1024
     first, problem = opened(packed, url="http://a/x.tar")
     assert first == ("application/n-triples", "a.nt", TRIPLE)
-    assert "tar header is damaged" in problem
+    assert not unsaid(problem)
 
 
 # What is hostile
@@ -311,7 +311,7 @@ def consume(data, **limits):
     ids=["gzip", "gzip twice", "bzip2", "xz", "zstd", "zip"],
 )
 def test_a_bomb_stops_at_the_ratio(bomb):
-    with pytest.raises(LimitExceeded, match=r"100 times its size \(limit open.max_ratio\)"):
+    with pytest.raises(LimitExceeded, check=saying("100", "open.max_ratio")):
         consume(bomb())
 
 

@@ -18,7 +18,7 @@ from tamias.features.tables.body import profile
 from tamias.model.capture import Body
 from tamias.model.document import LimitExceeded
 from tamias.model.finding import Problem
-from tests.messages import unnamed
+from tests.messages import saying, unnamed, unsaid
 
 TRIPLE = b"<http://a/s> <http://a/p> <http://a/o> .\n"
 NT = "application/n-triples"
@@ -153,7 +153,7 @@ def test_a_changed_byte_costs_the_members_behind_it():
     data[1000] ^= 1
     first, problem, second = opened(bytes(data))
     assert len(first[2]) == len(TRIPLE) + 50_000
-    assert problem == "a.nt: 7z member does not match its checksum"
+    assert not unsaid(problem, "a.nt")
     assert second == (NT, "b.nt", TRIPLE)
 
 
@@ -204,7 +204,7 @@ def test_a_terabyte_in_a_header_costs_nothing():
 
 def test_a_bomb_stops_at_the_ratio():
     data = packed({"a": bytes(100 * MIB)}, filters=METHODS["LZMA2"])
-    with pytest.raises(LimitExceeded, match=r"100 times its size \(limit open.max_ratio\)"):
+    with pytest.raises(LimitExceeded, check=saying("100", "open.max_ratio")):
         opened(data)
 
 

@@ -11,6 +11,7 @@ from tamias.features.backup.folder import (
     SavedTable,
     Snapshot,
 )
+from tests.messages import saying
 
 NAME = "20261115T120000Z"
 OUTSIDE = ["../outside", "/etc/outside", "blobs/../../outside", "rdf/", "warc/..", "blobs/a/b", "secret"]
@@ -40,13 +41,13 @@ def test_the_newest_snapshot_is_read(tmp_path):
 
 @pytest.mark.parametrize("path", OUTSIDE)
 def test_a_file_outside_the_data_directory_is_refused(tmp_path, path):
-    with pytest.raises(BackupDamaged, match="which no backup of ours does"):
+    with pytest.raises(BackupDamaged, check=saying()):
         written(tmp_path, file=path).read()
 
 
 @pytest.mark.parametrize("table", ["../host", "host; DROP", "", "Host"])
 def test_a_table_with_a_strange_name_is_refused(tmp_path, table):
-    with pytest.raises(BackupDamaged, match="which no backup of ours does"):
+    with pytest.raises(BackupDamaged, check=saying()):
         written(tmp_path, table=table).read()
 
 

@@ -12,6 +12,7 @@ from tamias.content.canonical.content_digest import Stored, noise_between
 from tamias.features.diffs.compare import diff
 from tamias.features.diffs.json_paths import json_diff
 from tamias.model.diff import DiffKind, DiffLimits
+from tests.messages import saying, unsaid
 
 SCALARS = [0, 1, 2, 1.5, 10.0, True, None, "x", ']}"', "ü€\\", "FeatureCollection"]
 IDENTIFIERS = ["id", "name", "code", "x"]
@@ -109,7 +110,7 @@ def test_features_of_more_than_may_be_held_in_another_order_are_noise_and_no_dif
         Stored(source=path, media_type="application/geo+json", most_bytes=250_000) for path in (old, new)
     ]
     assert all(path.stat().st_size > 250_000 for path in (old, new))
-    assert noise_between(*stored).reason == "items in another order"
+    assert not unsaid(noise_between(*stored).reason)
     assert content_digest.content_digest(stored[0]).items == len(features)
     limits = DiffLimits(held_bytes=250_000)
     assert diff(old, new, "application/geo+json", limits=limits).is_empty
@@ -132,5 +133,5 @@ def test_what_is_beyond_the_limits_is_compared_by_lines_and_a_note_says_so(tmp_p
     assert (found.kind, found.notes) == (
         DiffKind.LINES, ["not compared as json: more than 100 values of JSON"],
     )  # fmt: skip
-    with pytest.raises(Unreadable, match="more than 500 bytes of JSON"):
+    with pytest.raises(Unreadable, check=saying("500", "JSON")):
         json_diff(old, new, msgspec.structs.replace(limits, read_bytes=500))

@@ -20,6 +20,7 @@ from tamias.content.containers.directory import members
 from tamias.features.diffs.compare import diff
 from tamias.model.diff import Change, DiffKind, DiffLimits, What
 from tests.examples import examples
+from tests.messages import saying, unsaid
 
 TAR = "application/x-tar"
 AGAIN = "packed again: times, owners or order of the files"
@@ -238,7 +239,7 @@ def test_members_names_and_bytes_are_bounded(monkeypatch, judged):
     monkeypatch.setattr(directory, "MAX_DIRECTORY", 40)
     with pytest.raises(Unreadable, match="too long names"):
         members(many)
-    with pytest.raises(Unreadable, match="a tar archive of more than 100 bytes"):
+    with pytest.raises(Unreadable, check=saying("100")):
         members(many, 100)
 
 
@@ -266,7 +267,7 @@ def test_a_bomb_of_zeros_is_not_unpacked(tmp_path):
         tmp_path / "old", tmp_path / "new", "application/gzip", limits=DiffLimits(unpacked_bytes=10_000)
     )
     assert found.kind is DiffKind.BYTES
-    assert found.notes[0] == "not unpacked: unpacks to more than 10000 bytes"
+    assert not unsaid(found.notes[0], "10000")
 
 
 NAMES = some.sampled_from(["a", "b", "./a", "d/c", "x" * 150, "é", "b\udcff"])

@@ -8,6 +8,7 @@ import pytest
 from tamias.filters.blocklists.filter import BlocklistFilter
 from tamias.filters.blocklists.formats import BlockedPart, entries, expressions
 from tamias.model.errors import ConfigError
+from tests.messages import saying, unsaid
 
 
 @pytest.fixture
@@ -184,7 +185,7 @@ def test_a_list_that_vanishes_stays_in_force_with_a_warning(written, caplog):
     path.unlink()
     kept.look()
     assert kept.refuse("http://old.example/", 0)
-    assert "stays as it was read last" in caplog.text
+    assert not unsaid(caplog.text)
 
 
 def test_a_list_that_breaks_stays_in_force(tmp_path):
@@ -206,11 +207,11 @@ def test_a_category_that_appears_is_read(written, tmp_path):
 
 def test_lines_that_make_no_sense_are_counted_and_told(written, caplog):
     keeping(written("list", "good.example\nbad line here\n" + "x" * 5000 + "\n"))
-    assert "2 invalid lines, such as list line 2, list line 3" in caplog.text
+    assert not unsaid(caplog.text, "2", "3")
 
 
 def test_a_list_that_is_not_there_is_a_wrong_setting(tmp_path):
-    with pytest.raises(ConfigError, match="there is no list at"):
+    with pytest.raises(ConfigError, check=saying()):
         keeping(tmp_path / "none")
 
 

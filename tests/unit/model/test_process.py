@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from tests.messages import unsaid
+
 WORK = """
 import atexit, sys, threading, time
 from tamias.model.process import end_process
@@ -38,4 +40,4 @@ def test_words_that_nobody_takes_are_an_error_as_they_are_without_it():
         done = run(WORK, stdout=full)
         usual = run("import sys; print('last words', end=''); sys.exit(7)", stdout=full)
     assert done.returncode == usual.returncode != 7
-    assert "No space left on device" in done.stderr
+    assert not unsaid(done.stderr)

@@ -16,6 +16,7 @@ from tamias.sinks.segments.segment_files import (
     SegmentWriter,
     cut_tail,
 )
+from tests.messages import saying
 
 
 def segment_path(folder, segment):
@@ -232,7 +233,7 @@ class TestDamage:
             read(tmp_path, extent)
 
     def test_a_missing_segment_is_named(self, tmp_path):
-        with pytest.raises(SegmentError, match=r"8\.nq\.zst is damaged: cannot be read"):
+        with pytest.raises(SegmentError, check=saying("8", "nq.zst")):
             read(tmp_path, Extent(8, 0, 0, 1))
 
     def test_a_frame_that_would_unpack_without_end_is_refused(self, tmp_path):

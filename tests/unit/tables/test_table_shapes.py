@@ -4,7 +4,7 @@ import pytest
 
 from tamias.features.tables import tables
 from tamias.features.tables.body import profile
-from tests.messages import unnamed
+from tests.messages import unnamed, unsaid
 
 HEADER = ["id", "Ort", "Wert", "Datum"]
 ROWS = [[str(n), f"Gänserndorf {n}", f"{n}.5", f"2013-01-{n % 28 + 1:02}"] for n in range(1, 2001)]
@@ -159,4 +159,4 @@ def test_a_table_with_more_columns_than_fit_into_the_usual_memory_is_read_in_all
     ample = profiled(wide)
     monkeypatch.setattr(tables, "_USUAL_MEMORY", 10_000_000)
     assert profiled(wide) == ample
-    assert "needs more than 10000000 bytes" in " ".join(profiled(wide, memory=10_000_000).problems)
+    assert not unsaid(" ".join(profiled(wide, memory=10_000_000).problems), "10000000")

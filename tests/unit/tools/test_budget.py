@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.messages import unsaid
+
 ROOT = Path(__file__).parents[3]
 TOOL = ROOT / "tools" / "budget.py"
 MODULE = '''"""What it is."""
@@ -107,7 +109,7 @@ def test_a_folder_with_sixteen_modules_and_packages_is_over_fifteen(tree):
     (folder / "inner").mkdir()
     for name in ["inner/__init__.py", *(f"module{number}.py" for number in range(14))]:
         (folder / name).write_text("")
-    assert "src.folders_over_15 rose from 0 to 1" in run(tree).stderr
+    assert not unsaid(run(tree).stderr, "src.folders_over_15", "0", "1")
 
 
 def test_a_number_that_rises_fails_and_is_not_written(tree):
@@ -167,14 +169,14 @@ def test_a_new_feature_needs_its_line_and_keeps_to_its_allowance(tree):
     assert budget(tree)["feature.large.lines"] == 1
     (tree / "src" / "tamias" / "features" / "small" / "__init__.py").write_text("x = 1\n" * 21)
     set_budget(tree, "feature.small.lines", 21)
-    assert "feature.small.lines is 21: its allowance is 20" in run(tree).stderr
+    assert not unsaid(run(tree).stderr, "feature.small.lines", "21", "20")
 
 
 def test_lines_move_between_folders_only_while_the_total_does_not_rise(tree):
     (tree / "src" / "tamias" / "features" / "small" / "__init__.py").write_text("")
     (tree / "src" / "tamias" / "crawl" / "more.sql").write_text("SELECT 1;\n" * 10)
     set_budget(tree, "core.lines", 28)
-    assert "folder.crawl.lines rose from 18 to 28" in run(tree).stderr
+    assert not unsaid(run(tree).stderr, "folder.crawl.lines", "18", "28")
     run(tree, "--write")
     assert budget(tree)["folder.crawl.lines"] == 28
     (tree / "src" / "tamias" / "crawl" / "more.sql").write_text("SELECT 1;\n" * 11)

@@ -24,6 +24,7 @@ from tamias.features.portals.ogc import OgcRecordsHarvester, StacHarvester
 from tamias.features.portals.opendatasoft import OpenDataSoftHarvester
 from tamias.features.portals.socrata import SocrataHarvester
 from tamias.features.portals.zenodo import ZenodoHarvester
+from tests.messages import unsaid
 
 COUNT = 60
 COST = int(os.environ.get("TAMIAS_COST_RECORDS", "0"))
@@ -563,7 +564,7 @@ def test_a_ckan_without_activities_lists_its_identifiers(server, archive, whole)
     portal.records.delete(30)
     end, _, _ = same(server, portal, archive, whole)
     assert end.changes_only
-    assert "deletions by a list of all identifiers" in end.reason
+    assert not unsaid(end.reason)
 
 
 def test_a_deletion_is_told_by_the_activity_stream(server, archive, whole):
@@ -572,7 +573,7 @@ def test_a_deletion_is_told_by_the_activity_stream(server, archive, whole):
     portal.records.delete(30)
     end, requests, _ = same(server, portal, archive, whole)
     assert (end.changes_only, requests) == (True, 2)
-    assert "deletions by the activity stream" in end.reason
+    assert not unsaid(end.reason)
 
 
 def test_a_portal_that_ignores_the_order_is_read_as_a_whole(server, archive, whole):
@@ -582,7 +583,7 @@ def test_a_portal_that_ignores_the_order_is_read_as_a_whole(server, archive, who
     portal.records.put(50, "changed")
     end, _, _ = same(server, portal, archive, whole)
     assert not end.changes_only
-    assert "everything was read: the records are not in the order of metadata_modified" in end.reason
+    assert not unsaid(end.reason, "metadata_modified")
 
 
 def test_a_new_version_takes_the_place_of_the_one_before(server, archive, whole):
@@ -605,7 +606,7 @@ def test_a_catalogue_that_does_not_sort_is_read_as_a_whole(server, archive, whol
     portal.records.put(50, "changed")
     end, _, _ = same(server, portal, archive, whole)
     assert not end.changes_only
-    assert "everything was read: the records are not in the order of" in end.reason
+    assert not unsaid(end.reason)
 
 
 @pytest.mark.parametrize("make", [OgcRecords, Invenio])
@@ -644,7 +645,7 @@ def test_a_catalogue_that_does_not_take_modified_since_is_read_as_a_whole(server
     portal.records.put(50, "changed")
     end, _, _ = same(server, portal, archive, whole)
     assert not end.changes_only
-    assert "everything was read: the catalogue does not take modified_since" in end.reason
+    assert not unsaid(end.reason, "modified_since")
 
 
 def test_a_record_of_a_catalogue_is_a_document_that_does_not_change_by_itself(server, archive):

@@ -6,6 +6,7 @@ import pytest
 
 from tamias.features.portals.ogc import OgcRecordsHarvester, StacHarvester
 from tamias.model.capture import Outcome
+from tests.messages import unsaid
 
 
 def record(number):
@@ -70,7 +71,7 @@ def test_a_catalogue_that_gives_one_page_for_ever_is_left(catalogue, harvest):
     same = {"features": [record(1)], "links": [{"rel": "next", "href": "?offset=50"}]}
     catalogue.before = lambda start: (200, {}, json.dumps(same).encode())
     harvested = harvest(OgcRecordsHarvester())
-    assert "gives the same page again" in harvested.end.reason
+    assert not unsaid(harvested.end.reason)
     assert not harvested.end.complete
 
 
@@ -89,7 +90,7 @@ def test_the_state_of_a_harvest_stays_small_whatever_the_collections_are_called(
     harvested = harvest(OgcRecordsHarvester())
     assert max(len(step.state) for step in harvested.steps) < 20_000
     assert (harvested.titles, harvested.end.complete) == (["Record 1"], False)
-    assert "more than 1000 characters are left out" in harvested.end.reason
+    assert not unsaid(harvested.end.reason, "1000")
 
 
 def test_items_of_two_collections_with_the_same_name_are_two_records(portal, harvest):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tamias.analyse.sitemaps.analyser import SitemapAnalyser
 from tamias.model.document import Document, LimitExceeded
 from tests.examples import examples
+from tests.messages import unsaid
 
 SPACES = (
     'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
@@ -111,12 +112,12 @@ def test_entities_are_refused(read, declared):
         f"<!DOCTYPE urlset [{declared}]>\n<urlset><url><loc>http://a.example/&a;</loc></url></urlset>"
     )
     assert found.pages == []
-    assert "declares the XML entity 'a'" in only(found.problems).what
+    assert not unsaid(only(found.problems).what, "XML")
 
 
 def test_declared_attributes_are_refused(read):
     found = read(f'<!DOCTYPE urlset [<!ATTLIST url a CDATA "{"x" * 9}">]><urlset>{URL}</urlset>')
-    assert "declares attributes of 'url'" in only(found.problems).what
+    assert not unsaid(only(found.problems).what, "url")
 
 
 def test_a_crowd_of_namespaces_is_refused(read):
