@@ -218,6 +218,7 @@ def pytest_terminal_summary(terminalreporter):
 def pytest_sessionfinish(session, exitstatus):
     """The exit code that goes with it, and the end of the process that forks commands."""
     commands.close()
+    gc.unfreeze()  # or extension modules complain that their objects were never freed
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     skipped = reporter.stats.get("skipped", []) if reporter else []
     if (
