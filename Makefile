@@ -1,5 +1,5 @@
 # Everything rests on `make setup`, which needs python3, python3-venv and make.
-.PHONY: setup browser screenshots demo test once-more collected nightly check docs release audit fuzz mutations lock clean
+.PHONY: setup browser screenshots demo test collected messages nightly check types style docs release audit fuzz mutations lock clean
 
 PYTHON ?= python3
 BIN = .venv/bin
@@ -31,14 +31,14 @@ demo: setup
 test: setup
 	sh tests/system-packages.sh
 	$(MAKE) --no-print-directory -j 2 check collected
-	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder || $(MAKE) once-more
-
-# What failed is run once more, alone, until five whole runs in a row have shown that no test needs it.
-once-more:
-	$(BIN)/pytest --last-failed --last-failed-no-failures none
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 collected: setup
 	$(BIN)/pytest --collect-only -qq >/dev/null
+
+# How messages are worded, in tests/messages.toml, from what the tests get: read the difference before it is committed.
+messages: setup
+	TAMIAS_MESSAGES=write $(BIN)/pytest -q -n 2 --dist loadfile $$(grep -rlE '(unsaid|saying)\(' tests --include='test_*.py')
 
 # Every night: all tests, property tests with many examples, commands as processes of their own, browser, benchmarks,
 # real servers and readers of other projects, clusters. What cannot be had, for want of a network for example, is
@@ -50,10 +50,14 @@ nightly: setup check
 	TAMIAS_NIGHTLY=1 TAMIAS_TEST_PROCESSES=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(TESTS)
 	$(BIN)/python tools/without.py
 
-check: setup
+check: types style
+
+types: setup
+	$(BIN)/mypy
+
+style: setup
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/features.py
 	$(BIN)/python tools/shadowed_names.py
