@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from tamias.database.locks import alone
 from tests import commands
 
 QUERY = "SELECT ?title ?n { ?v dcat:version ?n ; dct:title ?title } ORDER BY ?n"
@@ -68,3 +69,17 @@ def test_what_is_no_query_is_wrong_usage(tamias, query):
 
 def test_no_data_is_no_answer(tamias, tmp_path):
     assert tamias(QUERY, data=tmp_path / "absent").returncode == 10
+
+
+def test_the_answer_does_not_wait_for_another_process_that_fills_the_store(tamias, corpus):
+    query = "SELECT ?s { ?s <http://d.example/p> ?o }"
+    before = tamias(query, "--format", "csv").stdout.splitlines()
+    assert len(before) == 2
+    corpus.crawl(
+        "http://d.example/2", b'<http://d.example/2> <http://d.example/p> "2" <http://d.example/2> .\n'
+    )
+    with alone(corpus.data / "catalogue" / "refresh.lock", 60):
+        meanwhile = tamias(query, "--format", "csv")
+    assert meanwhile.stdout.splitlines() == before
+    assert "which the SPARQL store lacks" in meanwhile.stderr
+    assert len(tamias(query, "--format", "csv").stdout.splitlines()) == 3

@@ -12,6 +12,7 @@ import pytest
 
 from tamias.features.catalogue.errors import StoreAway
 from tamias.features.catalogue.store.local_store import RunningQuery
+from tamias.features.catalogue.store.memory import MOST_QUERIES
 from tamias.sinks.delivery import SinkAway
 
 QUERY = "SELECT ?o { <http://a.example/s> <http://a.example/p> ?o }"
@@ -183,6 +184,26 @@ def test_an_abandoned_query_ends_at_once_and_others_go_on(heavy, catalogue):
         assert not any(other.done() for other in others)
         assert is_answered(heavy)
     assert catalogue.local.running() == before
+
+
+def test_many_long_queries_let_short_ones_pass(heavy, catalogue):
+    """One of a client that has none under way is answered; long ones beyond half of the places end."""
+    with ThreadPoolExecutor(2 * MOST_QUERIES) as threads:
+        long = [
+            threads.submit(
+                heavy.get,
+                "/sparql",
+                params={"query": SORTED},
+                headers={"X-Forwarded-For": f"192.0.2.{number}"},
+            )
+            for number in range(2 * MOST_QUERIES)
+        ]
+        until(lambda: slowed(catalogue))
+        assert is_answered(heavy)
+        given = [each.result() for each in long]
+    refused = [each for each in given if each.status_code == 503]
+    assert {each.status_code for each in given} == {503, 504}
+    assert all(each.headers["Retry-After"] for each in refused)
 
 
 def niceness(pid):

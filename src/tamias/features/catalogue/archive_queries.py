@@ -3,6 +3,7 @@
 Graphs of the past are put into a store of their own, which is gone after the answer.
 """
 
+import logging
 import re
 import secrets
 import tempfile
@@ -35,12 +36,15 @@ from tamias.features.catalogue.catalogue import Catalogue, options_of
 from tamias.features.catalogue.errors import QueryRefused
 from tamias.features.catalogue.exchange import Answer
 from tamias.features.catalogue.store.snapshots import make_store
-from tamias.model.errors import UsageError
+from tamias.model.errors import DataInUse, UsageError
 from tamias.settings import Settings
 from tamias.sinks.segments.segment_files import SegmentReader
 
 MOST_VERSIONS: Final = 100
 """Graphs of versions that one query may name."""
+_TURN_SECONDS: Final = 3.0
+"""A process that brings news for longer has many: the answer is of what the store has."""
+_LOG: Final = logging.getLogger("tamias.catalogue")
 _RESULTS: Final = "application/sparql-results+json"
 _ACCEPT: Final = f"{_RESULTS}, application/n-triples;q=0.9"
 _FROM: Final = re.compile(r"\bFROM\s+(?:NAMED\s+)?<([^<>\s]+)>", re.IGNORECASE)
@@ -94,7 +98,10 @@ class ArchiveQueries:
             return self._ask_quads(query, accept, self._graphs_at(milliseconds(at)))
         if self._catalogue.is_filled_by_us:
             with closing(self._catalogue.refresher(self._archive.session, self._bases)) as refresher:
-                refresher.round()
+                try:
+                    refresher.round(turn=_TURN_SECONDS)
+                except DataInUse:
+                    _LOG.warning("%s", refresher.lacking())
         if not names_versions(query):
             return self._catalogue.ask(query, accept)
         names = list(dict.fromkeys(_FROM.findall(query)))

@@ -64,6 +64,10 @@ class Documents:
             delivered += len(claims)
         return delivered
 
+    def waiting(self) -> int:
+        """Return how many documents are known to lack in the store."""
+        return self._outbox.waiting().documents
+
     def close(self) -> None:
         """Lets go of the files."""
         self._reader.close()

@@ -76,14 +76,21 @@ class Refresher:
         self._opened: tuple[str, Changes, Documents] | None = None
         self._has_archive = False
 
-    def round(self, patience: float = 0.0, is_enough: Callable[[], bool] = lambda: False) -> int:
+    def round(
+        self,
+        patience: float = 0.0,
+        is_enough: Callable[[], bool] = lambda: False,
+        turn: float = _TURN_SECONDS,
+    ) -> int:
         """Brings all that was committed before; returns how many graphs and documents were written.
+
+        Raises `DataInUse` if another process does the same for longer than the seconds of a `turn`.
 
         A version that waits for its profile is written with it, if that is made within so many seconds.
         When it is enough, further documents are left to the next round.
         """
         self._lock.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
-        with alone(self._lock, _TURN_SECONDS):
+        with alone(self._lock, turn):
             changes, documents = self._open()
             followed = changes.followed()
             if followed is None or (self._bases is not None and followed.service != self._bases.service):
@@ -91,6 +98,13 @@ class Refresher:
             written = self._bring(changes, followed, patience) + documents.deliver(is_enough)
             self._store.publish()
             return written
+
+    def lacking(self) -> str:
+        """Return what the store lacks while another process brings it."""
+        changes, documents = self._open()
+        if changes.followed() is None:
+            return "the SPARQL store is being filled by another process, and lacks what that has not brought"
+        return f"another process is bringing {documents.waiting():,} documents, which the SPARQL store lacks"
 
     def rebuild(self) -> int:
         """The same from the beginning; returns how many documents were written."""

@@ -17,12 +17,11 @@ from pyoxigraph import NamedNode, QueryBoolean, QuerySolutions, QueryTriples, Rd
 
 from tamias.features.catalogue.query_text import names_graphs
 from tamias.features.catalogue.result_formats import result_format
+from tamias.features.catalogue.store.memory import QUERY_MEMORY
 from tamias.features.catalogue.store.messages import DONE, LAST, QueryOrder, QueryReply, receive, send
 from tamias.features.catalogue.store.snapshots import OpenSnapshot, newest_mark, open_newest
 from tamias.model.vocabulary import METADATA_GRAPH
 
-QUERY_MEMORY = max(1 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
-"""Bytes that one query may take: one that sorts the whole store ends its process, not the machine."""
 _IDLE_SECONDS = 2.0
 _PIECE = 1 << 16
 _ORDER_SECONDS = 10.0

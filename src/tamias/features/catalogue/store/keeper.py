@@ -35,6 +35,7 @@ from tamias.database.locks import opened, try_alone
 from tamias.features.catalogue.errors import StoreError
 from tamias.features.catalogue.store.answer import answer_queries
 from tamias.features.catalogue.store.graph_writer import write_graphs
+from tamias.features.catalogue.store.memory import MOST_QUERIES
 from tamias.features.catalogue.store.messages import ADOPT, LAST, QUERY, WRITE, QueryReply, send
 from tamias.features.catalogue.store.snapshots import is_dirty, is_of_this_format
 
@@ -45,8 +46,6 @@ _IFF_UP = 1
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
-MOST_QUERIES = 8
-"""Processes that answer queries at once; who comes then waits."""
 _QUICK_SECONDS = 0.2
 _SLOWER = 10
 """A query that takes longer is so much nicer: what is written, and short queries, go before it."""

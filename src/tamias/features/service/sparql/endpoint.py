@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import BinaryIO, Final, TypeVar
 
 from pyoxigraph import BlankNode, NamedNode, Triple, serialize
@@ -16,15 +17,16 @@ from tamias.features.catalogue.errors import AnswerTooLarge, QueryRefused, Query
 from tamias.features.catalogue.exchange import Answer
 from tamias.features.catalogue.result_formats import preferred
 from tamias.features.catalogue.store.local_store import RunningQuery
+from tamias.features.catalogue.store.memory import MOST_QUERIES
+from tamias.features.service.http.identify import caller_of
 from tamias.features.service.http.params import base_of, body
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.service import Service
 from tamias.features.service.sparql.protocol import LONGEST_QUERY, SparqlRequest, by_get, by_post
+from tamias.features.service.sparql.turns import Turns
+from tamias.permit.addresses import is_loopback
 
 T = TypeVar("T")
-AT_ONCE = 4
-"""Queries that are worked on."""
-MOST_WAITING = 64
 _LONGEST_ACCEPT = 4096
 _PIECE = 64 * 1024
 _SD: Final = "http://www.w3.org/ns/sparql-service-description#"
@@ -50,8 +52,8 @@ class SparqlEndpoint:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
-        self._threads = ThreadPoolExecutor(AT_ONCE, "sparql")
-        self._waiting = 0
+        self._threads = ThreadPoolExecutor(MOST_QUERIES, "sparql")
+        self._turns = Turns(MOST_QUERIES)
 
     async def answer(self, request: Request) -> Response:
         """Answer one request. Raises `HttpProblem`."""
@@ -62,20 +64,21 @@ class SparqlEndpoint:
         asking = RunningQuery()
         leaving = asyncio.create_task(_give_up_when_left(request, asking))
         try:
-            return _sent(request, await self.ask(query, accept, asking))
+            return _sent(request, await self.ask(query, accept, asking, _client(request)))
         finally:
             leaving.cancel()
             asking.give_up()
 
-    async def ask(self, wanted: SparqlRequest, accept: str, asking: RunningQuery | None = None) -> Answer:
-        """The answer to a query. Raises `HttpProblem`."""
-        return await self.work(lambda: self.catalogue.ask(wanted.query, accept, wanted.graphs, asking))
+    async def ask(
+        self, wanted: SparqlRequest, accept: str, asking: RunningQuery | None = None, client: str = ""
+    ) -> Answer:
+        """The answer to a query of a client, when it is its turn. Raises `HttpProblem`."""
+        asking = asking or RunningQuery()
+        work = partial(self.catalogue.ask, wanted.query, accept, wanted.graphs, asking)
+        return await self._turns.take(client, partial(self.work, work), asking.give_up)
 
     async def work(self, work: Callable[[], T]) -> T:
         """Does something with the catalogue in a thread. Raises `HttpProblem`."""
-        if self._waiting >= MOST_WAITING:
-            raise HttpProblem(503, f"{MOST_WAITING} queries are waiting already", {"Retry-After": "5"})
-        self._waiting += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, work)
         except QueryRefused as error:
@@ -86,8 +89,6 @@ class SparqlEndpoint:
             raise HttpProblem(422, str(error)) from error
         except StoreAway as error:
             raise HttpProblem(503, str(error), {"Retry-After": "5"}) from error
-        finally:
-            self._waiting -= 1
 
     def close(self) -> None:
         """Close the endpoint when running queries are done."""
@@ -99,6 +100,15 @@ def sparql_of(service: Service) -> SparqlEndpoint:
     if service.sparql is None:
         raise HttpProblem(404, "this service has no SPARQL endpoint")
     return service.sparql
+
+
+def _client(request: Request) -> str:
+    """Return the name of a caller; of one without a name the address, as a proxy on this machine says it."""
+    if (caller := caller_of(request)) is not None:
+        return caller.name
+    address = request.client.host if request.client else ""
+    forwarded = request.headers.get("x-forwarded-for", "").rpartition(",")[2].strip()
+    return forwarded if forwarded and is_loopback(address) else address
 
 
 async def _give_up_when_left(request: Request, asking: RunningQuery) -> None:
