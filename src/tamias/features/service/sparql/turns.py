@@ -27,7 +27,7 @@ class _Turn:
 
 
 class Turns:
-    """Who may ask: the client with the fewest queries under way is next, and the eldest query of it.
+    """Places for queries: the client with the fewest queries under way is next, and the eldest query of it.
 
     Half of the places are for long queries. When others wait, one that is long beyond that number ends, of
     the client with the most: it would have made short ones wait.
