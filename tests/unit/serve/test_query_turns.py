@@ -7,14 +7,14 @@ import pytest
 from tamias.features.catalogue.store.memory import memory_limit
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.sparql import turns
-from tamias.features.service.sparql.turns import Turns
+from tamias.features.service.sparql.turns import QueryTurns
 
 
 class Queries:
     """Queries that end when they are allowed to, or given up."""
 
     def __init__(self, places):
-        self.turns = Turns(places)
+        self.turns = QueryTurns(places)
         self.begun = []
         self.ends = {}
 

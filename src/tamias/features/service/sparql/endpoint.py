@@ -23,7 +23,7 @@ from tamias.features.service.http.params import base_of, body
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.service import Service
 from tamias.features.service.sparql.protocol import LONGEST_QUERY, SparqlRequest, by_get, by_post
-from tamias.features.service.sparql.turns import Turns
+from tamias.features.service.sparql.turns import QueryTurns
 from tamias.permit.addresses import is_loopback
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ class SparqlEndpoint:
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
         self._threads = ThreadPoolExecutor(MOST_QUERIES, "sparql")
-        self._turns = Turns(MOST_QUERIES)
+        self._turns = QueryTurns(MOST_QUERIES)
 
     async def answer(self, request: Request) -> Response:
         """Answer one request. Raises `HttpProblem`."""

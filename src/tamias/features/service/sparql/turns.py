@@ -17,7 +17,7 @@ MOST_OF_A_CLIENT = 16
 _REFUSED = {"Retry-After": "10"}
 
 
-class _Turn:
+class _WaitingQuery:
     def __init__(self, client: str, give_up: Callable[[], None]) -> None:
         self.client = client
         self.give_up = give_up
@@ -26,7 +26,7 @@ class _Turn:
         self.is_ended = False
 
 
-class Turns:
+class QueryTurns:
     """Places for queries: the client with the fewest queries under way is next, and the eldest query of it.
 
     Half of the places are for long queries. When others wait, one that is long beyond that number ends, of
@@ -35,12 +35,12 @@ class Turns:
 
     def __init__(self, places: int) -> None:
         self._places = places
-        self._working: list[_Turn] = []
-        self._waiting: list[_Turn] = []
+        self._working: list[_WaitingQuery] = []
+        self._waiting: list[_WaitingQuery] = []
 
     async def take(self, client: str, work: Callable[[], Awaitable[T]], give_up: Callable[[], None]) -> T:
         """Return the result of the work when it is its turn; `give_up` makes it end. Raises `HttpProblem`."""
-        turn = _Turn(client, give_up)
+        turn = _WaitingQuery(client, give_up)
         ours = sum(each.client == client for each in self._waiting)
         if len(self._waiting) >= MOST_WAITING or ours >= MOST_OF_A_CLIENT:
             raise HttpProblem(503, f"{len(self._waiting)} queries are waiting already", _REFUSED)
@@ -80,5 +80,5 @@ class Turns:
             turn.is_ended = True
             turn.give_up()
 
-    def _under_way(self, turn: _Turn) -> int:
+    def _under_way(self, turn: _WaitingQuery) -> int:
         return sum(each.client == turn.client for each in self._working)
