@@ -143,14 +143,14 @@ def _interval(
 
 
 def _attentive(history: VisitHistory, visits_a_day: float) -> float:
-    """Return days until the next visit: after a change sooner than the last time, else not much later."""
+    """Return days until the next visit: after a change at the latest as soon as before, in bursts sooner."""
     if not history.recent:
         return 1 / visits_a_day if history.expected_days else _FIRST_DAYS
     last_ms, changed = history.recent[-1]
     last = last_ms / DAY_MS
     if not changed:
         return min(1 / visits_a_day, last * 2)
-    return min(1 / visits_a_day, last / 2, _SOON_DAYS if _is_bursty(history) else last)
+    return min(1 / visits_a_day, *((last / 2, _SOON_DAYS) if _is_bursty(history) else (last,)))
 
 
 def _is_bursty(history: VisitHistory) -> bool:

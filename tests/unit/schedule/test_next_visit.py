@@ -131,7 +131,7 @@ def watched(changes_at, days, **more):
     history, now, seen_until, visits, missed = VisitHistory(), 0, -1.0, [], 0.0
     while now < days * DAY_MS:
         changed = any(seen_until < each <= now / DAY_MS for each in changes_at)
-        after = next_visit(history, "changed" if changed else "unchanged", now, threshold=0.0, **more)
+        after = next_visit(history, "changed" if changed else "unchanged", now, **{"threshold": 0.0, **more})
         seen_until, history = now / DAY_MS, after.history
         visits.append(now / DAY_MS)
         now, missed = after.due_ms, missed + after.missed
@@ -152,6 +152,13 @@ def test_what_changes_at_every_visit_is_visited_sooner_each_time():
     assert gaps[:4] == sorted(gaps[:4], reverse=True)
     assert min(gaps) == round(TERMS.minimum, 6)
     assert missed > 3
+
+
+def test_changes_that_come_one_at_a_time_get_three_visits_each_and_no_more():
+    changes = [1.3, 3.1, 6.2, 7.9, 11.0, 13.4, 15.0, 18.7]
+    visits, _ = watched(changes, 20, threshold=1e9)
+    caught = {sum(change <= visit for change in changes) for visit in visits} - {0}
+    assert (len(caught), len(visits) <= 3 * len(changes)) == (8, True)
 
 
 def test_a_page_that_differs_at_every_request_is_visited_once_a_day():
