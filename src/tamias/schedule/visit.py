@@ -148,9 +148,8 @@ def _attentive(history: VisitHistory, visits_a_day: float) -> float:
         return 1 / visits_a_day if history.expected_days else _FIRST_DAYS
     last_ms, changed = history.recent[-1]
     last = last_ms / DAY_MS
-    if not changed:
-        return min(1 / visits_a_day, last * 2)
-    return min(1 / visits_a_day, *((last / 2, _SOON_DAYS) if _is_bursty(history) else (last,)))
+    after_change = min(last / 2, _SOON_DAYS) if _is_bursty(history) else last
+    return min(1 / visits_a_day, after_change if changed else last * 2)
 
 
 def _is_bursty(history: VisitHistory) -> bool:

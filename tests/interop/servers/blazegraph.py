@@ -1,7 +1,5 @@
 """Blazegraph in memory, with quads. Its default graph is the union of all, and gives no statement twice."""
 
-import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,9 +57,7 @@ def start(folder: Path) -> Iterator[Endpoint]:
         "store.properties",
     ]
     url = f"http://127.0.0.1:{port}/blazegraph/namespace/kb/sparql"
-    with running(words, url, folder):
-        while not _is_open(url):  # it answers 404 until the store is there
-            time.sleep(0.1)
+    with running(words, url, folder, unless=404):  # until the store is there
         yield Blazegraph(url, "", union=True)
 
 
@@ -69,12 +65,3 @@ def _escaped(sign: str) -> str:
     """A character in ASCII; its parser takes two halves of a surrogate pair, but not `\\U`."""
     units = sign.encode("utf-16-be").hex()
     return sign if sign.isascii() else "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
-
-
-def _is_open(url: str) -> bool:
-    try:
-        urllib.request.urlopen(url, timeout=60).close()
-    except urllib.error.HTTPError as error:
-        error.close()
-        return False
-    return True

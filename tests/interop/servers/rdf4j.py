@@ -35,7 +35,7 @@ def start(folder: Path) -> Iterator[Endpoint]:
         *("--host", "127.0.0.1", "--port", str(port), "--path", "/rdf4j-server"),
         maven(WAR),
     ]
-    with running(words, f"{server}/protocol", folder):
+    with running(words, f"{server}/protocol", folder, unless=404):  # until its war is open
         made = urllib.request.Request(
             f"{server}/repositories/r",
             data=REPOSITORY.encode(),

@@ -75,8 +75,9 @@ def running(
     *,
     seconds: float = 90,
     environment: dict[str, str] | None = None,
+    unless: int = 0,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Starts it in the folder and waits until the URL `answers` gives any HTTP response."""
+    """Starts it in the folder and waits until the URL `answers` gives an HTTP response, not `unless` 404."""
     log = folder / "server.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -88,7 +89,7 @@ def running(
         )
     try:
         deadline = time.monotonic() + seconds
-        while not is_answering(answers):
+        while not is_answering(answers, unless=unless):
             if process.poll() is not None or time.monotonic() > deadline:
                 raise NotRun(f"{command[0]} does not answer: {_end_of(log)}")
             time.sleep(0.1)
@@ -102,13 +103,13 @@ def running(
             process.wait()
 
 
-def is_answering(url: str) -> bool:
-    """Whether a URL gives any HTTP response."""
+def is_answering(url: str, *, unless: int = 0) -> bool:
+    """Whether a URL gives any HTTP response, `unless` it has this status."""
     try:
-        urllib.request.urlopen(url, timeout=5).close()
+        urllib.request.urlopen(url, timeout=60).close()
     except urllib.error.HTTPError as error:
         error.close()
-        return True
+        return error.code != unless
     except OSError:
         return False
     return True
