@@ -8,8 +8,12 @@ Curl's sockets sit in an epoll of their own, and the loop watches that one descr
 # loop.add_reader/add_writer for every socket (also what pycurl.AsyncCurlMulti does) 71 us.
 
 import asyncio
+import os
 import select
+import socket
+import struct
 from collections.abc import Callable
+from contextlib import suppress
 
 import pycurl
 
@@ -22,6 +26,7 @@ GIVEN_UP = -1
 _CLOSED = "the fetcher was closed"
 _TICK_SECONDS = 0.25
 _EVENTS_AT_ONCE = 1024
+_RESET = struct.pack("ii", 1, 0)
 _WATCHED = {
     pycurl.POLL_IN: select.EPOLLIN,
     pycurl.POLL_OUT: select.EPOLLOUT,
@@ -59,7 +64,7 @@ class Multi:
             return await done
         finally:
             if self._running.pop(curl, None) is not None:
-                self._multi.remove_handle(curl)
+                self._drop(curl)
 
     def close(self) -> None:
         """Gives up every transfer and closes every connection. May be called twice."""
@@ -80,18 +85,18 @@ class Multi:
         self._loop.add_reader(self._epoll.fileno(), self._advance)
         return self._loop
 
-    def _watch_socket(self, what: int, socket: int, _multi: object, _data: object) -> None:
+    def _watch_socket(self, what: int, number: int, _multi: object, _data: object) -> None:
         if what == pycurl.POLL_REMOVE:
-            self._sockets.discard(socket)
+            self._sockets.discard(number)
             try:
-                self._epoll.unregister(socket)
+                self._epoll.unregister(number)
             except OSError:
                 return  # already closed, which also took it out of the epoll
-        elif socket in self._sockets:
-            self._epoll.modify(socket, _WATCHED[what])
+        elif number in self._sockets:
+            self._epoll.modify(number, _WATCHED[what])
         else:
-            self._epoll.register(socket, _WATCHED[what])
-            self._sockets.add(socket)
+            self._epoll.register(number, _WATCHED[what])
+            self._sockets.add(number)
 
     def _set_timer(self, milliseconds: int) -> None:
         if self._timer is not None:
@@ -110,11 +115,11 @@ class Multi:
         self._collect()
 
     def _advance(self) -> None:
-        for socket, events in self._epoll.poll(0, _EVENTS_AT_ONCE):
+        for number, events in self._epoll.poll(0, _EVENTS_AT_ONCE):
             ready = pycurl.CSELECT_IN if events & _READABLE else 0
             if events & select.EPOLLOUT:
                 ready |= pycurl.CSELECT_OUT
-            self._multi.socket_action(socket, ready)
+            self._multi.socket_action(number, ready)
         self._collect()
 
     def _collect(self) -> None:
@@ -128,9 +133,19 @@ class Multi:
 
     def _settle(self, curl: pycurl.Curl, code: int, message: str) -> None:
         done, _ = self._running.pop(curl)
-        self._multi.remove_handle(curl)
+        if code == GIVEN_UP:
+            self._drop(curl)
+        else:
+            self._multi.remove_handle(curl)
         if not done.done():
             done.set_result((code, message))
+
+    def _drop(self, curl: pycurl.Curl) -> None:
+        """End a transfer with a reset: the system must not send what is queued, when others have the host."""
+        if (number := curl.getinfo(pycurl.ACTIVESOCKET)) >= 0:
+            with suppress(OSError), socket.socket(fileno=os.dup(number)) as line:
+                line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        self._multi.remove_handle(curl)
 
     def _sweep(self) -> None:
         assert self._loop is not None

@@ -28,6 +28,8 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
     connect_timeout: float = 10.0
     first_byte_timeout: float = 30.0
     """Counted from the start, connecting included."""
+    ack_timeout: float = 15.0
+    """A connection ends where what was sent is not acknowledged for so long: less than a lease."""
     query_timeout: float = 120.0
     """The same for a query, whose answer is computed before its first byte."""
     total_timeout: float = 300.0

@@ -276,6 +276,7 @@ class Transfer(ABC):
             self.refusal = reason
             return int(pycurl.SOCKET_BAD)
         opened = socket.socket(peer.family, peer.socktype, peer.protocol)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(self._options.ack_timeout * 1000))
         self._lend(opened)
         return opened
 

@@ -30,6 +30,7 @@ def http_options(settings: Settings, spool: Path) -> HttpOptions:
         max_bytes=fetch.max_bytes,
         connect_timeout=fetch.connect_timeout,
         first_byte_timeout=fetch.first_byte_timeout,
+        ack_timeout=settings.frontier.lease / 2,
         query_timeout=fetch.query_timeout,
         total_timeout=fetch.timeout,
         min_rate=fetch.min_rate,
