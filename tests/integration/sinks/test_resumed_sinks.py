@@ -1,6 +1,8 @@
-"""A resumed crawl writes to the sinks of its first run, and leaves what one run would leave."""
+"""Sinks belong to the crawl: whoever resumes it or works on it writes to them."""
 
+import json
 import signal
+import socket
 
 import pytest
 from pyoxigraph import RdfFormat, Store, parse
@@ -10,6 +12,7 @@ import tamias as library
 from tamias.sinks.document_files import read_index
 
 PAGES = 8
+SINKS = ("warc", "archive", "turtle-files", "hdt-files", "sparql")
 
 
 @pytest.fixture
@@ -70,10 +73,27 @@ def in_server(server, chain):
     return triples(quad for quad in store if quad.graph_name.value in graphs)
 
 
-@pytest.mark.parametrize("sink", ["warc", "archive", "turtle-files", "hdt-files", "sparql"])
+def holds(tamias, chain, server, sink):
+    """Whether a sink has what the pages of the chain say, and nothing else of them."""
+    if sink == "warc":
+        return in_warc(tamias) == bodies(chain)
+    if sink == "archive":
+        return in_archive(tamias, chain) == bodies(chain)
+    stored = {
+        "turtle-files": lambda: in_turtle(tamias),
+        "hdt-files": lambda: in_hdt(tamias),
+        "sparql": lambda: in_server(server, chain),
+    }
+    return stored[sink]() == wanted(chain)
+
+
+def named(sink, server):
+    return f"sparql:{server.url}/store" if sink == "sparql" else sink
+
+
+@pytest.mark.parametrize("sink", SINKS)
 def test_a_crawl_that_was_interrupted_goes_on_writing_to_its_sink(tamias, chain, sparql_server, sink):
-    named = f"sparql:{sparql_server.url}/store" if sink == "sparql" else sink
-    words = ("--allow-private", "--delay", "0.3", "--workers", "1", "--sink", named)
+    words = ("--allow-private", "--delay", "0.3", "--workers", "1", "--sink", named(sink, sparql_server))
     first = tamias.start("crawl", *words, chain.url("/0.ttl"))
     tamias.wait_until(lambda: chain.asked("/3.ttl"))
     first.send_signal(signal.SIGINT)
@@ -82,13 +102,49 @@ def test_a_crawl_that_was_interrupted_goes_on_writing_to_its_sink(tamias, chain,
     assert not chain.asked(f"/{PAGES}.ttl")
     resumed = tamias.run("crawl")
     assert (resumed.returncode, "changed" in resumed.stderr) == (0, False), resumed.stderr
-    found = {
-        "warc": lambda: in_warc(tamias) == bodies(chain),
-        "archive": lambda: in_archive(tamias, chain) == bodies(chain),
-        "turtle-files": lambda: in_turtle(tamias) == wanted(chain),
-        "hdt-files": lambda: in_hdt(tamias) == wanted(chain),
-        "sparql": lambda: in_server(sparql_server, chain) == wanted(chain),
-    }
-    assert found[sink]()
+    assert holds(tamias, chain, sparql_server, sink)
     exported = parse("\n".join(tamias.quads()).encode(), format=RdfFormat.N_QUADS)
     assert triples(exported) == wanted(chain)
+
+
+def start_worker(tamias):
+    return tamias.start("worker", "--workers", "1", "--allow-private")
+
+
+def start_far_worker(tamias):
+    frontier = tamias.start("frontier", "--port", "0", "--json")
+    address = json.loads(frontier.stdout.readline())["address"]
+    scratch = str(tamias.data.parent / "scratch")
+    words = ("--frontier", address, "--workers", "1", "--scratch", scratch, "--allow-private")
+    return tamias.start("worker", *words)
+
+
+def start_service(tamias):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    return tamias.start("serve", "--port", str(port), "--workers", "1")
+
+
+OTHERS = {"worker": start_worker, "far worker": start_far_worker, "service": start_service}
+
+
+@pytest.mark.parametrize("sink", SINKS)
+@pytest.mark.parametrize("who", OTHERS)
+def test_whoever_works_on_a_crawl_writes_to_its_sink(tamias, chain, sparql_server, who, sink):
+    words = ("--in-service", "--allow-private", "--delay", "0", "--sink", named(sink, sparql_server))
+    assert tamias.run("crawl", *words, chain.url("/0.ttl")).returncode == 0
+    other = OTHERS[who](tamias)
+    if who == "far worker" and sink in {"warc", "archive"}:
+        _, said = other.communicate(timeout=120)
+        assert (other.returncode, f"writes to {sink}, which needs bodies" in said) == (1, True), said
+        assert not chain.log
+        return
+    tamias.wait_until(lambda: chain.asked(f"/{PAGES}.ttl"))
+    if who == "service":
+        tamias.wait_until(lambda: holds(tamias, chain, sparql_server, sink))
+        return
+    tamias.wait_until(lambda: not json.loads(tamias.run("crawls", "--json").stdout)[0]["open"])
+    done = tamias.run("crawl")  # whoever helps leaves sinks outside to the crawl
+    assert done.returncode == 0, done.stderr
+    assert holds(tamias, chain, sparql_server, sink)
+    assert all(chain.asked(path) == 1 for path in chain.pages)
