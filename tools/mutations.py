@@ -241,8 +241,8 @@ MUTATIONS = (
     Mutation(
         "a strategy is made on a connection of its own",
         "database/connect.py",
-        "            self._apart = Session(self._connect_apart, self._patience, prepares=False)",
-        "            return self",
+        "self._apart = Session(self._connect_apart, self._patience, self._outage, prepares=False)",
+        "return self",
         ("integration/strategy/test_escapes.py", "-k", "nothing_else_uses"),
     ),
     Mutation(
@@ -255,8 +255,8 @@ MUTATIONS = (
     Mutation(
         "a strategy cannot catch the time limit",
         "features/strategy/time_limit.py",
-        "            ended = _end(session, pid, done)",
-        "            ended = False",
+        "        if not done.wait(seconds + GRACE_SECONDS):",
+        "        if False:",
         ("integration/strategy/test_escapes.py", "-k", "time_limit and 18"),
     ),
     Mutation(
