@@ -9,6 +9,7 @@ from tamias.archive.blobs import BlobReader, LocalPacks
 from tamias.archive.versions.resources import all_resources, read_versions
 from tamias.crawl.verbs.check import Checkup
 from tamias.database.connect import Database
+from tests.examples import sample
 from tests.messages import unsaid
 
 PLACES = [
@@ -88,7 +89,7 @@ def versions_in(session, data):
     return {url: [blobs.read(each.sha256) for each in versions[name]] for name, url in kept.items()}
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", sample(PLACES, 3))
 def test_killed_at_any_step_of_a_commit_it_keeps_each_version_once_with_all_its_bytes(
     tamias, database, pages, die_at, place
 ):

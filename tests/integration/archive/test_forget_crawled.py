@@ -349,6 +349,7 @@ def test_killed_at_any_step_it_is_finished_by_the_next_run(tamias, site, history
     assert check.returncode == 0, check.stdout
 
 
+@pytest.mark.nightly
 def test_killed_again_and_again_while_a_crawl_runs_it_removes_that_version_and_nothing_else(
     tamias, site, history, kill
 ):

@@ -16,6 +16,7 @@ from tamias.archive.blobs.recode import Recoded, recode_versions, recode_without
 from tamias.archive.reader.library import ArchiveReader
 from tamias.crawl.verbs import repack as repacking
 from tests import commands
+from tests.examples import sample
 
 from .independent_pack_reader import read_packs
 
@@ -260,7 +261,7 @@ FAULTS = (
 )
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", sample(FAULTS, 3))
 def test_a_repack_killed_at_a_step_leaves_every_version(kept, fault):
     with pytest.raises(subprocess.CalledProcessError):
         run_repack(kept, env={**os.environ, "TAMIAS_FAULT": fault})
@@ -292,6 +293,7 @@ def kill_at_random(kept, times, seed):
     return killed
 
 
+@pytest.mark.nightly
 def test_a_repack_killed_at_random_leaves_every_version(kept):
     assert kill_at_random(kept, KILLS, seed=3) > 0
     assert damages(kept) == []

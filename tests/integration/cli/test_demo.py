@@ -84,6 +84,7 @@ class Terminal:
         os.close(self.master)
 
 
+@pytest.mark.nightly
 def test_on_a_terminal_the_demonstration_serves_its_pages_until_it_is_interrupted(tmp_path):
     terminal = Terminal("demo", "--nodes", "3", "--data", str(tmp_path / "data"))
     try:

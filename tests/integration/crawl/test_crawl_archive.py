@@ -136,6 +136,7 @@ def test_all_that_a_crawl_finds_is_kept_with_the_archive_sink(tamias, site, show
         }
 
 
+@pytest.mark.nightly
 def test_killed_again_and_again_it_keeps_every_version_once_and_all_bytes(tamias, site, kill, shown):
     tamias.env["TAMIAS_SCHEDULE__RULE"] = "fixed:3600"
     for number in range(60):

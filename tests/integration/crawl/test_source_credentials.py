@@ -203,7 +203,7 @@ def crawled(tamias, source, keyring, receiver, tmp_path):
 
 
 def _watch(tamias, processes, done):
-    while not done.wait(0.03):
+    while not done.wait(0.1):
         for pid in tamias.in_use():
             with suppress(OSError):
                 command = Path(f"/proc/{pid}/cmdline").read_bytes()

@@ -52,6 +52,7 @@ def test_an_upgrade_keeps_the_rows_and_removes_the_old_cluster(old_place):
     assert_upgraded(old_place, old_place.user())
 
 
+@pytest.mark.nightly
 def test_an_upgrade_works_at_the_end_of_a_long_path(old_place, place_at, tmp_path):
     deep = tmp_path / ("x" * 100) / ("y" * 100)
     deep.mkdir(parents=True)
@@ -59,6 +60,7 @@ def test_an_upgrade_works_at_the_end_of_a_long_path(old_place, place_at, tmp_pat
     assert_upgraded(moved, moved.user())
 
 
+@pytest.mark.nightly
 def test_an_upgrade_starts_again_after_one_that_was_cut_off(old_place):
     unfinished = old_place.path / "pg" / f"{NEW.major}.new"
     unfinished.mkdir()
@@ -66,6 +68,7 @@ def test_an_upgrade_starts_again_after_one_that_was_cut_off(old_place):
     assert_upgraded(old_place, old_place.user())
 
 
+@pytest.mark.nightly
 def test_an_upgrade_takes_a_cluster_that_was_not_shut_down(old_place):
     user = old_place.user(env={"TAMIAS_PG_BIN": OLD.folder})
     os.kill(old_place.running().keeper_pid, signal.SIGSTOP)

@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from tests.examples import sample
+
 EX = "http://example.org/"
 NO_DESCRIPTION = "<!DOCTYPE html><html><form>Query</form></html>"
 DCAT = "@prefix dcat: <http://www.w3.org/ns/dcat#> . @prefix hydra: <http://www.w3.org/ns/hydra/core#> .\n"
@@ -79,8 +81,9 @@ MANY = 450 if os.environ.get("TAMIAS_NIGHTLY") else 80
 PAUSES = [(MANY, (429, "0")), (20, (429, None)), (20, (503, "0"))]
 
 
-@pytest.mark.parametrize(("pages", "pause"), PAUSES)
-@pytest.mark.parametrize("kind", PORTALS)
+@pytest.mark.parametrize(
+    ("kind", "pages", "pause"), sample(((kind, *each) for kind in PORTALS for each in PAUSES), 2)
+)
 def test_a_portal_that_pauses_at_every_tenth_request_is_read_whole(kind, pages, pause, fresh, site, reply):
     source = Source(site, reply, kind, pages)
     plain, throttled = fresh("plain"), fresh("throttled")

@@ -10,6 +10,7 @@ from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.rdf.trix import TrixAnalyser
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Quads
+from tests.examples import sample
 from tests.messages import unsaid
 
 ROOT = '<TriX xmlns="http://www.w3.org/2004/03/trix/trix-1/">'
@@ -187,7 +188,7 @@ def test_deep_nesting_is_a_problem():
 
 @pytest.mark.parametrize(
     "filler",
-    ["<triple/>", "<x/>", "<!-- x -->", "<graph/>", "\n     ", "<triple><x/></triple>"],
+    sample(["<triple/>", "<x/>", "<!-- x -->", "<graph/>", "\n     ", "<triple><x/></triple>"], 3),
 )
 def test_memory_does_not_grow_with_the_document(filler):
     program = (
