@@ -215,6 +215,17 @@ def test_a_worker_leaves_a_crawl_whose_time_is_over(tamias, chains):
     assert [chain.depths() for chain in chains] == read
 
 
+def test_a_worker_alone_keeps_to_the_time_of_a_crawl(tamias, chain):
+    words = ("--in-service", "--allow-private", "--delay", "1", "--max-time", "2", chain.seed)
+    assert tamias.run("crawl", *words).returncode == 0
+    tamias.start("worker", "--workers", "1", "--allow-private")
+    tamias.wait_until(chain.depths)
+    time.sleep(5)
+    read = chain.depths()
+    time.sleep(3)
+    assert chain.depths() == read != list(range(LAST + 1))
+
+
 def test_a_worker_goes_by_options_that_change_while_it_runs(tamias, chain):
     assert tamias.crawl("--depth", "2", chain.seed).returncode == 0
     tamias.start("worker", "--workers", "1", "--allow-private")

@@ -104,6 +104,15 @@ def test_a_crawl_and_a_far_worker_share_one_limit(tamias, chains, far):
     assert sum(len(pages(site)) for site in chains) == requests
 
 
+def test_far_workers_alone_keep_to_the_time_of_the_row(tamias, chains, far):
+    hand_over(tamias, "--delay", "1", "--scope", "host", "--max-time", "2", chains[0].url("/0"))
+    tamias.wait_until(lambda: pages(chains[0]))
+    time.sleep(5)
+    read = pages(chains[0])
+    time.sleep(3)
+    assert pages(chains[0]) == read != [f"/{page}" for page in range(LAST + 1)]
+
+
 def test_far_workers_alone_keep_to_the_limit_of_the_row(tamias, chains, far):
     hand_over(tamias, "--scope", "host", "--max-urls", "5", *seeds(chains))
     tamias.wait_until(lambda: sum(len(pages(site)) for site in chains) >= 5)

@@ -3,6 +3,8 @@
 `tamias crawl` writes it. Every worker of any process reads it before it leases.
 """
 
+import math
+import time
 from typing import Any
 
 import msgspec
@@ -72,6 +74,7 @@ class CrawlRow:
         self._crawl = crawl
         self._digest, self.state = self._mark()
         self.policy, self.run = read_run(session, crawl)
+        self._ends = time.monotonic() + (self.policy.options.get("crawl.max_time") or math.inf)
 
     def has_changed(self) -> bool:
         """Read the state again; return whether the options are no longer those of `policy`."""
@@ -94,8 +97,8 @@ class CrawlRow:
 
     @property
     def is_active(self) -> bool:
-        """Return whether others than the run that its user started may work on it."""
-        return self.state in (ACTIVE, SERVED)
+        """Return whether others than the run that its user started may work on it, and the time is not over."""
+        return self.state in (ACTIVE, SERVED) and time.monotonic() < self._ends
 
     def _mark(self) -> tuple[str, str]:
         return _row(self._session, "read_mark", {"crawl": self._crawl}) or ("", "deleted")
