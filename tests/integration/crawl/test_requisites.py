@@ -54,3 +54,15 @@ def test_without_it_only_links_are_followed(tamias, site, reply):
     prepare(site, reply)
     assert tamias.crawl("--depth", "1", site.url("/")).returncode == 0
     assert asked(site) == {"/robots.txt", "/", "/link.html", "/next.html"}
+
+
+def test_naming_it_later_opens_the_pages_again_and_a_later_run_keeps_it(tamias, site, reply):
+    prepare(site, reply)
+    assert tamias.crawl("--depth", "0", site.url("/")).returncode == 0
+    later = tamias.crawl("--requisites")
+    assert (later.returncode, "reopened 1 URL: requisites" in later.stderr) == (0, True), later.stderr
+    assert asked(site) == {"/robots.txt", "/", *NEEDED}
+    site.pages["/other"] = reply(200, b'<p><img src="/fresh.png">', Content_Type="text/html")
+    del site.log[:]
+    assert tamias.run("crawl", site.url("/other")).returncode == 0
+    assert asked(site) == {"/other", "/fresh.png"}
