@@ -17,15 +17,11 @@ if TYPE_CHECKING:
     from tamias.database.connect import Database
 
 
-def _has_database(place: CommonOptions) -> bool:
-    return bool(place.db) or (place.data / "pg").is_dir()
-
-
 def tell_dry_run(place: CommonOptions, flags: dict[str, object], seeds: list[Seed], name: str | None) -> None:
     """Looks at the seeds and at what earlier runs left, and changes nothing."""
     from tamias.database.connect import Database
 
-    if not _has_database(place):
+    if not (place.db or (place.data / "pg").is_dir()):
         if not seeds:
             raise UsageError("--dry-run needs a seed: name one, or a --data with a crawl to resume")
         _tell_new(place, flags, seeds)
@@ -72,13 +68,10 @@ def _tell_known(
 
 def _number(database: "Database", name: str | None) -> int | None:
     """The number of a crawl, if there is one of that name."""
-    from tamias.crawl.plan.policy import CRAWL
-    from tamias.frontier.crawls import crawls, named
+    from tamias.frontier.crawls import crawls
 
     with closing(database.session()) as session:
-        if name is None:
-            return CRAWL
-        return named(session, name) if name in {each.name for each in crawls(session)} else None
+        return {each.name: each.number for each in crawls(session)}.get(name or "default")
 
 
 async def _tell_prospects(

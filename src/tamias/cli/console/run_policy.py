@@ -64,8 +64,8 @@ def run_policy(
 def _changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     from tamias.crawl.plan.policy import RUN
 
-    pairs = {key: (_shown(before[key]), _shown(after[key])) for key in after.keys() & before.keys() - RUN}
-    return [f"{key} {old} → {new}" for key, (old, new) in sorted(pairs.items()) if old != new]
+    shown = [(key, _shown(before[key]), _shown(after[key])) for key in after.keys() & before.keys() - RUN]
+    return [f"{key} {old} → {new}" for key, old, new in sorted(shown) if old != new]
 
 
 def _shown(value: Any) -> str:

@@ -97,7 +97,7 @@ class CrawlRow:
 
     @property
     def is_active(self) -> bool:
-        """Return whether others than the run that its user started may work on it, and the time is not over."""
+        """Return whether others than the run that its user started may work on it now."""
         return self.state in (ACTIVE, SERVED) and time.monotonic() < self._ends
 
     def _mark(self) -> tuple[str, str]:
@@ -187,25 +187,21 @@ def handed_over(session: Session, buckets: int) -> frozenset[int]:
 
 def count_failed(session: Session, crawl: int = CRAWL) -> int:
     """Return how many URLs failed for good."""
-    return int(_value(session, "count_failed", {"crawl": crawl}))
+    return _value(session, "count_failed", {"crawl": crawl})
 
 
 def count_first_visits(session: Session, worker: int) -> int:
     """Return how many URLs a worker was the first to visit."""
-    return int(_value(session, "count_first_visits", {"worker": str(worker)}))
+    return _value(session, "count_first_visits", {"worker": str(worker)})
 
 
 def _has_open(session: Session, crawl: int, buckets: int) -> bool:
-    places = [{"bucket": each, "crawl": crawl} for each in range(buckets)]
-    return any(_value(session, "has_open", place) for place in places) or bool(
-        _value(session, "has_inserted", {"crawl": crawl})
-    )
+    places = [("has_open", {"bucket": each, "crawl": crawl}) for each in range(buckets)]
+    return any(_value(session, *place) for place in [*places, ("has_inserted", {"crawl": crawl})])
 
 
-def _value(session: Session, name: str, words: dict[str, Any]) -> Any:
-    row = _row(session, name, words)
-    assert row is not None
-    return row[0]
+def _value(session: Session, name: str, words: dict[str, Any]) -> int:
+    return int(_row(session, name, words)[0])
 
 
 def _row(session: Session, name: str, words: dict[str, Any]) -> Any:
