@@ -8,7 +8,7 @@ import msgspec
 
 from tamias.schedule.history import DAY_MS, WINDOW, Seen, VisitHistory
 from tamias.schedule.rate import PRIOR, Prior, estimate
-from tamias.schedule.rules import VisitRule, parse_rule, seed_interval_ms
+from tamias.schedule.rules import VisitRule, seed_interval_ms
 from tamias.schedule.value import TERMS, VISITS_A_CHANGE, VisitTerms, due_after
 
 _DAY: Final = 86_400.0
@@ -34,27 +34,6 @@ class VisitPolicy(msgspec.Struct, frozen=True, kw_only=True):
     prior: Prior = PRIOR
     visits_a_change: float = VISITS_A_CHANGE
     """The fewest for each change that is to be expected; 0 where a budget limits the visits."""
-
-
-def policy_of(
-    *,
-    rule: str,
-    knob: float,
-    min_interval: float,
-    max_interval: float,
-    retry_wait: float,
-    gone_wait: float,
-    limited: bool = False,
-) -> VisitPolicy:
-    """The policy from the settings of the same names; times in seconds. `limited`: there is a budget."""
-    terms = VisitTerms(knob=knob, minimum=min_interval / _DAY, maximum=max(min_interval, max_interval) / _DAY)
-    return VisitPolicy(
-        rule=parse_rule(rule),
-        terms=terms,
-        retry_wait=retry_wait,
-        gone_wait=gone_wait,
-        visits_a_change=0.0 if limited else VISITS_A_CHANGE,
-    )
 
 
 class NextVisit(msgspec.Struct, frozen=True):

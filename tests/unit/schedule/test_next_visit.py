@@ -4,12 +4,13 @@ from itertools import pairwise
 
 import pytest
 
+from tamias.crawl.revisit.timetable import policy_from
 from tamias.model.errors import ConfigError
 from tamias.schedule.history import DAY_MS, VisitHistory
 from tamias.schedule.rate import estimate
 from tamias.schedule.rules import VisitRule, parse_rule, seed_interval_ms
 from tamias.schedule.value import TERMS, VisitTerms, due_after
-from tamias.schedule.visit import VisitPolicy, next_visit, policy_of
+from tamias.schedule.visit import VisitPolicy, next_visit
 from tamias.settings import ScheduleSettings
 
 NOW = 1_700_000_000_000
@@ -109,20 +110,11 @@ def test_a_rule_that_does_not_exist_is_refused_in_one_sentence(text):
 
 
 def test_the_defaults_of_the_settings_are_those_of_the_policy():
-    defaults = ScheduleSettings()
-    policy = policy_of(
-        rule=defaults.rule,
-        knob=defaults.knob,
-        min_interval=defaults.min_interval,
-        max_interval=defaults.max_interval,
-        retry_wait=defaults.retry_wait,
-        gone_wait=defaults.gone_wait,
-    )
-    assert policy == VisitPolicy()
+    assert policy_from(ScheduleSettings()) == VisitPolicy()
 
 
 def test_a_longest_interval_below_the_shortest_is_taken_for_it():
-    policy = policy_of(rule="value", knob=0.5, min_interval=7200, max_interval=60, retry_wait=1, gone_wait=1)
+    policy = policy_from(ScheduleSettings(knob=0.5, min_interval=7200, max_interval=60))
     assert policy.terms == VisitTerms(knob=0.5, minimum=1 / 12, maximum=1 / 12)
 
 

@@ -13,13 +13,14 @@ from tamias.archive.sources.revisits import (
 )
 from tamias.database.connect import Session
 from tamias.schedule.hints import Trust
-from tamias.schedule.rules import parse_importance
-from tamias.schedule.value import Thresholds
-from tamias.schedule.visit import VisitPolicy, policy_of
+from tamias.schedule.rules import parse_importance, parse_rule
+from tamias.schedule.value import VISITS_A_CHANGE, Thresholds, VisitTerms
+from tamias.schedule.visit import VisitPolicy
 from tamias.settings import ScheduleSettings
 
 _FIGURE = "thresholds"
 _FRESH_SECONDS = 60.0
+_DAY = 86_400.0
 
 
 class PlannedVisit(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,14 +56,13 @@ class Timetable:
 
 def policy_from(settings: ScheduleSettings) -> VisitPolicy:
     """Return the visit policy of the settings."""
-    return policy_of(
-        rule=settings.rule,
-        knob=settings.knob,
-        min_interval=settings.min_interval,
-        max_interval=settings.max_interval,
+    shortest, longest = settings.min_interval / _DAY, settings.max_interval / _DAY
+    return VisitPolicy(
+        rule=parse_rule(settings.rule),
+        terms=VisitTerms(knob=settings.knob, minimum=shortest, maximum=max(shortest, longest)),
         retry_wait=settings.retry_wait,
         gone_wait=settings.gone_wait,
-        limited=settings.budget is not None,
+        visits_a_change=VISITS_A_CHANGE if settings.budget is None else 0.0,
     )
 
 
