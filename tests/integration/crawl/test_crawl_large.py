@@ -77,6 +77,7 @@ def test_a_dump_killed_three_times_is_fetched_once_and_read_on_where_it_was(tami
     lines = list(dump(site, 250_000)) + [f'_:node <urn:p> "{number}" .\n' for number in range(100_000)]
     site.pages["/dump.nt"] = reply(200, "".join(lines).encode(), **{"Content-Type": "application/n-triples"})
     words = (site.url("/dump.nt"), "--depth", "0")
+    killed_at(tamias, kill, "position-saved", *words)  # at the beginning
     for place in ("position-saved", "position-saved", "segments-synced"):
         killed_at(tamias, kill, place, *words)
         (body,) = tamias.data.glob("harvests/*.body")
@@ -91,3 +92,34 @@ def test_a_dump_killed_three_times_is_fetched_once_and_read_on_where_it_was(tami
     nodes = {line.split()[0] for line in tamias.quads() if line.startswith("_:")}
     assert len(nodes) == 1
     assert not list(tamias.data.glob("harvests/*"))
+
+
+def written(syntax, triples):
+    """The triples as a dump in a syntax, the last one with an anonymous blank node."""
+    if syntax == "trig":
+        text = "".join(f"{subject} <urn:p> {value} .\n" for subject, value in triples)
+        return f"<urn:g> {{\n{text}<urn:s> <urn:q> [] .\n}}\n"
+    text = "".join(
+        f'<rdf:Description rdf:about="{subject[1:-1]}"><p>{value[1:-1]}</p></rdf:Description>\n'
+        for subject, value in triples
+    )
+    last = '<rdf:Description rdf:about="urn:s"><q rdf:parseType="Resource"/></rdf:Description>'
+    space = 'xmlns="urn:" xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
+    return f"<rdf:RDF {space}>{text}{last}</rdf:RDF>"
+
+
+@pytest.mark.parametrize("syntax", ["trig", "rdf+xml"])
+def test_a_dump_whose_syntax_has_no_positions_is_read_again_and_fetched_once(
+    tamias, site, reply, kill, syntax
+):
+    triples = [(f"<urn:s:{number}>", f'"{number:09d}{" and more words" * 20}"') for number in range(60_000)]
+    media_type = f"application/{syntax}"
+    site.pages["/dump"] = reply(200, written(syntax, triples).encode(), **{"Content-Type": media_type})
+    killed_at(tamias, kill, "position-saved", site.url("/dump"), "--depth", "0")
+    assert [path.stat().st_size for path in tamias.data.glob("harvests/*") if path.suffix != ".body"] == [0]
+    done = tamias.crawl(site.url("/dump"), "--depth", "0", timeout=240)
+    assert done.returncode == 0, done.stderr
+    assert site.asked("/dump") == 1
+    *plain, _ = sorted(tamias.quads(), key=lambda line: "<urn:q>" in line)
+    (graph,) = {line.rsplit(maxsplit=2)[1] for line in plain}
+    assert sorted(plain) == sorted(f"{subject} <urn:p> {value} {graph} ." for subject, value in triples)

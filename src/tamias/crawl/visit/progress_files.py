@@ -28,7 +28,7 @@ from tamias.archive.sources.harvests import (
     save_harvest,
 )
 from tamias.archive.stored_files import StoredFile
-from tamias.crawl.analysis.extractor import ReadingState
+from tamias.crawl.analysis.extractor import Extraction, ReadingState
 from tamias.crawl.commit.link_put import CommitContext
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.hooks import CommitBatch, CommitHook
@@ -246,6 +246,8 @@ class LongReading:
         self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             os.ftruncate(self._file, self._progress.kept)
+            if self.start is None:  # a syntax without positions is read again, but not fetched again
+                self.save(ReadingState(found=Extraction(), part=0))
             yield self
             self._flush()
         finally:
