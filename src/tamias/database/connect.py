@@ -20,7 +20,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 import tamias.database.columns  # noqa: F401 (a connection writes only the types that were known when it was made)
 from tamias.database.citus import coordinator_elsewhere, is_spread, place_new_tables
-from tamias.database.disk import make_data_folder
+from tamias.database.disk import make_data_folder, tells_of_no_room
 from tamias.database.embedded.embedded import Embedded
 from tamias.database.migrate import migrate, migrations, refuse_unfinished, rights
 from tamias.database.nodes import ClusterNodes
@@ -28,7 +28,7 @@ from tamias.database.outage import Outage, WatchedConnection, answers
 from tamias.database.pooler import refuse_shared, refuses_options, set_up
 from tamias.database.roles import Role, ready_roles
 from tamias.database.sql import SqlStatement
-from tamias.model.errors import ConfigError, DatabaseError, DatabaseUnavailable, DiskFull
+from tamias.model.errors import ConfigError, DatabaseError, DatabaseUnavailable, DiskFull, TamiasError
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 Cursor = psycopg.Cursor[tuple[Any, ...]]
@@ -192,7 +192,11 @@ class Database:
             if refuses_options(error) and not self._pooled:
                 self._pooled = True
                 return self._connection(instead)
-            raise DatabaseUnavailable(f"cannot connect to {_place(place)}: {_sentence(error)}") from error
+            full = tells_of_no_room(str(error))
+            words = (
+                f"{'no disk space for' if full else 'cannot connect to'} {_place(place)}: {_sentence(error)}"
+            )
+            raise (DiskFull if full else DatabaseUnavailable)(words) from error
         except psycopg.Error as error:
             raise DatabaseError(f"cannot use {_place(place)}: {_sentence(error)}") from error
 
@@ -415,6 +419,7 @@ class Session:
 
     def _persist(self, attempt: Callable[[], T]) -> T:
         begun, tries = time.monotonic(), 0
+        lost: TamiasError
         while True:
             if self._outage.is_on:
                 self._outage.refuse(self._patience)
@@ -422,8 +427,10 @@ class Session:
                 done = attempt()
             except pg.DiskFull as error:
                 raise DiskFull(f"the database has no disk space left: {_sentence(error)}") from error
-            except DatabaseUnavailable as error:
+            except (DatabaseUnavailable, DiskFull) as error:
                 lost = error
+                if isinstance(error, DiskFull) and not self.opened:
+                    raise  # there is no room to begin; what is under way waits for some
             except psycopg.Error as error:
                 if not isinstance(error, _LOST) and not self._is_broken():
                     raise DatabaseError(f"the database refused: {_sentence(error)}") from error

@@ -19,7 +19,7 @@ from psycopg import pq
 from psycopg.abc import PQGen
 from psycopg.conninfo import make_conninfo
 
-from tamias.model.errors import DatabaseUnavailable
+from tamias.model.errors import DatabaseUnavailable, TamiasError
 
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ class Outage:
                 raise DatabaseUnavailable(self.words)
             self._next_try = now + 4 * PROBE_SECONDS  # or when this one has failed
 
-    def wait(self, error: DatabaseUnavailable, begun: float, patience: float, tries: int) -> None:
+    def wait(self, error: TamiasError, begun: float, patience: float, tries: int) -> None:
         """Wait before the next try of who began then; raise the error when the patience is over."""
         with self._lock:
             now = time.monotonic()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from tamias.database.disk import no_room, tells_of_no_room
+from tamias.database.disk import is_full, no_room, tells_of_no_room
 from tamias.database.embedded.account import ServerAccount
 from tamias.database.embedded.server import SERVER_SECONDS, cluster_in_use, server_lock, tells_of_use
 from tamias.database.locks import alone
@@ -44,7 +44,7 @@ def run_program(
         said = words.read().decode("utf-8", "replace")
     if done.returncode == 0:
         return
-    if tells_of_no_room(said):
+    if tells_of_no_room(said) or is_full(cluster.parent):
         raise no_room(cluster.parent)
     if tells_of_use(said):
         raise cluster_in_use(cluster)

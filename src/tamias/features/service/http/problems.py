@@ -12,7 +12,7 @@ from tamias.archive.blobs import BlobDamaged, BlobMissing
 from tamias.archive.blobs.packs import StoreUnavailable
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.tombstones import Forgotten
-from tamias.model.errors import DatabaseUnavailable, TamiasError, UrlError, UsageError
+from tamias.model.errors import DatabaseUnavailable, DiskFull, TamiasError, UrlError, UsageError
 
 MEDIA_TYPE = "application/problem+json"
 UNREAD = {"Connection": "close"}
@@ -60,7 +60,7 @@ def problem_of(error: Exception) -> HttpProblem:
             return HttpProblem(404, str(error))
         case UsageError() | UrlError() | msgspec.DecodeError():
             return HttpProblem(400, str(error))
-        case DatabaseUnavailable() | StoreUnavailable():
+        case DatabaseUnavailable() | DiskFull() | StoreUnavailable():
             return HttpProblem(503, str(error), {"Retry-After": "5"})
         case BlobDamaged() | BlobMissing():
             _LOG.error("%s", error)
