@@ -6,13 +6,14 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import click
 import msgspec
 
 from tamias.cli.console.options import CommonOptions, common, print_result
-from tamias.model.errors import TamiasError
+from tamias.model.errors import DataMissing, TamiasError
 
 _GIGABYTE = 1 << 30
 
@@ -26,9 +27,10 @@ class MachineCheck(msgspec.Struct, frozen=True):
 
 
 @click.command()
+@click.option("--repair", is_flag=True, help="Make due now what a wrong clock has put off for years.")
 @common
-def command(place: CommonOptions) -> int:
-    """Checks Python, the libraries, the database, the disk and the limits of this machine.
+def command(place: CommonOptions, *, repair: bool) -> int:
+    """Checks Python, the libraries, the database, the clock, the disk and the limits of this machine.
 
     Example: tamias doctor --data ./tamias-data
     """
@@ -40,6 +42,7 @@ def command(place: CommonOptions) -> int:
         _check("open files", _open_files),
         _check("sandbox", _sandbox),
         _check("database", lambda: _database(place)),
+        _check("clock", lambda: _clock(place, repair=repair)),
     ]
     print_result(
         place, checks, (f"{'ok ' if each.ok else 'BAD'}  {each.name:12} {each.told}" for each in checks)
@@ -133,3 +136,23 @@ def _database(place: CommonOptions) -> str:
     if place.db:
         return f"{text}. Let the user own its database and nothing else"
     raise TamiasError(f"{text}. End all that use {data}: the next start closes the wall")
+
+
+def _clock(place: CommonOptions, *, repair: bool) -> str:
+    """Return what the database's clock has written; a jump ahead and back leaves times that never come."""
+    from tamias.database.connect import Database
+    from tamias.frontier.due.far_times import count_far_times, mend_far_times
+
+    longest = place.settings().settings.schedule.max_interval
+    try:
+        database = Database(place.data, place.db, create=False, patience=5)
+    except DataMissing:
+        return "there are no data that could have wrong times"
+    with closing(database), closing(database.session()) as session:
+        far = count_far_times(session, longest)
+        if not any(far):
+            return "no lease or visit is too far in the future"
+        found = f"{far.hosts:,} hosts are leased or wait for days, {far.urls:,} URLs are due too late"
+        if not repair:
+            raise TamiasError(f"{found}: a clock was wrong; 'tamias doctor --repair' makes them due now")
+        return f"{found}: made due now, on {mend_far_times(session, longest):,} hosts"

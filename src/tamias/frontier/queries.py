@@ -9,7 +9,8 @@ from tamias.frontier.rows import Row
 _FILES = {
     "tamias.frontier": ("addresses.sql", "crawls.sql", "frontier.sql"),
     "tamias.frontier.due": (
-        "make_due.sql", "reopen.sql", "rescore.sql", "retire.sql", "unreachable.sql", "waiting.sql",
+        "far_times.sql", "make_due.sql", "reopen.sql", "rescore.sql", "retire.sql", "unreachable.sql",
+        "waiting.sql",
     ),
     "tamias.frontier.service": ("held.sql", "queues.sql", "state.sql"),
     "tamias.frontier.tagging": ("tag_sets.sql",),
