@@ -239,7 +239,7 @@ class _Captures:
 def _version(resource: str, sha256: str, now: int) -> Version:
     return Version(
         resource=resource, captured_at=now, sha256=sha256, byte_size=1000, media_type="text/csv",
-        told_type="text/csv", fingerprint=None, noise=None, capture=str(new_capture_id(now)),
+        declared_type="text/csv", fingerprint=None, noise=None, capture=str(new_capture_id(now)),
     )  # fmt: skip
 
 

@@ -94,20 +94,21 @@ def commit_files(cursor: Cursor, news: Sequence[StoredFile]) -> None:
     if not latest:
         return
     files = list(latest.values())
-    written = {
-        "file": Uuids([each.file for each in files]),
-        "committed": Longs([each.committed for each in files]),
-    }
+
+    def values(name: str) -> list[Any]:
+        return [getattr(each, name) for each in files]
+
+    written = {"file": Uuids(values("file")), "committed": Longs(values("committed"))}
     cursor.execute(
         _SQL["commit_files"].text,
         {
             **written,
-            "kind": Texts([each.kind for each in files]),
-            "name": Texts([each.name for each in files]),
-            "segment": Longs([each.segment for each in files]),
-            "worker": Longs([each.worker for each in files]),
-            "sealed": Bools([each.sealed for each in files]),
-            "in_store": Bools([each.in_store for each in files]),
+            "kind": Texts(values("kind")),
+            "name": Texts(values("name")),
+            "segment": Longs(values("segment")),
+            "worker": Longs(values("worker")),
+            "sealed": Bools(values("sealed")),
+            "in_store": Bools(values("in_store")),
             "parts": Texts([",".join(map(str, each.parts)) for each in files]),
         },
     )

@@ -65,16 +65,13 @@ def command(
     """
 
     settings = place.settings().settings
-    if (sparql is None) != (query_file is None):
-        raise UsageError("--sparql needs --query FILE, and --query needs --sparql ENDPOINT.")
+    queries = _query_sources(sparql, query_file)
     named, skipped = _usable(settings, named_seeds(urls, files))
-    harvesters = [_door(seed, portal) for seed in named if seed.kind is not None or portal]
+    harvesters = [_door(seed, portal) for seed in named if seed.kind is not None or portal] + queries
     wanted = [_wanted(seed, title, format_name) for seed in named if seed.kind is None and not portal]
-    if sparql is not None and query_file is not None:
-        harvesters.append(_query_source(sparql, _text(Path(query_file))))
     if not harvesters and not wanted and not skipped:
         raise UsageError("Nothing to watch. Name a URL, a --file, or --sparql with --query.")
-    if harvesters and (every or priority):
+    if harvesters and any((every, priority)):
         raise UsageError(
             "--every and --priority are for resources; portals and queries have schedule.harvests."
         )
@@ -157,11 +154,16 @@ def _wanted(seed: Seed, title: str | None, format_name: str | None) -> "Wanted":
     )
 
 
-def _query_source(endpoint: str, query: str) -> Seed:
+def _query_sources(endpoint: str | None, query_file: str | None) -> list[Seed]:
     from tamias import plugins
 
+    if endpoint is None and query_file is None:
+        return []
+    if endpoint is None or query_file is None:
+        raise UsageError("--sparql needs --query FILE, and --query needs --sparql ENDPOINT.")
     source = plugins.load("harvesters", "sparql-query")
-    return Seed(address=source.address(fetch_url(endpoint), query), kind="sparql-query", tags=(TRUSTED,))
+    address = source.address(fetch_url(endpoint), _text(Path(query_file)))
+    return [Seed(address=address, kind="sparql-query", tags=(TRUSTED,))]
 
 
 def _text(query_file: Path) -> str:

@@ -23,7 +23,7 @@ class MachineCheck(msgspec.Struct, frozen=True):
 
     name: str
     ok: bool
-    told: str
+    detail: str = msgspec.field(name="told")
 
 
 @click.command()
@@ -45,7 +45,7 @@ def command(place: CommonOptions, *, repair: bool) -> int:
         _check("clock", lambda: _clock(place, repair=repair)),
     ]
     print_result(
-        place, checks, (f"{'ok ' if each.ok else 'BAD'}  {each.name:12} {each.told}" for each in checks)
+        place, checks, (f"{'ok ' if each.ok else 'BAD'}  {each.name:12} {each.detail}" for each in checks)
     )
     return 0 if all(each.ok for each in checks) else 1
 

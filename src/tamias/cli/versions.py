@@ -1,8 +1,15 @@
 """`tamias versions`: the history of one resource."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import click
 
 from tamias.cli.console.options import CommonOptions, archive_at, common, print_result, say, say_json
+
+if TYPE_CHECKING:
+    from tamias.archive.versions.same_content import SameContent
+    from tamias.model.resource import Version
 
 
 @click.command()
@@ -16,7 +23,6 @@ def command(place: CommonOptions, url: str, *, suspicious: bool) -> None:
 
     Example: tamias versions https://example.org/data.csv --json
     """
-    from tamias.archive.moments import rfc3339
     from tamias.archive.reader.descriptions import describe_suspect, describe_version
     from tamias.archive.versions.resources import page_of_suspects
     from tamias.archive.versions.same_content import same_content
@@ -39,16 +45,22 @@ def command(place: CommonOptions, url: str, *, suspicious: bool) -> None:
         return
     say(f"{resource.url} ({resource.state})")
     for version in versions:
-        say(
-            f"{version.number:>5}  {rfc3339(version.captured_at)}  {version.byte_size:>14,}  "
-            f"{version.media_type or '?'}  sha256:{version.sha256}"
-        )
-        if version.noise is not None:
-            say(f"       the same content: {version.noise}")
-        if version.suspicious is not None:
-            say(f"       suspicious, accepted because it stayed: {version.suspicious}")
-        for other in same.get(version.id, ()):
-            what = "the same bytes as" if other.same_bytes else "the same content as"
-            say(f"       {what} version {other.number} of {other.url}")
+        _say_version(version, same.get(version.id, ()))
     if not versions:
         say("no version yet; 'tamias list' shows whether it was visited, and what came of it")
+
+
+def _say_version(version: "Version", same: Sequence["SameContent"]) -> None:
+    from tamias.archive.moments import rfc3339
+
+    say(
+        f"{version.number:>5}  {rfc3339(version.captured_at)}  {version.byte_size:>14,}  "
+        f"{version.media_type or '?'}  sha256:{version.sha256}"
+    )
+    if version.noise is not None:
+        say(f"       the same content: {version.noise}")
+    if version.suspicious is not None:
+        say(f"       suspicious, accepted because it stayed: {version.suspicious}")
+    for other in same:
+        what = "the same bytes as" if other.same_bytes else "the same content as"
+        say(f"       {what} version {other.number} of {other.url}")

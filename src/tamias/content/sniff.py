@@ -290,6 +290,10 @@ def _markup_type(text: bytes, claims: tuple[str, ...], is_cut: bool) -> str | No
         return TRIX
     if root[2] in _ROOTS and not (root[2] == b"svg" and HTML in claims):
         return _ROOTS[root[2]]
+    return _other_root(text, root, claims)
+
+
+def _other_root(text: bytes, root: re.Match[bytes], claims: tuple[str, ...]) -> str:
     claimed = _xml_claim(claims)
     is_tag = root[1] is None and root[2].lower() in _HTML_TAGS and not text.startswith(b"<?xml")
     if is_tag and (claimed is None or HTML in claims[:1]):

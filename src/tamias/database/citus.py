@@ -133,7 +133,7 @@ def _place(cursor: "Cursor", shards: int) -> tuple[tuple[str, ...], tuple[str, .
     referenced = [name for name in new if name in REFERENCED]
     for name in referenced:
         cursor.execute(_SQL["put_on_every_node"].text, {"table": f"tamias.{name}"})
-    local = [name for name in new if name not in by_bucket and name not in REFERENCED]
+    local = [name for name in new if name not in {*by_bucket, *REFERENCED}]
     for name in local:
         if name not in _placed(cursor):  # those that it refers to were listed together with it
             cursor.execute(_SQL["list_as_coordinators"].text, {"table": f"tamias.{name}"})

@@ -84,7 +84,7 @@ class Database:
         Sessions act as the `role`; where it cannot be had, as the user: `tamias doctor` tells of that.
         """
         self._data = data
-        self._named = _read_url(url) if url else {}
+        self._named = _read_url(url)
         self._prepares = self._named.pop("prepare", "on") == "on"
         self._asks_nodes = bool(url) and self._named.pop("nodes", "on") == "on"
         self._pooled = False
@@ -112,18 +112,22 @@ class Database:
             with closing(
                 Session(self._connection, 0.0 if url and patience is None else self._patience)
             ) as session:
-                if url:
-                    session.transact(_refuse_other_encodings)
-                    self._notice_pooler(session)
-                    self._coordinator = session.transact(coordinator_elsewhere)
-                lacking = self._by_the_coordinator(session, make)
-                self._asks_nodes = self._asks_nodes and session.transact(is_spread)
-                self._role = None if role in lacking else role
-                if self.embedded is not None and self._role is None:
-                    self._checked.append(session.give_away())
+                self._check(session, role, make)
         except BaseException:
             self.close()
             raise
+
+    def _check(self, session: "Session", role: Role | None, make: Callable[[Cursor], list[Role]]) -> None:
+        """Bring the schema up to date, and find out what the server offers."""
+        if self.embedded is None:
+            session.transact(_refuse_other_encodings)
+            self._notice_pooler(session)
+            self._coordinator = session.transact(coordinator_elsewhere)
+        lacking = self._by_the_coordinator(session, make)
+        self._asks_nodes = self._asks_nodes and session.transact(is_spread)
+        self._role = None if role in lacking else role
+        if self.embedded is not None and self._role is None:
+            self._checked.append(session.give_away())
 
     def session(self) -> "Session":
         """A connection of its own, for one thread; on a cluster, one to each node whose buckets it asks."""
@@ -510,7 +514,9 @@ def _text(statement: Statement) -> bytes:
     return statement if isinstance(statement, bytes) else statement.text
 
 
-def _read_url(url: str) -> dict[str, Any]:
+def _read_url(url: str | None) -> dict[str, Any]:
+    if not url:
+        return {}
     try:
         if _URL.fullmatch(url):
             parts = urlsplit(url)

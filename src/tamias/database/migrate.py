@@ -5,7 +5,7 @@ Each step is applied once, in order, all or nothing.
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -104,19 +104,26 @@ def migrate(
             version, known = 0, {}
         if version:
             refuse_other_versions(version)
-        newest = steps[-1].number
-        steps = [step for step in steps if step.number > version] + _missing_steps(known, newest)
-        for step in steps:
-            # One after another: Citus tells its nodes the whole text that it was sent.
-            for command in commands(step.text):
-                connection.execute(command.encode())
-        connection.execute("UPDATE meta SET schema_version = %s", [newest])
-        if newest >= FEATURES_FROM:
-            now = json.dumps(known | newest_of_features())
-            connection.execute("UPDATE meta SET features = %s", [now])
+        _take_steps(connection, steps, version, known)
         if not chosen:
             connection.execute("UPDATE meta SET buckets = %s, made_at = now()", [buckets])
     return True
+
+
+def _take_steps(
+    connection: "psycopg.Connection[tuple[Any, ...]]",
+    steps: Sequence[Migration],
+    version: int,
+    known: dict[str, int],
+) -> None:
+    newest = steps[-1].number
+    for step in [step for step in steps if step.number > version] + _missing_steps(known, newest):
+        # One after another: Citus tells its nodes the whole text that it was sent.
+        for command in commands(step.text):
+            connection.execute(command.encode())
+    connection.execute("UPDATE meta SET schema_version = %s", [newest])
+    if newest >= FEATURES_FROM:
+        connection.execute("UPDATE meta SET features = %s", [json.dumps(known | newest_of_features())])
 
 
 def refuse_other_versions(version: int) -> None:

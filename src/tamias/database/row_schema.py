@@ -58,6 +58,8 @@ class _Field(msgspec.Struct, frozen=True, kw_only=True):
     column: str
     type: str
     name: str
+    key: str
+    """The name by which msgspec writes it."""
     within: str | None = None
     """The field that holds the struct it is a field of, if that is not the row itself."""
     leads: bool = False
@@ -111,11 +113,11 @@ class RowSchema(Generic[T]):
                 continue
             value = found if field.read is None else field.read(found)
             if field.within is None:
-                values[field.name] = value
+                values[field.key] = value
             elif field.leads:
-                values[field.within] = {field.name: value}
+                values[field.within] = {field.key: value}
             elif field.within in values:
-                values[field.within][field.name] = value
+                values[field.within][field.key] = value
         return msgspec.convert(values, self._struct)
 
 
@@ -125,9 +127,10 @@ def _fields(struct: type[msgspec.Struct], within: str | None = None) -> Iterator
         for column in notes:
             if isinstance(column, Column):
                 yield _Field(
-                    column=column.name or field.name,
+                    column=column.name or field.encode_name,
                     type=column.type,
                     name=field.name,
+                    key=field.encode_name,
                     within=within,
                     leads=within is not None and place == 0,
                     read=_reader(column.type, kind),

@@ -244,20 +244,26 @@ def _credential(file: str, table: CredentialTable, environment: Mapping[str, str
         secret_texts += [password, packed]
         login = user, password
         headers.append(("Authorization", f"Basic {packed}"))
-    if table.cookies:
-        pairs = [(name, value(f"the cookie {name}", declared)) for name, declared in table.cookies.items()]
-        for name, text in pairs:
-            if not (_NAME.fullmatch(name) and _COOKIE_VALUE.fullmatch(text)):
-                raise ConfigError(
-                    f"{file}: the cookie {name!r} for {url} has characters that no cookie may have"
-                )
-        secret_texts += [text for _, text in pairs]
-        headers.append(("Cookie", "; ".join(f"{name}={text}" for name, text in pairs)))
+    cookies = {name: value(f"the cookie {name}", declared) for name, declared in table.cookies.items()}
+    if cookies:
+        headers.append(("Cookie", _cookie_header(file, url, cookies)))
+        secret_texts += cookies.values()
+    _check_headers(file, url, headers)
+    return SourceCredential(url, headers, secret_texts, login)
+
+
+def _cookie_header(file: str, url: str, cookies: Mapping[str, str]) -> str:
+    for name, text in cookies.items():
+        if not (_NAME.fullmatch(name) and _COOKIE_VALUE.fullmatch(text)):
+            raise ConfigError(f"{file}: the cookie {name!r} for {url} has characters that no cookie may have")
+    return "; ".join(f"{name}={text}" for name, text in cookies.items())
+
+
+def _check_headers(file: str, url: str, headers: list[tuple[str, str]]) -> None:
     names = [name.lower() for name, _ in headers]
     if not names or len(names) != len(set(names)):
         what = "sends the same header twice" if names else "has no user, token, header or cookie"
         raise ConfigError(f"{file}: the table for {url} {what}")
-    return SourceCredential(url, headers, secret_texts, login)
 
 
 def _prefix(file: str, text: str) -> str:

@@ -81,15 +81,13 @@ def source_values(source: SourceRecord) -> Iterator[tuple[str, str]]:
 
 def _json_values(value: Any, field: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
-        name = next(
-            (value[key] for key in _NAMES if "value" in value and isinstance(value.get(key), str)), None
-        )
+        names = [value[key] for key in _NAMES if "value" in value and isinstance(value.get(key), str)]
+        prefix = ".".join(filter(None, [field, *names[:1]]))
         for key, inner in value.items():
-            if name is None:
-                yield from _json_values(inner, f"{field}.{key}" if field else key)
+            if not names:
+                yield from _json_values(inner, ".".join(filter(None, [field, key])))
             elif key not in _NAMES and key not in _TYPES:
-                part = f"{field}.{name}" if field else name
-                yield from _json_values(inner, part if key == "value" else f"{part}.{key}")
+                yield from _json_values(inner, prefix if key == "value" else f"{prefix}.{key}")
     elif isinstance(value, list):
         for inner in value:
             yield from _json_values(inner, field)

@@ -72,8 +72,13 @@ _NAMED: Final[tuple[tuple[str, str, str, str, Callable[[str], str | None] | None
     ("conforms_to", "dct:conformsTo", "dct:Standard", "standard", None),
 )
 """Fields of a dataset or a distribution that name something: predicate, class, own IRI, authority list."""
-_DECIMAL = re.compile(r"[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})")
-_DURATION = re.compile(r"-?P(?=.)(?:\d+Y)?(?:\d+M)?(?:\d+D)?(?:T(?=.)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?")
+_NOTHING = re.compile("(?!)")
+_TYPED = {
+    "decimal": re.compile(r"[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})"),
+    "duration": re.compile(
+        r"-?P(?=.)(?:\d+Y)?(?:\d+M)?(?:\d+D)?(?:T(?=.)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?"
+    ),
+}
 _DIGEST_SIZES: Final = {"md5": 32, "sha1": 40, "sha224": 56, "sha256": 64, "sha384": 96, "sha512": 128}
 _LARGEST_SIZE = 2**63 - 1
 
@@ -213,10 +218,8 @@ def _describe_property(
     elif form == "sample" and (address := sound_iri(value, web=True)):
         graph.typed(node, each.name, part, "dcat:Distribution")
         graph.add(part, "dcat:accessURL", address)
-    elif form == "duration" and _DURATION.fullmatch(value):
-        graph.add(node, each.name, Literal(value, datatype=word("xsd:duration")))
-    elif form == "decimal" and _DECIMAL.fullmatch(value):
-        graph.add(node, each.name, Literal(value, datatype=word("xsd:decimal")))
+    elif _TYPED.get(form, _NOTHING).fullmatch(value):
+        graph.add(node, each.name, Literal(value, datatype=word(f"xsd:{form}")))
 
 
 def _describe_themes(graph: DcatStatements, node: NamedNode, dataset: Dataset) -> None:

@@ -12,7 +12,7 @@ from tamias.harvesters.from_dcat import addresses_in, unread_in
 from tamias.harvesters.mapping import MappedRecord
 from tamias.harvesters.terms import sound_iri
 from tamias.model.capture import Capture, Outcome
-from tamias.model.dataset import Agent, Dataset, DcatProperty
+from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty
 from tamias.model.finding import Datasets, Finding, HarvestEnd, Links, Quads, SourceRecords
 from tamias.protocols import PoliteClient
 
@@ -123,6 +123,11 @@ def web(value: Any) -> str | None:
 def agent(name: str | None, email: str | None = None, **more: Any) -> Agent | None:
     """Return the agent with a name, or only an e-mail address; None without either."""
     return Agent(name=name or email or "", email=email, **more) if name or email else None
+
+
+def first_agent(roles: Iterable[AgentRole], role: str) -> Agent | None:
+    """Return the first agent that has a role."""
+    return next((each.agent for each in roles if each.property == role), None)
 
 
 def checksum(name: str | None, digits: str | None) -> dict[str, Any]:

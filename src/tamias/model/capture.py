@@ -179,7 +179,7 @@ class CaptureRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     hops: Annotated[tuple[Hop, ...], Column("jsonb")] = ()
     final_url: Annotated[str, Column("text")]
     status: Annotated[int | None, Column("int2")] = None
-    told_type: Annotated[str | None, Column("text")] = None
+    declared_type: Annotated[str | None, Column("text")] = msgspec.field(default=None, name="told_type")
     found_type: Annotated[str | None, Column("text")] = None
     bytes: Annotated[int | None, Column("int8")] = None
     """Size of the body after transfer and content coding; None when none came."""

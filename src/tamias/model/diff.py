@@ -116,8 +116,8 @@ def in_words(diff: Diff) -> str:
     counts = [(diff.added, "added"), (diff.removed, "removed"), (diff.changed, "changed")]
     counted = [f"{n:,} {what}" for n, what in counts if n]
     if counted:
-        first = next(n for n, _ in counts if n)
-        counted[0] = counted[0].replace(" ", f" {part}{'s' if first > 1 else ''} ", 1)
+        plural = "" if counted[0].startswith("1 ") else "s"
+        counted[0] = counted[0].replace(" ", f" {part}{plural} ", 1)
     columns = diff.columns or Columns()
     said = [", ".join(counted)] if counted else [] if diff.columns or diff.sheets else [f"no {part} changed"]
     said += [f"sheet {each.sheet} {each.what}" for each in diff.sheets]

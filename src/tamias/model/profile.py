@@ -11,7 +11,7 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 class Types(msgspec.Struct, frozen=True, kw_only=True):
     """The media types by the server, by the name and by the bytes."""
 
-    told: str | None = None
+    declared: str | None = msgspec.field(default=None, name="told")
     named: str | None = None
     found: str
     agree: bool = True

@@ -33,7 +33,7 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     byte_size: Annotated[int, Column("int8")]
     media_type: Annotated[str | None, Column("text")]
     """As found."""
-    told_type: Annotated[str | None, Column("text")] = None
+    declared_type: Annotated[str | None, Column("text")] = msgspec.field(default=None, name="told_type")
     fingerprint: Annotated[str | None, Column("bytea")] = None
     """Of the content: equal where only the bytes differ."""
     noise: Annotated[str | None, Column("text")] = None

@@ -22,7 +22,7 @@ class WarcExtent(msgspec.Struct, frozen=True, kw_only=True):
     """Of the body; None where the server said that it has not changed."""
     revisit: Annotated[bool, Column("bool")] = False
     """Whether the body stands in another record."""
-    told_type: Annotated[str | None, Column("text")] = None
+    declared_type: Annotated[str | None, Column("text")] = msgspec.field(default=None, name="told_type")
     crawl: Annotated[int | None, Column("int4")] = None
     capture: Annotated[str | None, Column("uuid")] = None
     """The visit; None where it is not known."""

@@ -160,7 +160,7 @@ VALUES: Final[dict[str, Callable[[CaptureRecord], NamedNode | Literal | None]]] 
     "depth": lambda record: _number(record.depth),
     "status": lambda record: _number(record.status),
     "address": lambda record: _text(record.hops[-1].address if record.hops else None),
-    "toldType": lambda record: _text(record.told_type),
+    "toldType": lambda record: _text(record.declared_type),
     "foundType": lambda record: _text(record.found_type),
     "byteSize": lambda record: _number(record.bytes),
     "sha256": lambda record: _text(record.sha256),

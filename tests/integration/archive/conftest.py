@@ -41,26 +41,26 @@ class Filled:
         return resource.id
 
     def put(
-        self, url, *contents, media_type="text/csv", suspect=False, redirect=None, told_type=None, **words
+        self, url, *contents, media_type="text/csv", suspect=False, redirect=None, declared_type=None, **words
     ):
         """Each content is one version, a day after the one before."""
         name = self.watch(url, **words)
         previous = None
         for day, content in enumerate(contents):
-            told = told_type or f"{media_type}; charset=iso-8859-2"
+            told = declared_type or f"{media_type}; charset=iso-8859-2"
             when = START + day * DAY
             previous = self._put(name, url, content, when, previous, (media_type, told), suspect, redirect)
         return name
 
     def _put(self, name, url, content, when, previous, types, suspect, redirect):
-        media_type, told_type = types
+        media_type, declared_type = types
         body = Body(size=len(content), sha256=hashlib.sha256(content).hexdigest(), data=content)
         prepared = self.writer.prepare(body, previous)
         self.writer.sync()
         capture = str(new_capture_id(when))
         version = Version(
             resource=name, captured_at=when, sha256=body.sha256, byte_size=body.size, media_type=media_type,
-            told_type=told_type, fingerprint=None, noise=None, capture=capture,
+            declared_type=declared_type, fingerprint=None, noise=None, capture=capture,
         )  # fmt: skip
 
         def record(cursor):
@@ -122,7 +122,7 @@ def _record(capture, url, when, body, redirect):
         hops = (Hop(url=url, status=302, address="192.0.2.1", location=redirect), *hops)
     return CaptureRecord(
         id=capture, crawl=1, url=url, started_at=when, ended_at=when + 250, outcome=Outcome.OK, reason="",
-        depth=0, hops=hops, final_url=redirect or url, status=200, told_type="text/csv", bytes=body.size,
+        depth=0, hops=hops, final_url=redirect or url, status=200, declared_type="text/csv", bytes=body.size,
         sha256=body.sha256, worker="w", agent="Tamias-test",
     )  # fmt: skip
 

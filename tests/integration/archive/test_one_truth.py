@@ -100,7 +100,7 @@ def real_tables(filled, suites):
         whole = path.read_bytes()
         end = whole.rstrip(b"\r\n\0").rfind(b"\n\0" if b"\0" in whole else b"\n")
         if path.name != PAGE and end > 0:
-            filled.put(f"{BASE}{path.name}", whole[:end] + b"\n", whole, told_type="text/csv")
+            filled.put(f"{BASE}{path.name}", whole[:end] + b"\n", whole, declared_type="text/csv")
     while profile_some(filled.session, filled.writer.reader):
         pass
     with tamias.Archive(filled.data) as archive:
@@ -183,7 +183,7 @@ def test_forty_real_tables_have_csvw_that_csvwvalidate_takes(real_tables, tmp_pa
 def test_a_table_without_a_declared_charset_reads_right_everywhere(filled, charset):
     url, text = f"{BASE}a.csv", WORDS[charset]
     before = text.rpartition("\n")[0].rpartition("\n")[0] + "\n"
-    filled.put(url, before.encode(charset), text.encode(charset), told_type="text/csv")
+    filled.put(url, before.encode(charset), text.encode(charset), declared_type="text/csv")
     while profile_some(filled.session, filled.writer.reader):
         pass
     with tamias.Archive(filled.data) as archive:

@@ -38,7 +38,7 @@ FULL = msgspec.structs.replace(
     final_url="http://example.org/ö",
     hops=(Hop(url="http://example.org/a", status=200, address="192.0.2.1", headers=(("A", "b"),)),),
     status=200,
-    told_type="text/turtle; charset=ö",
+    declared_type="text/turtle; charset=ö",
     found_type="text/turtle",
     bytes=2**40,
     sha256="ab" * 32,

@@ -55,7 +55,7 @@ class Filled:
         self.writer.sync()
         version = Version(
             resource=name, captured_at=when, sha256=body.sha256, byte_size=body.size, media_type=media_type,
-            told_type=f"{media_type}; charset=iso-8859-2", fingerprint=None, noise=None,
+            declared_type=f"{media_type}; charset=iso-8859-2", fingerprint=None, noise=None,
             capture=str(new_capture_id(when)),
         )  # fmt: skip
 

@@ -147,7 +147,7 @@ def known(filled, tmp_path_factory):
     keep_profiles(filled.session, {digest.hex(): found}, 0)
     lie = Version(
         resource=name, captured_at=1, sha256=digest.hex(), byte_size=7, media_type="text/html",
-        told_type=None, fingerprint=None, noise=None, capture=str(new_capture_id(1)),
+        declared_type=None, fingerprint=None, noise=None, capture=str(new_capture_id(1)),
     )  # fmt: skip
     filled.session.transact(lambda cursor: add_suspects(cursor, [(lie, f"a lie: {HOSTILE}")]))
     measure_resources(filled.session)

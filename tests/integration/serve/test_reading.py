@@ -383,7 +383,7 @@ def test_suspicious_responses_are_listed_of_one_resource_and_of_all(client, fill
     def lie(name, at):
         return Version(
             resource=name, captured_at=at, sha256="ab" * 32, byte_size=7, media_type="text/csv",
-            told_type=None, fingerprint=None, noise=None, capture=str(new_capture_id(at)),
+            declared_type=None, fingerprint=None, noise=None, capture=str(new_capture_id(at)),
         )  # fmt: skip
 
     told = [(lie(name, 2_000_000_000_000 + at), f"lie {at}") for at, name in enumerate(names * 2)]

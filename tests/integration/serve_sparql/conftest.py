@@ -64,7 +64,7 @@ class Corpus:
         self.writer.sync()
         version = Version(
             resource=name, captured_at=when, sha256=body.sha256, byte_size=body.size, media_type=media_type,
-            told_type=media_type, fingerprint=None, noise=None, capture=str(new_capture_id(when)),
+            declared_type=media_type, fingerprint=None, noise=None, capture=str(new_capture_id(when)),
         )  # fmt: skip
 
         def record(cursor):

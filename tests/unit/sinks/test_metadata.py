@@ -37,7 +37,7 @@ RECORD = CaptureRecord(
     ),
     final_url="http://example.org/data",
     status=200,
-    told_type="text/turtle; charset=utf-8",
+    declared_type="text/turtle; charset=utf-8",
     found_type="text/turtle",
     bytes=1234,
     sha256="ab" * 32,
@@ -174,7 +174,7 @@ def test_nothing_a_server_says_breaks_the_quads():
     hostile = 'a> "b" .\n\x00\ud800\u202e<'
     record = msgspec.structs.replace(
         RECORD,
-        told_type=hostile,
+        declared_type=hostile,
         reason=hostile,
         problems=(hostile,),
         hops=(Hop(url=RECORD.url, status=302, address="192.0.2.1", location="http://[" + hostile),),

@@ -110,7 +110,7 @@ class TestFiles:
 
     def test_a_value_that_comes_late_is_kept(self, tmp_path):
         hops = (Hop(url="http://e/1", status=301, address="", location="http://e/2"),)
-        late = attempt(5000, status=599, bytes=2**40, problems=("late",), hops=hops, told_type="x")
+        late = attempt(5000, status=599, bytes=2**40, problems=("late",), hops=hops, declared_type="x")
         export_parquet([], [*(attempt(n) for n in range(5000)), late], tmp_path)
         columns = "status, bytes, problems, hops[1].location, told_type"
         assert rows(tmp_path, "captures", columns)[-1] == (599, 2**40, ["late"], "http://e/2", "x")

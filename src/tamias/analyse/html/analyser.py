@@ -170,6 +170,11 @@ class HtmlAnalyser:
             if book.applies(page.url):
                 yield from book.extract(page.url, page.data, base=page.base)
 
+    def _read_links(self, page: MarkupPage, parsed: LexborHTMLParser) -> Iterator[Finding]:
+        with_words = anchored(parsed) if self._anchors else {}
+        for links in _links(parsed, page.base):
+            yield links_with_words(links, with_words) if with_words else links
+
     def _seen(self, page: MarkupPage) -> Iterator[Finding]:
         """Yield metas and links as a browser sees them, and set the page's base."""
         parsed = page.parsed
@@ -189,9 +194,7 @@ class HtmlAnalyser:
             yield Links([target], page.base, REFRESH)
         if self._requisites:
             yield requisites(parsed, page.base)
-        with_words = anchored(parsed) if self._anchors else {}
-        for links in _links(parsed, page.base):
-            yield links_with_words(links, with_words) if with_words else links
+        yield from self._read_links(page, parsed)
         yield from portal_links(page, parsed, [content for name, content in metas if name == "generator"])
 
 

@@ -19,6 +19,8 @@ _INLINE = frozenset(
     b" sup time tt u var wbr".decode().split()
 )
 _SILENT = frozenset({"script", "style", "noscript", "template", "textarea", "title", "svg"})
+_UNBROKEN = _INLINE | _SILENT
+_LEAVES = _SILENT | {"-text"}
 _SPACE = re.compile(r"\s+")
 
 
@@ -65,7 +67,7 @@ def _read(body: LexborNode) -> tuple[str, list[Span]]:
         if tag == "-text":
             piece = node.text_content or ""
         else:
-            piece = "" if tag in _INLINE or tag in _SILENT or tag.startswith("-") else _BREAK
+            piece = "" if tag in _UNBROKEN or tag.startswith("-") else _BREAK
         if leaving and tag in ("a", "area"):
             attributes = node.attrs
             reference = (attributes.get("href") or "").strip()
@@ -73,7 +75,7 @@ def _read(body: LexborNode) -> tuple[str, list[Span]]:
                 spans.append((reference, start, length, attributes.get("hreflang")))
         pieces.append(piece)
         length += len(piece)
-        if not leaving and tag != "-text" and tag not in _SILENT:
+        if not leaving and tag not in _LEAVES:
             stack.append((node, length, True))
             child = node.last_child
             while child is not None:

@@ -120,6 +120,11 @@ class JsonLd:
             yield from found
 
 
+def _defined_terms(document: Any) -> set[str]:
+    contexts = _contexts(document)
+    return {name for each in contexts for name, meaning in each.items() if meaning is not None}
+
+
 def _drops_types(source: bytes) -> bool:
     """Return whether a node with a type stands under a key that no context defines.
 
@@ -131,9 +136,7 @@ def _drops_types(source: bytes) -> bool:
         document = msgspec.json.decode(source)
     except (msgspec.DecodeError, RecursionError):
         return False
-    terms = {
-        name for context in _contexts(document) for name, meaning in context.items() if meaning is not None
-    }
+    terms = _defined_terms(document)
     waiting: list[tuple[Any, bool]] = [(document, False)]
     while waiting:
         value, is_dropped = waiting.pop()

@@ -221,19 +221,19 @@ def _children(text: bytes, start: int) -> Iterator[tuple[int, int]]:
             if bad is None:
                 return
             skipped = bad.end()
-        elif name is None:
             continue
-        elif not slash:
+        if name is None:
+            continue
+        if slash:
+            if not stack or stack.pop() != name:
+                return
+        else:
             if len(stack) == 1 and _lost_its_end(text[begun : token.start()]):
                 stack.clear()
             begun = begun if stack else token.start()
             if not empty:
                 stack.append(name)
-            elif not stack:
-                yield begun, token.end()
-        elif not stack or stack.pop() != name:
-            return
-        elif not stack:
+        if not stack:
             yield begun, token.end()
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from uuid import UUID
 
 import msgspec
@@ -184,7 +184,7 @@ def repair(
         rebuild_rows(writer)
     _rebuild_bases(writer, {damage.sha256 for damage in found if damage.sha256 and damage.pack is None})
     parts = {damage.sha256: parts_of(writer.reader, damage.sha256) for damage in found if damage.sha256}
-    copies = _copies(writer, {*parts, *(blob.sha256 for blobs in parts.values() for blob in blobs)})
+    copies = _copies(writer, {*parts, *(blob.sha256 for blob in chain.from_iterable(parts.values()))})
 
     def mended(sha256: str) -> bool:
         return _mended(writer, sha256, copies.get(sha256, []), elsewhere)
@@ -196,7 +196,7 @@ def repair(
         done = mended(damage.sha256)
         # Nobody has a copy of a group as such; its bodies can come one by one.
         if not done and (within := parts[damage.sha256]):
-            done = not [blob for blob in within if not mended(blob.sha256)]
+            done = False not in [mended(blob.sha256) for blob in within]
             writer.table.change("delete_empty_groups", digests([damage.sha256]))
         yield Repaired(damage, done)
 

@@ -133,22 +133,16 @@ def erase_records(writer: BlobWriter, session: Session, sha256s: Sequence[str]) 
         return done
     writer.close()
     recover(packs, session)
-    noted: dict[UUID, list[tuple[int, int]]] = {}
-    for pack, start, length in session.fetch_all(SQL["erasing"]):
-        noted.setdefault(pack, []).append((start, length))
+    noted = _noted(session)
     for pack, state, _, used in session.fetch_all(SQL["packs"]):
         found = packs.find(pack)
         if found is None or (used == found.length and pack not in noted):
             continue
         named = _named(session, pack)
-        unnamed = [
-            record
-            for record in _records(packs, found)
-            if record.start not in named and _holds(packs, pack, record, gone)
-        ]
-        places = {start: length for start, length in noted.get(pack, []) if start not in named}
+        unnamed = _unnamed(packs, found, named, gone)
+        places = {start: noted[pack][start] for start in noted.get(pack, {}).keys() - named}
         if state == "open" and packs.is_held(pack, 0.0):
-            if any(record.start not in places for record in unnamed):
+            if not places.keys() >= {record.start for record in unnamed}:
                 done.left.append(f"pack {pack} is being written")
         else:
             places |= {record.start: record.length for record in unnamed}
@@ -187,6 +181,19 @@ def _holds(packs: Packs, pack: UUID, record: BlobRecord, gone: set[str]) -> bool
         return any(member.sha256 in gone for member in members(payload))
     except PayloadError:
         return False
+
+
+def _noted(session: Session) -> dict[UUID, dict[int, int]]:
+    """Return the lengths of what is to be erased, by its pack and its start."""
+    noted: dict[UUID, dict[int, int]] = {}
+    for pack, start, length in session.fetch_all(SQL["erasing"]):
+        noted.setdefault(pack, {})[start] = length
+    return noted
+
+
+def _unnamed(packs: Packs, pack: Pack, named: set[int], gone: set[str]) -> list[BlobRecord]:
+    others = [record for record in _records(packs, pack) if record.start not in named]
+    return [record for record in others if _holds(packs, pack.pack, record, gone)]
 
 
 def _named(session: Session, pack: UUID) -> set[int]:

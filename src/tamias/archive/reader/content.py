@@ -92,12 +92,12 @@ class Content:
     def text(self, encoding: str | None = None) -> str:
         """The text, in the encoding given or found."""
         content = self.bytes()
-        return decoded(content, encoding or encoding_of(content, self.version.told_type))
+        return decoded(content, encoding or encoding_of(content, self.version.declared_type))
 
     @property
     def text_type(self) -> str | None:
         """The type as found, with the charset that the server declares."""
-        return type_with_charset(self.version.media_type, self.version.told_type)
+        return type_with_charset(self.version.media_type, self.version.declared_type)
 
     def table(self) -> Table:
         """The rows of CSV, JSON, Parquet or the first sheet of a workbook. Raises `NoTable` otherwise."""

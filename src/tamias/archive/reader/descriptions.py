@@ -22,7 +22,7 @@ class VersionDescription(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
     byte_size: int
     media_type: str | None
-    told_type: str | None = None
+    declared_type: str | None = msgspec.field(default=None, name="told_type")
     noise: str | None = None
     """Why only its bytes differ from those of the version before; null where its content does."""
     suspicious: str | None
@@ -76,7 +76,7 @@ def describe_version(
         sha256=version.sha256,
         byte_size=version.byte_size,
         media_type=version.media_type,
-        told_type=version.told_type,
+        declared_type=version.declared_type,
         noise=version.noise,
         suspicious=version.suspicious,
         download=f"{served_at}/api/v1/get/file/id/{version.id}",

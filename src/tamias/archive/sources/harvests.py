@@ -22,7 +22,7 @@ class HarvestProgress(msgspec.Struct, kw_only=True):
 
     started_at: int
     state: bytes | None = None
-    kept: int = 0
+    written: int = msgspec.field(default=0, name="kept")
     """Bytes of the file of its quads that count."""
     spool: str = ""
     """The name of that file in a store."""

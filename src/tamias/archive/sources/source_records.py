@@ -63,7 +63,7 @@ def record_versions(session: Session, resource: str) -> list[Version]:
     return [
         Version(
             resource=resource, number=number, captured_at=captured_at, sha256=digest, byte_size=size,
-            media_type=media_type, told_type=media_type, capture="",
+            media_type=media_type, declared_type=media_type, capture="",
         )
         for number, captured_at, digest, size, media_type in rows
     ]  # fmt: skip

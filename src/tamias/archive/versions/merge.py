@@ -138,20 +138,12 @@ class _Merge:
         return seen
 
     def _write(self, placed: list[_Placed]) -> int:
-        moved = [each for each in placed if each.before is not None and each.before != each.number]
-        changed = [each for each in placed if each.before is not None and each.changed]
+        moved = [each for each in placed if each.before not in (None, each.number)]
+        changed = [each for each in placed if each.changed]
         new = [each for each in placed if each.before is None]
-        execute, resource = self._cursor.execute, self._late.resource
+        execute = self._cursor.execute
         if moved:
-            numbers = {
-                "resource": Texts([resource] * len(moved)),
-                "before": Ints([each.before for each in moved]),
-                "number": Ints([each.number for each in moved]),
-            }
-            execute(_SQL["put_aside"].text, numbers)
-            execute(_SQL["take_places"].text, {"resource": Texts([resource])})
-            execute(_SQL["renumber_events"].text, numbers)
-            execute(_SQL["renumber_news"].text, numbers)
+            self._renumber(moved)
         if changed:
             execute(_SQL["correct_versions"].text, _columns(changed))
         if new:
@@ -159,9 +151,21 @@ class _Merge:
             execute(_SQL["insert_versions"].text, _columns(new))
         if altered := [*moved, *(each for each in changed if each not in moved)]:
             execute(_SQL["tell_catalogue"].text, _columns(altered))
-        if new or changed or moved:
+        if new or altered:
             execute(_SQL["set_current"].text, _columns(placed[-1:]))
         return len(new)
+
+    def _renumber(self, moved: list[_Placed]) -> None:
+        execute, resource = self._cursor.execute, self._late.resource
+        numbers = {
+            "resource": Texts([resource] * len(moved)),
+            "before": Ints([each.before for each in moved]),
+            "number": Ints([each.number for each in moved]),
+        }
+        execute(_SQL["put_aside"].text, numbers)
+        execute(_SQL["take_places"].text, {"resource": Texts([resource])})
+        execute(_SQL["renumber_events"].text, numbers)
+        execute(_SQL["renumber_news"].text, numbers)
 
 
 def merged(standing: Iterable[Sighting], others: Iterable[Sighting]) -> list[Sighting]:

@@ -344,7 +344,7 @@ def _version(row: tuple[Any, ...]) -> Version:
         sha256=digest,
         byte_size=size,
         media_type=media_type,
-        told_type=declared,
+        declared_type=declared,
         fingerprint=fingerprint,
         noise=noise,
         suspicious=suspicious,

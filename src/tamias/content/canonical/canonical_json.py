@@ -97,10 +97,10 @@ def _with_sets(value: Any, as_set: bool = False) -> Any:
     parts = [_with_sets(part) if isinstance(part, _CONTAINERS) else part for part in value]
     if len(parts) < 2 or not (as_set or isinstance(parts[0], dict)):
         return parts
-    texts = [_canonical.encode(part) for part in parts]
-    if not (as_set or is_set([msgspec.Raw(text) for text in texts])):
+    texts = list(map(_canonical.encode, parts))
+    if not (as_set or is_set(list(map(msgspec.Raw, texts)))):
         return parts
-    return [parts[place] for place in sorted(range(len(parts)), key=texts.__getitem__)]
+    return list(map(parts.__getitem__, sorted(range(len(parts)), key=texts.__getitem__)))
 
 
 def is_collection(parts: dict[str, msgspec.Raw]) -> bool:

@@ -261,13 +261,12 @@ def _is_header(rows: Sequence[Row]) -> bool:
     if not names:
         return False
     if not body:
-        return all(kind == "text" for kind in kinds) and len(candidate) > 1
-    if all(kind != "text" for kind in kinds):
-        return all(kind == "year" for kind in kinds) and len(set(names)) == len(names) > 2
+        return set(kinds) == {"text"} and len(candidate) > 1
+    if "text" not in kinds:
+        return set(kinds) == {"year"} and len(set(names)) == len(names) > 2
     columns = zip_longest(candidate, *body, fillvalue="")
     votes = sum(_vote(name, list(filter(None, below))) for name, *below in columns if name)
-    if len(set(names)) < len(names):
-        votes -= 1
+    votes -= len(set(names)) < len(names)
     if votes:
         return votes > 0
     return len(names) * 5 >= len(candidate) * 4 and "number" not in kinds

@@ -304,8 +304,8 @@ class Extractor:
                     naming = naming or self._naming(capture.final_url, body.sha256, part, numbered)
                     found.quads += len(finding.quads)
                     self._keep(finding.quads, naming, target, following, capture.final_url)
-                    if part.media_type in PAGES and any(quad.object in _DATASET for quad in finding.quads):
-                        _take(found, _datasets(finding.quads, capture.final_url))
+                    if part.media_type in PAGES:
+                        _take_datasets(found, finding.quads, capture.final_url)
                 elif isinstance(finding, Links | Metas):
                     following.hear(finding)
                 elif isinstance(finding, TextPosition):
@@ -418,10 +418,11 @@ def _size(quads: Sequence[Quad]) -> int:
     return len(quads.nquads) if isinstance(quads, QuadLines) else sum(len(str(quad)) for quad in quads)
 
 
-def _datasets(quads: Sequence[Quad], url: str) -> Datasets:
-    from tamias.harvesters.schemaorg import datasets_in
+def _take_datasets(found: Extraction, quads: Sequence[Quad], url: str) -> None:
+    if any(quad.object in _DATASET for quad in quads):
+        from tamias.harvesters.schemaorg import datasets_in
 
-    return Datasets(datasets_in(quads, url))
+        _take(found, Datasets(datasets_in(quads, url)))
 
 
 def _headers(capture: Capture) -> tuple[tuple[str, str], ...]:

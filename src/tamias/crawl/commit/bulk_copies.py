@@ -116,7 +116,7 @@ class Coverage:
         """
         if not self._covered or PART in task.tags or task.crawl == WATCH:
             return None
-        found = next((each for each in self._covered if _belongs(task, each)), None)
+        found = self._dataset_of(task)
         if found is None or task.url in found.urls:
             return found
         if found.compared is not None:
@@ -131,8 +131,13 @@ class Coverage:
         ):
             return msgspec.structs.replace(found, is_copied=False)
         await self._compare(found, lease)
-        found = next((each for each in self._covered if each.is_copied and _belongs(task, each)), None)
+        found = self._dataset_of(task, copied=True)
         return None if found is None else await self._looked_up(task.url, found)
+
+    def _dataset_of(self, task: Task, *, copied: bool = False) -> Covered | None:
+        return next(
+            (each for each in self._covered if each.is_copied >= copied and _belongs(task, each)), None
+        )
 
     async def _looked_up(self, url: str, dataset: Covered) -> Covered:
         """Say whether the copy describes an address."""

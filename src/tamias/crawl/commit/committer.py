@@ -298,16 +298,7 @@ class Committer:
         self, visits: list[Visit], released: list[HeldLease], durable: list[StoredFile]
     ) -> list[Visit]:
         """Returns the visits to hosts that were still ours; what was done on others is dropped."""
-        # Links first: putting them twice does no harm, but if we died after recording the visit they would
-        # be lost.
-        cuts = iter(
-            self.links.put_found(
-                [(reference, each) for each in visits for reference in each.references],
-                (item for each in visits for item in each.items),
-            )
-        )
-        for each in visits:
-            _note_cuts(each, islice(cuts, len(each.references)))
+        self._put_links(visits)
         reached("links-put")
 
         # What a transaction writes outside of its bucket takes all of a cluster to commit.
@@ -327,6 +318,17 @@ class Committer:
             self._stranded.released += [each for each in released if each.lease.bucket in away]
         reached("after-commit")
         return [each for each in visits if each.held.lease.qid in held]
+
+    def _put_links(self, visits: list[Visit]) -> None:
+        """Put links, before visits are recorded: twice does no harm, but lost ones are not found again."""
+        cuts = iter(
+            self.links.put_found(
+                [(reference, each) for each in visits for reference in each.references],
+                (item for each in visits for item in each.items),
+            )
+        )
+        for each in visits:
+            _note_cuts(each, islice(cuts, len(each.references)))
 
     def _are_in_bucket(self, visits: list[Visit]) -> bool:
         """Tell whether all rows of visits are in the buckets of their hosts, but for the lengths of files."""

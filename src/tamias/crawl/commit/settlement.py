@@ -313,7 +313,7 @@ class Settler(CommitHook):
             hops=hops,
             final_url=without_password(capture.final_url),
             status=capture.status,
-            told_type=capture.declared_type,
+            declared_type=capture.declared_type,
             found_type=found.media_type,
             bytes=found.bytes if capture.body is None else capture.body.size,
             sha256=capture.body.sha256 if capture.body else None,

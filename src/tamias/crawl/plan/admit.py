@@ -170,11 +170,17 @@ class Admission:
         """
         if self._max_depth is not None and found.depth > self._max_depth:
             return [], self._cut_by_depth(found)
+        is_plain = found.kind is None and not found.tags and found.score is None
+        fresh, followed, cut = self._fresh_items(found, {} if seen is None or not is_plain else seen)
+        if self._max_depth is not None and (fresh or followed):
+            cut |= BELOW
+        return fresh, cut
+
+    def _fresh_items(self, found: Reference, seen: dict[str, Item]) -> tuple[list[Item], bool, int]:
+        """Return the items to put, whether known URLs are named too, and what kept others out."""
         fresh: dict[str, Item] = {}
         known, followed, cut = self._known_in(found.crawl), False, 0
         base, depth, kind = found.base, found.depth, found.kind
-        is_plain = kind is None and not found.tags and found.score is None
-        seen = {} if seen is None or not is_plain else seen
         site, here = LinkTexts(base), site_of(base)
         away: list[str] = []
         for reference in found.references:
@@ -183,19 +189,14 @@ class Admission:
             near = known.within(url, depth)
             item = None if near else seen.get(url)
             if not near and item is None:
-                try:
-                    url = resolve(reference, base)
-                except UrlError:
+                url, near = self._locate(reference, found, known)
+                if not url:
                     continue
-                near = known.within(url if kind is None else kind_key(url, kind), depth)
             if not url.startswith(here):
                 away.append(url)
             if item is not None and item.depth == depth and item.crawl == found.crawl:
                 fresh[url] = item
                 continue
-            # Most links are known as they stand: only the others are searched for session parameters.
-            if not near and (plain := without_session(url, self._session_names)) != url:
-                url, near = plain, known.within(kind_key(plain, kind), depth)
             if near or url in fresh:
                 followed |= near
                 continue
@@ -206,9 +207,20 @@ class Admission:
                 cut |= refused_by[1]
         if away:
             self.host_links.count(here, away)
-        if self._max_depth is not None and (fresh or followed):
-            cut |= BELOW
-        return list(fresh.values()), cut
+        return list(fresh.values()), followed, cut
+
+    def _locate(self, reference: str, found: Reference, known: KnownLinks) -> tuple[str, bool]:
+        """Return the URL of a reference, empty where it is none, and whether it is known so near."""
+        depth, kind = found.depth, found.kind
+        try:
+            url = resolve(reference, found.base)
+        except UrlError:
+            return "", False
+        near = known.within(url if kind is None else kind_key(url, kind), depth)
+        # Most links are known as they stand: only the others are searched for session parameters.
+        if not near and (plain := without_session(url, self._session_names)) != url:
+            url, near = plain, known.within(kind_key(plain, kind), depth)
+        return url, near
 
     def _cut_by_depth(self, found: Reference) -> int:
         """Return the cut of the depth limit, if a link would be followed from nearer to a seed."""

@@ -88,12 +88,15 @@ def _turned(old: Options, new: Options, name: str, *, on: bool) -> bool:
 def _filters_open(old: Options, new: Options) -> bool:
     """Tell if the new filters may admit more; a changed expression counts as wider."""
     include, exclude = ("filters.include", "filters.exclude")
-    was, now = set(old.get(include) or ()), set(new.get(include) or ())
+
+    def lost(name: str, before: Options, after: Options) -> set[Any]:
+        return set(before.get(name) or ()) - set(after.get(name) or ())
+
     return (
-        bool(was and (not now or now - was))
-        or bool(set(old.get(exclude) or ()) - set(new.get(exclude) or ()))
-        or bool(set(old.get("filters.blocklists") or ()) - set(new.get("filters.blocklists") or ()))
-        or bool(set(new.get("filters.schemes") or ()) - set(old.get("filters.schemes") or ()))
+        bool(old.get(include) and (not new.get(include) or lost(include, new, old)))
+        or bool(lost(exclude, old, new))
+        or bool(lost("filters.blocklists", old, new))
+        or bool(lost("filters.schemes", new, old))
         or any(_exceeds(old.get(f"filters.{name}", 0), new.get(f"filters.{name}", 0)) for name in _URL_LIMITS)
     )
 

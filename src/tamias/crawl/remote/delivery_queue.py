@@ -157,14 +157,13 @@ class DeliveryQueue:
         answered = [parcel for parcel in parcels if parcel.id in receipts]
         if not answered and self._ending:
             raise NotReached("the service answered for none of the visits")
-        for parcel in parcels:
-            if parcel.id not in receipts:
-                self._later[parcel.host] = time.monotonic() + AGAIN_SECONDS
+        again_at = time.monotonic() + AGAIN_SECONDS
+        self._later |= {parcel.host: again_at for parcel in parcels if parcel not in answered}
         self._waiting = [parcel for parcel in self._waiting if parcel.id not in receipts]
         self._sent.difference_update(receipts)
         for parcel in answered:
             self._done(parcel, committed=receipts[parcel.id])
-        after([parcel.released for parcel in answered if parcel.released is not None], ())
+        after(list(filter(None, (parcel.released for parcel in answered))), ())
         async with self._room:
             self._room.notify_all()
 

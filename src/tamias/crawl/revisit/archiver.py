@@ -122,7 +122,7 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
             sha256=prepared.sha256,
             byte_size=prepared.size,
             media_type=self.media_type,
-            told_type=self.capture.declared_type,
+            declared_type=self.capture.declared_type,
             fingerprint=fingerprint_of(self.content),
             items=self.content.items if self.content else None,
             noise=self.noise,
@@ -156,14 +156,18 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
         return f"{self.capture.outcome.word}: {self.capture.reason}"
 
 
-def record_results(cursor: Cursor, results: Sequence[tuple[ArchiveResult, str]]) -> None:
-    """Write the results, each with its capture id, in the transaction of the visits, after the blob rows."""
-    if new := [each for each, _ in results if each.is_new]:
+def _put_new(cursor: Cursor, new: Sequence[ArchiveResult]) -> None:
+    if new:
         found = [
             (Resource(id=each.watched.id, url=each.watched.url, added_at=each.now), each.watched.host)
             for each in new
         ]
         put_resources(cursor, found, new[0].now)
+
+
+def record_results(cursor: Cursor, results: Sequence[tuple[ArchiveResult, str]]) -> None:
+    """Write the results, each with its capture id, in the transaction of the visits, after the blob rows."""
+    _put_new(cursor, [each for each, _ in results if each.is_new])
     for some in _rounds(results):
         bodies = [(each, each.version(capture, each.prepared)) for each, capture in some if each.prepared]
         suspect = [(version, each.judgement.reason or "") for each, version in bodies if each.is_suspect]

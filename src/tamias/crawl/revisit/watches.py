@@ -102,21 +102,23 @@ class Watcher:
         if not pairs:
             return
         rows = [(resource, host(resource.url)) for resource, _ in pairs]
+        names = [resource.id for resource, _ in pairs]
         now = self._session.now()
-        before = read_resources(self._session, [resource.id for resource, _ in pairs])
-        stopped = {each.id for each in before if each.state == "stopped"}
+        before = read_resources(self._session, names)
+        known = {each.id: each.state for each in before}
         new = self._session.transact(lambda cursor: put_resources(cursor, rows, now, by_user=by_user))
-        self._frontier.put([item for resource, item in pairs if by_user or resource.id not in stopped])
-        known = {each.id for each in before}
+        self._frontier.put(
+            [item for resource, item in pairs if by_user or known.get(resource.id) != "stopped"]
+        )
         # Another interval, or a new start, begins with a visit.
         again = [
             item
             for resource, item in pairs
-            if by_user and (resource.id in stopped or (resource.every and resource.id in known))
+            if by_user and (known.get(resource.id) == "stopped" or (resource.every and resource.id in known))
         ]
         make_due(self._session, self._frontier, again)
         added.new += new
-        added.known += len({resource.id for resource, _ in pairs}) - new
+        added.known += len(set(names)) - new
 
     def _key(self, url: str) -> str:
         return self._admission.key(without_password(url))

@@ -49,7 +49,7 @@ class ArchivedVersion(msgspec.Struct, frozen=True, kw_only=True):
     byte_size: int
     media_type: str | None
     """As found."""
-    told_type: str | None
+    declared_type: str | None = msgspec.field(name="told_type")
     """As its server says."""
     noise: str | None
     """Why only its bytes differ from those of the version before; None where its content does."""

@@ -261,22 +261,20 @@ class HarvestStage:
         progress = await asyncio.to_thread(self._files.sound, path, memory.progress) or HarvestProgress(
             started_at=self._store.now()
         )
-        trusted = TRUSTED in task.tags
         before = progress.steps
         if progress.end is None:
             harvest = Harvest(
-                url=task.url, kind=kind, state=progress.state, bookmark=bookmark, trusted=trusted
+                url=task.url, kind=kind, state=progress.state, bookmark=bookmark, trusted=TRUSTED in task.tags
             )
             async with aclosing(harvesters()[kind].harvest(harvest, client)) as steps:  # type: ignore[type-var]
                 async for step in steps:
                     client.step_ends()
                     held.earned += step.earned
                     progress.bytes += client.bytes_since()
-                    if client.last is not None and client.last.hops:
-                        hop = client.last.hops[-1]
-                        progress.status, progress.address = hop.status, hop.address
                     if client.last is not None:
                         progress.cut |= client.last.cut & TRAP
+                        for hop in client.last.hops[-1:]:
+                            progress.status, progress.address = hop.status, hop.address
                     await run_uncancelled(partial(self._keep, path, place, progress, step, task, kind))
                     if step.end is not None:
                         break
@@ -285,19 +283,29 @@ class HarvestStage:
         if progress.end.changes_only and progress.end.outcome is Outcome.OK:
             progress.end = await run_uncancelled(partial(self._apply, path, progress, task, memory))
         if progress.steps > before + 1:  # the last one is the end
-            task, progress.pauses = msgspec.structs.replace(task, fails=0), 0
-        pause = progress.end.retry_after_ms if progress.pauses < MOST_PAUSES else None
-        if progress.end.retry:
+            visit.task, progress.pauses = msgspec.structs.replace(task, fails=0), 0
+        await self._conclude(visit, place, progress, progress.end, later=bookmark is not None)
+
+    async def _conclude(
+        self, visit: Visit, place: HarvestKey, progress: HarvestProgress, end: HarvestEnd, *, later: bool
+    ) -> None:
+        """Write into the visit what the harvest brought, and whether it goes on later."""
+        task, kind = visit.task, kind_of(visit.task.tags)
+        assert kind is not None
+        pause = end.retry_after_ms if progress.pauses < MOST_PAUSES else None
+        if end.retry:
             await self._note_trouble(place, progress, paused=pause is not None)
-        may_go_on = pause is not None or (task.fails < self._retries and progress.failures < MOST_FAILURES)
-        capture = _capture(task, kind, progress, self._store.now(), later=bookmark is not None)
-        if not may_go_on:
+        may_try = task.fails < self._retries and progress.failures < MOST_FAILURES
+        capture = _capture(task, kind, progress, self._store.now(), later=later)
+        if pause is None and not may_try:
             capture = msgspec.structs.replace(capture, retry=False)
-        no_document = progress.end.changes_only and capture.outcome is not Outcome.OK
-        visit.task, visit.capture = task, capture
+        no_document = end.changes_only and capture.outcome is not Outcome.OK
+        visit.capture = capture
         if capture.retry and pause is not None:
             visit.due = self._store.now() + pause
-        visit.found = await self._found(path, progress, shelve=not (no_document or capture.retry))
+        visit.found = await self._found(
+            self._files.path(place), progress, shelve=not (no_document or capture.retry)
+        )
         if not capture.retry:
             unchanged = capture.outcome is Outcome.UNCHANGED
             visit.extras.append(HarvestEnded(place, task.url, progress, unchanged))
@@ -361,7 +369,7 @@ class HarvestStage:
         kind: str,
     ) -> None:
         """Makes a step durable: links, rows and quads first, then how far it is. For a thread."""
-        lines, sent = b"".join(self._taken_in(step, progress, task, kind)), progress.kept
+        lines, sent = b"".join(self._taken_in(step, progress, task, kind)), progress.written
         if lines:
             self._files.append(path, progress, lines)
         progress.state = step.state
@@ -440,7 +448,7 @@ class HarvestStage:
             read=progress.end is not None and progress.end.outcome is Outcome.OK,
             renamed_graphs=tuple(progress.renamed.items()),
         )
-        if progress.kept and shelve:
+        if progress.written and shelve:
             async with self._store.quads.one_large_at_a_time:
                 found.extent = await run_uncancelled(partial(self._files.shelve, path))
         return found

@@ -111,18 +111,18 @@ class ProgressFiles(CommitHook):
 
     def append(self, path: Path, progress: HarvestProgress, lines: bytes) -> None:
         """Make lines durable behind those that count."""
-        with path.open("ab" if progress.kept else "wb") as file:
+        with path.open("ab" if progress.written else "wb") as file:
             # A step that was interrupted may have left bytes that do not count.
-            file.truncate(progress.kept)
+            file.truncate(progress.written)
             file.write(zstandard.ZstdCompressor(level=3).compress(lines))
             file.flush()
             os.fsync(file.fileno())
-        progress.kept = path.stat().st_size
+        progress.written = path.stat().st_size
 
     def save(self, path: Path, place: HarvestKey, progress: HarvestProgress, sent: int) -> None:
         """Save how far it is, once the store has the file behind the bytes that were `sent` before."""
         spool, parts = progress.spool, progress.parts
-        if self._files.is_elsewhere and progress.kept > sent:
+        if self._files.is_elsewhere and progress.written > sent:
             self._send(path, progress, sent)
         self._thread.wait(save_harvest, self._thread.session, place, progress)
         if spool != progress.spool:
@@ -135,7 +135,7 @@ class ProgressFiles(CommitHook):
         self._own.add(spool)
         parts, sent = (progress.parts, sent) if goes_on else ((), 0)
         upload = FileUpload(self._files, _stored(spool).key, parts, sent)
-        upload.send(path, progress.kept)
+        upload.send(path, progress.written)
         progress.spool, progress.parts = spool, upload.parts
 
     def sound(self, path: Path, progress: HarvestProgress | None) -> HarvestProgress | None:
@@ -147,24 +147,24 @@ class ProgressFiles(CommitHook):
             return None
         size = path.stat().st_size if path.exists() else 0
         # A file that this process did not write may be that of an attempt before the other machine's.
-        if progress.parts and (size < progress.kept or progress.spool not in self._own):
+        if progress.parts and (size < progress.written or progress.spool not in self._own):
             size = self._bring(path, progress)
-        if size < progress.kept:
+        if size < progress.written:
             return None
-        if size > progress.kept:
-            os.truncate(path, progress.kept)
+        if size > progress.written:
+            os.truncate(path, progress.written)
         return progress
 
     def _bring(self, path: Path, progress: HarvestProgress) -> int:
         """Copies the file from the store; returns its size."""
-        stored = _stored(progress.spool, progress.parts, progress.kept)
+        stored = _stored(progress.spool, progress.parts, progress.written)
         try:
             with self._files.open(stored) as source, path.open("wb") as file:
-                file.writelines(pieces(source, progress.kept))
+                file.writelines(pieces(source, progress.written))
         except OSError as error:
             _log.warning("%s begins again: %s", stored.key, error)
             return 0
-        return progress.kept
+        return progress.written
 
     def write(self, cursor: Cursor, batch: CommitBatch) -> None:
         """Note the ends of harvests, in the transaction that commits them."""
@@ -245,7 +245,7 @@ class LongReading:
         self._open_frame.clear()
         self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
-            os.ftruncate(self._file, self._progress.kept)
+            os.ftruncate(self._file, self._progress.written)
             if self.start is None:  # a syntax without positions is read again, but not fetched again
                 self.save(ReadingState(found=Extraction(), part=0))
             yield self
@@ -269,7 +269,7 @@ class LongReading:
         self._flush()
         os.fdatasync(self._file)
         self._keep_body()
-        sent, self._progress.kept = self._progress.kept, os.fstat(self._file).st_size
+        sent, self._progress.written = self._progress.written, os.fstat(self._file).st_size
         self._progress.state = msgspec.msgpack.encode(_State(self._capture, reading))
         self._progress.steps += 1
         self._files.save(self._path, self._place, self._progress, sent)

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -247,7 +247,7 @@ class Reader:
             if given_up.is_set():
                 raise NotNow
             words = found.words if isinstance(found, Worded) else {}
-            fresh = found if kind else [each for each in found if each not in known or each in words]
+            fresh = found if kind else _unknown(found, known, words)
             if fresh:
                 gathered.append(_reference(Worded(fresh, words) if words else fresh, base, kind, task))
                 known.update(fresh)
@@ -306,6 +306,10 @@ def slices(reference: Reference) -> Iterator[Reference]:
         some = reference.references[start : start + LINKS_AT_ONCE]
         theirs = {each: words[each] for each in some if each in words} if words else {}
         yield msgspec.structs.replace(reference, references=some, words=theirs)
+
+
+def _unknown(found: Sequence[str], known: set[str], words: Container[str]) -> list[str]:
+    return [each for each in found if each not in known or each in words]
 
 
 def _reference(found: Sequence[str], base: str, kind: str | None, task: Task) -> Reference:

@@ -141,5 +141,5 @@ def _extent(stamp: str, entry: CdxjFields) -> WarcExtent:
         status=int(entry.status or 0),
         sha256=entry.digest.partition(":")[2] or None,
         revisit=entry.mime == _REVISIT,
-        told_type=None if entry.mime == _REVISIT else entry.mime or None,
+        declared_type=None if entry.mime == _REVISIT else entry.mime or None,
     )

@@ -143,7 +143,7 @@ class ArchiveQueries:
             self._settings,
             content.bytes(),
             base=content.resource.url,
-            media_type=content.version.told_type or content.version.media_type,
+            media_type=content.version.declared_type or content.version.media_type,
         )
         empty = True
         for quad in reading.quads:

@@ -87,21 +87,26 @@ def find_needed_fetches(query: str, graphs: dict[str, list[str]]) -> NeededFetch
         if ("word", word) in tokens:
             raise _refusal(f"{word} cannot be used in it")
     dataset |= _names_after("FROM", [each for each in tokens if each != ("word", "NAMED")])
-    named = dataset or _names_after("GRAPH", tokens)
-    if _GRAPH not in named:
-        if any(kind == "variable" for kind, _ in named):
-            raise _refusal("GRAPH has a variable in place of its name")
+    if not _is_about_graph(dataset or _names_after("GRAPH", tokens)):
         return None
-    if named != {_GRAPH}:
-        raise _refusal("it names other graphs too")
     contents = [*_find_blocks(tokens, everywhere=bool(dataset))]
     try:
         blocks = [*map(_read_block, contents)]
     except _NotFlat:
         return NeededFetches([CaptureFilter()], None)
     predicates = {each.predicate for block in blocks for each in block.triples}
-    known = frozenset(each for each in predicates if each is not None)
+    known = frozenset(filter(None, predicates))
     return NeededFetches([*map(_filter_of, blocks)], None if None in predicates else known)
+
+
+def _is_about_graph(named: set[Token]) -> bool:
+    if _GRAPH not in named:
+        if any(kind == "variable" for kind, _ in named):
+            raise _refusal("GRAPH has a variable in place of its name")
+        return False
+    if named != {_GRAPH}:
+        raise _refusal("it names other graphs too")
+    return True
 
 
 def _may_name_graph(tokens: list[Token]) -> bool:
@@ -121,31 +126,32 @@ def _find_blocks(tokens: list[Token], *, everywhere: bool) -> Iterator[list[Toke
     `everywhere` means that all groups are about it. What is in parentheses, in the template of CONSTRUCT and
     in VALUES, and the head and the end of a subquery are no patterns.
     """
-    stack: list[str] = []
+    stack = [""]
     begin, before, earlier, is_data = 0, ("", ""), ("", ""), False
     for place, token in enumerate(tokens):
-        value, context = token[1], stack[-1] if stack else ""
+        value, context = token[1], stack[-1]
         if value in ("{", "("):
-            if context == "block":
-                stack.append("block")
-            elif value == "(" or is_data or before[1] == "CONSTRUCT":
-                stack.append("other")
-            elif everywhere or (earlier[1], before) == ("GRAPH", _GRAPH):
-                stack.append("block")
-                begin = place + 1
-            else:
-                stack.append("group")
-        elif value in ("}", ")") and stack:
+            if context != "block":
+                context, begin = _context(value, before, is_data), place + 1
+                if context == "group" and (everywhere or (earlier[1], before) == ("GRAPH", _GRAPH)):
+                    context = "block"
+            stack.append(context)
+        elif value in ("}", ")") and len(stack) > 1:
             if stack.pop() == "block" and "block" not in stack:
                 yield tokens[begin:place]
-            is_data = is_data and value == ")"
+            is_data &= value == ")"
         elif token == ("word", "VALUES"):
             is_data = True
-        elif token == ("word", "SELECT") and context == "group":
-            stack[-1] = "other"
-        elif context == "group" and _is_pattern(token, before):
-            raise _refusal("it has patterns outside of GRAPH <urn:tamias:metadata> { … }")
+        elif context == "group":
+            if token == ("word", "SELECT"):
+                stack[-1] = "other"
+            elif _is_pattern(token, before):
+                raise _refusal("it has patterns outside of GRAPH <urn:tamias:metadata> { … }")
         earlier, before = before, token
+
+
+def _context(value: str, before: Token, is_data: bool) -> str:
+    return "other" if value == "(" or is_data or before[1] == "CONSTRUCT" else "group"
 
 
 def _is_pattern(token: Token, before: Token) -> bool:
@@ -175,10 +181,11 @@ def _read_block(tokens: list[Token]) -> _Block:
         else:
             named = predicate if predicate.startswith("<") else None
             block.triples.append(_Triple(subject, named, _read_object(rest)))
-            if rest and rest[-1][1] not in (".", ";", ",", "FILTER", "BIND"):
-                raise _NotFlat
-            if rest and rest[-1][1] in ("FILTER", "BIND"):
+            following = rest[-1][1] if rest else "."
+            if following in ("FILTER", "BIND"):
                 subject = predicate = ""
+            elif following not in (".", ";", ","):
+                raise _NotFlat
     return block
 
 

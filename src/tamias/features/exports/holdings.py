@@ -31,7 +31,7 @@ class Exchange(msgspec.Struct, frozen=True):
     ended_at: int
     status: int | None
     reason: str
-    told_type: str | None
+    declared_type: str | None
     hops: tuple[Hop, ...]
     agent: str
 

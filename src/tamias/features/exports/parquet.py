@@ -121,8 +121,8 @@ def capture_row(record: CaptureRecord) -> Row:
     return (
         record.id, record.crawl_name, record.url, record.final_url, record.started_at, record.ended_at,
         record.outcome.word, record.reason, record.depth, record.status,
-        record.hops[-1].address if record.hops else None, record.told_type, record.found_type, record.bytes,
-        record.sha256, record.quads, record.links, list(record.problems),
+        record.hops[-1].address if record.hops else None, record.declared_type, record.found_type,
+        record.bytes, record.sha256, record.quads, record.links, list(record.problems),
         [
             {"url": hop.url, "status": hop.status, "address": hop.address, "location": hop.location}
             for hop in record.hops

@@ -65,7 +65,7 @@ class PageTexts:
     def _row(self, holding: Holding, version: Version) -> tuple[Any, ...]:
         url = holding.resource.url
         body = Content(holding.resource, version, self._archive.reader).bytes()
-        page = page_text(body, encoding_of(body, version.told_type), url)
+        page = page_text(body, encoding_of(body, version.declared_type), url)
         signals = self._gate.signals(version.capture)
         return (
             url,

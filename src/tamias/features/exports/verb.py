@@ -39,16 +39,7 @@ NO_LINKS = "no links are stored: set strategy.links = true before you crawl"
     "--format",
     "form",
     type=click.Choice(
-        [
-            *export_formats(),
-            *EXCHANGES,
-            *PACKAGES,
-            "parquet",
-            CIFF,
-            "urlfrontier",
-            SITEMAP,
-            *LINK_GRAPHS,
-        ]
+        [*export_formats(), *EXCHANGES, *PACKAGES, "parquet", CIFF, "urlfrontier", SITEMAP, *LINK_GRAPHS]
     ),
     default="nquads",
     show_default=True,
@@ -116,15 +107,10 @@ def command(
     Example: tamias export --format trig -o found.trig
     """
     links = graph == "links" or form in LINK_GRAPHS
-    if since is not None and (links or form in (*EXCHANGES, *PACKAGES, "urlfrontier", SITEMAP)):
-        raise UsageError(f"--since chooses crawled documents; it does not go with {form}")
-    if crawl_name is not None and not links:
-        raise UsageError("--crawl chooses links; use it with --graph links")
+    _check(form, since, crawl_name, links=links, text=text)
+    start = first_millisecond(since) if since else 0
     withheld = () if include_reserved else TRAINING if for_training else BULK
-    if text and (form != "parquet" or links):
-        raise UsageError("--text goes with --format parquet")
     if text or form == CIFF:
-        start = first_millisecond(since) if since else 0
         _pages(place, urls, withheld, output, _index if form == CIFF else partial(_texts, history), start)
     elif links:
         _links(place, form, crawl_name, output)
@@ -140,8 +126,17 @@ def command(
     elif urls:
         raise UsageError(f"--url selects versions; use it with {', '.join((*EXCHANGES, *PACKAGES))}")
     else:
-        wanted = _WantedQuads(graph, history, first_millisecond(since) if since else 0)
-        _quads(place, form, wanted, withheld, output)
+        _quads(place, form, _WantedQuads(graph, history, start), withheld, output)
+
+
+def _check(form: str, since: str | None, crawl: str | None, *, links: bool, text: bool) -> None:
+    """Raise `UsageError` for options that do not go together."""
+    if since is not None and (links or form in (*EXCHANGES, *PACKAGES, "urlfrontier", SITEMAP)):
+        raise UsageError(f"--since chooses crawled documents; it does not go with {form}")
+    if crawl is not None and not links:
+        raise UsageError("--crawl chooses links; use it with --graph links")
+    if text and (form != "parquet" or links):
+        raise UsageError("--text goes with --format parquet")
 
 
 class _WantedQuads(NamedTuple):

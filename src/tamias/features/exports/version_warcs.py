@@ -99,7 +99,7 @@ def _hops(exchange: Exchange | None, url: str, version: Version) -> tuple[Hop, .
     """The answers as far as they are kept: of the headers, the type and where a redirect led."""
     seen = exchange.hops if exchange else ()
     *before, last = seen or (Hop(url=url, status=200, address=""),)
-    headers = (("Content-Type", version.told_type),) if version.told_type else ()
+    headers = (("Content-Type", version.declared_type),) if version.declared_type else ()
     redirects = [msgspec.structs.replace(hop, headers=_location(hop)) for hop in before]
     return (*redirects, Hop(url=last.url, status=last.status, headers=headers, address=last.address))
 

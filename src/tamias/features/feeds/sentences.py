@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -85,7 +85,7 @@ def _pairs(db: ServiceSession, wanted: Sequence[str]) -> dict[str, tuple[Resourc
         return {}
     names = list({each.partition("_")[0] for each in wanted})
     resources = {each.id: each for each in read_resources(db.session, names)}
-    versions = {each.id: each for found in read_versions(db.session, names).values() for each in found}
+    versions = {each.id: each for each in chain.from_iterable(read_versions(db.session, names).values())}
     pairs = {}
     for each in wanted:
         name, _, number = each.partition("_")

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from itertools import compress, starmap
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +44,9 @@ def apply_rules(session: Session, settings: Settings, *, dry_run: bool) -> Appli
             break
         for resource, url, _, portals, numbers, times, sizes, frozen in page:
             rows = zip(numbers, times or (), sizes or (), strict=True)
-            in_snapshots = {
-                number for number, is_frozen in zip(numbers, frozen or (), strict=True) if is_frozen
-            }
+            in_snapshots = set(compress(numbers, frozen or ()))
             rule = rules.rule_for(url, portals)
-            dropped = rule.drops([DatedVersion(*row) for row in rows], session.now())
+            dropped = rule.drops(list(starmap(DatedVersion, rows)), session.now())
             dropped = [each for each in dropped if each.number not in in_snapshots]
             applied.resources += bool(dropped)
             applied.versions += len(dropped)

@@ -7,7 +7,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -94,14 +94,14 @@ class ImportResult(msgspec.Struct, kw_only=True):
     """Of the files."""
     seconds: float = 0.0
     problems: int = 0
-    told: list[ImportProblem] = msgspec.field(default_factory=list)
+    shown: list[ImportProblem] = msgspec.field(default_factory=list, name="told")
     """The first problems."""
 
     def tell(self, file: str, offset: int, problem: str) -> None:
         """Add a problem."""
         self.problems += 1
-        if len(self.told) < MOST_PROBLEMS:
-            self.told.append(ImportProblem(file, offset, problem))
+        if len(self.shown) < MOST_PROBLEMS:
+            self.shown.append(ImportProblem(file, offset, problem))
 
 
 class _Imported(msgspec.Struct):
@@ -275,7 +275,7 @@ class CaptureImporter:
             hops=capture.hops,
             final_url=capture.url,
             status=capture.status,
-            told_type=capture.declared_type,
+            declared_type=capture.declared_type,
             bytes=capture.body.size if capture.body else None,
             sha256=capture.body.sha256 if capture.body else None,
             problems=tuple(item.problems),
@@ -415,8 +415,19 @@ class CaptureImporter:
         ]
         watched, _ = read_watched(self._store.thread.session, {each.resource for each in bodies}, ())
         chosen = [each for each in bodies if self._archive or each.resource in watched]
+        late = self._late_versions(chosen, {name: each.known.sha256 for name, each in watched.items()})
+        for each in new:
+            if each.body is None:  # headers are kept where a version is
+                hops = tuple(msgspec.structs.replace(hop, headers=()) for hop in each.record.hops)
+                each.record = msgspec.structs.replace(each.record, hops=hops)
+        return list(late.values())
+
+    def _late_versions(
+        self, chosen: Sequence[_Imported], stored: Mapping[str, str | None]
+    ) -> dict[str, LateVersions]:
+        """Write the bodies, each as a difference to the one before, or to what is `stored`."""
         chains = self._writer.chains(
-            (body, known.known.sha256 if (known := watched.get(each.resource)) else None)
+            (body, stored.get(each.resource))
             for each in chosen
             if (body := each.item.capture.body) is not None
         )
@@ -425,24 +436,19 @@ class CaptureImporter:
             body = each.item.capture.body
             assert body is not None
             before = late[each.resource].bodies[-1].sha256 if each.resource in late else None
-            known = watched.get(each.resource)
-            like = before or (known.known.sha256 if known else None)
+            like = before or stored.get(each.resource)
             each.prepared = self._writer.prepare(body, like, chains if before is None else None)
             each.body = self._version(each)
             url = VisitedUrl(each.lease.bucket, each.lease.qid, each.task.uid, self._crawls)
             late.setdefault(each.resource, LateVersions(each.resource, url, [])).bodies.append(each.body)
-        for each in new:
-            if each.body is None:  # headers are kept where a version is
-                hops = tuple(msgspec.structs.replace(hop, headers=()) for hop in each.record.hops)
-                each.record = msgspec.structs.replace(each.record, hops=hops)
-        return list(late.values())
+        return late
 
     def _version(self, each: _Imported) -> Version:
         capture, body, record = each.item.capture, each.item.capture.body, each.record
         assert body is not None
         media_type = self._extractor.found_type(capture)
         source = Path(body.path) if body.path is not None else body.data or b""
-        typed = type_with_charset(media_type, record.told_type)
+        typed = type_with_charset(media_type, record.declared_type)
         content = content_digest(Stored(source=source, media_type=typed, base=capture.url))
         return Version(
             resource=each.resource,
@@ -450,7 +456,7 @@ class CaptureImporter:
             sha256=body.sha256,
             byte_size=body.size,
             media_type=media_type,
-            told_type=record.told_type,
+            declared_type=record.declared_type,
             fingerprint=fingerprint_of(content),
             items=content.items if content else None,
             noise=None,

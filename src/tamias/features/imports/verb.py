@@ -69,10 +69,10 @@ def _tell(place: CommonOptions, done: "ImportResult") -> None:
     say(f"seconds    {done.seconds:.1f} ({rate:.1f} MB/s of files)")
     if done.problems:
         say(f"problems   {done.problems:,}")
-    for each in done.told[:SHOWN]:
+    for each in done.shown[:SHOWN]:
         where = f"{each.file}, byte {each.offset}: " if each.file else ""
         click.echo(f"problem: {printable(where + each.problem)}", err=True)
     if done.problems > SHOWN:
         click.echo(
-            f"{done.problems - SHOWN:,} more problems; --json lists the first {len(done.told)}", err=True
+            f"{done.problems - SHOWN:,} more problems; --json lists the first {len(done.shown)}", err=True
         )

@@ -116,7 +116,7 @@ def _diff(db: ServiceSession, arguments: Arguments, owner: bool) -> str:
     )
     with tempfile.TemporaryDirectory(prefix="tamias-mcp-") as folder:
         files = [Content(resource, each, db.reader).spooled(Path(folder)) for each in (old, new)]
-        types = [type_with_charset(each.media_type, each.told_type) for each in (old, new)]
+        types = [type_with_charset(each.media_type, each.declared_type) for each in (old, new)]
         found = load("comparisons", "diff")(
             files[0], files[1], types[1], old_type=types[0], limits=limits, base=resource.url
         )
@@ -133,7 +133,7 @@ def _read(db: ServiceSession, arguments: Arguments, owner: bool) -> str:
     content = Content(resource, version, db.reader).bytes()
     if form_of(version.media_type) is Form.BYTES or b"\0" in content[:4096]:
         return f"{head}{version.media_type}: {version.byte_size} bytes that are not text"
-    text = decoded(content, encoding_of(content, version.told_type))
+    text = decoded(content, encoding_of(content, version.declared_type))
     start = arguments.get("start", 0)
     piece = text[start : start + arguments.get("characters", 5000)]
     return f"{head}{version.media_type}, characters {start} to {start + len(piece)} of {len(text)}:\n{piece}"

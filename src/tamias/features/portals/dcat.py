@@ -54,8 +54,8 @@ class _CatalogueState(DatedState, kw_only=True):
     pages: int = 0
     total: int | None = None
     sha256: str = ""
-    kept: int = 0
-    """Findings of the page that were kept, where it is too large for one step."""
+    saved: int = msgspec.field(default=0, name="kept")
+    """Findings of the page that are saved, where it is too large for one step."""
     records: int = 0
     """Datasets that are kept as documents."""
     apart: bool = True
@@ -74,12 +74,10 @@ class CatalogueHarvester:
     kinds = frozenset({"dcat"})
 
     async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
-        state = (
-            msgspec.msgpack.decode(harvest.state, type=_CatalogueState)
-            if harvest.state
-            else _CatalogueState(page=harvest.url)
-        )
-        if not harvest.state and (mark := state.ask_for_changes(harvest.bookmark)):
+        state = _CatalogueState(page=harvest.url)
+        if harvest.state:
+            state = msgspec.msgpack.decode(harvest.state, type=_CatalogueState)
+        elif mark := state.ask_for_changes(harvest.bookmark):
             state.since = _naive(a_little_before(mark.latest))
         if state.since is not None:
             async for step in _changes(state, harvest.url, client):
@@ -103,12 +101,8 @@ class CatalogueHarvester:
                 if held:
                     yield state.step(held)
                 held = findings
-                state.kept += len(held)
+                state.saved += len(held)
             end = page.turn()
-            if end is not None and end.complete and state.pages == 1:
-                end = msgspec.structs.replace(end, bookmark=file_bookmark(capture))
-            elif end is not None and end.complete:
-                end = msgspec.structs.replace(end, bookmark=_bookmark(state))
             yield state.step(held, end)
 
 
@@ -133,9 +127,9 @@ class _CataloguePage:
         """
         state, digest = self._state, self._capture.body.sha256 if self._capture.body else ""
         if state.sha256 != digest:
-            state.sha256, state.kept = digest, 0
+            state.sha256, state.saved = digest, 0
         part, quads = list[Finding](), 0
-        for finding in islice(self._findings(client), state.kept, None):
+        for finding in islice(self._findings(client), state.saved, None):
             part.append(finding)
             quads += len(finding.quads) if isinstance(finding, Quads) else 0
             state.problems += isinstance(finding, Problem)
@@ -156,12 +150,14 @@ class _CataloguePage:
         state.total = self.total() or state.total
         following = self._following()
         if following is None:
-            return _ended(state, None)
+            end = _ended(state, None)
+            bookmark = file_bookmark(self._capture) if state.pages == 1 else _bookmark(state)
+            return msgspec.structs.replace(end, bookmark=bookmark) if end.complete else end
         if _mark(following) in _marks(state.seen):
             return _ended(state, f"page {state.page} leads back to {following}")
         if state.pages >= MOST_PAGES:
             return _ended(state, f"{MOST_PAGES} pages are the most that are asked for")
-        state.page, state.sha256, state.kept = following, "", 0
+        state.page, state.sha256, state.saved = following, "", 0
         return None
 
     def _findings(self, client: PoliteClient) -> Iterator[Finding]:

@@ -207,13 +207,13 @@ class _OaiReading:
             return None
         if code == "badResumptionToken" and state.token:
             return self._restart("the repository no longer knew its token")
-        if page.error and state.changes:
+        if page.error:
+            if not state.changes:
+                reason = f"{self._base} answers {code}: {page.error[1]}"
+                return HarvestEnd(outcome=Outcome.FAILED, reason=reason)
             why = f"everything was read: asked for changes, the repository answers {code}"
             self.state = msgspec.structs.replace(self._fresh, why=why)
             return None
-        if page.error:
-            reason = f"{self._base} answers {code}: {page.error[1]}"
-            return HarvestEnd(outcome=Outcome.FAILED, reason=reason)
         if page.token is None:
             return self._restart("a page was damaged") if page.damaged else self._ended(None)
         if state.turns.again([page.token, *page.identifiers] if page.identifiers else []):

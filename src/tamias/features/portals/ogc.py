@@ -167,14 +167,12 @@ def _read(state: _OgcState, client: PoliteClient, capture: Capture) -> list[Find
         state.problems += 1
         state.listing = False
         return [Problem(f"{capture.url}: not JSON: {error}"[:1000])]
+    found = tables(page.get("collections" if state.listing else "features"))
     if state.listing:
-        found = tables(page.get("collections"))
         records = [each for each in found if _is_record(state, each)]
-        names = [name for each in found if (name := text(each.get("id")))]
         state.listed += len(records)
-        _note_collections(state, found, names)
+        _note_collections(state, found)
     else:
-        found = tables(page.get("features"))
         state.matched += count(page.get("numberMatched")) or 0 if is_first else 0
         records = _changed(state, found)
     is_over = not state.listing and len(records) < len(found)
@@ -187,7 +185,12 @@ def _read(state: _OgcState, client: PoliteClient, capture: Capture) -> list[Find
         lambda record: map_record(mapping, msgspec.json.encode(record), state.root),
         lambda record: text(record.get("id")),
     )
-    following = _following(page, capture.final_url) if found and not is_over else None
+    _turn(state, _following(page, capture.final_url) if found and not is_over else None, found)
+    return findings
+
+
+def _turn(state: _OgcState, following: str | None, found: list[dict[str, Any]]) -> None:
+    """Go on to the following page, unless it was there before, or there were too many."""
     if following and state.turns.again([following, *(text(each.get("id")) or "" for each in found)]):
         _note_gap(state, f"{following} gives the same page again")
         following = None
@@ -196,7 +199,6 @@ def _read(state: _OgcState, client: PoliteClient, capture: Capture) -> list[Find
         following, state.collections = None, []
     state.next = following
     state.listing = state.listing and following is not None
-    return findings
 
 
 def _changed(state: _OgcState, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -216,8 +218,9 @@ def _changed(state: _OgcState, found: list[dict[str, Any]]) -> list[dict[str, An
     return [each for each, stamp in zip(found, dates, strict=True) if stamp >= state.since]
 
 
-def _note_collections(state: _OgcState, found: list[dict[str, Any]], names: list[str]) -> None:
+def _note_collections(state: _OgcState, found: list[dict[str, Any]]) -> None:
     """Add the collections whose items are read: all of STAC, and those of records."""
+    names = [name for each in found if (name := text(each.get("id")))]
     wanted = {text(each.get("id")) for each in found if _has_records(state, each)}
     state.others += sum(name not in wanted for name in names)
     state.collections += [name for name in names if name in wanted and len(name) <= _LONGEST_NAME]

@@ -91,9 +91,10 @@ class _Search:
 
     async def step(self) -> HarvestStep:
         """Read a page, or make the slice smaller where there are too many."""
-        state, findings = self._state, list[Finding]()
+        state = self._state
         if state.comparing:
             return await self._compare()
+        findings: list[Finding] = []
         if not state.begun:
             findings.append(Quads(catalogue_quads(state.root, "", None, state.root)))
         capture = await self._client.ask(self._request(state.page))
@@ -101,19 +102,24 @@ class _Search:
         if end is not None and (end.retry or state.since is None):
             return state.step([], end)
         hits = self._hits(capture, findings) if end is None else None
-        if hits is None and state.since is not None:
-            return self._read_everything(f"{capture.url} does not list changes")
         if hits is None:
+            if state.since is not None:
+                return self._read_everything(f"{capture.url} does not list changes")
             return state.step(findings, self._lose())
         state.begun, state.lost_in_a_row = True, 0
         state.slice_total = _total(hits)
         state.total = state.slice_total if state.total is None else state.total
-        if state.since is not None and state.slice_total > WINDOW:
-            return self._read_everything("more changed than one search gives")
-        if state.slice_total > WINDOW and state.page == 1 and not self._is_smallest():
-            return state.step(findings, await self._narrow())
+        if state.slice_total > WINDOW:
+            if state.since is not None:
+                return self._read_everything("more changed than one search gives")
+            if state.page == 1 and not self._is_smallest():
+                return state.step(findings, await self._narrow())
         found = hits.get("hits")
-        records = found if isinstance(found, list) else []
+        return await self._take(found if isinstance(found, list) else [], findings)
+
+    async def _take(self, records: list[Any], findings: list[Finding]) -> HarvestStep:
+        """Read the datasets among the records of a page, and go on."""
+        state = self._state
         for record in records:
             said = table(record)
             state.note_update(text(said.get("updated")) or text(said.get("modified")))

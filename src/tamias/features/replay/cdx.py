@@ -100,9 +100,10 @@ async def query(request: Request, service: Service) -> Response:
         raise HttpProblem(400, "name a URL: ?url=URL")
     match, bare = _match(named, parameter(request, "matchType"))
     spans, domain = _spans(bare, match)
+    low, high = map(list, zip(*spans, strict=True))
     values: dict[str, Any] = {
-        "low": [low for low, _ in spans],
-        "high": [high for _, high in spans],
+        "low": low,
+        "high": high,
         "domain": domain,
         "since": since(request, "from"),
         "until": until(request, "to"),
@@ -115,8 +116,8 @@ async def query(request: Request, service: Service) -> Response:
     finds = match != "exact" and not may_read_all(request)
     rows, hidden = await service.pool.run(partial(_rows, statement=statement, values=values, finds=finds))
     if not rows and match == "exact":
-        await service.pool.run(partial(_check_gone, urls=[low for low, _ in spans]))
-    lines = [_line(row) for row in rows if row[8] not in hidden and row[10] not in hidden]
+        await service.pool.run(partial(_check_gone, urls=low))
+    lines = [_line(row) for row in rows if hidden.isdisjoint((row[8], row[10]))]
     lines = [line for line in lines if all(fits(line) for fits in filters)]
     if parameter(request, "collapse") == "digest":
         lines = list(_collapsed(lines))
@@ -140,7 +141,7 @@ async def _ordered(request: Request, service: Service, values: dict[str, Any]) -
         raise HttpProblem(400, "'cursor' is for the usual order; use 'page' with 'sort', 'closest' or 'page'")
     size = _page_size(request)
     page = number(request, "page", 0, 0, 10**6)
-    if paged and page and page >= await _page_count(service, values, size):
+    if page and page >= await _page_count(service, values, size):
         raise HttpProblem(400, f"there is no page {page}; 'showNumPages=true' says how many there are")
     values |= {
         "closest": first_millisecond(closest) if closest is not None and sort != "reverse" else None,

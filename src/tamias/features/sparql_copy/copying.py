@@ -258,19 +258,25 @@ class Copy:
         return self._joined(part, page, 0)
 
     def _joined(self, part: CopyPart, page: StatementPage, overlap: int) -> list[Finding]:
-        state = self._state
+        if not overlap:
+            return self._added(part, page, page.quads, 0) if page.rows else self._nothing_new(part)
         before = self._before or set()
-        new = [quad for quad in page.quads if quad not in before] if overlap else page.quads
-        if overlap and abs(len(page.quads) - len(new) - overlap) > page.unreadable:
+        new = [quad for quad in page.quads if quad not in before]
+        if abs(len(page.quads) - len(new) - overlap) > page.unreadable:
             if part.way == "pages":
                 return self._begin(part, "hashes")
-            state.shuffled = True
-        if page.rows <= overlap or (overlap and not new):
-            if part.expected is not None and part.content == "all" and part.span.is_all:
-                raise QueryFailed("gave nothing new, though more was counted")
-            self._finish(part)
-            return []
-        rows = page.rows - overlap
+            self._state.shuffled = True
+        is_over = page.rows <= overlap or not new
+        return self._nothing_new(part) if is_over else self._added(part, page, new, overlap)
+
+    def _nothing_new(self, part: CopyPart) -> list[Finding]:
+        if part.expected is not None and part.content == "all" and part.span.is_all:
+            raise QueryFailed("gave nothing new, though more was counted")
+        self._finish(part)
+        return []
+
+    def _added(self, part: CopyPart, page: StatementPage, new: list[Quad], overlap: int) -> list[Finding]:
+        state, rows = self._state, page.rows - overlap
         after = replace(
             part,
             copied=part.copied + rows,
@@ -367,7 +373,7 @@ class Copy:
             state.example = state.example or (
                 f"the endpoint counts {part.expected:,} in {name}, where {part.copied:,} came"
             )
-        elif part.compared and part.copied != self._named + state.told_apart:
+        elif part.compared and part.copied != self._named + state.renamed:
             state.miscounted += 1
             state.example = (
                 state.example or "the counts of the default graph and of named graphs do not agree"
@@ -383,7 +389,7 @@ class Copy:
         if compared:
             quads = self._seen.without(list(dict.fromkeys(quads)))
             self._seen.add(quads)  # some servers give a statement once for each graph
-            state.told_apart += len(quads)
+            state.renamed += len(quads)
         elif state.default is not None:  # waits to be compared
             self._seen.add(quads)
         state.pages += 1

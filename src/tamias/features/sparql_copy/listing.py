@@ -61,11 +61,18 @@ async def list_graphs(
         if span.width == 1:
             raise QueryFailed("the graphs cannot be listed: the server ignores conditions", lasting=True)
         span = span.resized(0.5)
-    graphs = [ListedGraph(row["g"].text, _number(row)) for row in rows if _has_name(row)]
-    unnamed = sum("g" in row and not _has_name(row) for row in rows)
+    graphs, unnamed = _listed(rows), sum(map(_is_unnamed, rows))
     if client.graphs:
         graphs, unnamed = [graph for graph in graphs if graph.name in client.graphs], 0
-    return GraphListing(span, sorted(graphs), 0 if proven else len(rows), unnamed)
+    return GraphListing(span, graphs, 0 if proven else len(rows), unnamed)
+
+
+def _listed(rows: list[Row]) -> list[ListedGraph]:
+    return sorted(ListedGraph(row["g"].text, _number(row)) for row in rows if _has_name(row))
+
+
+def _is_unnamed(row: Row) -> bool:
+    return "g" in row and not _has_name(row)
 
 
 async def prove(client: EndpointClient, state: CopyState, listing: GraphListing) -> GraphListing | None:

@@ -77,7 +77,7 @@ class CopyState(msgspec.Struct, kw_only=True, omit_defaults=True):
     statements: int = 0
     promised: int = 0
     """By the endpoint's own counts of what was copied so far or is being copied."""
-    told_apart: int = 0
+    renamed: int = msgspec.field(default=0, name="told_apart")
     """Statements of the default graph that no named graph has, where it is compared."""
     graphs: int = 0
     counted: int = 0

@@ -55,7 +55,7 @@ def types(head: bytes | None, media_type: str | None, declared_type: str | None,
         found = named  # a letter is not read as a workbook
     claims = [claim for claim in (declared, named) if claim is not None and claim not in _SILENT]
     return Types(
-        told=declared, named=named, found=found, agree=all(_covers(claim, found) for claim in claims)
+        declared=declared, named=named, found=found, agree=all(_covers(claim, found) for claim in claims)
     )
 
 

@@ -1,6 +1,7 @@
 """Gives due URLs to clients that hold single URLs: politeness is the host's, the hold is the URL's."""
 
 import secrets
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -132,6 +133,16 @@ class Holds:
                 return late, [], per_host
         if not chosen:
             done_by(cursor, "lock_hosts", {**where, "qid": Longs(qids)})
+        found = self._give(cursor, handing, query, qids, shared)
+        return qids, found, per_host
+
+    @staticmethod
+    def _give(
+        cursor: Cursor, handing: "Handing", query: dict[str, Any], qids: list[int], shared: "_SharedHosts"
+    ) -> list[rows.Row]:
+        """Hold what is due of these hosts."""
+        now, per_host = query["now"], handing.room()
+        where = {name: value for name, value in query.items() if name != "asked_at"}
         held = {**where, "qid": Longs(qids), "held_until": handing.wish.held_until(now)}
         found = rows_of(cursor, "find_due_urls", {**held, "per_host": per_host})
         served = _counted(found)
@@ -144,7 +155,7 @@ class Holds:
             done_by(cursor, "pace_shared", {**where, "shared": paced})
         elif found and handing.wish.unsynced.issuperset(row[1] for row in found):
             done_by(cursor, "do_not_sync", {})
-        return qids, found, per_host
+        return found
 
     @staticmethod
     def _choose(cursor: Cursor, query: dict[str, Any], handing: "Handing") -> dict[int, str]:
@@ -218,22 +229,24 @@ def _shared(cursor: Cursor, chosen: dict[int, str], where: dict[str, Any]) -> _S
     hosts = {qid: host for qid, key in chosen.items() if (host := host_hash(key)) != qid}
     if not hosts or not is_tamias_at_work(cursor):
         return _SharedHosts()
-    query = {row[0] for row in rows_of(cursor, "asked_by_tamias", {**where, "shared": list(hosts.values())})}
-    hosts = {qid: host for qid, host in hosts.items() if host in query}
+    visited = _first_column(cursor, "asked_by_tamias", where, hosts.values())
+    hosts = {qid: host for qid, host in hosts.items() if host in visited}
     # A host whose own row was chosen too is given out by that.
     others = [host for host in hosts.values() if host not in chosen]
-    unserved = {row[0] for row in rows_of(cursor, "lock_free", {**where, "shared": others})}
+    unserved = _first_column(cursor, "lock_free", where, others)
     free: dict[int, int] = {}
     for qid, host in hosts.items():
         if host in unserved:
             unserved.remove(host)
             free[qid] = host
     late = {qid: host for qid, host in hosts.items() if qid not in free}
-    if waiting := [
-        row[0] for row in rows_of(cursor, "lock_waiting", {**where, "shared": list(late.values())})
-    ]:
-        done_by(cursor, "leave_gap", {**where, "shared": waiting})
+    if waiting := _first_column(cursor, "lock_waiting", where, late.values()):
+        done_by(cursor, "leave_gap", {**where, "shared": list(waiting)})
     return _SharedHosts(free=free, late=frozenset(late))
+
+
+def _first_column(cursor: Cursor, name: str, where: dict[str, Any], shared: Iterable[int]) -> set[int]:
+    return {row[0] for row in rows_of(cursor, name, {**where, "shared": list(shared)})}
 
 
 class _Hold:

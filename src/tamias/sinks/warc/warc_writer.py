@@ -354,7 +354,7 @@ def _extent(entry: CdxjFields, hop: Hop, at: int, body: Body | None, *, revisit:
         status=hop.status,
         sha256=body.sha256 if body else empty,
         revisit=revisit,
-        told_type=hop.header("content-type"),
+        declared_type=hop.header("content-type"),
     )
 
 

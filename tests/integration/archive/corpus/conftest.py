@@ -54,7 +54,7 @@ class Corpus:
         sha256 = hashlib.sha256(body).hexdigest()
         new = Version(
             resource=resource, captured_at=at, sha256=sha256, byte_size=len(body), media_type=media_type,
-            told_type=media_type, fingerprint=None, noise=None, capture=str(new_capture_id(at)),
+            declared_type=media_type, fingerprint=None, noise=None, capture=str(new_capture_id(at)),
         )  # fmt: skip
         blob = Blob(sha256=sha256, size=len(body), codec=Codec.RAW, base=None, depth=0, stored=len(body),
                     place=BlobPlace(uuid4(), 0, len(body) + 50))  # fmt: skip

@@ -100,7 +100,7 @@ def number_form(values: Sequence[str], sign: str | None, delimiter: str | None) 
             return None
         styles = [style for style, count in fits.items() if count == best]
         style = _chosen(styles, sign, delimiter, bare)
-        fitting = [value for value in bare if _PATTERNS[style].fullmatch(value)]
+        fitting = list(filter(_PATTERNS[style].fullmatch, bare))
     return _form(style, fitting, _unit_of(values), odd=len({decimal for decimal, _ in styles}) > 1)
 
 
@@ -146,22 +146,22 @@ def _chosen(
 
     A decimal has its zeros, if it always has three digits: where there is also a 285, 1.234 has a group.
     """
-    signs = {sign for value in bare for sign in ",." if sign in value}
+    signs = set(",.") & set().union(*bare)
     if not signs:
         return styles[0]
     grouped = [style for style in styles if style[1] in signs]
     if len(signs) == 1 and grouped and sum(value.isdigit() for value in bare) * 20 >= len(bare):
         return grouped[0]
     if sign is None:
-        commas = any("," in value for value in bare)
-        sign = "," if commas and delimiter == ";" else "."
+        sign = "," if "," in signs and delimiter == ";" else "."
     return next((style for style in styles if style[0] == sign), styles[0])
 
 
 def _form(style: tuple[str, str], bare: list[str], unit: str | None, *, odd: bool) -> ColumnForm:
     decimal, group = style
-    whole = not any(decimal in value or "e" in value.lower() for value in bare)
-    big = whole and max(len(value) for value in bare) > 36
+    signs = set().union(*bare)
+    whole = signs.isdisjoint({decimal, "e", "E"})
+    big = whole and max(map(len, bare)) > 36
     return ColumnForm(
         datatype="string" if big else "integer" if whole else "decimal",
         format=None if whole and not group else _shown(decimal, group, whole=whole),
@@ -169,7 +169,7 @@ def _form(style: tuple[str, str], bare: list[str], unit: str | None, *, odd: boo
         shown="{x}" if big else "CAST({x} AS VARCHAR)",
         read=None if big else _read_wholes if whole else _decimal_reader(decimal),
         unit=unit,
-        odd=odd and any(decimal in value or (group and group in value) for value in bare),
+        odd=odd and not signs.isdisjoint({decimal, group}),
     )
 
 

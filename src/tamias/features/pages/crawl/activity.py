@@ -45,7 +45,7 @@ class HostStates(msgspec.Struct, frozen=True, kw_only=True):
     """Hosts by what they wait for."""
 
     hosts: int
-    asked: int
+    fetching: int
     """A worker holds them."""
     blocked: int
     """Left in peace for a time."""
@@ -57,7 +57,7 @@ class HostStates(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def idle(self) -> int:
         """Return how many hosts have nothing left to do."""
-        return max(0, self.hosts - self.asked - self.blocked - self.ready - self.polite)
+        return max(0, self.hosts - self.fetching - self.blocked - self.ready - self.polite)
 
 
 class Daily(msgspec.Struct, frozen=True):
@@ -127,8 +127,8 @@ def rates(db: ServiceSession) -> AttemptRates:
 def waiting(db: ServiceSession) -> HostStates:
     """Count hosts by what they wait for."""
     found = rows_of_buckets(db, "readiness", now=db.session.now())
-    hosts, asked, blocked, ready, polite = (sum(each) for each in zip(*found, strict=True))
-    return HostStates(hosts=hosts, asked=asked, blocked=blocked, ready=ready, polite=polite)
+    hosts, fetching, blocked, ready, polite = (sum(each) for each in zip(*found, strict=True))
+    return HostStates(hosts=hosts, fetching=fetching, blocked=blocked, ready=ready, polite=polite)
 
 
 def daily(db: ServiceSession) -> list[Daily]:

@@ -1,5 +1,7 @@
 """The page of one crawl: how fast it goes, how visits end and why, and what waits for what."""
 
+from typing import Any
+
 import msgspec
 from starlette.requests import Request
 
@@ -87,6 +89,10 @@ async def crawl(request: Request, service: Service) -> CrawlView:
     return msgspec.structs.replace(found, reopening=reopening_of(service, name))
 
 
+def _sum(found: list[tuple[Any, ...]], place: int) -> int:
+    return sum(row[place] for row in found)
+
+
 def _crawl(db: ServiceSession, name: str) -> CrawlView:
     found = rows(db, "crawl_named", crawl=name)
     if not found:
@@ -102,15 +108,15 @@ def _crawl(db: ServiceSession, name: str) -> CrawlView:
     return CrawlView(
         name=name,
         state=state,
-        known=sum(row[3] for row in sums),
-        open=sum(row[4] for row in sums),
-        queues=sum(row[2] for row in sums),
+        known=_sum(sums, 3),
+        open=_sum(sums, 4),
+        queues=_sum(sums, 2),
         attempts=total,
         first=rfc3339(first) if spans else None,
         last=rfc3339(last) if spans else None,
         per_second=total / max(1.0, (last - first) / 1000),
-        statements=sum(row[4] for row in attempts),
-        bytes=sum(row[5] for row in attempts),
+        statements=_sum(attempts, 4),
+        bytes=_sum(attempts, 5),
         slot_seconds=slot / 1000,
         slots=_slots(attempts, first, slot, last),
         outcomes={Outcome(each).word: n for each, n in sorted(_counts(attempts, 2).items())},

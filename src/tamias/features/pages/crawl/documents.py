@@ -231,7 +231,7 @@ def _document(db: ServiceSession, url: str) -> DocumentView:
         if place
         else [],
         links_query=_LINKS_QUERY.format(url),
-        visits=[_visit(row) for row in visits],
+        visits=list(map(_visit, visits)),
         captures=[
             DocumentCapture(
                 at=rfc3339(each.captured_at),

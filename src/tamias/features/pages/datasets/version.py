@@ -49,7 +49,7 @@ class VersionPage(msgspec.Struct, frozen=True, kw_only=True):
     byte_size: int
     sha256: str
     media_type: str | None
-    told_type: str | None
+    declared_type: str | None
     """As its server said it."""
     noise: str | None
     """Whether its content is that of the version before."""
@@ -90,12 +90,10 @@ def _version(
     if place is None:
         check_forgotten(db.session, resource.id, version_number(number))
         raise NotArchived(f"{resource.url} has no version {number[:20]}; it has {len(versions)}")
-    version, before = versions[place], versions[place - 1] if place else None
-    around = [each for each in (before, version) if each is not None]
+    version, around = versions[place], versions[max(0, place - 1) : place + 1]
     said = usages(db, [each.capture for each in around])
     withheld = {capture for capture, each in said.items() if each.noarchive and not owner}
-    is_open = before is not None and not withheld and "diff" in parts("comparisons")
-    open_pair = (resource, before, version) if before is not None and is_open else None
+    is_open = len(around) == 2 and not withheld and "diff" in parts("comparisons")
     view = VersionPage(
         id=version.id,
         dataset=resource.id,
@@ -107,11 +105,11 @@ def _version(
         byte_size=version.byte_size,
         sha256=version.sha256,
         media_type=version.media_type,
-        told_type=version.told_type,
+        declared_type=version.declared_type,
         noise=version.noise,
-        grown=None if before is None else version.byte_size - before.byte_size,
+        grown=version.byte_size - around[0].byte_size if place else None,
         changed=None,
-        compare=open_pair and f"/dataset/{resource.id}/diff?a={version.number - 1}&b={version.number}",
+        compare=f"/dataset/{resource.id}/diff?a={version.number - 1}&b={version.number}" if is_open else None,
         download=f"/api/v1/get/file/id/{version.id}",
         memento=memento_paths(resource.url, versions)[place],
         withheld=version.capture in withheld,
@@ -119,8 +117,8 @@ def _version(
         profile=read_profile(db.session, version.sha256),
         preview=None if version.capture in withheld else _preview(db, resource, version),
     )
-    small = all(each.byte_size <= COMPARED_AT_ONCE for each in around)
-    return view, open_pair if small else None
+    at_once = is_open and max(version.byte_size, around[0].byte_size) <= COMPARED_AT_ONCE
+    return view, (resource, around[0], version) if at_once else None
 
 
 def _preview(db: ServiceSession, resource: Resource, version: Version) -> Preview | None:

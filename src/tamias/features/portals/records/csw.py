@@ -12,6 +12,7 @@ from tamias.features.portals.records.oai_xml import Element, content, inner, loc
 from tamias.harvesters.descriptions import is_iri, is_web
 from tamias.harvesters.location import box_polygon
 from tamias.harvesters.mapping import RecordMapping
+from tamias.harvesters.records import first_agent
 from tamias.harvesters.terms import below
 from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty, Distribution, Period
 
@@ -116,8 +117,8 @@ class _IsoRecord:
             or next(filter(is_web, uses), None),
             rights="\n\n".join(text for text in uses if not is_web(text)) or None,
             access_rights=next(iter(_texts(about, "accessConstraints")), None),
-            publisher=next((each.agent for each in roles if each.property == "dct:publisher"), None),
-            contact=next((each.agent for each in roles if each.property == "dcat:contactPoint"), None),
+            publisher=first_agent(roles, "dct:publisher"),
+            contact=first_agent(roles, "dcat:contactPoint"),
             issued=dates.get("publication") or dates.get("creation"),
             modified=dates.get("revision"),
             record_modified=_said(self._record, "dateStamp"),

@@ -81,16 +81,16 @@ def from_dublin_core(
     if not any_kind and _is_no_data(said.all("type")):
         return None
     title, identifiers = said.element("title"), said.all("identifier")
-    pages = [address for address in map(_address, identifiers) if address]
+    pages = list(filter(None, map(_address, identifiers)))
     files = [
-        url for url in (*pages, *said.all("relation", "source")) if is_web(url) and _DATA_FILE.search(url)
+        url for url in filter(is_web, (*pages, *said.all("relation", "source"))) if _DATA_FILE.search(url)
     ]
     rights = said.all("license", "rights", "accessRights")
     return Dataset(
         iri=_name(pages, header, catalogue),
         record=header.identifier,
         title=_title(title, identifiers),
-        title_language=title.get(_XML_LANGUAGE) if title is not None else None,
+        title_language=_language(title),
         description="\n\n".join(said.all("description", "abstract")) or None,
         identifiers=identifiers,
         keywords=said.all("subject"),
@@ -107,7 +107,7 @@ def from_dublin_core(
         record_modified=header.datestamp,
         language=said.all("language"),
         spatial=said.all("spatial", "coverage"),
-        temporal=tuple(_period(text) for text in said.all("temporal")),
+        temporal=tuple(map(_period, said.all("temporal"))),
         distributions=tuple(_file(url, said.all("format") if len(files) == 1 else ()) for url in files),
         agents=tuple(_roles(said, 1)),
         more=(*_translations(metadata), *(DcatProperty("dct:type", kind) for kind in said.all("type"))),
@@ -137,14 +137,14 @@ def _from_datacite(resource: Element, header: OaiHeader, catalogue: str) -> Data
         return None
     title = said.element("title")
     identifiers = (*said.all("identifier"), *said.all("alternateIdentifier"))
-    pages = [address for address in map(_address, identifiers) if address]
+    pages = list(filter(None, map(_address, identifiers)))
     dates = {date.get("dateType"): content(date) for date in resource.iter("{*}date")}
     licences = [uri for each in resource.iter("{*}rights") if (uri := each.get("rightsURI"))]
     return Dataset(
         iri=_name(pages, header, catalogue),
         record=header.identifier,
         title=_title(title, identifiers),
-        title_language=title.get(_XML_LANGUAGE) if title is not None else None,
+        title_language=_language(title),
         description="\n\n".join(said.all("description")) or None,
         identifiers=identifiers,
         keywords=said.all("subject"),
@@ -220,6 +220,10 @@ def _title(title: Element | None, identifiers: tuple[str, ...]) -> str:
     if found is None:
         raise ValueError("it has neither title nor identifier")
     return found
+
+
+def _language(element: Element | None) -> str | None:
+    return None if element is None else element.get(_XML_LANGUAGE)
 
 
 def _address(identifier: str) -> str | None:

@@ -6,7 +6,17 @@ from typing import Any, Final
 import msgspec
 
 from tamias.harvesters.mapping import RecordMapping, plain
-from tamias.harvesters.records import TITLES, count, one_text, properties, table, tables, text, texts
+from tamias.harvesters.records import (
+    TITLES,
+    count,
+    first_agent,
+    one_text,
+    properties,
+    table,
+    tables,
+    text,
+    texts,
+)
 from tamias.harvesters.terms import sound_iri
 from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty, Distribution, Period
 
@@ -46,7 +56,7 @@ def dataset_of(record: dict[str, Any], root: str) -> Dataset:
         landing_page=_link(record, "canonical", "alternate"),
         licence=text(said.get("license")) or _link(record, "license"),
         rights=text(said.get("rights")),
-        publisher=next((each.agent for each in agents if each.property == "dct:publisher"), None),
+        publisher=first_agent(agents, "dct:publisher"),
         issued=text(said.get("created")) or text(said.get("published")),
         modified=text(said.get("updated")),
         record_issued=text(record.get("created")),

@@ -56,7 +56,7 @@ class UrlTags(msgspec.Struct, frozen=True, kw_only=True):
     """Who set which of them; those that the crawler found itself have no entry."""
 
 
-class AskedChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RequestedChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Tags to give to a URL, and to take from it."""
 
     url: Annotated[str, Meta(min_length=1, max_length=4096)]
@@ -92,11 +92,11 @@ async def of_url(request: Request, service: Service) -> Response:
 
 
 @ENDPOINTS.post(
-    "/api/v1/tags", ResponseSpec("Its tags now", UrlTags), body=AskedChange, scope="crawl", bounded=True
+    "/api/v1/tags", ResponseSpec("Its tags now", UrlTags), body=RequestedChange, scope="crawl", bounded=True
 )
 async def change(request: Request, service: Service) -> Response:
     """Add or remove tags of a URL in the frontier."""
-    wanted = await json_body(request, AskedChange, MOST_BYTES)
+    wanted = await json_body(request, RequestedChange, MOST_BYTES)
     await check_targets(request, service.pool, [wanted.url])
     if not wanted.add and not wanted.remove:
         raise HttpProblem(400, "name tags to add ('add') or remove ('remove')")
@@ -124,7 +124,7 @@ def _of_url(db: ServiceSession, url: str, crawl: str) -> UrlTags:
     return UrlTags(url=place[2], crawl=crawl, tags=found, set_by=set_by)
 
 
-def _change(db: ServiceSession, wanted: AskedChange, made: TagChange) -> UrlTags:
+def _change(db: ServiceSession, wanted: RequestedChange, made: TagChange) -> UrlTags:
     _tagging(db).change(*_place(db, wanted.url, wanted.crawl), made, wanted.by)
     return _of_url(db, wanted.url, wanted.crawl)
 

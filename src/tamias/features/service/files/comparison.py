@@ -29,7 +29,7 @@ def compare(db: ServiceSession, resource: Resource, old: Version, new: Version) 
     limits = DiffLimits(read_bytes=LARGEST, held_bytes=_HELD, unpacked_bytes=LARGEST)
     with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
         was, now = (Content(resource, each, db.reader).spooled(Path(folder)) for each in (old, new))
-        types = [type_with_charset(each.media_type, each.told_type) for each in (old, new)]
+        types = [type_with_charset(each.media_type, each.declared_type) for each in (old, new)]
         found: Diff = load("comparisons", "diff")(
             was, now, types[1], old_type=types[0], limits=limits, base=resource.url
         )

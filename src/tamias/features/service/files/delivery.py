@@ -122,7 +122,7 @@ async def begun(source: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 def content_type(version: Version) -> str:
     """Return the detected media type, with the charset that the server declared if it is a known one."""
-    found, declared = version.media_type, (version.told_type or "").strip()
+    found, declared = version.media_type, (version.declared_type or "").strip()
     if _TYPE.fullmatch(declared) and (found is None or declared.partition(";")[0].strip().lower() == found):
         return declared
     return found if found and _TYPE.fullmatch(found) else UNKNOWN

@@ -73,7 +73,7 @@ def _replayed(db: ServiceSession, store: FileStore, extent: WarcExtent) -> WarcB
 
 
 def _version(extent: WarcExtent) -> WarcVersion:
-    declared = (extent.told_type or "").partition(";")[0].strip().lower()
+    declared = (extent.declared_type or "").partition(";")[0].strip().lower()
     return WarcVersion(
         resource="",
         number=0,
@@ -81,7 +81,7 @@ def _version(extent: WarcExtent) -> WarcVersion:
         sha256=extent.sha256 or "",
         byte_size=0,  # known when it is read
         media_type=declared or None,
-        told_type=extent.told_type,
+        declared_type=extent.declared_type,
         capture=extent.capture or "",
         extent=extent,
     )

@@ -228,7 +228,7 @@ def history_of(row: tuple[Any, ...]) -> ResourceHistory:
 
 
 def _version(resource: str, row: tuple[Any, ...]) -> Version:
-    (number, captured_at, sha256, byte_size, media_type, told_type, fingerprint, noise, suspicious,
+    (number, captured_at, sha256, byte_size, media_type, declared_type, fingerprint, noise, suspicious,
      capture) = row  # fmt: skip
     return Version(
         resource=resource,
@@ -237,7 +237,7 @@ def _version(resource: str, row: tuple[Any, ...]) -> Version:
         sha256=sha256.hex(),
         byte_size=byte_size,
         media_type=media_type,
-        told_type=told_type,
+        declared_type=declared_type,
         fingerprint=fingerprint.hex() if fingerprint else None,
         noise=noise,
         suspicious=suspicious,

@@ -37,7 +37,7 @@ _ID = re.compile(r"[0-9a-f]{24}")
 _Text = Annotated[str, Meta(min_length=1, max_length=2000, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
-class AskedWebhook(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class WebhookRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A webhook to be made: its address, and the events it is for."""
 
     url: _Text
@@ -73,12 +73,12 @@ _BY_ID = path_parameter("id", "as given when it was created", {"type": "string",
 @ENDPOINTS.post(
     _PATH,
     {201: ResponseSpec("Created; its secret is shown only this once", MadeWebhook)},
-    body=AskedWebhook,
+    body=WebhookRequest,
     scope="admin",
 )
 async def make(request: Request, service: Service) -> Response:
     """Receive events as signed POSTs, in order, repeated until they are accepted."""
-    order = await json_body(request, AskedWebhook, MOST_BYTES)
+    order = await json_body(request, WebhookRequest, MOST_BYTES)
     note_targets(request, [order.url])
     await _check_address(order.url, allow_private=service.settings.permit.allow_private)
     key = read_key(order.secret) if order.secret else new_key()
@@ -120,7 +120,7 @@ async def take_away(request: Request, service: Service) -> Response:
     return Response(status_code=204)
 
 
-def _make(db: ServiceSession, order: AskedWebhook, key: bytes, wanted: EventFilter) -> Webhook:
+def _make(db: ServiceSession, order: WebhookRequest, key: bytes, wanted: EventFilter) -> Webhook:
     if count_webhooks(db.session) >= MOST_WEBHOOKS:
         raise HttpProblem(422, f"there are {MOST_WEBHOOKS} webhooks already; delete one first")
     latest = latest_event(db.session)
