@@ -3,15 +3,20 @@
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import Any, TypeVar
+
+import msgspec
 
 from tamias.model.errors import UsageError
 
 Moment = datetime | str
+S = TypeVar("S", bound=msgspec.Struct)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_MS = 86_400_000
 _DIGITS = re.compile(r"[0-9]{4}(?:[0-9]{2}){0,5}")
 _SINCE_YEAR = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
+_TIMES = frozenset({"added_at", "captured_at", "next_visit"})
 _UNITS = ("days", "hours", "minutes", "seconds")
 
 
@@ -102,6 +107,19 @@ def rfc3339(moment: int) -> str:
 def _day(days: int) -> str:
     """Made once for all moments of a day: a history has many moments."""
     return (_EPOCH + timedelta(days=days)).date().isoformat()
+
+
+def shown(form: type[S], *sources: msgspec.Struct, **more: Any) -> S:
+    """Make a value of `more` and of the fields that sources have by the same names, with times as text.
+
+    Where several have a field, that of the first is taken.
+    """
+    for source in sources:
+        for name in form.__struct_fields__:
+            if name not in more and hasattr(source, name):
+                value = getattr(source, name)
+                more[name] = rfc3339(value) if name in _TIMES and value is not None else value
+    return form(**more)
 
 
 def digits(moment: int) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tamias.archive.moments import rfc3339
+from tamias.archive.moments import rfc3339, shown
 from tamias.archive.versions.resources import Suspect
 from tamias.archive.versions.same_content import SameContent
 from tamias.model.resource import LastError, Resource, Source, State, Version
@@ -69,31 +69,15 @@ def describe_version(
     same_as: tuple[SameContent, ...] | msgspec.UnsetType = msgspec.UNSET,
 ) -> VersionDescription:
     """Return a version as JSON shows it."""
-    return VersionDescription(
-        id=version.id,
-        number=version.number,
-        captured_at=rfc3339(version.captured_at),
-        sha256=version.sha256,
-        byte_size=version.byte_size,
-        media_type=version.media_type,
-        declared_type=version.declared_type,
-        noise=version.noise,
-        suspicious=version.suspicious,
-        download=f"{served_at}/api/v1/get/file/id/{version.id}",
-        same_as=same_as,
-    )
+    download = f"{served_at}/api/v1/get/file/id/{version.id}"
+    return shown(VersionDescription, version, download=download, same_as=same_as)
 
 
 def describe_suspect(each: Suspect) -> VersionDescription:
     """Return a suspicious response as JSON shows it."""
-    return VersionDescription(
-        dataset=each.resource,
-        url=each.url,
-        captured_at=rfc3339(each.seen_at),
-        sha256=each.sha256,
-        byte_size=each.byte_size,
-        media_type=each.media_type,
-        suspicious=each.reason,
+    captured_at = rfc3339(each.seen_at)
+    return shown(
+        VersionDescription, each, dataset=each.resource, captured_at=captured_at, suspicious=each.reason
     )
 
 
@@ -102,18 +86,13 @@ def describe(
 ) -> DatasetDescription:
     """Return a resource as JSON shows it."""
     portals = dict.fromkeys(source.portal for source in resource.sources if source.portal)
-    return DatasetDescription(
-        id=resource.id,
-        url=resource.url,
-        title=resource.title,
-        media_type=resource.media_type,
+    return shown(
+        DatasetDescription,
+        resource,
         portals=tuple(portals),
         sources=tuple(source.source for source in resource.sources if source.source),
         named_by=resource.sources,
-        state=resource.state,
-        added_at=rfc3339(resource.added_at),
         next_crawl=None if resource.next_visit is None else rfc3339(resource.next_visit),
-        change_rate=resource.change_rate,
         last_error=_described_error(resource.last_error),
         versions=tuple(describe_version(version, served_at) for version in versions),
     )

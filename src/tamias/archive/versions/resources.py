@@ -62,6 +62,12 @@ class VisitNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 VERSION_ROWS = RowSchema(Version, "version")
+_RESOURCE = ("id", "url", "state", "title", "media_type", "expected", "added_at", "next_visit",
+             "change_rate", "versions")  # fmt: skip
+_VERSION = (
+    "resource", "number", "captured_at", "sha256", "byte_size", "media_type", "declared_type", "fingerprint",
+    "noise", "suspicious", "capture",
+)  # fmt: skip
 _NOTES = RowSchema(VisitNote, "resource")
 
 
@@ -236,7 +242,7 @@ def read_versions(session: Session, resources: Sequence[str]) -> dict[str, list[
     rows = session.fetch_all(_SQL["read_versions"], {"resource": list(resources)})
     found: dict[str, list[Version]] = {resource: [] for resource in resources}
     for row in rows:
-        version = _version(row)
+        version = version_of(row)
         found[version.resource].append(version)
     return found
 
@@ -244,7 +250,7 @@ def read_versions(session: Session, resources: Sequence[str]) -> dict[str, list[
 def versions_within(cursor: Cursor, resource: str) -> list[Version]:
     """The versions of a resource, oldest first, in a transaction that is under way."""
     rows = cursor.execute(_SQL["read_versions"].text, {"resource": [resource]}).fetchall()
-    return [_version(row) for row in rows]
+    return [version_of(row) for row in rows]
 
 
 def read_end_versions(session: Session, resources: Sequence[str]) -> dict[str, list[Version]]:
@@ -252,7 +258,7 @@ def read_end_versions(session: Session, resources: Sequence[str]) -> dict[str, l
     rows = session.fetch_all(_SQL["read_end_versions"], {"resource": list(resources)})
     found: dict[str, list[Version]] = {resource: [] for resource in resources}
     for row in rows:
-        version = _version(row)
+        version = version_of(row)
         found[version.resource].append(version)
     return found
 
@@ -262,7 +268,7 @@ def read_named_versions(session: Session, versions: Sequence[str]) -> list[tuple
     named = [version.rpartition("_") for version in versions]
     values = {"resource": [each[0] for each in named], "number": [int(each[2]) for each in named]}
     rows = session.fetch_all(_SQL["read_named_versions"], values)
-    return [(_version(row[:-1]), row[-1]) for row in rows]
+    return [(version_of(row[:-1]), row[-1]) for row in rows]
 
 
 def page_of_suspects(
@@ -317,36 +323,11 @@ def _watched(row: Sequence[Any]) -> Watched:
 
 def resource_of(row: Sequence[Any], sources: Iterable[Sequence[Any]]) -> Resource:
     """The columns of a resource, and those of each of its sources."""
-    identifier, url, state, title, media_type, expected, added_at, next_visit, rate, versions, *error = row
-    return Resource(
-        id=identifier,
-        url=url,
-        state=state,
-        title=title,
-        media_type=media_type,
-        expected=expected,
-        added_at=added_at,
-        next_visit=next_visit,
-        change_rate=rate,
-        versions=versions,
-        last_error=LastError(*error) if error[0] is not None else None,
-        sources=tuple(Source(source=s, portal=p, title=t, format=f) for s, p, t, f in sources),
-    )
+    error = LastError(*row[10:]) if row[10] is not None else None
+    named = tuple(Source(source=s, portal=p, title=t, format=f) for s, p, t, f in sources)
+    return Resource(**dict(zip(_RESOURCE, row, strict=False)), last_error=error, sources=named)
 
 
-def _version(row: tuple[Any, ...]) -> Version:
-    (resource, number, captured_at, digest, size, media_type, declared, fingerprint, noise, suspicious,
-     capture) = row  # fmt: skip
-    return Version(
-        resource=resource,
-        number=number,
-        captured_at=captured_at,
-        sha256=digest,
-        byte_size=size,
-        media_type=media_type,
-        declared_type=declared,
-        fingerprint=fingerprint,
-        noise=noise,
-        suspicious=suspicious,
-        capture=capture,
-    )
+def version_of(row: Sequence[Any]) -> Version:
+    """Return the columns of a version."""
+    return Version(**dict(zip(_VERSION, row, strict=True)))

@@ -17,6 +17,7 @@ import msgspec
 from tamias.archive.blobs import BlobWriter, Prepared, insert_blobs
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.captures import Attempt, insert_captures, known_captures
+from tamias.archive.moments import shown
 from tamias.archive.stored_files import StoredFile, commit_files
 from tamias.archive.tombstones import Tombstone, tombstones_of
 from tamias.archive.versions.fingerprints import fingerprint_of
@@ -263,19 +264,13 @@ class CaptureImporter:
             tasks=(),
         )
         task = Task(uid=hash64(key), url=capture.url, crawl=self._queues.crawl, depth=0, score=0.0)
-        record = CaptureRecord(
+        record = shown(
+            CaptureRecord,
+            capture,
             id=str(capture_id_of(capture.started_at, capture_key(capture))),
             crawl=self._queues.crawl,
-            url=capture.url,
-            started_at=capture.started_at,
-            ended_at=capture.ended_at,
-            outcome=capture.outcome,
-            reason=capture.reason,
             depth=0,
-            hops=capture.hops,
             final_url=capture.url,
-            status=capture.status,
-            declared_type=capture.declared_type,
             bytes=capture.body.size if capture.body else None,
             sha256=capture.body.sha256 if capture.body else None,
             problems=tuple(item.problems),

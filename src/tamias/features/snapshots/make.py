@@ -16,7 +16,7 @@ from tamias import __version__
 from tamias.archive.blobs import BlobWriter, Prepared, insert_blobs
 from tamias.archive.captures import HeldDocument, documents_at, named_captures
 from tamias.archive.file_store import segments_of
-from tamias.archive.moments import rfc3339
+from tamias.archive.moments import rfc3339, shown
 from tamias.archive.reader.library import ArchiveReader, NotArchived
 from tamias.archive.references import committed_lengths
 from tamias.archive.usage_gate import UsageGate
@@ -148,20 +148,14 @@ class _Making:
             f"{counts['versions']} versions of {counts['resources']} resources of the Web and"
             f" {statements}, as an archive had them at {when}."
         )
-        return SnapshotAbout(
-            name=plan.name,
+        return shown(
+            SnapshotAbout,
+            plan,
             at=when,
             title=plan.title or f"Snapshot {plan.name}",
             description=plan.description or summary,
             creators=plan.creators or (publisher,),
             publisher=publisher,
-            doi=plan.doi,
-            licence=plan.licence,
-            urls=plan.urls,
-            hosts=plan.hosts,
-            portals=plan.portals,
-            latest=plan.latest,
-            reserved=plan.reserved,
             left_out=dict(sorted(self._gate.left_out.items())),
             manifest=manifest,
             provenance=provenance,
@@ -351,15 +345,10 @@ def _named(archive: ArchiveReader, url: str) -> Iterator[Resource]:
 
 def _entry(resource: Resource, version: Version) -> VersionEntry:
     portals = {source.portal for source in resource.sources if source.portal}
-    return VersionEntry(
-        id=version.id,
-        url=resource.url,
-        title=resource.title,
-        captured_at=rfc3339(version.captured_at),
-        sha256=version.sha256,
-        byte_size=version.byte_size,
-        media_type=version.media_type,
-        capture=version.capture,
+    return shown(
+        VersionEntry,
+        version,
+        resource,
         portals=tuple(sorted(portals)),
         path=f"versions/{resource.id}/{version.number}{suffix_of(version.media_type) or '.bin'}",
     )

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -74,17 +74,7 @@ def make(
     *,
     name: str,
     at: str | None,
-    latest: bool,
-    urls: tuple[str, ...],
-    hosts: tuple[str, ...],
-    portals: tuple[str, ...],
-    title: str | None,
-    description: str | None,
-    creators: tuple[str, ...],
-    publisher: str | None,
-    doi: str | None,
-    licence: str | None,
-    reserved: bool,
+    **chosen: Any,
 ) -> None:
     """Makes a snapshot: versions, graphs and provenance as of a time, with a manifest of digests.
 
@@ -97,21 +87,8 @@ def make(
     if name in command.commands:
         raise UsageError(f"'{name}' is an action of 'tamias snapshot'; choose another name")
     with archive_at(place) as archive:
-        plan = SnapshotPlan(
-            name=name,
-            at=archive.session.now() if at is None else milliseconds(at),
-            urls=urls,
-            hosts=hosts,
-            portals=portals,
-            latest=latest,
-            reserved=reserved,
-            title=title,
-            description=description,
-            creators=creators,
-            publisher=publisher,
-            doi=doi,
-            licence=licence,
-        )
+        when = archive.session.now() if at is None else milliseconds(at)
+        plan = SnapshotPlan(name=name, at=when, **chosen)
         with audited(archive.session, place.data, "snapshot make", [name]):
             made = make_snapshot(archive, plan)
     for reason, count in made.about.left_out.items():

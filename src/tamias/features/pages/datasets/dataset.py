@@ -11,7 +11,7 @@ from starlette.requests import Request
 from tamias.archive.catalogue import bases_of
 from tamias.archive.catalogue.joins import AlikeTables, read_alike
 from tamias.archive.catalogue.profiles import read_profile
-from tamias.archive.moments import rfc3339
+from tamias.archive.moments import rfc3339, shown
 from tamias.archive.quality import METRICS, Metric, read_measures
 from tamias.archive.tombstones import tombstones_of
 from tamias.archive.versions.resources import page_of_suspects, read_versions
@@ -164,27 +164,17 @@ def _dataset(db: ServiceSession, resource: Resource, *, owner: bool) -> DatasetV
     about = said[newest.capture] if newest else UsageTerms()
     schedule = _schedule(db, resource.id)
     bases = bases_of(db.settings.serve)
-    return DatasetView(
-        id=resource.id,
-        url=resource.url,
+    return shown(
+        DatasetView,
+        schedule,
+        resource,
         host=host(resource.url),
-        title=resource.title,
-        state=resource.state,
-        media_type=resource.media_type,
-        expected=resource.expected,
-        added_at=rfc3339(resource.added_at),
-        sources=resource.sources,
-        change_rate=resource.change_rate,
-        next_visit=_moment(resource.next_visit),
         is_due=resource.next_visit is not None and resource.next_visit <= db.session.now(),
         reason=reason(resource, schedule),
         last_visit=_moment(schedule.tried_at),
-        fails=schedule.fails,
-        trouble=schedule.trouble,
         last_error=resource.last_error.reason if resource.last_error else None,
         last_error_at=_moment(resource.last_error.at) if resource.last_error else None,
         every=None if schedule.every is None else span_of(schedule.every / 1000),
-        priority=schedule.priority,
         version_count=len(versions),
         versions=_rows(resource, versions, withheld, _same(db, versions)),
         profile=profile,
@@ -237,13 +227,9 @@ def _rows(
 
 
 def _row(version: Version, memento: str | None, withheld: Container[str], same: _Same) -> VersionRow:
-    return VersionRow(
-        number=version.number,
-        captured_at=rfc3339(version.captured_at),
-        byte_size=version.byte_size,
-        media_type=version.media_type,
-        sha256=version.sha256,
-        noise=version.noise,
+    return shown(
+        VersionRow,
+        version,
         download=f"/api/v1/get/file/id/{version.id}",
         memento=memento,
         withheld=version.capture in withheld,

@@ -6,7 +6,7 @@ import msgspec
 from starlette.requests import Request
 
 from tamias.archive.catalogue.profiles import read_profile
-from tamias.archive.moments import rfc3339
+from tamias.archive.moments import shown
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.tombstones import check_forgotten
 from tamias.archive.versions.resources import read_versions
@@ -94,19 +94,12 @@ def _version(
     said = usages(db, [each.capture for each in around])
     withheld = {capture for capture, each in said.items() if each.noarchive and not owner}
     is_open = len(around) == 2 and not withheld and "diff" in parts("comparisons")
-    view = VersionPage(
-        id=version.id,
+    view = shown(
+        VersionPage,
+        version,
+        resource,
         dataset=resource.id,
-        url=resource.url,
-        title=resource.title,
-        number=version.number,
         newest=versions[-1].number,
-        captured_at=rfc3339(version.captured_at),
-        byte_size=version.byte_size,
-        sha256=version.sha256,
-        media_type=version.media_type,
-        declared_type=version.declared_type,
-        noise=version.noise,
         grown=version.byte_size - around[0].byte_size if place else None,
         changed=None,
         compare=f"/dataset/{resource.id}/diff?a={version.number - 1}&b={version.number}" if is_open else None,

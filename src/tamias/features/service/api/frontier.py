@@ -8,7 +8,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.archive.moments import milliseconds, rfc3339
+from tamias.archive.moments import milliseconds, rfc3339, shown
 from tamias.database.sql import statements
 from tamias.features.service.http.endpoints import (
     PAGED,
@@ -208,17 +208,7 @@ def _figures(db: ServiceSession) -> FrontierState:
         hosts=now.hosts,
         leased=now.leased,
         ready=now.ready,
-        crawls=[
-            CrawlState(
-                name=each.name,
-                state=each.state,
-                limit=each.limit,
-                known=each.known,
-                open=each.open,
-                hosts=each.hosts,
-            )
-            for each in side_by_side.crawls(db.session)
-        ],
+        crawls=[shown(CrawlState, each) for each in side_by_side.crawls(db.session)],
     )
 
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.access.tokens import urls_of
-from tamias.archive.moments import rfc3339
+from tamias.archive.moments import rfc3339, shown
 from tamias.archive.versions.resources import WatchedResource, list_watched, note_wanted
 from tamias.crawl.revisit.watches import Added, Wanted
 from tamias.crawl.visit.harvests import harvesters
@@ -249,19 +249,12 @@ def check_sources(request: Request, new: Sequence[NewResource]) -> None:
 
 
 def _described(resource: WatchedResource, base: str) -> ResourceDescription:
-    return ResourceDescription(
-        id=resource.id,
-        url=resource.url,
-        title=resource.title,
-        media_type=resource.media_type,
-        state=resource.state,
-        added_at=rfc3339(resource.added_at),
+    return shown(
+        ResourceDescription,
+        resource,
         last_crawl=None if resource.last_visit is None else rfc3339(resource.last_visit),
         every=None if resource.every is None else span_of(resource.every / 1000),
-        priority=resource.priority,
-        trouble=resource.trouble,
         next_crawl=None if resource.next_visit is None else rfc3339(resource.next_visit),
-        change_rate=resource.change_rate,
         version_count=resource.versions,
         dataset=f"{base}/api/v1/get/dataset/{resource.id}",
     )

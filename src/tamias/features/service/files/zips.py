@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from tamias.archive.blobs import BlobDamaged, BlobMissing
-from tamias.archive.moments import rfc3339
+from tamias.archive.moments import shown
 from tamias.features.service.files.bodies import IN_MEMORY, pieces
 from tamias.features.service.files.delivery import extension
 from tamias.features.service.queries.thread_pool import SessionPool
@@ -90,18 +90,7 @@ def _time(version: Version) -> tuple[int, int, int, int, int, int]:
 
 
 def _member(resource: Resource, version: Version, problem: str | None) -> ManifestLine:
-    return ManifestLine(
-        file=_file(version),
-        url=resource.url,
-        title=resource.title,
-        id=version.id,
-        number=version.number,
-        captured_at=rfc3339(version.captured_at),
-        sha256=version.sha256,
-        byte_size=version.byte_size,
-        media_type=version.media_type,
-        problem=problem,
-    )
+    return shown(ManifestLine, version, resource, file=_file(version), problem=problem)
 
 
 class _Outlet(io.RawIOBase):

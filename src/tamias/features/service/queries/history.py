@@ -12,7 +12,7 @@ import msgspec
 
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.tombstones import check_forgotten
-from tamias.archive.versions.resources import resource_of
+from tamias.archive.versions.resources import resource_of, version_of
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.http.responses import Encoded
 from tamias.features.service.queries.thread_pool import ServiceSession, SessionPool
@@ -224,22 +224,4 @@ def history_of(row: tuple[Any, ...]) -> ResourceHistory:
     """A row of `histories`: the resource, then columns of its sources, then columns of its versions."""
     resource = resource_of(row[:12], zip(*row[12:16], strict=True) if row[12] else ())
     versions = zip(*row[16:], strict=True) if row[16] else ()
-    return ResourceHistory(resource, [_version(resource.id, each) for each in versions])
-
-
-def _version(resource: str, row: tuple[Any, ...]) -> Version:
-    (number, captured_at, sha256, byte_size, media_type, declared_type, fingerprint, noise, suspicious,
-     capture) = row  # fmt: skip
-    return Version(
-        resource=resource,
-        number=number,
-        captured_at=captured_at,
-        sha256=sha256.hex(),
-        byte_size=byte_size,
-        media_type=media_type,
-        declared_type=declared_type,
-        fingerprint=fingerprint.hex() if fingerprint else None,
-        noise=noise,
-        suspicious=suspicious,
-        capture=capture,
-    )
+    return ResourceHistory(resource, [version_of((resource.id, *each)) for each in versions])

@@ -21,9 +21,9 @@ CROSS JOIN LATERAL (
     FROM source WHERE source.resource = resource.resource) AS named
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(version.number), '{}') AS number, array_agg(version.captured_at) AS captured_at,
-           array_agg(version.sha256) AS sha256, array_agg(version.byte_size) AS byte_size,
+           array_agg(encode(version.sha256, 'hex')) AS sha256, array_agg(version.byte_size) AS byte_size,
            array_agg(version.media_type) AS media_type, array_agg(version.told_type) AS told_type,
-           array_agg(version.fingerprint) AS fingerprint, array_agg(version.noise) AS noise,
+           array_agg(encode(version.fingerprint, 'hex')) AS fingerprint, array_agg(version.noise) AS noise,
            array_agg(version.suspicious) AS suspicious, array_agg(version.capture::text) AS capture
     FROM (SELECT version.* FROM kept_version AS version WHERE version.resource = resource.resource
           ORDER BY version.number) AS version) AS kept
