@@ -216,15 +216,5 @@ def _hash(text: str) -> bytes:
 
 
 def _described(row: tuple[Any, ...]) -> TokenDescription:
-    token, name, scopes, bounds, made_at, made_by, expires_at, withdrawn_at, withdrawn_by = row
-    return TokenDescription(
-        id=token,
-        name=name,
-        scopes=scopes,
-        bounds=bounds,
-        made_at=rfc3339(made_at),
-        made_by=made_by,
-        expires_at=None if expires_at is None else rfc3339(expires_at),
-        withdrawn_at=None if withdrawn_at is None else rfc3339(withdrawn_at),
-        withdrawn_by=withdrawn_by,
-    )
+    columns: list[Any] = [rfc3339(each) if isinstance(each, int) else each for each in row]
+    return TokenDescription(**dict(zip(TokenDescription.__struct_fields__, columns, strict=True)))

@@ -103,13 +103,18 @@ def rfc3339(moment: int) -> str:
     return f"{_day(days)}T{minutes // 60:02}:{minutes % 60:02}:{second:02}.{thousandths:03}Z"
 
 
+def rfc3339_or_none(moment: int | None) -> str | None:
+    """Milliseconds as text, if they are known."""
+    return None if moment is None else rfc3339(moment)
+
+
 @lru_cache(maxsize=4096)
 def _day(days: int) -> str:
     """Made once for all moments of a day: a history has many moments."""
     return (_EPOCH + timedelta(days=days)).date().isoformat()
 
 
-def shown(form: type[S], *sources: msgspec.Struct, **more: Any) -> S:
+def shown(form: type[S], *sources: object, **more: Any) -> S:
     """Make a value of `more` and of the fields that sources have by the same names, with times as text.
 
     Where several have a field, that of the first is taken.
@@ -118,7 +123,7 @@ def shown(form: type[S], *sources: msgspec.Struct, **more: Any) -> S:
         for name in form.__struct_fields__:
             if name not in more and hasattr(source, name):
                 value = getattr(source, name)
-                more[name] = rfc3339(value) if name in _TIMES and value is not None else value
+                more[name] = rfc3339_or_none(value) if name in _TIMES else value
     return form(**more)
 
 

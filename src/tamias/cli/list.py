@@ -69,15 +69,15 @@ def _all(
 
 
 def _row(each: "WatchedResource", notes: dict[str, str]) -> dict[str, object]:
-    from tamias.archive.moments import rfc3339
+    from tamias.archive.moments import rfc3339_or_none
     from tamias.schedule.rules import span_of
 
     return {
         "state": each.state,
         "versions": each.versions,
         "missed": each.missed,
-        "last_visit": None if each.last_visit is None else rfc3339(each.last_visit),
-        "next_visit": None if each.next_visit is None else rfc3339(each.next_visit),
+        "last_visit": rfc3339_or_none(each.last_visit),
+        "next_visit": rfc3339_or_none(each.next_visit),
         "every": None if each.every is None else span_of(each.every / 1000),
         "priority": each.priority,
         "trouble": each.trouble,

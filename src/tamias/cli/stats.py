@@ -4,7 +4,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.console.options import CommonOptions, archive_at, common, say, say_json, start_database_early
+from tamias.cli.console.options import (
+    CommonOptions,
+    archive_at,
+    common,
+    print_result,
+    say,
+    say_json,
+    start_database_early,
+)
 from tamias.model.errors import UsageError
 from tamias.plugins import host_notes
 
@@ -55,14 +63,10 @@ def _tell_joins(place: CommonOptions, url: str | None) -> None:
     from tamias.archive.catalogue.joins import read_joins
 
     with archive_at(place) as archive:
-        resource = archive.resource(url).id if url else None
-        found = read_joins(archive.session, resource)
-    if place.json:
-        say_json(found)
-        return
-    for join in found:
-        say(f"{join.containment:4.0%}  {_column(join.of)}  in  {_column(join.within)}")
-    if not found:
+        found = read_joins(archive.session, archive.resource(url).id if url else None)
+    lines = (f"{each.containment:4.0%}  {_column(each.of)}  in  {_column(each.within)}" for each in found)
+    print_result(place, found, lines)
+    if not found and not place.json:
         click.echo("tamias: no join candidates; 'tamias crawl --recrawl' looks for them", err=True)
 
 
@@ -70,8 +74,7 @@ def _tell_alike(place: CommonOptions, url: str | None) -> None:
     from tamias.archive.catalogue.joins import read_alike
 
     with archive_at(place) as archive:
-        resource = archive.resource(url).id if url else None
-        found = read_alike(archive.session, resource)
+        found = read_alike(archive.session, archive.resource(url).id if url else None)
     if place.json:
         say_json(found)
         return

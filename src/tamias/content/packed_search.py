@@ -8,7 +8,7 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import zstandard
 
@@ -153,44 +153,33 @@ class Unpacking(Protocol):
         ...
 
 
-class _Deflate:
-    """gzip members, and what is deflated in ZIP archives."""
-
-    def __init__(self, bits: int) -> None:
-        self._unpacking = zlib.decompressobj(bits)
-
-    @property
-    def eof(self) -> bool:
-        return self._unpacking.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._unpacking.unused_data
-
-    def unpack(self, packed: bytes) -> Iterator[bytes]:
-        while packed:
-            yield self._unpacking.decompress(packed, _PLAIN)
-            packed = self._unpacking.unconsumed_tail
-
-
 class _PackedPieces:
     """bzip2 and xz, whose decompressors are alike."""
 
-    def __init__(self, unpacking: bz2.BZ2Decompressor | lzma.LZMADecompressor) -> None:
+    def __init__(self, unpacking: Any) -> None:
         self._unpacking = unpacking
 
     @property
     def eof(self) -> bool:
-        return self._unpacking.eof
+        return bool(self._unpacking.eof)
 
     @property
     def unused_data(self) -> bytes:
-        return self._unpacking.unused_data
+        return bytes(self._unpacking.unused_data)
 
     def unpack(self, packed: bytes) -> Iterator[bytes]:
         yield self._unpacking.decompress(packed, _PLAIN)
         while not self._unpacking.eof and not self._unpacking.needs_input:
             yield self._unpacking.decompress(b"", _PLAIN)
+
+
+class _Deflate(_PackedPieces):
+    """gzip members, and what is deflated in ZIP archives."""
+
+    def unpack(self, packed: bytes) -> Iterator[bytes]:
+        while packed:
+            yield self._unpacking.decompress(packed, _PLAIN)
+            packed = self._unpacking.unconsumed_tail
 
 
 class _Zstd:
@@ -242,7 +231,7 @@ class _ZipMember:
             if len(self._head) <= _ZIP_HEAD + name + extra:
                 return
             packed, self._head = self._head[_ZIP_HEAD + name + extra :], b""
-            self._inner = _Deflate(-15)
+            self._inner = _Deflate(zlib.decompressobj(-15))
         yield from self._inner.unpack(packed)
 
 
@@ -251,7 +240,7 @@ def _unpacking(codec: str) -> Unpacking:
         case "zstd":
             return _Zstd()
         case "gzip":
-            return _Deflate(31)
+            return _Deflate(zlib.decompressobj(31))
         case "bzip2":
             return _PackedPieces(bz2.BZ2Decompressor())
         case "xz":

@@ -86,7 +86,7 @@ class Database:
         self._data = data
         self._named = _read_url(url)
         self._prepares = self._named.pop("prepare", "on") == "on"
-        self._asks_nodes = bool(url) and self._named.pop("nodes", "on") == "on"
+        self._asks_nodes = self._named.pop("nodes", "on") == "on"
         self._pooled = False
         self._coordinator: dict[str, Any] = {}
         if url and data.is_dir():
@@ -107,7 +107,7 @@ class Database:
             return ready_roles(cursor).lacking if upto is None else list(Role)
 
         try:
-            if self.embedded is not None and role is not None and upto is None and self._is_ready_for(role):
+            if upto is None and self._is_ready_for(role):
                 return
             with closing(
                 Session(self._connection, 0.0 if url and patience is None else self._patience)
@@ -145,8 +145,10 @@ class Database:
             session.nodes = ClusterNodes(session, self._connection)
         return session
 
-    def _is_ready_for(self, role: Role) -> bool:
-        """Tell if the role is available and finds the schema and rights of this release."""
+    def _is_ready_for(self, role: Role | None) -> bool:
+        """Return whether the role of an embedded server finds the schema and rights of this release."""
+        if self.embedded is None or role is None:
+            return False
         self._role = role
         with suppress(DatabaseError), closing(Session(self._connection, 0.0)) as session:
             if _is_current(session):
@@ -516,7 +518,7 @@ def _text(statement: Statement) -> bytes:
 
 def _read_url(url: str | None) -> dict[str, Any]:
     if not url:
-        return {}
+        return {"nodes": "off"}
     try:
         if _URL.fullmatch(url):
             parts = urlsplit(url)

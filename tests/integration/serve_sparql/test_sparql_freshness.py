@@ -182,7 +182,7 @@ def profile_content(corpus, tmp_path):
     def keep(content):
         path = tmp_path / "body"
         path.write_bytes(content)
-        found = profile(path, media_type="text/csv", told_type=None, name=URL)
+        found = profile(path, media_type="text/csv", declared_type=None, name=URL)
         keep_profiles(corpus.session, {hashlib.sha256(content).hexdigest(): found}, START)
 
     return keep

@@ -3,7 +3,8 @@
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, islice
+from itertools import chain as chained
+from itertools import islice
 from uuid import UUID
 
 import msgspec
@@ -184,7 +185,7 @@ def repair(
         rebuild_rows(writer)
     _rebuild_bases(writer, {damage.sha256 for damage in found if damage.sha256 and damage.pack is None})
     parts = {damage.sha256: parts_of(writer.reader, damage.sha256) for damage in found if damage.sha256}
-    copies = _copies(writer, {*parts, *(blob.sha256 for blob in chain.from_iterable(parts.values()))})
+    copies = _copies(writer, {*parts, *(blob.sha256 for blob in chained.from_iterable(parts.values()))})
 
     def mended(sha256: str) -> bool:
         return _mended(writer, sha256, copies.get(sha256, []), elsewhere)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tamias.archive.moments import rfc3339, shown
+from tamias.archive.moments import rfc3339, rfc3339_or_none, shown
 from tamias.archive.versions.resources import Suspect
 from tamias.archive.versions.same_content import SameContent
 from tamias.model.resource import LastError, Resource, Source, State, Version
@@ -92,7 +92,7 @@ def describe(
         portals=tuple(portals),
         sources=tuple(source.source for source in resource.sources if source.source),
         named_by=resource.sources,
-        next_crawl=None if resource.next_visit is None else rfc3339(resource.next_visit),
+        next_crawl=rfc3339_or_none(resource.next_visit),
         last_error=_described_error(resource.last_error),
         versions=tuple(describe_version(version, served_at) for version in versions),
     )
@@ -101,4 +101,4 @@ def describe(
 def _described_error(error: LastError | None) -> ErrorDescription | None:
     if error is None:
         return None
-    return ErrorDescription(error.reason, None if error.at is None else rfc3339(error.at))
+    return ErrorDescription(error.reason, rfc3339_or_none(error.at))

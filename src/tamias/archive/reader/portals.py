@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import msgspec
 
-from tamias.archive.moments import rfc3339
+from tamias.archive.moments import rfc3339, rfc3339_or_none
 from tamias.database.connect import Session
 from tamias.database.sql import statements
 
@@ -65,7 +65,7 @@ def datasets_at(session: Session, portal: str, at: int, after: str, limit: int) 
         files[record].append(
             ListedFile(
                 url=url, title=title, format=form, title_from=rfc3339(titled_at), version=version,
-                captured_at=None if captured_at is None else rfc3339(captured_at),
+                captured_at=rfc3339_or_none(captured_at),
                 sha256=sha256, byte_size=byte_size, gone=gone,
             )
         )  # fmt: skip
@@ -81,7 +81,7 @@ def absences(session: Session, portal: str, skip: int, limit: int) -> list[Absen
     return [
         Absence(
             record=record, iri=iri, title=title, url=url or None, gone_at=rfc3339(gone_at),
-            back_at=None if back_at is None else rfc3339(back_at),
+            back_at=rfc3339_or_none(back_at),
         )
         for record, iri, title, url, gone_at, back_at in found
     ]  # fmt: skip

@@ -237,9 +237,11 @@ def all_resources(session: Session) -> Iterator[Resource]:
         after = page[-1].id
 
 
-def read_versions(session: Session, resources: Sequence[str]) -> dict[str, list[Version]]:
+def read_versions(
+    session: Session, resources: Sequence[str], statement: str = "read_versions"
+) -> dict[str, list[Version]]:
     """The versions of resources, oldest first."""
-    rows = session.fetch_all(_SQL["read_versions"], {"resource": list(resources)})
+    rows = session.fetch_all(_SQL[statement], {"resource": list(resources)})
     found: dict[str, list[Version]] = {resource: [] for resource in resources}
     for row in rows:
         version = version_of(row)
@@ -255,12 +257,7 @@ def versions_within(cursor: Cursor, resource: str) -> list[Version]:
 
 def read_end_versions(session: Session, resources: Sequence[str]) -> dict[str, list[Version]]:
     """The first and the last version of resources; one, or none, where there are no more."""
-    rows = session.fetch_all(_SQL["read_end_versions"], {"resource": list(resources)})
-    found: dict[str, list[Version]] = {resource: [] for resource in resources}
-    for row in rows:
-        version = version_of(row)
-        found[version.resource].append(version)
-    return found
+    return read_versions(session, resources, "read_end_versions")
 
 
 def read_named_versions(session: Session, versions: Sequence[str]) -> list[tuple[Version, int | None]]:

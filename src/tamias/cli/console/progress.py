@@ -83,10 +83,7 @@ def summary(end: "CrawlSnapshot", place: CommonOptions, *words: str) -> Iterator
     yield f"{count_of(end.visited, 'URL')} visited in {end.seconds:.1f} s{ways}{repeats}; {quads}"
     yield from _reasons(end)
     if end.unread:
-        types = ", ".join(f"{n:,} {name}" for name, n in list(end.unread.items())[:MOST_SHOWN])
-        more = ", and others" if len(end.unread) > MOST_SHOWN else ""
-        documents = count_of(sum(end.unread.values()), "document")
-        yield printable(f"  {documents} had no reader: {types}{more}")
+        yield _unread(end.unread)
     for sitemap, (known, met) in list(end.shares.items())[:MOST_SHOWN]:
         others = "" if known == met else "; the others were requested one by one"
         yield printable(f"  the dump of {sitemap} describes {known:,} of {met:,} linked resources{others}")
@@ -106,6 +103,12 @@ def summary(end: "CrawlSnapshot", place: CommonOptions, *words: str) -> Iterator
     left = f"{count_of(end.open, 'URL')} {'is' if end.open == 1 else 'are'} left"
     unless = ", unless its limit is reached ('tamias crawls' shows it)" if end.ended is Ended.PAUSED else ""
     yield f"{why[end.ended]}; {left}; '{again}' continues{unless}"
+
+
+def _unread(counts: Mapping[str, int]) -> str:
+    types = ", ".join(f"{n:,} {name}" for name, n in list(counts.items())[:MOST_SHOWN])
+    more = ", and others" if len(counts) > MOST_SHOWN else ""
+    return printable(f"  {count_of(sum(counts.values()), 'document')} had no reader: {types}{more}")
 
 
 def _reasons(end: "CrawlSnapshot") -> Iterator[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from tamias import __version__
+from tamias.archive.moments import shown
 from tamias.fetch.credentials import load_credentials
 from tamias.fetch.options import HttpOptions
 from tamias.model.errors import UsageError
@@ -23,21 +24,13 @@ def http_options(settings: Settings, spool: Path) -> HttpOptions:
     """Return what a fetch may cost."""
     fetch = settings.fetch
     by_address = settings.frontier.queue == "ip" or settings.frontier.per_address
-    return HttpOptions(
+    return shown(
+        HttpOptions,
+        fetch,
         user_agent=user_agent(settings),
-        contact=fetch.contact,
         spool_dir=str(spool),
-        max_bytes=fetch.max_bytes,
-        connect_timeout=fetch.connect_timeout,
-        first_byte_timeout=fetch.first_byte_timeout,
         ack_timeout=settings.frontier.lease / 2,
-        query_timeout=fetch.query_timeout,
         total_timeout=fetch.timeout,
-        min_rate=fetch.min_rate,
-        min_rate_window=fetch.min_rate_window,
-        max_redirects=fetch.max_redirects,
-        max_header_bytes=fetch.max_header_bytes,
-        max_ratio=fetch.max_ratio,
         resolve=_pairs(fetch.resolve),
         address_of=address_of(settings) if by_address else None,
         credentials=load_credentials(fetch.credentials),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tamias.cli.console.audited import audited, command_caller
-from tamias.cli.console.options import CommonOptions, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, print_result, say, say_json
 from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -95,11 +95,9 @@ def _lift(place: CommonOptions, session: "Session", settings: "Settings", urls: 
     names = frozenset(settings.filters.session_names)
     with audited(session, place.data, "forget --lift", urls):
         lifted = lift_blocks(session, urls, names, command_caller())
-    if place.json:
-        say_json({"lifted": lifted})
-        return 0
-    for url in dict.fromkeys(lifted):
-        say(f"may be fetched again: {url}; what was forgotten stays so ('tamias add' watches it)")
+    after = "what was forgotten stays so ('tamias add' watches it)"
+    lines = (f"may be fetched again: {url}; {after}" for url in dict.fromkeys(lifted))
+    print_result(place, {"lifted": lifted}, lines)
     return 0
 
 

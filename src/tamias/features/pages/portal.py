@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
-from tamias.archive.moments import rfc3339
+from tamias.archive.moments import rfc3339, rfc3339_or_none
 from tamias.archive.reader.library import NotArchived
 from tamias.features.pages.datasets.dataset import Measured, measured
 from tamias.features.pages.html.page import CsvTable, HtmlPage, table_of
@@ -134,7 +134,7 @@ def _row(row: tuple[Any, ...]) -> PortalRow:
         url=url,
         kind=kind,
         first_seen=rfc3339(first_seen),
-        walked_at=None if walked_at is None else rfc3339(walked_at),
+        walked_at=rfc3339_or_none(walked_at),
         described=described,
         gone=gone,
     )

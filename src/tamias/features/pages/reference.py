@@ -8,6 +8,7 @@ from urllib.parse import quote
 import msgspec
 from starlette.requests import Request
 
+from tamias.archive.moments import shown
 from tamias.features.pages.html.page import CsvTable, HtmlPage
 from tamias.features.service.http.endpoints import Endpoint
 from tamias.features.service.http.params import base_of
@@ -75,12 +76,10 @@ async def _listing(endpoints: Sequence[Endpoint], request: Request, _: Service) 
 
 
 def _listed(endpoint: Endpoint, base: str) -> RouteView:
-    return RouteView(
+    return shown(
+        RouteView,
+        endpoint,
         group=next(name for start, name in _GROUPS if endpoint.path.startswith(start)),
-        method=endpoint.method,
-        path=endpoint.path,
-        about=endpoint.about,
-        secret=endpoint.secret,
         parameters=[
             ParameterView(each.name, each.where, each.about, each.required) for each in endpoint.parameters
         ],

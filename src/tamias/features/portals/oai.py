@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import msgspec
 from lxml import etree
 
+from tamias.archive.moments import shown
 from tamias.features.portals.paging.changes import LAG
 from tamias.features.portals.paging.position import DatedBookmark, read_bookmark
 from tamias.features.portals.records.oai import MAPPING, RDF_MAPPING, OaiHeader, dataset_of, header_of, rdf_in
@@ -325,12 +326,7 @@ class _OaiReading:
         since = _before(state.begun_at, days_only=state.days_only)
         if not (state.tells_deletions or state.changes) or since is None or self._arguments["until"]:
             return None
-        return msgspec.msgpack.encode(
-            _OaiBookmark(
-                formats=state.formats, since=since, days_only=state.days_only, name=state.name,
-                email=state.email, harvests=state.harvests, latest=since,
-            )
-        )  # fmt: skip
+        return msgspec.msgpack.encode(shown(_OaiBookmark, state, since=since, latest=since))
 
     def _summary(self) -> str:
         state = self.state

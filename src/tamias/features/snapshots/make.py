@@ -216,14 +216,7 @@ class _Making:
                 self._licences.add_graph(_host(held.document), licences)
                 self._counts["graphs"] += 1
                 self._counts["statements"] += found.statements
-                yield GraphEntry(
-                    document=held.document,
-                    read_at=rfc3339(held.read_at),
-                    capture=held.capture,
-                    sha256=found.sha256,
-                    byte_size=found.byte_size,
-                    statements=found.statements,
-                )
+                yield shown(GraphEntry, found, held, read_at=rfc3339(held.read_at))
 
     def _has(self, held: HeldDocument) -> bool:
         plan, url = self._plan, held.document
@@ -241,8 +234,8 @@ class _Making:
         quads = LineSorter(self._folder / "provenance-runs")
         for some in entries_in(_lines(manifest), AT_ONCE):
             for record in named_captures(self._session, list({entry.capture for entry in some})):
-                shown = [quad for quad in activity_quads(record) if quad.predicate not in _FROM_INSIDE]
-                quads.add(split_lines([serialize(shown, format=RdfFormat.N_QUADS) or b""]))
+                said = [quad for quad in activity_quads(record) if quad.predicate not in _FROM_INSIDE]
+                quads.add(split_lines([serialize(said, format=RdfFormat.N_QUADS) or b""]))
         return quads
 
     def _spooled(self, name: str, pieces: Iterable[bytes]) -> Body:

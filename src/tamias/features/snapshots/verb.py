@@ -8,7 +8,7 @@ import click
 
 from tamias.archive.moments import milliseconds
 from tamias.cli.console.audited import audited
-from tamias.cli.console.options import CommonOptions, archive_at, common, say, say_json
+from tamias.cli.console.options import CommonOptions, archive_at, common, print_result, say, say_json
 from tamias.cli.console.output import to_output
 from tamias.model.errors import TamiasError, UsageError
 
@@ -107,14 +107,12 @@ def list_(place: CommonOptions) -> None:
 
     with archive_at(place) as archive:
         found = [each.about for each in list_snapshots(archive.session)]
-    if place.json:
-        say_json(found)
-        return
-    for each in found:
-        say(
-            f"{each.name:24} {each.at}  {each.versions:>9,} versions  {each.graphs:>9,} graphs"
-            f"  sha256:{each.manifest}"
-        )
+    lines = (
+        f"{each.name:24} {each.at}  {each.versions:>9,} versions  {each.graphs:>9,} graphs"
+        f"  sha256:{each.manifest}"
+        for each in found
+    )
+    print_result(place, found, lines)
 
 
 @command.command()

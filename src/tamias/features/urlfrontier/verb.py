@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from tamias.cli.console.options import CommonOptions, common, frontier_token, say, say_json
+from tamias.cli.console.options import CommonOptions, common, frontier_token, print_result
 from tamias.model.errors import UsageError
 
 _PATIENCE_SECONDS = 20.0
@@ -93,7 +93,4 @@ def command(  # noqa: PLR0917 (click passes them by name)
 
 
 def _tell(place: CommonOptions, address: str) -> None:
-    if place.json:
-        say_json({"address": address})
-    else:
-        say(f"the frontier listens on {address}")
+    print_result(place, {"address": address}, [f"the frontier listens on {address}"])

@@ -3,7 +3,7 @@
 import msgspec
 
 from tamias.archive.figures import DAY_MS, SAMPLED_RESOURCES, SLOT_MS
-from tamias.archive.moments import rfc3339
+from tamias.archive.moments import rfc3339, rfc3339_or_none
 from tamias.features.pages.queries import rows, rows_of_buckets
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.model.capture import Outcome
@@ -153,7 +153,7 @@ def attention(db: ServiceSession) -> list[DatasetTrouble]:
     """Return datasets whose latest visits failed."""
     found = rows(db, "attention", limit=MOST_INTROUBLE)
     return [
-        DatasetTrouble(name, url, title, state, None if last is None else rfc3339(last), fails, trouble)
+        DatasetTrouble(name, url, title, state, rfc3339_or_none(last), fails, trouble)
         for name, url, title, state, last, fails, trouble in found
     ]
 

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from tamias.archive.catalogue import bases_of
 from tamias.archive.catalogue.joins import AlikeTables, read_alike
 from tamias.archive.catalogue.profiles import read_profile
-from tamias.archive.moments import rfc3339, shown
+from tamias.archive.moments import rfc3339, rfc3339_or_none, shown
 from tamias.archive.quality import METRICS, Metric, read_measures
 from tamias.archive.tombstones import tombstones_of
 from tamias.archive.versions.resources import page_of_suspects, read_versions
@@ -171,9 +171,9 @@ def _dataset(db: ServiceSession, resource: Resource, *, owner: bool) -> DatasetV
         host=host(resource.url),
         is_due=resource.next_visit is not None and resource.next_visit <= db.session.now(),
         reason=reason(resource, schedule),
-        last_visit=_moment(schedule.tried_at),
+        last_visit=rfc3339_or_none(schedule.tried_at),
         last_error=resource.last_error.reason if resource.last_error else None,
-        last_error_at=_moment(resource.last_error.at) if resource.last_error else None,
+        last_error_at=rfc3339_or_none(resource.last_error.at) if resource.last_error else None,
         every=None if schedule.every is None else span_of(schedule.every / 1000),
         version_count=len(versions),
         versions=_rows(resource, versions, withheld, _same(db, versions)),
@@ -249,10 +249,6 @@ def _suspects(db: ServiceSession, resource: str) -> list[NotBelieved]:
 
 def _day(at: int) -> date:
     return datetime.fromtimestamp(at / 1000, UTC).date()
-
-
-def _moment(at: int | None) -> str | None:
-    return None if at is None else rfc3339(at)
 
 
 def _table(view: DatasetView) -> CsvTable:

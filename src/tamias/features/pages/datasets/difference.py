@@ -3,7 +3,7 @@
 import msgspec
 from starlette.requests import Request
 
-from tamias.archive.moments import rfc3339
+from tamias.archive.moments import rfc3339, shown
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.tombstones import check_forgotten
 from tamias.archive.versions.resources import read_versions
@@ -58,10 +58,9 @@ def _difference(db: ServiceSession, resource: Resource, a: int, b: int, *, owner
             check_forgotten(db.session, resource.id, wanted)
             raise NotArchived(f"{resource.url} has no version {wanted}; the newest is {newest}")
     said = check_open(db, [versions[each] for each in (a, b)], owner=owner)
-    return Difference(
-        id=resource.id,
-        url=resource.url,
-        title=resource.title,
+    return shown(
+        Difference,
+        resource,
         a=a,
         b=b,
         newest=newest,
@@ -72,8 +71,8 @@ def _difference(db: ServiceSession, resource: Resource, a: int, b: int, *, owner
 
 
 def _choice(versions: list[Version], wanted: set[int]) -> list[tuple[int, str, int]]:
-    shown = [each for each in versions if each.number in wanted or each.number > len(versions) - MOST_CHOICE]
-    return [(each.number, rfc3339(each.captured_at), each.byte_size) for each in reversed(shown)]
+    listed = [each for each in versions if each.number in wanted or each.number > len(versions) - MOST_CHOICE]
+    return [(each.number, rfc3339(each.captured_at), each.byte_size) for each in reversed(listed)]
 
 
 def _table(view: Difference) -> CsvTable:

@@ -14,6 +14,7 @@ from pyoxigraph import Literal, NamedNode, Quad, parse
 from starlette.requests import Request
 
 from tamias.archive.blobs import BlobDamaged, BlobMissing
+from tamias.archive.moments import shown
 from tamias.archive.reader.content import Content
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.tombstones import check_forgotten
@@ -163,15 +164,9 @@ def _page(db: ServiceSession, resource: Resource, wanted: int, *, owner: bool) -
         check_forgotten(db.session, resource.id, wanted)
         raise NotArchived(f"{resource.url} has no version {wanted}")
     said = check_open(db, [versions[wanted]], owner=owner)
-    shown = preview(db, resource, versions[wanted])
-    return PreviewPage(
-        id=resource.id,
-        url=resource.url,
-        title=resource.title,
-        number=wanted,
-        noindex=any(each.noindex for each in said.values()),
-        preview=shown,
-    )
+    noindex = any(each.noindex for each in said.values())
+    view = preview(db, resource, versions[wanted])
+    return shown(PreviewPage, resource, number=wanted, noindex=noindex, preview=view)
 
 
 def _rows(content: Content) -> Preview:
@@ -225,11 +220,11 @@ def _cut(text: str, most: int = LONGEST_CELL) -> str:
 
 
 def _table(view: PreviewPage) -> CsvTable:
-    shown = view.preview
-    if shown.statements:
-        rows = [(each.subject, each.predicate, each.object) for each in shown.statements]
+    part = view.preview
+    if part.statements:
+        rows = [(each.subject, each.predicate, each.object) for each in part.statements]
         return CsvTable(("subject", "predicate", "object"), rows)
-    return CsvTable(shown.columns or ["line"], shown.rows or [[line] for line in shown.lines])
+    return CsvTable(part.columns or ["line"], part.rows or [[line] for line in part.lines])
 
 
 PAGE = HtmlPage(

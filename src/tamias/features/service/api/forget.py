@@ -9,7 +9,7 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.archive.moments import rfc3339
+from tamias.archive.moments import rfc3339, shown
 from tamias.archive.tombstones import (
     LONGEST_REASON,
     ForgetTarget,
@@ -99,13 +99,7 @@ async def forget(request: Request, service: Service) -> Response:
     await check_targets(request, service.pool, [wanted.url])
     by_whom = caller_name(request)
     found = await service.pool.run(partial(_forget, wanted=wanted, by_whom=by_whom))
-    answer = ForgetAnswer(
-        url=found.url,
-        version=found.number,
-        versions=found.versions,
-        bytes=found.bytes,
-        dry_run=wanted.dry_run,
-    )
+    answer = shown(ForgetAnswer, found, version=found.number, dry_run=wanted.dry_run)
     return json_answer(request, answer, 200 if wanted.dry_run else 202)
 
 
@@ -145,11 +139,6 @@ async def tombstones(request: Request, service: Service) -> Response:
 
 
 def _described(tombstone: Tombstone) -> TombstoneDescription:
-    return TombstoneDescription(
-        url=tombstone.url,
-        version=tombstone.number,
-        at=rfc3339(tombstone.at),
-        reason=tombstone.reason,
-        blocked=tombstone.blocked,
-        finished=tombstone.finished_at is not None,
-    )
+    finished = tombstone.finished_at is not None
+    at = rfc3339(tombstone.at)
+    return shown(TombstoneDescription, tombstone, version=tombstone.number, at=at, finished=finished)

@@ -203,13 +203,8 @@ def rows_of(db: ServiceSession, name: str, values: dict[str, Any]) -> list[Row]:
 
 def _figures(db: ServiceSession) -> FrontierState:
     now = db.frontier.figures()
-    return FrontierState(
-        at=rfc3339(now.now),
-        hosts=now.hosts,
-        leased=now.leased,
-        ready=now.ready,
-        crawls=[shown(CrawlState, each) for each in side_by_side.crawls(db.session)],
-    )
+    crawls = [shown(CrawlState, each) for each in side_by_side.crawls(db.session)]
+    return shown(FrontierState, now, at=rfc3339(now.now), crawls=crawls)
 
 
 def _queues(db: ServiceSession, place: tuple[int, ...], crawl: str | None, most: int) -> list[Row]:

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.access.tokens import urls_of
-from tamias.archive.moments import rfc3339, shown
+from tamias.archive.moments import rfc3339_or_none, shown
 from tamias.archive.versions.resources import WatchedResource, list_watched, note_wanted
 from tamias.crawl.revisit.watches import Added, Wanted
 from tamias.crawl.visit.harvests import harvesters
@@ -170,9 +170,7 @@ async def listing(request: Request, service: Service) -> Response:
 async def add_one(request: Request, service: Service) -> Response:
     """Watch a resource: every version of it is stored."""
     new = await json_body(request, NewResource, MOST_BYTES)
-    await check_targets(request, service.pool, [new.url], _portals([new]))
-    check_sources(request, [new])
-    taken = await service.pool.run(partial(add_wanted, wanted=[new]))
+    taken = await _add(request, service, [new])
     if taken.refused:
         raise HttpProblem(422, f"not taken: {taken.refused[0].reason}")
     return json_answer(request, taken, 201 if taken.new else 200)
@@ -188,9 +186,14 @@ async def add_one(request: Request, service: Service) -> Response:
 async def add_many(request: Request, service: Service) -> Response:
     """Watch many resources."""
     new = await json_body(request, NewResources, MOST_BYTES_OF_MANY)
-    await check_targets(request, service.pool, [each.url for each in new], _portals(new))
+    return json_answer(request, await _add(request, service, new))
+
+
+async def _add(request: Request, service: Service, new: list[NewResource]) -> AddedUrls:
+    portals = sorted({each.portal for each in new if each.portal})
+    await check_targets(request, service.pool, [each.url for each in new], portals)
     check_sources(request, new)
-    return json_answer(request, await service.pool.run(partial(add_wanted, wanted=new)))
+    return await service.pool.run(partial(add_wanted, wanted=new))
 
 
 @ENDPOINTS.post(
@@ -233,10 +236,6 @@ async def remove(request: Request, service: Service) -> Response:
     return json_answer(request, StoppedUrls(len(named.urls) - len(unknown), unknown))
 
 
-def _portals(new: list[NewResource]) -> list[str]:
-    return sorted({each.portal for each in new if each.portal})
-
-
 def check_sources(request: Request, new: Sequence[NewResource]) -> None:
     """Raises `HttpProblem` for a source that could name what is out of the bounds of the caller."""
     caller = caller_of(request)
@@ -252,9 +251,9 @@ def _described(resource: WatchedResource, base: str) -> ResourceDescription:
     return shown(
         ResourceDescription,
         resource,
-        last_crawl=None if resource.last_visit is None else rfc3339(resource.last_visit),
+        last_crawl=rfc3339_or_none(resource.last_visit),
         every=None if resource.every is None else span_of(resource.every / 1000),
-        next_crawl=None if resource.next_visit is None else rfc3339(resource.next_visit),
+        next_crawl=rfc3339_or_none(resource.next_visit),
         version_count=resource.versions,
         dataset=f"{base}/api/v1/get/dataset/{resource.id}",
     )

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.archive.moments import rfc3339
+from tamias.archive.moments import rfc3339_or_none
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import unlisted
 
@@ -96,7 +96,7 @@ def hit(row: tuple[Any, ...]) -> Hit:
         state=state,
         media_type=media_type,
         versions=versions,
-        captured_at=None if captured_at is None else rfc3339(captured_at),
+        captured_at=rfc3339_or_none(captured_at),
         trouble=trouble,
         columns=tuple(columns[0]) if columns else (),
     )

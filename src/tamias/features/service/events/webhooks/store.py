@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import msgspec
 
-from tamias.archive.moments import rfc3339
+from tamias.archive.moments import rfc3339, rfc3339_or_none
 from tamias.database.columns import storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
@@ -185,6 +185,6 @@ def _last(
         attempts=attempts,
         status=status,
         trouble=trouble,
-        tried_at=None if tried_at is None else rfc3339(tried_at),
+        tried_at=rfc3339_or_none(tried_at),
         next_try=rfc3339(due) if state == "pending" else None,
     )
