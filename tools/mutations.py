@@ -359,14 +359,14 @@ MUTATIONS = (
     ),
     Mutation(
         "a far worker's lease is renewed",
-        "crawl/remote/committer.py",
+        "features/remote_workers/committer.py",
         "return await self._store.renew(leases, seconds) or []",
         "return []",
         ("conformance/test_worker_store.py", "-k", "lease_is_renewed"),
     ),
     Mutation(
         "a far worker's count of pages that are alike is everybody's",
-        "crawl/remote/committer.py",
+        "features/remote_workers/committer.py",
         "        if release.alike is not None:\n",
         "        if False:\n",
         ("integration/urlfrontier/test_remote_committer.py", "-k", "alike"),
@@ -513,7 +513,7 @@ MUTATIONS = (
     ),
     Mutation(
         "what is decoded with a forgotten body is coded anew first",
-        "archive/blobs/erase.py",
+        "features/forgetting/erase_blobs.py",
         "recoded += recode_without(writer, session, sha256, newest_first).blobs",
         'session.execute(b"DELETE FROM blob WHERE false")',
         (

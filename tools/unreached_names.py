@@ -23,7 +23,7 @@ _ASYNCIO = frozenset(
 )
 """Methods that the event loop calls."""
 _WORD = re.compile(r"\w+")
-_TARGET = re.compile(r"^\w+(?:\.\w+)+:")
+_TARGET = re.compile(r"^\w*(?:\.\w+)+:")
 """What stands before the name in `module:name`, as rows of tables have it."""
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef

@@ -17,7 +17,6 @@ from pyoxigraph import Store
 from benchmarks.archive.captures import run as run_captures
 from benchmarks.archive.captures import sizes_by_part, tell_sizes
 from benchmarks.serve.fill import Filled, fill
-from tamias.archive.catalogue import bases_of
 from tamias.archive.versions.resources import add_versions
 from tamias.database.connect import Database, Session
 from tamias.features.catalogue.catalogue import Catalogue, CatalogueFollower
@@ -25,6 +24,7 @@ from tamias.features.catalogue.errors import StoreError
 from tamias.features.catalogue.store.compaction import QUIET_SECONDS
 from tamias.features.catalogue.store.local_store import RunningQuery
 from tamias.features.catalogue.store.snapshots import NEXT, open_newest, read_loaded, size_of
+from tamias.features.dcat.terms import bases_of
 from tamias.model.capture import new_capture_id
 from tamias.model.resource import Version
 from tamias.settings import ServeSettings

@@ -14,7 +14,6 @@ _VERBS = {
     "worker": "run workers for a crawl, through its database or its frontier",
     "read": "read one file or URL as the crawler would",
     "status": "show what the crawler is doing now",
-    "stats": "show statistics of the archive",
     "check": "verify every stored byte and every reference",
     "repack": "store old versions in less space",
     "config": "show the settings and where they were set",
@@ -32,7 +31,6 @@ CORE = Feature(
         "list": "tamias.seeds.listing:ListSeeds",
         "urlfrontier": "tamias.seeds.urlfrontier:UrlFrontierSeeds",
         "cdx": "tamias.seeds.cdx:CdxSeeds",
-        "warc": "tamias.seeds.warc:WarcSeeds",
     },
     filters={
         "scheme": "tamias.filters.scheme:SchemeFilter",
@@ -53,7 +51,6 @@ CORE = Feature(
         "nquads": "tamias.sinks.segments.segment_files:SegmentWriter",
     },
     stages={
-        "warc": "tamias.crawl.visit.warc:warc_stage",
         "archive": "tamias.crawl.visit.archive:archive_stage",
         "overblown": "tamias.crawl.visit.archive:overblown_stage",
     },
@@ -61,10 +58,5 @@ CORE = Feature(
         "outbox": "tamias.crawl.commit.hooks:outbox_hook",
         "harvests": "tamias.crawl.visit.progress_files:ProgressFiles",
         "archive": "tamias.crawl.visit.archive:archive_hook",
-        "warc": "tamias.crawl.visit.warc:warc_hook",
-    },
-    graph_sinks={
-        "sparql": "tamias.sinks.targets:sparql",
-        "turtle-files": "tamias.sinks.targets:turtle_files",
     },
 )

@@ -34,9 +34,11 @@ KINDS = {
     "profilers": "say what is in a body, when it is captured and later (features.tables)",
     "table_readers": "read versions as tables, for the library (features.tables)",
     "chores": "are done now and then for the whole archive, with a session and its blobs",
+    "claims": "store what a catalogue claims of datasets, where they are noted",
     "comparisons": "compare two versions of a file, for the library and the pages (features.diffs)",
     "sinks": "write segments of quads (protocols.Sink)",
     "writers": "write quads in another format (sinks.export.Writer)",
+    "exports": "write other files, for `tamias export` (features.exports.verb.ExportFiles)",
     "scorers": "score new URLs before they are put (crawl.commit.link_put.Scorer)",
     "upkeep": "run beside the workers of a crawl (crawl.worker.supervisor.Upkeep)",
     "crawl_deletions": "remove what a feature stores of a crawl, given a session and its number",
@@ -47,6 +49,13 @@ KINDS = {
     "host_notes": "what is to be known of hosts, for status and pages (protocols.ReadHostNotes)",
     "stages": "take part in visits, where they are asked for (crawl.visit.stages.PlacedStage)",
     "hooks": "take part in the commits of visits (crawl.store.hooks.CommitHook)",
+    "crawl_sinks": "hooks that are on where a crawl names them as a sink (crawl.store.hooks.CommitHook)",
+    "recoveries": "complete files that a dead worker left open, given the files and its number (None: any)",
+    "recordings": "list stored responses of a URL, newest first, given a session, it and how many",
+    "files": "files that a backup copies (features.backup.files)",
+    "remote_workers": "run workers that need no database (cli.worker.RunWorkers)",
+    "sink_targets": "check the target of a sink, before it is stored",
+    "sink_trials": "try a sink before a crawl begins (folders are made without one)",
     "graph_sinks": "receive graphs after the commit (sinks.delivery.GraphSink)",
     "pages": "pages of the service; their templates are in `templates/` (features.pages.html.page.HtmlPage)",
     "tasks": "run beside the service until it ends (features.service.run.ServiceTask)",
@@ -101,11 +110,20 @@ class Feature(NamedTuple):
     profilers: Mapping[str, str] = NO_PARTS
     table_readers: Mapping[str, str] = NO_PARTS
     chores: Mapping[str, str] = NO_PARTS
+    claims: Mapping[str, str] = NO_PARTS
     comparisons: Mapping[str, str] = NO_PARTS
     sinks: Mapping[str, str] = NO_PARTS
     writers: Mapping[str, str] = NO_PARTS
+    exports: Mapping[str, str] = NO_PARTS
     stages: Mapping[str, str] = NO_PARTS
     hooks: Mapping[str, str] = NO_PARTS
+    crawl_sinks: Mapping[str, str] = NO_PARTS
+    recoveries: Mapping[str, str] = NO_PARTS
+    recordings: Mapping[str, str] = NO_PARTS
+    files: Mapping[str, str] = NO_PARTS
+    remote_workers: Mapping[str, str] = NO_PARTS
+    sink_targets: Mapping[str, str] = NO_PARTS
+    sink_trials: Mapping[str, str] = NO_PARTS
     graph_sinks: Mapping[str, str] = NO_PARTS
     scorers: Mapping[str, str] = NO_PARTS
     upkeep: Mapping[str, str] = NO_PARTS
@@ -195,6 +213,12 @@ def needed_bodies(session: Any) -> list[tuple[str, str, str]]:
     """Return kind, name and digest of the bodies that features need; those that are off need theirs too."""
     found = [part for each in installed_features() for part in each.feature.bodies.items()]
     return [(kind, *row) for kind, target in found for row in load_target(target)(session)]
+
+
+def parts_of_all(kind: str) -> list[Any]:
+    """Import every part of a kind, also of features that are off."""
+    targets = [target for each in installed_features() for target in getattr(each.feature, kind).values()]
+    return [load_target(target) for target in targets]
 
 
 @cache

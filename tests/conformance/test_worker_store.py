@@ -13,13 +13,13 @@ from tamias.archive.file_store import segments_of
 from tamias.crawl.analysis.extractor import Extraction
 from tamias.crawl.commit.database_store import DatabaseStore, worker_number
 from tamias.crawl.plan.admit import Admission, Reference
-from tamias.crawl.remote.client import FrontierClient
-from tamias.crawl.remote.grpc.channel import CallFailed
-from tamias.crawl.remote.grpc.reconnect import ReconnectingChannel, ServiceTarget
-from tamias.crawl.remote.store import RemoteStore
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.visit import Visit
 from tamias.database.connect import Database
+from tamias.features.remote_workers.client import FrontierClient
+from tamias.features.remote_workers.grpc.channel import CallFailed
+from tamias.features.remote_workers.grpc.reconnect import ReconnectingChannel, ServiceTarget
+from tamias.features.remote_workers.store import RemoteStore
 from tamias.model.capture import Body, Capture, Hop, Outcome
 from tamias.model.cut import FILTER
 from tamias.model.item import Item

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tamias.mail_client import MailServer, send_mail
+from tamias.features.alerts.mail_client import MailServer, send_mail
 
 RULES = Path(__file__).resolve().parents[2] / "deploy" / "prometheus" / "tamias.rules.yaml"
 

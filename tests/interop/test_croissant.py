@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tamias.archive.catalogue import CatalogueBases
+from tamias.features.dcat.terms import CatalogueBases
 from tamias.features.pages.jsonld import dataset_jsonld
 from tamias.model.profile import ColumnProfile, Profile, TableProfile, Types
 from tamias.model.resource import Resource, Version

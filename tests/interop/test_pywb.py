@@ -18,9 +18,9 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from tamias.crawl.visit.warc import index_warcs
 from tamias.database.connect import Database
-from tamias.sinks.warc.warc_files import index_warc
+from tamias.features.warc.folder import index_warcs
+from tamias.features.warc.warc_files import index_warc
 
 PYWB = Path(sys.prefix) / "pywb" / "bin"
 pytestmark = pytest.mark.skipif(

@@ -8,9 +8,9 @@ from importlib.util import find_spec
 
 import pytest
 
+from tamias.features.warc.warc_writer import WarcWriter
+from tamias.features.warc_exports.wacz import export_wacz
 from tamias.model.capture import Body, Capture, Hop, Outcome
-from tamias.sinks.warc.wacz import export_wacz
-from tamias.sinks.warc.warc_writer import WarcWriter
 
 pytestmark = pytest.mark.skipif(
     find_spec("wacz") is None, reason="the package wacz, which `make nightly` installs, is not installed"

@@ -357,7 +357,7 @@ def _begin_run(
     from tamias.crawl.plan.policy import write_policy
     from tamias.crawl.verbs.seed_check import usable_seeds
     from tamias.frontier.crawls import resume_run
-    from tamias.sinks.targets import try_sink
+    from tamias.sinks.delivery import try_sink
 
     for sink in flags.get("crawl__sinks") or ():
         try_sink(sink)

@@ -2,6 +2,7 @@
 
 import asyncio
 import tempfile
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,12 +11,16 @@ import click
 
 from tamias.cli.console.options import CommonOptions, common, frontier_token, say_json, store_option
 from tamias.cli.console.progress import Display
-from tamias.model.errors import UsageError
+from tamias.plugins import load
 
 if TYPE_CHECKING:
-    from tamias.crawl.remote.grpc.reconnect import ServiceTarget
     from tamias.crawl.store.progress import CrawlSnapshot
     from tamias.settings import Settings
+
+WorkerTarget = tuple[str, str | None, str | None, bool, str | None]
+"""A service's address as HOST:PORT, its token, a crawl, whether TLS is used, and certificates to trust."""
+RunWorkers = Callable[[WorkerTarget, Path, "Settings", Callable[["CrawlSnapshot"], None]], None]
+"""Runs workers in a folder for downloads until a signal comes, and shows a snapshot now and then."""
 
 
 @click.command()
@@ -54,20 +59,12 @@ def command(  # noqa: PLR0917 (click passes them by name)
     ).settings
     if frontier is None:
         return _at_database(place, crawl_name, own)
-    from tamias.crawl.remote.grpc.reconnect import ServiceTarget
-
-    _check_address(frontier)
-    target = ServiceTarget(
-        address=frontier,
-        token=frontier_token(token_file),
-        crawl=crawl_name,
-        tls=tls or tls_ca is not None,
-        authority=str(tls_ca) if tls_ca else None,
-    )
-    if scratch is not None:
-        return _at_service(place, own, target, scratch)
+    run_workers: RunWorkers = load("remote_workers", "frontier")
+    authority = str(tls_ca) if tls_ca else None
+    target = (frontier, frontier_token(token_file), crawl_name, tls or tls_ca is not None, authority)
     with tempfile.TemporaryDirectory(prefix="tamias-worker-") as folder:
-        return _at_service(place, own, target, Path(folder))
+        run_workers(target, scratch or Path(folder), own, lambda now: say_json(now) if place.json else None)
+    return 0
 
 
 def _at_database(place: CommonOptions, crawl: str | None, own: "Settings") -> int:
@@ -89,17 +86,3 @@ def _at_database(place: CommonOptions, crawl: str | None, own: "Settings") -> in
     if place.json:
         say_json(end)
     return 0
-
-
-def _at_service(place: CommonOptions, own: "Settings", target: "ServiceTarget", scratch: Path) -> int:
-    from tamias.crawl.remote.supervisor import RemoteSupervisor
-
-    supervisor = RemoteSupervisor(target, scratch, own)
-    asyncio.run(supervisor.run(lambda now: say_json(now) if place.json else None))
-    return 0
-
-
-def _check_address(address: str) -> None:
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdigit() or not 0 < int(port) < 2**16:
-        raise UsageError(f"--frontier takes HOST:PORT, not '{address}'")

@@ -9,10 +9,9 @@ from tamias.frontier.rows import Row
 _FILES = {
     "tamias.frontier": ("addresses.sql", "crawls.sql", "frontier.sql"),
     "tamias.frontier.due": (
-        "far_times.sql", "make_due.sql", "reopen.sql", "rescore.sql", "retire.sql", "unreachable.sql",
-        "waiting.sql",
+        "far_times.sql", "make_due.sql", "reopen.sql", "retire.sql", "unreachable.sql", "waiting.sql",
     ),
-    "tamias.frontier.service": ("held.sql", "queues.sql", "state.sql"),
+    "tamias.frontier.service": ("queues.sql", "state.sql"),
     "tamias.frontier.tagging": ("tag_sets.sql",),
 }  # fmt: skip
 _SQL = {
@@ -21,6 +20,11 @@ _SQL = {
     for file in files
     for name, statement in statements(folder, file).items()
 }
+
+
+def add_statements(folder: str, file: str) -> None:
+    """Add the statements of a feature's file."""
+    _SQL.update(statements(folder, file))
 
 
 def rows_of(cursor: Cursor, name: str, parameters: dict[str, Any]) -> list[Row]:

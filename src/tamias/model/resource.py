@@ -45,7 +45,7 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     capture: Annotated[str, Column("uuid")]
     """The attempt that brought it."""
     packed: Annotated[bytes | None, Column("bytea")] = None
-    """The profile of a new one, where it was made at once (`tamias.archive.catalogue.profiles` packs it)."""
+    """The profile of a new one, where it was made at once (`tamias.features.dcat.profiles` packs it)."""
     tables: Annotated[str | None, Column("text")] = None
     """What is looked up in that by itself, as JSON."""
 

@@ -3,18 +3,23 @@
 A delivery may be repeated, so it replaces what the document had there before. The latest capture wins.
 """
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Protocol
 from uuid import UUID
 
 import msgspec
 
+from tamias.database.connect import Session
+from tamias.database.disk import write_errors
 from tamias.model.capture import CaptureRecord, Extent
-from tamias.model.errors import TamiasError
+from tamias.model.errors import ConfigError, TamiasError
 from tamias.model.faults import reached
 from tamias.model.item import NEVER
+from tamias.plugins import find
 from tamias.sinks.outbox import Edition, Outbox, OutboxClaim, Settled
 from tamias.sinks.segments.segment_files import SegmentError
 
@@ -227,3 +232,42 @@ class Deliverer:
                 for each in settled
             ]
         )
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """The context of a sink."""
+
+    data: Path
+    session: Session
+    """Of the thread that delivers."""
+    sink: int
+    """The number that `add_sink` gave."""
+    read: Read
+    compress: bool = False
+    """Whether files are gzipped, where the format is not packed by itself."""
+
+
+OpenSink = Callable[[str | None, Surroundings], GraphSink]
+"""Makes a sink for a target; None when the user named none."""
+
+
+def split_sink(text: str) -> tuple[str, str | None]:
+    """Name and target of `NAME[:TARGET]`. Raises `ConfigError` for a target that must not be kept as it is.
+
+    >>> split_sink("turtle-files"), split_sink("sparql:http://localhost:7878/store")
+    (('turtle-files', None), ('sparql', 'http://localhost:7878/store'))
+    """
+    name, _, target = text.partition(":")
+    check = find("sink_targets", name)
+    return name, check(target) if check is not None else target or None
+
+
+def try_sink(text: str) -> None:
+    """Raise `ConfigError` for a sink that cannot be used at all; a server that is away may come back."""
+    name, target = split_sink(text)
+    trial = find("sink_trials", name)
+    if trial is not None and target is not None:
+        trial(target)
+    elif find("graph_sinks", name) is not None:
+        with write_errors(target, ConfigError):
+            os.makedirs(target or os.curdir, exist_ok=True)

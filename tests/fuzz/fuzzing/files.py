@@ -8,6 +8,8 @@ from tamias.content.containers.documents import documents
 from tamias.content.containers.limits import OpenLimits
 from tamias.content.sniff import found_charset, found_type
 from tamias.features.ftp.listing import TooLong, bare_line, listing, machine_line, plain_line
+from tamias.features.warc.cdxj import line, parsed
+from tamias.features.warc.seeds import WarcSeeds
 from tamias.model.capture import Body
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.errors import TamiasError
@@ -16,8 +18,6 @@ from tamias.protocols import SeedSource
 from tamias.seeds.cdx import CdxSeeds
 from tamias.seeds.listing import ListSeeds
 from tamias.seeds.urlfrontier import UrlFrontierSeeds
-from tamias.seeds.warc import WarcSeeds
-from tamias.sinks.warc.cdxj import line, parsed
 
 LIMITS = OpenLimits(max_bytes=8 << 20, ratio_after=1 << 20, max_members=200, max_memory=8 << 20)
 CHUNK = 1 << 16

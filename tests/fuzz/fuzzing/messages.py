@@ -5,10 +5,10 @@ import struct
 
 import msgspec
 
-from tamias.crawl.remote import wire
-from tamias.crawl.remote.grpc.messages import message
-from tamias.crawl.remote.grpc.status import CallError
 from tamias.crawl.sandbox.frames import FrameError, Frames, answers, orders
+from tamias.features.remote_workers import wire
+from tamias.features.remote_workers.grpc.messages import message
+from tamias.features.remote_workers.grpc.status import CallError
 from tamias.features.urlfrontier.puts import parsed
 from tamias.features.urlfrontier.reading import Addresses, due_of, fill_metadata
 from tamias.features.urlfrontier.workers import value_of

@@ -4,6 +4,7 @@ import msgspec
 
 from tamias.analyse.links.header import discovery_links, json_ld_context, parsed_links
 from tamias.features.ftp.address import ftp_address
+from tamias.features.warc.cdxj import surt
 from tamias.filters.blocklists.formats import entries, expressions
 from tamias.filters.blocklists.table import BlocklistTable, CollectedEntries
 from tamias.model.errors import UrlError
@@ -16,7 +17,6 @@ from tamias.permit.robots import MOST_SIGNALS, MOST_SITEMAPS, Rules, parse
 from tamias.permit.signals import MOST_SIGNALS as MOST_OF_A_CAPTURE
 from tamias.permit.signals import signals_of
 from tamias.permit.tdm import MOST_RULES, TdmRule, tdm_file_signals, tdm_rules
-from tamias.sinks.warc.cdxj import surt
 
 PATHS = ("/", "/robots.txt", "/a/b?c=d", "/%7Ejo/caf%C3%A9", "http://example.org/x*y$")
 NOW = 1_700_000_000_000

@@ -8,8 +8,8 @@ import zipfile
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from tamias.features.warc.warc_writer import WarcWriter
 from tamias.model.capture import Body, Capture, Hop, Outcome
-from tamias.sinks.warc.warc_writer import WarcWriter
 
 URL = "http://data.example/a.csv"
 OTHER = "http://other.example/../copy?x=1&y=<2>"

@@ -10,10 +10,10 @@ from tamias.archive.blobs.recode import recode_versions
 from tamias.archive.captures import insert_captures
 from tamias.archive.stored_files import commit_files, new_segment
 from tamias.crawl.verbs.check import Checkup
+from tamias.features.warc.warc_writer import WarcWriter
 from tamias.model.capture import Body, Capture, CaptureRecord, Hop, Outcome
 from tamias.sinks.segments import segment_files as segments
 from tamias.sinks.segments.segment_files import SegmentWriter
-from tamias.sinks.warc.warc_writer import WarcWriter
 
 URL = "http://data.example/a.csv"
 VERSIONS = [b"".join(b"%d,%d\n" % (n, n * day) for n in range(500)) for day in range(1, 5)]

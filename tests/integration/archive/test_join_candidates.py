@@ -5,8 +5,9 @@ import json
 import pytest
 
 from tamias.archive.blobs import BlobReader, LocalPacks
-from tamias.archive.catalogue import CatalogueBases, quads_of_resources
-from tamias.archive.catalogue.joins import read_joins
+from tamias.features.dcat.joins import read_joins
+from tamias.features.dcat.stream import quads_of_resources
+from tamias.features.dcat.terms import CatalogueBases
 from tamias.features.tables.chores import find_joins, profile_some
 
 TOWNS = "http://data.example/towns.csv"

@@ -12,9 +12,9 @@ import pytest
 from pyoxigraph import Literal
 
 import tamias
-from tamias.archive.catalogue import CatalogueBases
-from tamias.archive.catalogue.profiles import read_profile
 from tamias.archive.versions.resources import read_resources, read_versions
+from tamias.features.dcat.profiles import read_profile
+from tamias.features.dcat.terms import CatalogueBases
 from tamias.features.pages.jsonld import dataset_jsonld
 from tamias.features.tables.chores import profile_some
 from tamias.model.resource import resource_id

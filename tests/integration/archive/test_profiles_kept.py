@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from tamias.archive.blobs import BlobReader, LocalPacks
-from tamias.archive.catalogue.profiles import read_profile
 from tamias.archive.versions.resources import read_versions
+from tamias.features.dcat.profiles import read_profile
 from tamias.features.tables import chores
 from tamias.features.tables.body import profile
 from tamias.features.tables.chores import profile_some

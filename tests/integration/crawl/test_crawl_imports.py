@@ -5,8 +5,8 @@ from contextlib import closing
 
 from google.protobuf import json_format
 
-from tamias.crawl.remote.grpc.messages import message
 from tamias.database.connect import Database
+from tamias.features.remote_workers.grpc.messages import message
 
 URL_ITEM = message("urlfrontier.URLItem")
 

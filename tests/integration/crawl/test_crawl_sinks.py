@@ -14,7 +14,7 @@ from pyoxigraph import RdfFormat, parse
 import tamias
 from tamias.features.demo.plan import make_plan
 from tamias.features.demo.server import serving
-from tamias.sinks.document_files import read_index
+from tamias.features.graph_stores.document_files import read_index
 from tests import commands
 
 

@@ -5,7 +5,6 @@ from contextlib import closing
 
 import pytest
 
-from tamias.archive.reader.portals import datasets_at
 from tamias.archive.sources.source_records import (
     count_of_records,
     latest_records,
@@ -14,6 +13,7 @@ from tamias.archive.sources.source_records import (
 )
 from tamias.archive.tombstones import find_target, put_tombstone
 from tamias.database.connect import Database
+from tamias.features.service.queries.portals import datasets_at
 
 SECRET = "Zaphod Beeblebrox of Magrathea"
 

@@ -16,7 +16,7 @@ FOR_SOME_DOCUMENTS = (
         "tamias.analyse.rdf",
         "tamias.features.scraping.book",
         "tamias.analyse.xml.nodes",
-        "tamias.archive.quality",
+        "tamias.features.quality",
     ),
     *("tamias.archive.blobs.lines", "tamias.archive.blobs.s3", "tamias.harvesters", "tamias.serve"),
 )

@@ -42,8 +42,14 @@ _FOUND = (
 RUNS = {
     Role.WORKER: (*_FRONTIER, *_FOUND),
     Role.FRONTIER: (
-        *(*_FRONTIER, *_FOUND, "frontier/service/held", "frontier/service/queues", "frontier/service/state"),
-        "crawl/remote/committer",
+        *(
+            *_FRONTIER,
+            *_FOUND,
+            "features/urlfrontier/held",
+            "frontier/service/queues",
+            "frontier/service/state",
+        ),
+        "features/remote_workers/committer",
     ),
     Role.SERVICE: (
         *(

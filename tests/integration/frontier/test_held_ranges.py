@@ -5,9 +5,9 @@ from contextlib import closing
 import pytest
 
 from tamias.database.connect import Database
+from tamias.features.urlfrontier.held import Holds, Wish
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.put import UrlPut
-from tamias.frontier.service.held import Holds, Wish
 from tamias.frontier.service.queues import Listing, Queues, Spot
 from tamias.frontier.tagging.tags import Tagging, change_of
 from tamias.model.item import NEVER, Item

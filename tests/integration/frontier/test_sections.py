@@ -6,12 +6,12 @@ from contextlib import closing
 import grpc
 import pytest
 
-from tamias.crawl.remote.grpc.messages import FRONTIER, message
+from tamias.features.remote_workers.grpc.messages import FRONTIER, message
+from tamias.features.urlfrontier.held import Holds, Wish
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.frontier.lease_filter import Interest, LeaseFilter, buckets_of, parse_section
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.put import UrlPut
-from tamias.frontier.service.held import Holds, Wish
 from tamias.model.errors import UsageError
 from tamias.model.item import Item
 

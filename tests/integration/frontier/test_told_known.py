@@ -6,9 +6,9 @@ from contextlib import closing
 import pytest
 
 from tamias.database.connect import Database
+from tamias.features.urlfrontier.held import Holds, Wish
 from tamias.frontier import put as putting
 from tamias.frontier.put import UrlPut
-from tamias.frontier.service.held import Holds, Wish
 from tamias.model.item import NEVER, Item
 
 # Not the classes: they follow at the next serving where the next due time is the same.

@@ -10,9 +10,9 @@ import httpx
 import msgspec
 import pytest
 
-from tamias.archive.catalogue.profiles import keep_profiles
-from tamias.archive.quality import measure_resources
 from tamias.archive.versions.resources import add_suspects
+from tamias.features.dcat.profiles import keep_profiles
+from tamias.features.quality.rows import measure_resources
 from tamias.features.tables.body import profile
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.model.capture import new_capture_id

@@ -15,8 +15,8 @@ import httpx
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from tamias.crawl.visit.warc import index_warcs
 from tamias.database.connect import Database
+from tamias.features.warc.folder import index_warcs
 
 PAGE = b"".join(
     b'<a href="/%s">x</a>' % name for name in (b"a.ttl", b"same.ttl", b"gone", b"broken", b"moved")

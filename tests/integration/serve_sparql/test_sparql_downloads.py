@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from tamias.archive.catalogue import CatalogueBases
+from tamias.features.dcat.terms import CatalogueBases
 
 FIGURE_6 = """
 SELECT ?versionURL WHERE {

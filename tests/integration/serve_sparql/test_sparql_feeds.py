@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tamias.archive.captures import insert_captures
-from tamias.archive.catalogue import CatalogueBases
+from tamias.features.dcat.terms import CatalogueBases
 from tamias.features.feeds import query_feeds as feeds
 from tamias.model.capture import CaptureRecord, Outcome
 from tamias.model.lease import Lease, Task

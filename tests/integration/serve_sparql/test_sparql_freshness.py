@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tamias.archive.catalogue import CatalogueBases
-from tamias.archive.catalogue.profiles import keep_profiles
 from tamias.archive.versions.resources import stop_resources
 from tamias.features.catalogue.catalogue import CatalogueFollower, rebuild
 from tamias.features.catalogue.documents import Documents
 from tamias.features.catalogue.store.local_store import LocalGraphs
+from tamias.features.dcat.profiles import keep_profiles
+from tamias.features.dcat.terms import CatalogueBases
 from tamias.features.tables.body import profile
 from tamias.model.capture import Outcome
 from tamias.model.errors import TamiasError

@@ -8,12 +8,12 @@ import pytest
 from pyoxigraph import Store
 
 from tamias.archive.captures import all_captures, insert_captures
-from tamias.archive.catalogue import PREFIXES
 from tamias.features.catalogue import fetch_queries
 from tamias.features.catalogue.catalogue import Catalogue, CatalogueOptions
 from tamias.features.catalogue.errors import QueryRefused, QueryTooLong, StoreAway
 from tamias.features.catalogue.fetch_queries import find_needed_fetches
 from tamias.features.catalogue.store.local_store import LocalStore
+from tamias.features.dcat.terms import PREFIXES
 from tamias.frontier.keys import host_hash
 from tamias.model.capture import CaptureRecord, Extent, Hop, Outcome, new_capture_id
 from tamias.model.lease import Lease, Task

@@ -11,15 +11,15 @@ from contextlib import closing
 import pytest
 from pyoxigraph import RdfFormat, parse, serialize
 
+from tamias.features.graph_stores.document_files import read_index
+from tamias.features.graph_stores.placement import Placement, PostgresLedger
+from tamias.features.graph_stores.sparql_sink import SparqlStore
+from tamias.features.graph_stores.targets import TurtleFiles
 from tamias.features.hdt.export import hdt_files
 from tamias.model.capture import Outcome
 from tamias.model.errors import ConfigError, DiskFull
 from tamias.sinks.delivery import Deliverer, DocumentRefused, SinkAway, SinkStumbled
-from tamias.sinks.document_files import read_index
 from tamias.sinks.outbox import Outbox, add_sink, enqueue
-from tamias.sinks.sparql.placement import Placement, PostgresLedger
-from tamias.sinks.sparql.sparql_sink import SparqlStore
-from tamias.sinks.targets import TurtleFiles
 
 LABELS = itertools.count()
 A, B = "http://a.example/doc", "http://a.example/dump"
@@ -341,9 +341,9 @@ from pathlib import Path
 from tamias.database.connect import Database
 from tamias.sinks.delivery import Deliverer
 from tamias.sinks.outbox import Outbox
-from tamias.sinks.sparql.placement import Placement, PostgresLedger
+from tamias.features.graph_stores.placement import Placement, PostgresLedger
 from tamias.sinks.segments.segment_files import SegmentReader
-from tamias.sinks.sparql.sparql_sink import SparqlStore
+from tamias.features.graph_stores.sparql_sink import SparqlStore
 data, sink, rdf, url = sys.argv[1:]
 session = Database(Path(data)).session()
 read = SegmentReader(lambda segment: (Path(rdf) / f"{segment}.nq.zst").open("rb")).read

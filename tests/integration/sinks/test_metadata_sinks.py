@@ -5,7 +5,7 @@ import json
 import pytest
 from pyoxigraph import NamedNode, RdfFormat, Store, parse
 
-from tamias.sinks.document_files import METADATA
+from tamias.features.graph_stores.document_files import METADATA
 
 PAGES = {
     "/": b"<> <#to> </a>, </b>, </gone>, [] .",

@@ -9,7 +9,7 @@ from pyoxigraph import RdfFormat, Store, parse
 from warcio.archiveiterator import ArchiveIterator
 
 import tamias as library
-from tamias.sinks.document_files import read_index
+from tamias.features.graph_stores.document_files import read_index
 
 PAGES = 8
 SINKS = ("warc", "archive", "turtle-files", "hdt-files", "sparql")

@@ -5,10 +5,10 @@ import base64
 import pytest
 from pyoxigraph import RdfFormat, Store, parse
 
+from tamias.features.graph_stores.sparql_sink import SparqlStore
 from tamias.model.errors import ConfigError
 from tamias.service_client import Credentials
 from tamias.sinks.delivery import DocumentRefused, SinkAway, SinkStumbled
-from tamias.sinks.sparql.sparql_sink import SparqlStore
 
 GRAPH, OTHER = "http://example.org/doc", "http://example.org/é#graph=http%3A%2F%2Fx"
 TRIPLES = (

@@ -15,9 +15,9 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from tamias.access.audit import list_entries
 from tamias.access.tokens import NewToken, make_token, withdraw_token
-from tamias.crawl.remote.client import FrontierClient
-from tamias.crawl.remote.grpc.reconnect import ReconnectingChannel, ServiceTarget
 from tamias.database.connect import Database
+from tamias.features.remote_workers.client import FrontierClient
+from tamias.features.remote_workers.grpc.reconnect import ReconnectingChannel, ServiceTarget
 from tests import commands
 
 

@@ -11,15 +11,15 @@ from frontier_client import Instance
 
 from tamias.crawl.analysis.extractor import Extraction
 from tamias.crawl.plan.policy import CrawlPolicy, write_policy
-from tamias.crawl.remote.client import FrontierClient, Outdated
-from tamias.crawl.remote.delivery_queue import Parcel
-from tamias.crawl.remote.grpc.channel import CallFailed
-from tamias.crawl.remote.grpc.messages import message
-from tamias.crawl.remote.grpc.reconnect import ReconnectingChannel, ServiceTarget
-from tamias.crawl.remote.quad_spool import QuadSpool
-from tamias.crawl.remote.wire import DeliveredVisit
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.database.connect import Database
+from tamias.features.remote_workers.client import FrontierClient, Outdated
+from tamias.features.remote_workers.delivery_queue import Parcel
+from tamias.features.remote_workers.grpc.channel import CallFailed
+from tamias.features.remote_workers.grpc.messages import message
+from tamias.features.remote_workers.grpc.reconnect import ReconnectingChannel, ServiceTarget
+from tamias.features.remote_workers.quad_spool import QuadSpool
+from tamias.features.remote_workers.wire import DeliveredVisit
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture import Capture, Outcome, new_capture_id
 from tamias.model.errors import ConfigError

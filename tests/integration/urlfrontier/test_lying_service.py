@@ -6,8 +6,8 @@ import grpc
 import msgspec
 import pytest
 
-from tamias.crawl.remote import wire
-from tamias.crawl.remote.grpc.messages import message
+from tamias.features.remote_workers import wire
+from tamias.features.remote_workers.grpc.messages import message
 from tamias.settings import Settings
 
 PACKED, INFO = message("tamias.Packed"), message("urlfrontier.URLInfo")

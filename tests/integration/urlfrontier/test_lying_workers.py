@@ -12,9 +12,9 @@ from frontier_client import Client, Instance
 from tamias.archive.tombstones import order
 from tamias.crawl.analysis.extractor import Extraction
 from tamias.crawl.plan.admit import Reference
-from tamias.crawl.remote import wire
-from tamias.crawl.remote.grpc.messages import message
 from tamias.database.connect import Database
+from tamias.features.remote_workers import wire
+from tamias.features.remote_workers.grpc.messages import message
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture import Capture, Hop, Outcome, new_capture_id
 from tamias.model.item import Item

@@ -13,14 +13,14 @@ from tamias.archive.sources.sites import Covered
 from tamias.crawl.analysis.extractor import Extraction
 from tamias.crawl.commit.database_store import worker_number
 from tamias.crawl.plan.admit import Admission
-from tamias.crawl.remote import committer as committer_module
-from tamias.crawl.remote import committer as lending_module
-from tamias.crawl.remote.client import Outdated
-from tamias.crawl.remote.committer import RemoteCommitter
-from tamias.crawl.remote.registry import WorkerRegistry
-from tamias.crawl.remote.store import RemoteStore, _with_rules
-from tamias.crawl.remote.wire import DeliveredVisit, Greeting, Released, Renewed, WirePolicy
 from tamias.crawl.worker.worker import Replaced
+from tamias.features.remote_workers import committer as committer_module
+from tamias.features.remote_workers import committer as lending_module
+from tamias.features.remote_workers.client import Outdated
+from tamias.features.remote_workers.committer import RemoteCommitter
+from tamias.features.remote_workers.registry import WorkerRegistry
+from tamias.features.remote_workers.store import RemoteStore, _with_rules
+from tamias.features.remote_workers.wire import DeliveredVisit, Greeting, Released, Renewed, WirePolicy
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture import Capture, Outcome, new_capture_id

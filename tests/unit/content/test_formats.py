@@ -9,7 +9,6 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, serialize
 
 import tamias
 from tamias.analyse.links.header import alternates
-from tamias.archive.quality.formats import is_machine_readable, is_open
 from tamias.content import formats
 from tamias.content.canonical.blank_nodes import canonical_lines
 from tamias.content.canonical.content_digest import Stored, content_digest
@@ -18,6 +17,7 @@ from tamias.content.formats import FORMATS, Form, Format
 from tamias.content.sniff import found_type
 from tamias.crawl.analysis.analysers import Analysers
 from tamias.features.diffs.compare import diff
+from tamias.features.quality.formats import is_machine_readable, is_open
 from tamias.fetch.options import HttpOptions
 from tamias.model.finding import Quads
 from tamias.settings import Settings

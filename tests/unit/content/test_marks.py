@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamias.content.marks import MARK_BYTES, WINDOW, MarkSearch, make_marks
+from tamias.features.forgetting.marks import MARK_BYTES, WINDOW, MarkSearch, make_marks
 
 KEY = b"key"
 

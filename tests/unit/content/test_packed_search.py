@@ -12,9 +12,9 @@ import zipfile
 import pytest
 import zstandard
 
-from tamias.content import packed_search
-from tamias.content.marks import MarkSearch, make_marks
-from tamias.content.packed_search import PackedSearch
+from tamias.features.forgetting import packed_search
+from tamias.features.forgetting.marks import MarkSearch, make_marks
+from tamias.features.forgetting.packed_search import PackedSearch
 
 KEY = b"key"
 BODY = " ".join(f"{random.Random(1).getrandbits(40):x}{n}" for n in range(300)).encode()

@@ -7,8 +7,8 @@ import random
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from tamias.content.warc.messages import BadMessage, MessageBody, read_head
-from tamias.content.warc.records import DamagedRecord, warc_blocks
+from tamias.features.warc.messages import BadMessage, MessageBody, read_head
+from tamias.features.warc.records import DamagedRecord, warc_blocks
 
 HEAD = "WARC/1.1\r\nWARC-Type: response\r\nWARC-Target-URI: http://e/{}\r\nContent-Length: {}\r\n\r\n"
 

@@ -10,10 +10,15 @@ import h2.events
 import h2.settings
 import pytest
 
-from tamias.crawl.remote.grpc import channel as channel_module
-from tamias.crawl.remote.grpc.channel import CallFailed, Channel
-from tamias.crawl.remote.grpc.reconnect import HungUp, NotReached, ReconnectingChannel, ServiceTarget
-from tamias.crawl.remote.grpc.status import Code, refusal
+from tamias.features.remote_workers.grpc import channel as channel_module
+from tamias.features.remote_workers.grpc.channel import CallFailed, Channel
+from tamias.features.remote_workers.grpc.reconnect import (
+    HungUp,
+    NotReached,
+    ReconnectingChannel,
+    ServiceTarget,
+)
+from tamias.features.remote_workers.grpc.status import Code, refusal
 from tamias.model.errors import ConfigError, DatabaseUnavailable, DiskFull, TamiasError, UsageError
 from tests.messages import saying
 

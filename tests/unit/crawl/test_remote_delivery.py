@@ -10,15 +10,15 @@ import zstandard
 
 from tamias.crawl.analysis.extractor import Extraction
 from tamias.crawl.plan.admit import Reference
-from tamias.crawl.remote import delivery_queue, quad_spool
-from tamias.crawl.remote.client import FrontierClient
-from tamias.crawl.remote.delivery_queue import DeliveryQueue
-from tamias.crawl.remote.grpc.channel import CallFailed
-from tamias.crawl.remote.grpc.messages import message
-from tamias.crawl.remote.grpc.reconnect import HungUp, NotReached
-from tamias.crawl.remote.quad_spool import PIECE, Damaged, QuadReceiver, QuadSpool
-from tamias.crawl.remote.wire import DeliveredVisit, packed
 from tamias.crawl.store.held_lease import HeldLease
+from tamias.features.remote_workers import delivery_queue, quad_spool
+from tamias.features.remote_workers.client import FrontierClient
+from tamias.features.remote_workers.delivery_queue import DeliveryQueue
+from tamias.features.remote_workers.grpc.channel import CallFailed
+from tamias.features.remote_workers.grpc.messages import message
+from tamias.features.remote_workers.grpc.reconnect import HungUp, NotReached
+from tamias.features.remote_workers.quad_spool import PIECE, Damaged, QuadReceiver, QuadSpool
+from tamias.features.remote_workers.wire import DeliveredVisit, packed
 from tamias.model.capture import Capture, Extent, Outcome
 from tamias.model.item import Item
 from tamias.model.kind import PROBE, kind_tag

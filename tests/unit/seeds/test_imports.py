@@ -8,11 +8,11 @@ import pytest
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
+from tamias.features.warc.seeds import WarcSeeds
 from tamias.model.errors import UsageError
 from tamias.model.item import NEVER
 from tamias.seeds.cdx import CdxSeeds
 from tamias.seeds.urlfrontier import UrlFrontierSeeds
-from tamias.seeds.warc import WarcSeeds
 
 
 def seeds(source, tmp_path, content):

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tamias.crawl.remote.grpc.status import CallError
+from tamias.features.remote_workers.grpc.status import CallError
 from tamias.features.urlfrontier.grpc.calls import MAX_MESSAGE, Call
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from google.protobuf import descriptor_pb2
 
-import tamias.crawl.remote.grpc as package
-from tamias.crawl.remote.grpc.messages import FRONTIER, message, method_types
+import tamias.features.remote_workers.grpc as package
+from tamias.features.remote_workers.grpc.messages import FRONTIER, message, method_types
 
 FOLDER = Path(package.__file__).parent
 # Written down from the public API, version 2.6: name, number.

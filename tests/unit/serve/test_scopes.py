@@ -3,10 +3,10 @@
 import ast
 import inspect
 
-from tamias.crawl.remote.grpc import messages
 from tamias.features.mcp.tools import TOOLS
 from tamias.features.pages.datasets.dataset_form import dataset_form
 from tamias.features.pages.routes import FORMS
+from tamias.features.remote_workers.grpc import messages
 from tamias.features.service.app import all_endpoints
 from tamias.features.urlfrontier.call_scopes import CALL_SCOPES, NOTED_CALLS
 from tamias.features.urlfrontier.grpc.public import SERVICES

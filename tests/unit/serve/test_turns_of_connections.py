@@ -8,7 +8,7 @@ import pytest
 from hpack import Encoder
 from hyperframe.frame import DataFrame, HeadersFrame, PingFrame
 
-from tamias.crawl.remote.grpc.connection import framed
+from tamias.features.remote_workers.grpc.connection import framed
 from tamias.features.urlfrontier.grpc.calls import MAX_MESSAGE
 from tamias.features.urlfrontier.grpc.connections import Connections
 from tamias.features.urlfrontier.grpc.http2 import MOST_HELD, SMALL_SLICE, Http2Connection

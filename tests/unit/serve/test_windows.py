@@ -7,7 +7,7 @@ import h2.connection
 import pytest
 from hyperframe.frame import DataFrame
 
-from tamias.crawl.remote.grpc.status import CallError, Code
+from tamias.features.remote_workers.grpc.status import CallError, Code
 from tamias.features.urlfrontier.grpc.calls import MOST_AT_ONCE, STREAM_WINDOW
 from tamias.features.urlfrontier.grpc.connections import Connections
 from tamias.features.urlfrontier.grpc.http2 import CONNECTION_WINDOW, Http2Connection

@@ -10,10 +10,10 @@ import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
 from tamias.features.forgetting.warc_records import blank_record
+from tamias.features.warc.warc_files import WarcRecord
 from tamias.sinks.overwrite import finish_overwriting, remove_copies, replace_bytes
 from tamias.sinks.segments.segment_check import SegmentCheck, blank_frames
 from tamias.sinks.segments.segment_files import SegmentReader, SegmentWriter
-from tamias.sinks.warc.warc_files import WarcRecord
 
 HEAD = (
     b"WARC/1.1\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:6fd9e3f7-2c3b-4a43-9b44-92ad5b4e2a5a>\r\n"

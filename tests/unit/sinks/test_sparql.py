@@ -5,11 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store, serialize
 
+from tamias.features.graph_stores.sparql_sink import CREDENTIALS, SparqlStore, batches, drop, insert
 from tamias.model.errors import ConfigError
 from tamias.plugins import load
 from tamias.service_client import Credentials, credentials
-from tamias.sinks.sparql.sparql_sink import CREDENTIALS, SparqlStore, batches, drop, insert
-from tamias.sinks.targets import Surroundings, split_sink
+from tamias.sinks.delivery import Surroundings, split_sink
 from tests.examples import examples
 
 GRAPH = "http://e/g"

@@ -4,10 +4,10 @@ from uuid import UUID
 import pytest
 from pyoxigraph import RdfFormat, parse
 
+from tamias.features.graph_stores.document_files import read_index
+from tamias.features.graph_stores.targets import TurtleFiles
 from tamias.model.errors import DiskFull
-from tamias.sinks.document_files import read_index
 from tamias.sinks.outbox import Edition
-from tamias.sinks.targets import TurtleFiles
 from tests.messages import saying
 
 URL = "http://example.org/doc?a=[1]"

@@ -7,11 +7,11 @@ import zipfile
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from tamias.features.warc.warc_writer import WarcWriter
+from tamias.features.warc_exports import wacz
+from tamias.features.warc_exports.wacz import export_wacz
 from tamias.model.capture import Body, Capture, Hop, Outcome
 from tamias.model.errors import TamiasError
-from tamias.sinks.warc import wacz
-from tamias.sinks.warc.wacz import export_wacz
-from tamias.sinks.warc.warc_writer import WarcWriter
 
 
 def capture(url, media_type, status=200, data=None):

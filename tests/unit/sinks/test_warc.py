@@ -9,11 +9,11 @@ import sys
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from tamias.features.warc.cdxj import entries, parsed, surt
+from tamias.features.warc.warc_files import export_warc, mend_warcs, records, warc_parts
+from tamias.features.warc.warc_writer import WarcWriter
 from tamias.model.capture import Body, Capture, Hop, Outcome, Request
 from tamias.model.errors import DiskFull, TamiasError
-from tamias.sinks.warc.cdxj import entries, parsed, surt
-from tamias.sinks.warc.warc_files import export_warc, mend_warcs, records, warc_parts
-from tamias.sinks.warc.warc_writer import WarcWriter
 
 URL = "http://example.org/a/b?c=d"
 NOW = 1_700_000_000_123
@@ -337,7 +337,7 @@ class TestFiles:
     def test_a_killed_process_loses_nothing_that_was_synced(self, tmp_path):
         program = (
             "import os, signal, sys; from pathlib import Path; sys.path.insert(0, sys.argv[2])\n"
-            "from tamias.sinks.warc.warc_writer import WarcWriter\n"
+            "from tamias.features.warc.warc_writer import WarcWriter\n"
             "from test_warc import capture, hop\n"
             "writer = WarcWriter(Path(sys.argv[1]), 'p', agent='a', accept='b')\n"
             "for n in range(20): writer.write(capture(hop(f'http://e/{n}'), data=os.urandom(5000)))\n"

@@ -5,8 +5,8 @@ import hashlib
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from tamias.features.warc.warc_writer import WarcWriter
 from tamias.model.capture import Body, Capture, Hop, Outcome, Request
-from tamias.sinks.warc.warc_writer import WarcWriter
 
 URL = "http://example.org/sparql"
 QUERY = b"ASK {\r\n\r\n}"

@@ -3,7 +3,8 @@
 import pytest
 from pyoxigraph import NamedNode, Store
 
-from tamias.archive.catalogue import PREFIXES, profile_quads
+from tamias.features.dcat.profiles import describe_profile
+from tamias.features.dcat.terms import PREFIXES, GraphBuilder
 
 VERSION = "https://archive.example/api/v1/get/file/id/abc_1"
 GRAPH = NamedNode("urn:tamias:catalogue:abc")
@@ -16,7 +17,9 @@ def ask(profiled):
 
     def answer(query, *body):
         store = Store()
-        store.extend(profile_quads(NamedNode(VERSION), profiled(*body), GRAPH))
+        builder = GraphBuilder(GRAPH)
+        describe_profile(builder, NamedNode(VERSION), profiled(*body))
+        store.extend(builder.quads)
         found = store.query(query, prefixes=PREFIXES, use_default_graph_as_union=True)
         return [[term.value for term in row] for row in found]
 

@@ -334,7 +334,7 @@ class Committer:
         """Tell whether all rows of visits are in the buckets of their hosts, but for the lengths of files."""
         return not (
             any(hook.is_for_every_visit for hook in self._hooks)
-            or any(each.archived or each.extras or each.planned for each in visits)
+            or any(each.archived or each.extras or each.written or each.planned for each in visits)
         )
 
     def _record(self, cursor: Any, visits: list[Visit], durable: Sequence[StoredFile]) -> None:

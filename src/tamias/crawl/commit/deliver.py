@@ -13,13 +13,18 @@ from tamias.archive.file_store import segments_of
 from tamias.database.connect import Database, Session
 from tamias.model.errors import ConfigError, TamiasError
 from tamias.plugins import load, parts
-from tamias.sinks.delivery import Deliverer
+from tamias.sinks.delivery import Deliverer, OpenSink, Surroundings, split_sink
 from tamias.sinks.outbox import Outbox, add_sink
 from tamias.sinks.segments.segment_files import SegmentReader
-from tamias.sinks.targets import OpenSink, Surroundings, split_sink
 
-WITH_THE_CRAWL = frozenset({"nquads", "warc", "archive"})
-"""Sinks that workers write themselves: the segments, always, WARC files, and versions of all documents."""
+
+def near_sinks() -> set[str]:
+    """Return the sinks that workers write themselves, besides the segments: they need bodies."""
+    return {"archive", *parts("crawl_sinks")}
+
+
+def _with_the_crawl() -> set[str]:
+    return {"nquads", *near_sinks()}
 
 
 class OutsideSink(msgspec.Struct, frozen=True):
@@ -104,10 +109,10 @@ def checked(texts: Sequence[str]) -> tuple[str, ...]:
     """The sinks a user named, each once; raises `ConfigError` for one that does not exist."""
     for text in texts:
         name, _ = split_sink(text)
-        if name not in WITH_THE_CRAWL:
+        if name not in _with_the_crawl():
             known = parts("graph_sinks")
             if name not in known:
-                there = ", ".join(sorted({*WITH_THE_CRAWL, *known}))
+                there = ", ".join(sorted({*_with_the_crawl(), *known}))
                 raise ConfigError(f"there is no sink named '{name}'; there are {there}")
             load("graph_sinks", name)
         elif ":" in text:
@@ -123,5 +128,6 @@ def _in_full(text: str) -> str:
 
 def outside(session: Session, texts: Sequence[str], buckets: int) -> list[OutsideSink]:
     """The sinks that are fed from the outbox, made known to the database."""
-    named = [text for text in texts if split_sink(text)[0] not in WITH_THE_CRAWL]
+    near = _with_the_crawl()
+    named = [text for text in texts if split_sink(text)[0] not in near]
     return [OutsideSink(text, add_sink(session, text, buckets)) for text in named]

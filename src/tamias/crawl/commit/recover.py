@@ -13,11 +13,10 @@ from tamias.crawl.analysis.marker import left_by
 from tamias.database.connect import Database, Session
 from tamias.database.locks import opened
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.plugins import load_all
 from tamias.sinks.overwrite import finish_overwriting
 from tamias.sinks.segments.segment_files import SegmentError, cut_tail
-from tamias.sinks.warc.warc_files import mend_warcs
 
-WARC_PREFIX = "tamias"
 _log = logging.getLogger(__name__)
 
 
@@ -52,7 +51,8 @@ def recover_worker(session: Session, frontier: PostgresFrontier, data: Path, wor
         elif stored.kind == "rdf":
             _cut(store.path(stored), stored.committed)
         seal_file(session, stored)
-    mend_warcs(store.folder("warc"), warc_prefix(worker))
+    for complete in load_all("recoveries").values():
+        complete(store, worker)
     shutil.rmtree(data / "spool" / str(worker), ignore_errors=True)
 
 
@@ -61,8 +61,3 @@ def _cut(path: Path, committed: int) -> None:
         cut_tail(path, committed)
     except SegmentError as error:  # no reason to crawl no more: what can be read of it is read
         _log.warning("%s; 'tamias check --repair' makes due again what is lost", error)
-
-
-def warc_prefix(worker: int) -> str:
-    """Return the beginning of the names of a worker's WARC files."""
-    return f"{WARC_PREFIX}-{worker}"

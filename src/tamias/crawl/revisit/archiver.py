@@ -548,16 +548,13 @@ def _by_user(watched: Watched, judgement: Judgement, capture: Capture, due: int)
 
 def _profile(content: bytes, result: ArchiveResult) -> tuple[bytes, str | None] | None:
     """Return the profile of a small table while its bytes are in memory."""
-    from tamias.archive.catalogue.profiles import pack_profile
-
-    small_profile = find("profilers", "small")
-    found = small_profile and small_profile(
+    small_profile: Callable[..., tuple[bytes, str | None] | None] | None = find("profilers", "small")
+    return small_profile and small_profile(
         content,
         media_type=result.media_type,
         declared_type=result.capture.declared_type,
         name=result.watched.url,
     )
-    return None if found is None else pack_profile(found)
 
 
 def _error(attempt: _Attempt, content: ContentDigest | None) -> str | None:

@@ -14,15 +14,15 @@ from tamias.model.dataset import Dataset
 from tamias.model.errors import UrlError
 from tamias.model.site import Hint, SemanticDataset
 from tamias.model.url import fetch_url
+from tamias.plugins import load_all
 from tamias.schedule.hints import Trust, said_changed
 
 
 def describe(cursor: Cursor, portal: str, kind: str, harvest: int, datasets: Sequence[Dataset]) -> None:
     """Store the descriptions of datasets inside a transaction; repeating it is harmless."""
-    from tamias.archive.quality import note_claims
-
     note_datasets(cursor, portal, kind, harvest, datasets)
-    note_claims(cursor, portal, datasets)
+    for note in load_all("claims").values():
+        note(cursor, portal, datasets)
 
 
 BATCH = 1000

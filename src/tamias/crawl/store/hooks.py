@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
+import msgspec
+
 from tamias.crawl.store.visit import Visit
 from tamias.database.connect import Cursor
-from tamias.model.capture import CaptureRecord
+from tamias.model.capture import Capture, CaptureRecord, Request
 from tamias.model.lease import Lease, Task
 
 T = TypeVar("T")
@@ -19,7 +21,7 @@ class CommitBatch:
     ) -> None:
         self.visits = visits
         self.changed = changed
-        self._extras = [(visit, each) for visit in visits for each in visit.extras]
+        self._extras = [(visit, each) for visit in visits for each in (*visit.written, *visit.extras)]
 
     def extras(self, kind: type[T]) -> list[tuple[Visit, T]]:
         """Return the extra records of a type, each with its visit."""
@@ -36,8 +38,14 @@ class CommitHook:
     """Whether `prepare` sends bytes to a store: it may take long, and gets a thread of its own."""
     is_for_every_visit = False
     """Whether `write` has something to write also for a visit without extra records."""
+    keeps_responses = False
+    """Whether it is given each response, also a refused one, before that is read."""
     waits_for: str | None = None
     """Why nothing can be prepared at the moment, in a sentence."""
+
+    def keep_response(self, capture: Capture, request: Request) -> Sequence[msgspec.Struct]:
+        """Store a response as it came, in a thread of its own; return the records of where it stands."""
+        return ()
 
     def prepare(self, visits: Sequence[Visit]) -> None:
         """Make durable what the rows of visits will name, before their links and their transaction."""

@@ -11,7 +11,6 @@ from tamias.crawl.store.held_lease import HeldLease
 from tamias.model.capture import Capture, CaptureRecord, Outcome
 from tamias.model.item import Item
 from tamias.model.lease import Done, Task
-from tamias.model.warc import WarcExtent
 
 UNTRIED = Capture(url="", started_at=0, ended_at=0, outcome=Outcome.NEW, reason="")
 """The capture of a visit that has just begun."""
@@ -30,6 +29,8 @@ class Visit(msgspec.Struct, eq=False):
     """To be put as they are, such as where redirects led: known from now on, and not to be visited again."""
     extras: list[msgspec.Struct] = msgspec.field(default_factory=list)
     """Plain records of what else it found: hooks write them in the same transaction (`store/hooks.py`)."""
+    written: list[msgspec.Struct] = msgspec.field(default_factory=list)
+    """Where hooks have stored its responses: records that stay when it fails."""
     archived: ArchiveResult | None = None
     """What the archive makes of it."""
     put_off: bool = False
@@ -62,12 +63,12 @@ class Visit(msgspec.Struct, eq=False):
 
     def fail(self, capture: Capture) -> None:
         """Leave only this attempt, which ended by a fault of ours, and where its responses were written."""
-        written = [each for each in self.extras if isinstance(each, WarcExtent)]
+        written = self.written
         self.drop_findings()
-        self.capture, self.due, self.extras = capture, None, [*written]
+        self.capture, self.due, self.written = capture, None, written
 
     def drop_findings(self) -> None:
         """Drop everything that was found."""
         self.found, self.archived, self.record = Extraction(), None, None
-        self.references, self.items, self.extras = [], [], []
+        self.references, self.items, self.extras, self.written = [], [], [], []
         self.is_context, self.context = False, None

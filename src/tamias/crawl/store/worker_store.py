@@ -1,6 +1,7 @@
 """The port between a worker and where it stands: a database, or a frontier service elsewhere.
 
-All that a visit asks for or brings passes it. `commit/database_store.py` and `remote/store.py` carry it out.
+All that a visit asks for or brings passes it. `commit/database_store.py` carries it out, and a store of the
+feature `remote_workers`.
 """
 
 import asyncio

@@ -31,8 +31,6 @@ from tamias.archive.references import (
 from tamias.archive.sources.harvests import harvest_files
 from tamias.archive.sources.source_records import damaged_records
 from tamias.archive.stored_files import files_of
-from tamias.crawl.verbs.warc_cache import bring_warcs
-from tamias.crawl.verbs.warc_check import WarcComparison, missing_files
 from tamias.database.connect import Database, Session
 from tamias.frontier.due.make_due import make_due_unread
 from tamias.frontier.postgres import PostgresFrontier
@@ -41,10 +39,6 @@ from tamias.plugins import load_all, needed_bodies
 from tamias.settings import Settings
 from tamias.sinks.segments.segment_check import SegmentCheck
 from tamias.sinks.segments.segment_files import SegmentReader
-from tamias.sinks.warc.warc_files import WarcPart, records, warc_parts
-
-CheckPart = Callable[[Session, Session, Path, Packs], Iterable[tuple[str, str]]]
-"""Yields names and problems of what is damaged; it may use two sessions, one of them for long answers."""
 
 Repair = Callable[[Database, Path, Settings], list[str]]
 """Finishes what was interrupted, and returns what is left for later."""
@@ -92,6 +86,10 @@ class Looked(msgspec.Struct):
     segment_bytes: int = 0
     warc_files: int = 0
     warc_bytes: int = 0
+
+
+CheckPart = Callable[[Session, Session, Path, Packs, Looked], Iterable[tuple[str, str]]]
+"""Yields names and problems of what is damaged; it may use two sessions, one of them for long answers."""
 
 
 class CopyFolder:
@@ -165,10 +163,9 @@ class Checkup:
             yield from self._segments()
         for iri, problem in damaged_records(self._rows):
             yield CheckFault(kind="record", name=iri, problem=problem)
-        yield from self._warcs(bring_warcs(self._session, self._data))
         parts: dict[str, CheckPart] = load_all("check")
         for kind, find in parts.items():
-            for name, problem in find(self._session, self._rows, self._data, self._packs):
+            for name, problem in find(self._session, self._rows, self._data, self._packs, self.looked):
                 yield CheckFault(kind=kind, name=name, problem=problem)
 
     def repaired(self, faults: Sequence[CheckFault], copies: Path | None = None) -> Iterator[CheckFault]:
@@ -272,26 +269,6 @@ class Checkup:
         for each in lost:
             places.setdefault(each.bucket, []).append((each.qid, each.crawl, each.uid))
         return sum(make_due_unread(self._session, frontier, bucket, some) for bucket, some in places.items())
-
-    def _warcs(self, folder: Path) -> Iterator[CheckFault]:
-        parts = warc_parts(folder)
-        for part in parts:
-            yield from self._warc(part)
-        for name, problem in missing_files(self._session, folder, [part.name for part in parts]):
-            yield CheckFault(kind="warc", name=f"warc/{name}", problem=problem)
-
-    def _warc(self, part: WarcPart) -> Iterator[CheckFault]:
-        end, comparison = 0, WarcComparison(self._session, part)
-        for record in records(part.path):
-            end = record.offset + record.length
-            comparison.add(record)
-        self.looked.warc_files += 1
-        self.looked.warc_bytes += min(end, part.length)
-        if end < part.length:
-            problem = f"there is no sound record at byte {end} of {part.length}"
-            yield CheckFault(kind="warc", name=f"warc/{part.path.name}", problem=problem)
-        for problem in comparison.problems():
-            yield CheckFault(kind="warc", name=f"warc/{part.path.name}", problem=problem)
 
     def _repair_blobs(self, copies: Path | None) -> dict[str, bool]:
         if not self._damages:

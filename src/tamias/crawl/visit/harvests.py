@@ -35,11 +35,9 @@ from tamias.crawl.plan.admit import Reference
 from tamias.crawl.revisit.change_hints import describe, said_by_catalogue
 from tamias.crawl.revisit.watches import Watcher, wanted_of
 from tamias.crawl.store.held_lease import NotNow
-from tamias.crawl.store.hooks import hook_of
 from tamias.crawl.store.visit import Visit
 from tamias.crawl.visit.progress_files import HarvestEnded, ProgressFiles
 from tamias.crawl.visit.stages import StageContext
-from tamias.crawl.visit.warc import WarcHook
 from tamias.database.connect import Cursor
 from tamias.database.threads import run_uncancelled
 from tamias.frontier.service.state import WATCH
@@ -82,8 +80,7 @@ class HarvestClient:
         self._context = context
         self._visit = visit
         self._kind = kind_of(visit.task.tags)
-        warc = hook_of(context.store.hooks, WarcHook)
-        self._warc = warc.writer if warc is not None else None
+        self._keepers = [each for each in context.store.hooks if each.keeps_responses]
         self._bytes = 0
         self.last: Capture | None = None
         self.records_held = count_held
@@ -105,8 +102,8 @@ class HarvestClient:
             capture = msgspec.structs.replace(capture, retry_after_ms=usual)
         self._bytes += capture.body.size if capture.body else 0
         self.last = capture
-        if self._warc is not None:
-            self._visit.extras += await asyncio.to_thread(self._warc.write, capture, request)
+        for hook in self._keepers:
+            self._visit.written += await asyncio.to_thread(hook.keep_response, capture, request)
         discard(capture.error_body)
         return capture
 
@@ -116,7 +113,7 @@ class HarvestClient:
         if (trap := context.traps.refusal(request.url, held)) is not None:
             return context.fetcher.gate.unasked(request.url, Outcome.SKIPPED, trap, TRAP)
         held.visits += 1
-        if self._warc is not None:
+        if self._keepers:
             request = msgspec.structs.replace(request, keeps_errors=True)
         fetched = await context.fetcher.fetch(request, self._visit.task, held)
         capture = context.without_forgotten(fetched)

@@ -3,6 +3,8 @@
 The lists are made once, from the settings (`visit/visitor.py`). What is off is not in a list.
 """
 
+import asyncio
+from collections.abc import Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -14,6 +16,7 @@ from tamias.crawl.commit.bulk_copies import Coverage
 from tamias.crawl.plan.admit import Admission
 from tamias.crawl.request.robots import PoliteFetcher, RobotsDelayed, postponed
 from tamias.crawl.store.held_lease import HeldLease, NotNow
+from tamias.crawl.store.hooks import CommitHook
 from tamias.crawl.store.visit import Visit
 from tamias.crawl.store.worker_store import WorkerStore
 from tamias.crawl.visit.reader import Reader
@@ -176,6 +179,19 @@ class LeaveTraps(_CoreStage):
             return True
         visit.capture = self._gate.unasked(task.url, Outcome.SKIPPED, reason, cut)
         return False
+
+
+class KeepResponses:
+    """Give a response to the hooks that store it, before it is read."""
+
+    def __init__(self, hooks: Sequence[CommitHook]) -> None:
+        self._hooks = hooks
+
+    async def run(self, visit: Visit) -> bool:
+        request = request_for(visit.task)
+        for hook in self._hooks:
+            visit.written += await asyncio.to_thread(hook.keep_response, visit.capture, request)
+        return True
 
 
 class Fetch:

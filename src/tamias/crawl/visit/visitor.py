@@ -26,6 +26,7 @@ from tamias.crawl.visit.stages import (
     Extract,
     Fetch,
     KeepContext,
+    KeepResponses,
     LeaveTraps,
     OpenSite,
     Place,
@@ -35,7 +36,6 @@ from tamias.crawl.visit.stages import (
     StageContext,
     VisitStage,
 )
-from tamias.crawl.visit.warc import WarcHook
 from tamias.model.capture import Capture, Outcome
 from tamias.model.errors import DiskFull, TamiasError
 from tamias.model.kind import CONTEXT, PROBE, ROBOTS, kind_of
@@ -136,6 +136,7 @@ class StageLists:
 
     def __init__(self, context: StageContext) -> None:
         self._context = context
+        self._keepers = [each for each in context.store.hooks if each.keeps_responses]
         made = (make(context) for make in load_all("stages").values())
         self._placed: list[PlacedStage] = [each for each in made if each is not None]
         self._made: dict[str | None, tuple[list[VisitStage], list[VisitStage]]] = {}
@@ -158,8 +159,7 @@ class StageLists:
         store = context.store
         if isinstance(store, DatabaseStore):  # a service looks at that before it lends
             first.append(CoveredByCopies(context, store.context.coverage))
-        keeps_errors = hook_of(store.hooks, WarcHook) is not None
-        fetch = Fetch(context, keeps_errors=keeps_errors)
+        fetch = Fetch(context, keeps_errors=bool(self._keepers))
         return [*first, LeaveTraps(context), *self._at("request"), fetch]
 
     @cached_property
@@ -171,7 +171,8 @@ class StageLists:
         return HarvestStage(self._context, store, files)
 
     def _response(self, kind: str | None) -> list[VisitStage]:
-        before, after = self._at("response"), self._at("document")
+        keeps = [KeepResponses(self._keepers)] if self._keepers else []
+        before, after = [*keeps, *self._at("response")], self._at("document")
         if kind == CONTEXT:
             return [*before, KeepContext()]
         extract = Extract(self._context)

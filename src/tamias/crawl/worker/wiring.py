@@ -1,6 +1,6 @@
 """Puts the parts of a worker together, wherever it stands."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from functools import partial
 from math import inf
@@ -11,7 +11,7 @@ import msgspec
 from tamias.crawl.analysis.contexts import ContextCache
 from tamias.crawl.analysis.extractor import Extractor
 from tamias.crawl.analysis.marker import AnalysisMarker
-from tamias.crawl.commit.database_store import DatabaseStore, worker_number
+from tamias.crawl.commit.database_store import DatabaseStore, MakeHook, worker_number
 from tamias.crawl.plan.admit import Admission
 from tamias.crawl.plan.policy import CrawlRow, terms_of
 from tamias.crawl.plan.run_limit import RunLimit, RunShare
@@ -29,7 +29,7 @@ from tamias.crawl.worker.plan import Until, WorkerPlan, run_limit
 from tamias.crawl.worker.worker import Replaced, Worker
 from tamias.database.connect import Database
 from tamias.database.roles import Role
-from tamias.plugins import load_all
+from tamias.plugins import load, load_all, parts
 
 
 def stage_context(store: WorkerStore, admission: Admission, folder: Path) -> StageContext:
@@ -74,7 +74,7 @@ async def _database_worker(line: bytes) -> AsyncIterator[Worker]:
             session=session,
             number=number,
             lease_filter=terms_of(settings, plan.crawl),
-            hooks=load_all("hooks").values(),
+            hooks=make_hooks(settings.crawl.sinks),
             limit=RunLimit(
                 RunShare(session, plan.crawl, row.run, number),
                 run_limit(settings, plan.crawl, plan.until),
@@ -88,6 +88,12 @@ async def _database_worker(line: bytes) -> AsyncIterator[Worker]:
 def _patience(plan: WorkerPlan) -> float | None:
     """Return the patience with a server that is away: its address is right, for it was used before."""
     return inf if plan.db else None
+
+
+def make_hooks(sinks: Sequence[str]) -> list[MakeHook]:
+    """Return what makes the hooks of a crawl; sinks that it names come last."""
+    named = parts("crawl_sinks")
+    return [*load_all("hooks").values(), *(load("crawl_sinks", sink) for sink in sinks if sink in named)]
 
 
 def _may_lease(row: CrawlRow, until: Until) -> bool:

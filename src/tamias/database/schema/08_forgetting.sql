@@ -27,7 +27,7 @@ CREATE TABLE forgotten_body (
     forgotten int8 NOT NULL REFERENCES forgotten ON DELETE CASCADE,
     sha256 bytea NOT NULL,
     byte_size int8 NOT NULL,
-    marks bytea NOT NULL DEFAULT '',            -- tamias.content.marks
+    marks bytea NOT NULL DEFAULT '',            -- tamias.features.forgetting.marks
     shared_by text,                             -- the URL of another resource that has it: then it stays
     PRIMARY KEY (forgotten, sha256)
 );

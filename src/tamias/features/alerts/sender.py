@@ -8,6 +8,7 @@ from email.utils import format_datetime, localtime
 from functools import partial
 from pathlib import Path
 
+from tamias.features.alerts.mail_client import MailServer, NotSent, send_mail, smtp_password
 from tamias.features.alerts.messages import (
     MAIL,
     ClaimedMessage,
@@ -20,7 +21,6 @@ from tamias.features.alerts.settings import AlertsSettings
 from tamias.features.service.events.webhooks.post import post
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession, SessionPool
-from tamias.mail_client import MailServer, NotSent, send_mail, smtp_password
 from tamias.model.errors import ConfigError, TamiasError
 from tamias.permit.addresses import forbidden
 from tamias.settings import Settings

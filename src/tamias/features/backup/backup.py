@@ -17,7 +17,7 @@ import msgspec
 from tamias import plugins
 from tamias.archive.blobs.collect import recover as recover_packs
 from tamias.archive.blobs.store import BORROWED, packs_of
-from tamias.crawl.commit.recover import WARC_PREFIX
+from tamias.archive.file_store import FileStore
 from tamias.database.advisory import shared_on_database
 from tamias.database.citus import one_table_after_another
 from tamias.database.connect import Cursor, Database, Session
@@ -29,7 +29,6 @@ from tamias.features.backup.files import FileGone, Needed, needed, restore_file,
 from tamias.features.backup.folder import FORMAT, BackupFolder, Snapshot
 from tamias.features.backup.tables import begin, load_sequences, load_tables, save_tables, sequences
 from tamias.model.errors import DataInUse, TamiasError, UsageError
-from tamias.sinks.warc.warc_files import mend_warcs
 
 _SQL = statements("tamias.features.backup", "backup.sql")
 _TRIES = 3
@@ -172,7 +171,8 @@ def restore_snapshot(
         session.execute(_SQL["seal_files"])
         for complete in plugins.load_all("restores").values():
             complete(session)
-    mend_warcs(data / "warc", WARC_PREFIX)
+    for complete in plugins.load_all("recoveries").values():
+        complete(FileStore(data), None)
     return chosen, snapshot
 
 

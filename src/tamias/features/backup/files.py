@@ -13,8 +13,7 @@ from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.features.backup.folder import BackupDamaged, BackupFolder, SavedFile
 from tamias.model.errors import DiskFull
-from tamias.sinks.warc.warc_files import warc_parts
-from tamias.sinks.warc.warc_writer import OPEN
+from tamias.plugins import parts_of_all
 
 _SQL = statements("tamias.features.backup", "backup.sql")
 _PIECE = 4 << 20
@@ -43,10 +42,8 @@ def needed(cursor: Cursor, session: Session, data: Path) -> tuple[list[Needed], 
         wanted.append(Needed(f"rdf/{name}", length, data / "rdf" / name))
     for name, length in cursor.execute(_SQL["captures"].text).fetchall():
         wanted.append(Needed(f"captures/{name}", length, data / "captures" / name))
-    # As if they were being written still: a restore completes them, and makes their indexes anew.
     stored = {name for (name,) in cursor.execute(_SQL["stored_warcs"].text).fetchall()}
-    parts = [part for part in warc_parts(data / "warc") if part.name not in stored]
-    wanted += [Needed(f"warc/{part.name}{OPEN}", part.length, part.path) for part in parts]
+    wanted += [Needed(*file) for find in parts_of_all("files") for file in find(data, stored)]
     store = elsewhere(session)
     if store is None:
         for pack, length in cursor.execute(_SQL["packs"].text).fetchall():

@@ -6,6 +6,7 @@ FEATURE = Feature(
     name="catalogue",
     about="the catalogue and the crawled graphs in SPARQL",
     module=__name__,
+    requires=("dcat", "graph_stores"),
     verbs={
         "query": Verb(
             "query the catalogue and the crawled graphs in SPARQL", f"{__name__}.query_verb:command"

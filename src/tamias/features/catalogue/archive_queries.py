@@ -25,7 +25,6 @@ from pyoxigraph import (
 )
 
 from tamias.archive.captures import documents_at
-from tamias.archive.catalogue import CatalogueBases, bases_of, catalogue_quads
 from tamias.archive.file_store import segments_of
 from tamias.archive.moments import Moment, milliseconds
 from tamias.archive.reader.library import ArchiveReader, NotArchived
@@ -36,6 +35,8 @@ from tamias.features.catalogue.catalogue import Catalogue, options_of
 from tamias.features.catalogue.errors import QueryRefused
 from tamias.features.catalogue.exchange import Answer
 from tamias.features.catalogue.store.snapshots import make_store
+from tamias.features.dcat.stream import catalogue_quads
+from tamias.features.dcat.terms import CatalogueBases, bases_of
 from tamias.model.errors import DataInUse, UsageError
 from tamias.settings import Settings
 from tamias.sinks.segments.segment_files import SegmentReader

@@ -17,7 +17,6 @@ from typing import BinaryIO, Self, cast
 import msgspec
 from pyoxigraph import Quad
 
-from tamias.archive.catalogue import PREFIXES, CatalogueBases, bases_of, catalogue_quads
 from tamias.database.connect import Database, Session
 from tamias.database.locks import opened, try_alone
 from tamias.features.catalogue.dialect import rewrite_query
@@ -30,10 +29,12 @@ from tamias.features.catalogue.refresh import Refresher, by_graph, ntriples
 from tamias.features.catalogue.store.local_store import QUERY_SECONDS, LocalGraphs, LocalStore, RunningQuery
 from tamias.features.catalogue.store.messages import QueryOrder
 from tamias.features.catalogue.store.snapshots import make_store
+from tamias.features.dcat.stream import catalogue_quads
+from tamias.features.dcat.terms import PREFIXES, CatalogueBases, bases_of
+from tamias.features.graph_stores.sparql_sink import CREDENTIALS, SparqlStore, checked_address
 from tamias.model.errors import TamiasError, UsageError
 from tamias.service_client import credentials
 from tamias.settings import ServeSettings, Settings
-from tamias.sinks.sparql.sparql_sink import CREDENTIALS, SparqlStore, checked_address
 
 
 class OwnFilling:

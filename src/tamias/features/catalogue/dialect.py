@@ -7,7 +7,7 @@ own instead of ours, and it gives times their type with `strdt`: an error where 
 import re
 from typing import Final
 
-from tamias.archive.catalogue import ARC, PREFIXES
+from tamias.features.dcat.terms import ARC, PREFIXES
 
 _THEIR_ARC: Final = "<https://archiver.ai.wu.ac.at/ns/csvw#"
 _TYPE: Final = r"(?:xsd:dateTime(?:Stamp)?\b|<http://www\.w3\.org/2001/XMLSchema#dateTime(?:Stamp)?>)"

@@ -14,13 +14,13 @@ from tamias.archive.file_store import segments_of
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.features.catalogue.store.local_store import LocalGraphs
+from tamias.features.graph_stores.placement import GraphStore, Placement, PostgresLedger, Share
 from tamias.model.capture import new_capture_id
 from tamias.model.item import NEVER
 from tamias.sinks.delivery import DocumentRefused, SinkStumbled
 from tamias.sinks.graphs import NoQuad, SortedGraphs
 from tamias.sinks.outbox import Outbox, OutboxClaim, Settled, text_key
 from tamias.sinks.segments.segment_files import SegmentError, SegmentReader
-from tamias.sinks.sparql.placement import GraphStore, Placement, PostgresLedger, Share
 
 _SQL = statements("tamias.sinks", "outbox.sql")
 _FIRST: Final = UUID(int=0)

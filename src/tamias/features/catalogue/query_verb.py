@@ -66,8 +66,8 @@ def command(place: CommonOptions, sparql: str, form: str | None, at: str | None)
 
 
 def _ask(place: CommonOptions, query: str, accept: str, at: str | None) -> "Answer":
-    from tamias.archive.catalogue import bases_of
     from tamias.features.catalogue.archive_queries import ArchiveQueries
+    from tamias.features.dcat.terms import bases_of
 
     settings = place.settings().settings
     with (

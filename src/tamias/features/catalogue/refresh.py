@@ -9,15 +9,6 @@ from typing import Protocol
 from pyoxigraph import NamedNode, Quad, RdfFormat, serialize
 
 from tamias.archive.captures import count_buckets
-from tamias.archive.catalogue import (
-    CatalogueBases,
-    archive_quads,
-    catalogue_graph,
-    quads_of_declared,
-    quads_of_heads,
-    quads_of_portals,
-    quads_of_versions,
-)
 from tamias.database.connect import Session
 from tamias.database.locks import alone
 from tamias.features.catalogue.changes import (
@@ -30,7 +21,15 @@ from tamias.features.catalogue.changes import (
     numbered,
 )
 from tamias.features.catalogue.documents import Documents
-from tamias.sinks.sparql.placement import GraphStore
+from tamias.features.dcat.stream import (
+    archive_quads,
+    quads_of_declared,
+    quads_of_heads,
+    quads_of_portals,
+    quads_of_versions,
+)
+from tamias.features.dcat.terms import CatalogueBases, catalogue_graph
+from tamias.features.graph_stores.placement import GraphStore
 
 RESOURCES_AT_ONCE = 500
 _TURN_SECONDS = 3600.0

@@ -18,10 +18,10 @@ def command(place: CommonOptions, iri: str) -> int:
 
     Example: tamias where http://example.org/resource/chipmunk
     """
-    from tamias.archive.catalogue import bases_of
     from tamias.crawl.plan.admit import Admission
     from tamias.features.catalogue.catalogue import Catalogue, options_of
     from tamias.features.catalogue.where import where_is
+    from tamias.features.dcat.terms import bases_of
     from tamias.frontier.postgres import PostgresFrontier
 
     settings = place.settings().settings

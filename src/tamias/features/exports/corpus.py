@@ -9,8 +9,8 @@ from pyoxigraph import RdfFormat, serialize
 from tamias.archive.captures import all_captures, all_extents, current_extents
 from tamias.archive.file_store import segments_of
 from tamias.archive.references import committed_lengths
-from tamias.archive.usage_gate import UsageGate
 from tamias.database.connect import Session
+from tamias.features.exports.usage_gate import UsageGate
 from tamias.model.capture import Extent
 from tamias.sinks.metadata import activity_quads
 from tamias.sinks.segments.segment_files import SegmentReader

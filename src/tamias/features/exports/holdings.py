@@ -8,11 +8,11 @@ import msgspec
 
 from tamias.archive.moved_captures import WantedCaptures, fetch_captures
 from tamias.archive.reader.library import ArchiveReader, NotArchived
-from tamias.archive.usage_gate import UsageGate
 from tamias.archive.versions.resources import read_versions
 from tamias.content.formats import suffix_of
 from tamias.database.connect import Session
 from tamias.database.sql import statements
+from tamias.features.exports.usage_gate import UsageGate
 from tamias.model.capture import Hop
 from tamias.model.resource import Resource, Version
 

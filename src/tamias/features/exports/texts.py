@@ -7,12 +7,12 @@ from typing import Any, BinaryIO, Final
 from tamias import __version__
 from tamias.archive.reader.content import Content
 from tamias.archive.reader.library import ArchiveReader
-from tamias.archive.usage_gate import UsageGate
 from tamias.content.charsets import encoding_of
 from tamias.features.exports.ciff import export_ciff
 from tamias.features.exports.holdings import Holding, holdings
 from tamias.features.exports.page_text import MOST_BYTES, page_text
 from tamias.features.exports.parquet import export_table
+from tamias.features.exports.usage_gate import UsageGate
 from tamias.model.resource import Version
 from tamias.model.usage import reasons
 

@@ -1,8 +1,7 @@
 """`tamias export`: writes what was crawled, and what the archive holds."""
 
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -16,21 +15,22 @@ from tamias.cli.console.output import Write, to_output
 from tamias.database.connect import Session
 from tamias.model.errors import TamiasError, UsageError
 from tamias.model.usage import BULK, TRAINING
+from tamias.plugins import load, parts
 from tamias.sinks.export import export, export_formats
 
 if TYPE_CHECKING:
     from tamias.archive.reader.library import ArchiveReader
-    from tamias.archive.usage_gate import UsageGate
     from tamias.database.connect import Database
     from tamias.features.exports.texts import PageTexts
+    from tamias.features.exports.usage_gate import UsageGate
     from tamias.model.capture import Extent
-    from tamias.sinks.warc.warc_files import WarcPart
 
-EXCHANGES = ("warc", "wacz")
 PACKAGES = ("bagit", "ro-crate")
 SITEMAP = "semantic-sitemap"
 CIFF = "ciff"
 LINK_GRAPHS = ("graphml", "dot")
+ExportFiles = Callable[[CommonOptions, tuple[str, ...], tuple[str, ...], Path | None], None]
+"""Writes to a file: what is known of some URLs, or everything, without what is withheld from a use."""
 NO_LINKS = "no links are stored: set strategy.links = true before you crawl"
 
 
@@ -39,7 +39,16 @@ NO_LINKS = "no links are stored: set strategy.links = true before you crawl"
     "--format",
     "form",
     type=click.Choice(
-        [*export_formats(), *EXCHANGES, *PACKAGES, "parquet", CIFF, "urlfrontier", SITEMAP, *LINK_GRAPHS]
+        [
+            *export_formats(),
+            *parts("exports"),
+            *PACKAGES,
+            "parquet",
+            CIFF,
+            "urlfrontier",
+            SITEMAP,
+            *LINK_GRAPHS,
+        ]
     ),
     default="nquads",
     show_default=True,
@@ -114,24 +123,25 @@ def command(
         _pages(place, urls, withheld, output, _index if form == CIFF else partial(_texts, history), start)
     elif links:
         _links(place, form, crawl_name, output)
-    elif form in EXCHANGES:
-        _exchanges(place, form, urls, withheld, output)
+    elif form in parts("exports"):
+        export_files: ExportFiles = load("exports", form)
+        export_files(place, urls, withheld, output)
     elif form in PACKAGES:
-        with archive_at(place) as archive, _gate(archive.session, withheld) as gate:
+        with archive_at(place) as archive, open_gate(archive.session, withheld) as gate:
             _package(archive, form, urls, gate, output)
     elif form == "urlfrontier":
         _frontier(place, output)
     elif form == SITEMAP:
         _semantic_sitemap(place, urls, output)
     elif urls:
-        raise UsageError(f"--url selects versions; use it with {', '.join((*EXCHANGES, *PACKAGES))}")
+        raise UsageError(f"--url selects versions; use it with {', '.join((*parts('exports'), *PACKAGES))}")
     else:
         _quads(place, form, _WantedQuads(graph, history, start), withheld, output)
 
 
 def _check(form: str, since: str | None, crawl: str | None, *, links: bool, text: bool) -> None:
     """Raise `UsageError` for options that do not go together."""
-    if since is not None and (links or form in (*EXCHANGES, *PACKAGES, "urlfrontier", SITEMAP)):
+    if since is not None and (links or form in (*parts("exports"), *PACKAGES, "urlfrontier", SITEMAP)):
         raise UsageError(f"--since chooses crawled documents; it does not go with {form}")
     if crawl is not None and not links:
         raise UsageError("--crawl chooses links; use it with --graph links")
@@ -146,9 +156,9 @@ class _WantedQuads(NamedTuple):
 
 
 @contextmanager
-def _gate(session: Session, withheld: tuple[str, ...]) -> "Iterator[UsageGate]":
+def open_gate(session: Session, withheld: tuple[str, ...]) -> "Iterator[UsageGate]":
     """The gate of an export, which says at its end how much was left out."""
-    from tamias.archive.usage_gate import UsageGate
+    from tamias.features.exports.usage_gate import UsageGate
 
     gate = UsageGate(session, withheld)
     yield gate
@@ -164,7 +174,7 @@ def _quads(
     with (
         closing(Database(place.data, place.db, create=False)) as database,
         closing(database.session()) as session,
-        _gate(session, withheld) as gate,
+        open_gate(session, withheld) as gate,
     ):
         lost: list[Extent] = []
         chunks = _chunks(session, place.data, wanted, lost, gate)
@@ -244,37 +254,6 @@ def _statements(chunks: Iterator[bytes], form: str) -> Write:
     return write
 
 
-def _exchanges(
-    place: CommonOptions, form: str, urls: tuple[str, ...], withheld: tuple[str, ...], output: Path | None
-) -> None:
-    """The WARC files of crawls, and versions as such; of chosen resources only the versions."""
-    from tamias.crawl.verbs.warc_cache import bring_warcs
-    from tamias.features.exports.version_warcs import version_warcs
-    from tamias.sinks.warc.wacz import export_wacz
-    from tamias.sinks.warc.warc_files import export_warc, sifted_parts
-
-    with ExitStack() as stack:
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tamias-warc-")))
-        crawled = place.data / "warc" if not urls else scratch / "none"
-        more: Iterator[WarcPart] = iter(())
-        if urls or place.db or (place.data / "pg").is_dir():
-            archive = stack.enter_context(archive_at(place))
-            crawled = crawled if urls else bring_warcs(archive.session, place.data)
-            gate = stack.enter_context(_gate(archive.session, withheld))
-            more = version_warcs(archive, urls, gate, scratch, crawled)
-            if not gate.is_open:
-                more = chain(sifted_parts(crawled, scratch, gate.holds), more)
-                crawled = scratch / "none"
-
-        def write(out: BinaryIO) -> None:
-            if form == "warc":
-                export_warc(crawled, out, more)
-            else:
-                export_wacz(crawled, out, title=f"Crawl of {place.data.name}", more=more)
-
-        to_output(write, output)
-
-
 def _package(
     archive: "ArchiveReader", form: str, urls: tuple[str, ...], gate: "UsageGate", output: Path | None
 ) -> None:
@@ -297,7 +276,7 @@ def _pages(
     """The text of archived pages, as a table or as an index."""
     from tamias.features.exports.texts import PageTexts
 
-    with archive_at(place) as archive, _gate(archive.session, withheld) as gate:
+    with archive_at(place) as archive, open_gate(archive.session, withheld) as gate:
         export_pages(PageTexts(archive, urls, gate, since), output)
 
 
@@ -328,9 +307,9 @@ def _chunks(
     from tamias.features.exports.corpus import data_quads, metadata_quads
 
     since = wanted.since
-    parts = []
+    found = []
     if wanted.graph != "metadata":
-        parts.append(data_quads(session, data, history=wanted.history, lost=lost, since=since, gate=gate))
+        found.append(data_quads(session, data, history=wanted.history, lost=lost, since=since, gate=gate))
     if wanted.graph != "data":
-        parts.append(metadata_quads(session, since))
-    return chain.from_iterable(parts)
+        found.append(metadata_quads(session, since))
+    return chain.from_iterable(found)

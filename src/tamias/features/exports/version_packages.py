@@ -9,9 +9,9 @@ from tamias.archive.moments import rfc3339
 from tamias.archive.reader.content import Content
 from tamias.archive.reader.descriptions import DatasetDescription, describe
 from tamias.archive.reader.library import ArchiveReader, NotArchived
-from tamias.archive.usage_gate import UsageGate
 from tamias.features.exports.holdings import Exchange, Holding, holdings
 from tamias.features.exports.packages import Bag, Crate, Package, references
+from tamias.features.exports.usage_gate import UsageGate
 from tamias.model.resource import Version
 from tamias.model.vocabulary import address_iri
 

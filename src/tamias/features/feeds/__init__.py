@@ -6,6 +6,6 @@ FEATURE = Feature(
     name="feeds",
     about="lists and feeds of new versions: JSON, Atom, JSON Feed, LDES",
     module=__name__,
-    requires=("service", "catalogue"),
+    requires=("service", "catalogue", "dcat"),
     endpoints={name: f"{__name__}.{name}:ENDPOINTS" for name in ("changes", "ldes", "query_feeds")},
 )

@@ -7,9 +7,20 @@ from pyoxigraph import Literal, NamedNode, Quad
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.archive.catalogue import PREFIXES, CatalogueBases, bases_of, catalogue_graph
-from tamias.archive.catalogue.terms import GraphBuilder, address, media_type_iri, moment, text, typed, word
 from tamias.database.sql import statements
+from tamias.features.dcat.terms import (
+    PREFIXES,
+    CatalogueBases,
+    GraphBuilder,
+    address,
+    bases_of,
+    catalogue_graph,
+    media_type_iri,
+    moment,
+    text,
+    typed,
+    word,
+)
 from tamias.features.service.events.log import latest_event
 from tamias.features.service.http.endpoints import FOR_TRAINING, EndpointTable, Parameter, ResponseSpec
 from tamias.features.service.http.params import number

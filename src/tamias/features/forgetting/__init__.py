@@ -6,6 +6,7 @@ FEATURE = Feature(
     name="forgetting",
     about="removes forgotten resources and versions, byte by byte, and applies retention rules",
     module=__name__,
+    requires=("warc",),
     verbs={
         "forget": Verb(
             "remove resources or versions for good; a tombstone stays",

@@ -16,7 +16,6 @@ import msgspec
 from tamias import plugins
 from tamias.archive.blobs import BlobWriter
 from tamias.archive.blobs.collect import FreedSpace, free_packs
-from tamias.archive.blobs.erase import ErasedBodies, erase_records, take_out
 from tamias.archive.blobs.recode import read_blobs
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.captures import count_buckets
@@ -27,6 +26,7 @@ from tamias.database.advisory import alone_on_database
 from tamias.database.connect import Database, Session
 from tamias.database.disk import make_data_folder
 from tamias.database.locks import alone, opened, try_alone
+from tamias.features.forgetting.erase_blobs import ErasedBodies, erase_records, take_out
 from tamias.features.forgetting.files import ErasableFiles
 from tamias.features.forgetting.rows import (
     SQL,
@@ -37,6 +37,8 @@ from tamias.features.forgetting.rows import (
     remove_rows,
 )
 from tamias.features.forgetting.warc_captures import captures_erased, captures_left
+from tamias.features.warc.cdxj import timestamp
+from tamias.features.warc.warc_records import warc_date
 from tamias.frontier.due.make_due import retire
 from tamias.frontier.keys import own_queue
 from tamias.frontier.postgres import PostgresFrontier
@@ -46,8 +48,6 @@ from tamias.model.faults import reached
 from tamias.model.url import host, host_key
 from tamias.settings import Settings
 from tamias.sinks.segments.segment_files import SegmentReader
-from tamias.sinks.warc.cdxj import timestamp
-from tamias.sinks.warc.warc_records import warc_date
 
 WAIT_SECONDS = 3600.0
 CACHE_BYTES = 64 << 20

@@ -16,24 +16,25 @@ import zstandard
 from pyoxigraph import RdfFormat, Store
 
 from tamias.archive.blobs import BlobDamaged, BlobMissing, BlobReader
-from tamias.archive.blobs.erase import left_records, unnamed_ranges
 from tamias.archive.blobs.packs import PackError, Packs
 from tamias.archive.blobs.recode import read_blobs
 from tamias.archive.file_store import FileStore, file_store, part_key, segments_of
 from tamias.archive.references import segments
 from tamias.archive.stored_files import StoredFile, files_of
 from tamias.archive.tombstones import Tombstone, all_tombstones, marks_key, under_way
-from tamias.archive.warc_index import positions_in
-from tamias.content.marks import WINDOW, MarkSearch, overlapping
-from tamias.content.packed_search import MOST_UNPACKED, PackedSearch
-from tamias.crawl.verbs.warc_cache import bring_warcs
+from tamias.crawl.verbs.check import Looked
 from tamias.database.connect import Cursor, Session
+from tamias.features.forgetting.erase_blobs import left_records, unnamed_ranges
 from tamias.features.forgetting.forgetter import UnwantedRecords
+from tamias.features.forgetting.marks import WINDOW, MarkSearch, overlapping
+from tamias.features.forgetting.packed_search import MOST_UNPACKED, PackedSearch
 from tamias.features.forgetting.rows import SQL
 from tamias.features.forgetting.warc_records import unwanted_records
+from tamias.features.warc.folder import bring_warcs
+from tamias.features.warc.index import positions_in
+from tamias.features.warc.warc_files import WarcPart, records, warc_parts
 from tamias.model.capture import Extent
 from tamias.sinks.segments.segment_files import unpacked_frame
-from tamias.sinks.warc.warc_files import WarcPart, records, warc_parts
 
 _PIECE = 8 << 20
 _AT_ONCE = 10_000
@@ -45,7 +46,9 @@ Mark = tuple[int, bytes]
 """One of a body, by its number."""
 
 
-def find_leftovers(session: Session, rows: Session, data: Path, packs: Packs) -> Iterator[Leftover]:
+def find_leftovers(
+    session: Session, rows: Session, data: Path, packs: Packs, _looked: Looked
+) -> Iterator[Leftover]:
     """Yield what is left of what was forgotten, and what is not finished yet."""
     return LeftoverSearch(session, rows, data, packs).leftovers()
 

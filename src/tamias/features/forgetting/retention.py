@@ -1,6 +1,7 @@
 """Applies the retention rules: versions that no rule keeps get a tombstone."""
 
 import asyncio
+from collections.abc import Coroutine
 from contextlib import suppress
 from itertools import compress, starmap
 from pathlib import Path
@@ -8,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from tamias.archive.retention_rules import DatedVersion, RetentionRules
 from tamias.archive.tombstones import order
 from tamias.database.connect import Session
+from tamias.features.forgetting.retention_rules import DatedVersion, RetentionRules
 from tamias.features.forgetting.rows import SQL
 from tamias.features.forgetting.warc_captures import captured_urls, drop_captures, dropped_bodies
 from tamias.model.errors import TamiasError
@@ -59,8 +60,13 @@ def apply_rules(session: Session, settings: Settings, *, dry_run: bool) -> Appli
     return applied
 
 
-async def apply_rules_often(pool: Any, _data: Path, settings: Settings) -> None:
-    """Apply the rules again and again, beside the service."""
+def apply_rules_often(pool: Any, _data: Path, settings: Settings) -> Coroutine[None, None, None]:
+    """Apply the rules again and again, beside the service. Raises `ConfigError` for a wrong rule."""
+    RetentionRules(settings.archive.keep, settings.archive.keep_for)
+    return _apply_often(pool, settings)
+
+
+async def _apply_often(pool: Any, settings: Settings) -> None:
     while True:
         with suppress(TamiasError, OSError):
             await pool.run(lambda db: apply_rules(db.session, settings, dry_run=False))

@@ -15,10 +15,10 @@ from tamias.archive.blobs import BlobDamaged, BlobMissing, BlobReader
 from tamias.archive.blobs.packs import PackMissing
 from tamias.archive.moved_captures import WantedCaptures, return_captures
 from tamias.archive.tombstones import Tombstone
-from tamias.content.marks import mark_pieces
 from tamias.database.columns import Digests, Longs, Texts, Uuids
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
+from tamias.features.forgetting.marks import mark_pieces
 from tamias.model.capture import Extent
 
 SQL = statements("tamias.features.forgetting", "forgetting.sql")

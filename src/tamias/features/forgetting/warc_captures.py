@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from tamias.archive.retention_rules import DatedVersion, RetentionRule
 from tamias.database.columns import Digests, Longs, Texts
 from tamias.database.connect import Session
+from tamias.features.forgetting.retention_rules import DatedVersion, RetentionRule
 from tamias.features.forgetting.rows import SQL
 
 

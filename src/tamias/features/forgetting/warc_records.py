@@ -9,12 +9,19 @@ from pathlib import Path
 
 import msgspec
 
+from tamias.features.warc.cdxj import CdxjFields, entries, line, surt
+from tamias.features.warc.warc_files import (
+    WarcPart,
+    WarcRecord,
+    read_fields,
+    records,
+    warc_parts,
+    write_index,
+)
+from tamias.features.warc.warc_records import record_head
+from tamias.features.warc.warc_writer import OPEN
 from tamias.model.errors import TamiasError
 from tamias.sinks.overwrite import finish_overwriting, replace_bytes
-from tamias.sinks.warc.cdxj import CdxjFields, entries, line, surt
-from tamias.sinks.warc.warc_files import WarcPart, WarcRecord, read_fields, records, warc_parts, write_index
-from tamias.sinks.warc.warc_records import record_head
-from tamias.sinks.warc.warc_writer import OPEN
 
 Unwanted = Callable[[str, str, str], bool]
 """By address, SHA-256 of the payload in hexadecimal, and WARC date."""

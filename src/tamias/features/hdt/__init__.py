@@ -9,6 +9,7 @@ FEATURE = Feature(
     name="hdt",
     about="reads and writes HDT, a packed form of RDF",
     module=__name__,
+    requires=("graph_stores",),
     formats={
         "application/vnd.hdt": {
             "aliases": ("application/hdt", "application/x-hdt"),

@@ -4,12 +4,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
+from tamias.features.graph_stores.document_files import DocumentFiles
 from tamias.features.hdt.writer import TooManyTriples, write_hdt
 from tamias.model.errors import TamiasError
-from tamias.sinks.delivery import GraphSink
-from tamias.sinks.document_files import DocumentFiles
+from tamias.sinks.delivery import GraphSink, Surroundings
 from tamias.sinks.export import read_quads
-from tamias.sinks.targets import Surroundings
 
 MAX_TRIPLES = 10_000_000
 """At about 300 bytes of memory each, 3 GB."""

@@ -9,9 +9,9 @@ from typing import BinaryIO
 
 import msgspec
 
-from tamias.content.warc.messages import BadMessage, MessageBody, MessageHead, read_head
-from tamias.content.warc.records import DamagedRecord, WarcBlock, warc_blocks
 from tamias.features.imports.inputs import WarcInput
+from tamias.features.warc.messages import BadMessage, MessageBody, MessageHead, read_head
+from tamias.features.warc.records import DamagedRecord, WarcBlock, warc_blocks
 from tamias.fetch.transfer import Spool
 from tamias.fetch.verdict import REDIRECTS, Verdict, failed, of_status
 from tamias.model.capture import Body, Capture, Hop, Outcome

@@ -21,7 +21,6 @@ from tamias.archive.moments import shown
 from tamias.archive.stored_files import StoredFile, commit_files
 from tamias.archive.tombstones import Tombstone, tombstones_of
 from tamias.archive.versions.fingerprints import fingerprint_of
-from tamias.archive.versions.merge import LateVersions, VisitedUrl, merge_late
 from tamias.archive.versions.resources import put_resources, read_watched
 from tamias.content.canonical.content_digest import Stored, content_digest
 from tamias.content.formats import type_with_charset
@@ -41,6 +40,7 @@ from tamias.features.imports.captures import (
     capture_key,
 )
 from tamias.features.imports.inputs import WarcInput, warc_inputs
+from tamias.features.imports.merge import LateVersions, VisitedUrl, merge_late
 from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.frontier.service.state import WATCH, make_crawl
 from tamias.model.capture import CaptureRecord, Outcome, capture_id_of

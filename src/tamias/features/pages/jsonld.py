@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
-from tamias.archive.catalogue import CatalogueBases
 from tamias.archive.moments import rfc3339
+from tamias.features.dcat.terms import CatalogueBases
 from tamias.model.profile import ColumnProfile, Profile, TableProfile
 from tamias.model.resource import Resource, Version
 from tamias.model.url import host

@@ -4,10 +4,10 @@ import msgspec
 from starlette.requests import Request
 
 from tamias.archive.moments import rfc3339
-from tamias.archive.reader.portals import Absence, ListedDataset, absences
 from tamias.features.pages.html.page import CsvTable, HtmlPage
 from tamias.features.service.api.portals import RECORD_CURSOR, listed_at, named_portal
 from tamias.features.service.http.params import LATEST, cursor, limit, parameter, until
+from tamias.features.service.queries.portals import Absence, ListedDataset, absences
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 

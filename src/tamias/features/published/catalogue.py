@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from tamias.archive.catalogue import PREFIXES, CatalogueBases, bases_of, catalogue_graph
 from tamias.archive.figures import basic_figures
 from tamias.archive.sources.source_records import count_of_records, page_of_records
+from tamias.features.dcat.terms import PREFIXES, CatalogueBases, bases_of, catalogue_graph
 from tamias.features.published.graphs import archive_graph, catalogue_graphs, rows_of
 from tamias.features.service.http.endpoints import EndpointTable, Parameter, ResponseSpec, path_parameter
 from tamias.features.service.http.negotiation import guarded_route

@@ -7,7 +7,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from tamias.archive.catalogue import CatalogueBases, bases_of
+from tamias.features.dcat.terms import CatalogueBases, bases_of
 from tamias.features.published.catalogue import CataloguePage, catalogue_page, last_page
 from tamias.features.service.http.endpoints import EndpointTable, Parameter, ResponseSpec
 from tamias.features.service.http.params import parameter

@@ -8,8 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from tamias.archive.catalogue import bases_of
 from tamias.archive.reader.library import NotArchived
+from tamias.features.dcat.terms import bases_of
 from tamias.features.published.catalogue import catalogue_routes
 from tamias.features.published.graphs import dataset_graph, resource_of, version_graph
 from tamias.features.published.linkset import link_header, linkset, version_link_header

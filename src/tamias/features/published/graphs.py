@@ -5,13 +5,14 @@ from typing import Any, Final
 
 from pyoxigraph import NamedNode, Quad
 
-from tamias.archive.catalogue import CatalogueBases, archive_quads, quads_of_resources, resource_quads
-from tamias.archive.catalogue.terms import GraphBuilder, catalogue_graph, moment, text, word
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.tombstones import check_forgotten
 from tamias.archive.versions.resources import read_resources, read_versions
 from tamias.database.connect import Session
 from tamias.database.sql import statements
+from tamias.features.dcat.resource import resource_quads
+from tamias.features.dcat.stream import archive_quads, quads_of_resources
+from tamias.features.dcat.terms import CatalogueBases, GraphBuilder, catalogue_graph, moment, text, word
 from tamias.model.resource import Resource, Version
 
 SQL = statements("tamias.features.published", "published.sql")

@@ -6,7 +6,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.archive.catalogue import bases_of
+from tamias.features.dcat.terms import bases_of
 from tamias.features.service.http.params import base_of
 from tamias.features.service.http.rdf import MEDIA_TYPES
 from tamias.features.service.queries.history import ResourceHistory

@@ -14,8 +14,8 @@ from pyoxigraph import Quad
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.archive.catalogue import CatalogueBases, bases_of
 from tamias.archive.moments import first_millisecond, milliseconds, rfc3339
+from tamias.features.dcat.terms import CatalogueBases, bases_of
 from tamias.features.published.graphs import catalogue_graphs, rows_of
 from tamias.features.service.http.endpoints import EndpointTable, Parameter, ResponseSpec
 from tamias.features.service.http.params import LATEST, base_of, body

@@ -8,9 +8,9 @@ from xml.sax.saxutils import escape
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.archive.catalogue import bases_of
 from tamias.archive.figures import basic_figures
 from tamias.archive.moments import rfc3339
+from tamias.features.dcat.terms import bases_of
 from tamias.features.published.graphs import rows_of
 from tamias.features.service.http.endpoints import EndpointTable, ResponseSpec, path_parameter
 from tamias.features.service.http.params import base_of

@@ -6,6 +6,6 @@ FEATURE = Feature(
     name="replay",
     about="Memento and CDX over the archive and WARC files",
     module=__name__,
-    requires=("service",),
+    requires=("service", "warc"),
     endpoints={name: f"{__name__}.{name}:ENDPOINTS" for name in ("memento", "cdx")},
 )

@@ -20,9 +20,9 @@ from tamias.features.service.http.secret import may_read_all
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import unlisted, usages
 from tamias.features.service.service import Service
+from tamias.features.warc.cdxj import surt
 from tamias.model.resource import resource_id
 from tamias.model.url import fetch_url, host, url_key
-from tamias.sinks.warc.cdxj import surt
 
 MOST = 10_000
 _SCHEMES = ("http", "https", "ftp")

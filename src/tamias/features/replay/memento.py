@@ -16,9 +16,9 @@ from starlette.responses import Response
 from tamias.archive.moments import digits, milliseconds, rfc3339
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.tombstones import Forgotten, Tombstone, check_gone, tombstones_of
+from tamias.features.replay.warc_replay import WarcVersion, replay, warc_versions
 from tamias.features.service.files.delivery import deliver, http_date, read_http_date
 from tamias.features.service.files.mementos import memento_path, timestamps
-from tamias.features.service.files.warc_replay import warc_versions
 from tamias.features.service.http.endpoints import URL, EndpointTable, Parameter, ResponseSpec, path_parameter
 from tamias.features.service.http.params import base_of, url_behind
 from tamias.features.service.http.problems import HttpProblem
@@ -253,6 +253,8 @@ async def memento(request: Request, service: Service) -> Response:
         "Memento-Datetime": http_date(version.captured_at),
         "Link": travels.link(place, with_gate=True),
     }
+    if isinstance(version, WarcVersion):
+        return await replay(request, service, version, headers)
     return await deliver(request, service, version, headers)
 
 

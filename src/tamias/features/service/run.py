@@ -24,7 +24,6 @@ from tamias.archive.tombstones import has_captures_left, under_way
 from tamias.crawl.plan.policy import handed_over
 from tamias.crawl.revisit.housekeeping import keep_house
 from tamias.crawl.store.progress import CrawlSnapshot
-from tamias.crawl.visit.warc import index_warcs
 from tamias.crawl.worker.plan import Until
 from tamias.crawl.worker.supervisor import Supervisor
 from tamias.database.connect import Database
@@ -211,7 +210,7 @@ async def _crawled(
 
     service.crawl = lambda: latest
     tasks = [
-        asyncio.create_task(_schedule(plan, background)),
+        asyncio.create_task(_schedule(background)),
         asyncio.create_task(_repack_often(plan, background)),
         asyncio.create_task(_work_on_handed(plan, background)),
     ]
@@ -256,10 +255,8 @@ async def _work_on(plan: ServicePlan, crawl: int) -> None:
         await asyncio.sleep(TROUBLE_SECONDS)
 
 
-async def _schedule(plan: ServicePlan, background: SessionPool) -> None:
+async def _schedule(background: SessionPool) -> None:
     """Shares out the visits, looks into new versions and measures, again and again."""
-    with suppress(TamiasError, OSError):
-        await background.run(lambda db: index_warcs(db.session, plan.data / "warc"))
     while True:
         # A full disk is waited for, as workers do.
         with suppress(TamiasError, OSError):

@@ -58,7 +58,6 @@ def command(
     Example: tamias serve --port 8080 --contact https://example.org/about
     """
     start_database_early(place)
-    from tamias.archive.retention_rules import RetentionRules
     from tamias.features.service.http.secret import find_secret
     from tamias.features.service.run import ServicePlan, check_place, run
 
@@ -71,8 +70,6 @@ def command(
         "archive__store": store,
     }
     settings = place.settings(**flags).settings
-    archive = settings.archive
-    RetentionRules(archive.keep, archive.keep_for)  # a wrong rule is refused now, not when it is applied
     secret = find_secret(place.data, secret_file)
     check_place(host, port, secret)
     plan = ServicePlan(

@@ -19,10 +19,10 @@ from tamias.archive.file_store import segments_of
 from tamias.archive.moments import rfc3339, shown
 from tamias.archive.reader.library import ArchiveReader, NotArchived
 from tamias.archive.references import committed_lengths
-from tamias.archive.usage_gate import UsageGate
 from tamias.archive.versions.resources import read_versions
 from tamias.content.formats import suffix_of
 from tamias.database.connect import Cursor, Session
+from tamias.features.exports.usage_gate import UsageGate
 from tamias.features.snapshots.datacite import datacite, readable
 from tamias.features.snapshots.entries import (
     GraphEntry,

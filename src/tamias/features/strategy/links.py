@@ -8,8 +8,8 @@ from tamias.crawl.commit.link_put import LinkSource
 from tamias.crawl.plan.admit import Admission, resolved, words_of
 from tamias.database.columns import Texts, storable
 from tamias.database.connect import Cursor, Session
+from tamias.features.strategy.rescore import FIRST_PLACE, Place, Unvisited, place_of, read_unvisited
 from tamias.features.strategy.scores import SQL, SeenLink, UrlToScore, link_columns
-from tamias.frontier.due.rescore import FIRST_PLACE, Place, Unvisited, place_of, read_unvisited
 from tamias.frontier.keys import hash64
 from tamias.frontier.service.state import WATCH
 from tamias.model.finding import Words

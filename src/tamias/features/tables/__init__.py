@@ -9,8 +9,9 @@ FEATURE = Feature(
     name="tables",
     about="profiles content, and reads versions as tables",
     module=__name__,
+    requires=("dcat",),
     profilers={
-        "small": "tamias.features.tables.body:small_profile",
+        "small": "tamias.features.tables.chores:pack_small_profile",
         "document": "tamias.features.tables.body:document_profile",
         "waiting": "tamias.features.tables.chores:profile_some",
     },

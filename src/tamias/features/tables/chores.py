@@ -4,25 +4,32 @@ import logging
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from tamias.archive.blobs import Blob, BlobDamaged, BlobMissing, BlobReader
-from tamias.archive.catalogue.joins import (
+from tamias.archive.sources.revisits import read_figure, write_figure
+from tamias.database.connect import Session
+from tamias.features.dcat.joins import (
     JoinCandidate,
     TableColumn,
     keep_joins,
     newest_table,
     sketched_columns,
 )
-from tamias.archive.catalogue.profiles import Unprofiled, keep_profiles, unprofiled
-from tamias.archive.sources.revisits import read_figure, write_figure
-from tamias.database.connect import Session
-from tamias.features.tables.body import profile
+from tamias.features.dcat.profiles import Unprofiled, keep_profiles, pack_profile, unprofiled
+from tamias.features.tables.body import profile, small_profile
 from tamias.features.tables.joins import ColumnSketch, Join, candidates
 from tamias.model.profile import Profile
 
 _FIGURE = "joins_of_tables_until"
 MOST_JOINS = 100_000
 """The surest joins, which are stored."""
+
+
+def pack_small_profile(content: bytes, **about: Any) -> tuple[bytes, str | None] | None:
+    """Return the profile of a small table as it is stored, while its bytes are in memory."""
+    found = small_profile(content, **about)
+    return None if found is None else pack_profile(found)
 
 
 def find_joins(session: Session) -> int | None:

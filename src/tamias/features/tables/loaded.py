@@ -4,9 +4,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tamias.content.canonical.values.form import TEXT, ColumnForm
-from tamias.content.canonical.values.loaded_forms import known_typed, known_values, null_words, sampled_values
 from tamias.features.tables.columns import ColumnFigures
 from tamias.features.tables.limits import ProfileLimits
+from tamias.features.tables.loaded_forms import known_typed, known_values, null_words, sampled_values
 from tamias.features.tables.sketches import HASH_SQL, SIZE, packed
 from tamias.model.profile import TopValue
 

@@ -14,9 +14,9 @@ from tamias.archive.reader.content import NoTable, Table, TableVersion
 from tamias.content.canonical import Unreadable
 from tamias.content.canonical.tables import FileTable, found_table
 from tamias.content.canonical.text import marked_chunks
-from tamias.content.canonical.values.loaded_forms import load_rows, loaded_forms, typed_column
 from tamias.content.canonical.workbooks import opened_workbook
 from tamias.content.formats import PARQUET, Form, bare_type, form_of
+from tamias.features.tables.loaded_forms import load_rows, loaded_forms, typed_column
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

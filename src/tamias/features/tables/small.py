@@ -14,10 +14,10 @@ from typing import Any
 
 from tamias.content.canonical.tables import FileTable
 from tamias.content.canonical.values.form import NULLS, TEXT, TYPED_NULLS, ColumnForm, Uncertain
-from tamias.content.canonical.values.loaded_forms import CUT
 from tamias.features.tables.columns import ColumnFigures, TableColumns
 from tamias.features.tables.encoding import Utf8Text
 from tamias.features.tables.limits import ProfileLimits
+from tamias.features.tables.loaded_forms import CUT
 from tamias.features.tables.sketches import hashes_of, packed
 from tamias.model.profile import TopValue
 

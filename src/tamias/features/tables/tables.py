@@ -11,11 +11,11 @@ import msgspec
 from tamias.content.canonical import Unreadable
 from tamias.content.canonical.tables import FileTable, found_table
 from tamias.content.canonical.values.form import Uncertain
-from tamias.content.canonical.values.loaded_forms import load_rows
 from tamias.features.tables.columns import TableColumns
 from tamias.features.tables.encoding import Utf8Text
 from tamias.features.tables.limits import MIB, MemoryLimit, ProfileLimit, ProfileLimits, Watch
 from tamias.features.tables.loaded import LoadedValues
+from tamias.features.tables.loaded_forms import load_rows
 from tamias.features.tables.scratch import ScratchFolder, workbench
 from tamias.features.tables.small import small_table
 from tamias.model.profile import TableProfile

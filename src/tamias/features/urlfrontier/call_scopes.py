@@ -3,7 +3,7 @@
 from typing import Final, Literal
 
 from tamias.access.tokens import SCOPES, AccessScope, Caller
-from tamias.crawl.remote.grpc import messages
+from tamias.features.remote_workers.grpc import messages
 
 EVERYBODY: Final = "everybody"
 NOBODY = Caller("nobody", frozenset())

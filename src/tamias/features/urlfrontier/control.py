@@ -4,8 +4,8 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from tamias.crawl.remote.grpc.messages import message
-from tamias.crawl.remote.grpc.status import CallError, Code
+from tamias.features.remote_workers.grpc.messages import message
+from tamias.features.remote_workers.grpc.status import CallError, Code
 from tamias.features.urlfrontier.gets import PAGE, known_item, listing_of
 from tamias.features.urlfrontier.reading import Addresses, checked, milliseconds, queue_key
 from tamias.features.urlfrontier.session_threads import FrontierSession

@@ -7,8 +7,8 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from tamias.crawl.plan.forgotten_urls import ForgottenUrls
-from tamias.crawl.remote.grpc.messages import message
-from tamias.crawl.remote.grpc.status import CallError, Code
+from tamias.features.remote_workers.grpc.messages import message
+from tamias.features.remote_workers.grpc.status import CallError, Code
 from tamias.features.urlfrontier.grpc.calls import Call
 from tamias.features.urlfrontier.put_batcher import SKIPPED, PutBatcher
 from tamias.features.urlfrontier.reading import Addresses, due_of, is_name

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.crawl.remote.grpc.status import CallError, Code
+from tamias.features.remote_workers.grpc.status import CallError, Code
 from tamias.frontier.service.state import NamedQueues
 from tamias.frontier.tagging.tags import metadata_and_tags
 from tamias.model.errors import UrlError

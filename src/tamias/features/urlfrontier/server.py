@@ -19,10 +19,10 @@ import msgspec
 from tamias.access.audit import record
 from tamias.access.tokens import OWNER, Caller, caller_with, is_token
 from tamias.crawl.plan.forgotten_urls import ForgottenUrls
-from tamias.crawl.remote.grpc import messages
-from tamias.crawl.remote.grpc.status import CallError, Code, refusal
-from tamias.crawl.remote.registry import WorkerRegistry
 from tamias.database.connect import Database
+from tamias.features.remote_workers.grpc import messages
+from tamias.features.remote_workers.grpc.status import CallError, Code, refusal
+from tamias.features.remote_workers.registry import WorkerRegistry
 from tamias.features.urlfrontier.call_scopes import ANYBODY, CALL_SCOPES, EVERYBODY, NOBODY, NOTED_CALLS
 from tamias.features.urlfrontier.control import Answerer, ControlCalls
 from tamias.features.urlfrontier.gets import Gets

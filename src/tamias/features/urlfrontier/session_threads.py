@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from tamias.database.connect import Database, Session
+from tamias.features.urlfrontier.held import Holds
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.put import KnownQueues, UrlPut
-from tamias.frontier.service.held import Holds
 from tamias.frontier.service.queues import Queues
 
 PUTS_AT_ONCE = 2

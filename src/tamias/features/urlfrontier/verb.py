@@ -55,9 +55,9 @@ def command(  # noqa: PLR0917 (click passes them by name)
     from tamias.archive.blobs.store import choose_store
     from tamias.database.connect import Database
     from tamias.database.roles import Role
+    from tamias.features.urlfrontier.held import Holds
     from tamias.features.urlfrontier.server import Options, serve
     from tamias.frontier.lease_filter import Interest, LeaseFilter, parse_section
-    from tamias.frontier.service.held import Holds
     from tamias.frontier.service.state import set_usual_delay
     from tamias.permit.addresses import is_loopback
 

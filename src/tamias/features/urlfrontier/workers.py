@@ -9,14 +9,14 @@ from urllib.parse import unquote
 import msgspec
 
 from tamias.crawl.plan.policy import CRAWL
-from tamias.crawl.remote import wire
-from tamias.crawl.remote.committer import RemoteCommitter
-from tamias.crawl.remote.grpc import messages
-from tamias.crawl.remote.grpc.channel import CRAWL_HEADER
-from tamias.crawl.remote.grpc.messages import message
-from tamias.crawl.remote.grpc.status import CallError, Code
-from tamias.crawl.remote.registry import WorkerRegistry
-from tamias.crawl.remote.wire import packed, unpacked
+from tamias.features.remote_workers import wire
+from tamias.features.remote_workers.committer import RemoteCommitter
+from tamias.features.remote_workers.grpc import messages
+from tamias.features.remote_workers.grpc.channel import CRAWL_HEADER
+from tamias.features.remote_workers.grpc.messages import message
+from tamias.features.remote_workers.grpc.status import CallError, Code
+from tamias.features.remote_workers.registry import WorkerRegistry
+from tamias.features.remote_workers.wire import packed, unpacked
 from tamias.features.urlfrontier.grpc.calls import Call
 from tamias.features.urlfrontier.puts import parsed
 from tamias.features.urlfrontier.reading import checked

@@ -8,7 +8,6 @@ import pytest
 
 from tamias.archive.blobs.blob import Blob, BlobPlace, Codec
 from tamias.archive.blobs.table import SQL, columns
-from tamias.archive.quality import note_claims
 from tamias.archive.sources.catalogues import note_datasets, note_whole
 from tamias.archive.versions.resources import (
     VisitNote,
@@ -17,6 +16,7 @@ from tamias.archive.versions.resources import (
     note_visits,
     put_resources,
 )
+from tamias.features.quality.rows import note_claims
 from tamias.model.capture import new_capture_id
 from tamias.model.resource import Resource, Source, Version, resource_id
 from tamias.model.url import host, url_key

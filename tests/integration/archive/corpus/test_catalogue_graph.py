@@ -3,17 +3,12 @@
 import pytest
 from pyoxigraph import Store
 
-from tamias.archive.catalogue import (
-    PREFIXES,
-    CatalogueBases,
-    catalogue_quads,
-    quads_of_heads,
-    quads_of_resources,
-    quads_of_versions,
-    stream,
-)
-from tamias.archive.quality import METRICS, measure_portals, measure_resources
 from tamias.archive.sources.catalogues import note_datasets, note_whole
+from tamias.features.dcat import stream
+from tamias.features.dcat.metrics import METRICS
+from tamias.features.dcat.stream import catalogue_quads, quads_of_heads, quads_of_resources, quads_of_versions
+from tamias.features.dcat.terms import PREFIXES, CatalogueBases
+from tamias.features.quality.rows import measure_portals, measure_resources
 from tamias.model.dataset import Dataset, Distribution
 
 BASES = CatalogueBases(service="https://archive.example.org")

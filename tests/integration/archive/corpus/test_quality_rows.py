@@ -3,7 +3,8 @@
 import msgspec
 import pytest
 
-from tamias.archive.quality import measure_portals, measure_resources, read_measures, record_id
+from tamias.features.dcat.measures import read_measures, record_id
+from tamias.features.quality.rows import measure_portals, measure_resources
 from tamias.model.dataset import Dataset, Distribution
 
 PORTAL = "https://portal.example.org/"

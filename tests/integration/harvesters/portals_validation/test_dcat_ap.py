@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tamias.harvesters.coverage import MappingCoverage
+from tamias.features.stats.coverage import MappingCoverage
 from tamias.harvesters.dcat import catalogue_quads, dataset_quads
 from tamias.harvesters.from_dcat import datasets_in
 from tamias.harvesters.mapping import dataset_again, map_again, mapping_of

@@ -10,7 +10,7 @@ from tamias.features.portals.dataverse import export_mapping
 from tamias.features.portals.records import ckan, pod
 from tamias.features.portals.records.oai import MAPPING as OAI_MAPPING
 from tamias.features.portals.records.oai import mapped_dataset
-from tamias.harvesters.coverage import MappingCoverage
+from tamias.features.stats.coverage import MappingCoverage
 from tamias.harvesters.dcat import catalogue_quads
 from tamias.harvesters.mapping import FIELDS, map_again, map_element, map_record
 

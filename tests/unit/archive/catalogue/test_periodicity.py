@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.archive.catalogue.resource import frequency
+from tamias.features.dcat.resource import frequency
 
 LIST = "http://publications.europa.eu/resource/authority/frequency/"
 

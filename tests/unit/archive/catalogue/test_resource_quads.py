@@ -5,10 +5,11 @@ from collections import defaultdict
 import pytest
 from pyoxigraph import Store
 
-from tamias.archive.catalogue import ARC, PREFIXES, CatalogueBases, resource_quads
-from tamias.archive.quality import Measure
 from tamias.archive.versions.resources import Suspect
 from tamias.features.catalogue.dialect import rewrite_query
+from tamias.features.dcat.measures import Measure
+from tamias.features.dcat.resource import resource_quads
+from tamias.features.dcat.terms import ARC, PREFIXES, CatalogueBases
 from tamias.model.profile import ColumnProfile, Meaning, Profile, TableProfile, Types
 from tamias.model.resource import Resource, Source, Version
 

@@ -8,7 +8,7 @@ from pyoxigraph import RdfFormat, parse, serialize
 
 from tamias.features.portals import arcgis, opendatasoft, socrata, udata
 from tamias.features.portals.records import ckan as ckan_records
-from tamias.harvesters.coverage import MappingCoverage
+from tamias.features.stats.coverage import MappingCoverage
 from tamias.harvesters.dcat import dataset_quads
 from tamias.harvesters.mapping import BAD, map_record
 from tamias.harvesters.terms import day_or_moment, mailbox, sound_iri, text_literal

@@ -1,1 +1,1 @@
-"""The values of a column: their form, what they mean, and the words and names that say so."""
+"""The values of a column: their form."""

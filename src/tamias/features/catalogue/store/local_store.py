@@ -31,8 +31,8 @@ from tamias.features.catalogue.store.messages import (
     receive,
     send,
 )
+from tamias.features.graph_stores.placement import Triples
 from tamias.sinks.delivery import Beat, SinkAway, SinkStumbled
-from tamias.sinks.sparql.placement import Triples
 
 QUERY_SECONDS = 60.0
 _ADOPT_SECONDS = 150.0

@@ -11,12 +11,11 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 from starlette.requests import Request
 
 from tamias.archive.captures import named_captures
-from tamias.archive.catalogue import PREFIXES
 from tamias.archive.moments import digits, rfc3339
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.tombstones import check_forgotten
-from tamias.archive.warc_index import latest_records
 from tamias.crawl.store.progress import kind_of_reason
+from tamias.features.dcat.terms import PREFIXES
 from tamias.features.pages.datasets.preview import Preview, preview_of_statements
 from tamias.features.pages.html.page import CsvTable, HtmlPage, table_of
 from tamias.features.pages.queries import place_of_host, rows, rows_of_buckets, rows_of_captures
@@ -29,6 +28,7 @@ from tamias.model.capture import Extent, Outcome
 from tamias.model.errors import UrlError
 from tamias.model.resource import resource_id
 from tamias.model.url import fetch_url
+from tamias.plugins import load_all
 from tamias.sinks.graphs import whole_lines
 from tamias.sinks.segments.segment_files import SegmentError, SegmentReader
 
@@ -238,7 +238,8 @@ def _document(db: ServiceSession, url: str) -> DocumentView:
                 status=each.status,
                 memento=f"/memento/{digits(each.captured_at)}/{url}",
             )
-            for each in latest_records(db.session, url, MOST_CAPTURES)
+            for find in load_all("recordings").values()
+            for each in find(db.session, url, MOST_CAPTURES)
         ],
         advice=kind_of_reason(latest.reason)[1] if latest and latest.outcome in _TROUBLE else "",
     )

@@ -8,14 +8,15 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
-from tamias.archive.catalogue import bases_of
-from tamias.archive.catalogue.joins import AlikeTables, read_alike
-from tamias.archive.catalogue.profiles import read_profile
 from tamias.archive.moments import rfc3339, rfc3339_or_none, shown
-from tamias.archive.quality import METRICS, Metric, read_measures
 from tamias.archive.tombstones import tombstones_of
 from tamias.archive.versions.resources import page_of_suspects, read_versions
 from tamias.archive.versions.same_content import SameContent, same_content
+from tamias.features.dcat.joins import AlikeTables, read_alike
+from tamias.features.dcat.measures import read_measures
+from tamias.features.dcat.metrics import METRICS, Metric
+from tamias.features.dcat.profiles import read_profile
+from tamias.features.dcat.terms import bases_of
 from tamias.features.pages.datasets.preview import AT_ONCE, Preview, preview
 from tamias.features.pages.datasets.reasons import Schedule, reason
 from tamias.features.pages.html.charts import Mark

@@ -5,11 +5,11 @@ from functools import partial
 import msgspec
 from starlette.requests import Request
 
-from tamias.archive.catalogue.profiles import read_profile
 from tamias.archive.moments import shown
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.tombstones import check_forgotten
 from tamias.archive.versions.resources import read_versions
+from tamias.features.dcat.profiles import read_profile
 from tamias.features.pages.datasets.preview import AT_ONCE, Preview, preview
 from tamias.features.pages.html.page import CsvTable, HtmlPage
 from tamias.features.pages.queries import resource_named

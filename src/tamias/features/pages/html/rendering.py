@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from tamias.archive.catalogue import PREFIXES
+from tamias.features.dcat.terms import PREFIXES
 from tamias.features.pages.crawl.activity import hover, stack
 from tamias.features.pages.datasets.reasons import duration
 from tamias.features.pages.html import charts

@@ -9,13 +9,13 @@ from starlette.responses import Response
 
 from tamias.archive.moments import rfc3339
 from tamias.archive.reader.library import NotArchived
-from tamias.archive.reader.portals import Absence, ListedDataset, absences, datasets_at
 from tamias.archive.sources.source_records import catalogue_of, records_at
 from tamias.database.connect import Session
 from tamias.features.service.http.endpoints import PAGED, URL, EndpointTable, Parameter, ResponseSpec
 from tamias.features.service.http.params import LATEST, cursor, limit, parameter, until
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.http.responses import ListPage, page_answer
+from tamias.features.service.queries.portals import Absence, ListedDataset, absences, datasets_at
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 from tamias.model.dataset import Dataset

@@ -6,8 +6,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.archive.catalogue.joins import JoinCandidate, read_joins
 from tamias.archive.figures import Basic, Figures, basic_figures, read_figures
+from tamias.features.dcat.joins import JoinCandidate, read_joins
 from tamias.features.service.http.endpoints import PAGED, URL, EndpointTable, Parameter, ResponseSpec
 from tamias.features.service.http.params import base_of, cursor, limit, parameter
 from tamias.features.service.http.responses import ListPage, json_answer, page_answer

@@ -4,29 +4,20 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
-from functools import partial
 from mimetypes import guess_extension
 from posixpath import basename
 from urllib.parse import unquote, urlsplit
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from tamias.archive.moments import digits
 from tamias.content.formats import suffix_of
 from tamias.features.service.files.bodies import IN_MEMORY, pieces
-from tamias.features.service.files.warc_replay import WarcVersion, read_body
-from tamias.features.service.http.params import base_of
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.http.responses import has_already
 from tamias.features.service.queries.usage import check_owner
 from tamias.features.service.service import Service
-from tamias.model.errors import UrlError
 from tamias.model.resource import Resource, Version
-from tamias.model.url import resolve
-from tamias.model.usage import SHOWING, refusal, verdict
-from tamias.permit.signals import signals_of
 
 SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
 FOR_EVER = "public, max-age=31536000, immutable"
@@ -43,17 +34,15 @@ async def deliver(
     request: Request, service: Service, version: Version, headers: Mapping[str, str] | None = None
 ) -> Response:
     """The bytes of a version, or what the client wants to have of them. Raises `HttpProblem`."""
-    if isinstance(version, WarcVersion):
-        return await _replay(request, service, version, headers or {})
-    sent = {**_headers(version), **(headers or {})}
+    sent = {**headers_of(version), **(headers or {})}
     if reason := await service.usages.withheld(version):
         check_owner(request, reason)
         sent["Cache-Control"] = FOR_NOBODY
-    unchanged = _refusal(request, version, sent)
+    unchanged = refuse_unchanged(request, version, sent)
     if unchanged is not None:
         return unchanged
-    start, stop = _range(request, version) or (0, version.byte_size)
-    status = 200 if stop - start == version.byte_size and _range(request, version) is None else 206
+    start, stop = read_range(request, version) or (0, version.byte_size)
+    status = 200 if stop - start == version.byte_size and read_range(request, version) is None else 206
     # As a header: Starlette adds a character set to a `media_type` that is text.
     sent |= {"Content-Length": str(stop - start), "Content-Type": content_type(version)}
     if status == 206:
@@ -65,47 +54,6 @@ async def deliver(
         whole = b"".join([piece async for piece in source])
         return Response(whole, status, headers=sent)
     return StreamingResponse(await begun(source), status, headers=sent)
-
-
-async def _replay(
-    request: Request, service: Service, version: WarcVersion, headers: Mapping[str, str]
-) -> Response:
-    """The response of a WARC record, with the status that it had."""
-    sent = {**_headers(version), **headers, "Content-Type": content_type(version)}
-    body = await service.pool.run(partial(read_body, data=service.data, extent=version.extent))
-    try:
-        version = msgspec.structs.replace(version, byte_size=body.size)
-        said = verdict(signals_of(body.head.headers, (), (), url=version.extent.url))
-        known = await service.usages.withheld(version) if version.capture else None
-        if reason := known or refusal(said, SHOWING):
-            check_owner(request, reason)
-            sent["Cache-Control"] = FOR_NOBODY
-        status = version.extent.status
-        if location := body.head.header("location"):
-            target = _absolute(location, version.extent.url)
-            sent["Location"] = f"{base_of(request)}/memento/{digits(version.captured_at)}/{target}"
-        unchanged = _refusal(request, version, sent) if status == 200 else None
-        if unchanged is not None or request.method == "HEAD":
-            body.file.close()
-            sent["Content-Length"] = str(version.byte_size)
-            return unchanged or Response(status_code=status, headers=sent)
-        part = _range(request, version) if status == 200 else None
-        start, stop = part or (0, version.byte_size)
-        if part is not None:
-            status = 206
-            sent["Content-Range"] = f"bytes {start}-{stop - 1}/{version.byte_size}"
-        sent["Content-Length"] = str(stop - start)
-    except BaseException:
-        body.file.close()
-        raise
-    return StreamingResponse(body.pieces(start, stop), status, headers=sent)
-
-
-def _absolute(location: str, url: str) -> str:
-    try:
-        return resolve(location, url)
-    except UrlError:
-        return url
 
 
 async def begun(source: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -167,7 +115,8 @@ def read_http_date(text: str) -> int | None:
         return None
 
 
-def _headers(version: Version) -> dict[str, str]:
+def headers_of(version: Version) -> dict[str, str]:
+    """Return the headers of a version."""
     return {
         "ETag": f'"{version.sha256}"',
         "Last-Modified": http_date(version.captured_at),
@@ -177,7 +126,8 @@ def _headers(version: Version) -> dict[str, str]:
     }
 
 
-def _refusal(request: Request, version: Version, headers: dict[str, str]) -> Response | None:
+def refuse_unchanged(request: Request, version: Version, headers: dict[str, str]) -> Response | None:
+    """Return the answer to a client that has these bytes; None if it is to have them."""
     wanted = request.headers.get("if-match")
     tag = headers["ETag"]
     if (
@@ -194,7 +144,7 @@ def _refusal(request: Request, version: Version, headers: dict[str, str]) -> Res
     return Response(status_code=304, headers=headers) if seen else None
 
 
-def _range(request: Request, version: Version) -> tuple[int, int] | None:
+def read_range(request: Request, version: Version) -> tuple[int, int] | None:
     """The part that is wanted; None for the whole, also where several parts are wanted."""
     found = _RANGE.fullmatch(request.headers.get("range", "").replace(" ", ""))
     if found is None or found.group(1) == found.group(2) == "" or not _still_the_same(request, version):

@@ -9,9 +9,9 @@ from pyoxigraph import Quad, Triple, serialize
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.archive.catalogue import PREFIXES
 from tamias.content.formats import CSV, FORMATS, HTML, JSON, JSON_LD, NTRIPLES, RDF_XML, TURTLE, XHTML
 from tamias.features.catalogue.result_formats import preferred
+from tamias.features.dcat.terms import PREFIXES
 from tamias.features.service.http.responses import has_already
 
 _OFFERED: Final = [FORMATS[kind] for kind in (TURTLE, JSON_LD, NTRIPLES, RDF_XML)]

@@ -10,7 +10,6 @@ from pyoxigraph import BlankNode, NamedNode, Triple, serialize
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from tamias.archive.catalogue import PREFIXES
 from tamias.content.formats import JSON_LD, NTRIPLES, RDF_XML, TURTLE, syntax_of
 from tamias.features.catalogue.catalogue import Catalogue
 from tamias.features.catalogue.errors import AnswerTooLarge, QueryRefused, QueryTooLong, StoreAway
@@ -18,6 +17,7 @@ from tamias.features.catalogue.exchange import Answer
 from tamias.features.catalogue.result_formats import preferred
 from tamias.features.catalogue.store.local_store import RunningQuery
 from tamias.features.catalogue.store.memory import MOST_QUERIES
+from tamias.features.dcat.terms import PREFIXES
 from tamias.features.service.http.identify import caller_of
 from tamias.features.service.http.params import base_of, body
 from tamias.features.service.http.problems import HttpProblem

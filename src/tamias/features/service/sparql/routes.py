@@ -10,11 +10,11 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.archive.catalogue import bases_of
 from tamias.archive.versions.resources import read_resources, read_versions
 from tamias.content.formats import CSV, JSON_LD, NQUADS, NTRIPLES, RDF_XML, TRIG, TSV, TURTLE, ZIP
 from tamias.database.connect import Database
 from tamias.features.catalogue.catalogue import Catalogue, CatalogueFollower, options_of
+from tamias.features.dcat.terms import bases_of
 from tamias.features.service.api.files import Found, zip_answer
 from tamias.features.service.http.endpoints import FOR_TRAINING, EndpointTable, Parameter, ResponseSpec
 from tamias.features.service.http.problems import HttpProblem

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from tamias.content.canonical.values.form import ColumnForm
-from tamias.content.canonical.values.meanings import ColumnSample, meaning_of
 from tamias.features.tables.limits import MIB, ProfileLimit, ProfileLimits, Watch
+from tamias.features.tables.meaning.meanings import ColumnSample, meaning_of
 from tamias.features.tables.scratch import workbench
 from tamias.model.profile import ColumnProfile, TableProfile
 

@@ -6,8 +6,8 @@ import time
 from collections.abc import AsyncIterator, Iterable
 from typing import Protocol
 
-from tamias.crawl.remote.grpc.connection import framed, split_messages
-from tamias.crawl.remote.grpc.status import CallError, Code
+from tamias.features.remote_workers.grpc.connection import framed, split_messages
+from tamias.features.remote_workers.grpc.status import CallError, Code
 
 STREAM_WINDOW = 1 << 20
 MAX_MESSAGE = 4 << 20

@@ -17,8 +17,8 @@ import h2.exceptions
 import h2.settings
 from hyperframe.frame import GoAwayFrame
 
-from tamias.crawl.remote.grpc.connection import GrpcConnection
-from tamias.crawl.remote.grpc.status import CallError, Code, refusal
+from tamias.features.remote_workers.grpc.connection import GrpcConnection
+from tamias.features.remote_workers.grpc.status import CallError, Code, refusal
 from tamias.features.urlfrontier.grpc.calls import STREAM_WINDOW, Call
 from tamias.features.urlfrontier.grpc.connections import Connections
 from tamias.model.errors import TamiasError

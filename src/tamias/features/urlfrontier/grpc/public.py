@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from tamias.crawl.remote.grpc import messages
-from tamias.crawl.remote.grpc.messages import message
-from tamias.crawl.remote.grpc.status import CallError, Code
+from tamias.features.remote_workers.grpc import messages
+from tamias.features.remote_workers.grpc.messages import message
+from tamias.features.remote_workers.grpc.status import CallError, Code
 from tamias.features.urlfrontier.grpc.calls import Call
 from tamias.features.urlfrontier.puts import parsed
 from tamias.features.urlfrontier.session_threads import FrontierThreads

@@ -1,1 +1,0 @@
-"""The reader of WARC files of any origin: records, and the HTTP messages in them."""

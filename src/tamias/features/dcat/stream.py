@@ -1,0 +1,304 @@
+"""The catalogue graph out of the database: all of it in batches, or a few resources that have changed."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
+from typing import Final
+
+import msgspec
+from pyoxigraph import NamedNode, Quad
+
+from tamias.archive.versions.resources import (
+    Suspect,
+    page_of_resources,
+    read_end_versions,
+    read_named_versions,
+    read_resources,
+    read_versions,
+    resource_of,
+)
+from tamias.archive.versions.same_content import earlier_content
+from tamias.database.connect import Session
+from tamias.database.sql import statements
+from tamias.features.dcat.declared import declared_quads
+from tamias.features.dcat.joins import JoinCandidate, joins_of
+from tamias.features.dcat.listed import (
+    ListedTimes,
+    Period,
+    TitleTime,
+    describe_listings,
+    describe_titles,
+    known_periods,
+    read_listings,
+    read_titles,
+)
+from tamias.features.dcat.measures import Measure, describe_measures, metric_quads, read_measures, record_id
+from tamias.features.dcat.profiles import stored_profile
+from tamias.features.dcat.resource import head_quads, resource_quads, version_quads
+from tamias.features.dcat.terms import (
+    CatalogueBases,
+    GraphBuilder,
+    address,
+    catalogue_graph,
+    moment,
+    text,
+    word,
+)
+from tamias.model.item import NEVER
+from tamias.model.profile import Profile
+from tamias.model.resource import Resource, Version
+from tamias.model.url import host
+
+_SQL = statements("tamias.features.dcat", "catalogue.sql")
+AT_ONCE: Final = 200
+"""Resources or descriptions in one batch."""
+
+
+def catalogue_quads(session: Session, bases: CatalogueBases, at: int = NEVER) -> Iterator[list[Quad]]:
+    """The whole catalogue graph in batches, each of whole named graphs; two runs give the same quads.
+
+    With a time in milliseconds, what was known then; values that have changed since and of which only the
+    present one is stored are left out. Where nothing is described there are none, not even of the archive
+    itself.
+    """
+    described = chain(
+        _portals(session, at=at), declared_quads(session, at=at), _resources(session, bases, at)
+    )
+    first = next(described, None)
+    if first is not None:
+        yield archive_quads(bases)
+        yield first
+        yield from described
+
+
+def archive_quads(bases: CatalogueBases) -> list[Quad]:
+    """The archive itself, and the metrics of quality: the graph `urn:tamias:catalogue`."""
+    return _whole(bases) + metric_quads()
+
+
+def _resources(session: Session, bases: CatalogueBases, at: int) -> Iterator[list[Quad]]:
+    after = ""
+    while page := _page_of_resources(session, after, at):
+        yield [quad for quads in _graphs(session, page, bases, at).values() for quad in quads]
+        after = page[-1].id
+
+
+def _page_of_resources(session: Session, after: str, at: int) -> list[Resource]:
+    if at == NEVER:
+        return page_of_resources(session, after, AT_ONCE)
+    rows = session.fetch_all(_SQL["page_resources_at"], {"after": after, "limit": AT_ONCE, "at": at})
+    return [resource_of(row[:-1], row[-1]) for row in rows]
+
+
+def quads_of_resources(
+    session: Session, resources: Sequence[str], bases: CatalogueBases
+) -> dict[str, list[Quad]]:
+    """The graphs of some resources with those of all their versions, by the ids of the resources."""
+    found = _graphs(session, read_resources(session, resources), bases)
+    return {resource: found.get(resource, []) for resource in resources}
+
+
+def quads_of_heads(
+    session: Session, resources: Sequence[str], bases: CatalogueBases
+) -> dict[str, list[Quad]]:
+    """The graphs of some resources without their versions; one that is not known has an empty one."""
+    known = read_resources(session, resources)
+    names = [resource.id for resource in known]
+    ends = read_end_versions(session, names)
+    suspects = _read_suspects(session, names)
+    gone = _read_gone(session, names)
+    measures = read_measures(session, names)
+    joins = joins_of(session, names)
+    found = {
+        resource.id: head_quads(
+            resource,
+            ends[resource.id],
+            bases=bases,
+            suspects=suspects[resource.id],
+            gone=gone[resource.id],
+            measures=measures[resource.id],
+            joins=joins[resource.id],
+        )
+        for resource in known
+    }
+    return {resource: found.get(resource, []) for resource in resources}
+
+
+def quads_of_versions(
+    session: Session, versions: Sequence[str], bases: CatalogueBases
+) -> dict[str, list[Quad]]:
+    """The graphs of some versions by their ids; one that is not known has an empty one."""
+    known = read_named_versions(session, versions)
+    resources = {
+        each.id: each for each in read_resources(session, [version.resource for version, _ in known])
+    }
+    profiles = _read_profiles(session, {version.sha256 for version, _ in known})
+    same = earlier_content(session, [version for version, _ in known])
+    found = {
+        version.id: version_quads(
+            resources[version.resource],
+            version,
+            before,
+            bases=bases,
+            profile=profiles.get(version.sha256),
+            same=same.get(version.id),
+        )
+        for version, before in known
+        if version.resource in resources
+    }
+    return {version: found.get(version, []) for version in versions}
+
+
+def quads_of_portals(session: Session, urls: Collection[str]) -> Iterator[list[Quad]]:
+    """The graphs of some portals and of their descriptions, in batches of whole named graphs."""
+    return _portals(session, urls)
+
+
+def quads_of_declared(session: Session, sitemaps: Collection[str]) -> Iterator[list[Quad]]:
+    """The graphs of the datasets that some sitemaps declare."""
+    return declared_quads(session, sitemaps)
+
+
+def _whole(bases: CatalogueBases) -> list[Quad]:
+    """The archive itself."""
+    builder = GraphBuilder(catalogue_graph())
+    node = bases.catalogue()
+    publisher = NamedNode(node.value + "#publisher")
+    builder.are([node], "dcat:Catalog")
+    builder.each(node, {"dct:title": text(bases.title), "dct:description": text(bases.title)})
+    builder.typed(node, "dct:publisher", publisher, "foaf:Agent")
+    builder.add(publisher, "foaf:name", text(bases.publisher))
+    return builder.quads
+
+
+def _graphs(
+    session: Session, resources: Sequence[Resource], bases: CatalogueBases, at: int = NEVER
+) -> dict[str, list[Quad]]:
+    names = [resource.id for resource in resources]
+    versions = {
+        name: [version for version in known if version.captured_at <= at]
+        for name, known in read_versions(session, names).items()
+    }
+    suspects = _read_suspects(session, names, at)
+    gone = _read_gone(session, names, at)
+    measures = read_measures(session, names, at)
+    joins = _read_joins(session, names, at)
+    profiles = _read_profiles(session, {each.sha256 for listed in versions.values() for each in listed})
+    same = earlier_content(session, [each for listed in versions.values() for each in listed])
+    found = {
+        resource.id: resource_quads(
+            _with_type(resource, versions[resource.id], at),
+            versions[resource.id],
+            bases=bases,
+            suspects=suspects[resource.id],
+            gone=gone[resource.id],
+            measures=measures[resource.id],
+            profiles=profiles,
+            same=same,
+            joins=joins[resource.id],
+        )
+        for resource in resources
+    }
+    if at != NEVER:
+        for resource in resources:
+            if resource.state == "stopped":  # nobody noted when
+                found[resource.id] = [q for q in found[resource.id] if q.predicate != word("arc:state")]
+    return found
+
+
+def _with_type(resource: Resource, versions: Sequence[Version], at: int) -> Resource:
+    """Return a resource with the type of the version that was current at a time."""
+    if at == NEVER or not versions:
+        return resource
+    return msgspec.structs.replace(resource, media_type=versions[-1].media_type)
+
+
+def _read_suspects(session: Session, resources: Sequence[str], at: int = NEVER) -> dict[str, list[Suspect]]:
+    found: dict[str, list[Suspect]] = defaultdict(list)
+    for resource, *row in session.fetch_all(_SQL["read_suspects"], {"resource": list(resources)}):
+        suspect = Suspect(*row)
+        if suspect.seen_at <= at:
+            found[resource].append(suspect)
+    return found
+
+
+def _read_gone(session: Session, resources: Sequence[str], at: int = NEVER) -> dict[str, list[Period]]:
+    found: dict[str, list[Period]] = defaultdict(list)
+    for resource, gone_at, back_at in session.fetch_all(_SQL["read_gone"], {"resource": list(resources)}):
+        found[resource] += known_periods([(gone_at, back_at)], at)
+    return found
+
+
+def _read_joins(session: Session, resources: Sequence[str], at: int) -> dict[str, list[JoinCandidate]]:
+    """Return the join candidates of versions that were there at a time."""
+    joins = joins_of(session, resources)
+    if at == NEVER:
+        return joins
+    sides = {(side.resource, side.version) for each in joins.values() for join in each for side in join.sides}
+    known = read_named_versions(session, [f"{resource}_{number}" for resource, number in sorted(sides)])
+    there = {(each.resource, each.number) for each, _ in known if each.captured_at <= at}
+    return defaultdict(list) | {
+        name: [join for join in each if all((side.resource, side.version) in there for side in join.sides)]
+        for name, each in joins.items()
+    }
+
+
+def _read_profiles(session: Session, digests: set[str]) -> dict[str, Profile]:
+    rows = session.fetch_all(_SQL["read_profiles"], {"sha256": [bytes.fromhex(digest) for digest in digests]})
+    return {digest: stored_profile(profile, packed) for digest, profile, packed in rows}
+
+
+def _portals(session: Session, only: Collection[str] | None = None, at: int = NEVER) -> Iterator[list[Quad]]:
+    """Portals and the quality of what they describe: one graph for each portal and each description."""
+    for portal, url, first_seen, walked_at in session.fetch_all(_SQL["portals"]):
+        node = address(url)
+        if node is None or first_seen > at or (only is not None and url not in only):
+            continue
+        builder = GraphBuilder(catalogue_graph("portal", str(portal)))
+        builder.each(
+            node,
+            {
+                "rdfs:label": text(host(url) or url),
+                "arc:firstSeen": moment(first_seen),
+                "arc:walkedAt": moment(walked_at) if walked_at is not None and walked_at <= at else None,
+            },
+        )
+        describe_measures(builder, node, read_measures(session, [url], at)[url])
+        yield builder.quads
+        yield from _descriptions(session, portal, url, node, at)
+
+
+def _descriptions(session: Session, portal: int, url: str, node: NamedNode, at: int) -> Iterator[list[Quad]]:
+    after = ""
+    while page := session.fetch_all(
+        _SQL["page_described"], {"portal": portal, "after": after, "limit": AT_ONCE, "at": at}
+    ):
+        records = [record for record, _ in page]
+        measures = read_measures(session, [record_id(url, record) for record in records], at)
+        listings = read_listings(session, portal, records, at)
+        titles = read_titles(session, portal, records, at)
+        yield [
+            quad
+            for record, iri in page
+            for name in [record_id(url, record)]
+            for quad in _description(name, iri, measures[name], node, listings[record], titles[record])
+        ]
+        after = page[-1][0]
+
+
+def _description(
+    name: str,
+    iri: str,
+    measures: Sequence[Measure],
+    portal: NamedNode,
+    listings: Sequence[ListedTimes],
+    titles: Sequence[TitleTime],
+) -> list[Quad]:
+    graph = catalogue_graph("record", name)
+    builder = GraphBuilder(graph)
+    node = address(iri)
+    if node is not None:
+        describe_measures(builder, node, measures, scope=name)
+        describe_listings(builder, node, portal, graph.value, listings)
+        describe_titles(builder, node, portal, graph.value, titles)
+    return builder.quads

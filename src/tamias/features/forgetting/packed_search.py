@@ -1,0 +1,248 @@
+"""Looks for marks in a stream of bytes: as they are, and in every compressed stream that begins in them.
+
+What is unpacked is searched in the same way, so that a gzip member in a zstd frame is seen, too. Memory is
+bounded whatever the stream unpacks to.
+"""
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import zstandard
+
+from tamias.features.forgetting.marks import WINDOW, MarkSearch
+
+_DEPTH = 3
+"""Compressed streams within each other."""
+_PLAIN = 1 << 20
+_STEP = 16 << 10
+"""Compressed bytes that are unpacked at once; what follows the end of a stream among them is copied."""
+_LEAST_STEP = 256
+"""The same of a zstd frame that becomes much larger."""
+MOST_UNPACKED = 16 << 30
+"""Bytes of one stream, with all that is in it."""
+_LONGEST_START = 6
+_STARTS = {
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x1f\x8b\x08": "gzip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\x00": "xz",
+    b"PK\x03\x04": "zip",
+}
+_ZIP_HEAD = 30
+_DEFLATED = 8
+_ERRORS = (zlib.error, zstandard.ZstdError, lzma.LZMAError, OSError, EOFError, ValueError)
+
+
+class PackedSearch:
+    """Looks at one stream. `found` has the marks in it, each with the number of its body."""
+
+    def __init__(self, marks: MarkSearch) -> None:
+        self.found: set[tuple[int, bytes]] = set()
+        self._marks = marks
+        self._level = _Level(self, _DEPTH)
+        self._left = MOST_UNPACKED
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether the whole unpacked stream was searched."""
+        return self._left > 0
+
+    def feed(self, piece: bytes) -> None:
+        """The next bytes."""
+        self._level.feed(piece)
+
+    def close(self) -> None:
+        """End the search: there are no more bytes."""
+        self._level.close()
+
+    def look(self, content: bytes) -> None:
+        """Search plain bytes."""
+        self.found.update((number, mark) for number, _, mark in self._marks.find(content))
+
+    def spend(self, unpacked: int) -> bool:
+        """Return whether so many unpacked bytes may still be searched."""
+        self._left -= unpacked
+        return self._left > 0
+
+
+class _Level:
+    """A stream, or what a part of it unpacks to."""
+
+    def __init__(self, search: PackedSearch, depth: int) -> None:
+        self._search = search
+        self._depth = depth
+        self._plain = bytearray()
+        self._carried = b""
+        self._unpacking: Unpacking | None = None
+        self._inner: _Level | None = None
+
+    def feed(self, piece: bytes) -> None:
+        self._plain += piece
+        if len(self._plain) >= _PLAIN:
+            self._search.look(bytes(self._plain))
+            del self._plain[: 1 - WINDOW]
+        if self._depth and self._search.is_complete:
+            self._scan(self._carried + piece)
+
+    def close(self) -> None:
+        self._search.look(bytes(self._plain))
+        self._end_inner()
+
+    def _scan(self, content: bytes) -> None:
+        at, tried, next_at = 0, -1, dict.fromkeys(_STARTS, -1)
+        self._carried = b""
+        while at < len(content):
+            if self._unpacking is None:
+                begin = max(at, tried + 1)
+                for start, known in next_at.items():
+                    if known < begin:
+                        found = content.find(start, begin)
+                        next_at[start] = found if found >= 0 else len(content)
+                first = min(next_at, key=next_at.__getitem__)
+                if next_at[first] >= len(content):
+                    self._carried = content[max(begin, len(content) - _LONGEST_START + 1) :]
+                    return
+                at = tried = next_at[first]
+                self._unpacking = _unpacking(_STARTS[first])
+                self._inner = _Level(self._search, self._depth - 1)
+            at = self._unpack(content, at)
+
+    def _unpack(self, content: bytes, at: int) -> int:
+        """Returns where the compressed stream ends; if this is none, from where it was tried."""
+        assert self._unpacking is not None
+        assert self._inner is not None
+        try:
+            for step in range(at, len(content), _STEP):
+                for plain in self._unpacking.unpack(content[step : step + _STEP]):
+                    if not self._search.spend(len(plain)):
+                        return len(content)
+                    self._inner.feed(plain)
+                if self._unpacking.eof:
+                    end = min(step + _STEP, len(content)) - len(self._unpacking.unused_data)
+                    self._end_inner()
+                    return end
+        except _ERRORS:
+            self._end_inner()
+            return at
+        return len(content)
+
+    def _end_inner(self) -> None:
+        if self._inner is not None:
+            self._inner.close()
+        self._unpacking = self._inner = None
+
+
+class Unpacking(Protocol):
+    """A compressed stream."""
+
+    @property
+    def eof(self) -> bool:
+        """Return whether the stream has ended."""
+        ...
+
+    @property
+    def unused_data(self) -> bytes:
+        """Return the bytes after the stream."""
+        ...
+
+    def unpack(self, packed: bytes) -> Iterator[bytes]:
+        """Yield what the next bytes unpack to, piece by piece. Raises one of `_ERRORS`."""
+        ...
+
+
+class _PackedPieces:
+    """bzip2 and xz, whose decompressors are alike."""
+
+    def __init__(self, unpacking: Any) -> None:
+        self._unpacking = unpacking
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._unpacking.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._unpacking.unused_data)
+
+    def unpack(self, packed: bytes) -> Iterator[bytes]:
+        yield self._unpacking.decompress(packed, _PLAIN)
+        while not self._unpacking.eof and not self._unpacking.needs_input:
+            yield self._unpacking.decompress(b"", _PLAIN)
+
+
+class _Deflate(_PackedPieces):
+    """gzip members, and what is deflated in ZIP archives."""
+
+    def unpack(self, packed: bytes) -> Iterator[bytes]:
+        while packed:
+            yield self._unpacking.decompress(packed, _PLAIN)
+            packed = self._unpacking.unconsumed_tail
+
+
+class _Zstd:
+    def __init__(self) -> None:
+        self._unpacking = zstandard.ZstdDecompressor().decompressobj()
+        self._step = _LEAST_STEP
+        self.unused_data = b""
+
+    @property
+    def eof(self) -> bool:
+        return self._unpacking.eof
+
+    def unpack(self, packed: bytes) -> Iterator[bytes]:
+        at = 0
+        while at < len(packed):
+            some = packed[at : at + self._step]
+            plain = self._unpacking.decompress(some)
+            yield plain
+            at += len(some)
+            if self._unpacking.eof:
+                self.unused_data = self._unpacking.unused_data + packed[at:]
+                return
+            self._step = 2 * self._step if len(plain) < 8 * len(some) else _LEAST_STEP
+
+
+class _ZipMember:
+    """The content of a member. One that is not deflated is searched as it is."""
+
+    def __init__(self) -> None:
+        self._head = b""
+        self._inner: _Deflate | None = None
+
+    @property
+    def eof(self) -> bool:
+        return self._inner is not None and self._inner.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inner.unused_data if self._inner is not None else b""
+
+    def unpack(self, packed: bytes) -> Iterator[bytes]:
+        if self._inner is None:
+            self._head += packed
+            if len(self._head) < _ZIP_HEAD:
+                return
+            method, name, extra = (int.from_bytes(self._head[at : at + 2], "little") for at in (8, 26, 28))
+            if method != _DEFLATED:
+                raise ValueError("it is not deflated")
+            if len(self._head) <= _ZIP_HEAD + name + extra:
+                return
+            packed, self._head = self._head[_ZIP_HEAD + name + extra :], b""
+            self._inner = _Deflate(zlib.decompressobj(-15))
+        yield from self._inner.unpack(packed)
+
+
+def _unpacking(codec: str) -> Unpacking:
+    match codec:
+        case "zstd":
+            return _Zstd()
+        case "gzip":
+            return _Deflate(zlib.decompressobj(31))
+        case "bzip2":
+            return _PackedPieces(bz2.BZ2Decompressor())
+        case "xz":
+            return _PackedPieces(lzma.LZMADecompressor())
+    return _ZipMember()

@@ -1,0 +1,75 @@
+"""Responses in WARC files: on where a crawl names the sink `warc`."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tamias.archive.file_store import FileUpload
+from tamias.archive.stored_files import StoredFile, commit_files, warc_file
+from tamias.content.formats import accept_header
+from tamias.crawl.commit.link_put import CommitContext
+from tamias.crawl.commit.segment_pool import OpenFile
+from tamias.crawl.plan.fetch_options import user_agent
+from tamias.crawl.store.hooks import CommitBatch, CommitHook
+from tamias.crawl.store.visit import Visit
+from tamias.database.connect import Cursor
+from tamias.features.warc.index import WarcExtent, insert_records
+from tamias.features.warc.warc_files import prefix_of
+from tamias.features.warc.warc_writer import WarcWriter
+from tamias.model.capture import Capture, Request
+
+
+class WarcHook(CommitHook):
+    """Make WARC files durable, and commit how long they are and where each response stands."""
+
+    is_for_every_visit = True
+    keeps_responses = True
+
+    def __init__(self, context: CommitContext) -> None:
+        folder, settings = context.data / "warc", context.settings
+        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+        self._writer = WarcWriter(
+            folder,
+            prefix_of(context.number),
+            agent=user_agent(settings),
+            accept=accept_header(),
+            robots="obey" if settings.permit.robots else "ignore",
+        )
+        self._number = context.number
+        self._session = context.session
+        self._store = context.segments.store
+        self.is_elsewhere = self._store.is_elsewhere
+        self._open: dict[str, OpenFile] = {}
+        self._durable: list[StoredFile] = []
+
+    def keep_response(self, capture: Capture, request: Request) -> Sequence[WarcExtent]:
+        """Write the records of a response."""
+        return self._writer.write(capture, request)
+
+    def prepare(self, visits: Sequence[Visit]) -> None:
+        """Sync what was written, and send it where there is a store."""
+        self._durable = []
+        for synced in self._writer.sync():
+            file = self._open.get(synced.name)
+            if file is None:
+                stored = warc_file(synced.name, self._number, in_store=self._store.in_store)
+                file = self._open[synced.name] = OpenFile(stored, FileUpload(self._store, stored.key))
+            if synced.complete:
+                del self._open[synced.name]
+            self._durable.append(file.send(synced.path, synced.length, sealed=synced.complete))
+
+    def write(self, cursor: Cursor, batch: CommitBatch) -> None:
+        """Commit the lengths of files, and index the responses of visits."""
+        commit_files(cursor, self._durable)
+        found = [
+            msgspec.structs.replace(extent, crawl=visit.task.crawl, capture=visit.record.id)
+            for visit, extent in batch.extras(WarcExtent)
+            if visit.record is not None
+        ]
+        insert_records(cursor, found)
+
+    def close(self) -> None:
+        """Complete the last file."""
+        self._writer.close()
+        self.prepare(())
+        self._session.transact(lambda cursor: commit_files(cursor, self._durable))

@@ -1,0 +1,248 @@
+"""WARC files that have been written: what a crash tore is cut off, what is missing in an index is added."""
+
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from tamias.database.disk import sync_folder
+from tamias.features.warc.cdxj import CdxjFields, entries, line, timestamp
+from tamias.features.warc.warc_writer import OPEN
+from tamias.model.errors import TamiasError
+
+_HEAD_BYTES = 256 * 1024
+"""Of a record that are looked at; the heads of both WARC and HTTP are smaller."""
+
+PREFIX = "tamias"
+_PIECE = 256 * 1024
+_BELONGS_TO = ("warc-concurrent-to", "warc-refers-to")
+"""Fields by which a record names another that it belongs to."""
+_STATUS = re.compile(rb"HTTP/[0-9.]+ ([0-9]{3})")
+
+
+class WarcPart(msgspec.Struct, frozen=True):
+    """A WARC file, as far as it is sound."""
+
+    path: Path
+    name: str
+    """The name that it has when it is complete."""
+    length: int
+
+    @property
+    def index(self) -> Path:
+        """Return its index."""
+        return index_path(self.path, self.name)
+
+
+class WarcRecord(msgspec.Struct, frozen=True):
+    """A record in a file, with its head."""
+
+    offset: int
+    length: int
+    head: bytes
+
+
+def warc_parts(folder: Path) -> list[WarcPart]:
+    """Return the files of a folder by name, those being written as far as they go."""
+    paths = sorted([*folder.glob("*.warc.gz"), *folder.glob("*.warc.gz" + OPEN)])
+    return [WarcPart(path, path.name.removesuffix(OPEN), _sound_length(path)) for path in paths]
+
+
+def export_warc(folder: Path, out: BinaryIO, more: Iterable[WarcPart] = ()) -> int:
+    """Writes all records of a folder one after the other, as one WARC file; returns how many files they were.
+
+    One of `more` need not be there any longer when the next is asked for. Raises `TamiasError` when there are
+    none.
+    """
+    count = 0
+    for part in chain(warc_parts(folder), more):
+        out.writelines(pieces(part))
+        count += 1
+    if not count:
+        raise nothing_to_export(folder)
+    return count
+
+
+def nothing_to_export(folder: Path) -> TamiasError:
+    """Return what to say when there is no file."""
+    return TamiasError(f"there are no WARC files in {folder}; crawl with --sink warc to create them")
+
+
+def pieces(part: WarcPart) -> Iterator[bytes]:
+    """The sound bytes of a file."""
+    with part.path.open("rb") as file:
+        left = part.length
+        while left and (piece := file.read(min(left, _PIECE))):
+            left -= len(piece)
+            yield piece
+
+
+def sifted_parts(folder: Path, scratch: Path, withheld: Callable[[str, str], bool]) -> Iterator[WarcPart]:
+    """The files of a folder without the records whose body, by address and SHA-256, is withheld.
+
+    A file that has any is copied without them to the scratch folder, and gone when the next is asked for; its
+    index stays. The others are given as they are.
+    """
+    for part in warc_parts(folder):
+        if not any(withheld(entry.url, _sha256(entry.digest)) for _, entry in entries(part.index)):
+            yield part
+            continue
+        copy = WarcPart(scratch / part.name, part.name, 0)
+        yield msgspec.structs.replace(copy, length=_sift(part, copy, withheld))
+        copy.path.unlink()
+
+
+def _sift(part: WarcPart, copy: WarcPart, withheld: Callable[[str, str], bool]) -> int:
+    left_out: set[str] = set()
+    lines, end = [], 0
+    with part.path.open("rb") as source, copy.path.open("wb") as out:
+        for record in records(part.path):
+            if record.offset + record.length > part.length:
+                break
+            fields = read_fields(record.head.partition(b"\r\n\r\n")[0])
+            body = fields.get("warc-target-uri", ""), _sha256(fields.get("warc-payload-digest", ""))
+            if withheld(*body) or left_out & {fields.get(name, "") for name in _BELONGS_TO}:
+                left_out.add(fields.get("warc-record-id", ""))
+                continue
+            moved = msgspec.structs.replace(record, offset=end)
+            if found := indexed(moved, part.name):
+                lines.append(line(found[1], found[0]))
+            source.seek(record.offset)
+            out.write(source.read(record.length))
+            end += record.length
+    write_index(copy.index, lines)
+    return end
+
+
+def _sha256(digest: str) -> str:
+    """A digest as the database has it: hexadecimal, without its algorithm."""
+    return digest.partition(":")[2].lower()
+
+
+def prefix_of(worker: int) -> str:
+    """Return the beginning of the names of a worker's files."""
+    return f"{PREFIX}-{worker}"
+
+
+def mend_warcs(folder: Path, prefix: str) -> int:
+    """Completes what a dead writer of that prefix left open; returns how many files. May be done twice."""
+    left = sorted(folder.glob(f"{prefix}-*.warc.gz{OPEN}")) if folder.is_dir() else []
+    for path in left:
+        _mend(path, path.name.removesuffix(OPEN))
+    if left:
+        sync_folder(folder)
+    return len(left)
+
+
+def records(path: Path, start: int = 0) -> Iterator[WarcRecord]:
+    """The whole records of a file from a record's start on; ends at the first that is torn."""
+    with path.open("rb") as file:
+        while (record := _record_at(file, start)) is not None:
+            yield record
+            start += record.length
+
+
+def index_warc(path: Path, name: str) -> None:
+    """Makes the index of a file that has another name when it is complete."""
+    found = (indexed(record, name) for record in records(path))
+    write_index(index_path(path, name), [line(entry[1], entry[0]) for entry in found if entry is not None])
+
+
+def index_path(path: Path, name: str) -> Path:
+    """Return where the index of a file stands."""
+    return path.with_name(name + ".cdxj")
+
+
+def _mend(path: Path, name: str) -> None:
+    index = index_path(path, name)
+    known = list(entries(index))
+    end = max((entry.end for _, entry in known), default=0)
+    lines = [line(entry, stamp) for stamp, entry in known]
+    for record in records(path, end):
+        found = indexed(record, name)
+        if found is not None:
+            lines.append(line(found[1], found[0]))
+        end = record.offset + record.length
+    with path.open("r+b") as file:
+        file.truncate(end)
+        os.fsync(file.fileno())
+    write_index(index, lines)
+    path.rename(path.with_name(name))
+
+
+def write_index(index: Path, lines: Iterable[bytes]) -> None:
+    """Puts an index in the place of the one that there is."""
+    partial = index.with_name(index.name + ".part")
+    with partial.open("wb") as file:
+        file.writelines(lines)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.rename(index)
+
+
+def _sound_length(path: Path) -> int:
+    """Return how much of a file is sound, without reading what its index covers."""
+    if not path.name.endswith(OPEN):
+        return path.stat().st_size
+    index = index_path(path, path.name.removesuffix(OPEN))
+    end = max((entry.end for _, entry in entries(index)), default=0)
+    for record in records(path, end):
+        end = record.offset + record.length
+    return end
+
+
+def indexed(record: WarcRecord, name: str) -> tuple[str, CdxjFields] | None:
+    """The timestamp and the index entry of a record; None for one that is no answer."""
+    warc, _, block = record.head.partition(b"\r\n\r\n")
+    fields = read_fields(warc)
+    kind = fields.get("warc-type")
+    if kind not in ("response", "revisit"):
+        return None
+    status = _STATUS.match(block)
+    media_type = read_fields(block.partition(b"\r\n\r\n")[0]).get("content-type", "")
+    mime = media_type.partition(";")[0].strip().lower()
+    entry = CdxjFields(
+        url=fields.get("warc-target-uri", ""),
+        mime="warc/revisit" if kind == "revisit" else mime,
+        status=status[1].decode() if status else "",
+        digest=fields.get("warc-payload-digest", ""),
+        length=str(record.length),
+        offset=str(record.offset),
+        filename=name,
+    )
+    return timestamp(fields.get("warc-date", "")), entry
+
+
+def _record_at(file: BinaryIO, start: int) -> WarcRecord | None:
+    """The record that begins there; None when it is not whole."""
+    file.seek(start)
+    unpacking = zlib.decompressobj(31)
+    head = bytearray()
+    length = 0
+    while not unpacking.eof:
+        piece = unpacking.unconsumed_tail
+        if not piece:
+            piece = file.read(_PIECE)
+            length += len(piece)
+            if not piece:
+                return None
+        try:
+            plain = unpacking.decompress(piece, _PIECE)
+        except zlib.error:
+            return None
+        head += plain[: _HEAD_BYTES - len(head)]
+    return WarcRecord(start, length - len(unpacking.unused_data), bytes(head))
+
+
+def read_fields(head: bytes) -> dict[str, str]:
+    """The first value of each header."""
+    fields: dict[str, str] = {}
+    for text in head.decode("utf-8", "replace").split("\r\n")[1:]:
+        name, _, value = text.partition(":")
+        fields.setdefault(name.strip().lower(), value.strip())
+    return fields

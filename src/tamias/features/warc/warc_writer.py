@@ -1,0 +1,402 @@
+"""Writes captures to WARC files, one gzip member for each record, with a CDXJ index beside each file.
+
+A file that is being written ends in `.open`. Records are durable after `sync`, and only then indexed.
+"""
+
+import hashlib
+import os
+import threading
+import zlib
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import repeat
+from pathlib import Path
+from typing import Self
+from uuid import uuid4
+
+import msgspec
+
+from tamias.content.formats import accept_for
+from tamias.database.disk import sync_folder, write_all, write_errors
+from tamias.features.warc.cdxj import CdxjFields, line, timestamp
+from tamias.features.warc.index import WarcExtent
+from tamias.features.warc.warc_records import (
+    FIELDS,
+    HTTP_REQUEST,
+    HTTP_RESPONSE,
+    NOT_MODIFIED,
+    SAME_PAYLOAD,
+    Fields,
+    is_truncated,
+    metadata_fields,
+    record_head,
+    request_block,
+    response_head,
+    warc_date,
+    warc_fields,
+)
+from tamias.model.capture import Body, Capture, Hop, Request, new_capture_id
+from tamias.model.url import without_password
+
+WARC_BYTES = 1_000_000_000
+"""The length at which a file is closed and the next one started."""
+
+REMEMBERED = 100_000
+"""Payloads of this process by which a later one is known to be the same."""
+
+OPEN = ".open"
+_Sent = tuple[Fields, bytes | None]
+"""The headers of a request, and its body when it was a POST."""
+_TURNS_TO_GET = frozenset({301, 302, 303})
+_LEVEL = 3
+_PIECE = 1024 * 1024
+_CONFORMS = "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
+_ABOUT = (
+    "Request records say what was sent as far as it is known. Bodies are kept after transfer and content "
+    "coding; headers that told of a coding or another length are named X-Archive-Orig-."
+)
+
+
+class SyncedWarc(msgspec.Struct, frozen=True):
+    """A file, as far as it is durable."""
+
+    name: str
+    """The name that it has when it is complete."""
+    path: Path
+    length: int
+    complete: bool
+
+
+class Earlier(msgspec.Struct, frozen=True):
+    """The record that holds a payload."""
+
+    record: str
+    url: str
+    date: str
+
+
+class WarcWriter:
+    """Writes captures, from any thread; one writer for each prefix."""
+
+    def __init__(
+        self,
+        folder: Path,
+        prefix: str,
+        *,
+        agent: str,
+        accept: str,
+        software: str = "Tamias",
+        robots: str = "obey",
+        max_bytes: int = WARC_BYTES,
+    ) -> None:
+        """`agent` and `accept` are the headers that were sent with every request."""
+        self._folder = folder
+        self._prefix = prefix
+        self._sent = [("User-Agent", agent), ("Accept", accept)]
+        self._about = [
+            ("software", software),
+            ("format", "WARC File Format 1.1"),
+            ("conformsTo", _CONFORMS),
+            ("http-header-user-agent", agent),
+            ("robots", robots),
+            ("description", _ABOUT),
+        ]
+        self._max_bytes = max_bytes
+        self._file: _WarcFile | None = None
+        self._completed: list[SyncedWarc] = []
+        self._payloads: OrderedDict[str, Earlier] = OrderedDict()
+        self._lock = threading.Lock()
+        with write_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def write(self, capture: Capture, request: Request | None = None) -> list[WarcExtent]:
+        """Writes all hops of a capture; tells where each stands. Reads the body once or twice.
+
+        If it fails, nothing of the capture stays in the file.
+        """
+        return self._write(capture, self._requests(request, capture.hops), metadata_fields(capture))
+
+    def write_answers(self, capture: Capture, known: Fields) -> WarcExtent | None:
+        """Write a capture whose requests are unknown, with its metadata; return the last extent."""
+        return next(reversed(self._write(capture, repeat(None), known)), None)
+
+    def _write(self, capture: Capture, sent: Iterator[_Sent | None], known: Fields) -> list[WarcExtent]:
+        if not capture.hops:
+            return []
+        with self._lock, write_errors(self._folder):
+            file = self._current(capture.started_at)
+            try:
+                with file.whole():
+                    return self._write_hops(file, capture, sent, known)
+            except BaseException:
+                self._payloads.clear()  # one of them may have been in what was taken back
+                raise
+
+    def sync(self) -> list[SyncedWarc]:
+        """Makes all that was written durable, and indexes it; tells of each file how far it is.
+
+        When the disk fails to, nobody knows what it kept: the file is left to `mend_warcs`.
+        """
+        with self._lock, write_errors(self._folder):
+            file, self._file = self._file, None
+            if file is not None:
+                try:
+                    file.sync()
+                except OSError:
+                    self._payloads.clear()
+                    raise
+                self._file = file
+            news, self._completed = self._completed, []
+            return news + ([SyncedWarc(file.name, file.path, file.length, False)] if file else [])
+
+    def close(self) -> None:
+        """Completes the open file. May be called twice."""
+        with self._lock, write_errors(self._folder):
+            self._complete()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _requests(self, request: Request | None, hops: Sequence[Hop]) -> Iterator[_Sent]:
+        """The headers and the body that were sent at each hop."""
+        agent, accept = self._sent
+        request = request or Request(url="")
+        accept = ("Accept", accept_for(request, accept[1]))
+        validators = [
+            *([("If-None-Match", request.etag)] if request.etag else []),
+            *([("If-Modified-Since", request.last_modified)] if request.last_modified else []),
+        ]
+        body = request.body
+        for hop in hops:
+            posted = _body_fields(request.content_type, body) if body is not None else []
+            yield [agent, accept, *validators, *posted], body
+            if hop.status in _TURNS_TO_GET:
+                body = None
+            elif hop.status == 406:
+                accept = ("Accept", "*/*")
+
+    def _current(self, now: int) -> "_WarcFile":
+        if self._file is not None and self._file.length >= self._max_bytes:
+            self._complete()
+        if self._file is None:
+            name = f"{self._prefix}-{new_capture_id(now)}.warc.gz"
+            file = _WarcFile(self._folder, name)
+            fields = [("WARC-Type", "warcinfo"), *_identity(now), ("WARC-Filename", name)]
+            file.add([*fields, ("Content-Type", FIELDS)], warc_fields(self._about))
+            self._file = file
+        return self._file
+
+    def _complete(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            self._completed.append(SyncedWarc(file.name, file.complete(), file.length, True))
+
+    def _write_hops(
+        self, file: "_WarcFile", capture: Capture, sent: Iterator[_Sent | None], known: Fields
+    ) -> list[WarcExtent]:
+        extents = [self._write_hop(file, capture, hop, None, next(sent))[0] for hop in capture.hops[:-1]]
+        body = capture.body or capture.error_body
+        extent, answer = self._write_hop(file, capture, capture.hops[-1], body, next(sent))
+        fields = [
+            ("WARC-Type", "metadata"),
+            *_identity(capture.started_at),
+            *_about(capture.hops[-1], answer),
+        ]
+        file.add([*fields, ("Content-Type", FIELDS)], warc_fields(known))
+        return [*extents, extent]
+
+    def _write_hop(
+        self, file: "_WarcFile", capture: Capture, hop: Hop, body: Body | None, sent: _Sent | None
+    ) -> tuple[WarcExtent, str]:
+        """Return where the answer stands, and its record's name."""
+        identity = _identity(capture.started_at)
+        answer = identity[0][1]
+        extent = self._write_answer(file, identity, hop, body, capture.started_at)
+        if sent is not None:
+            fields = [("WARC-Type", "request"), *_identity(capture.started_at), *_about(hop, answer)]
+            file.add([*fields, ("Content-Type", HTTP_REQUEST)], request_block(hop.url, *sent))
+        return extent, answer
+
+    def _write_answer(
+        self, file: "_WarcFile", identity: Fields, hop: Hop, body: Body | None, at: int
+    ) -> WarcExtent:
+        digest = f"sha256:{body.sha256 if body else hashlib.sha256().hexdigest()}"
+        head = response_head(hop, body.size if body else None)
+        earlier = self._payloads.get(digest) if body and body.size else None
+        fields = [*identity, *_about(hop), ("Content-Type", HTTP_RESPONSE)]
+        if hop.status == 304 or earlier:
+            fields += [("WARC-Type", "revisit"), *_revisited(earlier)]
+            fields += [("WARC-Payload-Digest", digest)] if earlier else []
+            return _extent(
+                file.add_answer(fields, head, None, hop, "warc/revisit", digest if earlier else ""),
+                hop,
+                at,
+                body if earlier else None,
+                revisit=True,
+            )
+        fields += [("WARC-Type", "response"), ("WARC-Payload-Digest", digest)]
+        if is_truncated(hop, body.size if body else None):
+            fields.append(("WARC-Truncated", "unspecified"))
+        extent = _extent(file.add_answer(fields, head, body, hop, _media_type(hop), digest), hop, at, body)
+        if body and body.size:
+            self._remember(digest, Earlier(identity[0][1], hop.url, identity[1][1]))
+        return extent
+
+    def _remember(self, digest: str, earlier: Earlier) -> None:
+        self._payloads[digest] = earlier
+        if len(self._payloads) > REMEMBERED:
+            self._payloads.popitem(last=False)
+
+
+class _WarcFile:
+    """A WARC file that is being written, and its index."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.name = name
+        self.length = 0
+        self.path = folder / (name + OPEN)
+        self._index_path = folder / (name + ".cdxj")
+        self._unindexed: list[bytes] = []
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
+        mode = folder.stat().st_mode & 0o666  # in a folder for nobody else, neither are its files
+        self._file = os.open(self.path, flags, mode)
+        self._index = os.open(self._index_path, flags, mode)
+        sync_folder(folder)
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """Write the records of the block as a whole, or not at all."""
+        length, lines = self.length, len(self._unindexed)
+        try:
+            yield
+        except BaseException:
+            with suppress(OSError):
+                os.ftruncate(self._file, length)
+            self.length = length
+            del self._unindexed[lines:]
+            raise
+
+    def add(self, fields: Fields, block: bytes, body: Body | None = None) -> tuple[int, int]:
+        """Writes one record; where it begins and how long it is."""
+        start = self.length
+        digest = hashlib.sha256(block)
+        for piece in _pieces(body):
+            digest.update(piece)
+        size = len(block) + (body.size if body else 0)
+        head = record_head(
+            [*fields, ("WARC-Block-Digest", f"sha256:{digest.hexdigest()}"), ("Content-Length", str(size))]
+        )
+        packing = zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)
+        self._write(packing.compress(head + block))
+        for piece in _pieces(body):
+            self._write(packing.compress(piece))
+        self._write(packing.compress(b"\r\n\r\n") + packing.flush())
+        return start, self.length - start
+
+    def add_answer(
+        self, fields: Fields, head: bytes, body: Body | None, hop: Hop, mime: str, digest: str
+    ) -> CdxjFields:
+        """Writes an answer and notes its line for the index."""
+        offset, length = self.add(fields, head, body)
+        date = dict(fields)["WARC-Date"]
+        entry = CdxjFields(
+            url=hop.url,
+            mime=mime,
+            status=str(hop.status),
+            digest=digest,
+            length=str(length),
+            offset=str(offset),
+            filename=self.name,
+        )
+        self._unindexed.append(line(entry, timestamp(date)))
+        return entry
+
+    def sync(self) -> None:
+        """First the records, then what the index says of them."""
+        try:
+            os.fdatasync(self._file)
+            write_all(self._index, b"".join(self._unindexed))
+            os.fdatasync(self._index)
+        except OSError:
+            self._close()
+            raise
+        self._unindexed.clear()
+
+    def complete(self) -> Path:
+        """Gives the file its final name."""
+        self.sync()
+        self._close()
+        path = self.path.rename(self.path.with_name(self.name))
+        sync_folder(path.parent)
+        return path
+
+    def _close(self) -> None:
+        os.close(self._file)
+        os.close(self._index)
+
+    def _write(self, content: bytes) -> None:
+        write_all(self._file, content)
+        self.length += len(content)
+
+
+def _extent(entry: CdxjFields, hop: Hop, at: int, body: Body | None, *, revisit: bool = False) -> WarcExtent:
+    empty = None if revisit else hashlib.sha256().hexdigest()
+    return WarcExtent(
+        file=entry.filename,
+        position=int(entry.offset),
+        length=int(entry.length),
+        url=without_password(hop.url),
+        captured_at=at,
+        status=hop.status,
+        sha256=body.sha256 if body else empty,
+        revisit=revisit,
+        declared_type=hop.header("content-type"),
+    )
+
+
+def _identity(now: int) -> list[tuple[str, str]]:
+    return [("WARC-Record-ID", f"<urn:uuid:{uuid4()}>"), ("WARC-Date", warc_date(now))]
+
+
+def _about(hop: Hop, answer: str | None = None) -> list[tuple[str, str]]:
+    fields = [("WARC-Target-URI", hop.url)]
+    if hop.address:
+        fields.append(("WARC-IP-Address", hop.address))
+    if answer is not None:
+        fields.append(("WARC-Concurrent-To", answer))
+    return fields
+
+
+def _body_fields(content_type: str | None, body: bytes) -> list[tuple[str, str]]:
+    fields = [("Content-Type", content_type)] if content_type is not None else []
+    return [*fields, ("Content-Length", str(len(body)))]
+
+
+def _revisited(earlier: Earlier | None) -> list[tuple[str, str]]:
+    if earlier is None:
+        return [("WARC-Profile", NOT_MODIFIED)]
+    return [
+        ("WARC-Profile", SAME_PAYLOAD),
+        ("WARC-Refers-To", earlier.record),
+        ("WARC-Refers-To-Target-URI", earlier.url),
+        ("WARC-Refers-To-Date", earlier.date),
+    ]
+
+
+def _media_type(hop: Hop) -> str:
+    return (hop.header("content-type") or "").partition(";")[0].strip().lower()
+
+
+def _pieces(body: Body | None) -> Iterator[bytes]:
+    if body is None:
+        return
+    if body.data is not None:
+        yield body.data
+    elif body.path is not None:
+        with open(body.path, "rb") as file:
+            while piece := file.read(_PIECE):
+                yield piece

@@ -1,0 +1,55 @@
+"""The WARC files of crawls and versions as such, in one file: of chosen resources only the versions."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO
+
+from tamias.cli.console.options import CommonOptions, archive_at
+from tamias.cli.console.output import to_output
+from tamias.features.exports.verb import open_gate
+from tamias.features.warc.folder import bring_warcs
+from tamias.features.warc.warc_files import WarcPart, export_warc, sifted_parts
+from tamias.features.warc_exports.version_warcs import version_warcs
+from tamias.features.warc_exports.wacz import export_wacz
+
+
+def write_warc(
+    place: CommonOptions, urls: tuple[str, ...], withheld: tuple[str, ...], output: Path | None
+) -> None:
+    """Write one WARC file."""
+    _export("warc", place, urls, withheld, output)
+
+
+def write_wacz(
+    place: CommonOptions, urls: tuple[str, ...], withheld: tuple[str, ...], output: Path | None
+) -> None:
+    """Write a WACZ."""
+    _export("wacz", place, urls, withheld, output)
+
+
+def _export(
+    form: str, place: CommonOptions, urls: tuple[str, ...], withheld: tuple[str, ...], output: Path | None
+) -> None:
+    with ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tamias-warc-")))
+        crawled = place.data / "warc" if not urls else scratch / "none"
+        more: Iterator[WarcPart] = iter(())
+        if urls or place.db or (place.data / "pg").is_dir():
+            archive = stack.enter_context(archive_at(place))
+            crawled = crawled if urls else bring_warcs(archive.session, place.data)
+            gate = stack.enter_context(open_gate(archive.session, withheld))
+            more = version_warcs(archive, urls, gate, scratch, crawled)
+            if not gate.is_open:
+                more = chain(sifted_parts(crawled, scratch, gate.holds), more)
+                crawled = scratch / "none"
+
+        def write(out: BinaryIO) -> None:
+            if form == "warc":
+                export_warc(crawled, out, more)
+            else:
+                export_wacz(crawled, out, title=f"Crawl of {place.data.name}", more=more)
+
+        to_output(write, output)

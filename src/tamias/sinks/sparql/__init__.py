@@ -1,1 +1,0 @@
-"""A SPARQL server as a sink."""

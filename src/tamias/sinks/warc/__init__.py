@@ -1,1 +1,0 @@
-"""WARC files with their index, and WACZ."""
