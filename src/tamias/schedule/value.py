@@ -28,7 +28,7 @@ VISITS_A_CHANGE: Final = 2.0
 class Thresholds(msgspec.Struct, frozen=True):
     """The threshold of the archive, and those of the hosts that are held to their share."""
 
-    common: float
+    common: float = 0.0
     hosts: dict[str, float] = {}
 
     def of(self, host: str) -> float:

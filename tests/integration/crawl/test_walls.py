@@ -186,7 +186,8 @@ PAGE = "<html>{data}<p>" + "A page that says much. " * 200
 TURTLE = "".join(f"<http://e.example/{n}> <http://e.example/p> {n} .\n" for n in range(20))
 
 
-def test_a_document_that_lost_its_statements_stays_as_it_was(tamias, site, crawl):
+@pytest.mark.parametrize("first", ["add", "crawl"])
+def test_a_document_that_lost_its_statements_stays_as_it_was(tamias, site, crawl, first):
     """A page without its data and most of its size, and a file with a syntax error."""
     turtle = {"content-type": "text/turtle"}
 
@@ -196,8 +197,12 @@ def test_a_document_that_lost_its_statements_stays_as_it_was(tamias, site, crawl
 
     serve(PAGE, TURTLE)
     urls = [site.url(path) for path in ("/a.html", "/a.ttl")]
-    assert tamias.run("add", *urls).returncode == 0
-    crawl(*urls)
+    if first == "add":
+        assert tamias.run("add", *urls).returncode == 0
+        crawl(*urls)
+    else:
+        options = ("--depth", "0", "--sink", "archive", "--allow-private", "--delay", "0", "--workers", "1")
+        assert tamias.run("crawl", *urls, *options).returncode == 0
     before = set(tamias.run("export", "--format", "nquads").stdout.splitlines())
     assert len(before) == 21
     serve("<html><p>Please wait.", TURTLE[:300] + "<http://e.example/")

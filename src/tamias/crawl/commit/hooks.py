@@ -25,7 +25,7 @@ def _may_have_lost(visit: Visit) -> bool:
     record, task = visit.record, visit.task
     if record is None or record.outcome is not Outcome.OK or not record.read or record.sha256 is None:
         return False
-    if kind_of(task.tags) is not None or task.status is Outcome.NEW or task.reopened:
+    if kind_of(task.tags) is not None or task.reopened or (task.status is Outcome.NEW and not visit.archived):
         return False
     if record.found_type in PAGES:
         return record.quads == 0

@@ -41,15 +41,13 @@ class Timetable:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._thresholds = Thresholds(0.0)
+        self._thresholds = Thresholds()
         self._read_at = float("-inf")
 
     def of(self, host: str) -> tuple[float, bool]:
         """The threshold of a host, and whether it has as many visits as one host may."""
         if time.monotonic() > self._read_at + _FRESH_SECONDS:
-            self._thresholds = msgspec.convert(
-                read_figure(self._session, _FIGURE) or {"common": 0.0}, Thresholds
-            )
+            self._thresholds = msgspec.convert(read_figure(self._session, _FIGURE) or {}, Thresholds)
             self._read_at = time.monotonic()
         return self._thresholds.of(host), host in self._thresholds.hosts
 
@@ -71,7 +69,7 @@ def set_thresholds(session: Session, settings: ScheduleSettings) -> Thresholds:
     rules = parse_importance(settings.importance)
     set_importances(session, rules.named("portal"), rules.named("quality"))
     rows = read_rates(session)
-    found = Thresholds(0.0)
+    found = Thresholds()
     if rows:
         import numpy as np
 
@@ -80,8 +78,9 @@ def set_thresholds(session: Session, settings: ScheduleSettings) -> Thresholds:
         rates, importances, hosts = zip(*rows, strict=True)
         known, terms = (np.array(rates), np.array(importances), hosts), policy_from(settings).terms
         if settings.budget is None:
-            visits = settings.visits_each * len(rows)
-            found = attentive_thresholds(*known, visits, host_visits=settings.host_visits, terms=terms)
+            found = attentive_thresholds(
+                *known, settings.visits_each * len(rows), host_visits=settings.host_visits, terms=terms
+            )
         else:
             found = thresholds(*known, settings.budget, host_share=settings.host_share, terms=terms)
     write_figure(session, _FIGURE, found, session.now())

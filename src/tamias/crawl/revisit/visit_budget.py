@@ -35,7 +35,7 @@ _PAGE: Final = 1000
 class ContinuousPlan(msgspec.Struct, frozen=True):
     """The division of a crawl's visits among its URLs, for all workers."""
 
-    thresholds: Thresholds = Thresholds(0.0)
+    thresholds: Thresholds = Thresholds()
     new_per_day: float = 0.0
     """URLs that are visited for the first time."""
     known_per_day: float = 0.0
@@ -141,7 +141,7 @@ class Continuing:
         """Shares out the visits by all that is known now."""
         rows = crawl_rates(self._session, self._crawl, self._frontier.buckets)
         new, known = self._shares(len(rows))
-        found = Thresholds(0.0)
+        found = Thresholds()
         if rows:
             import numpy as np
 
