@@ -7,18 +7,16 @@ import pytest
 from tamias.database.sql import statements
 
 FILES = (
-    ("", "addresses"),
-    ("", "crawls"),
-    ("", "frontier"),
-    (".due", "make_due"),
-    (".service", "held"),
-    (".service", "queues"),
-    (".tagging", "tag_sets"),
+    ("frontier", "addresses"),
+    ("frontier", "crawls"),
+    ("frontier", "frontier"),
+    ("frontier.due", "make_due"),
+    ("features.urlfrontier", "held"),
+    ("frontier.service", "queues"),
+    ("frontier.tagging", "tag_sets"),
 )
 SQL = {
-    name: block
-    for room, file in FILES
-    for name, block in statements(f"tamias.frontier{room}", f"{file}.sql").items()
+    name: block for room, file in FILES for name, block in statements(f"tamias.{room}", f"{file}.sql").items()
 }
 
 

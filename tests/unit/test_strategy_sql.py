@@ -7,7 +7,7 @@ import pytest
 from tamias.database.sql import statements
 
 SQL = {
-    **statements("tamias.frontier.due", "rescore.sql"),
+    **statements("tamias.features.strategy", "rescore.sql"),
     **statements("tamias.features.strategy", "strategy.sql"),
 }
 REFERENCE = re.compile(r"\b(FROM|JOIN|UPDATE)\s+(host|queue|url|link)\b")

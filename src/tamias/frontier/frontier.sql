@@ -403,3 +403,61 @@ WHERE url.bucket = %(bucket)b::int2 AND url.qid = %(qid)b::int8 AND url.crawl = 
 UPDATE host SET earned = host.earned + news.earned
 FROM unnest(%(qid)b::int8[], %(earned)b::float8[]) AS news (qid, earned)
 WHERE host.bucket = %(bucket)b::int2 AND host.qid = news.qid
+
+-- name: judge_limits
+-- Queues with a limit are active until so many of their URLs are done.
+UPDATE queue SET active = NOT queue.paused AND queue.known - queue.open < queue.most_done
+WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = ANY(%(qid)b::int8[]) AND queue.most_done IS NOT NULL
+  AND queue.active <> (NOT queue.paused AND queue.known - queue.open < queue.most_done)
+RETURNING queue.qid
+
+-- name: tell_known
+-- Writes what clients say of known URLs, of all or of those known by the `exact` text: when they are due, and their
+-- metadata. Ends their holds, and keeps the queues' count of open URLs right. Returns the positions of those that are
+-- known so, and of those whose queues have to be looked at: they have a limit, or another next due time. They have
+-- none where the URL was in a range that is held, or not the first.
+WITH news AS MATERIALIZED (
+    SELECT news.*, url.lane, url.due AS due_before
+    FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(url)b::text[], %(due)b::int8[],
+                %(metadata)b::text[])
+         WITH ORDINALITY AS news (qid, crawl, uid, url, due, metadata, place)
+    JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = news.qid AND url.crawl = news.crawl
+            AND url.uid = news.uid AND (url.url = news.url OR NOT %(exact)b::bool)
+), counted AS (
+    UPDATE queue
+    SET open = queue.open + change.open
+    FROM (SELECT news.qid, news.crawl, news.lane,
+                 count(*) FILTER (WHERE news.due < 9223372036854775807)
+                 - count(*) FILTER (WHERE news.due_before < 9223372036854775807) AS open
+          FROM news GROUP BY news.qid, news.crawl, news.lane) AS change
+    WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = change.qid AND queue.crawl = change.crawl
+      AND queue.lane = change.lane AND change.open <> 0
+), written AS (
+    UPDATE url
+    SET due = news.due, held_until = NULL, metadata = news.metadata::jsonb
+    FROM news
+    WHERE url.bucket = %(bucket)b::int2 AND url.qid = news.qid AND url.crawl = news.crawl AND url.uid = news.uid
+)
+SELECT coalesce(array_agg(news.place), '{}') AS told,
+       coalesce(array_agg(news.place) FILTER (WHERE
+           queue.most_done IS NOT NULL OR news.due < queue.next_due
+           OR news.due_before <= CASE WHEN queue.held_until > %(now)b::int8 AND news.due_before <= queue.held_to
+                                      THEN -9223372036854775807 ELSE queue.next_due END), '{}') AS affected
+FROM news JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = news.qid AND queue.crawl = news.crawl
+                    AND queue.lane = news.lane
+
+-- name: write_ranges
+-- Ranges of locked hosts become holds in the rows of the URLs, which then may go to other queues.
+WITH range AS (
+    UPDATE queue SET held_to = NULL, held_until = NULL
+    FROM (SELECT queue.qid, queue.crawl, queue.lane, queue.held_to, queue.held_until FROM queue
+          WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = ANY(%(qid)b::int8[]) AND queue.held_to IS NOT NULL)
+         AS before
+    WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = before.qid AND queue.crawl = before.crawl
+      AND queue.lane = before.lane
+    RETURNING before.qid, before.crawl, before.lane, before.held_to, before.held_until
+)
+UPDATE url SET due = range.held_until, held_until = range.held_until
+FROM range
+WHERE url.bucket = %(bucket)b::int2 AND url.qid = range.qid AND url.crawl = range.crawl AND url.lane = range.lane
+  AND url.due <= range.held_to AND url.due < 9223372036854775807

@@ -120,7 +120,7 @@ def test_idle_queues_are_not_looked_at(client, frontier_session):
     }
     text = (
         b"EXPLAIN (ANALYZE, FORMAT JSON) "
-        + statements("tamias.frontier.service", "held.sql")["choose_hosts"].text
+        + statements("tamias.features.urlfrontier", "held.sql")["choose_hosts"].text
     )
     ((plan,),) = frontier_session.transact(lambda cursor: cursor.execute(text, asked).fetchall())
     assert rows_looked_at(plan[0]["Plan"]) < 100

@@ -232,17 +232,24 @@ def _document(db: ServiceSession, url: str) -> DocumentView:
         else [],
         links_query=_LINKS_QUERY.format(url),
         visits=list(map(_visit, visits)),
-        captures=[
-            DocumentCapture(
-                at=rfc3339(each.captured_at),
-                status=each.status,
-                memento=f"/memento/{digits(each.captured_at)}/{url}",
-            )
-            for find in load_all("recordings").values()
-            for each in find(db.session, url, MOST_CAPTURES)
-        ],
+        captures=_captures(db, url),
         advice=kind_of_reason(latest.reason)[1] if latest and latest.outcome in _TROUBLE else "",
     )
+
+
+def _captures(db: ServiceSession, url: str) -> list[DocumentCapture]:
+    """Return the stored responses of a URL, newest first."""
+    found = [
+        each for find in load_all("recordings").values() for each in find(db.session, url, MOST_CAPTURES)
+    ]
+    return [
+        DocumentCapture(
+            at=rfc3339(each.captured_at),
+            status=each.status,
+            memento=f"/memento/{digits(each.captured_at)}/{url}",
+        )
+        for each in found
+    ]
 
 
 def _reading(db: ServiceSession, url: str) -> _CurrentDocument | None:
