@@ -5,6 +5,7 @@ part of the rows of a bucket. It is noted in the transaction that copies it: a c
 with the next. Until the end the table of these notes is there, and nothing else opens the database.
 """
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -52,6 +53,14 @@ _NOTES = "CREATE TABLE tamias.unfinished_copy (piece text PRIMARY KEY, written i
 _FIRST_NOTE = "SELECT written, buckets FROM tamias.unfinished_copy WHERE piece = ''"
 _NOTED = "SELECT FROM tamias.unfinished_copy WHERE piece = %s"
 _NOTE = "INSERT INTO tamias.unfinished_copy VALUES (%s, %s, %s)"
+UNREPORTED = 11.0
+"""A session of PostgreSQL reports what it wrote within ten seconds, and when it ends."""
+
+_WRITERS = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+  AND state_change > now() - interval '11 seconds'
+"""
 # What was written to the tables since the server counts: as long as it is the same, so are they.
 _WRITTEN = """
 SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::int8 FROM pg_stat_user_tables
@@ -115,6 +124,7 @@ def rebucket(source: Database, target: str, buckets: int, tell: Callable[[str], 
         closing(source.session()) as there,
         closing(new.session()) as here,
     ):
+        _wait_for_reports(there)
         there.transact(lambda old: here.transact(lambda cursor: _begin(old, cursor, buckets)))
         tables = [table for table in here.transact(_tables) if table.name not in LEFT_OUT]
         for piece in there.transact(lambda old: list(_pieces(old, tables))):
@@ -122,6 +132,13 @@ def rebucket(source: Database, target: str, buckets: int, tell: Callable[[str], 
         counted = [_count(there, here, table, buckets) for table in tables if table.name not in RESTARTED]
         there.transact(lambda old: here.transact(lambda cursor: _end(old, cursor)))
         return counted
+
+
+def _wait_for_reports(there: Session) -> None:
+    """Wait until the server knows all that was written before: later reports would look like changes."""
+    end = time.monotonic() + UNREPORTED
+    while there.transact(lambda old: _one(old, _WRITERS)) and time.monotonic() < end:
+        time.sleep(0.1)
 
 
 def _begin(there: Cursor, here: Cursor, buckets: int) -> None:
