@@ -7,6 +7,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from io import StringIO
 from itertools import islice, pairwise, zip_longest
 from statistics import median
 from typing import TYPE_CHECKING
@@ -136,12 +137,11 @@ def found_table(
     """
     text = found_text(source, most_bytes, content_type)
     sample = text.sample(SAMPLE)
-    lines = sample.split("\n")
     tabbed = bare_type(content_type) == TSV and "\t" in sample
-    best = _best(lines, sample, delimiter or ("\t" if tabbed else _DELIMITERS))
+    best = _best(sample, delimiter or ("\t" if tabbed else _DELIMITERS))
     if best.width == 1 and delimiter is None:
-        best = max(best, _best(lines, sample, _RARE_DELIMITERS), key=lambda each: each.score)
-    if best.score == 0 and any(lines):
+        best = max(best, _best(sample, _RARE_DELIMITERS), key=lambda each: each.score)
+    if best.score == 0 and sample.strip("\n"):
         raise Unreadable("not a table")
     if best.width > MAX_COLUMNS:
         raise Unreadable(f"a table of {best.width} columns, more than {MAX_COLUMNS}")
@@ -160,12 +160,12 @@ class _DialectReading(msgspec.Struct, frozen=True):
     """How well rows agree on a width; more than one column is better than one."""
 
 
-def _best(lines: Sequence[str], sample: str, signs: str) -> _DialectReading:
+def _best(sample: str, signs: str) -> _DialectReading:
     found = [
-        _read(lines, sign, quote)
+        _read(sample, sign, quote)
         for sign in filter(sample.__contains__, signs)
         for quote in _quotes(sample, sign)
-    ] or [_read(lines, signs[0], '"')]
+    ] or [_read(sample, signs[0], '"')]
     return max(found, key=lambda each: (each.score, bool(each.quote), each.width))
 
 
@@ -184,9 +184,9 @@ def _reader(lines: "Iterator[str]", delimiter: str, quote: str) -> "_csv.Reader"
     return csv.reader(lines, delimiter=delimiter, quotechar=quote)
 
 
-def _read(lines: Sequence[str], delimiter: str, quote: str) -> _DialectReading:
+def _read(sample: str, delimiter: str, quote: str) -> _DialectReading:
     """The first rows that are not blank; none if they cannot be read so."""
-    reader = _reader((line + "\n" for line in lines), delimiter, quote)
+    reader = _reader(StringIO(sample, newline="\n"), delimiter, quote)
     try:
         rows = list(islice(((row, reader.line_num) for row in reader if row), _JUDGED_ROWS))
     except csv.Error:
