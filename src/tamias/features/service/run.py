@@ -337,9 +337,7 @@ def web_server(host: str, port: int, app: ASGIApp) -> Server:
         port=port,
         interface=Interfaces.ASGINL,
         http=HTTPModes.http1,
-        http1_settings=HTTP1Settings(
-            header_read_timeout=1000 * HEAD_SECONDS, max_buffer_size=LARGEST_HEAD, pipeline_flush=True
-        ),
+        http1_settings=HTTP1Settings(header_read_timeout=1000 * HEAD_SECONDS, max_buffer_size=LARGEST_HEAD),
         websockets=False,
         backlog=1024,
         backpressure=max(64, connections),
