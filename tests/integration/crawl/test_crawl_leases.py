@@ -42,6 +42,8 @@ def left(connection):
         return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
     except BlockingIOError:
         return False
+    except ConnectionResetError:
+        return True
 
 
 @pytest.fixture
@@ -79,9 +81,11 @@ def test_a_worker_that_cannot_renew_leaves_the_host_before_its_lease_ends(tamias
     servers = [pid for pid in tamias.in_use() if b"postgres" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     for pid in servers:
         os.kill(pid, signal.SIGSTOP)
-    tamias.wait_until(lambda: page.left_after is not None, seconds=9)
-    for pid in servers:
-        os.kill(pid, signal.SIGCONT)
+    try:
+        tamias.wait_until(lambda: page.left_after is not None, seconds=9)
+    finally:
+        for pid in servers:
+            os.kill(pid, signal.SIGCONT)
     _, said = crawl.communicate(timeout=30)
     assert crawl.returncode == 0, said
     assert page.visits == 2
