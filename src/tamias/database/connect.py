@@ -313,23 +313,11 @@ class Session:
         self, statement: Statement, parameters: Parameters = None, bucket: int | None = None
     ) -> Row | None:
         """The first of them, if there is one; of a `bucket` as `transact` does it."""
-
-        def work(cursor: Cursor) -> Row | None:
-            return cursor.execute(_text(statement), parameters).fetchone()
-
-        if bucket is not None and self.nodes is not None:
-            return self.nodes.transact(bucket, work)
-        return self._alone(work)
+        return self._alone(lambda cursor: cursor.execute(_text(statement), parameters).fetchone(), bucket)
 
     def execute(self, statement: Statement, parameters: Parameters = None, bucket: int | None = None) -> int:
         """Run one statement and return how many rows it changed; `bucket` is as in `transact`."""
-
-        def work(cursor: Cursor) -> int:
-            return cursor.execute(_text(statement), parameters).rowcount
-
-        if bucket is not None and self.nodes is not None:
-            return self.nodes.transact(bucket, work)
-        return self._alone(work)
+        return self._alone(lambda cursor: cursor.execute(_text(statement), parameters).rowcount, bucket)
 
     def fetch_many(self, *queries: tuple[Statement, Parameters]) -> list[list[Row]]:
         """The rows of several statements that only read, in one round trip."""
@@ -459,8 +447,10 @@ class Session:
         with connection.transaction(), connection.cursor(binary=True) as cursor:
             return work(cursor)
 
-    def _alone(self, work: Callable[[Cursor], T]) -> T:
-        """Work of one statement is a transaction by itself: one round trip, without BEGIN and COMMIT."""
+    def _alone(self, work: Callable[[Cursor], T], bucket: int | None = None) -> T:
+        """Run one statement as a transaction by itself: one round trip, without BEGIN and COMMIT."""
+        if bucket is not None and self.nodes is not None:
+            return self.nodes.transact(bucket, work)
 
         def once() -> T:
             with self._open().cursor(binary=True) as cursor:
