@@ -1,6 +1,6 @@
 """The service client: the only way to ask for addresses that the operator set.
 
-These are webhooks, S3 stores and SPARQL servers. There is no lease and no delay, but limits of time and
+These are webhooks and SPARQL servers. There is no lease and no delay, but limits of time and
 bytes. Redirects are not followed, as they would take a password elsewhere. Addresses that the Web told us
 pass the gate of the crawl instead (`crawl/request/gate.py`).
 """

@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import tempfile
-import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -27,7 +26,7 @@ from tamias.database.disk import sync_folder
 from tamias.model.faults import reached
 
 if TYPE_CHECKING:
-    from tamias.archive.blobs.s3 import S3Client
+    from tamias.archive.blobs.objects import ObjectClient
 
 PART_BYTES = 16 << 20
 """The most that is sent as one part."""
@@ -52,7 +51,7 @@ class FileStore:
         self,
         data: Path,
         folder: Path | None = None,
-        objects: "S3Client | None" = None,
+        objects: "ObjectClient | None" = None,
         *,
         borrowed: bool = False,
     ) -> None:
@@ -61,7 +60,6 @@ class FileStore:
         self._folder = folder
         self._objects = objects
         self._borrowed = borrowed
-        self._lock = threading.Lock()
 
     @property
     def is_elsewhere(self) -> bool:
@@ -106,12 +104,8 @@ class FileStore:
 
     def put(self, key: str, content: bytes) -> None:
         """Writes an object."""
-        from tamias.archive.blobs.s3 import Upload
-
         assert self._objects is not None
-        with self._lock:
-            upload = Upload(io.BytesIO(content), len(content), hashlib.sha256(content).hexdigest())
-            self._objects.put(key, upload)
+        self._objects.put(key, content)
 
     def replace(
         self, key: str, length: int, changes: Mapping[int, bytes], before: Callable[[str], None]
@@ -120,8 +114,6 @@ class FileStore:
 
         `before` is told the SHA-256 that it will have. Places may lie outside, in part or as a whole.
         """
-        from tamias.archive.blobs.s3 import Upload
-
         with _temporary(self._data) as whole:
             digest = hashlib.sha256()
             for start in range(0, length, PART_BYTES):
@@ -133,30 +125,23 @@ class FileStore:
                 digest.update(content)
             before(digest.hexdigest())
             assert self._objects is not None
-            with self._lock:
-                self._objects.put(key, Upload(whole, length, digest.hexdigest()))
+            self._objects.put(key, whole)
         return True
 
     def get(self, key: str, start: int, length: int) -> bytes | None:
         """Return so many bytes of an object; None if it does not have them."""
         assert self._objects is not None
-        with self._lock:
-            return self._objects.get(key, start, length)
+        return self._objects.get(key, start, length)
 
-    def objects(self) -> Iterator[tuple[str, int]]:
-        """The name and size of every object of the store, whether a row names it or not."""
-        if self._objects is not None:
-            with self._lock:
-                found = [(entry.name, entry.size) for entry in self._objects.entries()]
-            yield from found
+    def objects(self) -> list[tuple[str, int]]:
+        """Return the name and size of every object of the store, whether a row names it or not."""
+        return self._objects.entries() if self._objects is not None else []
 
-    def add(self, stored: StoredFile, path: Path, sha256: str) -> None:
+    def add(self, stored: StoredFile, path: Path) -> None:
         """Moves a complete file of this file system into the store; it is there as a whole or not at all."""
-        from tamias.archive.blobs.s3 import Upload
-
         if self._objects is not None:
-            with path.open("rb") as file, self._lock:
-                self._objects.put(stored.key, Upload(file, stored.committed, sha256))
+            with path.open("rb") as file:
+                self._objects.put(stored.key, file)
             return
         place = self.folder(stored.kind) / stored.name
         growing = place.with_name(place.name + OPEN)
@@ -187,16 +172,14 @@ class FileStore:
         if self._borrowed:
             return
         if self._objects is not None:
-            with self._lock:
-                self._objects.delete(stored.key)
+            self._objects.delete(stored.key)
         for ending in ("", OPEN):
             self.path(stored).with_name(stored.name + ending).unlink(missing_ok=True)
 
     def names(self, kind: str) -> list[str]:
         """The files of a kind that are in the store, or in the data directory if there is none."""
         if self._objects is not None:
-            with self._lock:
-                return [entry.name.removeprefix(f"{kind}/") for entry in self._objects.entries(f"{kind}/")]
+            return [name.removeprefix(f"{kind}/") for name, _ in self._objects.entries(kind)]
         return [path.name for path in self.folder(kind).iterdir()]
 
     def merge(self, stored: StoredFile) -> str | None:
@@ -204,8 +187,6 @@ class FileStore:
 
         The parts are still there: `forget_parts`, once no row names them.
         """
-        from tamias.archive.blobs.s3 import Upload
-
         if self._objects is None or self._borrowed or stored.committed > MERGED_BYTES:
             return None
         with self.open(stored) as file, _temporary(self._data) as whole:
@@ -213,8 +194,7 @@ class FileStore:
             for piece in pieces(file, stored.committed):
                 whole.write(piece)
                 digest.update(piece)
-            with self._lock:
-                self._objects.put(stored.key, Upload(whole, stored.committed, digest.hexdigest()))
+            self._objects.put(stored.key, whole)
         reached("file-merged")
         return digest.hexdigest()
 
@@ -222,21 +202,18 @@ class FileStore:
         """Takes parts away that no row names any more. May be done twice."""
         if self._objects is not None and not self._borrowed:
             for start in parts:
-                with self._lock:
-                    self._objects.delete(part_key(key, start))
+                self._objects.delete(part_key(key, start))
 
     def free_parts(self, files: Iterable[StoredFile], now: int) -> int:
         """Takes away parts that no row names and none will, of dead workers. Returns how many bytes."""
         if self._objects is None or self._borrowed:
             return 0
         known = {each.key: each for each in files}
-        listed = [
-            entry for folder in ("rdf/", "warc/", "harvests/") for entry in self._objects.entries(folder)
-        ]
-        unnamed = [entry for entry in listed if _is_unnamed(entry.name, known, now)]
-        for entry in unnamed:
-            self._objects.delete(entry.name)
-        return sum(entry.size for entry in unnamed)
+        listed = [each for kind in ("rdf", "warc", "harvests") for each in self._objects.entries(kind)]
+        unnamed = {name: size for name, size in listed if _is_unnamed(name, known, now)}
+        for name in unnamed:
+            self._objects.delete(name)
+        return sum(unnamed.values())
 
     def forget_local(self, stored: StoredFile) -> None:
         """Remove the local copy of a file that is in the store."""
@@ -244,11 +221,6 @@ class FileStore:
             for ending in ("", OPEN, ".cdxj"):
                 with suppress(OSError):
                     self.path(stored).with_name(stored.name + ending).unlink(missing_ok=True)
-
-    def close(self) -> None:
-        """Lets go of the connection."""
-        if self._objects is not None:
-            self._objects.close()
 
 
 class FileUpload:
@@ -286,9 +258,9 @@ def file_store(session: Session, data: Path, patience: float = 60.0) -> FileStor
         return FileStore(data)
     if (folder := folder_of(place)) is not None:
         return FileStore(data, folder)
-    from tamias.archive.blobs.s3 import S3Client, s3_address
+    from tamias.archive.blobs.objects import ObjectClient, open_bucket
 
-    client = S3Client(s3_address(place, os.environ), patience)
+    client = ObjectClient(open_bucket(place, os.environ), patience)
     return FileStore(data, objects=client, borrowed=is_borrowed(session))
 
 

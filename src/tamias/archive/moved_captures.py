@@ -216,7 +216,6 @@ class _MonthFiles:
 
     def __exit__(self, *_: object) -> None:
         self._tables.close()
-        self._store.close()
         shutil.rmtree(self._work, ignore_errors=True)
 
     def move(self, part: str) -> MovedCaptures | None:
@@ -231,7 +230,7 @@ class _MonthFiles:
             file=file, kind="captures", name=path.name, committed=path.stat().st_size, sealed=True,
             in_store=self._store.in_store,
         )  # fmt: skip
-        self._store.add(stored, path, sha256)
+        self._store.add(stored, path)
         reached("captures-written")
         moved = self._session.transact(lambda cursor: self._try_switch(cursor, part, stored, sha256))
         if moved is None:

@@ -204,10 +204,10 @@ def test_killed_after_an_object_it_is_finished_by_the_next_run(stored, site, obj
 REPLACE = """
 import hashlib, os, resource, sys
 from pathlib import Path
-from tamias.archive.blobs.s3 import S3Client, s3_address
+from tamias.archive.blobs.objects import ObjectClient, open_bucket
 from tamias.archive.file_store import FileStore
 resource.setrlimit(resource.RLIMIT_DATA, (192 << 20, 192 << 20))
-store = FileStore(Path(sys.argv[1]), objects=S3Client(s3_address("s3://bucket/archive", os.environ)))
+store = FileStore(Path(sys.argv[1]), objects=ObjectClient(open_bucket("s3://bucket/archive", os.environ)))
 length, told = int(sys.argv[2]), []
 changes = {-3: b"first", (16 << 20) - 2: b"across", length - 2: b"end"}
 assert store.replace("rdf/large", length, changes, told.append)

@@ -67,11 +67,11 @@ def test_files_of_a_worker_that_is_not_connected_any_more_are_merged(crawled, se
     files = files_in_parts(session, 1, [dead], 0, 20)
     assert files
     assert all(each.sealed and each.worker == dead for each in files)
-    with closing(file_store(session, crawled.data)) as store:
-        for each in files:
-            sha256 = store.merge(each)
-            assert note_merged(session, each, sha256)
-            store.forget_parts(each.key, each.parts)
+    store = file_store(session, crawled.data)
+    for each in files:
+        sha256 = store.merge(each)
+        assert note_merged(session, each, sha256)
+        store.forget_parts(each.key, each.parts)
     left = {name.rpartition("rdf/")[2] for name in parts(object_store)}
     assert not left & {f"{each.name}.{start:012d}" for each in files for start in each.parts}
     assert crawled.quads() == before

@@ -1,6 +1,6 @@
 """Bodies by their digest, each kept once and small, and given back exactly.
 
-Bytes stand in packs (`local`, `s3`), rows in PostgreSQL (`table`); `writer` and `reader` join the two.
+Bytes stand in packs (`local`, `objects`), rows in PostgreSQL (`table`); `writer` and `reader` join the two.
 """
 
 from tamias.archive.blobs.blob import Blob, BlobDamaged, BlobLost, BlobMissing, Codec, Prepared

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from tamias.archive.blobs.frames import ERASED_MAGIC, FRAME_HEADER
 from tamias.archive.blobs.packs import Pack, PackError, PackMissing
-from tamias.database.disk import sync_folder, write_errors
+from tamias.database.disk import sync_folder, write_all, write_errors
 from tamias.model.faults import reached
 
 _ENDING = ".pack"
@@ -125,44 +125,57 @@ class LocalPacks:
             os.close(file)
 
 
-class LocalWriter:
-    """Appends to one file."""
+class FileWriter:
+    """Appends to a file, given by its descriptor."""
 
-    def __init__(self, path: Path, pack: UUID) -> None:
+    def __init__(self, file: int, path: Path, pack: UUID) -> None:
         self.pack = pack
+        self.length = 0
+        self._file = file
         self._path = path
-        self._length = 0
-        self._file = -1
-        with write_errors(path, PackError):
-            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
-            fcntl.flock(self._file, fcntl.LOCK_EX)
-            sync_folder(path.parent)
-
-    @property
-    def length(self) -> int:
-        return self._length
 
     @property
     def is_open(self) -> bool:
         return self._file >= 0
 
     def append(self, record: list[bytes]) -> int:
-        start = self._length
+        start = self.length
         with write_errors(self._path, PackError):
             try:
-                write_all(self._file, record)
+                for part in record:
+                    write_all(self._file, part)
+                    reached("blob-part-written")
             except OSError:
                 # A full disk may have taken a part of the record, which would garble those that follow.
-                os.ftruncate(self._file, start)
+                self._cut(start)
                 raise
-        self._length += sum(map(len, record))
+        self.length += sum(map(len, record))
         return start
 
     def take_back(self, length: int) -> None:
         if self.is_open:
             with write_errors(self._path, PackError):
-                os.ftruncate(self._file, length)
-            self._length = length
+                self._cut(length)
+            self.length = length
+
+    def close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _cut(self, length: int) -> None:
+        os.ftruncate(self._file, length)
+        os.lseek(self._file, length, os.SEEK_SET)
+
+
+class LocalWriter(FileWriter):
+    """Appends to one file, on which it holds a lock."""
+
+    def __init__(self, path: Path, pack: UUID) -> None:
+        with write_errors(path, PackError):
+            super().__init__(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), path, pack)
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+            sync_folder(path.parent)
 
     def sync(self) -> None:
         with write_errors(self._path, PackError):
@@ -171,20 +184,6 @@ class LocalWriter:
             except OSError:
                 self.close()
                 raise
-
-    def close(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
-
-
-def write_all(file: int, parts: list[bytes]) -> None:
-    """Writes the parts one after another."""
-    for part in parts:
-        rest = memoryview(part)
-        while rest:
-            rest = rest[os.write(file, rest) :]
-        reached("blob-part-written")
 
 
 def _write_zeros(file: int, start: int, length: int) -> None:

@@ -1,4 +1,4 @@
-"""The interface of the stores of packs, `local` and `s3`."""
+"""The interface of the stores of packs, `local` and `objects`."""
 
 from collections.abc import Iterator
 from typing import ClassVar, Protocol
@@ -34,11 +34,8 @@ class PackWriter(Protocol):
     """Writes one new pack from its start to its end. `DiskFull` leaves it as it was before the call."""
 
     pack: UUID
-
-    @property
-    def length(self) -> int:
-        """Bytes so far."""
-        ...
+    length: int
+    """Bytes so far."""
 
     @property
     def is_open(self) -> bool:

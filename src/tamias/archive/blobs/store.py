@@ -25,10 +25,10 @@ def packs_of(session: Session, data: Path, patience: float = 60.0) -> Packs:
         return LocalPacks(data / "blobs")
     if (folder := folder_of(place)) is not None:
         return LocalPacks(folder / "blobs", is_borrowed=is_borrowed(session))
-    from tamias.archive.blobs.s3 import S3Packs, s3_address
+    from tamias.archive.blobs.objects import ObjectPacks, open_bucket
 
-    address = s3_address(place, os.environ)
-    return S3Packs(address, data / "spool" / "s3", patience, is_borrowed=is_borrowed(session))
+    bucket = open_bucket(place, os.environ)
+    return ObjectPacks(bucket, data / "spool" / "s3", patience, is_borrowed=is_borrowed(session))
 
 
 def elsewhere(session: Session) -> str | None:
@@ -60,9 +60,9 @@ def choose_store(session: Session, place: str | None) -> None:
         there = known or "the folder blobs of the data directory"
         raise ConfigError(f"archive.store is {place}, but this archive keeps its bodies in {there}")
     if "://" in place:
-        from tamias.archive.blobs.s3 import s3_address
+        from tamias.archive.blobs.objects import open_bucket
 
-        s3_address(place, os.environ)
+        open_bucket(place, os.environ)
     else:
         make_data_folder(Path(place))
     write_figure(session, _FIGURE, place, session.now())

@@ -234,8 +234,6 @@ class DatabaseStore:
             await self._merge_files()
         finally:
             self.thread.close()
-            self._merging.close()
-            self.quads.store.close()
             write_steps(self.tally.visited)
 
     async def _merge_files(self) -> None:

@@ -193,7 +193,6 @@ class Checkup:
             done.bytes += store.free_parts(files, self._session.now())
         finally:
             writer.close()
-            store.close()
         return done
 
     def _needs(self, fault: CheckFault) -> tuple[Need, ...]:

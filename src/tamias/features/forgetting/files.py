@@ -30,10 +30,6 @@ class ErasableFiles:
         self._store = file_store(session, data)
         self.open_segment = segments_of(session, data)
 
-    def close(self) -> None:
-        """Lets go of the store."""
-        self._store.close()
-
     def finish(self) -> None:
         """Finishes what a process that was killed had begun; for whoever is alone in erasing."""
         for kind in ("rdf", "warc"):

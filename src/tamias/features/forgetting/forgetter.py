@@ -98,8 +98,7 @@ class Forgetter:
         self._done = Forgetting()
 
     def close(self) -> None:
-        """Lets go of the database and the store."""
-        self._files.close()
+        """Lets go of the database."""
         self._session.close()
         self._rows.close()
 

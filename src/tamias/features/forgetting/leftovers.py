@@ -7,7 +7,7 @@ that is found is compared with all that is kept before it is told.
 import io
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -82,12 +82,12 @@ class LeftoverSearch:
         if not self._tombstones:
             return
         yield from self._digests()
-        with closing(file_store(self._session, self._data)) as store:
-            warcs = self._warc_files(store)
-            yield from self._warc_heads(warcs)
-            if self._search:
-                self._look_everywhere(store, warcs)
-                yield from self._compared(warcs)
+        store = file_store(self._session, self._data)
+        warcs = self._warc_files(store)
+        yield from self._warc_heads(warcs)
+        if self._search:
+            self._look_everywhere(store, warcs)
+            yield from self._compared(warcs)
 
     def _label(self, number: int) -> str:
         found = self._tombstones.get(number)

@@ -71,8 +71,7 @@ def read_body(db: ServiceSession, data: Path, extent: WarcExtent) -> WarcBody:
 
     Raises `BlobMissing`, `BlobDamaged`.
     """
-    with closing(file_store(db.session, data)) as store:
-        return _replayed(db, store, extent)
+    return _replayed(db, file_store(db.session, data), extent)
 
 
 async def replay(

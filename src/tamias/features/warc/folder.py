@@ -89,7 +89,6 @@ def bring_warcs(session: Session, data: Path) -> Path:
         for stored in files_of(session, "warc"):
             if stored.in_store:
                 _bring(store, stored)
-        store.close()
     return folder
 
 

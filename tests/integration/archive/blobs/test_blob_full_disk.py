@@ -8,7 +8,7 @@ import pytest
 
 from tamias.archive.blobs import LocalPacks
 from tamias.archive.blobs.check import BlobCheck
-from tamias.archive.blobs.s3 import S3Writer
+from tamias.archive.blobs.objects import ObjectWriter
 from tamias.model.errors import DiskFull
 
 from .conftest import body_of
@@ -81,7 +81,7 @@ def test_chunks_of_a_body_that_did_not_fit_are_not_taken_for_known(make_store, s
 
 
 def test_a_spool_without_room_is_told_as_such(small_disk):
-    writer = S3Writer(None, small_disk, None)
+    writer = ObjectWriter(None, small_disk, None)
     with pytest.raises(DiskFull):
         writer.append([noise(1, 2_000_000)])
     assert writer.length == 0

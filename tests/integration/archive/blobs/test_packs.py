@@ -15,8 +15,8 @@ import pytest
 from tamias.archive.blobs import LocalPacks, insert_blobs
 from tamias.archive.blobs.check import BlobCheck, rebuild_rows
 from tamias.archive.blobs.collect import collect, recover
+from tamias.archive.blobs.objects import ObjectPacks, open_bucket
 from tamias.archive.blobs.packs import Pack, PackError, PackMissing, StoreUnavailable
-from tamias.archive.blobs.s3 import S3Address, S3Credentials, S3Packs
 from tamias.model.errors import DiskFull
 from tests.messages import saying
 
@@ -24,6 +24,8 @@ from . import s3_server
 from .conftest import body_of, versions
 
 ONE, TWO = UUID(int=1), UUID(int=2)
+MOST_BUCKETS = 30
+BUCKETS = iter(range(MOST_BUCKETS))
 
 
 @pytest.fixture
@@ -32,9 +34,13 @@ def loopback():
         yield server
 
 
+def bucket_at(endpoint, credentials=s3_server.CREDENTIALS, place="bucket/some/where"):
+    return open_bucket(f"s3://{place}", s3_server.environment(endpoint, credentials))
+
+
 def at_loopback(server, tmp_path, credentials=s3_server.CREDENTIALS, **options):
-    address = S3Address(f"http://127.0.0.1:{server.server_port}", "bucket", "some/where/", credentials)
-    return S3Packs(address, tmp_path / "spool", patience=0.0, **options)
+    bucket = bucket_at(f"http://127.0.0.1:{server.server_port}", credentials)
+    return ObjectPacks(bucket, tmp_path / "spool", patience=0.0, **options)
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +64,8 @@ def moto():
 def moto_credentials(endpoint):
     """Makes a bucket and a user who may use it; from then on requests must be signed by that user."""
     wait_for(f"{endpoint}/moto-api/")
-    ask(f"{endpoint}/bucket", "s3", method="PUT")
+    for number in range(MOST_BUCKETS):
+        ask(f"{endpoint}/bucket{number}", "s3", method="PUT")
     ask(f"{endpoint}/?Action=CreateUser&UserName=u&Version=2010-05-08", "iam")
     policy = json.dumps(
         {"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}}
@@ -76,7 +83,7 @@ def moto_credentials(endpoint):
     key, secret = (
         made.partition(f"<{tag}>")[2].partition("<")[0] for tag in ("AccessKeyId", "SecretAccessKey")
     )
-    return S3Credentials(key, secret)
+    return s3_server.Credentials(key, secret)
 
 
 def ask(url, service, **options):
@@ -106,11 +113,9 @@ def packs(request, tmp_path):
         found = at_loopback(request.getfixturevalue("loopback"), tmp_path)
     else:
         endpoint, credentials = request.getfixturevalue("moto")
-        # No slash: it compares signatures of a query that it has decoded before.
-        prefix = f"{random.SystemRandom().getrandbits(64)}-"
-        found = S3Packs(S3Address(endpoint, "bucket", prefix, credentials), tmp_path / "spool")
+        # A bucket for each test: it compares signatures of a query with a slash that it has decoded before.
+        found = ObjectPacks(bucket_at(endpoint, credentials, f"bucket{next(BUCKETS)}"), tmp_path / "spool")
     yield found
-    found.close()
 
 
 def written(packs, pack, *records):
@@ -216,14 +221,14 @@ class TestStores:
     """What only happens far away."""
 
     def test_a_wrong_secret_is_refused_by_our_server(self, loopback, tmp_path):
-        packs = at_loopback(loopback, tmp_path, S3Credentials("loopback", "a wrong one"))
+        packs = at_loopback(loopback, tmp_path, s3_server.Credentials("loopback", "a wrong one"))
         with pytest.raises(PackError, match="403 SignatureDoesNotMatch"):
             written(packs, ONE, b"body")
 
     def test_a_wrong_secret_is_refused_by_a_server_of_other_hands(self, moto, tmp_path):
         endpoint, credentials = moto
-        wrong = S3Credentials(credentials.key, "a wrong one")
-        packs = S3Packs(S3Address(endpoint, "bucket", "", wrong), tmp_path / "spool")
+        wrong = s3_server.Credentials(credentials.key, "a wrong one")
+        packs = ObjectPacks(bucket_at(endpoint, wrong, "bucket0"), tmp_path / "spool")
         with pytest.raises(PackError, match="403 SignatureDoesNotMatch"):
             written(packs, ONE, b"body")
 
@@ -246,9 +251,9 @@ class TestStores:
     def test_a_store_that_is_away_is_told(self, tmp_path):
         with socket.socket() as nobody:
             nobody.bind(("127.0.0.1", 0))
-            address = S3Address(f"http://127.0.0.1:{nobody.getsockname()[1]}", "b", "", s3_server.CREDENTIALS)
+            bucket = bucket_at(f"http://127.0.0.1:{nobody.getsockname()[1]}")
             with pytest.raises(PackError, match="cannot be reached"):
-                S3Packs(address, tmp_path, patience=0.0).read(ONE, 0, 1)
+                ObjectPacks(bucket, tmp_path, patience=0.0).read(ONE, 0, 1)
 
     def test_a_failed_sync_makes_nothing_true_and_all_can_come_again(self, loopback, make_store, tmp_path):
         store = make_store(at_loopback(loopback, tmp_path))
