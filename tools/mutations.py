@@ -254,7 +254,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a strategy cannot catch the time limit",
-        "features/strategy/time_limit.py",
+        "features/strategy/scores.py",
         "        if not done.wait(seconds + GRACE_SECONDS):",
         "        if False:",
         ("integration/strategy/test_escapes.py", "-k", "time_limit and 18"),
@@ -436,7 +436,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a request has one Host header",
-        "features/service/http/host_check.py",
+        "features/service/http/middleware.py",
         'if sum(name == b"host" for name, _ in scope["headers"]) > 1:',
         "if False:",
         ("hostile/test_host_check.py", "-k", "two_names"),
@@ -450,14 +450,14 @@ MUTATIONS = (
     ),
     Mutation(
         "writing needs the secret",
-        "features/service/http/identify.py",
+        "features/service/http/callers.py",
         "    if not given_secret(request):",
         "    if not given_secret(request):\n        return OWNER\n    if not given_secret(request):",
         ("integration/serve/test_writing.py::test_without_the_secret_nothing_is_written",),
     ),
     Mutation(
         "a wrong secret is none",
-        "features/service/http/identify.py",
+        "features/service/http/callers.py",
         "    if caller is None:\n        challenge",
         "    if caller is None:\n        return OWNER\n        challenge",
         ("integration/serve/test_writing.py::test_a_wrong_secret_is_refused",),
@@ -471,7 +471,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a bound token stays within its bounds",
-        "features/service/http/identify.py",
+        "features/service/http/callers.py",
         "    if outside:",
         "    if False:",
         ("integration/serve/test_access.py::test_a_bound_token_steers_only_its_own_hosts",),
@@ -506,7 +506,7 @@ MUTATIONS = (
     ),
     Mutation(
         "foreign names lead nowhere on loopback",
-        "features/service/http/host_check.py",
+        "features/service/http/middleware.py",
         "and not self._knows(scope)",
         "and False",
         ("hostile/test_host_check.py::test_a_foreign_name_is_refused_on_loopback",),

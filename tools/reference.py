@@ -11,7 +11,7 @@ from benchmarks.__main__ import PROGRAM
 from benchmarks.__main__ import command as all_benchmarks
 from tamias.cli.main import cli
 from tamias.features.service.app import all_endpoints
-from tamias.features.service.http.openapi import describe_api
+from tamias.features.service.http.endpoints import describe_api
 from tamias.plugins import verbs
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

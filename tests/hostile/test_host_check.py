@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from starlette.responses import PlainTextResponse
 
-from tamias.features.service.http.host_check import KnownNames
+from tamias.features.service.http.middleware import KnownNames
 
 
 def status(host, server="127.0.0.1", address="https://archive.example/", more=()):

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from tamias.cli.main import cli
-from tamias.features.alerts import attention
-from tamias.features.alerts.attention import AlertKind
+from tamias.features.alerts import messages as attention
+from tamias.features.alerts.messages import AlertKind
 from tamias.features.service.http import health
 from tamias.settings import all_settings
 

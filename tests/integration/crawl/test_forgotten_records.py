@@ -13,7 +13,7 @@ from tamias.archive.sources.source_records import (
 )
 from tamias.archive.tombstones import find_target, put_tombstone
 from tamias.database.connect import Database
-from tamias.features.service.queries.portals import datasets_at
+from tamias.features.service.api.portals import datasets_at
 
 SECRET = "Zaphod Beeblebrox of Magrathea"
 

@@ -67,7 +67,7 @@ RUNS = {
         ),
         *(
             "features/service/sparql/downloads",
-            "features/service/events/webhooks/webhooks",
+            "features/service/events/webhooks",
             "access/access",
         ),
     ),
@@ -79,7 +79,7 @@ NOT_THEIRS = {
         *("make_wanted", "want", "delete_unwanted", "delete_unwanted_in_chunks", "delete_empty_groups"),
         *("note_erasing", "take_out", "erasing", "erased"),
     },
-    "features/service/events/webhooks/webhooks": {
+    "features/service/events/webhooks": {
         *("behind", "note_seen", "put_delivery", "claim", "settle", "stop_webhook", "forget_deliveries"),
     },
 }

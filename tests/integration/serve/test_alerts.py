@@ -16,9 +16,15 @@ import pytest
 
 from tamias.archive.versions.resources import _SQL as RESOURCES
 from tamias.database.connect import Database
-from tamias.features.alerts.attention import archive_alerts, disk_alerts
 from tamias.features.alerts.mail_client import MailServer, NotSent, send_mail
-from tamias.features.alerts.messages import MOST_ATTEMPTS, claim_message, look, settle_message
+from tamias.features.alerts.messages import (
+    MOST_ATTEMPTS,
+    archive_alerts,
+    claim_message,
+    disk_alerts,
+    look,
+    settle_message,
+)
 from tamias.features.alerts.sender import AlertSender, mail_server
 from tamias.features.alerts.settings import AlertsSettings
 from tamias.features.service.queries.thread_pool import SessionPool

@@ -6,7 +6,7 @@ import time
 import httpx
 import pytest
 
-from tamias.features.service.http.secret import COOKIE, SESSION_SECONDS, Secret, new_session
+from tamias.features.service.http.callers import COOKIE, SESSION_SECONDS, Secret, new_session
 from tamias.model.item import NEVER
 from tests.messages import unsaid
 

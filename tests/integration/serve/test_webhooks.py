@@ -12,8 +12,7 @@ import time
 import httpx
 import pytest
 
-from tamias.features.service.events.webhooks.post import post
-from tamias.features.service.events.webhooks.store import MOST_ATTEMPTS, pause_ms
+from tamias.features.service.events.webhooks import MOST_ATTEMPTS, pause_ms, post
 from tamias.permit.addresses import forbidden
 
 from .conftest import Filled, Running

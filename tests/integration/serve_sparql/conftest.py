@@ -16,7 +16,7 @@ from tamias.archive.versions.resources import add_versions, put_resources
 from tamias.database.connect import Database
 from tamias.features.catalogue.catalogue import Catalogue, CatalogueOptions
 from tamias.features.service.app import application
-from tamias.features.service.http.secret import Secret
+from tamias.features.service.http.callers import Secret
 from tamias.features.service.queries.thread_pool import SessionPool
 from tamias.features.service.service import Service
 from tamias.features.service.sparql.endpoint import SparqlEndpoint

@@ -12,7 +12,7 @@ import pytest
 
 from tamias.features.catalogue.errors import StoreAway
 from tamias.features.catalogue.store.local_store import RunningQuery
-from tamias.features.catalogue.store.memory import MOST_QUERIES
+from tamias.features.catalogue.store.messages import MOST_QUERIES
 from tamias.sinks.delivery import SinkAway
 
 QUERY = "SELECT ?o { <http://a.example/s> <http://a.example/p> ?o }"

@@ -5,8 +5,7 @@ import pytest
 
 from tamias.features.dcat.metrics import METRICS
 from tamias.features.quality.claims import ClaimedDescription, Got, claims_of
-from tamias.features.quality.mqa import INDICATORS, indicator_points, points
-from tamias.features.quality.portal_watch import dataset_metrics
+from tamias.features.quality.metrics import INDICATORS, dataset_metrics, indicator_points, points
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
 
 PERFECT = Dataset(

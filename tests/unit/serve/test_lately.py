@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tamias.features.service.queries import lately as queries
+from tamias.features.service import service as queries
 
 
 class Pool:
@@ -18,24 +18,23 @@ class Pool:
         return work(self.asked)
 
 
-class Service:
-    def __init__(self, seconds):
-        self.pool = Pool(seconds)
+def asking(seconds):
+    pool, results = Pool(seconds), queries.RecentResults()
+    return lambda work, at_most=9.0: results.get("n", at_most, lambda: pool.run(work))
 
 
 def test_all_who_ask_meanwhile_share_one_answer():
     async def ask():
-        service = Service(0.05)
-        return await asyncio.gather(*(queries.lately(service, "n", 9.0, lambda n: n) for _ in range(20)))
+        get = asking(0.05)
+        return await asyncio.gather(*(get(lambda n: n) for _ in range(20)))
 
     assert asyncio.run(ask()) == [1] * 20
 
 
 def test_figures_that_take_long_are_remembered_longer(monkeypatch):
     async def ask(seconds):
-        service = Service(seconds)
-        first = await queries.lately(service, "n", 0.0, lambda n: n)
-        return first, await queries.lately(service, "n", 0.0, lambda n: n)
+        get = asking(seconds)
+        return await get(lambda n: n, 0.0), await get(lambda n: n, 0.0)
 
     assert asyncio.run(ask(0.2)) == (1, 1)
     monkeypatch.setattr(queries, "PART", 0)
@@ -44,9 +43,9 @@ def test_figures_that_take_long_are_remembered_longer(monkeypatch):
 
 def test_a_failure_is_not_remembered():
     async def ask():
-        service = Service(0.0)
+        get = asking(0.0)
         with pytest.raises(ZeroDivisionError):
-            await queries.lately(service, "n", 9.0, lambda n: 1 // 0)
-        return await queries.lately(service, "n", 9.0, lambda n: n)
+            await get(lambda n: 1 // 0)
+        return await get(lambda n: n)
 
     assert asyncio.run(ask()) == 2

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from tamias.features.catalogue.store.memory import memory_limit
+from tamias.features.catalogue.store.messages import memory_limit
 from tamias.features.service.http.problems import HttpProblem
-from tamias.features.service.sparql import turns
-from tamias.features.service.sparql.turns import QueryTurns
+from tamias.features.service.sparql import endpoint as turns
+from tamias.features.service.sparql.endpoint import QueryTurns
 
 
 class Queries:

@@ -4,7 +4,7 @@ import ast
 import inspect
 
 from tamias.features.mcp.tools import TOOLS
-from tamias.features.pages.datasets.dataset_form import dataset_form
+from tamias.features.pages.datasets.forms import dataset_form
 from tamias.features.pages.routes import FORMS
 from tamias.features.remote_workers.grpc import messages
 from tamias.features.service.app import all_endpoints

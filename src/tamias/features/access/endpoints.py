@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from tamias.access.audit import AuditEntry, list_entries
 from tamias.access.tokens import NewToken, TokenDescription, list_tokens, make_token, withdraw_token
+from tamias.features.service.http.callers import caller_name, note_targets
 from tamias.features.service.http.endpoints import (
     PAGED,
     EndpointTable,
@@ -15,10 +16,17 @@ from tamias.features.service.http.endpoints import (
     ResponseSpec,
     path_parameter,
 )
-from tamias.features.service.http.identify import caller_name, note_targets
-from tamias.features.service.http.params import cursor, json_body, limit, parameter, since
+from tamias.features.service.http.exchange import (
+    ListPage,
+    cursor,
+    json_answer,
+    json_body,
+    limit,
+    page_answer,
+    parameter,
+    since,
+)
 from tamias.features.service.http.problems import HttpProblem
-from tamias.features.service.http.responses import ListPage, json_answer, page_answer
 from tamias.features.service.service import Service
 
 MOST_BYTES = 64 * 1024

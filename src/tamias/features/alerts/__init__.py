@@ -11,5 +11,5 @@ FEATURE = Feature(
     schema="schema.sql",
     settings="tamias.features.alerts.settings:AlertsSettings",
     tasks={"alerts": "tamias.features.alerts.sender:send_alerts"},
-    metrics={"alerts": "tamias.features.alerts.attention:attention_metric"},
+    metrics={"alerts": "tamias.features.alerts.messages:attention_metric"},
 )

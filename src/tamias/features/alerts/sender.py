@@ -18,7 +18,7 @@ from tamias.features.alerts.messages import (
     targets_of,
 )
 from tamias.features.alerts.settings import AlertsSettings
-from tamias.features.service.events.webhooks.post import post
+from tamias.features.service.events.webhooks import post
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession, SessionPool
 from tamias.model.errors import ConfigError, TamiasError

@@ -19,12 +19,11 @@ from pyoxigraph import Quad
 
 from tamias.database.connect import Database, Session
 from tamias.database.locks import opened, try_alone
-from tamias.features.catalogue.dialect import rewrite_query
 from tamias.features.catalogue.documents import replace_all
 from tamias.features.catalogue.errors import AnswerTooLarge, QueryRefused, QueryTooLong, StoreAway, StoreError
 from tamias.features.catalogue.exchange import ANSWER_BYTES, Answer, Limits, SparqlClient, too_long
 from tamias.features.catalogue.fetch_queries import NeededFetches, find_needed_fetches, write_fetches
-from tamias.features.catalogue.query_text import asks_elsewhere
+from tamias.features.catalogue.query_text import asks_elsewhere, rewrite_query
 from tamias.features.catalogue.refresh import Refresher, by_graph, ntriples
 from tamias.features.catalogue.store.local_store import QUERY_SECONDS, LocalGraphs, LocalStore, RunningQuery
 from tamias.features.catalogue.store.messages import QueryOrder

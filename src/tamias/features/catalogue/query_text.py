@@ -1,7 +1,9 @@
-"""Tokens of a SPARQL query: enough to know which graphs and servers it is about. This is no parser."""
+"""SPARQL queries as text: tokens, the graphs and servers they name, another dialect. This is no parser."""
 
 import re
 from typing import Final
+
+from tamias.features.dcat.terms import ARC, PREFIXES
 
 _ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 _TOKEN: Final = re.compile(
@@ -69,3 +71,24 @@ def tokenize(query: str) -> list[Token]:
 def _character(found: re.Match[str]) -> str:
     code = int(found[1] or found[2], 16)
     return chr(code) if code < 0x110000 else found[0]
+
+
+_THEIR_ARC: Final = "<https://archiver.ai.wu.ac.at/ns/csvw#"
+_TYPE: Final = r"(?:xsd:dateTime(?:Stamp)?\b|<http://www\.w3\.org/2001/XMLSchema#dateTime(?:Stamp)?>)"
+_ZONE: Final = r"(?:Z|[+-][0-9]{2}:[0-9]{2})?"
+_NO_SECONDS: Final = re.compile(
+    rf"""(["'])([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T[0-9]{{2}}:[0-9]{{2}})({_ZONE})\1(?=\s*\^\^\s*{_TYPE})"""
+)
+_STRDT: Final = re.compile(rf"\bstrdt\s*\(\s*([?$]\w+)\s*,\s*{_TYPE}\s*\)", re.IGNORECASE)
+_NO_TERMS: Final = re.compile(r"(\bprefix\s+\w*:\s*)<http://purl\.org/dc/elements/1\.1>", re.IGNORECASE)
+
+
+def rewrite_query(query: str) -> str:
+    """The query with these put right; any other is left as it is.
+
+    >>> rewrite_query('strdt(?d, xsd:dateTimeStamp) >= "2020-05-10T00:00Z"^^xsd:dateTimeStamp')
+    '<http://www.w3.org/2001/XMLSchema#dateTime>(STR(?d)) >= "2020-05-10T00:00:00Z"^^xsd:dateTimeStamp'
+    """
+    query = _NO_SECONDS.sub(r"\1\2:00\3\1", query)
+    query = _STRDT.sub(rf"<{PREFIXES['xsd']}dateTime>(STR(\1))", query)
+    return _NO_TERMS.sub(rf"\1<{PREFIXES['dct']}>", query).replace(_THEIR_ARC, f"<{ARC}")

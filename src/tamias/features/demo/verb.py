@@ -220,7 +220,7 @@ def _tell(place: CommonOptions, crawled: Crawled, archived: Archived) -> None:
 
 
 def _serve(place: CommonOptions, settings: Settings) -> None:
-    from tamias.features.service.http.secret import find_secret
+    from tamias.features.service.http.callers import find_secret
     from tamias.features.service.run import ServicePlan, run
 
     plan = ServicePlan(

@@ -22,11 +22,11 @@ from tamias.features.dcat.terms import (
     word,
 )
 from tamias.features.service.events.log import latest_event
+from tamias.features.service.http.callers import may_read_all
 from tamias.features.service.http.endpoints import FOR_TRAINING, EndpointTable, Parameter, ResponseSpec
-from tamias.features.service.http.params import number
+from tamias.features.service.http.exchange import number
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.http.rdf import MEDIA_TYPES, rdf_answer, wanted_form
-from tamias.features.service.http.secret import may_read_all
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import feed_words, usages, wants_training
 from tamias.features.service.service import Service

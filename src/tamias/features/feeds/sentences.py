@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import chain, islice
 from typing import Final
-from weakref import WeakKeyDictionary
 
 from tamias.archive.blobs import BlobDamaged, BlobMissing
 from tamias.archive.versions.resources import read_resources, read_versions
@@ -56,12 +55,9 @@ class _Comparisons:
                 self._waiting.pop(each, None)
 
 
-_comparisons: WeakKeyDictionary[Service, _Comparisons] = WeakKeyDictionary()
-
-
 async def sentences(service: Service, versions: Sequence[str]) -> dict[str, str]:
     """Return sentences on changes by the ids of versions, as far as they are known soon."""
-    comparisons = _comparisons.setdefault(service, _Comparisons(service.pool))
+    comparisons: _Comparisons = service.parts.setdefault("sentences", _Comparisons(service.pool))
     known = comparisons.known
     if len(known) > _MOST_KNOWN:
         known.clear()

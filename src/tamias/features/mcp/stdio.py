@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from tamias.database.connect import Database
 from tamias.features.catalogue.catalogue import Catalogue, options_of
 from tamias.features.dcat.terms import bases_of
-from tamias.features.mcp.protocol import LARGEST_MESSAGE, answer_bytes
+from tamias.features.mcp.http import LARGEST_MESSAGE, answer_bytes
 from tamias.features.mcp.tools import Tool
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.model.errors import TamiasError

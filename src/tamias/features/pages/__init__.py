@@ -11,5 +11,5 @@ FEATURE = Feature(
     module=__name__,
     requires=("service", "dcat"),
     routes={"pages": "tamias.features.pages.routes:add_routes"},
-    problem_pages={"pages": "tamias.features.pages.html.rendering:problem_page"},
+    problem_pages={"pages": "tamias.features.pages.html.page:problem_page"},
 )

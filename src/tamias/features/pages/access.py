@@ -14,12 +14,10 @@ from tamias.access.tokens import (
     withdraw_token,
 )
 from tamias.features.pages.html.forms import check_form, form_caller, form_fields
-from tamias.features.pages.html.page import HtmlPage
-from tamias.features.pages.html.rendering import html
-from tamias.features.service.http.identify import caller_of, note_reason
-from tamias.features.service.http.negotiation import Answer
+from tamias.features.pages.html.page import HtmlPage, html
+from tamias.features.service.http.callers import caller_of, note_reason, session_of
+from tamias.features.service.http.exchange import Answer
 from tamias.features.service.http.problems import HttpProblem
-from tamias.features.service.http.secret import session_of
 from tamias.features.service.service import Service
 from tamias.model.errors import UsageError
 

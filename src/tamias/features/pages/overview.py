@@ -11,11 +11,8 @@ from tamias.archive.moments import rfc3339
 from tamias.crawl.store.progress import CrawlSnapshot
 from tamias.features.pages.crawl import activity
 from tamias.features.pages.crawl.activity import AttemptRates, Daily, DatasetTrouble, HostStates, HostTrouble
-from tamias.features.pages.html.page import CsvTable, HtmlPage, table_of
-from tamias.features.pages.html.rendering import html
-from tamias.features.service.http.negotiation import Answer
-from tamias.features.service.http.params import LATEST
-from tamias.features.service.queries.lately import lately
+from tamias.features.pages.html.page import HtmlPage, html, table_of
+from tamias.features.service.http.exchange import LATEST, Answer
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 
@@ -63,8 +60,8 @@ async def overview(_: Request, service: Service) -> Overview:
     """The archive as it is now."""
     live = await _live(service)
     datasets = live.figures.basic.datasets
-    daily = await lately(service, "daily", _SECONDS_SLOW, activity.daily)
-    planned = await lately(service, "planned", _SECONDS_SLOW, lambda db: activity.planned(db, datasets))
+    daily = await service.lately("daily", _SECONDS_SLOW, activity.daily)
+    planned = await service.lately("planned", _SECONDS_SLOW, lambda db: activity.planned(db, datasets))
     parts = {name: getattr(live, name) for name in Live.__struct_fields__}
     return Overview(**parts, daily=daily, planned=planned)
 
@@ -79,7 +76,7 @@ def live_part(service: Service) -> Answer:
 
 
 async def _live(service: Service) -> Live:
-    read = await lately(service, "live", _SECONDS_LIVE, _read_live)
+    read = await service.lately("live", _SECONDS_LIVE, _read_live)
     return msgspec.structs.replace(read, crawl=service.crawl())
 
 
@@ -117,10 +114,12 @@ def latest(row: tuple[Any, ...]) -> Latest:
     )
 
 
-def _table(view: Overview) -> CsvTable:
-    return table_of(
-        view.changes, "captured_at", "resource", "url", "title", "number", "byte_size", "media_type", "noise"
-    )
-
-
-PAGE = HtmlPage(path="/", template="overview.html", view=overview, data="/overview.json", table=_table)
+PAGE = HtmlPage(
+    path="/",
+    template="overview.html",
+    view=overview,
+    data="/overview.json",
+    table=table_of(
+        "changes", "captured_at", "resource", "url", "title", "number", "byte_size", "media_type", "noise"
+    ),
+)

@@ -1,4 +1,4 @@
-"""Portals: which there are, and of each what it describes, where its files are and how good it is."""
+"""Portals: which there are, what each describes and how good it is, and what it listed at a time."""
 
 from typing import Any
 
@@ -12,9 +12,16 @@ from tamias.features.pages.html.page import CsvTable, HtmlPage, table_of
 from tamias.features.pages.overview import Latest, latest
 from tamias.features.pages.queries import rows
 from tamias.features.service.api.datasets import ID_CURSOR
-from tamias.features.service.http.params import cursor, parameter
+from tamias.features.service.api.portals import (
+    RECORD_CURSOR,
+    Absence,
+    ListedDataset,
+    absences,
+    listed_at,
+    named_portal,
+)
+from tamias.features.service.http.exchange import LATEST, cursor, limit, parameter, until
 from tamias.features.service.http.problems import HttpProblem
-from tamias.features.service.queries.lately import lately
 from tamias.features.service.queries.search import COLUMNS, Hit, hit
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
@@ -89,7 +96,7 @@ async def portals(request: Request, service: Service) -> Portals:
     """Return a page of portals."""
     after = parameter(request, "after")
     if after is None:
-        return await lately(service, "portals", _SECONDS, lambda db: _portals(db, ""))
+        return await service.lately("portals", _SECONDS, lambda db: _portals(db, ""))
     return await service.pool.run(lambda db: _portals(db, after))
 
 
@@ -140,13 +147,72 @@ def _row(row: tuple[Any, ...]) -> PortalRow:
     )
 
 
-def _list(view: Portals) -> CsvTable:
-    return table_of(view.portals, "url", "kind", "first_seen", "walked_at", "described", "gone")
+LIST = HtmlPage(
+    path="/portals",
+    template="portals.html",
+    view=portals,
+    data="/portals.json",
+    table=table_of("portals", "url", "kind", "first_seen", "walked_at", "described", "gone"),
+)
+PAGE = HtmlPage(
+    path="/portal",
+    template="portal.html",
+    view=portal,
+    data="/portal.json",
+    table=table_of("resources", *COLUMNS),
+)
 
 
-def _table(view: PortalView) -> CsvTable:
-    return table_of(view.resources, *COLUMNS)
+MOST_ABSENCES = 100
+_OF_FILE = ("url", "format", "title_from", "version", "captured_at", "sha256", "byte_size", "gone")
+_COLUMNS = ("dataset", "record", "title", "title_from", "url", "format", "format_from", *_OF_FILE[3:])
 
 
-LIST = HtmlPage(path="/portals", template="portals.html", view=portals, data="/portals.json", table=_list)
-PAGE = HtmlPage(path="/portal", template="portal.html", view=portal, data="/portal.json", table=_table)
+class PortalAtView(msgspec.Struct, frozen=True, kw_only=True):
+    """The data of the page."""
+
+    url: str
+    at: str | None
+    """As it was asked for; null: now."""
+    until: str | None
+    """The same as a time."""
+    datasets: list[ListedDataset]
+    absences: list[Absence]
+    next: str | None
+
+
+async def portal_at(request: Request, service: Service) -> PortalAtView:
+    """The one that `url` names, at the time `at`. Raises `NotArchived`."""
+    named, given, at = named_portal(request), parameter(request, "at"), until(request, "at")
+    most, after = limit(request), cursor(request, RECORD_CURSOR)
+
+    def read(db: ServiceSession) -> PortalAtView:
+        found = listed_at(db, named, at, after[0] if after else "", most)
+        return PortalAtView(
+            url=named,
+            at=given,
+            until=None if at == LATEST else rfc3339(at),
+            datasets=found,
+            absences=absences(db.session, named, 0, MOST_ABSENCES),
+            next=found[-1].record if len(found) == most else None,
+        )
+
+    return await service.pool.run(read)
+
+
+def _table(view: PortalAtView) -> CsvTable:
+    """A line for each file; one without a URL for a dataset that had none."""
+    lines = [
+        [
+            *(dataset.iri, dataset.record, dataset.title, dataset.title_from),
+            *(getattr(file, name, None) for name in _OF_FILE),
+        ]
+        for dataset in view.datasets
+        for file in dataset.files or (None,)
+    ]
+    return CsvTable(_COLUMNS, lines)
+
+
+AT = HtmlPage(
+    path="/portal/at", template="portal_at.html", view=portal_at, data="/portal/at.json", table=_table
+)

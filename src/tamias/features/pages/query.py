@@ -6,8 +6,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from tamias.features.pages.html.page import HtmlPage
-from tamias.features.pages.html.rendering import POLICY
+from tamias.features.pages.html.page import POLICY, HtmlPage
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.service import Service
 

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from tamias.archive.moments import shown
 from tamias.features.pages.html.page import CsvTable, HtmlPage
 from tamias.features.service.http.endpoints import Endpoint
-from tamias.features.service.http.params import base_of
+from tamias.features.service.http.exchange import base_of
 from tamias.features.service.service import Service
 
 _EXAMPLES = {

@@ -6,40 +6,31 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from tamias.features.pages import access, overview, portal, portal_at, query, search, sign_in
-from tamias.features.pages.crawl import add, crawl, documents, frontier, graph, host, hosts, reopening
-from tamias.features.pages.datasets import (
-    dataset,
-    difference,
-    forgetting,
-    listing,
-    preview,
-    version,
-    watching,
-)
-from tamias.features.pages.html.page import page_routes
-from tamias.features.pages.html.rendering import static_route
+from tamias.features.pages import access, overview, portal, query, sign_in
+from tamias.features.pages.crawl import add, crawl, documents, frontier, graph, host
+from tamias.features.pages.datasets import dataset, forms, listing, preview, version
+from tamias.features.pages.html.page import page_routes, static_route
 from tamias.features.pages.reference import reference_page
 from tamias.features.service.app import all_endpoints
+from tamias.features.service.http.callers import reason_of
 from tamias.features.service.http.endpoints import note_call, note_failure
-from tamias.features.service.http.identify import reason_of
-from tamias.features.service.http.negotiation import Answer, guarded_route
+from tamias.features.service.http.exchange import Answer, guarded_route
 from tamias.features.service.service import Service
 from tamias.plugins import load_all
 
 _PAGES = (
     overview.PAGE,
-    search.PAGE,
+    listing.SEARCH,
     listing.PAGE,
-    difference.PAGE,
+    version.DIFFERENCE,
     preview.PAGE,
     version.PAGE,
     dataset.PAGE,
-    hosts.PAGE,
+    host.LIST,
     host.PAGE,
     portal.LIST,
     portal.PAGE,
-    portal_at.PAGE,
+    portal.AT,
     frontier.PAGE,
     crawl.PAGE,
     documents.LIST,
@@ -68,10 +59,10 @@ FORMS: dict[str, Callable[[Service], Answer]] = {
     add.PAGE.path: add.adding,
     sign_in.PAGE.path: sign_in.signing_in,
     "/sign-out": sign_in.signing_out,
-    watching.PATH: watching.changing,
-    forgetting.PATH: forgetting.forgetting,
-    reopening.PATH: reopening.reopening,
-    reopening.RESUME_PATH: reopening.resuming,
+    forms.WATCHING: forms.changing,
+    forms.FORGETTING: forms.forgetting,
+    crawl.PATH: crawl.reopening,
+    crawl.RESUME_PATH: crawl.resuming,
     access.PAGE.path: access.changing,
 }
 """What pages send. Each finds out who sends it (`form_caller`) and what they may do (`check_form`)."""

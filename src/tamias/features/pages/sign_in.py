@@ -9,13 +9,10 @@ from starlette.responses import RedirectResponse, Response
 
 from tamias.access.tokens import SECRET_NAME
 from tamias.features.pages.html.forms import form_caller, form_fields
-from tamias.features.pages.html.page import HtmlPage
-from tamias.features.pages.html.rendering import html
-from tamias.features.service.http.identify import find_caller
-from tamias.features.service.http.negotiation import Answer
-from tamias.features.service.http.params import parameter
+from tamias.features.pages.html.page import HtmlPage, html
+from tamias.features.service.http.callers import CALLER, COOKIE, SESSION_SECONDS, find_caller, new_session
+from tamias.features.service.http.exchange import Answer, parameter
 from tamias.features.service.http.problems import HttpProblem
-from tamias.features.service.http.secret import CALLER, COOKIE, SESSION_SECONDS, new_session
 from tamias.features.service.service import Service
 
 _PAUSE = 0.5

@@ -15,8 +15,7 @@ from tamias.archive.sources.source_records import count_of_records, page_of_reco
 from tamias.features.dcat.terms import PREFIXES, CatalogueBases, bases_of, catalogue_graph
 from tamias.features.published.graphs import archive_graph, catalogue_graphs, rows_of
 from tamias.features.service.http.endpoints import EndpointTable, Parameter, ResponseSpec, path_parameter
-from tamias.features.service.http.negotiation import guarded_route
-from tamias.features.service.http.params import base_of, number, parameter, since
+from tamias.features.service.http.exchange import base_of, guarded_route, number, parameter, since
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.http.rdf import FORMS, MEDIA_TYPES, rdf_answer, wanted_form
 from tamias.features.service.queries.thread_pool import ServiceSession

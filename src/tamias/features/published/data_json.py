@@ -10,7 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from tamias.features.dcat.terms import CatalogueBases, bases_of
 from tamias.features.published.catalogue import CataloguePage, catalogue_page, last_page
 from tamias.features.service.http.endpoints import EndpointTable, Parameter, ResponseSpec
-from tamias.features.service.http.params import parameter
+from tamias.features.service.http.exchange import parameter
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service

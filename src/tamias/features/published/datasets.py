@@ -11,10 +11,15 @@ from starlette.routing import BaseRoute, Route
 from tamias.archive.reader.library import NotArchived
 from tamias.features.dcat.terms import bases_of
 from tamias.features.published.catalogue import catalogue_routes
-from tamias.features.published.graphs import dataset_graph, resource_of, version_graph
-from tamias.features.published.linkset import link_header, linkset, version_link_header
-from tamias.features.service.http.negotiation import Answer, guarded_route
-from tamias.features.service.http.params import base_of
+from tamias.features.published.graphs import (
+    dataset_graph,
+    link_header,
+    linkset,
+    resource_of,
+    version_graph,
+    version_link_header,
+)
+from tamias.features.service.http.exchange import Answer, base_of, guarded_route
 from tamias.features.service.http.rdf import FORMS, rdf_answer, wanted_form
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service

@@ -18,7 +18,7 @@ from tamias.archive.moments import first_millisecond, milliseconds, rfc3339
 from tamias.features.dcat.terms import CatalogueBases, bases_of
 from tamias.features.published.graphs import catalogue_graphs, rows_of
 from tamias.features.service.http.endpoints import EndpointTable, Parameter, ResponseSpec
-from tamias.features.service.http.params import LATEST, base_of, body
+from tamias.features.service.http.exchange import LATEST, base_of, body
 from tamias.features.service.http.rdf import written
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service

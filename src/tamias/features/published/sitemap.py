@@ -13,7 +13,7 @@ from tamias.archive.moments import rfc3339
 from tamias.features.dcat.terms import bases_of
 from tamias.features.published.graphs import rows_of
 from tamias.features.service.http.endpoints import EndpointTable, ResponseSpec, path_parameter
-from tamias.features.service.http.params import base_of
+from tamias.features.service.http.exchange import base_of
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import unlisted

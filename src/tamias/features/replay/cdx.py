@@ -12,11 +12,10 @@ from starlette.responses import Response
 from tamias.archive.moments import digits, first_millisecond
 from tamias.archive.tombstones import check_gone
 from tamias.features.service.files.delivery import UNKNOWN
+from tamias.features.service.http.callers import may_read_all
 from tamias.features.service.http.endpoints import EndpointTable, Parameter, ResponseSpec
-from tamias.features.service.http.params import cursor, number, parameter, since, until
+from tamias.features.service.http.exchange import cursor, json_answer, number, parameter, since, until
 from tamias.features.service.http.problems import HttpProblem
-from tamias.features.service.http.responses import json_answer
-from tamias.features.service.http.secret import may_read_all
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import unlisted, usages
 from tamias.features.service.service import Service

@@ -17,10 +17,15 @@ from tamias.archive.moments import digits, milliseconds, rfc3339
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.tombstones import Forgotten, Tombstone, check_gone, tombstones_of
 from tamias.features.replay.warc_replay import WarcVersion, replay, warc_versions
-from tamias.features.service.files.delivery import deliver, http_date, read_http_date
-from tamias.features.service.files.mementos import memento_path, timestamps
+from tamias.features.service.files.delivery import (
+    deliver,
+    http_date,
+    memento_path,
+    read_http_date,
+    timestamps,
+)
 from tamias.features.service.http.endpoints import URL, EndpointTable, Parameter, ResponseSpec, path_parameter
-from tamias.features.service.http.params import base_of, url_behind
+from tamias.features.service.http.exchange import base_of, url_behind
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service

@@ -16,15 +16,16 @@ from tamias.archive.blobs import BlobDamaged, BlobMissing
 from tamias.archive.file_store import FileStore, file_store
 from tamias.archive.moments import digits
 from tamias.archive.stored_files import find_warc
-from tamias.features.service.files.bodies import IN_MEMORY, PIECE
 from tamias.features.service.files.delivery import (
     FOR_NOBODY,
+    IN_MEMORY,
+    PIECE,
     content_type,
     headers_of,
     read_range,
     refuse_unchanged,
 )
-from tamias.features.service.http.params import base_of
+from tamias.features.service.http.exchange import base_of
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import check_owner
 from tamias.features.service.service import Service

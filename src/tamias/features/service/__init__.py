@@ -15,10 +15,10 @@ FEATURE = Feature(
     },
     endpoints={
         **{name: f"{__name__}.api.{name}:ENDPOINTS" for name in ("datasets", "files", "forget")},
-        **{name: f"{__name__}.api.{name}:ENDPOINTS" for name in ("frontier", "portals", "versions")},
+        **{name: f"{__name__}.api.{name}:ENDPOINTS" for name in ("frontier", "portals")},
         **{name: f"{__name__}.api.{name}:ENDPOINTS" for name in ("resources", "stats", "tags")},
         "events": f"{__name__}.events.stream:ENDPOINTS",
-        "webhooks": f"{__name__}.events.webhooks.routes:ENDPOINTS",
+        "webhooks": f"{__name__}.events.webhooks:ENDPOINTS",
         "health": f"{__name__}.http.health:ENDPOINTS",
         "sparql": f"{__name__}.sparql.routes:ENDPOINTS",
     },

@@ -10,12 +10,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from tamias.features.service.http.endpoints import Directly, Endpoint, ResponseSpec, routes
-from tamias.features.service.http.host_check import KnownNames
-from tamias.features.service.http.identify import Identify
-from tamias.features.service.http.negotiation import show_missing_route
-from tamias.features.service.http.openapi import describe_api
-from tamias.features.service.http.traffic import TrafficCounter
+from tamias.features.service.http.callers import Identify
+from tamias.features.service.http.endpoints import Directly, Endpoint, ResponseSpec, describe_api, routes
+from tamias.features.service.http.exchange import show_missing_route
+from tamias.features.service.http.middleware import KnownNames, TrafficCounter
 from tamias.features.service.service import Service
 from tamias.plugins import load_all
 

@@ -30,8 +30,8 @@ from tamias.database.connect import Database
 from tamias.database.months import divide_months
 from tamias.database.roles import Role
 from tamias.features.service.app import application
-from tamias.features.service.events.webhooks.sender import Sender
-from tamias.features.service.http.secret import VARIABLE, Secret, register_secret
+from tamias.features.service.events.webhooks import Sender
+from tamias.features.service.http.callers import VARIABLE, Secret, register_secret
 from tamias.features.service.queries.thread_pool import SessionPool
 from tamias.features.service.service import Service
 from tamias.features.service.sparql.routes import SparqlSide
@@ -155,6 +155,8 @@ async def _run(
     watching: Supervisor | None,
     ready: Callable[[], None],
 ) -> None:
+    tasks: list[ServiceTask] = [*load_all("tasks").values()]
+    added = [asyncio.create_task(task(background, plan.data, plan.settings)) for task in tasks]
     server = web_server(plan.host, plan.port, app)
     server.on_startup(ready)
     web = asyncio.create_task(server.serve())
@@ -162,10 +164,7 @@ async def _run(
         _crawled(plan, service, background, watching) if watching is not None else _stopped()
     )
     sender = Sender(background, allow_private=plan.settings.permit.allow_private)
-    tasks: list[ServiceTask] = [*load_all("tasks").values()]
-    beside = [task(background, plan.data, plan.settings) for task in tasks]
     sending = asyncio.create_task(sender.run())
-    added = [asyncio.create_task(each) for each in beside]
     dividing = asyncio.create_task(_divide_months(background))
     forgetting = asyncio.create_task(_forget_often(plan, background))
     await asyncio.wait([web, other], return_when="FIRST_COMPLETED")

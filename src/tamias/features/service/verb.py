@@ -8,7 +8,7 @@ import click
 from tamias.cli.console.options import CommonOptions, common, say_json, start_database_early, store_option
 
 if TYPE_CHECKING:
-    from tamias.features.service.http.secret import Secret
+    from tamias.features.service.http.callers import Secret
     from tamias.features.service.run import ServicePlan
 
 
@@ -58,7 +58,7 @@ def command(
     Example: tamias serve --port 8080 --contact https://example.org/about
     """
     start_database_early(place)
-    from tamias.features.service.http.secret import find_secret
+    from tamias.features.service.http.callers import find_secret
     from tamias.features.service.run import ServicePlan, check_place, run
 
     flags = {

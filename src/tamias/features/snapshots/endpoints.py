@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.features.service.http.endpoints import EndpointTable, ResponseSpec, path_parameter
-from tamias.features.service.http.responses import ListPage, json_answer, page_answer
+from tamias.features.service.http.exchange import ListPage, json_answer, page_answer
 from tamias.features.service.service import Service
 from tamias.features.snapshots.datacite import citation
 from tamias.features.snapshots.entries import SnapshotAbout

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
-from tamias.features.pages.html.page import CsvTable, HtmlPage, table_of
-from tamias.features.service.http.params import base_of
+from tamias.features.pages.html.page import HtmlPage, table_of
+from tamias.features.service.http.exchange import base_of
 from tamias.features.service.service import Service
 from tamias.features.snapshots.endpoints import citable, named_snapshot
 from tamias.features.snapshots.entries import SnapshotAbout
@@ -73,22 +73,28 @@ def _json_ld(about: SnapshotAbout, citation: str, base: str) -> dict[str, Any]:
     return {name: value for name, value in properties.items() if value is not None}
 
 
-def _table(view: SnapshotList) -> CsvTable:
-    names = ("name", "at", "title", "versions", "version_bytes", "graphs", "statements", "doi", "manifest")
-    return table_of(view.snapshots, *names)
-
-
-def _licences(view: SnapshotPage) -> CsvTable:
-    return table_of(view.licences, "source", "declared_by", "licence", "versions", "graphs")
-
-
 LIST = HtmlPage(
-    path="/snapshots", template="snapshots.html", view=snapshots, data="/snapshots.json", table=_table
+    path="/snapshots",
+    template="snapshots.html",
+    view=snapshots,
+    data="/snapshots.json",
+    table=table_of(
+        "snapshots",
+        "name",
+        "at",
+        "title",
+        "versions",
+        "version_bytes",
+        "graphs",
+        "statements",
+        "doi",
+        "manifest",
+    ),
 )
 PAGE = HtmlPage(
     path="/snapshot/{name}",
     template="snapshot.html",
     view=snapshot,
     data="/snapshot/{name}.json",
-    table=_licences,
+    table=table_of("licences", "source", "declared_by", "licence", "versions", "graphs"),
 )

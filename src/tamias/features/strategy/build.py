@@ -11,17 +11,19 @@ from psycopg import errors as pg
 from tamias.database.citus import is_citus
 from tamias.database.connect import Cursor, Session
 from tamias.database.roles import for_administrators, ready_role
-from tamias.features.strategy.scale import cluster, scale_for
 from tamias.features.strategy.scores import (
     SQL,
     SeenLink,
+    TimeLimitExceeded,
     UrlToScore,
+    cluster,
     describe_error,
     read_scores,
+    scale_for,
     schema,
+    time_limit,
     timeout_message,
 )
-from tamias.features.strategy.time_limit import TimeLimitExceeded, time_limit
 from tamias.model.errors import DatabaseError, UsageError
 
 ROLE = "tamias_strategy"

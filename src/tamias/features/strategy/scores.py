@@ -1,9 +1,10 @@
-"""Scores of a strategy: a batch in one call, as a role that can only read, within a time limit.
+"""Scores that strategies give: asked for within a time limit, and scaled to the frontier's range."""
 
-Each call has a connection of its own, and what it does there is rolled back.
-"""
-
-from collections.abc import Sequence
+import math
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -13,7 +14,50 @@ from psycopg import errors as pg
 from tamias.database.columns import Texts
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
-from tamias.features.strategy.time_limit import TimeLimitExceeded, time_limit
+from tamias.model.item import CLASSES, priority_class
+
+GRACE_SECONDS = 1.0
+"""The time that statement_timeout has first: it keeps the connection."""
+
+
+class TimeLimitExceeded(Exception):
+    """The connection was left."""
+
+    def __init__(self, *, goes_on: bool) -> None:
+        super().__init__()
+        self.goes_on = goes_on
+        """Whether the server could not end what runs there."""
+
+
+@contextmanager
+def time_limit(session: Session, cursor: Cursor, seconds: float) -> Iterator[None]:
+    """Leave the cursor's connection and raise `TimeLimitExceeded` if the block takes longer."""
+    done = threading.Event()
+    # Not what the connection says of itself: a pooler makes that up.
+    row = cursor.execute("SELECT pg_catalog.pg_backend_pid()").fetchone()
+    pid = row[0] if row else 0
+    exceeded: list[TimeLimitExceeded] = []
+
+    def watch() -> None:
+        if not done.wait(seconds + GRACE_SECONDS):
+            exceeded.append(TimeLimitExceeded(goes_on=not session.end_backend(pid)))
+            session.leave(cursor.connection)
+
+    watcher = threading.Thread(target=watch, name="strategy time limit", daemon=True)
+    watcher.start()
+    try:
+        yield
+    except psycopg.Error:
+        done.set()
+        watcher.join()
+        if not exceeded:
+            raise
+    finally:
+        done.set()
+        watcher.join()
+    if exceeded:
+        raise exceeded[0]
+
 
 SQL = statements("tamias.features.strategy", "strategy.sql")
 HIGHEST = 2.0**60
@@ -140,3 +184,62 @@ def _columns(pages: Sequence[UrlToScore]) -> dict[str, Any]:
         "tags": Texts("\t".join(page.tags) if page.tags else None for page in pages),
         "place": [place for place, _ in links],
     }
+
+
+CLUSTER = 0.9
+"""The share of scores in one class from which on a strategy hardly tells hosts apart."""
+FEWEST = 10
+"""The fewest scores from which this can be said."""
+
+
+def scale_for(scores: Iterable[float | None]) -> float:
+    """Return the smallest scale with room for scores.
+
+    >>> scale_for([0.5, None]), scale_for([6.0, 5.0, 3.0]), scale_for([8.0])
+    (1.0, 8.0, 8.0)
+    """
+    highest = max((score for score in scores if score is not None), default=0.0)
+    return 1.0 if highest <= 1.0 else 2.0 ** math.ceil(math.log2(highest))
+
+
+def scale_of(cursor: Cursor, number: int) -> float:
+    """Return the scale of a strategy."""
+    row = cursor.execute(SQL["scale_of"].text, {"number": number}).fetchone()
+    return 1.0 if row is None else float(row[0])
+
+
+def widen(cursor: Cursor, number: int, scale: float) -> bool:
+    """Widen the scale if needed, mark known URLs for rescoring, and return whether this was done."""
+    if scale <= scale_of(cursor, number):
+        return False
+    row = cursor.execute(SQL["widen"].text, {"number": number, "scale": scale}).fetchone()
+    if row is not None:
+        cursor.execute(SQL["start_rescoring"].text, {"crawl": row[0]})
+    return True
+
+
+def scale_scores(said: Sequence[Scores], scale: float) -> list[Scores]:
+    """Return the scores divided by the scale, so that they are between 0 and 1."""
+    if scale == 1.0:
+        return list(said)
+    return [
+        each if each.score is None else msgspec.structs.replace(each, score=each.score / scale)
+        for each in said
+    ]
+
+
+def cluster(scores: Sequence[float | None]) -> str | None:
+    """Return a note about scores that hardly differ, if they do not."""
+    known = [score for score in scores if score is not None]
+    if len(known) < FEWEST:
+        return None
+    scale = scale_for(known)
+    classes = Counter(priority_class(score / scale) for score in known)
+    ((fullest, count),) = classes.most_common(1)
+    if count < CLUSTER * len(known):
+        return None
+    low, high = fullest * scale / CLASSES, (fullest + 1) * scale / CLASSES
+    return (
+        f"{count:,} of {len(known):,} scores lie between {low:g} and {high:g}, one class of {CLASSES}: "
+        f"hosts are hardly distinguished; spread the scores over 0 to {scale:g}"
+    )

@@ -10,10 +10,25 @@ import msgspec
 from tamias.crawl.commit.link_put import LinkSource
 from tamias.crawl.plan.admit import Admission
 from tamias.database.connect import Cursor, Session
-from tamias.features.strategy.links import Targets, gather, group_by_bucket, write_links
-from tamias.features.strategy.rescore import Place, place_of, set_scores
-from tamias.features.strategy.scale import scale_for, scale_of, scale_scores, widen
-from tamias.features.strategy.scores import Scores, StrategyFailure, UrlToScore, ask
+from tamias.features.strategy.links import (
+    Place,
+    Targets,
+    gather,
+    group_by_bucket,
+    place_of,
+    set_scores,
+    write_links,
+)
+from tamias.features.strategy.scores import (
+    Scores,
+    StrategyFailure,
+    UrlToScore,
+    ask,
+    scale_for,
+    scale_of,
+    scale_scores,
+    widen,
+)
 from tamias.features.strategy.versions import read_active, record_failure, record_success
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.service.state import WATCH

@@ -9,17 +9,29 @@ import msgspec
 
 from tamias.crawl.plan.admit import Admission, usual_score
 from tamias.database.connect import Cursor, Session
-from tamias.features.strategy.links import LONGEST_LANGUAGE, LONGEST_WORDS, Targets, add_links
-from tamias.features.strategy.rescore import (
+from tamias.features.strategy.links import (
     FIRST_PLACE,
+    LONGEST_LANGUAGE,
+    LONGEST_WORDS,
     Place,
+    Targets,
     Unvisited,
+    add_links,
     place_of,
     read_unvisited,
     set_scores,
 )
-from tamias.features.strategy.scale import scale_for, scale_of, scale_scores, widen
-from tamias.features.strategy.scores import SQL, SeenLink, StrategyFailure, UrlToScore, ask
+from tamias.features.strategy.scores import (
+    SQL,
+    SeenLink,
+    StrategyFailure,
+    UrlToScore,
+    ask,
+    scale_for,
+    scale_of,
+    scale_scores,
+    widen,
+)
 from tamias.features.strategy.strategist import Strategist
 from tamias.features.strategy.versions import read_active, record_failure, record_success
 from tamias.frontier.postgres import PostgresFrontier

@@ -194,8 +194,7 @@ def try_url(
     Example: tamias strategy test http://example.org/rivers --anchor "rivers of Europe"
     """
     from tamias.features.strategy.links import describe_url
-    from tamias.features.strategy.scale import scale_of
-    from tamias.features.strategy.scores import SeenLink, StrategyFailure, ask
+    from tamias.features.strategy.scores import SeenLink, StrategyFailure, ask, scale_of
     from tamias.features.strategy.versions import read_active
     from tamias.frontier.crawls import named
     from tamias.model.item import priority_class

@@ -9,8 +9,7 @@ import msgspec
 
 from tamias.database.connect import Cursor, Session
 from tamias.features.strategy.build import Trial, build, ready_strategies
-from tamias.features.strategy.scale import widen
-from tamias.features.strategy.scores import SQL, StrategyFailure, UrlToScore, schema
+from tamias.features.strategy.scores import SQL, StrategyFailure, UrlToScore, schema, widen
 from tamias.frontier.service.state import WATCH
 from tamias.model.errors import TamiasError, UsageError
 

@@ -6,7 +6,7 @@ import pytest
 from pyoxigraph import Store
 
 from tamias.archive.versions.resources import Suspect
-from tamias.features.catalogue.dialect import rewrite_query
+from tamias.features.catalogue.query_text import rewrite_query
 from tamias.features.dcat.measures import Measure
 from tamias.features.dcat.resource import resource_quads
 from tamias.features.dcat.terms import ARC, PREFIXES, CatalogueBases

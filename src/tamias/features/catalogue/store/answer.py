@@ -17,8 +17,15 @@ from pyoxigraph import NamedNode, QueryBoolean, QuerySolutions, QueryTriples, Rd
 
 from tamias.features.catalogue.query_text import names_graphs
 from tamias.features.catalogue.result_formats import result_format
-from tamias.features.catalogue.store.memory import QUERY_MEMORY
-from tamias.features.catalogue.store.messages import DONE, LAST, QueryOrder, QueryReply, receive, send
+from tamias.features.catalogue.store.messages import (
+    DONE,
+    LAST,
+    QUERY_MEMORY,
+    QueryOrder,
+    QueryReply,
+    receive,
+    send,
+)
 from tamias.features.catalogue.store.snapshots import OpenSnapshot, newest_mark, open_newest
 from tamias.model.vocabulary import METADATA_GRAPH
 

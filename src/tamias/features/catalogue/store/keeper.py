@@ -35,8 +35,7 @@ from tamias.database.locks import opened, try_alone
 from tamias.features.catalogue.errors import StoreError
 from tamias.features.catalogue.store.answer import answer_queries
 from tamias.features.catalogue.store.graph_writer import write_graphs
-from tamias.features.catalogue.store.memory import MOST_QUERIES
-from tamias.features.catalogue.store.messages import ADOPT, LAST, QUERY, WRITE, QueryReply, send
+from tamias.features.catalogue.store.messages import ADOPT, LAST, MOST_QUERIES, QUERY, WRITE, QueryReply, send
 from tamias.features.catalogue.store.snapshots import is_dirty, is_of_this_format
 
 _CLONE_NEWUSER = 0x10000000

@@ -19,10 +19,10 @@ from tamias.database.locks import is_free
 from tamias.features.catalogue.errors import AnswerTooLarge, QueryRefused, StoreAway, StoreError
 from tamias.features.catalogue.exchange import Answer, Limits, too_large, too_long
 from tamias.features.catalogue.store.keeper import Orders, RunningCatalogue
-from tamias.features.catalogue.store.memory import QUERY_MEMORY
 from tamias.features.catalogue.store.messages import (
     ADOPT,
     QUERY,
+    QUERY_MEMORY,
     WRITE,
     QueryOrder,
     QueryReply,

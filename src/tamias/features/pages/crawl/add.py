@@ -11,16 +11,13 @@ from tamias.archive.moments import rfc3339
 from tamias.archive.versions.resources import read_resources
 from tamias.features.pages.datasets.reasons import duration
 from tamias.features.pages.html.forms import check_form, form_caller, form_fields
-from tamias.features.pages.html.page import HtmlPage
-from tamias.features.pages.html.rendering import html
+from tamias.features.pages.html.page import HtmlPage, html
 from tamias.features.pages.queries import place_of_host
 from tamias.features.service.api import resources
 from tamias.features.service.api.resources import NewResource
-from tamias.features.service.http.identify import note_reason
-from tamias.features.service.http.negotiation import Answer
-from tamias.features.service.http.params import parameter
+from tamias.features.service.http.callers import note_reason, session_of
+from tamias.features.service.http.exchange import Answer, parameter
 from tamias.features.service.http.problems import HttpProblem
-from tamias.features.service.http.secret import session_of
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 from tamias.model.resource import Resource, resource_id

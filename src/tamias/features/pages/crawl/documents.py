@@ -17,9 +17,9 @@ from tamias.archive.tombstones import check_forgotten
 from tamias.crawl.store.progress import kind_of_reason
 from tamias.features.dcat.terms import PREFIXES
 from tamias.features.pages.datasets.preview import Preview, preview_of_statements
-from tamias.features.pages.html.page import CsvTable, HtmlPage, table_of
+from tamias.features.pages.html.page import HtmlPage, table_of
 from tamias.features.pages.queries import place_of_host, rows, rows_of_buckets, rows_of_captures
-from tamias.features.service.http.params import parameter
+from tamias.features.service.http.exchange import parameter
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
@@ -329,17 +329,17 @@ def _visit(row: tuple[Any, ...]) -> VisitRow:
     )
 
 
-def _list_table(view: DocumentList) -> CsvTable:
-    return table_of(view.documents, "url", "read_at", "statements", "media_type")
-
-
-def _table(view: DocumentView) -> CsvTable:
-    return table_of(view.preview.statements, "subject", "predicate", "object")
-
-
 LIST = HtmlPage(
-    path="/documents", template="documents.html", view=documents, data="/documents.json", table=_list_table
+    path="/documents",
+    template="documents.html",
+    view=documents,
+    data="/documents.json",
+    table=table_of("documents", "url", "read_at", "statements", "media_type"),
 )
 PAGE = HtmlPage(
-    path="/document", template="document.html", view=document, data="/document.json", table=_table
+    path="/document",
+    template="document.html",
+    view=document,
+    data="/document.json",
+    table=table_of("preview.statements", "subject", "predicate", "object"),
 )

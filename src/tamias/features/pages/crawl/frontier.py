@@ -8,9 +8,8 @@ from starlette.requests import Request
 from tamias.archive.moments import rfc3339
 from tamias.features.pages.crawl import activity
 from tamias.features.pages.crawl.activity import HostStates, HostTrouble
-from tamias.features.pages.html.page import CsvTable, HtmlPage, table_of
+from tamias.features.pages.html.page import HtmlPage, table_of
 from tamias.features.pages.queries import rows, rows_of_buckets
-from tamias.features.service.queries.lately import lately
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 
@@ -86,7 +85,7 @@ class FrontierView(msgspec.Struct, frozen=True, kw_only=True):
 
 async def frontier(_: Request, service: Service) -> FrontierView:
     """The frontier as it was a moment ago."""
-    return await lately(service, "frontier", _SECONDS, _frontier)
+    return await service.lately("frontier", _SECONDS, _frontier)
 
 
 def _frontier(db: ServiceSession) -> FrontierView:
@@ -160,12 +159,10 @@ def _moment(at: int) -> str | None:
     return rfc3339(at) if at < _LATEST_SHOWN else None
 
 
-def _table(view: FrontierView) -> CsvTable:
-    return table_of(
-        view.queues, "host", "crawl", "known", "open", "state", "ready_at", "delay_seconds", "tags"
-    )
-
-
 PAGE = HtmlPage(
-    path="/frontier", template="frontier.html", view=frontier, data="/frontier.json", table=_table
+    path="/frontier",
+    template="frontier.html",
+    view=frontier,
+    data="/frontier.json",
+    table=table_of("queues", "host", "crawl", "known", "open", "state", "ready_at", "delay_seconds", "tags"),
 )

@@ -10,7 +10,6 @@ from starlette.requests import Request
 
 from tamias.features.pages.html.page import CsvTable, HtmlPage
 from tamias.features.pages.queries import rows, rows_of_buckets
-from tamias.features.service.queries.lately import lately
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 from tamias.model.url import host_key
@@ -37,7 +36,7 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
 
 async def graph(_: Request, service: Service) -> Graph:
     """Return the graph of hosts, at most a minute old."""
-    return await lately(service, "graph", _SECONDS, _graph)
+    return await service.lately("graph", _SECONDS, _graph)
 
 
 def arranged(datasets: dict[str, int], urls: dict[str, int], links: Counter[tuple[str, str]]) -> Graph:

@@ -1,4 +1,4 @@
-"""The page of one host: its resources, its latest changes, its robots.txt and how politely it is asked."""
+"""Hosts: a list of them, and of each its resources, changes, robots.txt and politeness."""
 
 from typing import Any
 
@@ -8,17 +8,60 @@ from starlette.requests import Request
 from tamias.archive.moments import rfc3339
 from tamias.archive.reader.library import NotArchived
 from tamias.crawl.plan.admit import queue_key
-from tamias.features.pages.html.page import CsvTable, HtmlPage, table_of
+from tamias.features.pages.crawl.activity import HostTrouble, troubles
+from tamias.features.pages.html.page import HtmlPage, table_of
 from tamias.features.pages.overview import Latest, latest
 from tamias.features.pages.queries import place_of_host, rows
 from tamias.features.service.api.datasets import ID_CURSOR
-from tamias.features.service.http.params import cursor
+from tamias.features.service.http.exchange import cursor, parameter
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.search import COLUMNS, Hit, hit
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 from tamias.model.capture import Outcome
 from tamias.permit.robots import Rules
+
+MOST_HOSTS = 200
+_SECONDS = 3.0
+
+
+class HostRow(msgspec.Struct, frozen=True):
+    """A host, and how many datasets it has."""
+
+    host: str
+    datasets: int
+
+
+class Hosts(msgspec.Struct, frozen=True):
+    """A page of hosts."""
+
+    hosts: list[HostRow]
+    next: str | None
+    """The host after which the next page begins."""
+    troubles: list[HostTrouble]
+    """On the first page only."""
+
+
+async def hosts(request: Request, service: Service) -> Hosts:
+    """List the hosts after the one that `after` names."""
+    after = parameter(request, "after") or ""
+    found = await service.pool.run(lambda db: _listed(db, after))
+    wrong = [] if after else await service.lately("troubles", _SECONDS, troubles)
+    return Hosts(found, found[-1].host if len(found) == MOST_HOSTS else None, wrong)
+
+
+def _listed(db: ServiceSession, after: str) -> list[HostRow]:
+    return [HostRow(*row) for row in db.rows("hosts", {"after": after, "limit": MOST_HOSTS})]
+
+
+LIST = HtmlPage(
+    path="/hosts",
+    template="hosts.html",
+    view=hosts,
+    data="/hosts.json",
+    table=table_of("hosts", "host", "datasets"),
+)
+
 
 MOST_RESOURCES = 100
 MOST_RULES = 100
@@ -160,8 +203,10 @@ def _robots_of(row: tuple[Any, ...]) -> Robots:
     )
 
 
-def _table(view: HostView) -> CsvTable:
-    return table_of(view.resources, *COLUMNS)
-
-
-PAGE = HtmlPage(path="/host/{host}", template="host.html", view=host, data="/host/{host}.json", table=_table)
+PAGE = HtmlPage(
+    path="/host/{host}",
+    template="host.html",
+    view=host,
+    data="/host/{host}.json",
+    table=table_of("resources", *COLUMNS),
+)

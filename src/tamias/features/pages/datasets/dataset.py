@@ -20,12 +20,11 @@ from tamias.features.dcat.terms import bases_of
 from tamias.features.pages.datasets.preview import AT_ONCE, Preview, preview
 from tamias.features.pages.datasets.reasons import Schedule, reason
 from tamias.features.pages.html.charts import Mark
-from tamias.features.pages.html.page import CsvTable, HtmlPage, table_of
-from tamias.features.pages.html.rendering import size
+from tamias.features.pages.html.page import HtmlPage, size, table_of
 from tamias.features.pages.jsonld import dataset_jsonld
 from tamias.features.pages.queries import resource_named
-from tamias.features.service.files.mementos import memento_paths
-from tamias.features.service.http.secret import may_read_all
+from tamias.features.service.files.delivery import memento_paths
+from tamias.features.service.http.callers import may_read_all
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import UsageTerms, usages
 from tamias.features.service.service import Service
@@ -252,16 +251,21 @@ def _day(at: int) -> date:
     return datetime.fromtimestamp(at / 1000, UTC).date()
 
 
-def _table(view: DatasetView) -> CsvTable:
-    fields = ("number", "captured_at", "byte_size", "media_type", "sha256", "noise", "download", "memento",
-              "withheld")  # fmt: skip
-    return table_of(view.versions, *fields)
-
-
 PAGE = HtmlPage(
     path="/dataset/{id}",
     template="datasets/dataset.html",
     view=dataset,
     data="/dataset/{id}.json",
-    table=_table,
+    table=table_of(
+        "versions",
+        "number",
+        "captured_at",
+        "byte_size",
+        "media_type",
+        "sha256",
+        "noise",
+        "download",
+        "memento",
+        "withheld",
+    ),
 )

@@ -1,4 +1,4 @@
-"""The list of watched datasets: by state, host, portal or type, those that changed last first."""
+"""Lists of datasets: by state, host, portal or type, and those that a search finds."""
 
 import re
 import time
@@ -7,14 +7,13 @@ from typing import Any, Final
 import msgspec
 from starlette.requests import Request
 
-from tamias.features.pages.html.page import CsvTable, HtmlPage, table_of
+from tamias.features.pages.html.page import HtmlPage, table_of
 from tamias.features.pages.queries import rows
-from tamias.features.service.http.params import LATEST, cursor, parameter
-from tamias.features.service.http.params import media_type as media_type_of
+from tamias.features.service.http.callers import may_read_all
+from tamias.features.service.http.exchange import LATEST, cursor, parameter
+from tamias.features.service.http.exchange import media_type as media_type_of
 from tamias.features.service.http.problems import HttpProblem
-from tamias.features.service.http.secret import may_read_all
-from tamias.features.service.queries.lately import lately
-from tamias.features.service.queries.search import COLUMNS, Hit, hit
+from tamias.features.service.queries.search import COLUMNS, LONGEST_SEARCH, MOST_WORDS, Hit, Search, find, hit
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import unlisted
 from tamias.features.service.service import Service
@@ -70,7 +69,7 @@ async def datasets(request: Request, service: Service) -> DatasetList:
     place = (int(after[1]), after[2]) if after else (LATEST, "")
     owner = may_read_all(request)
     found, following = await service.pool.run(lambda db: _listed(db, wanted, place, owner=owner))
-    types = await lately(service, "types", _SECONDS, lambda db: [name for (name,) in rows(db, "types")])
+    types = await service.lately("types", _SECONDS, lambda db: [name for (name,) in rows(db, "types")])
     return DatasetList(filter=wanted, datasets=found, types=types, next=following)
 
 
@@ -114,10 +113,32 @@ def _dataset(row: tuple[Any, ...], weeks: dict[str, list[int]]) -> DatasetLine:
     return DatasetLine(**fields, weeks=weeks[row[0]])
 
 
-def _table(view: DatasetList) -> CsvTable:
-    return table_of(view.datasets, *COLUMNS, "trouble")
-
-
 PAGE = HtmlPage(
-    path="/datasets", template="datasets/listing.html", view=datasets, data="/datasets.json", table=_table
+    path="/datasets",
+    template="datasets/listing.html",
+    view=datasets,
+    data="/datasets.json",
+    table=table_of("datasets", *COLUMNS, "trouble"),
+)
+
+
+async def search(request: Request, service: Service) -> Search:
+    """Search for the words of the parameter `q`."""
+    words = (parameter(request, "q") or "").strip()
+    if len(words) > LONGEST_SEARCH:
+        raise HttpProblem(400, f"'q' may have {LONGEST_SEARCH} characters at most")
+    if len(words.split()) > MOST_WORDS:
+        raise HttpProblem(400, f"'q' may have {MOST_WORDS} words at most")
+    if not words:
+        return Search(words="", hits=[], more=False)
+    owner = may_read_all(request)
+    return await service.pool.run(lambda db: find(db, words, owner=owner))
+
+
+SEARCH = HtmlPage(
+    path="/search",
+    template="search.html",
+    view=search,
+    data="/search.json",
+    table=table_of("hits", *COLUMNS, "columns"),
 )

@@ -24,8 +24,8 @@ from tamias.content.canonical.tables import found_table
 from tamias.content.formats import Form, form_of, load_analyser, syntax_of
 from tamias.features.pages.html.page import CsvTable, HtmlPage
 from tamias.features.pages.queries import resource_named
-from tamias.features.service.http.params import number
-from tamias.features.service.http.secret import may_read_all
+from tamias.features.service.http.callers import may_read_all
+from tamias.features.service.http.exchange import number
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import check_open
 from tamias.features.service.service import Service

@@ -7,10 +7,9 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 
 from tamias.access.tokens import AccessScope, Caller
-from tamias.features.service.http.identify import check_caller, check_targets, find_caller
-from tamias.features.service.http.params import body
+from tamias.features.service.http.callers import CALLER, check_caller, check_targets, find_caller, session_of
+from tamias.features.service.http.exchange import body
 from tamias.features.service.http.problems import UNREAD, HttpProblem
-from tamias.features.service.http.secret import CALLER, session_of
 from tamias.features.service.service import Service
 
 _FORM = "application/x-www-form-urlencoded"

@@ -1,23 +1,269 @@
-"""A page: where it is, what it shows, and its data as JSON and CSV. Routes come from it."""
+"""Pages: where each is, what it shows as HTML, JSON or CSV, and what templates and static files need."""
 
 import csv
+import gzip
 import io
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
-from urllib.parse import quote, urlencode
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from hashlib import blake2b
+from http import HTTPStatus
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from math import log
+from operator import attrgetter
+from typing import Any, Final
+from urllib.parse import quote, urlencode, urlsplit
 
+import jinja2
 import msgspec
+from markupsafe import Markup
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from tamias.cli.console.output import csv_cell
-from tamias.features.pages.html.rendering import html, this_page
-from tamias.features.service.http.negotiation import Answer, guarded_route, wanted_form
+from tamias.features.dcat.terms import PREFIXES
+from tamias.features.pages.crawl.activity import hover, stack
+from tamias.features.pages.datasets.reasons import duration
+from tamias.features.pages.html import charts
+from tamias.features.pages.jsonld import embedded
+from tamias.features.service.http.callers import SignedIn, session_of
+from tamias.features.service.http.exchange import Answer, guarded_route, json_answer, takes_gzip, wanted_form
 from tamias.features.service.http.problems import HttpProblem
-from tamias.features.service.http.responses import json_answer
-from tamias.features.service.http.secret import SignedIn, session_of
 from tamias.features.service.service import Service
+from tamias.plugins import installed_features, parts
+
+PATH = "/static/{name}"
+_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_FOLDERS = ("static", "libraries")
+"""Ours, and those that `make browser` fetches: absent where it was not run."""
+_FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
+_UNNAMED = {**_FOR_EVER, "Cache-Control": "no-cache"}
+
+
+def address(name: str) -> str:
+    """Return the address of a static file, which is another one when the file changes."""
+    digest = blake2b(_FILES[name], digest_size=6).hexdigest()
+    return f"/static/{name}?v={digest}"
+
+
+def has_library(name: str) -> bool:
+    """Return whether a file that comes from npm is there."""
+    return name in _FILES
+
+
+def static_route() -> Route:
+    """Return the route of all static files."""
+    return Route(PATH, _sent, methods=["GET"])
+
+
+async def _sent(request: Request) -> Response:
+    request.scope["tamias.route"] = PATH
+    name = request.path_params["name"]
+    content = _FILES.get(name)
+    if content is None:
+        return HttpProblem(404, "there is no such file").response()
+    headers = _FOR_EVER if "v" in request.query_params else _UNNAMED
+    if takes_gzip(request):
+        content, headers = _packed(name), {**headers, "Content-Encoding": "gzip"}
+    return Response(content, headers=headers, media_type=_TYPES[name.rpartition(".")[2]])
+
+
+@cache
+def _packed(name: str) -> bytes:
+    return gzip.compress(_FILES[name], mtime=0)
+
+
+def _in(folder: Traversable) -> dict[str, bytes]:
+    if not folder.is_dir():
+        return {}
+    found = [each for each in folder.iterdir() if each.name.rpartition(".")[2] in _TYPES]
+    return {each.name: each.read_bytes() for each in found}
+
+
+_PAGES = files("tamias.features.pages")
+_FILES = {name: body for folder in _FOLDERS for name, body in _in(_PAGES.joinpath(folder)).items()}
+
+
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS: Final = {"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"}
+_UNITS = ("KiB", "MiB", "GiB", "TiB")
+
+
+def html(
+    template: str, values: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None
+) -> HTMLResponse:
+    """A page, or a part of one."""
+    text = _TEMPLATES.get_template(template).render(values, now=time.time())
+    return HTMLResponse(text, status, headers={**HEADERS, **(headers or {})})
+
+
+def this_page(request: Request) -> str:
+    """The address of the page that was asked for, on this service."""
+    path, query = (request.scope[name].decode("latin-1") for name in ("raw_path", "query_string"))
+    return f"{path}?{query}" if query else path
+
+
+def size(octets: float) -> str:
+    """Bytes as people say them.
+
+    >>> size(999), size(1536), size(3 << 30)
+    ('999 B', '1.5 KiB', '3.0 GiB')
+    """
+    if octets < 1024:
+        return f"{octets:.0f} B"
+    power = min(int(log(octets, 1024)), len(_UNITS))
+    return f"{octets / 1024**power:.1f} {_UNITS[power - 1]}"
+
+
+def number(value: float) -> str:
+    """Return a count with commas between thousands, or a fraction with three digits.
+
+    >>> number(1234567), number(0.12345)
+    ('1,234,567', '0.123')
+    """
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
+
+
+def distance(at: str, now: float) -> str:
+    """Return how far a time is from now.
+
+    >>> distance("2026-01-01T00:00:00Z", 1767225600 + 7200), distance("2026-01-01T00:00:00Z", 1767225500)
+    ('2 hours ago', 'in 2 minutes')
+    """
+    seconds = now - datetime.fromisoformat(at).timestamp()
+    if abs(seconds) < 1:
+        return "now"
+    return f"{duration(seconds)} ago" if seconds > 0 else f"in {duration(-seconds)}"
+
+
+def site(address: str) -> str:
+    """The host and the path of a URL, as people name a site.
+
+    >>> site("https://data.example:8080/"), site("https://data.example/portal/#ckan")
+    ('data.example:8080', 'data.example/portal')
+    """
+    split = urlsplit(address)
+    return (split.netloc + split.path).rstrip("/") or address
+
+
+def clock(at: str) -> str:
+    """A time to the minute, which a table or a headline can show as it is.
+
+    >>> clock("2026-11-17T02:47:39.102Z")
+    '2026-11-17 02:47'
+    """
+    return at[:16].replace("T", " ")
+
+
+def is_web(address: object) -> bool:
+    """Return whether an address may become a link; `javascript:` and its like may not."""
+    return isinstance(address, str) and address.lower().startswith(("http://", "https://"))
+
+
+def cells(value: object) -> list[tuple[str, str]]:
+    """A value of a diff as names and texts; without names where it has none."""
+    if value is None:
+        return []
+    if isinstance(value, dict):
+        return [(str(name), _shown(each)) for name, each in value.items()]
+    return [("", _shown(value))]
+
+
+def _shown(value: object) -> str:
+    return value if isinstance(value, str) else str(value)
+
+
+def sentence(text: str) -> str:
+    """A message as a sentence of its own.
+
+    >>> sentence("there is no crawl 'x'"), sentence("http://a.example/ is gone")
+    ("There is no crawl 'x'.", 'http://a.example/ is gone.')
+    """
+    start = text.partition(" ")[0]
+    first = text[:1].upper() if start.isalpha() else text[:1]
+    return first + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def shortened(term: str) -> str:
+    """A term of N-Triples with the prefix that people know it by.
+
+    >>> shortened("<http://www.w3.org/2004/02/skos/core#broader>"), shortened("<http://a.example/b>")
+    ('skos:broader', '<http://a.example/b>')
+    >>> shortened('"7"^^<http://www.w3.org/2001/XMLSchema#integer>')
+    '"7"^^xsd:integer'
+    """
+    literal, mark, iri = term.rpartition("^^") if term.startswith('"') else ("", "", term)
+    if not iri.startswith("<"):
+        return term
+    for prefix, space in PREFIXES.items():
+        if iri.startswith(space, 1) and iri[1 + len(space) : -1].isidentifier():
+            return f"{literal}{mark}{prefix}:{iri[1 + len(space) : -1]}"
+    return term
+
+
+def problem_page(request: Request, problem: HttpProblem) -> Response:
+    """Show an error to people."""
+    values = {
+        "status": problem.status,
+        "phrase": HTTPStatus(problem.status).phrase,
+        "detail": problem.detail,
+        "here": None,
+        "data": None,
+        "session": session_of(request),
+        "this_page": this_page(request),
+    }
+    answer = html("problem.html", values, problem.status)
+    answer.headers.update(problem.headers)
+    return answer
+
+
+def _templates() -> jinja2.Environment:
+    with_pages = (each.feature for each in installed_features() if each.is_on and each.feature.pages)
+    packages = ["tamias.features.pages", *(feature.module for feature in with_pages)]
+    made = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package) for package in packages]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(
+        size=size,
+        site=site,
+        clock=clock,
+        sentence=sentence,
+        shortened=shortened,
+        number=number,
+        cells=cells,
+        distance=distance,
+        duration=duration,
+        quoted=lambda text: quote(text, safe=""),
+        fields=msgspec.structs.asdict,
+        combined=lambda one, other: {**one, **other},
+        stack=stack,
+        hover=hover,
+        embedded=lambda document: Markup(embedded(document)),  # noqa: S704 - without any < in it
+    )
+    made.tests["web"] = is_web
+    made.globals.update(
+        asset=address,
+        has_library=has_library,
+        charts=charts,
+        csv=None,
+        has_endpoints=parts("endpoints").__contains__,
+        session=None,
+        this_page="/",
+    )
+    return made
+
+
+_TEMPLATES = _templates()
 
 
 class CsvTable(msgspec.Struct, frozen=True):
@@ -27,9 +273,10 @@ class CsvTable(msgspec.Struct, frozen=True):
     rows: Sequence[Sequence[Any]]
 
 
-def table_of(items: Sequence[msgspec.Struct], *columns: str) -> CsvTable:
-    """Items with some of their fields as columns."""
-    return CsvTable(columns, [[getattr(each, name) for name in columns] for each in items])
+def table_of(items: str, *columns: str) -> Callable[[Any], CsvTable]:
+    """Return what makes a table of some items of a view, with some of their fields as columns."""
+    get = attrgetter(items)
+    return lambda view: CsvTable(columns, [[getattr(each, name) for name in columns] for each in get(view)])
 
 
 def csv_answer(table: CsvTable) -> Response:

@@ -19,10 +19,9 @@ from tamias.archive.tombstones import (
     lift_blocks,
     put_tombstone,
 )
+from tamias.features.service.http.callers import caller_name, check_targets
 from tamias.features.service.http.endpoints import PAGED, EndpointTable, ResponseSpec
-from tamias.features.service.http.identify import caller_name, check_targets
-from tamias.features.service.http.params import cursor, json_body, limit
-from tamias.features.service.http.responses import ListPage, json_answer, page_answer
+from tamias.features.service.http.exchange import ListPage, cursor, json_answer, json_body, limit, page_answer
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 

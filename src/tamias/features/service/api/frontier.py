@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from tamias.archive.moments import milliseconds, rfc3339, shown
 from tamias.database.sql import statements
+from tamias.features.service.http.callers import check_targets, note_targets
 from tamias.features.service.http.endpoints import (
     PAGED,
     EndpointTable,
@@ -17,10 +18,8 @@ from tamias.features.service.http.endpoints import (
     ResponseSpec,
     path_parameter,
 )
-from tamias.features.service.http.identify import check_targets, note_targets
-from tamias.features.service.http.params import cursor, limit, parameter
+from tamias.features.service.http.exchange import ListPage, cursor, json_answer, limit, page_answer, parameter
 from tamias.features.service.http.problems import HttpProblem
-from tamias.features.service.http.responses import ListPage, json_answer, page_answer
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 from tamias.frontier import crawls as side_by_side

@@ -15,19 +15,21 @@ from tamias.archive.versions.resources import WatchedResource, list_watched, not
 from tamias.crawl.revisit.watches import Added, Wanted
 from tamias.crawl.visit.harvests import harvesters
 from tamias.features.service.api.datasets import ID_CURSOR
+from tamias.features.service.http.callers import caller_of, check_targets
 from tamias.features.service.http.endpoints import PAGED, EndpointTable, Parameter, ResponseSpec
-from tamias.features.service.http.identify import caller_of, check_targets
-from tamias.features.service.http.params import (
+from tamias.features.service.http.exchange import (
+    ListPage,
     base_of,
     cursor,
+    json_answer,
     json_body,
     limit,
     media_type,
+    page_answer,
     parameter,
     stored_text,
 )
 from tamias.features.service.http.problems import HttpProblem
-from tamias.features.service.http.responses import ListPage, json_answer, page_answer
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 from tamias.frontier.due.make_due import make_due

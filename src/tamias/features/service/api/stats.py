@@ -9,9 +9,15 @@ from starlette.responses import Response
 from tamias.archive.figures import Basic, Figures, basic_figures, read_figures
 from tamias.features.dcat.joins import JoinCandidate, read_joins
 from tamias.features.service.http.endpoints import PAGED, URL, EndpointTable, Parameter, ResponseSpec
-from tamias.features.service.http.params import base_of, cursor, limit, parameter
-from tamias.features.service.http.responses import ListPage, json_answer, page_answer
-from tamias.features.service.queries.lately import lately
+from tamias.features.service.http.exchange import (
+    ListPage,
+    base_of,
+    cursor,
+    json_answer,
+    limit,
+    page_answer,
+    parameter,
+)
 from tamias.features.service.service import Service
 
 _SECONDS = 0.2
@@ -26,14 +32,14 @@ _NAME = re.compile(r".{1,300}")
 @ENDPOINTS.get("/api/v1/stats/basic", ResponseSpec("The numbers", Basic))
 async def basic(request: Request, service: Service) -> Response:
     """The archive in six numbers."""
-    found = await lately(service, "basic", _SECONDS, lambda db: basic_figures(db.session))
+    found = await service.lately("basic", _SECONDS, lambda db: basic_figures(db.session))
     return json_answer(request, found)
 
 
 @ENDPOINTS.get("/api/v1/stats", ResponseSpec("The figures", Figures))
 async def figures(request: Request, service: Service) -> Response:
     """Return all statistics: hosts, sizes, types, states, visits, traffic, storage."""
-    found = await lately(service, "figures", _SECONDS, lambda db: read_figures(db.session))
+    found = await service.lately("figures", _SECONDS, lambda db: read_figures(db.session))
     return json_answer(request, found)
 
 

@@ -11,11 +11,10 @@ from starlette.responses import Response
 from tamias.archive.moments import rfc3339
 from tamias.crawl.plan.admit import queue_key, same_url
 from tamias.features.service.api.frontier import rows_of
+from tamias.features.service.http.callers import check_targets
 from tamias.features.service.http.endpoints import URL, EndpointTable, Parameter, ResponseSpec
-from tamias.features.service.http.identify import check_targets
-from tamias.features.service.http.params import json_body, parameter
+from tamias.features.service.http.exchange import ListPage, json_answer, json_body, parameter
 from tamias.features.service.http.problems import HttpProblem
-from tamias.features.service.http.responses import ListPage, json_answer
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 from tamias.frontier import crawls as side_by_side

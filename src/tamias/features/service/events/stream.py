@@ -7,8 +7,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from tamias.features.service.events.hub import EventHub
-from tamias.features.service.events.log import latest_event
+from tamias.features.service.events.log import EventHub, latest_event
 from tamias.features.service.http.endpoints import EndpointTable, Parameter, ResponseSpec
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.service import Service

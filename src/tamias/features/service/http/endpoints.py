@@ -1,4 +1,4 @@
-"""An endpoint: what it does and what a client must know of it. Routes and their description come from it."""
+"""Endpoints: what each does and what a client must know of it. Routes and OpenAPI are made from them."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -10,11 +10,12 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tamias import __version__
 from tamias.access.audit import record
 from tamias.access.tokens import AccessScope
-from tamias.features.service.http.identify import caller_of, check_scope, targets_of
-from tamias.features.service.http.negotiation import show_problem
-from tamias.features.service.http.problems import HttpProblem, problem_of
+from tamias.features.service.http.callers import caller_of, check_scope, targets_of
+from tamias.features.service.http.exchange import show_problem
+from tamias.features.service.http.problems import MEDIA_TYPE, HttpProblem, ProblemDocument, problem_of
 from tamias.features.service.service import Service
 
 _log = logging.getLogger(__name__)
@@ -245,3 +246,88 @@ async def note_call(request: Request, service: Service, what: str, outcome: str 
         )
     except Exception as error:  # noqa: BLE001 - whatever it is, the call was answered
         _log.error("cannot write the audit log: %s by '%s': %s", what, caller.name, error)
+
+
+_REFERENCES = "#/components/schemas/{name}"
+
+
+def describe_api(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
+    """An OpenAPI 3.1 document."""
+    schemas, components = msgspec.json.schema_components(_forms(endpoints), ref_template=_REFERENCES)
+    known = dict(zip((str(form) for form in _forms(endpoints)), schemas, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint in endpoints:
+        spec = _operation(endpoint, known)
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = spec
+        if endpoint.method == "GET":
+            head = {"operationId": f"head{spec['operationId'][3:]}", "responses": _bare(spec["responses"])}
+            paths[endpoint.path]["head"] = {**spec, **head}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Tamias",
+            "version": __version__,
+            "summary": "An archive of the Web of Data: every version of every watched resource.",
+        },
+        "servers": [{"url": "/"}],
+        "paths": paths,
+        "components": {"schemas": components, "securitySchemes": _SECURITY},
+    }
+
+
+_SECURITY = {
+    "bearer": {"type": "http", "scheme": "bearer"},
+    "secret": {"type": "apiKey", "in": "query", "name": "secret"},
+}
+
+
+def _forms(endpoints: Sequence[Endpoint]) -> list[Any]:
+    """Return each type that an endpoint takes or gives, once."""
+    given = [answer.form for each in endpoints for answer in each.answers.values() if answer.form is not None]
+    taken = [each.body for each in endpoints if each.body is not None]
+    return list({str(form): form for form in [ProblemDocument, *given, *taken]}.values())
+
+
+def _operation(endpoint: Endpoint, known: dict[str, Any]) -> dict[str, Any]:
+    problem = {
+        "description": "What went wrong",
+        "content": {MEDIA_TYPE: {"schema": known[str(ProblemDocument)]}},
+    }
+    operation: dict[str, Any] = {
+        "operationId": f"{endpoint.method.lower()} {endpoint.path}",
+        "summary": endpoint.about,
+        "parameters": [_parameter(each) for each in endpoint.parameters],
+        "responses": {
+            **{str(status): _response(answer, known) for status, answer in endpoint.answers.items()},
+            "default": problem,
+        },
+    }
+    if endpoint.body is not None:
+        content = {"application/json": {"schema": known[str(endpoint.body)]}}
+        operation["requestBody"] = {"required": True, "content": content}
+    if endpoint.secret:
+        operation["security"] = [{"bearer": [endpoint.scope]}, {"secret": []}]
+    return operation
+
+
+def _bare(responses: dict[str, Any]) -> dict[str, Any]:
+    return {status: {"description": response["description"]} for status, response in responses.items()}
+
+
+def _parameter(parameter: Parameter) -> dict[str, Any]:
+    return {
+        "name": parameter.name,
+        "in": parameter.where,
+        "required": parameter.required,
+        "description": parameter.about,
+        "schema": parameter.schema,
+    }
+
+
+def _response(answer: ResponseSpec, known: dict[str, Any]) -> dict[str, Any]:
+    described: dict[str, Any] = {"description": answer.about}
+    content: dict[str, Any] = {}
+    if answer.form is not None:
+        content["application/json"] = {"schema": known[str(answer.form)]}
+    content |= {media_type: {} for media_type in answer.media_types}
+    return {**described, "content": content} if content else described

@@ -14,8 +14,8 @@ from starlette.responses import Response
 from tamias import __version__
 from tamias.archive.figures import Basic, basic_figures
 from tamias.features.service.http.endpoints import EndpointTable, ResponseSpec
+from tamias.features.service.http.exchange import json_answer
 from tamias.features.service.http.problems import HttpProblem
-from tamias.features.service.http.responses import json_answer
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 from tamias.filters.blocked import Blocked, blocked_figures
@@ -24,7 +24,7 @@ from tamias.plugins import load_all
 
 if TYPE_CHECKING:
     from tamias.crawl.store.progress import CrawlSnapshot
-    from tamias.features.service.http.traffic import RequestCounts
+    from tamias.features.service.http.middleware import RequestCounts
 
 PATIENCE_SECONDS = 3.0
 _BEGUN = time.time()

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from tamias.content.formats import CSV, FORMATS, HTML, JSON, JSON_LD, NTRIPLES, RDF_XML, TURTLE, XHTML
 from tamias.features.catalogue.result_formats import preferred
 from tamias.features.dcat.terms import PREFIXES
-from tamias.features.service.http.responses import has_already
+from tamias.features.service.http.exchange import has_already
 
 _OFFERED: Final = [FORMATS[kind] for kind in (TURTLE, JSON_LD, NTRIPLES, RDF_XML)]
 FORMS: Final = {row.endings[0]: row.syntax for row in _OFFERED if row.syntax}

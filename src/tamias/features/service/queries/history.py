@@ -13,8 +13,8 @@ import msgspec
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.tombstones import check_forgotten
 from tamias.archive.versions.resources import resource_of, version_of
+from tamias.features.service.http.exchange import Encoded
 from tamias.features.service.http.problems import HttpProblem
-from tamias.features.service.http.responses import Encoded
 from tamias.features.service.queries.thread_pool import ServiceSession, SessionPool
 from tamias.model.errors import TamiasError
 from tamias.model.resource import Resource, Version, resource_id

@@ -12,8 +12,8 @@ import msgspec
 from starlette.requests import Request
 
 from tamias.database.sql import statements
+from tamias.features.service.http.callers import may_read_all
 from tamias.features.service.http.problems import HttpProblem
-from tamias.features.service.http.secret import may_read_all
 from tamias.features.service.queries.thread_pool import ServiceSession, SessionPool
 from tamias.model.resource import Version
 from tamias.model.site import Signal

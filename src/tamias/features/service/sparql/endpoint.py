@@ -1,11 +1,14 @@
-"""The endpoint: reads a request, has the catalogue asked in a thread, sends an answer that is whole."""
+"""The SPARQL endpoint: reads a request, waits for its turn, asks the catalogue and sends whole answers."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import BinaryIO, Final, TypeVar
+from urllib.parse import parse_qsl
 
+import msgspec
 from pyoxigraph import BlankNode, NamedNode, Triple, serialize
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -14,19 +17,171 @@ from tamias.content.formats import JSON_LD, NTRIPLES, RDF_XML, TURTLE, syntax_of
 from tamias.features.catalogue.catalogue import Catalogue
 from tamias.features.catalogue.errors import AnswerTooLarge, QueryRefused, QueryTooLong, StoreAway
 from tamias.features.catalogue.exchange import Answer
+from tamias.features.catalogue.query_text import asks_elsewhere
 from tamias.features.catalogue.result_formats import preferred
 from tamias.features.catalogue.store.local_store import RunningQuery
-from tamias.features.catalogue.store.memory import MOST_QUERIES
+from tamias.features.catalogue.store.messages import MOST_QUERIES
 from tamias.features.dcat.terms import PREFIXES
-from tamias.features.service.http.identify import caller_of
-from tamias.features.service.http.params import base_of, body
+from tamias.features.service.http.callers import caller_of
+from tamias.features.service.http.exchange import base_of, body
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.service import Service
-from tamias.features.service.sparql.protocol import LONGEST_QUERY, SparqlRequest, by_get, by_post
-from tamias.features.service.sparql.turns import QueryTurns
 from tamias.permit.addresses import is_loopback
 
+LONGEST_QUERY: Final = 128 * 1024
+_MOST_PARAMETERS: Final = 1000
+_GRAPHS: Final = ("default-graph-uri", "named-graph-uri")
+
+Parameters = Sequence[tuple[str, str]]
+
+
+class SparqlRequest(msgspec.Struct, frozen=True):
+    """A query and the graphs that it is about; without graphs it is about all."""
+
+    query: str
+    graphs: dict[str, list[str]]
+
+
+def by_get(parameters: Parameters) -> SparqlRequest | None:
+    """A query by its parameters; None asks for the description of the service."""
+    _refuse_update(parameters)
+    queries = [value for name, value in parameters if name == "query"]
+    if not queries:
+        return None
+    return _request(queries, parameters)
+
+
+def by_post(content_type: str, body: bytes, parameters: Parameters) -> SparqlRequest:
+    """A query by either form of POST. Raises `HttpProblem`."""
+    kind = content_type.partition(";")[0].strip().lower()
+    _refuse_update(parameters)
+    if kind == "application/sparql-query":
+        return _request([_decoded(body)], parameters)
+    if kind == "application/x-www-form-urlencoded":
+        form = _form(body)
+        _refuse_update(form)
+        return _request([value for name, value in form if name == "query"], form)
+    if kind == "application/sparql-update":
+        raise _read_only()
+    raise HttpProblem(
+        415, "a query is posted as application/sparql-query or as application/x-www-form-urlencoded"
+    )
+
+
+def _request(queries: list[str], parameters: Parameters) -> SparqlRequest:
+    if len(queries) != 1 or not queries[0].strip():
+        raise HttpProblem(400, "send exactly one 'query'")
+    (query,) = queries
+    if len(query) > LONGEST_QUERY:
+        raise HttpProblem(413, f"a query may have {LONGEST_QUERY} characters at most")
+    if asks_elsewhere(query):
+        raise HttpProblem(400, "SERVICE is not supported: other servers are not queried")
+    graphs = {name: [value for each, value in parameters if each == name] for name in _GRAPHS}
+    return SparqlRequest(query, {name: values for name, values in graphs.items() if values})
+
+
+def _form(body: bytes) -> Parameters:
+    try:
+        return parse_qsl(
+            _decoded(body), keep_blank_values=True, max_num_fields=_MOST_PARAMETERS, errors="strict"
+        )
+    except ValueError as error:
+        raise HttpProblem(400, f"the form cannot be read: {error}") from None
+
+
+def _decoded(body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError as error:
+        raise HttpProblem(400, f"the query is not UTF-8 at byte {error.start}") from None
+
+
+def _refuse_update(parameters: Parameters) -> None:
+    if any(name == "update" for name, _ in parameters):
+        raise _read_only()
+
+
+def _read_only() -> HttpProblem:
+    return HttpProblem(403, "this endpoint is for reading only: it takes no updates")
+
+
 T = TypeVar("T")
+QUICK_SECONDS = 1.0
+"""A query that takes longer is a long one."""
+WAIT_SECONDS = 10.0
+"""No query waits longer for its turn."""
+MOST_WAITING = 64
+MOST_OF_A_CLIENT = 16
+_REFUSED = {"Retry-After": "10"}
+
+
+class _WaitingQuery:
+    def __init__(self, client: str, give_up: Callable[[], None]) -> None:
+        self.client = client
+        self.give_up = give_up
+        self.begun = 0.0
+        self.comes = asyncio.Event()
+        self.is_ended = False
+
+
+class QueryTurns:
+    """Places for queries: the client with the fewest queries under way is next, and the eldest query of it.
+
+    Half of the places are for long queries. When others wait, one that is long beyond that number ends, of
+    the client with the most: it would have made short ones wait.
+    """
+
+    def __init__(self, places: int) -> None:
+        self._places = places
+        self._working: list[_WaitingQuery] = []
+        self._waiting: list[_WaitingQuery] = []
+
+    async def take(self, client: str, work: Callable[[], Awaitable[T]], give_up: Callable[[], None]) -> T:
+        """Return the result of the work when it is its turn; `give_up` makes it end. Raises `HttpProblem`."""
+        turn = _WaitingQuery(client, give_up)
+        ours = sum(each.client == client for each in self._waiting)
+        if len(self._waiting) >= MOST_WAITING or ours >= MOST_OF_A_CLIENT:
+            raise HttpProblem(503, f"{len(self._waiting)} queries are waiting already", _REFUSED)
+        self._waiting.append(turn)
+        self._assign()
+        try:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(turn.comes.wait(), WAIT_SECONDS)
+            if not turn.comes.is_set():
+                raise HttpProblem(503, f"{len(self._working)} other queries are under way", _REFUSED)
+            return await work()
+        except Exception:
+            if not turn.is_ended:
+                raise
+            detail = "the query was stopped for shorter ones: too many long queries are under way"
+            raise HttpProblem(503, detail, _REFUSED) from None
+        finally:
+            (self._working if turn in self._working else self._waiting).remove(turn)
+            self._assign()
+
+    def _assign(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._waiting and len(self._working) < self._places:
+            turn = min(self._waiting, key=self._under_way)
+            self._waiting.remove(turn)
+            self._working.append(turn)
+            turn.begun = loop.time()
+            turn.comes.set()
+            loop.call_later(QUICK_SECONDS, self._assign)
+        if self._waiting and not any(each.is_ended for each in self._working):
+            self._end_one(loop.time() - QUICK_SECONDS)
+
+    def _end_one(self, begun_before: float) -> None:
+        long = [each for each in self._working if each.begun <= begun_before]
+        if len(long) > self._places // 2:
+            turn = max(long, key=lambda each: (self._under_way(each), each.begun))
+            turn.is_ended = True
+            turn.give_up()
+
+    def _under_way(self, turn: _WaitingQuery) -> int:
+        return sum(each.client == turn.client for each in self._working)
+
+
 _LONGEST_ACCEPT = 4096
 _PIECE = 64 * 1024
 _SD: Final = "http://www.w3.org/ns/sparql-service-description#"

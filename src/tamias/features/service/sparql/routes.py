@@ -1,28 +1,119 @@
-"""The routes: `/sparql` for queries, and the files that the result of a query names as a zip.
+"""Routes of SPARQL: `/sparql` for queries, and the files that the result of a query names as a zip."""
 
-`SparqlSide` is what a running service has of it: the catalogue, these routes, and the thread that fills it.
-"""
-
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Final
 
+import msgspec
+from pyoxigraph import (
+    NamedNode,
+    QueryBoolean,
+    QueryResultsFormat,
+    QuerySolutions,
+    RdfFormat,
+    parse,
+    parse_query_results,
+)
 from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.archive.versions.resources import read_resources, read_versions
 from tamias.content.formats import CSV, JSON_LD, NQUADS, NTRIPLES, RDF_XML, TRIG, TSV, TURTLE, ZIP
-from tamias.database.connect import Database
+from tamias.database.connect import Database, Session
+from tamias.database.sql import statements
 from tamias.features.catalogue.catalogue import Catalogue, CatalogueFollower, options_of
+from tamias.features.catalogue.exchange import Answer
 from tamias.features.dcat.terms import bases_of
 from tamias.features.service.api.files import Found, zip_answer
 from tamias.features.service.http.endpoints import FOR_TRAINING, EndpointTable, Parameter, ResponseSpec
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession, SessionPool
 from tamias.features.service.service import Service
-from tamias.features.service.sparql.downloads import iris_of_query, version_ids
-from tamias.features.service.sparql.endpoint import SparqlEndpoint, sparql_of
+from tamias.features.service.sparql.endpoint import SparqlEndpoint, by_get, sparql_of
 from tamias.settings import ServeSettings
+
+ACCEPT: Final = "application/sparql-results+json, application/n-triples;q=0.9"
+MOST_VERSIONS: Final = 10_000
+_IRIS_AT_ONCE: Final = 500
+_SQL = statements("tamias.features.service.sparql", "downloads.sql")
+_FILE: Final = re.compile(r"https?://[^?#]+/get/file/id/([0-9a-f]{24}_[1-9][0-9]{0,8})")
+_DATASET: Final = re.compile(
+    r"https?://[^?#]+/dataset/([0-9a-f]{24})(?:/([1-9][0-9]{0,8}))?(?:#distribution)?"
+)
+
+
+class Named(msgspec.Struct, frozen=True):
+    """The meaning of an IRI of a result: a version, the newest of a dataset, or a URL."""
+
+    version: str | None = None
+    dataset: str | None = None
+    address: str | None = None
+
+
+def named(iri: str) -> Named:
+    """Return the meaning of an IRI.
+
+    >>> named("http://archive.example/dataset/0123456789abcdef01234567/2").version
+    '0123456789abcdef01234567_2'
+    """
+    if found := _FILE.fullmatch(iri):
+        return Named(version=found[1])
+    if found := _DATASET.fullmatch(iri):
+        return Named(version=f"{found[1]}_{found[2]}") if found[2] else Named(dataset=found[1])
+    return Named(address=iri)
+
+
+def iris(answer: Answer) -> Iterator[str]:
+    """The IRIs of a result, in its order. Raises `HttpProblem` for an answer of yes or no."""
+    with answer.content as content:
+        if answer.media_type.startswith("application/n-triples"):
+            for quad in parse(content, format=RdfFormat.N_TRIPLES):
+                yield from _iris((quad.subject, quad.object))
+            return
+        found = parse_query_results(content, format=QueryResultsFormat.JSON)
+        if isinstance(found, QueryBoolean):
+            raise HttpProblem(400, "an ASK query names nothing; use one that returns versions or datasets")
+        assert isinstance(found, QuerySolutions)
+        for solution in found:
+            yield from _iris(solution)
+
+
+def version_ids(session: Session, found: Iterable[str]) -> list[str]:
+    """The versions that IRIs stand for, in their order, each once; what the archive has not is left out.
+
+    Raises `HttpProblem` when they are too many.
+    """
+    wanted = [named(iri) for iri in dict.fromkeys(found)]
+    versions: dict[str, None] = {}
+    for start in range(0, len(wanted), _IRIS_AT_ONCE):
+        versions |= dict.fromkeys(_known(session, wanted[start : start + _IRIS_AT_ONCE]))
+        if len(versions) > MOST_VERSIONS:
+            raise HttpProblem(422, f"the result names more than {MOST_VERSIONS} versions; ask for less")
+    return list(versions)
+
+
+async def iris_of_query(endpoint: SparqlEndpoint, query: str) -> list[str]:
+    """The IRIs in the result of a query; `version_ids` says which versions they are. Raises `HttpProblem`."""
+    wanted = by_get([("query", query)])
+    assert wanted is not None
+    answer = await endpoint.ask(wanted, ACCEPT)
+    return await endpoint.work(lambda: list(iris(answer)))
+
+
+def _known(session: Session, wanted: list[Named]) -> Iterator[str]:
+    values = {
+        "version": [each.version for each in wanted],
+        "dataset": [each.dataset for each in wanted],
+        "address": [each.address for each in wanted],
+    }
+    return (f"{resource}_{number}" for resource, number in session.fetch_all(_SQL["known_versions"], values))
+
+
+def _iris(terms: Iterable[object]) -> Iterator[str]:
+    return (term.value for term in terms if isinstance(term, NamedNode))
+
 
 _AT_ONCE = 100
 _FORMATS = (
@@ -71,22 +162,22 @@ async def _files(request: Request, service: Service) -> Response:
     query = request.query_params.get("q")
     if not query:
         raise HttpProblem(400, "'q' must be a SPARQL query")
-    iris = await iris_of_query(sparql_of(service), query)
-    ids = await service.pool.run(lambda db: version_ids(db.session, iris))
+    found = await iris_of_query(sparql_of(service), query)
+    ids = await service.pool.run(lambda db: version_ids(db.session, found))
     if not ids:
         raise HttpProblem(
-            404, f"none of the {len(iris)} IRIs in the result is a version or dataset of the archive"
+            404, f"none of the {len(found)} IRIs in the result is a version or dataset of the archive"
         )
     return await zip_answer(request, service, _found(service.pool, ids), "query")
 
 
 def _versions_named(db: ServiceSession, ids: list[str]) -> list[Found]:
     """Versions by ids, of versions or of datasets (then the current one); those that are there."""
-    named = [each.partition("_")[::2] for each in ids]
-    resources = {each.id: each for each in read_resources(db.session, [name for name, _ in named])}
+    parts = [each.partition("_")[::2] for each in ids]
+    resources = {each.id: each for each in read_resources(db.session, [name for name, _ in parts])}
     versions = read_versions(db.session, list(resources))
     wanted: dict[str, Found] = {}
-    for name, number in named:
+    for name, number in parts:
         fits = [each for each in versions.get(name, []) if number in ("", str(each.number))]
         if fits:
             wanted[fits[-1].id] = (resources[name], fits[-1])

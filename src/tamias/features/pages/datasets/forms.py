@@ -1,0 +1,103 @@
+"""Forms on the page of a dataset: watch, visit or forget it, and show the page again."""
+
+from collections.abc import Callable
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from tamias.access.tokens import AccessScope
+from tamias.archive.tombstones import LONGEST_REASON, find_target, put_tombstone
+from tamias.features.pages.html.forms import check_form, form_caller, form_fields
+from tamias.features.pages.queries import resource_named
+from tamias.features.service.api.resources import NewResource, add_wanted
+from tamias.features.service.http.callers import caller_name
+from tamias.features.service.http.exchange import Answer
+from tamias.features.service.http.problems import HttpProblem
+from tamias.features.service.queries.thread_pool import ServiceSession
+from tamias.features.service.service import Service
+from tamias.model.item import Seed
+
+
+class SentForm(msgspec.Struct, frozen=True):
+    """A form that a permitted user sent about a dataset."""
+
+    url: str
+    fields: dict[str, str]
+    by_whom: str
+
+
+def dataset_form(
+    service: Service,
+    scope_of: Callable[[dict[str, str]], AccessScope],
+    change: Callable[[ServiceSession, SentForm], None],
+) -> Answer:
+    """Return the handler that makes the change (it may raise `HttpProblem`) and shows the page again."""
+
+    async def answer(request: Request) -> Response:
+        fields = await form_fields(request)
+        if await form_caller(request, fields, service) is None:
+            raise HttpProblem(403, "sign in first, and send the form from the page of the dataset")
+        named = request.path_params["id"]
+        url = (await service.pool.run(lambda db: resource_named(db, named))).url
+        await check_form(request, service, scope_of(fields), [url])
+        sent = SentForm(url, fields, caller_name(request))
+        await service.pool.run(lambda db: change(db, sent))
+        service.histories.cache.forget_all()
+        return RedirectResponse(f"/dataset/{named}", 303)
+
+    return answer
+
+
+WATCHING = "/dataset/{id}/watching"
+
+
+def changing(service: Service) -> Answer:
+    """Return the handler that takes the form and shows the page again."""
+    return dataset_form(service, lambda fields: "crawl" if fields.get("do") == "visit" else "add", _change)
+
+
+def _change(db: ServiceSession, sent: SentForm) -> None:
+    match sent.fields.get("do"):
+        case "visit":
+            if db.watcher.visit_now([Seed(address=sent.url)]):
+                raise HttpProblem(409, "it is not watched any more: watch it again first")
+        case "stop":
+            db.watcher.stop([sent.url])
+        case "watch":
+            _watch(db, sent.url, sent.fields)
+        case _:
+            raise HttpProblem(400, "'do' is one of visit, stop, watch")
+
+
+def _watch(db: ServiceSession, url: str, fields: dict[str, str]) -> None:
+    given = {"url": url, "every": fields.get("every") or None, "priority": fields.get("priority") or None}
+    try:
+        wanted = msgspec.convert(given, NewResource, strict=False)
+    except msgspec.ValidationError as error:
+        raise HttpProblem(422, f"this cannot be done: {error}") from error
+    taken = add_wanted(db, [wanted])
+    if taken.refused:
+        raise HttpProblem(422, f"it cannot be watched: {taken.refused[0].reason}")
+
+
+FORGETTING = "/dataset/{id}/forget"
+_MOST_DIGITS = 9
+
+
+def forgetting(service: Service) -> Answer:
+    """Return the handler that forgets what the form names and shows the page again."""
+    return dataset_form(service, lambda _fields: "forget", _forget)
+
+
+def _forget(db: ServiceSession, sent: SentForm) -> None:
+    number, reason = sent.fields.get("version", ""), sent.fields.get("reason", "")
+    if sent.fields.get("sure") != "yes":
+        raise HttpProblem(422, "confirm that it is to be removed for good: nobody can bring it back")
+    if number and not (number.isdecimal() and len(number) <= _MOST_DIGITS):
+        raise HttpProblem(422, "'version' is the number of a version, or empty for all of them")
+    if not reason or len(reason) > LONGEST_REASON:
+        raise HttpProblem(422, f"give a reason of at most {LONGEST_REASON} characters; whoever asks is told")
+    names = frozenset(db.settings.filters.session_names)
+    target = find_target(db.session, sent.url, int(number) if number else None, names)
+    put_tombstone(db.session, target, reason, sent.by_whom)

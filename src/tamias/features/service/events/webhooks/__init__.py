@@ -1,1 +1,0 @@
-"""Webhooks: who wants to be told of events is, signed and in order, until it worked."""
