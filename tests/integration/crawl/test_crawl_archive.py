@@ -110,9 +110,12 @@ def test_one_body_under_many_addresses_is_not_believed(tamias, site, watch, show
     assert tamias.run("add", *(site.url(f"/{number}") for number in range(8))).returncode == 0
     watch()
     with shown() as archive:
-        believed = [url for url in archive.resources if archive.versions(url)]
+        believed = {url for url in archive.resources if archive.versions(url)}
         assert len(believed) == 4
-        assert sum(len(archive.suspects(url)) for url in archive.resources) == 4
+        # A slow run visits a URL again whose response was suspicious.
+        assert {url for url in archive.resources if archive.suspects(url)} == set(
+            archive.resources
+        ) - believed
 
 
 def test_a_body_above_the_limit_is_stopped_as_it_streams(tamias, site, watch, shown):
