@@ -39,17 +39,14 @@ CORE = Feature(
         "trap": "tamias.filters.trap:TrapFilter",
         "blocklist": "tamias.filters.blocklists.filter:BlocklistFilter",
     },
-    fetchers={
-        "http": "tamias.fetch.http:HttpFetcher",
-    },
+    fetchers={"http": "tamias.fetch.http:HttpFetcher"},
     taggers={
         "language": "tamias.analyse.tags.content:LanguageTagger",
         "type": "tamias.analyse.tags.content:TypeTagger",
         "markup": "tamias.analyse.tags.content:MarkupTagger",
     },
-    sinks={
-        "nquads": "tamias.sinks.segments.segment_files:SegmentWriter",
-    },
+    sinks={"nquads": "tamias.sinks.segments.segment_files:SegmentWriter"},
+    host_notes={"visits": "tamias.crawl.revisit.timetable:host_notes"},
     stages={
         "archive": "tamias.crawl.visit.archive:archive_stage",
         "overblown": "tamias.crawl.visit.archive:overblown_stage",

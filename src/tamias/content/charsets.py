@@ -4,6 +4,7 @@ import codecs
 import io
 import re
 from contextlib import suppress
+from operator import itemgetter
 from typing import BinaryIO
 
 import msgspec
@@ -85,7 +86,7 @@ def text_charset(content_type: str | None) -> str | None:
 
 CHUNK = 1 << 20
 _SAMPLE = 1 << 18
-_GUESSED = 1 << 13
+_GUESSED = 1 << 12
 """Bytes of lines that are not ASCII from which a code page is guessed."""
 
 
@@ -173,7 +174,7 @@ _ASIAN = {
 """Of each code page of many letters, characters that make up much of any text in it."""
 _CYRILLIC = ("оеаинтсрвлкмдпуяыьгзбії", "жшщчйцхюэфъёєґђћјљњџў")
 _ALPHABETS = (
-    *((codec, *_CYRILLIC) for codec in ("cp1251", "koi8-r", "cp866", "iso8859-5")),
+    *((codec, *_CYRILLIC) for codec in ("cp1251", "koi8-r", "cp866", "iso8859-5", "mac-cyrillic", "cp855")),
     ("cp1253", "αοιετσνηυρπκμλωςάίόέήύ", "βγδζθξφχψώ"),
     ("cp1255", "ויהלארתבשמנםקדעחפ", "גזטכךןסףצץ"),
     ("cp1256", "اليمونترةبدسعفقكأه", "حجشصضطظغذزخثإآىئؤء"),
@@ -186,10 +187,14 @@ _WESTERN = (
 _CENTRAL = ("áčďéěíňóřšťúůýž", "ąćęłńóśźż", "áéíóöőúüű", "čćđšž", "ăâîşţ", "áäčďéíĺľňóôŕšťúýž")
 _LATIN = (
     *((USUAL, letters, "") for letters in _WESTERN),
-    *((codec, letters, "") for letters in _CENTRAL for codec in ("cp1250", "iso8859-2")),
-    ("cp1254", "çğıöşüâîûİ", ""),
+    *(
+        (codec, letters, "")
+        for letters in _CENTRAL
+        for codec in ("cp1250", "iso8859-2", "cp852", "mac-latin2")
+    ),
+    *((codec, "çğıöşüâîûİ", "") for codec in ("cp1254", "cp857", "mac-turkish")),
     *(("cp1257", letters, "") for letters in ("ąčęėįšųūž", "āčēģīķļņšūž", "äöõüšž")),
-    ("cp850", "äöüßéèàçñáíóú", ""),
+    *((codec, letters, "") for letters in _WESTERN for codec in ("cp850", "mac-roman")),
     (USUAL, "", "".join(_WESTERN)),
 )
 """The letters beyond ASCII of one language or some that are alike, the most common ones first."""
@@ -207,9 +212,9 @@ def guessed_charset(sample: bytes) -> str:
     lines = b"\n".join(line for line in sample[: 1 << 20].splitlines() if not line.isascii())[:_GUESSED]
     runs = _RUN.findall(lines)
     if sum(len(run) for run in runs if len(run) > 2) * 2 > sum(map(len, runs)):
-        found = [(_ASIAN_WORTH * _likelihood(lines, *each, ""), each[0]) for each in _ASIAN.items()]
-        found += [(_likelihood(lines, *each), each[0]) for each in _ALPHABETS]
-        likely, name = max(found)
+        found = [(_likelihood(lines, *each), each[0]) for each in _ALPHABETS]
+        found += [(_ASIAN_WORTH * _likelihood(lines, *each, ""), each[0]) for each in _ASIAN.items()]
+        likely, name = max(found, key=itemgetter(0))
         if likely >= 0.5:
             return name
     return max(_LATIN, key=lambda each: _likelihood(lines, *each))[0]

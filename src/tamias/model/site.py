@@ -52,7 +52,7 @@ class HostNote(msgspec.Struct, frozen=True, kw_only=True):
 
     host: str
     text: str
-    count: int
+    count: int = 0
     """The responses that it is about."""
 
 

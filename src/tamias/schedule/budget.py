@@ -16,14 +16,13 @@ Floats = NDArray[np.float64]
 
 _SMALL: Final = 1e-4
 _NEAR: Final = 1e-4
-_STEPS: Final = 100
 _FAINT: Final = 1e-9
 _GRAIN: Final = 128
 """What differs by less than a factor of e^(1/128) is taken as one: a million resources are a few thousand."""
 
 
 def values(rates: Floats, weights: Floats, age_days: float) -> Floats:
-    """`value` for many resources at once."""
+    """Return what a visit to each is worth so many days after the last: (w/λ) (1 - (1 + λt) e^-λt)."""
     x = rates * age_days
     near = x * x * (0.5 - x / 3)
     worth: Floats = weights / rates * np.where(x < _SMALL, near, -np.expm1(-x) - x * np.exp(-x))
@@ -52,7 +51,7 @@ def threshold(rates: Floats, importances: Floats, budget_per_day: float, terms: 
         return 0.0
     rates, importances, counts = _gathered(rates, importances)
     low, high = _bracket(rates, importances, terms)
-    for _ in range(_STEPS):
+    for _ in range(100):
         if high / low < 1 + _NEAR:
             break
         # The geometric mean, as thresholds span many orders of magnitude; of roots, so that it does not
@@ -85,7 +84,7 @@ def thresholds(
         str(names[each]): threshold(rates[host == each], importances[host == each], allowed, terms)
         for each in np.flatnonzero(held)
     }
-    return Thresholds(threshold(rates[free], importances[free], left, terms), own)
+    return Thresholds(threshold(rates[free], importances[free], left, terms), own, allowed)
 
 
 def attentive_thresholds(
@@ -109,7 +108,7 @@ def attentive_thresholds(
         str(names[each]): threshold(rates[host == each], importances[host == each], host_visits, terms)
         for each in np.flatnonzero(np.bincount(host, visits) > host_visits)
     }
-    return Thresholds(common, own)
+    return Thresholds(common, own, host_visits)
 
 
 def _held(

@@ -3,13 +3,12 @@
 The knob says to whom: 0 keeps the newest version fresh, 1 catches every version.
 """
 
-from math import exp, expm1, log1p, sqrt
+from math import log1p, sqrt
 from typing import Final
 
 import msgspec
 
 _SMALL: Final = 1e-4
-_STEPS: Final = 3
 
 
 class VisitTerms(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,40 +29,23 @@ class Thresholds(msgspec.Struct, frozen=True):
 
     common: float = 0.0
     hosts: dict[str, float] = {}
+    share: float = 0.0
+    """Visits a day that one host may have."""
 
     def of(self, host: str) -> float:
         """The threshold for the resources of a host."""
         return self.hosts.get(host, self.common)
 
 
-def weight(rate: float, importance: float = 1.0, knob: float = TERMS.knob) -> float:
-    """Return what a resource counts: w = importance · λ^knob.
-
-    >>> weight(0.25, importance=2.0, knob=0.5)
-    1.0
-    """
-    return importance * float(rate**knob)
-
-
-def value(rate: float, weight: float, age_days: float) -> float:
-    """Return what a visit is worth so many days after the last: V = (w/λ) (1 - (1 + λt) e^-λt).
-
-    >>> value(1.0, 1.0, 0.0), round(value(1.0, 1.0, 2.0), 3), value(1.0, 1.0, 1e9)
-    (0.0, 0.594, 1.0)
-    """
-    x = rate * age_days
-    if x < _SMALL:
-        return weight / rate * x * x * (0.5 - x / 3)
-    return weight / rate * (-expm1(-x) - x * exp(-x))
-
-
 def due_after(rate: float, importance: float, threshold: float, terms: VisitTerms = TERMS) -> float:
-    """Days until a visit is worth the threshold. What never gets there has its turn after the longest time.
+    """Days until a visit is worth the threshold, V = (w/λ) (1 - (1 + λt) e^-λt) with w = importance · λ^knob.
 
-    >>> round(due_after(1.0, 1.0, value(1.0, 1.0, 2.0)), 9), due_after(50.0, 1.0, 0.5)
+    What never gets there has its turn after the longest time.
+
+    >>> round(due_after(1.0, 1.0, 0.593994150290162), 9), due_after(50.0, 1.0, 0.5)
     (2.0, 180.0)
     """
-    worth = weight(rate, importance, terms.knob)
+    worth = importance * float(rate**terms.knob)
     if threshold * rate >= worth:
         return terms.maximum
     return min(max(_age(-log1p(-threshold * rate / worth)) / rate, terms.minimum), terms.maximum)
@@ -77,6 +59,6 @@ def _age(height: float) -> float:
     x = sqrt(2 * height) + height * (2 / 3)
     if x < _SMALL:
         return x
-    for _ in range(_STEPS):
+    for _ in range(3):
         x -= (x - log1p(x) - height) * (1 + x) / x
     return x

@@ -13,7 +13,6 @@ from tamias.schedule.value import TERMS, VISITS_A_CHANGE, VisitTerms, due_after
 
 _DAY: Final = 86_400.0
 _MOST_DOUBLINGS: Final = 40
-_SLIGHT: Final = 1e-9
 _FIRST_DAYS: Final = 0.25
 """Before the second visit, where nobody says how often it changes."""
 _SOON_DAYS: Final = 0.125
@@ -95,7 +94,7 @@ def unseen_changes(expected: float) -> float:
     >>> unseen_changes(0.0), round(unseen_changes(1.0), 2), round(unseen_changes(20.0))
     (0.0, 0.58, 19)
     """
-    return expected / -expm1(-expected) - 1 if expected > _SLIGHT else 0.0
+    return expected / -expm1(-expected) - 1 if expected > 1e-9 else 0.0
 
 
 def backoff(fails: int, first: float, longest: float, chance: float) -> float:

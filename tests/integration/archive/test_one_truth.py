@@ -46,6 +46,9 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 WORDS = {
     "windows-1251": "Город;Число;Дата;Доля\nМосква;12000000;01.02.2020;1,5\nКазань;12;02.03.2021;NA\n",  # noqa: RUF001
     "windows-1250": "Seznam obcí\n\nObec;Počet;Žádost\nPlzeň;12;ano\nÚstí nad Labem;7;ne\nŽďár;3;ano\n",
+    "mac-cyrillic": "Город;Число;Дата;Доля\nМосква;12000000;01.02.2020;1,5\nКазань;12;02.03.2021;NA\n",  # noqa: RUF001
+    "cp852": "Obec;Počet;Žádost\nPlzeň;12;ano\nÚstí nad Labem;7;ne\nŽďár;3;ano\n",
+    "cp857": "Şehir;Nüfus\nİstanbul;15\nAğrı;1\nIğdır;2\nMuğla;3\n",  # noqa: RUF001
     "windows-1254": "Şehir;Nüfus\nİstanbul;15\nAğrı;1\nIğdır;2\nMuğla;3\n",  # noqa: RUF001
 }
 

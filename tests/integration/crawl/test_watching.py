@@ -105,3 +105,28 @@ def test_a_wish_during_a_visit_is_remembered(tamias, site, reply):
 def test_an_interval_that_is_none_is_refused(tamias, site, every):
     done = tamias.run("add", site.url("/a.csv"), "--every", every)
     assert (done.returncode, f"'{every}'" in done.stderr) == (2, True)
+
+
+def test_what_changed_at_each_visit_is_visited_within_hours_and_never_later_than_before(tamias, site, listed):
+    assert tamias.run("add", site.url("/a.csv")).returncode == 0
+    waits = []
+    for number in range(4):
+        site.pages["/a.csv"] = TABLE + f"{number},new\n".encode()
+        assert tamias.crawl("--recrawl", site.url("/a.csv")).returncode == 0
+        waits.append(hours(listed()["/a.csv"]))
+    assert max(waits) <= 6
+    assert waits == sorted(waits, reverse=True)
+    assert listed()["/a.csv"]["versions"] == 4
+
+
+def test_the_visits_that_a_host_gets_in_a_day_are_bounded_and_shown(tamias, site, listed):
+    tamias.env["TAMIAS_SCHEDULE__HOST_VISITS"] = "2"
+    urls = [site.url(f"/{number}.csv") for number in range(8)]
+    assert tamias.run("add", *urls).returncode == 0
+    for version in range(3):
+        for number in range(8):
+            site.pages[f"/{number}.csv"] = TABLE + f"{number},{version}\n".encode()
+        assert tamias.crawl("--recrawl", *urls).returncode == 0
+    assert sum(24 / hours(row) for row in listed().values()) < 4
+    for words in (("status", "--once"), ("stats",)):
+        assert "127.0.0.1: its watched resources get at most 2 visits a day" in tamias.run(*words).stdout

@@ -12,6 +12,7 @@ from tamias.archive.sources.revisits import (
     write_figure,
 )
 from tamias.database.connect import Session
+from tamias.model.site import HostNote
 from tamias.schedule.hints import Trust
 from tamias.schedule.rules import parse_importance, parse_rule
 from tamias.schedule.value import VISITS_A_CHANGE, Thresholds, VisitTerms
@@ -50,6 +51,13 @@ class Timetable:
             self._thresholds = msgspec.convert(read_figure(self._session, _FIGURE) or {}, Thresholds)
             self._read_at = time.monotonic()
         return self._thresholds.of(host), host in self._thresholds.hosts
+
+
+def host_notes(session: Session) -> list[HostNote]:
+    """Return a note about each host whose watched resources get as many visits as one host may have."""
+    found = msgspec.convert(read_figure(session, _FIGURE) or {}, Thresholds)
+    text = f"its watched resources get at most {found.share:,.6g} visits a day, as many as one host may have"
+    return [HostNote(host=host, text=text) for host in sorted(found.hosts)]
 
 
 def policy_from(settings: ScheduleSettings) -> VisitPolicy:

@@ -29,12 +29,9 @@ def reason(resource: Resource, schedule: Schedule) -> str:
     """Sentences that say what the next visit follows from."""
     if resource.state == "stopped":
         return "It is not watched any more. Its versions are kept."
-    sentences = [
-        _of_attempts(schedule),
-        _of_rate(resource),
-        _of_missed(schedule),
-        _of_interval(resource, schedule),
-    ]
+    missed = f"About {schedule.missed:,} versions were probably missed between visits."
+    sentences = [_of_attempts(schedule), _of_rate(resource), _of_interval(resource, schedule)]
+    sentences.insert(2, missed if schedule.missed else "")
     if resource.state == "gone":
         sentences[0] = "Its server says that it is gone. It is still checked from time to time."
     return " ".join(each for each in sentences if each)
@@ -53,11 +50,8 @@ def duration(seconds: float) -> str:
 
 def _of_attempts(schedule: Schedule) -> str:
     if schedule.fails:
-        return (
-            "The last visit gave no usable answer."
-            if schedule.fails == 1
-            else f"The last {schedule.fails} visits gave no usable answer."
-        )
+        last = "visit" if schedule.fails == 1 else f"{schedule.fails} visits"
+        return f"The last {last} gave no usable answer."
     if schedule.visited_at is None:
         return "It has not been visited yet. The first visit comes as soon as politeness allows."
     return ""
@@ -70,12 +64,6 @@ def _of_rate(resource: Resource) -> str:
     if resource.versions == 1:
         return f"It has not changed so far. A change is expected about every {every}."
     return f"It changes about {resource.change_rate:.2g} times a day, that is every {every}."
-
-
-def _of_missed(schedule: Schedule) -> str:
-    return (
-        f"About {schedule.missed:,} versions were probably missed between visits." if schedule.missed else ""
-    )
 
 
 def _of_interval(resource: Resource, schedule: Schedule) -> str:
