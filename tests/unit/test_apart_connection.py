@@ -7,6 +7,7 @@ import pytest
 
 from tamias.database import connect
 from tamias.database.connect import Database
+from tamias.database.outage import Outage
 
 
 @pytest.mark.parametrize("pooled", [True, False])
@@ -16,7 +17,7 @@ def test_a_connection_apart_goes_to_the_coordinator(monkeypatch, pooled):
         monkeypatch.setattr(place, "connect", lambda **place: asked.append(place))
     monkeypatch.setattr(connect, "set_up", lambda _connection, _options: None)
     database = Database.__new__(Database)
-    database.embedded, database._role, database._pooled = None, None, pooled
+    database.embedded, database._role, database._pooled, database.outage = None, None, pooled, Outage()
     database._named = {"host": "node", "port": "6432", "dbname": "archive", "options": "-c a=b"}
     for opened in (database._connection, partial(database._connection, {"host": "first", "port": 5432})):
         opened()

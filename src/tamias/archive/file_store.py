@@ -22,7 +22,7 @@ from uuid import UUID
 from tamias.archive.blobs.store import elsewhere, folder_of, is_borrowed
 from tamias.archive.stored_files import StoredFile, find_segment, segment_opener
 from tamias.database.connect import Session
-from tamias.database.disk import sync_folder
+from tamias.database.disk import sync_path
 from tamias.model.faults import reached
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class FileStore:
             shutil.copyfileobj(file, copy, _BUFFER)
             os.fsync(copy.fileno())
         growing.rename(place)
-        sync_folder(place.parent)
+        sync_path(place.parent)
 
     def local(self, stored: StoredFile) -> Path:
         """A complete file on this machine, brought from the store if need be. Raises `OSError`."""

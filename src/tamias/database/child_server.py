@@ -4,8 +4,8 @@ Every user holds `users.lock` together with the others; the keeper, who holds `k
 when it can have the users' lock alone. PostgreSQL and the SPARQL server are kept so, each in a folder.
 """
 
-import fcntl
 import json
+import math
 import os
 import shutil
 import signal
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, NoReturn
 
 from tamias.database.disk import private, refusals
-from tamias.database.locks import alone, is_free, opened, shared
+from tamias.database.locks import alone, is_free, shared
 from tamias.model import errors
 from tamias.model.errors import TamiasError
 from tamias.model.process import environment_without_secrets
@@ -94,8 +94,7 @@ class ServerUse:
     @contextmanager
     def starting(self) -> Iterator[None]:
         """Hold the lock that lets only one process start a keeper."""
-        with refusals(self.folder), opened(self.folder / "start.lock") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with refusals(self.folder), alone(self.folder / "start.lock", math.inf):
             yield
 
     def _start_keeper(self, process: "KeeperProcess", meanwhile: Callable[[], None]) -> None:

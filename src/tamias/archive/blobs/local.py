@@ -10,7 +10,7 @@ from uuid import UUID
 
 from tamias.archive.blobs.frames import ERASED_MAGIC, FRAME_HEADER
 from tamias.archive.blobs.packs import Pack, PackError, PackMissing
-from tamias.database.disk import sync_folder, write_all, write_errors
+from tamias.database.disk import sync_path, write_all, write_errors
 from tamias.model.faults import reached
 
 _ENDING = ".pack"
@@ -34,7 +34,7 @@ class LocalPacks:
         with write_errors(self.folder, PackError):
             if not self.folder.is_dir():
                 self.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
-                sync_folder(self.folder.parent)
+                sync_path(self.folder.parent)
         return LocalWriter(self._path(pack), pack)
 
     def read(self, pack: UUID, start: int, length: int) -> bytes:
@@ -103,7 +103,7 @@ class LocalPacks:
         with write_errors(self._path(pack), PackError):
             self._path(pack).unlink(missing_ok=True)
             if self.folder.is_dir():
-                sync_folder(self.folder)
+                sync_path(self.folder)
 
     def _path(self, pack: UUID) -> Path:
         return self.folder / f"{pack}{_ENDING}"
@@ -175,7 +175,7 @@ class LocalWriter(FileWriter):
         with write_errors(path, PackError):
             super().__init__(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), path, pack)
             fcntl.flock(self._file, fcntl.LOCK_EX)
-            sync_folder(path.parent)
+            sync_path(path.parent)
 
     def sync(self) -> None:
         with write_errors(self._path, PackError):

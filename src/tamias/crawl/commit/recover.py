@@ -1,7 +1,7 @@
 """Recovery after a dead worker: return its leases, cut torn tails, suspect its documents."""
 
-import fcntl
 import logging
+import math
 import shutil
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tamias.archive.file_store import file_store
 from tamias.archive.stored_files import left_open, seal_file
 from tamias.crawl.analysis.marker import left_by
 from tamias.database.connect import Database, Session
-from tamias.database.locks import opened
+from tamias.database.locks import alone
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.plugins import load_all
 from tamias.sinks.overwrite import finish_overwriting
@@ -25,8 +25,7 @@ def recover(database: Database, session: Session, frontier: PostgresFrontier, da
     embedded = database.embedded
     if embedded is None:
         return 0  # on a shared server leases end by themselves
-    with opened(data / "recover.lock") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone(data / "recover.lock", math.inf):
         dead = embedded.dead_workers()
         for worker in dead:
             recover_worker(session, frontier, data, worker)

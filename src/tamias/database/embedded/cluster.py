@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tamias.database.disk import sync_path
 from tamias.database.embedded import binaries
 from tamias.database.embedded.account import ServerAccount
 from tamias.database.embedded.binaries import Binaries
@@ -81,18 +82,10 @@ def _growing(cluster: Path, account: ServerAccount) -> Iterator[Path]:
         account.own(growing)
         yield growing
         growing.rename(cluster)
-        _sync(cluster.parent)
+        sync_path(cluster.parent)
     except BaseException:
         shutil.rmtree(growing, ignore_errors=True)
         raise
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _upgrade(old: Path, cluster: Path, new: Binaries, account: ServerAccount) -> None:

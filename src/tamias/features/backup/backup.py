@@ -3,11 +3,8 @@
 Rows never name bytes that are not durable yet, so the bytes are copied after the rows were read.
 """
 
-import fcntl
-import os
 import shutil
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -21,14 +18,14 @@ from tamias.archive.file_store import FileStore
 from tamias.database.advisory import shared_on_database
 from tamias.database.citus import one_table_after_another
 from tamias.database.connect import Cursor, Database, Session
-from tamias.database.disk import make_data_folder
-from tamias.database.locks import shared
+from tamias.database.disk import make_data_folder, sync_path, write_errors
+from tamias.database.locks import alone, shared
 from tamias.database.migrate import refuse_other_versions
 from tamias.database.sql import statements
 from tamias.features.backup.files import FileGone, Needed, needed, restore_file, save_file
 from tamias.features.backup.folder import FORMAT, BackupFolder, Snapshot
 from tamias.features.backup.tables import begin, load_sequences, load_tables, save_tables, sequences
-from tamias.model.errors import DataInUse, TamiasError, UsageError
+from tamias.model.errors import TamiasError, UsageError
 
 _SQL = statements("tamias.features.backup", "backup.sql")
 _TRIES = 3
@@ -48,8 +45,10 @@ class Taken(msgspec.Struct, frozen=True):
 def take(database: Database, data: Path, folder: Path) -> Taken:
     """Takes a snapshot into a folder, beside earlier ones; it is there when it is complete, or not at all."""
     place = BackupFolder(folder)
+    with write_errors(f"a backup to {folder}"):
+        folder.mkdir(parents=True, exist_ok=True)
     with (
-        _alone(folder),
+        alone(folder / "backup.lock", 0.0),
         shared(data / "packs.lock"),  # a repack removes none meanwhile
         closing(database.session()) as session,
         closing(database.session()) as other,
@@ -65,22 +64,6 @@ def take(database: Database, data: Path, folder: Path) -> Taken:
                 if attempt == _TRIES - 1:
                     raise TamiasError(f"{data}/{gone} is gone or cut; 'tamias check' says more") from gone
     raise AssertionError
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        opened = (folder / "backup.lock").open("wb")
-    except OSError as error:
-        why = "it is a file" if isinstance(error, FileExistsError) else error.strerror
-        raise TamiasError(f"cannot write a backup to {folder}: {why}; name another folder") from error
-    with opened as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise DataInUse(f"another backup to {folder} is running") from None
-        yield
 
 
 class SavedRows(msgspec.Struct, frozen=True):
@@ -130,19 +113,11 @@ def _save_files(rows: SavedRows, place: BackupFolder) -> Taken:
 
 def _put_in_place(part: Path, final: Path) -> None:
     for path in (*part.rglob("*"), part):
-        _sync(path)
+        sync_path(path)
     if final.exists():  # a second one within a second
         shutil.rmtree(final)
     part.rename(final)
-    _sync(final.parent)
-
-
-def _sync(path: Path) -> None:
-    file = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
+    sync_path(final.parent)
 
 
 def restore_snapshot(

@@ -31,6 +31,14 @@ FROM information_schema.columns
 WHERE columns.table_schema = 'tamias' AND columns.is_identity = 'YES'
 ORDER BY 1, 2
 
+-- name: strange_files
+-- Names of files that no archive gives: they would lead out of the data directory.
+SELECT format('%s/%s', stored_file.kind, stored_file.name) FROM stored_file
+WHERE format('%s/%s', stored_file.kind, stored_file.name) !~ '^(rdf|warc|harvests|captures)/[\w-][\w.-]*$'
+UNION ALL
+SELECT warc_record.file FROM warc_record WHERE warc_record.file !~ '^[\w-][\w.-]*$'
+LIMIT 1
+
 -- name: go_on_counting
 -- The next number follows the last one that was given out.
 SELECT setval(pg_get_serial_sequence(%(table)b::text, %(column)b::text), %(last)b::int8)
@@ -53,15 +61,13 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value, set_at = excluded.set_a
 -- The bodies are ours from now on.
 DELETE FROM figure WHERE figure.name = %(name)b::text
 
--- name: captures
--- Files of captures of old months, and their lengths. Those in a store are not copied.
-SELECT stored_file.name, stored_file.committed FROM stored_file
-WHERE stored_file.kind = 'captures' AND NOT stored_file.in_store
-
--- name: segments
--- The files of quads that hold something and are in no store, with the length that is durable.
-SELECT stored_file.name, stored_file.committed FROM stored_file
-WHERE stored_file.kind = 'rdf' AND NOT stored_file.in_store AND stored_file.committed > 0 ORDER BY stored_file.file
+-- name: files
+-- Files of quads that hold something, and of captures of old months, with their durable lengths. Those in a store
+-- are not copied.
+SELECT format('%s/%s', stored_file.kind, stored_file.name), stored_file.committed FROM stored_file
+WHERE NOT stored_file.in_store
+  AND (stored_file.kind = 'captures' OR (stored_file.kind = 'rdf' AND stored_file.committed > 0))
+ORDER BY stored_file.kind DESC, stored_file.file
 
 -- name: stored_warcs
 -- The names of WARC files in a store.

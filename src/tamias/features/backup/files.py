@@ -1,18 +1,18 @@
 """The bytes that the rows of a snapshot name: what is new of each file is added to its copy."""
 
-import errno
 import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
 from tamias.archive.blobs.store import elsewhere
 from tamias.database.connect import Cursor, Session
+from tamias.database.disk import write_errors
 from tamias.database.sql import statements
-from tamias.features.backup.folder import BackupDamaged, BackupFolder, SavedFile
-from tamias.model.errors import DiskFull
+from tamias.features.backup.folder import BackupDamaged, BackupFolder, SavedFile, open_file
 from tamias.plugins import parts_of_all
 
 _SQL = statements("tamias.features.backup", "backup.sql")
@@ -37,19 +37,15 @@ class _TooShort(Exception):
 
 def needed(cursor: Cursor, session: Session, data: Path) -> tuple[list[Needed], str | None]:
     """Return what must be copied, and where the bodies are if not in the data directory."""
-    wanted = []
-    for name, length in cursor.execute(_SQL["segments"].text).fetchall():
-        wanted.append(Needed(f"rdf/{name}", length, data / "rdf" / name))
-    for name, length in cursor.execute(_SQL["captures"].text).fetchall():
-        wanted.append(Needed(f"captures/{name}", length, data / "captures" / name))
+    found = cursor.execute(_SQL["files"].text).fetchall()
     stored = {name for (name,) in cursor.execute(_SQL["stored_warcs"].text).fetchall()}
-    wanted += [Needed(*file) for find in parts_of_all("files") for file in find(data, stored)]
     store = elsewhere(session)
     if store is None:
-        for pack, length in cursor.execute(_SQL["packs"].text).fetchall():
-            name = f"blobs/{pack}.pack"
-            wanted.append(Needed(name, length, data / name))
-    return wanted, store
+        found += [
+            (f"blobs/{pack}.pack", length) for pack, length in cursor.execute(_SQL["packs"].text).fetchall()
+        ]
+    wanted = [Needed(name, length, data / name) for name, length in found]
+    return wanted + [Needed(*file) for find in parts_of_all("files") for file in find(data, stored)], store
 
 
 def save_file(place: BackupFolder, file: Needed, known: dict[str, SavedFile]) -> tuple[SavedFile, int]:
@@ -64,7 +60,8 @@ def save_file(place: BackupFolder, file: Needed, known: dict[str, SavedFile]) ->
         return (before if before.length == start else _saved(file, copy)), 0
     copy.parent.mkdir(parents=True, exist_ok=True)
     try:
-        _write(file.source, copy, start, file.length)
+        with file.source.open("rb") as given, write_errors(copy):
+            _write(given, copy, start, file.length)
     except FileNotFoundError:
         raise FileGone(file.path) from None
     except _TooShort:
@@ -73,12 +70,6 @@ def save_file(place: BackupFolder, file: Needed, known: dict[str, SavedFile]) ->
         raise BackupDamaged(
             f"{file.source} ends before byte {file.length}; 'tamias check' says more"
         ) from None
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise DiskFull(
-                f"no disk space for {copy}; free some space, then run the same command again"
-            ) from error
-        raise
     return _saved(file, copy), file.length - start
 
 
@@ -89,11 +80,10 @@ def _saved(file: Needed, copy: Path) -> SavedFile:
 def restore_file(place: BackupFolder, data: Path, file: SavedFile) -> None:
     """Writes a file into an empty data directory, as it was at the time of the snapshot."""
     copy, target = place.file(file.path), data / file.path
-    if not copy.is_file():
-        raise BackupDamaged(f"{copy} is missing")
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        _write(copy, target, 0, file.length)
+        with open_file(copy) as given:
+            _write(given, target, 0, file.length)
     except _TooShort:
         raise BackupDamaged(f"{copy} is damaged: it ends before byte {file.length}") from None
     if digest(target, file.length) != file.sha256:
@@ -109,10 +99,10 @@ def digest(path: Path, length: int) -> str:
     return found.hexdigest()
 
 
-def _write(source: Path, target: Path, start: int, end: int) -> None:
+def _write(given: BinaryIO, target: Path, start: int, end: int) -> None:
     """Writes this part of a file at its place in another; what that has beyond it stays."""
     target.touch()
-    with source.open("rb") as given, target.open("r+b") as written:
+    with target.open("r+b") as written:
         written.seek(start)
         for piece in _pieces(given.fileno(), start, end):
             written.write(piece)

@@ -5,7 +5,10 @@ The bytes of a file never change, so one copy serves every snapshot, each of whi
 
 import os
 import re
+from collections.abc import Iterable
+from io import BufferedReader
 from pathlib import Path
+from stat import S_ISREG
 
 import msgspec
 
@@ -16,7 +19,7 @@ MOST_BYTES = 1 << 30
 """Of `snapshot.json`: a line for each file of some ten million."""
 _NAME = re.compile(r"\d{8}T\d{6}Z")
 _FILE = re.compile(r"(blobs|rdf|warc|captures)/[\w-][\w.-]*")
-_TABLE = re.compile(r"[a-z][a-z0-9_]*")
+_MOST_BUCKETS = 1 << 15
 
 
 class SavedTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,19 +133,33 @@ class BackupFolder:
             raise BackupDamaged(f"no snapshot {chosen} in {self.folder}; there are: {', '.join(names)}")
         path = self.snapshot(chosen) / "snapshot.json"
         try:
-            with path.open("rb") as file:
+            with open_file(path) as file:
                 snapshot = msgspec.json.decode(file.read(MOST_BYTES), type=Snapshot)
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, msgspec.DecodeError, RecursionError) as error:
             raise BackupDamaged(f"{path} cannot be read: {error}; take another snapshot") from error
         if snapshot.format > FORMAT:
             raise BackupDamaged(f"{path} was written by a newer Tamias; upgrade this one")
-        _refuse_strange_names(snapshot, path)
+        refuse_strange((file.path for file in snapshot.files if not _FILE.fullmatch(file.path)), path)
+        if not 0 < snapshot.buckets <= _MOST_BUCKETS:
+            raise BackupDamaged(f"{path} has {snapshot.buckets} buckets; it is not restored")
         return chosen, snapshot
 
 
-def _refuse_strange_names(snapshot: Snapshot, path: Path) -> None:
-    """A backup may come from anywhere: it names files of a data directory and nothing outside it."""
-    strange = [each.path for each in snapshot.files if not _FILE.fullmatch(each.path)]
-    strange += [each.name for each in snapshot.tables if not _TABLE.fullmatch(each.name)]
-    if strange:
-        raise BackupDamaged(f"{path} names {strange[0]!r}, which no backup of ours does; it is not restored")
+def open_file(path: Path) -> BufferedReader:
+    """Open a file of a backup, which may come from anywhere: no link, pipe or device is followed."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        why = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
+        raise BackupDamaged(f"{path} {why}") from None
+    opened = os.fdopen(file, "rb")
+    if not S_ISREG(os.fstat(file).st_mode):
+        opened.close()
+        raise BackupDamaged(f"{path} is not a regular file")
+    return opened
+
+
+def refuse_strange(names: Iterable[str], path: Path) -> None:
+    """Raise `BackupDamaged` if there are names of what is outside of a data directory."""
+    for name in names:
+        raise BackupDamaged(f"{path} names {name!r}, which no backup of ours does; it is not restored")

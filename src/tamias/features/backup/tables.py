@@ -10,11 +10,12 @@ from psycopg import sql
 from tamias.database.connect import Cursor
 from tamias.database.sql import statements
 from tamias.database.triggers import without_triggers
-from tamias.features.backup.folder import BackupDamaged, SavedSequence, SavedTable
+from tamias.features.backup.folder import BackupDamaged, SavedSequence, SavedTable, open_file, refuse_strange
 
 _SQL = statements("tamias.features.backup", "backup.sql")
 _LEVEL = 6
 _PIECE = 1 << 20
+_LONGEST_ROW = 1 << 28
 
 
 def begin(cursor: Cursor) -> tuple[int, int]:
@@ -62,6 +63,8 @@ def _last(cursor: Cursor, sequence: str) -> int:
 
 def load_tables(cursor: Cursor, folder: Path, tables: Sequence[SavedTable]) -> int:
     """Replaces all rows by those that were saved; returns how many. Nobody is told of them."""
+    known = {name for name, _ in cursor.execute(_SQL["tables"].text).fetchall()}
+    refuse_strange((table.name for table in tables if table.name not in known), folder)
     for table in tables:
         if _digest(folder / f"{table.name}.copy.zst") != table.sha256:
             raise BackupDamaged(f"the rows of {table.name} in {folder} are not those that were saved")
@@ -70,12 +73,17 @@ def load_tables(cursor: Cursor, folder: Path, tables: Sequence[SavedTable]) -> i
     with without_triggers(cursor, names):
         for table in tables:
             _load(cursor, folder, table)
+    refuse_strange((name for (name,) in cursor.execute(_SQL["strange_files"].text)), folder)
     return sum(table.rows for table in tables)
 
 
 def _load(cursor: Cursor, folder: Path, table: SavedTable) -> None:
     with cursor.copy(_statement("COPY {} ({}) FROM STDIN", table.name, table.columns)) as copy:
+        line = 0
         for piece in _unpacked(folder / f"{table.name}.copy.zst"):
+            line = line + len(piece) if b"\n" not in piece else 0
+            if line > _LONGEST_ROW:
+                raise BackupDamaged(f"{table.name} in {folder} has a row of more than {_LONGEST_ROW} bytes")
             copy.write(piece)
     if cursor.rowcount != table.rows:
         raise BackupDamaged(f"{table.name} has {cursor.rowcount} rows instead of {table.rows}")
@@ -94,13 +102,10 @@ def _statement(text: str, name: str, columns: Sequence[str]) -> sql.Composed:
 
 
 def _digest(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError:
-        raise BackupDamaged(f"{path} is missing") from None
+    with open_file(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _unpacked(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
+    with open_file(path) as file:
         yield from zstandard.ZstdDecompressor().read_to_iter(file, read_size=_PIECE, write_size=_PIECE)

@@ -14,7 +14,7 @@ from typing import IO, BinaryIO, cast
 
 import msgspec
 
-from tamias.database.disk import sync_folder, write_errors
+from tamias.database.disk import sync_path, write_errors
 from tamias.model.capture import CaptureRecord
 from tamias.model.vocabulary import ACTIVITIES, address_iri
 from tamias.sinks.delivery import Beat, DocumentRefused
@@ -95,7 +95,7 @@ class DocumentFiles:
         with write_errors(self._folder):
             os.fsync(self._index)
             for folder in {*self._touched, self._folder}:
-                sync_folder(folder)
+                sync_path(folder)
             self._touched.clear()
 
     def close(self) -> None:

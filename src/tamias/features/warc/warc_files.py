@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from tamias.database.disk import sync_folder
+from tamias.database.disk import sync_path
 from tamias.features.warc.cdxj import CdxjFields, entries, line, timestamp
 from tamias.features.warc.warc_writer import OPEN
 from tamias.model.errors import TamiasError
@@ -135,7 +135,7 @@ def mend_warcs(folder: Path, prefix: str) -> int:
     for path in left:
         _mend(path, path.name.removesuffix(OPEN))
     if left:
-        sync_folder(folder)
+        sync_path(folder)
     return len(left)
 
 

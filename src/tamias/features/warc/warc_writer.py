@@ -18,7 +18,7 @@ from uuid import uuid4
 import msgspec
 
 from tamias.content.formats import accept_for
-from tamias.database.disk import sync_folder, write_all, write_errors
+from tamias.database.disk import sync_path, write_all, write_errors
 from tamias.features.warc.cdxj import CdxjFields, line, timestamp
 from tamias.features.warc.index import WarcExtent
 from tamias.features.warc.warc_records import (
@@ -265,7 +265,7 @@ class _WarcFile:
         mode = folder.stat().st_mode & 0o666  # in a folder for nobody else, neither are its files
         self._file = os.open(self.path, flags, mode)
         self._index = os.open(self._index_path, flags, mode)
-        sync_folder(folder)
+        sync_path(folder)
 
     @contextmanager
     def whole(self) -> Iterator[None]:
@@ -331,7 +331,7 @@ class _WarcFile:
         self.sync()
         self._close()
         path = self.path.rename(self.path.with_name(self.name))
-        sync_folder(path.parent)
+        sync_path(path.parent)
         return path
 
     def _close(self) -> None:

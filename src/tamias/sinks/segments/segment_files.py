@@ -11,7 +11,7 @@ from typing import BinaryIO, Self
 
 import zstandard
 
-from tamias.database.disk import sync_folder, write_all, write_errors
+from tamias.database.disk import sync_path, write_all, write_errors
 from tamias.model.capture import Extent
 from tamias.model.errors import TamiasError
 
@@ -45,7 +45,7 @@ class SegmentWriter:
         with write_errors(f"segment {self.path}"):
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
             # Else the file itself may be gone after a power failure, however well it was synced.
-            sync_folder(path.parent)
+            sync_path(path.parent)
 
     @property
     def length(self) -> int:
