@@ -154,7 +154,7 @@ def faults(  # noqa: PLR0917 (click passes them by name)
 ) -> int:  # fmt: skip
     """Breaks one thing after another, F1 to F23, and holds a figure against each promise.
 
-    The page of the last run is docs/reliability.md.
+    The page of the last run is docs/benchmarks/reliability.md.
 
     Example: python -m benchmarks faults F8 disk-full --quick
 

@@ -1,6 +1,6 @@
 """Fuzzes one target or all: `python tools/fuzz.py TARGET --seconds 600`; by coverage, where atheris is there.
 
-What is found broken is left in build/fuzz/TARGET; the figures are a row of docs/fuzzing.md (`--log`).
+Inputs that break something are left in build/fuzz/TARGET; `--log` prints a row of docs/benchmarks/fuzzing.md.
 """
 
 import argparse

@@ -18,14 +18,14 @@ from benchmarks.faults.experiments.network import judged
 from benchmarks.measuring.workspace import wait_for_end
 from tamias.model.errors import TamiasError, UsageError
 
-_HEAD = """# Reliability
+_HEAD = """# Faults and what came of them
 
 This page lists the faults we inject, what Tamias promises for each, and the results. A command
 writes it, and you can repeat it:
 
 ```sh
 python -m benchmarks hostile --sites 40 --pages 50 --json > hostile.json
-python -m benchmarks faults --full --hostile hostile.json --scorecard docs/reliability.md
+python -m benchmarks faults --full --hostile hostile.json --scorecard docs/benchmarks/reliability.md
 ```
 
 `python -m benchmarks faults NAME` runs one experiment, `--quick` all of them at a small size, `--full` at the
@@ -35,7 +35,7 @@ size in the table.
 _HOW = """## How the faults are made
 
 - Processes are killed with SIGKILL, by process id, or inside a commit by `TAMIAS_FAULT`
-  ([internals.md](internals.md#faults-on-purpose)). A service that others can reach refuses this
+  ([internals.md](../internals.md#faults-on-purpose)). A service that others can reach refuses this
   variable.
 - F15 and F20 to F23 are tests, which the command runs. The name server and the networks of F15 and F23 are
   real ones in network namespaces (`tests/networks`), which needs root; dead hosts drop packets, or accept
@@ -48,23 +48,6 @@ _HOW = """## How the faults are made
 - The power cut is a model: the experiment records what was synced, stops all processes, and compares what
   would be left of the archive's files with the rows that are committed at that moment.
 - All random choices come from `--seed`; when a process reaches a place depends on the system.
-"""
-
-_NOT = """## What Tamias does not promise
-
-- **Exactly one request.** When a worker dies, what it had fetched and not committed is
-  fetched again. If the page has changed meanwhile, the state in between is not in the archive.
-- **A document that was being read when two workers died.** It is blamed for their deaths and set aside,
-  whatever killed them; its record says so.
-- **A broken database server.** What PostgreSQL has lost, or a disk that lies about syncing,
-  is lost; `tamias check` reports it. Use `tamias backup`.
-- **The database's clock.** All times are those of the database. When its clock is set ahead, everything due
-  by then becomes due; when it is set back, nothing becomes due until it reaches the old time again.
-- **Repair of flipped bits.** They are found and reported, and the body is not returned. You can restore it
-  from a backup, or from the web if it still has it.
-- **Speed while something is broken.** While the database is away or the disk is full, nothing is fetched.
-- **Politeness across archives.** Two installations with two databases do not know of each other.
-- **Machines without Linux**: we measured none of this elsewhere.
 """
 
 
@@ -86,8 +69,8 @@ def page(rows: Sequence[ScorecardRow], share: float, hostile: Path | None = None
         report = msgspec.json.decode(hostile.read_bytes())
         parts += [f"## Hostile servers\n\n{_sentence(judged(report).figure)}\n", _attacks(report)]
     else:
-        parts.append("## Hostile servers\n\nSee [hostile-web.md](hostile-web.md).\n")
-    return "\n".join([*parts, _HOW, _NOT])
+        parts.append("## Hostile servers\n\nSee [hostile-web.md](../hostile-web.md).\n")
+    return "\n".join([*parts, _HOW])
 
 
 def machine() -> str:

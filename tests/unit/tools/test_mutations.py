@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 MUTATIONS = runpy.run_path(str(ROOT / "tools" / "mutations.py"))["MUTATIONS"]
-DOCUMENTED = (ROOT / "docs" / "fuzzing.md").read_text(encoding="utf-8")
+DOCUMENTED = (ROOT / "docs" / "benchmarks" / "fuzzing.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=[each.defence for each in MUTATIONS])

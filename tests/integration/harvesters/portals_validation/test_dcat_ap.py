@@ -124,7 +124,7 @@ def test_the_documentation_has_the_coverage_of_every_kind(portal, harvest):
             lines.append(
                 f"| {kind} | {' | '.join(map(str, row))}{': ' if reasons else ''}{'; '.join(reasons)} |"
             )
-    page = Path(__file__).parents[4] / "docs" / "portals.md"
+    page = Path(__file__).parents[4] / "docs" / "benchmarks" / "interop.md"
     before, _, rest = page.read_text().partition("<!-- coverage -->\n")
     _, _, after = rest.partition("<!-- end of coverage -->\n")
     head = "| kind | records | values | mapped | extra | dropped |\n|---|---|---|---|---|---|\n"
