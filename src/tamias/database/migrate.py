@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tamias.database.embedded.binaries import OLDEST_MAJOR
 from tamias.database.sql import commands, folder_of, statements
 from tamias.model.errors import DatabaseError, DataMissing, SchemaTooNew, SchemaTooOld
+from tamias.model.faults import reached
 from tamias.plugins import features
 
 if TYPE_CHECKING:  # the keeper has no other need of it, and it takes long to load
@@ -20,14 +21,11 @@ if TYPE_CHECKING:  # the keeper has no other need of it, and it takes long to lo
 ADVISORY_LOCK = 0x7A31A5
 UNFINISHED = "unfinished_copy"
 """The table that a database has until all data of another is copied to it (`tamias.database.rebucket`)."""
-
-
+_HAS_TABLE = "SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'tamias' AND tablename = %s"
 FIRST = 77
 """The version that the files of `schema/` make."""
 LAST_TO_UPGRADE = "42aa7390"
 """The commit of Tamias that upgrades data of every earlier version to the first."""
-
-
 FEATURES_FROM = 81
 """From this version on the database knows which steps of features it has seen."""
 
@@ -68,8 +66,8 @@ def rights() -> tuple[str, bytes]:
     for feature in features():
         block = statements(feature.module, feature.schema).get("rights") if feature.schema else None
         text += b"\n" + block.text if block else b""
-    newest = json.dumps(newest_of_features()).encode()
-    return f"{migrations()[-1].number}-{hashlib.sha256(text + newest).hexdigest()[:16]}", text
+    named = hashlib.sha256(text + json.dumps(newest_of_features()).encode())
+    return f"{migrations()[-1].number}-{named.hexdigest()[:16]}", text
 
 
 def newest_of_features() -> dict[str, int]:
@@ -84,8 +82,7 @@ def migrate(
 
     Returns whether something was to be done.
     """
-    major = connection.info.server_version // 10000
-    if major < OLDEST_MAJOR:
+    if (major := connection.info.server_version // 10000) < OLDEST_MAJOR:
         raise DatabaseError(f"the server is PostgreSQL {major}; Tamias needs {OLDEST_MAJOR} or newer")
     steps = [step for step in migrations() if upto is None or step.number <= upto]
     version, chosen, known = _state(connection)
@@ -121,6 +118,7 @@ def _take_steps(
         # One after another: Citus tells its nodes the whole text that it was sent.
         for command in commands(step.text):
             connection.execute(command.encode())
+            reached("schema-step")
     connection.execute("UPDATE meta SET schema_version = %s", [newest])
     if newest >= FEATURES_FROM:
         connection.execute("UPDATE meta SET features = %s", [json.dumps(known | newest_of_features())])
@@ -143,8 +141,7 @@ def refuse_other_versions(version: int) -> None:
 
 def refuse_unfinished(connection: "psycopg.Connection[tuple[Any, ...]]") -> None:
     """Raise `DatabaseError` where only a part of the data is there."""
-    made = "SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'tamias' AND tablename = %s"
-    if connection.execute(made, [UNFINISHED]).fetchone() is not None:
+    if connection.execute(_HAS_TABLE, [UNFINISHED]).fetchone() is not None:
         raise DatabaseError(
             "'tamias cluster rebucket' has not copied everything to this database yet: run it again to go on"
         )
@@ -165,9 +162,8 @@ def _state(connection: "psycopg.Connection[tuple[Any, ...]]") -> tuple[int, int,
     Zeros without a schema; without buckets as long as nobody has used it.
     """
     # Not to_regclass: its cache would not know what another process made while we waited for the lock.
-    made = "SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'tamias' AND tablename = 'meta'"
-    if connection.execute(made).fetchone() is None:
+    if connection.execute(_HAS_TABLE, ["meta"]).fetchone() is None:
         return 0, 0, {}
     text = "SELECT schema_version, buckets, coalesce(to_jsonb(meta)->'features', '{}') FROM tamias.meta"
-    row = connection.execute(text).fetchone()
-    return (row[0], row[1], row[2]) if row else (0, 0, {})
+    version, buckets, known = connection.execute(text).fetchone() or (0, 0, {})
+    return version, buckets, known
