@@ -10,15 +10,12 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Protocol
 
 import brotli
-import zstandard
+from backports import zstd
 
 from tamias.content.formats import BROTLI, BZIP2, GZIP, XZ, ZSTD
 
 CHUNK = 1 << 16
-"""Bytes read at once, and the most that one step of zlib, bz2 or lzma may deliver."""
-
-ZSTD_FEED = 1 << 10
-"""Its decoder has no bound on output, but 4 bytes make at most 128 KiB: 32 MiB for one feed."""
+"""Bytes read at once, and the most that one step of a decoder may deliver."""
 
 BROTLI_FEED = 1 << 12
 """When it fails it loses what the last feed would have delivered."""
@@ -60,12 +57,14 @@ def xz_chunks(source: ByteSource, max_memory: int) -> Iterator[bytes]:
 
 def zstd_chunks(source: ByteSource, max_memory: int) -> Iterator[bytes]:
     """The content of every frame of a zstd file."""
-    return _frames(
-        source,
-        "zstd",
-        (b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18"),
-        lambda data: _zstd_frame(data, source, max_memory),
-    )
+    options: dict[int, int] = {
+        zstd.DecompressionParameter.window_log_max: max(10, max_memory.bit_length() - 1)
+    }
+
+    def frame(data: bytes) -> Frame:
+        return _block_frame(data, source, zstd.ZstdDecompressor(options=options))
+
+    return _frames(source, "zstd", (b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18"), frame)
 
 
 def brotli_chunks(source: ByteSource, max_memory: int) -> Iterator[bytes]:
@@ -107,7 +106,7 @@ def _frames(
     while data:
         try:
             rest = yield from frame(data)
-        except (EOFError, zlib.error, OSError, lzma.LZMAError, zstandard.ZstdError) as error:
+        except (EOFError, zlib.error, OSError, lzma.LZMAError, zstd.ZstdError) as error:
             raise DamageError(f"{word} data is damaged: {error}") from None
         data = _next_frame(rest, source)
         if data and not (data.startswith(magic) or data[1:].startswith(magic)):
@@ -153,7 +152,9 @@ def _up_to_the_fault(decoder: "zlib._Decompress", data: bytes) -> bytes:
 
 
 def _block_frame(
-    data: bytes, source: ByteSource, decoder: bz2.BZ2Decompressor | lzma.LZMADecompressor
+    data: bytes,
+    source: ByteSource,
+    decoder: bz2.BZ2Decompressor | lzma.LZMADecompressor | zstd.ZstdDecompressor,
 ) -> Frame:
     while not decoder.eof:
         if decoder.needs_input:
@@ -163,14 +164,3 @@ def _block_frame(
         yield decoder.decompress(data, CHUNK)
         data = b""
     return decoder.unused_data
-
-
-def _zstd_frame(data: bytes, source: ByteSource, max_memory: int) -> Frame:
-    decoder = zstandard.ZstdDecompressor(max_window_size=max_memory).decompressobj()
-    while not decoder.eof:
-        data = data or source.read(CHUNK)
-        if not data:
-            raise EOFError("ends early")
-        yield decoder.decompress(data[:ZSTD_FEED])
-        data = data[ZSTD_FEED:]
-    return decoder.unused_data + data

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-import zstandard
+from backports import zstd
 
 from tamias.features.forgetting.marks import WINDOW, MarkSearch
 
@@ -19,8 +19,6 @@ _DEPTH = 3
 _PLAIN = 1 << 20
 _STEP = 16 << 10
 """Compressed bytes that are unpacked at once; what follows the end of a stream among them is copied."""
-_LEAST_STEP = 256
-"""The same of a zstd frame that becomes much larger."""
 MOST_UNPACKED = 16 << 30
 """Bytes of one stream, with all that is in it."""
 _LONGEST_START = 6
@@ -33,7 +31,7 @@ _STARTS = {
 }
 _ZIP_HEAD = 30
 _DEFLATED = 8
-_ERRORS = (zlib.error, zstandard.ZstdError, lzma.LZMAError, OSError, EOFError, ValueError)
+_ERRORS = (zlib.error, zstd.ZstdError, lzma.LZMAError, OSError, EOFError, ValueError)
 
 
 class PackedSearch:
@@ -154,7 +152,7 @@ class Unpacking(Protocol):
 
 
 class _PackedPieces:
-    """bzip2 and xz, whose decompressors are alike."""
+    """bzip2, xz and zstd, whose decompressors are alike."""
 
     def __init__(self, unpacking: Any) -> None:
         self._unpacking = unpacking
@@ -180,29 +178,6 @@ class _Deflate(_PackedPieces):
         while packed:
             yield self._unpacking.decompress(packed, _PLAIN)
             packed = self._unpacking.unconsumed_tail
-
-
-class _Zstd:
-    def __init__(self) -> None:
-        self._unpacking = zstandard.ZstdDecompressor().decompressobj()
-        self._step = _LEAST_STEP
-        self.unused_data = b""
-
-    @property
-    def eof(self) -> bool:
-        return self._unpacking.eof
-
-    def unpack(self, packed: bytes) -> Iterator[bytes]:
-        at = 0
-        while at < len(packed):
-            some = packed[at : at + self._step]
-            plain = self._unpacking.decompress(some)
-            yield plain
-            at += len(some)
-            if self._unpacking.eof:
-                self.unused_data = self._unpacking.unused_data + packed[at:]
-                return
-            self._step = 2 * self._step if len(plain) < 8 * len(some) else _LEAST_STEP
 
 
 class _ZipMember:
@@ -238,7 +213,7 @@ class _ZipMember:
 def _unpacking(codec: str) -> Unpacking:
     match codec:
         case "zstd":
-            return _Zstd()
+            return _PackedPieces(zstd.ZstdDecompressor())
         case "gzip":
             return _Deflate(zlib.decompressobj(31))
         case "bzip2":
