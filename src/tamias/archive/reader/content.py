@@ -1,6 +1,5 @@
 """The content of one version: bytes, text or table, read from its blob and checked against its digest."""
 
-import io
 import shutil
 import weakref
 from collections.abc import Callable, Iterator
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
 
 from tamias.content.charsets import decoded, encoding_of
+from tamias.content.containers.streams import stream_of
 from tamias.content.formats import type_with_charset
 from tamias.model.errors import TamiasError
 from tamias.model.resource import Resource, Version
@@ -87,7 +87,7 @@ class Content:
 
     def open(self) -> BinaryIO:
         """The same as a stream; a very large body is not held in memory."""
-        return io.BufferedReader(_Pieces(self.pieces()))
+        return stream_of(self.pieces())
 
     def text(self, encoding: str | None = None) -> str:
         """The text, in the encoding given or found."""
@@ -110,25 +110,3 @@ class Content:
         with path.open("wb") as file:
             file.writelines(self.pieces())
         return path
-
-
-class _Pieces(io.RawIOBase):
-    """Pieces as a stream."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
-        self._rest = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._rest:
-            piece = next(self._pieces, None)
-            if piece is None:
-                return 0
-            self._rest = memoryview(piece)
-        size = min(len(buffer), len(self._rest))
-        buffer[:size] = self._rest[:size]
-        self._rest = self._rest[size:]
-        return size

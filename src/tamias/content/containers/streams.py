@@ -74,6 +74,15 @@ def buffered(raw: io.RawIOBase) -> BinaryIO:
     return io.BufferedReader(raw, BUFFER)
 
 
+def stream_of(chunks: Iterable[bytes]) -> io.BufferedReader:
+    """Chunks as a stream that can be peeked into."""
+    return io.BufferedReader(Unpacked(chunks, _ignore, _ignore), BUFFER)
+
+
+def _ignore(_: object) -> None:
+    """Do nothing."""
+
+
 def head(stream: BinaryIO) -> bytes:
     """The first bytes of a stream, which stay to be read."""
     if isinstance(stream, io.BufferedReader) and not stream.seekable():

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
-from tamias.database.disk import private
+from tamias.database.disk import private, sync_path
 from tamias.database.embedded.account import ServerAccount
 from tamias.database.embedded.binaries import Binaries
 from tamias.database.embedded.programs import run_program
@@ -123,11 +123,7 @@ def _write(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     partial.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_path(path.parent)
 
 
 def _scram_verifier(password: str) -> str:

@@ -1,6 +1,5 @@
 """The bytes that the rows of a snapshot name: what is new of each file is added to its copy."""
 
-import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ import msgspec
 
 from tamias.archive.blobs.store import elsewhere
 from tamias.database.connect import Cursor, Session
-from tamias.database.disk import write_errors
+from tamias.database.disk import write_errors, write_hashed
 from tamias.database.sql import statements
 from tamias.features.backup.folder import BackupDamaged, BackupFolder, SavedFile, open_file
 from tamias.plugins import parts_of_all
@@ -92,11 +91,8 @@ def restore_file(place: BackupFolder, data: Path, file: SavedFile) -> None:
 
 def digest(path: Path, length: int) -> str:
     """The SHA-256 of a file's first bytes; of fewer, when it is shorter."""
-    found = hashlib.sha256()
     with path.open("rb") as file:
-        for piece in _pieces(file.fileno(), 0, length):
-            found.update(piece)
-    return found.hexdigest()
+        return write_hashed(_pieces(file.fileno(), 0, length), len)[1]
 
 
 def _write(given: BinaryIO, target: Path, start: int, end: int) -> None:

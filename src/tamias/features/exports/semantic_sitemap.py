@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
 from xml.sax.saxutils import escape, quoteattr
 
+from tamias.archive.moments import rfc3339_or_none
 from tamias.archive.sources.declared import declared_datasets, site_documents
 from tamias.database.connect import Session
 from tamias.model.errors import UsageError
@@ -18,7 +18,6 @@ _HEAD = (
     '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"\n'
     f'        xmlns:sc="{NAMESPACE}">\n'
 )
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -85,7 +84,7 @@ def _dataset(dataset: SemanticDataset) -> Iterator[str]:
         yield _element("sc:sparqlGraphName", name)
     yield from _locations("sc:dataDumpLocation", dataset.dumps)
     yield from _locations("sc:dataFragmentDump", dataset.fragments)
-    yield from _texts("lastmod", None if dataset.lastmod_ms is None else _time(dataset.lastmod_ms))
+    yield from _texts("lastmod", rfc3339_or_none(dataset.lastmod_ms))
     yield from _texts("changefreq", dataset.changefreq)
     yield "  </sc:dataset>"
 
@@ -111,8 +110,3 @@ def _element(name: str, text: str, **attributes: str | None) -> str:
 def _xml(text: str) -> str:
     """The text without what XML cannot say."""
     return _NO_XML.sub("\ufffd", text)
-
-
-def _time(milliseconds: int) -> str:
-    moment = _EPOCH + timedelta(milliseconds=milliseconds)
-    return moment.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"

@@ -19,6 +19,7 @@ from tamias.archive.blobs.collect import FreedSpace, free_packs
 from tamias.archive.blobs.recode import read_blobs
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.captures import count_buckets
+from tamias.archive.moments import rfc3339
 from tamias.archive.tombstones import Tombstone, marks_key, spellings, under_way
 from tamias.crawl.plan.admit import Admission, same_url
 from tamias.crawl.verbs.repack import LEAST_USED
@@ -38,7 +39,6 @@ from tamias.features.forgetting.rows import (
 )
 from tamias.features.forgetting.warc_captures import captures_erased, captures_left
 from tamias.features.warc.cdxj import timestamp
-from tamias.features.warc.warc_records import warc_date
 from tamias.frontier.due.make_due import retire
 from tamias.frontier.keys import own_queue
 from tamias.frontier.postgres import PostgresFrontier
@@ -294,7 +294,7 @@ class UnwantedRecords:
             if tombstone.number is not None:
                 if sha256 in bodies:
                     return True
-            elif tombstone.blocked or digits <= re.sub(r"\D", "", warc_date(tombstone.at))[: len(digits)]:
+            elif tombstone.blocked or digits <= re.sub(r"\D", "", rfc3339(tombstone.at))[: len(digits)]:
                 return True
         return False
 
@@ -303,7 +303,7 @@ class DroppedRecords:
     """The test whether a WARC record is of a capture that rules do not keep."""
 
     def __init__(self, captures: Sequence[tuple[str, int, str]]) -> None:
-        self._known = {(url, sha256, timestamp(warc_date(at))) for url, at, sha256 in captures}
+        self._known = {(url, sha256, timestamp(rfc3339(at))) for url, at, sha256 in captures}
 
     def __call__(self, url: str, sha256: str, date: str) -> bool:
         """Judge by URL, SHA-256 of the payload, and WARC date or its digits."""

@@ -5,7 +5,6 @@ Bodies are kept after transfer and content coding; headers that would lie about 
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
@@ -23,7 +22,6 @@ FIELDS = "application/warc-fields"
 _ORIGINAL = "X-Archive-Orig-"
 _CODINGS = frozenset({"content-encoding", "transfer-encoding"})
 _NO_BODY = frozenset({204, 304})
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]+")
 _NO_NAME = re.compile(r"[\x00-\x20:\x7f]+")
 
@@ -71,16 +69,6 @@ def response_head(hop: Hop, stored: int | None) -> bytes:
 def is_truncated(hop: Hop, stored: int | None) -> bool:
     """Return whether there was a body, or may have been, that is not in the record."""
     return stored is None and hop.status not in _NO_BODY and hop.header("content-length") != "0"
-
-
-def warc_date(milliseconds: int) -> str:
-    """A time as WARC writes it.
-
-    >>> warc_date(1700000000123)
-    '2023-11-14T22:13:20.123Z'
-    """
-    moment = _EPOCH + timedelta(milliseconds=milliseconds)
-    return moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 def metadata_fields(capture: Capture) -> Fields:

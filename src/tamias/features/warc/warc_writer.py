@@ -17,6 +17,7 @@ from uuid import uuid4
 
 import msgspec
 
+from tamias.archive.moments import rfc3339
 from tamias.content.formats import accept_for
 from tamias.database.disk import sync_path, write_all, write_errors
 from tamias.features.warc.cdxj import CdxjFields, line, timestamp
@@ -33,7 +34,6 @@ from tamias.features.warc.warc_records import (
     record_head,
     request_block,
     response_head,
-    warc_date,
     warc_fields,
 )
 from tamias.model.capture import Body, Capture, Hop, Request, new_capture_id
@@ -359,7 +359,7 @@ def _extent(entry: CdxjFields, hop: Hop, at: int, body: Body | None, *, revisit:
 
 
 def _identity(now: int) -> list[tuple[str, str]]:
-    return [("WARC-Record-ID", f"<urn:uuid:{uuid4()}>"), ("WARC-Date", warc_date(now))]
+    return [("WARC-Record-ID", f"<urn:uuid:{uuid4()}>"), ("WARC-Date", rfc3339(now))]
 
 
 def _about(hop: Hop, answer: str | None = None) -> list[tuple[str, str]]:

@@ -7,14 +7,15 @@ from pathlib import Path
 import msgspec
 
 from tamias import __version__
+from tamias.archive.moments import digits
 from tamias.archive.reader.content import Content
 from tamias.archive.reader.library import ArchiveReader
 from tamias.features.exports.holdings import Exchange, holdings
 from tamias.features.exports.usage_gate import UsageGate
-from tamias.features.warc.cdxj import entries, timestamp
+from tamias.features.warc.cdxj import entries
 from tamias.features.warc.index import WarcExtent
 from tamias.features.warc.warc_files import WarcPart, warc_parts
-from tamias.features.warc.warc_records import Fields, warc_date
+from tamias.features.warc.warc_records import Fields
 from tamias.features.warc.warc_writer import WarcWriter
 from tamias.model.capture import Body, Capture, Hop, Outcome
 from tamias.model.resource import Version
@@ -66,7 +67,7 @@ def _write_version(
 ) -> WarcExtent | None:
     resource, version = content.resource, content.version
     hops = _hops(exchange, resource.url, version)
-    moment = timestamp(warc_date(version.captured_at))
+    moment = digits(version.captured_at)
     if hash((hops[-1].url, moment, f"sha256:{version.sha256}")) in known:
         return None
     with _body(content, folder) as body:
