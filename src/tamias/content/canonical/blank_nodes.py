@@ -140,8 +140,8 @@ class _Forest:
         return True
 
 
-def canonical_lines(lines: Iterable[bytes]) -> list[bytes]:
-    """The same statements in order, each blank node named by its colour. Raises `Unreadable`."""
+def divide_blank(lines: Iterable[bytes]) -> tuple[list[bytes], list[Statement]]:
+    """Return the lines without blank nodes, and the statements with them."""
     ground: list[bytes] = []
     blank: list[Statement] = []
     for line in lines:
@@ -150,6 +150,12 @@ def canonical_lines(lines: Iterable[bytes]) -> list[bytes]:
             ground.append(line)
         else:
             blank.append(statement)
+    return ground, blank
+
+
+def canonical_lines(lines: Iterable[bytes]) -> list[bytes]:
+    """The same statements in order, each blank node named by its colour. Raises `Unreadable`."""
+    ground, blank = divide_blank(lines)
     colours = Colours(blank)
     if colours.entangled():
         raise Unreadable("blank nodes that cannot be distinguished form rings")

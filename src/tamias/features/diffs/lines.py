@@ -5,7 +5,7 @@ from itertools import islice
 
 from tamias.content.canonical.text import FoundText
 from tamias.features.diffs.alignment import Gap, gaps
-from tamias.features.diffs.matching import DigestList, by_content, write_digests
+from tamias.features.diffs.matching import DigestList, by_content, items_at, write_digests
 from tamias.model.diff import Change, Diff, DiffKind, DiffLimits, What
 
 MAX_ALIGNED = 2_000_000
@@ -63,8 +63,8 @@ def _lines(text: FoundText) -> Iterator[str]:
 def _shown(was: FoundText, now: FoundText, found: list[Gap], limits: DiffLimits) -> list[Change]:
     places = islice(_places(found), limits.changes)
     wanted = list(places)
-    old = _lines_at(was, [place for what, place in wanted if what is What.REMOVED])
-    new = _lines_at(now, [place for what, place in wanted if what is What.ADDED])
+    old = items_at(_lines(was), [place for what, place in wanted if what is What.REMOVED])
+    new = items_at(_lines(now), [place for what, place in wanted if what is What.ADDED])
     return [
         Change(what, str(place + 1), old=limits.shorten(old[place]))
         if what is What.REMOVED
@@ -77,12 +77,3 @@ def _places(found: list[Gap]) -> Iterator[tuple[What, int]]:
     for gap in found:
         yield from ((What.REMOVED, place) for place in range(gap.old.start, gap.old.stop))
         yield from ((What.ADDED, place) for place in range(gap.new.start, gap.new.stop))
-
-
-def _lines_at(text: FoundText, places: list[int]) -> dict[int, str]:
-    found: dict[int, str] = {}
-    lines, read = _lines(text), 0
-    for place in places:
-        found[place] = next(islice(lines, place - read, None))
-        read = place + 1
-    return found

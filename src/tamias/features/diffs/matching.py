@@ -8,11 +8,12 @@ from array import array
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from tempfile import SpooledTemporaryFile
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+T = TypeVar("T")
 Digests = NDArray[np.int64]
 Places = NDArray[np.intp]
 
@@ -62,6 +63,16 @@ def write_digests(lists: list[DigestList], digests: Iterable[int]) -> None:
     while len(block := np.fromiter(islice(flat, PIECE * len(lists)), np.int64)):
         for place, each in enumerate(lists):
             each.extend(block[place :: len(lists)])
+
+
+def items_at(items: Iterator[T], places: Iterable[int]) -> dict[int, T]:
+    """Return the items at some places, by these."""
+    found: dict[int, T] = {}
+    read = 0
+    for place in sorted(places):
+        found[place] = next(islice(items, place - read, None))
+        read = place + 1
+    return found
 
 
 class _Part(NamedTuple):

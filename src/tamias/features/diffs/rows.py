@@ -14,6 +14,7 @@ from tamias.features.diffs.matching import (
     Matched,
     by_content,
     by_key,
+    items_at,
     key_fitness,
     write_digests,
 )
@@ -213,8 +214,8 @@ def _shown(sides: _Sides, matched: Matched, notes: list[str], limits: DiffLimits
     changed = matched.changed.first(shares[What.CHANGED])
     removed = [place for (place,) in matched.removed.first(shares[What.REMOVED])]
     added = [place for (place,) in matched.added.first(shares[What.ADDED])]
-    was = _rows_at(sides.old, {*removed, *(place for place, _ in changed)})
-    now = _rows_at(sides.new, {*added, *(place for _, place in changed)})
+    was = items_at(sides.old.rows(), {*removed, *(place for place, _ in changed)})
+    now = items_at(sides.new.rows(), {*added, *(place for _, place in changed)})
     changes = [sides.changed(was[old], now[new], limits) for old, new in changed]
     changes += [sides.added(now[place], limits) for place in added]
     changes += [sides.removed(was[place], limits) for place in removed]
@@ -240,12 +241,3 @@ def _capped(columns: Columns | None, limits: DiffLimits) -> Columns | None:
         columns.renamed[: limits.cells],
         columns.moved,
     )
-
-
-def _rows_at(table: FileTable, places: set[int]) -> dict[int, list[str]]:
-    found: dict[int, list[str]] = {}
-    rows, read = table.rows(), 0
-    for place in sorted(places):
-        found[place] = next(islice(rows, place - read, None))
-        read = place + 1
-    return found

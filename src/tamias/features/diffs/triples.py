@@ -4,7 +4,6 @@ Blank nodes are matched by what is said of them.
 """
 
 from collections import Counter
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import msgspec
 from pyoxigraph import RdfFormat
 
 from tamias.content.canonical import BrokenDocument, Unreadable
-from tamias.content.canonical.blank_nodes import Statement, with_gaps
+from tamias.content.canonical.blank_nodes import divide_blank
 from tamias.content.canonical.statements import (
     parsed_lines,
     read_document,
@@ -51,13 +50,13 @@ def statements_diff(
     """
     notes: list[str] = []
     was, now = _lines(old, new, (old_type or media_type, media_type), limits, base, notes)
-    old_ground, old_blank = _divided(was)
-    new_ground, new_blank = _divided(now)
+    old_ground, old_blank = divide_blank(was)
+    new_ground, new_blank = divide_blank(now)
     old_named, new_named = named_alike(old_blank, new_blank, notes)
     gone, come = Counter(old_named), Counter(new_named)
     return StatementsDiff(
-        added=sorted([*(new_ground - old_ground), *(come - gone).elements()]),
-        removed=sorted([*(old_ground - new_ground), *(gone - come).elements()]),
+        added=sorted([*(set(new_ground) - set(old_ground)), *(come - gone).elements()]),
+        removed=sorted([*(set(old_ground) - set(new_ground)), *(gone - come).elements()]),
         around=old_named,
         notes=notes,
     )
@@ -139,16 +138,3 @@ def _statements(
 def _written_lines(path: Path, limits: DiffLimits) -> set[bytes]:
     """The lines as they stand."""
     return set(read_document(path, limits.held_bytes).splitlines())
-
-
-def _divided(lines: Iterable[bytes]) -> tuple[set[bytes], list[Statement]]:
-    """The statements without blank nodes, and those with them."""
-    ground: set[bytes] = set()
-    blank: list[Statement] = []
-    for line in lines:
-        statement = with_gaps(line)
-        if statement is None:
-            ground.add(line)
-        else:
-            blank.append(statement)
-    return ground, blank

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pyoxigraph import BlankNode, DefaultGraph, Quad, RdfFormat, Triple, parse
 
+from tamias.content.blank_labels import blank_nodes
 from tamias.features.diffs.triples import StatementsDiff, statements_diff
 from tamias.model.diff import DiffLimits
 
@@ -129,15 +130,7 @@ def _groups(quads: Iterable[Quad]) -> dict[str, str]:
 
 
 def _nodes(quad: Quad) -> set[str]:
-    return set(_labels(quad.subject, quad.object, quad.graph_name))
-
-
-def _labels(*terms: _Term) -> Iterator[str]:
-    for term in terms:
-        if isinstance(term, BlankNode):
-            yield term.value
-        elif isinstance(term, Triple):
-            yield from _labels(term.subject, term.object)
+    return {node.value for node in blank_nodes(quad.subject, quad.object, quad.graph_name)}
 
 
 def _block(quads: Iterable[Quad], variables: frozenset[str]) -> str:
