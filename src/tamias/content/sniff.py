@@ -13,8 +13,9 @@ from functools import lru_cache
 
 import msgspec
 
-from tamias.content.charsets import believed_charset, page_charset
+from tamias.content.charsets import believed_charset, declared_charset, marked_encoding, page_charset
 from tamias.content.containers.streams import HEAD
+from tamias.content.containers.tar import is_tar
 from tamias.content.formats import (
     BY_ENDING,
     BY_FIRST_BYTE,
@@ -62,7 +63,7 @@ def signed_type(head: bytes, claims: tuple[str, ...]) -> str | None:
     for magic, media_type in BY_FIRST_BYTE.get(head[0] if head else -1, ()):
         if head.startswith(magic):
             return _refined(head, media_type, claims)
-    if head[257:262] == b"ustar" or (TAR in claims and _is_old_tar(head)):
+    if head[257:262] == b"ustar" or (TAR in claims and is_tar(head)):
         return TAR
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "image/webp"
@@ -110,16 +111,6 @@ def _spoken_in_zip(head: bytes) -> str | None:
     return found[0].decode() if found else None
 
 
-def _is_old_tar(head: bytes) -> bool:
-    import tarfile
-
-    try:
-        tarfile.TarInfo.frombuf(head[:512], "utf-8", "surrogateescape")
-    except tarfile.TarError:
-        return False
-    return True
-
-
 PACKED_SUFFIXES = {
     **dict.fromkeys(("gz", "bz2", "xz", "zst", "br"), ""),
     **dict.fromkeys(("tgz", "tbz2", "tbz", "txz", "tzst"), ".tar"),
@@ -128,13 +119,6 @@ PACKED_SUFFIXES = {
 _UNSURE = {"", "application/octet-stream", "binary/octet-stream", PLAIN, "application/force-download"}
 _TABLES = (CSV, TSV)
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\x1b"))
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 _SITEMAPS = {
     b"urlset": "application/x-sitemap+xml",
     b"sitemapindex": "application/x-sitemap+xml",
@@ -177,7 +161,6 @@ _JELLY_START = re.compile(
     re.DOTALL,
 )
 _GEO_JSON = re.compile(rb'\{\s*"type"\s*:\s*"FeatureCollection"')
-_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"""<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)["']""")
 
 
@@ -236,16 +219,16 @@ def found_charset(head: bytes, declared_type: str | None, media_type: str) -> st
     often a default for the whole site; the HTML standard has it the other way round; other RDF is UTF-8 by
     definition.
     """
-    if mark := next((name for bom, name in _BOMS if head.startswith(bom)), None):
-        return mark
+    if mark := marked_encoding(head)[0]:
+        return mark.removesuffix("-le").removesuffix("-be")
     if head[:2] in (b"<\0", b"\0<"):
         return "utf-16-le" if head[0] else "utf-16-be"
-    spoken = _CHARSET.search(declared_type) if declared_type else None
-    server = believed_charset(spoken[1]) if spoken else None
+    server = declared_charset(declared_type)
     if media_type in (HTML, XHTML):
         return server or page_charset(head)
     if media_type.endswith(("+xml", "/xml", "/trix")):
-        return _declared(_XML_ENCODING, head[:256]) or server
+        found = _XML_ENCODING.search(head[:256])
+        return (believed_charset(found[1].decode("ascii")) if found else None) or server
     if media_type.startswith("text/") and media_type not in SUPERSETS:
         return server
     return None
@@ -376,8 +359,3 @@ def _has_shape(media_type: str) -> bool:
 def _may_be_binary(media_type: str) -> bool:
     textual = media_type.startswith("text/") or media_type in SUPERSETS
     return not textual and not media_type.endswith(("xml", "json", "javascript", "/trix", "sparql-query"))
-
-
-def _declared(pattern: re.Pattern[bytes], head: bytes) -> str | None:
-    match = pattern.search(head)
-    return believed_charset(match[1].decode("ascii")) if match else None

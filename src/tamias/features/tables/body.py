@@ -123,7 +123,7 @@ class _Profiler:
         kind = bare.types.found
         changed = msgspec.structs.replace
         if kind in kinds.TABLES:
-            return self._of_table(bare, declared_type)
+            return self._of_text(bare, declared_type)
         if kind in kinds.WORKBOOKS:
             return changed(bare, tables=tuple(self._sheets()))
         if kind == PARQUET:
@@ -152,22 +152,23 @@ class _Profiler:
     def _job(self) -> tuple[Path, ProfileLimits, Watch, list[str]]:
         return self._path, self._limits, self._watch, self._problems
 
-    def _of_table(self, bare: Profile, declared_type: str | None) -> Profile:
+    def _of_text(self, bare: Profile, declared_type: str | None) -> Profile:
+        """A table, or other text."""
         text = as_utf8(self._path, self._folder, "text", declared_type, self._limits, self._watch)
-        self._tell_limits(text.complete, text.encoding.faults)
-        tables = Tables(self._folder, self._limits, self._watch, self._problems)
-        table = tables.table(text, self._name, bare.types.found)
+        if not text.complete:
+            self._problems.append(f"not read beyond {self._limits.bytes} bytes (limit profile.bytes)")
+        if text.encoding.faults:
+            self._problems.append("some bytes are not in the encoding of the rest")
+        table = None
+        if bare.types.found in kinds.TABLES:
+            tables = Tables(self._folder, self._limits, self._watch, self._problems)
+            table = tables.table(text, self._name, bare.types.found)
         return msgspec.structs.replace(
             bare,
             encoding=text.encoding.name,
             lines=text.lines,
             tables=() if table is None else (table,),
         )
-
-    def _of_text(self, bare: Profile, declared_type: str | None) -> Profile:
-        text = as_utf8(self._path, self._folder, "text", declared_type, self._limits, self._watch)
-        self._tell_limits(text.complete, text.encoding.faults)
-        return msgspec.structs.replace(bare, encoding=text.encoding.name, lines=text.lines)
 
     def _packed_table(self) -> "tuple[TableProfile, ...]":
         """The table in a compressed file, if it is one."""
@@ -207,12 +208,6 @@ class _Profiler:
         text = as_utf8(path, self._folder, "text", None, self._limits, self._watch)
         table = Tables(self._folder, self._limits, self._watch, self._problems).table(text, name, kind)
         return (table,) if table is not None and (named or table.width > 1) else ()
-
-    def _tell_limits(self, complete: bool, faults: bool) -> None:
-        if not complete:
-            self._problems.append(f"not read beyond {self._limits.bytes} bytes (limit profile.bytes)")
-        if faults:
-            self._problems.append("some bytes are not in the encoding of the rest")
 
     def _sheets(self) -> "list[TableProfile]":
         from tamias.features.tables.files.sheets import sheet_tables

@@ -17,6 +17,7 @@ from tamias.content.canonical.text import marked_chunks
 from tamias.content.canonical.workbooks import opened_workbook
 from tamias.content.formats import PARQUET, Form, bare_type, form_of
 from tamias.features.tables.loaded_forms import load_rows, loaded_forms, typed_column
+from tamias.features.tables.scratch import open_confined
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -68,7 +69,7 @@ def _read(versions: Sequence[TableVersion], what: str, *, history: bool) -> Tabl
     folder = Path(tempfile.mkdtemp(prefix="tamias-table-"))
     try:
         files = [_file_of(version, folder) for version in versions]
-        rows = _workbench(folder, [file for file, _ in files])
+        rows = open_confined([file for file, _ in files], folder, MEMORY, DISK)
         loaded = [_loaded(rows, place, *each) for place, each in enumerate(files)]
         _join(rows, loaded)
         if history:
@@ -208,7 +209,7 @@ def write_parquet_rows(path: Path, target: Path, most_bytes: int) -> None:
     import duckdb
 
     try:
-        rows = _workbench(target.parent, [path]).execute(
+        rows = open_confined([path], target.parent, MEMORY, DISK).execute(
             "SELECT COLUMNS(*)::VARCHAR FROM read_parquet(?)", [str(path)]
         )
         with target.open("w", encoding="utf-8", newline="") as file:
@@ -218,27 +219,6 @@ def write_parquet_rows(path: Path, target: Path, most_bytes: int) -> None:
                 writer.writerows(some)
     except duckdb.Error as error:
         raise Unreadable(_first_line(error)) from error
-
-
-def _workbench(folder: Path, readable: Sequence[Path]) -> "DuckDBPyConnection":
-    """A database that may read some files and spill into their folder, and nothing else."""
-    import duckdb
-
-    rows = duckdb.connect(
-        ":memory:",
-        config={
-            "memory_limit": f"{MEMORY}B",
-            "temp_directory": str(folder / "spill"),
-            "max_temp_directory_size": f"{DISK}B",
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "python_enable_replacements": False,
-        },
-    )
-    rows.execute("SET allowed_paths = ?", [[str(path) for path in readable]])
-    rows.execute("SET enable_external_access = false")
-    rows.execute("SET lock_configuration = true")
-    return rows
 
 
 def _first_line(error: BaseException) -> str:

@@ -30,6 +30,27 @@ class ScratchFolder(ExitStack):
         return Path(self.enter_context(TemporaryDirectory(prefix="profile-", dir=self._parent)))
 
 
+def open_confined(
+    readable: Sequence[Path], folder: Path, memory: int, disk: int, threads: int | None = None
+) -> "duckdb.DuckDBPyConnection":
+    """Open a database in memory that may read some files and spill into a folder, and nothing else."""
+    import duckdb
+
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": f"{memory}B",
+        "temp_directory": str(folder / "spill"),
+        "max_temp_directory_size": f"{disk}B",
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "python_enable_replacements": False,
+    }
+    tables = duckdb.connect(":memory:", config=config | ({"threads": threads} if threads else {}))
+    tables.execute("SET allowed_paths = ?", [[str(path) for path in readable]])
+    tables.execute("SET enable_external_access = false")
+    tables.execute("SET lock_configuration = true")
+    return tables
+
+
 @contextmanager
 def workbench(
     readable: Sequence[Path], folder: Path, limits: ProfileLimits, watch: Watch
@@ -40,11 +61,7 @@ def workbench(
     """
     import duckdb
 
-    with closing(duckdb.connect(":memory:", config=_settings(folder, limits))) as tables:
-        marks = ", ".join("?" for _ in readable)
-        tables.execute(f"SET allowed_paths = [{marks}]", [str(path) for path in readable])
-        tables.execute("SET enable_external_access = false")
-        tables.execute("SET lock_configuration = true")
+    with closing(open_confined(readable, folder, limits.memory, limits.disk, threads=1)) as tables:
         done = threading.Event()
         alarm = threading.Thread(target=_interrupt_late, args=(tables, watch, done), daemon=True)
         alarm.start()
@@ -72,15 +89,3 @@ def _interrupt_late(tables: "duckdb.DuckDBPyConnection", watch: Watch, done: thr
     while not done.wait(pause):
         tables.interrupt()
         pause = 0.05
-
-
-def _settings(folder: Path, limits: ProfileLimits) -> dict[str, str | bool | int | float | list[str]]:
-    return {
-        "memory_limit": f"{limits.memory}B",
-        "threads": 1,
-        "temp_directory": str(folder / "spill"),
-        "max_temp_directory_size": f"{limits.disk}B",
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-        "python_enable_replacements": False,
-    }

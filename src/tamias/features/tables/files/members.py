@@ -3,32 +3,18 @@
 A zip archive is opened only if its directory is of bearable size: Python's own reader takes any into memory.
 """
 
-import tarfile
-import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from tamias.content.containers.directory import bounded_zip
 from tamias.content.containers.limits import MAX_ENTRIES
 from tamias.content.containers.sevenzip import bounded_sevenzip
+from tamias.content.containers.tar import tar_entries
 from tamias.content.formats import SEVEN_ZIP, TAR, ZIP
 from tamias.features.tables.limits import ProfileLimit, ProfileLimits, Watch
 from tamias.model.document import LimitExceeded
 from tamias.model.profile import MemberProfile, Members
-
-
-@contextmanager
-def opened(path: Path) -> Iterator[zipfile.ZipFile]:
-    """An archive; raises `ProfileLimit`, or whatever a damaged one makes Python's reader raise."""
-    with path.open("rb") as file:
-        try:
-            archive = bounded_zip(file)
-        except LimitExceeded as limit:
-            raise ProfileLimit(f"{limit}, not read") from None
-        with archive:
-            yield archive
-
 
 ARCHIVES = frozenset({ZIP, TAR, SEVEN_ZIP})
 _LONGEST_NAME = 500
@@ -42,18 +28,19 @@ def archive_members(
     count = size = encrypted = 0
     complete = True
     try:
-        for member in _READERS[media_type](path):
-            watch.check()
-            count += 1
-            size += member.size
-            encrypted += member.encrypted
-            if len(listed) < limits.members:
-                listed.append(member)
-            if count == MAX_ENTRIES:
-                raise ProfileLimit(f"members beyond the first {MAX_ENTRIES} not counted")
-    except ProfileLimit as limit:
+        with path.open("rb") as file:
+            for member in _READERS[media_type](file):
+                watch.check()
+                count += 1
+                size += member.size
+                encrypted += member.encrypted
+                if len(listed) < limits.members:
+                    listed.append(member)
+                if count == MAX_ENTRIES:
+                    raise ProfileLimit(f"members beyond the first {MAX_ENTRIES} not counted")
+    except (ProfileLimit, LimitExceeded) as limit:
         complete = False
-        problems.append(str(limit))
+        problems.append(f"{limit}{', not read' if isinstance(limit, LimitExceeded) else ''}")
     except Exception as error:  # noqa: BLE001 - the readers of archives raise whatever the bytes make them
         complete = False
         problems.append(f"the archive cannot be read: {type(error).__name__}: {str(error)[:200]}")
@@ -64,23 +51,21 @@ def archive_members(
     return Members(count=count, size=size, encrypted=encrypted, members=tuple(listed), complete=complete)
 
 
-def _of_zip(path: Path) -> Iterator[MemberProfile]:
-    with opened(path) as archive:
+def _of_zip(file: BinaryIO) -> Iterator[MemberProfile]:
+    with bounded_zip(file) as archive:
         for each in archive.infolist():
             if not each.is_dir():
                 yield MemberProfile(each.filename[:_LONGEST_NAME], each.file_size, bool(each.flag_bits & 1))
 
 
-def _of_tar(path: Path) -> Iterator[MemberProfile]:
-    with tarfile.open(path, "r:") as archive:
-        while each := archive.next():
-            archive.members = []  # type: ignore[attr-defined]  # else they are all kept
-            if each.isfile():
-                yield MemberProfile(each.name[:_LONGEST_NAME], each.size)
+def _of_tar(file: BinaryIO) -> Iterator[MemberProfile]:
+    for each in tar_entries(file):
+        if each.is_file:
+            yield MemberProfile(each.name[:_LONGEST_NAME], each.content.left)
 
 
-def _of_7z(path: Path) -> Iterator[MemberProfile]:
-    with path.open("rb") as file, bounded_sevenzip(file) as archive:
+def _of_7z(file: BinaryIO) -> Iterator[MemberProfile]:
+    with bounded_sevenzip(file) as archive:
         locked = archive.needs_password()
         for each in archive.list():
             if not each.is_directory:
