@@ -12,7 +12,7 @@ from psycopg import sql
 from tamias.archive.moved_captures import WantedCaptures, fetch_captures, moved_sums, read_captures
 from tamias.archive.stored_files import segment_figures
 from tamias.database.columns import Bools, Ints, Longs, Shorts, Texts, Uuids, storable
-from tamias.database.connect import Cursor, Session
+from tamias.database.connect import Cursor, Session, read_buckets
 from tamias.database.months import partitions
 from tamias.database.row_schema import RowSchema
 from tamias.database.sql import statements
@@ -195,8 +195,7 @@ def named_captures(session: Session, ids: Sequence[str]) -> list[CaptureRecord]:
 
 def count_buckets(session: Session) -> int:
     """Return the number of buckets of the frontier, by which captures are divided."""
-    ((buckets,),) = session.transact(lambda cursor: cursor.execute("SELECT buckets FROM meta").fetchall())
-    return int(buckets)
+    return session.transact(read_buckets)
 
 
 class CaptureFilter(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.database.connect import Cursor, Session
+from tamias.database.connect import Cursor, Session, read_buckets
 from tamias.database.sql import statements
 from tamias.model.capture import Outcome
 
@@ -237,7 +237,7 @@ def _states(cursor: Cursor, now: int, datasets: int) -> States:
 def _attempts(cursor: Cursor, now: int) -> tuple[Attempts, ...]:
     day = _day(now)
     rows = cursor.execute(_SQL["attempts"].text, day).fetchall()
-    for bucket in range(_buckets(cursor)):
+    for bucket in range(read_buckets(cursor)):
         values = {"bucket": bucket, "last": day["last"]}
         rows += cursor.execute(_SQL["fresh_attempts"].text, values).fetchall()
     sums: dict[int, list[int]] = {}
@@ -264,7 +264,7 @@ def _traffic(cursor: Cursor, now: int, attempts: tuple[Attempts, ...]) -> BodyTr
 
 def _count_attempts(session: Session, now: int) -> None:
     def count(cursor: Cursor) -> None:
-        for bucket in range(_buckets(cursor)):
+        for bucket in range(read_buckets(cursor)):
             values = {"bucket": bucket, **_day(now)}
             cursor.execute(_SQL["count_attempts"].text, values)
             cursor.execute(_SQL["forget_attempts"].text, {"bucket": bucket, "first": values["first"]})
@@ -275,12 +275,6 @@ def _count_attempts(session: Session, now: int) -> None:
 def _day(now: int) -> dict[str, int]:
     """The first slot of a day and the last one that is counted as over."""
     return {"first": (now - DAY_MS) // SLOT_MS + 1, "last": (now - GRACE_MS) // SLOT_MS - 1}
-
-
-def _buckets(cursor: Cursor) -> int:
-    row = cursor.execute(_SQL["buckets"].text).fetchone()
-    assert row is not None
-    return int(row[0])
 
 
 def _fold(session: Session) -> None:

@@ -36,10 +36,6 @@ ON CONFLICT (what, key) DO UPDATE SET n = tally.n + excluded.n, bytes = tally.by
 -- All counts anew, from the rows.
 SELECT recount()
 
--- name: buckets
--- How many buckets the frontier has.
-SELECT meta.buckets FROM meta
-
 -- name: count_attempts
 -- Counts the attempts of slots that are over and were not counted yet, at most those of one day. Ids of captures
 -- begin with their time, so a slot is a range of the key.

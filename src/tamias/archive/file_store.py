@@ -22,7 +22,7 @@ from uuid import UUID
 from tamias.archive.blobs.store import elsewhere, folder_of, is_borrowed
 from tamias.archive.stored_files import StoredFile, find_segment, segment_opener
 from tamias.database.connect import Session
-from tamias.database.disk import sync_path
+from tamias.database.disk import sync_path, write_hashed
 from tamias.model.faults import reached
 
 if TYPE_CHECKING:
@@ -190,13 +190,10 @@ class FileStore:
         if self._objects is None or self._borrowed or stored.committed > MERGED_BYTES:
             return None
         with self.open(stored) as file, _temporary(self._data) as whole:
-            digest = hashlib.sha256()
-            for piece in pieces(file, stored.committed):
-                whole.write(piece)
-                digest.update(piece)
+            _, sha256 = write_hashed(pieces(file, stored.committed), whole.write)
             self._objects.put(stored.key, whole)
         reached("file-merged")
-        return digest.hexdigest()
+        return sha256
 
     def forget_parts(self, key: str, parts: tuple[int, ...]) -> None:
         """Takes parts away that no row names any more. May be done twice."""

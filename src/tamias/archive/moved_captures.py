@@ -24,7 +24,8 @@ from psycopg import sql
 
 from tamias.archive.file_store import file_store, pieces
 from tamias.archive.stored_files import StoredFile, files_of
-from tamias.database.connect import Cursor, Session
+from tamias.database.connect import Cursor, Session, read_buckets
+from tamias.database.disk import write_hashed
 from tamias.database.sql import SqlStatement, statements
 from tamias.model.capture import new_capture_id
 from tamias.model.errors import TamiasError, UsageError
@@ -205,9 +206,7 @@ class _MonthFiles:
         spool.mkdir(parents=True, mode=0o700, exist_ok=True)
         self._work = Path(mkdtemp(prefix="captures-", dir=spool))
         self._tables = duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": str(self._work)})
-        row = session.fetch_one(_SQL["count_buckets"])
-        assert row is not None
-        self._buckets = int(row[0])
+        self._buckets = session.transact(read_buckets)
         self._types: dict[str, str] = dict(session.fetch_all(_SQL["columns"]))
         self._named = {each.file: each for each in files_of(session, "captures")}
 
@@ -293,12 +292,10 @@ class _MonthFiles:
         stored = self._named[file]
         try:
             with self._store.open(stored) as content:
-                digest = hashlib.sha256()
-                for piece in pieces(content, stored.committed):
-                    digest.update(piece)
+                _, found = write_hashed(pieces(content, stored.committed), len)
         except OSError as error:
             return f"it cannot be read: {error.strerror or error}; restore it from a backup"
-        return None if digest.digest() == sha256 else "its bytes are not those that were written"
+        return None if found == sha256.hex() else "its bytes are not those that were written"
 
     def remove_unnamed(self) -> None:
         """Files of a process that was killed before it named them."""

@@ -51,10 +51,6 @@ CREATE TEMPORARY TABLE moved_rows (LIKE tamias.capture INCLUDING DEFAULTS) ON CO
 -- All captures of such a reader.
 CREATE TEMPORARY VIEW every_capture AS SELECT * FROM tamias.capture UNION ALL SELECT * FROM moved_rows
 
--- name: count_buckets
--- The bucket of a row follows from its queue: a file outlives a change of their number.
-SELECT meta.buckets FROM meta
-
 -- name: names
 -- The files that hold captures.
 SELECT stored_file.name FROM stored_file WHERE stored_file.kind = 'captures'

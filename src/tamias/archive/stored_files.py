@@ -39,7 +39,7 @@ class TakenForDead(TamiasError):
 FileKind = Literal["rdf", "warc", "harvests", "captures"]
 
 
-class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
+class StoredFile(msgspec.Struct, frozen=True):
     """A file, and what of it is durable."""
 
     file: UUID
@@ -61,6 +61,10 @@ class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.kind}/{self.name}"
 
 
+_WRITTEN: dict[str, type[list[Any]]] = {
+    "file": Uuids, "kind": Texts, "name": Texts, "segment": Longs, "worker": Longs, "committed": Longs,
+    "sealed": Bools, "in_store": Bools,
+}  # fmt: skip
 _COLUMNS = ", ".join(f"stored_file.{each}" for each in StoredFile.__struct_fields__).encode()
 
 
@@ -95,23 +99,9 @@ def commit_files(cursor: Cursor, news: Sequence[StoredFile]) -> None:
         return
     files = list(latest.values())
 
-    def values(name: str) -> list[Any]:
-        return [getattr(each, name) for each in files]
-
-    written = {"file": Uuids(values("file")), "committed": Longs(values("committed"))}
-    cursor.execute(
-        _SQL["commit_files"].text,
-        {
-            **written,
-            "kind": Texts(values("kind")),
-            "name": Texts(values("name")),
-            "segment": Longs(values("segment")),
-            "worker": Longs(values("worker")),
-            "sealed": Bools(values("sealed")),
-            "in_store": Bools(values("in_store")),
-            "parts": Texts([",".join(map(str, each.parts)) for each in files]),
-        },
-    )
+    written = {name: kind(getattr(each, name) for each in files) for name, kind in _WRITTEN.items()}
+    parts = Texts(",".join(map(str, each.parts)) for each in files)
+    cursor.execute(_SQL["commit_files"].text, {**written, "parts": parts})
     if cursor.rowcount < len(files):
         ended = cursor.execute(_SQL["sealed_before"].text, written).fetchall()
         if ended:
@@ -207,9 +197,4 @@ def segment_opener(
 
 def _found(session: Session, statement: str, **values: Any) -> list[StoredFile]:
     rows = session.fetch_all(_SQL[statement].text.replace(b"{columns}", _COLUMNS), values)
-    names = StoredFile.__struct_fields__
-    return [_stored(dict(zip(names, row, strict=True))) for row in rows]
-
-
-def _stored(columns: dict[str, Any]) -> StoredFile:
-    return StoredFile(**columns | {"parts": tuple(columns["parts"])})
+    return [StoredFile(*(*row[:-1], tuple(row[-1]))) for row in rows]

@@ -25,7 +25,7 @@ _KEY_FIGURE = "forget_key"
 _LAST = 2**62
 
 
-class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
+class Tombstone(msgspec.Struct, frozen=True):
     """A row of `forgotten`. Times are milliseconds UTC."""
 
     forgotten: int
@@ -71,8 +71,12 @@ class Forgotten(TamiasError):
         self.tombstone = tombstone
 
 
-def _tombstones(rows: Iterable[Sequence[Any]]) -> list[Tombstone]:
-    return [Tombstone(**dict(zip(Tombstone.__struct_fields__, row, strict=True))) for row in rows]
+_COLUMNS = ", ".join(f"forgotten.{each}" for each in Tombstone.__struct_fields__).encode()
+
+
+def _tombstones(session: Session, statement: str, **values: Any) -> list[Tombstone]:
+    text = _SQL[statement].text.replace(b"{columns}", _COLUMNS)
+    return [Tombstone(*row) for row in session.fetch_all(text, values)]
 
 
 def is_record(url: str) -> bool:
@@ -123,20 +127,19 @@ def lift(session: Session, resources: Sequence[str], by_whom: str) -> list[str]:
 
 def tombstones_of(session: Session, resources: Sequence[str]) -> list[Tombstone]:
     """Return the tombstones of some resources, the latest first."""
-    return _tombstones(session.fetch_all(_SQL["tombstones"], {"resource": list(resources)}))
+    return _tombstones(session, "tombstones", resource=list(resources))
 
 
 def all_tombstones(
     session: Session, *, before: int | None = None, limit: int = 1000, rules: bool = False
 ) -> list[Tombstone]:
     """Return tombstones, the latest first; those that rules have made only if `rules`."""
-    values = {"before": before or _LAST, "limit": limit, "rules": rules}
-    return _tombstones(session.fetch_all(_SQL["all_tombstones"], values))
+    return _tombstones(session, "all_tombstones", before=before or _LAST, limit=limit, rules=rules)
 
 
 def under_way(session: Session) -> list[Tombstone]:
     """Return the tombstones of which bytes may be left."""
-    return _tombstones(session.fetch_all(_SQL["under_way"]))
+    return _tombstones(session, "under_way")
 
 
 def has_captures_left(session: Session) -> bool:
@@ -203,7 +206,7 @@ def marks_key(session: Session) -> bytes:
     return bytes.fromhex(str(known))
 
 
-class ForgetTarget(msgspec.Struct, frozen=True, kw_only=True):
+class ForgetTarget(msgspec.Struct, frozen=True):
     """A resource or version to forget, and how much that removes."""
 
     resource: str
@@ -226,15 +229,7 @@ def find_target(session: Session, url: str, number: int | None, names: frozenset
         gone = is_forgotten(session, resource, number)
         if gone is None:
             raise UsageError(f"{known} has no version {number}; 'tamias versions' lists them")
-    weight = session.fetch_one(_SQL["weight"], values) or (0, 0, 0)
-    return ForgetTarget(
-        resource=resource,
-        url=known,
-        number=number,
-        versions=weight[0],
-        bytes=weight[1],
-        stored_bytes=weight[2],
-    )
+    return ForgetTarget(resource, known, number, *(session.fetch_one(_SQL["weight"], values) or (0, 0, 0)))
 
 
 def _named(session: Session, url: str, names: frozenset[str]) -> tuple[str, str]:

@@ -15,24 +15,18 @@ RETURNING forgotten
 
 -- name: tombstones
 -- Of resources, the latest first.
-SELECT forgotten.forgotten, forgotten.resource, forgotten.url, forgotten.number, forgotten.captured_at, forgotten.last_number, forgotten.reason,
-       forgotten.by_whom, forgotten.at, forgotten.blocked, forgotten.by_rule, forgotten.finished_at, forgotten.remains
-FROM forgotten WHERE forgotten.resource = ANY(%(resource)b::text[])
+SELECT {columns} FROM forgotten WHERE forgotten.resource = ANY(%(resource)b::text[])
 ORDER BY forgotten.resource, forgotten.forgotten DESC
 
 -- name: all_tombstones
 -- All, the latest first, before a given one; those of rules only if they are wanted.
-SELECT forgotten.forgotten, forgotten.resource, forgotten.url, forgotten.number, forgotten.captured_at, forgotten.last_number, forgotten.reason,
-       forgotten.by_whom, forgotten.at, forgotten.blocked, forgotten.by_rule, forgotten.finished_at, forgotten.remains
-FROM forgotten
+SELECT {columns} FROM forgotten
 WHERE forgotten.forgotten < %(before)b::int8 AND (%(rules)b::bool OR NOT forgotten.by_rule)
 ORDER BY forgotten.forgotten DESC LIMIT %(limit)b::int4
 
 -- name: under_way
 -- Those of which something may be left.
-SELECT forgotten.forgotten, forgotten.resource, forgotten.url, forgotten.number, forgotten.captured_at, forgotten.last_number, forgotten.reason,
-       forgotten.by_whom, forgotten.at, forgotten.blocked, forgotten.by_rule, forgotten.finished_at, forgotten.remains
-FROM forgotten WHERE forgotten.finished_at IS NULL ORDER BY forgotten.forgotten
+SELECT {columns} FROM forgotten WHERE forgotten.finished_at IS NULL ORDER BY forgotten.forgotten
 
 -- name: lift
 -- The URL may be fetched again. What was forgotten stays so.

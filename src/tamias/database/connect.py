@@ -486,6 +486,12 @@ class Session:
                 break
 
 
+def read_buckets(cursor: Cursor) -> int:
+    """Return the number of buckets of the frontier."""
+    ((buckets,),) = cursor.execute("SELECT buckets FROM meta").fetchall()
+    return int(buckets)
+
+
 def _refuse_other_encodings(cursor: Cursor) -> None:
     row = cursor.execute("SELECT current_setting('server_encoding')").fetchone()
     if row is not None and row[0] != "UTF8":

@@ -1,8 +1,9 @@
 """Files that last, and what a disk refuses, told in one sentence."""
 
 import errno
+import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -39,6 +40,16 @@ def write_all(file: int, content: bytes | memoryview) -> None:
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(file, rest) :]
+
+
+def write_hashed(pieces: Iterable[bytes], write: Callable[[bytes], object]) -> tuple[int, str]:
+    """Write all pieces; return how many bytes they are, and their SHA-256."""
+    digest, size = hashlib.sha256(), 0
+    for piece in pieces:
+        digest.update(piece)
+        size += len(piece)
+        write(piece)
+    return size, digest.hexdigest()
 
 
 def sync_path(path: Path) -> None:

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from tamias.features.snapshots.line_sorter import LineSorter
+from tamias.features.exports.line_sorter import LineSorter
 
 
 def some_lines(count):

@@ -3,6 +3,7 @@ import io
 import json
 import os
 import zipfile
+from functools import partial
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
@@ -30,7 +31,7 @@ def capture(url, media_type, status=200, data=None):
 @pytest.fixture
 def package(tmp_path, monkeypatch):
     """Twenty pages and twenty documents, in several files."""
-    monkeypatch.setattr(wacz, "LINES_AT_ONCE", 7)
+    monkeypatch.setattr(wacz, "LineSorter", partial(wacz.LineSorter, run_bytes=2000))
     with WarcWriter(tmp_path, "p", agent="a", accept="b", max_bytes=10_000) as writer:
         for number in range(20):
             writer.write(capture(f"http://z{number}.example/", "text/html; charset=utf-8"))

@@ -1,7 +1,6 @@
 """Rows of the schedule: revisits, rates of change, figures of the whole archive."""
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -63,7 +62,7 @@ def read_revisits(session: Session, places: Sequence[UrlPlace]) -> dict[UrlPlace
     found: dict[UrlPlace, KnownUrl] = {}
     for bucket, group in groupby(sorted(places), key=lambda place: place.bucket):
         values = {"bucket": bucket, **_places(list(group))}
-        for qid, crawl, uid, *known in session.transact(partial(_rows, "read_revisits", values)):
+        for qid, crawl, uid, *known in session.fetch_all(_SQL["read_revisits"], values):
             found[UrlPlace(bucket, qid, crawl, uid)] = KnownUrl(*known)
     return found
 
@@ -104,7 +103,7 @@ def note_url_hints(
             "priority": Floats([each.priority for each in news]),
         }
         crawl = news[0].place.crawl
-        rows = session.transact(partial(_rows, "note_url_hints", values))
+        rows = session.fetch_all(_SQL["note_url_hints"], values)
         found += [(UrlPlace(bucket, qid, crawl, uid), visited_at, at) for qid, uid, visited_at, at in rows]
     return found
 
@@ -112,7 +111,7 @@ def note_url_hints(
 def crawl_rates(session: Session, crawl: int, buckets: int) -> list[tuple[float, float, str]]:
     """Changes a day, importance and host of every URL of a crawl that is visited again."""
     values = [{"bucket": bucket, "crawl": crawl} for bucket in range(buckets)]
-    return [row for each in values for row in session.transact(partial(_rows, "crawl_rates", each))]
+    return [row for each in values for row in session.fetch_all(_SQL["crawl_rates"], each)]
 
 
 def _places(places: Sequence[UrlPlace]) -> dict[str, list[int | None]]:
@@ -121,10 +120,6 @@ def _places(places: Sequence[UrlPlace]) -> dict[str, list[int | None]]:
         "crawl": Ints([place.crawl for place in places]),
         "uid": Longs([place.uid for place in places]),
     }
-
-
-def _rows(name: str, parameters: dict[str, Any], cursor: Cursor) -> list[tuple[Any, ...]]:
-    return cursor.execute(_SQL[name].text, parameters).fetchall()
 
 
 def read_rates(session: Session) -> list[tuple[float, float, str]]:

@@ -43,7 +43,7 @@ LEAST_SHARE = 0.5
 """The share of the statements about them that it must have."""
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+class Comparison(msgspec.Struct, frozen=True):
     """A comparison of a copy with URIs that were looked up in it, and with documents about some of them."""
 
     compared: int
@@ -115,15 +115,13 @@ def dataset_key(dataset: SemanticDataset) -> bytes:
 def site_is_open(session: Session, lease: Lease, crawl: int, authority: str, depth: int) -> bool:
     """Return whether the sitemaps of a site were put in this crawl, at this depth or above."""
     values = {**_site(lease, crawl, authority), "depth": depth}
-    return session.transact(
-        lambda cursor: cursor.execute(_SQL["site_is_open"].text, values).fetchone() is not None, lease.bucket
-    )
+    return session.fetch_one(_SQL["site_is_open"], values, lease.bucket) is not None
 
 
 def open_site(session: Session, lease: Lease, crawl: int, authority: str, now: int, depth: int) -> None:
     """Note that the sitemaps of a site are put now."""
     values = {**_site(lease, crawl, authority), "now": now, "depth": depth}
-    session.transact(lambda cursor: cursor.execute(_SQL["open_site"].text, values), lease.bucket)
+    session.execute(_SQL["open_site"], values, lease.bucket)
 
 
 class ListedBy(msgspec.Struct, frozen=True):
@@ -150,7 +148,7 @@ def count_listed(session: Session, place: ListedBy, sitemaps: int, urls: int) ->
         "sitemap_urls": urls,
         "now": session.now(),
     }
-    session.transact(lambda cursor: cursor.execute(_SQL["count_listed"].text, values), place.bucket)
+    session.execute(_SQL["count_listed"], values, place.bucket)
 
 
 def put_site_dataset(cursor: Cursor, found: SiteDataset, now: int) -> None:
@@ -202,28 +200,10 @@ def covered(session: Session) -> list[Covered]:
             frozenset(samples or ()),
             bytes(key),
             tuple(msgspec.convert(copies, list[Extent])),
-            _comparison(*compared),
+            None if compared[0] is None else Comparison(*compared),
         )
         for crawl, key, sitemap, state, prefixes, urls, samples, copies, *compared in rows
     ]
-
-
-def _comparison(
-    compared: int | None,
-    described: int | None,
-    documents: int | None,
-    statements: int | None,
-    confirmed: int | None,
-) -> Comparison | None:
-    if compared is None:
-        return None
-    return Comparison(
-        compared=compared,
-        described=described or 0,
-        documents=documents or 0,
-        statements=statements or 0,
-        confirmed=confirmed or 0,
-    )
 
 
 def note_read(cursor: Cursor, crawl: int, url: str, extent: Extent | None) -> None:
@@ -248,9 +228,7 @@ def met_urls(session: Session, lease: Lease, dataset: Covered, most: int) -> lis
 def any_unvisited(session: Session, lease: Lease, dataset: Covered, uids: Iterable[int]) -> bool:
     """Return whether one of these URLs of a host was not visited yet."""
     values = {"bucket": lease.bucket, "qid": lease.qid, "crawl": dataset.crawl, "uid": list(uids)}
-    return session.transact(
-        lambda cursor: cursor.execute(_SQL["any_unvisited"].text, values).fetchone() is not None
-    )
+    return session.fetch_one(_SQL["any_unvisited"], values) is not None
 
 
 def documents_of(

@@ -58,7 +58,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """When it was observed, in milliseconds."""
 
 
-class KnownState(msgspec.Struct, frozen=True, kw_only=True):
+class KnownState(msgspec.Struct, frozen=True):
     """The known state of a resource."""
 
     sha256: str | None = None

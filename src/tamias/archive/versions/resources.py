@@ -14,11 +14,23 @@ from tamias.model.capture import Column
 from tamias.model.item import NEVER
 from tamias.model.resource import LastError, Resource, Source, State, Version
 
-_SQL = statements("tamias.archive.versions", "resources.sql")
+_VERSION = (
+    b"version.resource, version.number, version.captured_at, encode(version.sha256, 'hex'),"
+    b" version.byte_size, version.media_type, version.told_type, encode(version.fingerprint, 'hex'),"
+    b" version.noise, version.suspicious, version.capture::text"
+)
+_VERSION_FIELDS = (
+    "resource", "number", "captured_at", "sha256", "byte_size", "media_type", "declared_type", "fingerprint",
+    "noise", "suspicious", "capture",
+)  # fmt: skip
+_SQL = {
+    name: each._replace(text=each.text.replace(b"{version}", _VERSION))
+    for name, each in statements("tamias.archive.versions", "resources.sql").items()
+}
 PAGE = 1000
 
 
-class Watched(msgspec.Struct, frozen=True, kw_only=True):
+class Watched(msgspec.Struct, frozen=True):
     """The state of a resource by which a response is judged."""
 
     id: str
@@ -64,14 +76,10 @@ class VisitNote(msgspec.Struct, frozen=True, kw_only=True):
 VERSION_ROWS = RowSchema(Version, "version")
 _RESOURCE = ("id", "url", "state", "title", "media_type", "expected", "added_at", "next_visit",
              "change_rate", "versions")  # fmt: skip
-_VERSION = (
-    "resource", "number", "captured_at", "sha256", "byte_size", "media_type", "declared_type", "fingerprint",
-    "noise", "suspicious", "capture",
-)  # fmt: skip
 _NOTES = RowSchema(VisitNote, "resource")
 
 
-class WatchedResource(msgspec.Struct, frozen=True, kw_only=True):
+class WatchedResource(msgspec.Struct, frozen=True):
     """A resource in a list of what is watched; times in milliseconds UTC."""
 
     id: str
@@ -133,7 +141,7 @@ def read_watched(
         (_SQL["read_watched"], {"resource": Texts(resources)}), (_SQL["count_shared"], values)
     )
     return (
-        {row[0]: _watched(row) for row in watched},
+        {row[0]: Watched(*(*row[:6], KnownState(*row[6:13]), *row[13:])) for row in watched},
         {(host, digest.hex()): count for host, digest, count in shared},
     )
 
@@ -192,9 +200,7 @@ def list_watched(
     """The resources that follow one, in the order of their ids; with `trouble` those that need attention."""
     values = {"after": after, "limit": limit, "host": host, "media_type": media_type, "portal": portal}
     values |= {"state": state, "trouble": trouble}
-    rows = session.fetch_all(_SQL["list_watched"], values)
-    names = WatchedResource.__struct_fields__
-    return [WatchedResource(**dict(zip(names, row, strict=True))) for row in rows]
+    return [WatchedResource(*row) for row in session.fetch_all(_SQL["list_watched"], values)]
 
 
 def promise_visits(cursor: Cursor, due: dict[str, int]) -> None:
@@ -299,25 +305,6 @@ def _source_columns(pairs: dict[tuple[str, str], Source]) -> dict[str, list[Any]
     }
 
 
-def _watched(row: Sequence[Any]) -> Watched:
-    (identifier, url, host, state, expected, importance, versions, digest, fingerprint, media_type, history,
-     visited_at, fails, hint_at, frequency, every, wanted_at, items, suspicious, since) = row  # fmt: skip
-    known = KnownState(
-        sha256=digest.hex() if digest else None,
-        fingerprint=fingerprint.hex() if fingerprint else None,
-        media_type=media_type,
-        expected=expected,
-        items=items,
-        suspicious=suspicious,
-        suspicious_since=since,
-    )
-    return Watched(
-        id=identifier, url=url, host=host, state=state, importance=importance, versions=versions, known=known,
-        history=history, visited_at=visited_at, fails=fails, hint_at=hint_at, frequency=frequency,
-        every=every, wanted_at=wanted_at,
-    )  # fmt: skip
-
-
 def resource_of(row: Sequence[Any], sources: Iterable[Sequence[Any]]) -> Resource:
     """The columns of a resource, and those of each of its sources."""
     error = LastError(*row[10:]) if row[10] is not None else None
@@ -327,4 +314,4 @@ def resource_of(row: Sequence[Any], sources: Iterable[Sequence[Any]]) -> Resourc
 
 def version_of(row: Sequence[Any]) -> Version:
     """Return the columns of a version."""
-    return Version(**dict(zip(_VERSION, row, strict=True)))
+    return Version(**dict(zip(_VERSION_FIELDS, row, strict=True)))

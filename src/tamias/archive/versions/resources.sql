@@ -1,4 +1,4 @@
--- Resources under watch, their sources and versions.
+-- Resources under watch, their sources and versions. `{version}` stands for the columns of a version.
 
 -- name: put_resources
 -- Makes resources known; one that was forgotten counts its versions on. A known one takes a title or a promise that it lacked, and what the user says of visits.
@@ -38,10 +38,10 @@ SET portal = coalesce(excluded.portal, source.portal), title = coalesce(excluded
 
 -- name: read_watched
 -- What must be known of resources to judge what came.
-SELECT resource.resource, resource.url, resource.host, resource.state, resource.expected, resource.importance,
-       resource.versions, resource.sha256, resource.fingerprint, resource.media_type, resource.history,
-       resource.visited_at, resource.fails, resource.hint_at, resource.frequency, resource.every,
-       resource.wanted_at, resource.items, resource.suspicious, resource.suspicious_since
+SELECT resource.resource, resource.url, resource.host, resource.state, resource.importance, resource.versions,
+       encode(resource.sha256, 'hex'), encode(resource.fingerprint, 'hex'), resource.media_type, resource.expected,
+       resource.items, resource.suspicious, resource.suspicious_since, resource.history, resource.visited_at,
+       resource.fails, resource.hint_at, resource.frequency, resource.every, resource.wanted_at
 FROM resource WHERE resource.resource = ANY(%(resource)b::text[])
 
 -- name: read_declared_type
@@ -198,17 +198,12 @@ ORDER BY resource.resource LIMIT %(limit)b::int4
 
 -- name: read_versions
 -- The versions of resources, oldest first.
-SELECT version.resource, version.number, version.captured_at, encode(version.sha256, 'hex'), version.byte_size,
-       version.media_type, version.told_type, encode(version.fingerprint, 'hex'), version.noise,
-       version.suspicious, version.capture::text
-FROM kept_version AS version WHERE version.resource = ANY(%(resource)b::text[])
+SELECT {version} FROM kept_version AS version WHERE version.resource = ANY(%(resource)b::text[])
 ORDER BY version.resource, version.number
 
 -- name: read_end_versions
 -- The first and the last version of resources, oldest first.
-SELECT version.resource, version.number, version.captured_at, encode(version.sha256, 'hex'), version.byte_size,
-       version.media_type, version.told_type, encode(version.fingerprint, 'hex'), version.noise,
-       version.suspicious, version.capture::text
+SELECT {version}
 FROM unnest(%(resource)b::text[]) AS named (resource)
 CROSS JOIN LATERAL (SELECT min(each.number) AS first, max(each.number) AS last FROM version AS each
                     WHERE each.resource = named.resource) AS ends
@@ -217,9 +212,7 @@ ORDER BY version.resource, version.number
 
 -- name: read_named_versions
 -- Versions by resource and number, and the number of the one before each.
-SELECT version.resource, version.number, version.captured_at, encode(version.sha256, 'hex'), version.byte_size,
-       version.media_type, version.told_type, encode(version.fingerprint, 'hex'), version.noise,
-       version.suspicious, version.capture::text,
+SELECT {version},
        (SELECT max(before.number) FROM version AS before
         WHERE before.resource = version.resource AND before.number < version.number)
 FROM unnest(%(resource)b::text[], %(number)b::int4[]) AS named (resource, number)

@@ -3,15 +3,15 @@
 A package goes into a folder, or into a zip file that may be a pipe.
 """
 
-import hashlib
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
+from tamias.database.disk import write_hashed
 from tamias.model.errors import TamiasError, UsageError
 
 
@@ -45,7 +45,7 @@ class FolderPackage:
         place = self._folder.joinpath(*_checked(path).parts)
         place.parent.mkdir(parents=True, exist_ok=True)
         with place.open("xb") as file:
-            return _written(path, content, file)
+            return Packed(path, *write_hashed(content, file.write))
 
 
 class ZipPackage:
@@ -60,14 +60,15 @@ class ZipPackage:
         self._folder = f"{folder}/" if folder else ""
         self._at = at
 
-    def add(self, path: str, content: Iterable[bytes]) -> Packed:
+    def add(self, path: str, content: Iterable[bytes], *, stored: bool = False) -> Packed:
+        """Write a file; compress it unless it is to be `stored` as it is."""
         when = self._at or datetime.now(UTC)
         entry = zipfile.ZipInfo(f"{self._folder}{_checked(path)}", when.timetuple()[:6])
         entry.create_system = 3  # Unix, on every system
-        entry.compress_type = zipfile.ZIP_STORED if self._at else zipfile.ZIP_DEFLATED
+        entry.compress_type = zipfile.ZIP_STORED if self._at or stored else zipfile.ZIP_DEFLATED
         entry.external_attr = 0o644 << 16
         with self._zip.open(entry, "w", force_zip64=True) as file:
-            return _written(path, content, file)
+            return Packed(path, *write_hashed(content, file.write))
 
 
 def _checked(path: str) -> PurePosixPath:
@@ -75,20 +76,6 @@ def _checked(path: str) -> PurePosixPath:
     if checked.is_absolute() or ".." in checked.parts or not checked.parts:
         raise TamiasError(f"{path!r} is not a path in a package")
     return checked
-
-
-class _Writable(Protocol):
-    def write(self, content: bytes, /) -> object: ...
-
-
-def _written(path: str, content: Iterable[bytes], file: "_Writable | BinaryIO") -> Packed:
-    digest = hashlib.sha256()
-    size = 0
-    for piece in content:
-        digest.update(piece)
-        size += len(piece)
-        file.write(piece)
-    return Packed(path, size, digest.hexdigest())
 
 
 _DECLARATION = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"

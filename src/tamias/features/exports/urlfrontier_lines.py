@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.database.connect import Session
+from tamias.database.connect import Session, read_buckets
 from tamias.database.sql import statements
 from tamias.model.item import NEVER, TAGS
 
@@ -17,7 +17,7 @@ DEFAULT_CRAWL = "DEFAULT"
 
 def urlfrontier_lines(session: Session) -> Iterator[bytes]:
     """Yield one `URLItem` a line, in chunks: every URL as known, with the date when it is due; 0 is never."""
-    buckets = session.fetch_all(b"SELECT buckets FROM meta")[0][0]
+    buckets = session.transact(read_buckets)
     crawls = {
         number: DEFAULT_CRAWL if number == 1 else name
         for number, name in session.fetch_all(_SQL["list_crawls"])

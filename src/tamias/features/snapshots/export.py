@@ -14,6 +14,7 @@ import msgspec
 from tamias.archive.file_store import segments_of
 from tamias.archive.reader.library import ArchiveReader
 from tamias.archive.references import committed_lengths
+from tamias.features.exports.line_sorter import LineSorter
 from tamias.features.exports.packages import Bag, Crate, Package
 from tamias.features.snapshots.datacite import citation, readable
 from tamias.features.snapshots.entries import (
@@ -24,7 +25,6 @@ from tamias.features.snapshots.entries import (
     entry_line,
     read_entries,
 )
-from tamias.features.snapshots.line_sorter import LineSorter
 from tamias.features.snapshots.make import AT_ONCE, digest_graph, entries_in, split_lines
 from tamias.features.snapshots.rows import CorpusSnapshot, extents, find_gaps
 from tamias.model.errors import TamiasError

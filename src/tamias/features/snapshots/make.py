@@ -22,6 +22,8 @@ from tamias.archive.references import committed_lengths
 from tamias.archive.versions.resources import read_versions
 from tamias.content.formats import suffix_of
 from tamias.database.connect import Cursor, Session
+from tamias.database.disk import write_hashed
+from tamias.features.exports.line_sorter import LineSorter
 from tamias.features.exports.usage_gate import UsageGate
 from tamias.features.snapshots.datacite import datacite, readable
 from tamias.features.snapshots.entries import (
@@ -33,7 +35,6 @@ from tamias.features.snapshots.entries import (
     read_entries,
 )
 from tamias.features.snapshots.licences import LicenceSummary, licences_in
-from tamias.features.snapshots.line_sorter import LineSorter
 from tamias.features.snapshots.rows import (
     CorpusSnapshot,
     add_snapshot,
@@ -239,13 +240,10 @@ class _Making:
         return quads
 
     def _spooled(self, name: str, pieces: Iterable[bytes]) -> Body:
-        path, digest, size = self._folder / name, hashlib.sha256(), 0
+        path = self._folder / name
         with path.open("xb") as file:
-            for piece in pieces:
-                digest.update(piece)
-                size += len(piece)
-                file.write(piece)
-        return Body(size=size, sha256=digest.hexdigest(), path=str(path))
+            size, sha256 = write_hashed(pieces, file.write)
+        return Body(size=size, sha256=sha256, path=str(path))
 
     def _add(self, snapshot: CorpusSnapshot, *bodies: Body) -> None:
         """The blobs first and durable, then all rows at once: so there is all of a snapshot, or nothing."""
