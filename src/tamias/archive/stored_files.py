@@ -28,7 +28,6 @@ from tamias.database.sql import statements
 from tamias.model.capture import new_capture_id
 from tamias.model.errors import TamiasError
 
-_SQL = statements("tamias.archive", "stored_files.sql")
 _MOST_KNOWN = 10_000
 
 
@@ -65,7 +64,8 @@ _WRITTEN: dict[str, type[list[Any]]] = {
     "file": Uuids, "kind": Texts, "name": Texts, "segment": Longs, "worker": Longs, "committed": Longs,
     "sealed": Bools, "in_store": Bools,
 }  # fmt: skip
-_COLUMNS = ", ".join(f"stored_file.{each}" for each in StoredFile.__struct_fields__).encode()
+_COLUMNS = ", ".join(f"stored_file.{each}" for each in StoredFile.__struct_fields__)
+_SQL = statements("tamias.archive", "stored_files.sql", columns=_COLUMNS)
 
 
 def new_segment(session: Session, worker: int, *, in_store: bool = False) -> StoredFile:
@@ -196,5 +196,5 @@ def segment_opener(
 
 
 def _found(session: Session, statement: str, **values: Any) -> list[StoredFile]:
-    rows = session.fetch_all(_SQL[statement].text.replace(b"{columns}", _COLUMNS), values)
+    rows = session.fetch_all(_SQL[statement], values)
     return [StoredFile(*(*row[:-1], tuple(row[-1]))) for row in rows]

@@ -20,7 +20,6 @@ from tamias.model.url import fetch_url, url_key, without_password
 
 LONGEST_REASON = 1000
 NO_REASON = "no reason given"
-_SQL = statements("tamias.archive", "tombstones.sql")
 _KEY_FIGURE = "forget_key"
 _LAST = 2**62
 
@@ -71,12 +70,12 @@ class Forgotten(TamiasError):
         self.tombstone = tombstone
 
 
-_COLUMNS = ", ".join(f"forgotten.{each}" for each in Tombstone.__struct_fields__).encode()
+_COLUMNS = ", ".join(f"forgotten.{each}" for each in Tombstone.__struct_fields__)
+_SQL = statements("tamias.archive", "tombstones.sql", columns=_COLUMNS)
 
 
 def _tombstones(session: Session, statement: str, **values: Any) -> list[Tombstone]:
-    text = _SQL[statement].text.replace(b"{columns}", _COLUMNS)
-    return [Tombstone(*row) for row in session.fetch_all(text, values)]
+    return [Tombstone(*row) for row in session.fetch_all(_SQL[statement], values)]
 
 
 def is_record(url: str) -> bool:

@@ -81,9 +81,9 @@ class RowSchema(Generic[T]):
         self._struct = struct
         self.fields = tuple(_fields(struct))
         self._words = {
-            "{columns}": ", ".join(field.column for field in self.fields),
-            "{parameters}": ", ".join(f"%({field.column})b::{field.type}[]" for field in self.fields),
-            "{selected}": ", ".join(f"{table}.{field.column}" for field in self.fields),
+            "columns": ", ".join(field.column for field in self.fields),
+            "parameters": ", ".join(f"%({field.column})b::{field.type}[]" for field in self.fields),
+            "selected": ", ".join(f"{table}.{field.column}" for field in self.fields),
         }
 
     def statements(self, package: str, filename: str) -> dict[str, SqlStatement]:
@@ -91,13 +91,7 @@ class RowSchema(Generic[T]):
 
         The parameters are arrays, for an unnest.
         """
-        return {name: self._fill(each) for name, each in statements(package, filename).items()}
-
-    def _fill(self, statement: SqlStatement) -> SqlStatement:
-        text = statement.text.decode()
-        for word, written in self._words.items():
-            text = text.replace(word, written)
-        return statement._replace(text=text.encode())
+        return statements(package, filename, **self._words)
 
     def parameters(self, rows: Sequence[Any], *columns: str) -> dict[str, list[Any]]:
         """The columns of rows, or only those named, as arrays for a statement."""

@@ -21,12 +21,14 @@ class SqlStatement(NamedTuple):
 
 
 @cache
-def statements(package: str, filename: str) -> dict[str, SqlStatement]:
-    """The named blocks of a `.sql` file inside a package.
+def statements(package: str, filename: str, **words: str) -> dict[str, SqlStatement]:
+    """The named blocks of a `.sql` file inside a package, with what `{word}` stands for written out.
 
     A block starts with `-- name: words_with_underscores`, then its purpose in comment lines.
     """
     source = folder_of(package).joinpath(filename).read_text(encoding="utf-8")
+    for word, written in words.items():
+        source = source.replace(f"{{{word}}}", written)
     headings = list(_HEADING.finditer(source))
     ends = [heading.start() for heading in headings[1:]] + [len(source)]
     return {

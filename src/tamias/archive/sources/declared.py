@@ -75,37 +75,27 @@ def declared_datasets(session: Session, iri: str | None = None) -> list[Declared
 
 def served_by(declared: DeclaredDataset, iri: str) -> list[ServedAt]:
     """Return the places where a declared dataset serves an IRI of its own, the cheapest first."""
-    dataset, name = declared.dataset, declared.dataset.uri or declared.dataset.label
-    found = [
-        ServedAt(
-            kind="document",
-            url=iri.partition("#")[0],
-            by=declared.sitemap,
-            dataset=name,
-            slicing=prefix.slicing,
-            confirmed=prefix.iri in declared.confirmed,
-        )
-        for prefix in dataset.prefixes
-        if iri.startswith(prefix.iri)
-    ][:1]
+    dataset = declared.dataset
+    mine = [prefix for prefix in dataset.prefixes if iri.startswith(prefix.iri)][:1]
+    places = [("document", iri.partition("#")[0], prefix.slicing, prefix.iri) for prefix in mine]
     for kind, locations in (
         ("sparql", dataset.endpoints),
         ("dump", dataset.dumps),
         ("fragment", dataset.fragments),
     ):
-        found += [
-            ServedAt(
-                kind=kind,
-                url=location.url,
-                by=declared.sitemap,
-                dataset=name,
-                graphs=dataset.graph_names if kind == "sparql" else (),
-                slicing=location.slicing,
-                confirmed=location.url in declared.confirmed,
-            )
-            for location in locations
-        ]
-    return found
+        places += [(kind, each.url, each.slicing, each.url) for each in locations]
+    return [
+        ServedAt(
+            kind=kind,
+            url=url,
+            by=declared.sitemap,
+            dataset=dataset.uri or dataset.label,
+            graphs=dataset.graph_names if kind == "sparql" else (),
+            slicing=slicing,
+            confirmed=claimed in declared.confirmed,
+        )
+        for kind, url, slicing, claimed in places
+    ]
 
 
 def copied_from(declared: DeclaredDataset) -> list[str]:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from tamias.archive.sources.revisits import UrlPlace
 from tamias.archive.stored_files import StoredFile
 from tamias.database.columns import storable
 from tamias.database.connect import Cursor, Session
@@ -48,13 +49,8 @@ class HarvestProgress(msgspec.Struct, kw_only=True):
     """Set when nothing is left but to commit it."""
 
 
-class HarvestKey(msgspec.Struct, frozen=True):
+class HarvestKey(UrlPlace, frozen=True):
     """The address that is harvested, by its place in the frontier."""
-
-    bucket: int
-    qid: int
-    crawl: int
-    uid: int
 
     @property
     def file_name(self) -> str:

@@ -13,7 +13,11 @@ from tamias.database.sql import statements
 from tamias.model.finding import SourceRecord
 from tamias.model.resource import Resource, Version, resource_id
 
-_SQL = statements("tamias.archive.sources", "source_records.sql")
+_IS_KEPT = (
+    "NOT EXISTS (SELECT FROM forgotten WHERE forgotten.resource = kept.resource"
+    " AND forgotten.finished_at IS NULL AND coalesce(forgotten.number = kept.number, true))"
+)
+_SQL = statements("tamias.archive.sources", "source_records.sql", is_kept=_IS_KEPT)
 _PAGE = 200
 _LARGEST = 256 << 20
 """Bytes of one record; a harvest reads no larger answer."""
@@ -108,19 +112,23 @@ def records_at(
 
 
 def latest_records(session: Session, portal: str) -> Iterator[SourceRecord]:
-    """The records of a catalogue, each as it was last seen."""
-    after = ""
-    while True:
-        rows = session.fetch_all(_SQL["latest_records"], {"url": portal, "after": after, "limit": _PAGE})
-        yield from map(_source_record, rows)
-        if not rows:
-            return
-        after = rows[-1][0]
+    """Yield the records of a catalogue, each as it was last seen."""
+    records, after = _page_after(session, portal, "", present=False)
+    while records:
+        yield from records
+        records, after = _page_after(session, portal, after, present=False)
 
 
 def present_records(session: Session, portal: str, after: str) -> tuple[list[SourceRecord], str]:
     """Return a page of the records that are present in a catalogue, and where the next page begins."""
-    rows = session.fetch_all(_SQL["present_records"], {"url": portal, "after": after, "limit": _PAGE})
+    return _page_after(session, portal, after, present=True)
+
+
+def _page_after(
+    session: Session, portal: str, after: str, *, present: bool
+) -> tuple[list[SourceRecord], str]:
+    values = {"url": portal, "after": after, "present": present, "limit": _PAGE}
+    rows = session.fetch_all(_SQL["latest_records"], values)
     return [_source_record(row) for row in rows], rows[-1][0] if rows else after
 
 

@@ -15,18 +15,15 @@ from tamias.model.item import NEVER
 from tamias.model.resource import LastError, Resource, Source, State, Version
 
 _VERSION = (
-    b"version.resource, version.number, version.captured_at, encode(version.sha256, 'hex'),"
-    b" version.byte_size, version.media_type, version.told_type, encode(version.fingerprint, 'hex'),"
-    b" version.noise, version.suspicious, version.capture::text"
+    "version.resource, version.number, version.captured_at, encode(version.sha256, 'hex'),"
+    " version.byte_size, version.media_type, version.told_type, encode(version.fingerprint, 'hex'),"
+    " version.noise, version.suspicious, version.capture::text"
 )
 _VERSION_FIELDS = (
     "resource", "number", "captured_at", "sha256", "byte_size", "media_type", "declared_type", "fingerprint",
     "noise", "suspicious", "capture",
 )  # fmt: skip
-_SQL = {
-    name: each._replace(text=each.text.replace(b"{version}", _VERSION))
-    for name, each in statements("tamias.archive.versions", "resources.sql").items()
-}
+_SQL = statements("tamias.archive.versions", "resources.sql", version=_VERSION)
 PAGE = 1000
 
 

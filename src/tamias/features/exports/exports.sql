@@ -1,12 +1,5 @@
 -- What exports read.
 
--- name: read_exchanges
--- The attempts that brought versions. The buckets are named, for the key of the table begins with them.
-SELECT capture.capture::text, capture.url, coalesce(capture.final_url, capture.url), capture.started_at,
-       capture.ended_at, capture.status, capture.reason, capture.told_type, capture.hops, capture.agent
-FROM meta CROSS JOIN generate_series(0, meta.buckets - 1) AS part (bucket)
-     JOIN capture ON capture.bucket = part.bucket AND capture.capture = ANY(%(capture)b::uuid[])
-
 -- name: nodes
 -- Every URL that a link leads from or to, once.
 SELECT link.from_url FROM link JOIN crawl ON crawl.crawl = link.crawl

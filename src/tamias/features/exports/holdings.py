@@ -2,38 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from uuid import UUID
 
 import msgspec
 
-from tamias.archive.moved_captures import WantedCaptures, fetch_captures
+from tamias.archive.captures import named_captures
 from tamias.archive.reader.library import ArchiveReader, NotArchived
 from tamias.archive.versions.resources import read_versions
 from tamias.content.formats import suffix_of
-from tamias.database.connect import Session
-from tamias.database.sql import statements
 from tamias.features.exports.usage_gate import UsageGate
-from tamias.model.capture import Hop
+from tamias.model.capture import CaptureRecord
 from tamias.model.resource import Resource, Version
 
-_SQL = statements("tamias.features.exports", "exports.sql")
 AT_ONCE = 200
 """Resources that are looked up together."""
-
-
-class Exchange(msgspec.Struct, frozen=True):
-    """An attempt. Times are milliseconds UTC."""
-
-    capture: str
-    url: str
-    final_url: str
-    started_at: int
-    ended_at: int
-    status: int | None
-    reason: str
-    declared_type: str | None
-    hops: tuple[Hop, ...]
-    agent: str
 
 
 class Holding(msgspec.Struct, frozen=True):
@@ -41,7 +22,7 @@ class Holding(msgspec.Struct, frozen=True):
 
     resource: Resource
     versions: Sequence[Version]
-    exchanges: dict[str, Exchange]
+    exchanges: dict[str, CaptureRecord]
     """By the id of the capture: those that are still known, and perhaps some of other resources."""
 
     @property
@@ -64,18 +45,9 @@ def holdings(archive: ArchiveReader, urls: Sequence[str], gate: UsageGate) -> It
     while some := list(islice(chosen, AT_ONCE)):
         versions = read_versions(archive.session, [resource.id for resource in some])
         captures = [version.capture for of_one in versions.values() for version in of_one]
-        exchanges = read_exchanges(archive.session, captures)
+        exchanges = {each.id: each for each in named_captures(archive.session, captures)}
         for resource in some:
             if open_ones := [each for each in versions[resource.id] if gate.passes(each.capture)]:
                 yield Holding(resource, open_ones, exchanges)
             elif urls and not versions[resource.id]:
                 raise NotArchived(f"{resource.url} is watched, but has no version yet")
-
-
-def read_exchanges(session: Session, captures: Sequence[str]) -> dict[str, Exchange]:
-    """Return the attempts that are known, by their ids."""
-    ids = [UUID(capture) for capture in captures]
-    rows = fetch_captures(session, _SQL["read_exchanges"], {"capture": ids}, WantedCaptures(ids=ids))
-    named = (dict(zip(Exchange.__struct_fields__, row, strict=True)) for row in rows)
-    found = (msgspec.convert(each | {"hops": each["hops"] or ()}, Exchange) for each in named)
-    return {each.capture: each for each in found}

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 import msgspec
 
 from tamias import __version__
-from tamias.archive.moments import rfc3339
+from tamias.archive.moments import rfc3339, shown
 from tamias.archive.reader.content import Content
 from tamias.archive.reader.descriptions import DatasetDescription, describe
 from tamias.archive.reader.library import ArchiveReader, NotArchived
-from tamias.features.exports.holdings import Exchange, Holding, holdings
+from tamias.features.exports.holdings import Holding, holdings
 from tamias.features.exports.packages import Bag, Crate, Package, references
 from tamias.features.exports.usage_gate import UsageGate
+from tamias.model.capture import Hop
 from tamias.model.resource import Version
 from tamias.model.vocabulary import address_iri
 
@@ -22,6 +23,21 @@ _TERMS = {
     "name": "Terms of the publishers",
     "description": "Each file is as its publisher gave it out; its terms are those of its publisher.",
 }
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    """An attempt. Times are milliseconds UTC."""
+
+    capture: str
+    url: str
+    final_url: str
+    started_at: int
+    ended_at: int
+    status: int | None
+    reason: str
+    declared_type: str | None
+    hops: tuple[Hop, ...]
+    agent: str
 
 
 class DescribedHolding(msgspec.Struct, frozen=True):
@@ -124,6 +140,10 @@ def _describe_holding(holding: Holding) -> bytes:
     description = DescribedHolding(
         describe(holding.resource, holding.versions),
         {version.id: holding.path(version) for version in holding.versions},
-        tuple(holding.exchanges[v.capture] for v in holding.versions if v.capture in holding.exchanges),
+        tuple(
+            shown(Exchange, holding.exchanges[each.capture], capture=each.capture)
+            for each in holding.versions
+            if each.capture in holding.exchanges
+        ),
     )
     return msgspec.json.format(msgspec.json.encode(description), indent=2)

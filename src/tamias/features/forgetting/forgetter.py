@@ -4,7 +4,6 @@ The tombstone comes first and says that it is under way. Each step may be repeat
 that it is finished: whoever comes after a process that was killed does all steps again.
 """
 
-import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
@@ -53,7 +52,6 @@ WAIT_SECONDS = 3600.0
 CACHE_BYTES = 64 << 20
 SMALL_TABLE = 64 << 20
 """Bytes of a table up to which it is written anew, so that nothing is left in its free space."""
-_log = logging.getLogger(__name__)
 
 _SMALL_TABLES = (
     "profile", "findable", "source_record", "described", "offered", "earlier_description", "link", "context",

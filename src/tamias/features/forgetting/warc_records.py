@@ -11,6 +11,7 @@ import msgspec
 
 from tamias.features.warc.cdxj import CdxjFields, entries, line, surt
 from tamias.features.warc.warc_files import (
+    OPEN,
     WarcPart,
     WarcRecord,
     read_fields,
@@ -19,7 +20,6 @@ from tamias.features.warc.warc_files import (
     write_index,
 )
 from tamias.features.warc.warc_records import record_head
-from tamias.features.warc.warc_writer import OPEN
 from tamias.model.errors import TamiasError
 from tamias.sinks.overwrite import finish_overwriting, replace_bytes
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from tamias.archive.moments import shown
 from tamias.archive.versions.judgement import AttemptMeaning, Judgement, KnownState, Observation, judge
 from tamias.archive.versions.resources import VERSION_ROWS, add_suspects, versions_within
 from tamias.database.columns import Ints, Texts
@@ -213,24 +214,8 @@ def _noise(row: Version, before: Version | None) -> str | None:
 
 
 def _judged(body: Version, before: Version | None, expected: str | None) -> Judgement:
-    observed = Observation(
-        outcome=Outcome.OK,
-        sha256=body.sha256,
-        size=body.byte_size,
-        media_type=body.media_type,
-        fingerprint=body.fingerprint,
-        items=body.items,
-    )
-    if before is None:
-        return judge(observed, KnownState(expected=expected))
-    known = KnownState(
-        sha256=before.sha256,
-        fingerprint=before.fingerprint,
-        media_type=before.media_type,
-        expected=expected,
-        suspicious=before.suspicious,
-    )
-    return judge(observed, known)
+    observed = shown(Observation, body, outcome=Outcome.OK, size=body.byte_size)
+    return judge(observed, shown(KnownState, before, expected=expected, items=None))
 
 
 def _columns(placed: Sequence[_Placed]) -> dict[str, object]:

@@ -11,8 +11,7 @@ from tamias.database.connect import Session
 from tamias.features.warc.bodies import read_response
 from tamias.features.warc.folder import bring_warcs
 from tamias.features.warc.index import WarcExtent, indexed_besides, records_in
-from tamias.features.warc.warc_files import WarcPart, WarcRecord, indexed, records, warc_parts
-from tamias.features.warc.warc_writer import OPEN
+from tamias.features.warc.warc_files import OPEN, WarcPart, WarcRecord, indexed, records, warc_parts
 
 _ADVICE = "these captures cannot be replayed: restore the file from a backup, or crawl the URLs again"
 

@@ -14,8 +14,15 @@ from tamias.archive.stored_files import StoredFile, files_of
 from tamias.database.connect import Cursor, Session
 from tamias.features.warc.cdxj import CdxjFields, entries
 from tamias.features.warc.index import WarcExtent, insert_records, unindexed_files
-from tamias.features.warc.warc_files import PREFIX, WarcPart, index_warc, mend_warcs, prefix_of, warc_parts
-from tamias.features.warc.warc_writer import OPEN
+from tamias.features.warc.warc_files import (
+    OPEN,
+    PREFIX,
+    WarcPart,
+    index_warc,
+    mend_warcs,
+    prefix_of,
+    warc_parts,
+)
 from tamias.model.errors import TamiasError, UsageError
 from tamias.settings import Settings
 

@@ -7,7 +7,6 @@ import hashlib
 import re
 import zlib
 from collections.abc import Iterator
-from io import BufferedReader
 
 import brotli
 import msgspec
@@ -18,7 +17,6 @@ from tamias.content.containers.codecs import (
     DamageError,
     deflate_frame,
 )
-from tamias.content.containers.streams import stream_of
 from tamias.content.formats import BROTLI, GZIP, ZSTD
 from tamias.features.warc.records import WarcBlock, digests_of, is_digest
 
@@ -85,13 +83,13 @@ class MessageBody:
 
     def pieces(self) -> Iterator[bytes]:
         """Yield all of it. Raises `BadMessage`, and `DamagedRecord` where the file is damaged."""
-        stored = stream_of(self._observed(iter(lambda: self._block.read(_PIECE), b""), self._as_stored))
+        stored = _ByteStream(self._observed(iter(lambda: self._block.read(_PIECE), b""), self._as_stored))
         if self._head is None:
             yield from iter(lambda: stored.read(_PIECE), b"")
             return
         plain = stored
-        if self._head.header("transfer-encoding").lower() == "chunked" and _CHUNK_LINE.match(stored.peek(64)):
-            plain = stream_of(self._observed(_unchunked(stored), self._unchunked))
+        if self._head.header("transfer-encoding").lower() == "chunked" and _is_chunked(stored):
+            plain = _ByteStream(self._observed(_unchunked(stored), self._unchunked))
         try:
             yield from _decoded(plain, self._head.header("content-encoding").lower().strip())
         except DamageError as error:
@@ -126,7 +124,39 @@ class MessageBody:
             yield piece
 
 
-def _unchunked(stored: BufferedReader) -> Iterator[bytes]:
+class _ByteStream:
+    """Pieces as something that is read forward, with a look ahead."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = b""
+
+    def peek(self, size: int) -> bytes:
+        """The next bytes, which stay."""
+        while len(self._rest) < size and (piece := next(self._pieces, b"")):
+            self._rest += piece
+        return self._rest[:size]
+
+    def read(self, size: int, /) -> bytes:
+        """Read at least one byte, unless there is none."""
+        if not self._rest:
+            self._rest = next(self._pieces, b"")
+        piece, self._rest = self._rest[:size], self._rest[size:]
+        return piece
+
+    def readline(self, limit: int) -> bytes:
+        """A line, as far as the limit allows."""
+        line = self.peek(limit)
+        line = line[: line.find(b"\n") + 1] or line
+        self._rest = self._rest[len(line) :]
+        return line
+
+
+def _is_chunked(stored: _ByteStream) -> bool:
+    return _CHUNK_LINE.match(stored.peek(64)) is not None
+
+
+def _unchunked(stored: _ByteStream) -> Iterator[bytes]:
     while True:
         found = _CHUNK_LINE.fullmatch(stored.readline(1024))
         if found is None:
@@ -140,16 +170,16 @@ def _unchunked(stored: BufferedReader) -> Iterator[bytes]:
                 raise BadMessage("the chunked body is cut")
             left -= len(piece)
             yield piece
-        if stored.peek(1)[:1] in (b"\r", b"\n"):
+        if stored.peek(1) in (b"\r", b"\n"):
             stored.readline(2)
 
 
-def _decoded(plain: BufferedReader, coding: str) -> Iterator[bytes]:
+def _decoded(plain: _ByteStream, coding: str) -> Iterator[bytes]:
     if coding == "deflate" and plain.peek(2):
         return _inflated(plain)
     if coding in _CODED:
         codec, magic = _CODED[coding]
-        start = plain.peek(_TRIED)[:_TRIED]
+        start = plain.peek(_TRIED)
         if start.startswith(magic) if magic else _is_brotli(start):
             return CODECS[codec](plain, _MEMORY)
     return iter(lambda: plain.read(_PIECE), b"")

@@ -12,13 +12,14 @@ import msgspec
 
 from tamias.database.disk import sync_path
 from tamias.features.warc.cdxj import CdxjFields, entries, line, timestamp
-from tamias.features.warc.warc_writer import OPEN
 from tamias.model.errors import TamiasError
 
 _HEAD_BYTES = 256 * 1024
 """Of a record that are looked at; the heads of both WARC and HTTP are smaller."""
 
 PREFIX = "tamias"
+OPEN = ".open"
+"""What the name of a file ends in while it is written."""
 _PIECE = 256 * 1024
 _BELONGS_TO = ("warc-concurrent-to", "warc-refers-to")
 """Fields by which a record names another that it belongs to."""
@@ -32,11 +33,18 @@ class WarcPart(msgspec.Struct, frozen=True):
     name: str
     """The name that it has when it is complete."""
     length: int
+    complete: bool = True
+    """Whether nothing will be added."""
 
     @property
     def index(self) -> Path:
         """Return its index."""
         return index_path(self.path, self.name)
+
+
+def index_path(path: Path, name: str) -> Path:
+    """Return where the index of a file stands."""
+    return path.with_name(name + ".cdxj")
 
 
 class WarcRecord(msgspec.Struct, frozen=True):
@@ -151,11 +159,6 @@ def index_warc(path: Path, name: str) -> None:
     """Makes the index of a file that has another name when it is complete."""
     found = (indexed(record, name) for record in records(path))
     write_index(index_path(path, name), [line(entry[1], entry[0]) for entry in found if entry is not None])
-
-
-def index_path(path: Path, name: str) -> Path:
-    """Return where the index of a file stands."""
-    return path.with_name(name + ".cdxj")
 
 
 def _mend(path: Path, name: str) -> None:

@@ -22,6 +22,7 @@ from tamias.content.formats import accept_for
 from tamias.database.disk import sync_path, write_all, write_errors
 from tamias.features.warc.cdxj import CdxjFields, line, timestamp
 from tamias.features.warc.index import WarcExtent
+from tamias.features.warc.warc_files import OPEN, WarcPart, index_path
 from tamias.features.warc.warc_records import (
     FIELDS,
     HTTP_REQUEST,
@@ -45,7 +46,6 @@ WARC_BYTES = 1_000_000_000
 REMEMBERED = 100_000
 """Payloads of this process by which a later one is known to be the same."""
 
-OPEN = ".open"
 _Sent = tuple[Fields, bytes | None]
 """The headers of a request, and its body when it was a POST."""
 _TURNS_TO_GET = frozenset({301, 302, 303})
@@ -56,16 +56,6 @@ _ABOUT = (
     "Request records say what was sent as far as it is known. Bodies are kept after transfer and content "
     "coding; headers that told of a coding or another length are named X-Archive-Orig-."
 )
-
-
-class SyncedWarc(msgspec.Struct, frozen=True):
-    """A file, as far as it is durable."""
-
-    name: str
-    """The name that it has when it is complete."""
-    path: Path
-    length: int
-    complete: bool
 
 
 class Earlier(msgspec.Struct, frozen=True):
@@ -104,7 +94,7 @@ class WarcWriter:
         ]
         self._max_bytes = max_bytes
         self._file: _WarcFile | None = None
-        self._completed: list[SyncedWarc] = []
+        self._completed: list[WarcPart] = []
         self._payloads: OrderedDict[str, Earlier] = OrderedDict()
         self._lock = threading.Lock()
         with write_errors(folder):
@@ -133,7 +123,7 @@ class WarcWriter:
                 self._payloads.clear()  # one of them may have been in what was taken back
                 raise
 
-    def sync(self) -> list[SyncedWarc]:
+    def sync(self) -> list[WarcPart]:
         """Makes all that was written durable, and indexes it; tells of each file how far it is.
 
         When the disk fails to, nobody knows what it kept: the file is left to `mend_warcs`.
@@ -148,7 +138,7 @@ class WarcWriter:
                     raise
                 self._file = file
             news, self._completed = self._completed, []
-            return news + ([SyncedWarc(file.name, file.path, file.length, False)] if file else [])
+            return news + ([WarcPart(file.path, file.name, file.length, complete=False)] if file else [])
 
     def close(self) -> None:
         """Completes the open file. May be called twice."""
@@ -193,7 +183,7 @@ class WarcWriter:
     def _complete(self) -> None:
         file, self._file = self._file, None
         if file is not None:
-            self._completed.append(SyncedWarc(file.name, file.complete(), file.length, True))
+            self._completed.append(WarcPart(file.complete(), file.name, file.length))
 
     def _write_hops(
         self, file: "_WarcFile", capture: Capture, sent: Iterator[_Sent | None], known: Fields
@@ -259,12 +249,11 @@ class _WarcFile:
         self.name = name
         self.length = 0
         self.path = folder / (name + OPEN)
-        self._index_path = folder / (name + ".cdxj")
         self._unindexed: list[bytes] = []
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
         mode = folder.stat().st_mode & 0o666  # in a folder for nobody else, neither are its files
         self._file = os.open(self.path, flags, mode)
-        self._index = os.open(self._index_path, flags, mode)
+        self._index = os.open(index_path(self.path, name), flags, mode)
         sync_path(folder)
 
     @contextmanager

@@ -10,14 +10,14 @@ from tamias import __version__
 from tamias.archive.moments import digits
 from tamias.archive.reader.content import Content
 from tamias.archive.reader.library import ArchiveReader
-from tamias.features.exports.holdings import Exchange, holdings
+from tamias.features.exports.holdings import holdings
 from tamias.features.exports.usage_gate import UsageGate
 from tamias.features.warc.cdxj import entries
 from tamias.features.warc.index import WarcExtent
 from tamias.features.warc.warc_files import WarcPart, warc_parts
 from tamias.features.warc.warc_records import Fields
 from tamias.features.warc.warc_writer import WarcWriter
-from tamias.model.capture import Body, Capture, Hop, Outcome
+from tamias.model.capture import Body, Capture, CaptureRecord, Hop, Outcome
 from tamias.model.resource import Version
 
 IN_MEMORY = 8 << 20
@@ -63,7 +63,7 @@ def _answers(folder: Path) -> frozenset[int]:
 
 
 def _write_version(
-    writer: WarcWriter, content: Content, exchange: Exchange | None, folder: Path, known: frozenset[int]
+    writer: WarcWriter, content: Content, exchange: CaptureRecord | None, folder: Path, known: frozenset[int]
 ) -> WarcExtent | None:
     resource, version = content.resource, content.version
     hops = _hops(exchange, resource.url, version)
@@ -96,7 +96,7 @@ def _body(content: Content, folder: Path) -> Iterator[Body]:
         path.unlink()
 
 
-def _hops(exchange: Exchange | None, url: str, version: Version) -> tuple[Hop, ...]:
+def _hops(exchange: CaptureRecord | None, url: str, version: Version) -> tuple[Hop, ...]:
     """The answers as far as they are kept: of the headers, the type and where a redirect led."""
     seen = exchange.hops if exchange else ()
     *before, last = seen or (Hop(url=url, status=200, address=""),)
@@ -109,7 +109,7 @@ def _location(hop: Hop) -> tuple[tuple[str, str], ...]:
     return (("Content-Length", "0"), *([("Location", hop.location)] if hop.location else []))
 
 
-def _fields(content: Content, exchange: Exchange | None) -> Fields:
+def _fields(content: Content, exchange: CaptureRecord | None) -> Fields:
     version = content.version
     return [
         ("versionId", version.id),
