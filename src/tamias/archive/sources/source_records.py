@@ -13,11 +13,11 @@ from tamias.database.sql import statements
 from tamias.model.finding import SourceRecord
 from tamias.model.resource import Resource, Version, resource_id
 
-_IS_KEPT = (
+_STORED = (
     "NOT EXISTS (SELECT FROM forgotten WHERE forgotten.resource = kept.resource"
     " AND forgotten.finished_at IS NULL AND coalesce(forgotten.number = kept.number, true))"
 )
-_SQL = statements("tamias.archive.sources", "source_records.sql", is_kept=_IS_KEPT)
+_SQL = statements("tamias.archive.sources", "source_records.sql", is_stored=_STORED)
 _PAGE = 200
 _LARGEST = 256 << 20
 """Bytes of one record; a harvest reads no larger answer."""

@@ -1,4 +1,4 @@
--- Records of catalogues as they came. `{is_kept}` leaves out what is being forgotten.
+-- Records of catalogues as they came. `{is_stored}` leaves out what is being forgotten.
 
 -- name: put_source_records
 -- A version more of each record that is not as it was. What was forgotten does not come again, nor its numbers.
@@ -33,7 +33,7 @@ SELECT kept.iri, described.title, described.gone_at, kept.captured_at
 FROM source_record AS kept
      LEFT JOIN described ON described.portal = kept.portal AND described.record = kept.record
 WHERE kept.resource = %(resource)b::text
-  AND {is_kept}
+  AND {is_stored}
 ORDER BY kept.number LIMIT 1
 
 -- name: record_versions
@@ -41,7 +41,7 @@ ORDER BY kept.number LIMIT 1
 SELECT kept.number, kept.captured_at, encode(kept.sha256, 'hex'), kept.byte_size, kept.media_type
 FROM source_record AS kept
 WHERE kept.resource = %(resource)b::text
-  AND {is_kept}
+  AND {is_stored}
 ORDER BY kept.number
 
 -- name: record_body
@@ -60,7 +60,7 @@ SELECT DISTINCT ON (kept.resource) kept.resource, kept.iri, kept.record, kept.ma
        CASE WHEN kept.byte_size <= %(most)b::int8 THEN kept.body END, kept.captured_at
 FROM source_record AS kept JOIN portal ON portal.portal = kept.portal
 WHERE portal.url = %(url)b::text AND kept.resource = ANY(%(resource)b::text[]) AND kept.captured_at <= %(at)b::int8
-  AND {is_kept}
+  AND {is_stored}
 ORDER BY kept.resource, kept.number DESC
 
 -- name: latest_records
@@ -68,7 +68,7 @@ ORDER BY kept.resource, kept.number DESC
 SELECT DISTINCT ON (kept.resource) kept.resource, kept.iri, kept.record, kept.mapping, kept.catalogue, kept.media_type,
        kept.body
 FROM source_record AS kept JOIN portal ON portal.portal = kept.portal
-WHERE portal.url = %(url)b::text AND kept.resource > %(after)b::text AND {is_kept}
+WHERE portal.url = %(url)b::text AND kept.resource > %(after)b::text AND {is_stored}
   AND (NOT %(present)b::bool
        OR EXISTS (SELECT FROM described WHERE described.portal = kept.portal AND described.record = kept.record
                                           AND described.gone_at IS NULL))
@@ -81,7 +81,7 @@ FROM (SELECT DISTINCT ON (kept.resource) kept.*
       FROM source_record AS kept JOIN portal ON portal.portal = kept.portal
            JOIN described ON described.portal = kept.portal AND described.record = kept.record
       WHERE portal.url = %(url)b::text AND described.gone_at IS NULL
-        AND {is_kept}
+        AND {is_stored}
       ORDER BY kept.resource, kept.number DESC) AS latest
 WHERE latest.captured_at >= %(since)b::int8
 ORDER BY latest.resource OFFSET %(start)b::int8 LIMIT %(limit)b::int8
@@ -93,7 +93,7 @@ SELECT count(*) FROM (
     FROM source_record AS kept JOIN portal ON portal.portal = kept.portal
          JOIN described ON described.portal = kept.portal AND described.record = kept.record
     WHERE portal.url = %(url)b::text AND described.gone_at IS NULL
-      AND {is_kept}
+      AND {is_stored}
     ORDER BY kept.resource, kept.number DESC) AS latest
 WHERE latest.captured_at >= %(since)b::int8
 
