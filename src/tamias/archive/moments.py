@@ -1,6 +1,7 @@
 """Moments as people write them, and as the archive keeps them: milliseconds UTC. Pure."""
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -125,6 +126,19 @@ def shown(form: type[S], *sources: object, **more: Any) -> S:
                 value = getattr(source, name)
                 more[name] = rfc3339_or_none(value) if name in _TIMES else value
     return form(**more)
+
+
+def of_row(form: type[S], row: Sequence[Any], **more: Any) -> S:
+    """Make a value of `more` and of a row that has its other fields in their order, with times as text."""
+    names = [name for name in form.__struct_fields__ if name not in more]
+    for name, value in zip(names, row, strict=False):
+        more[name] = rfc3339(value) if isinstance(value, int) and name in _texts(form) else value
+    return form(**more)
+
+
+@lru_cache(maxsize=256)
+def _texts(form: type[msgspec.Struct]) -> frozenset[str]:
+    return frozenset(each.name for each in msgspec.structs.fields(form) if each.type in (str, str | None))
 
 
 def digits(moment: int) -> str:

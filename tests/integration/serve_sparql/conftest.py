@@ -14,7 +14,7 @@ from tamias.archive.captures import insert_captures
 from tamias.archive.stored_files import commit_files, new_segment
 from tamias.archive.versions.resources import add_versions, put_resources
 from tamias.database.connect import Database
-from tamias.features.catalogue.catalogue import Catalogue, CatalogueOptions
+from tamias.features.catalogue.catalogue import Catalogue
 from tamias.features.service.app import application
 from tamias.features.service.http.callers import Secret
 from tamias.features.service.queries.thread_pool import SessionPool
@@ -24,7 +24,7 @@ from tamias.model.capture import Body, CaptureRecord, Outcome, new_capture_id
 from tamias.model.lease import Lease, Task
 from tamias.model.resource import Resource, Source, Version, resource_id
 from tamias.model.url import host, url_key
-from tamias.settings import Settings
+from tamias.settings import ServeSettings, Settings
 from tamias.sinks.segments.segment_files import SegmentWriter
 
 START = 1_767_225_600_000
@@ -144,7 +144,7 @@ def corpus(shared_corpus):
 
 @pytest.fixture(scope="session")
 def shared_catalogue(shared_corpus):
-    options = CatalogueOptions(seconds=SECONDS, bytes=1 << 20)
+    options = ServeSettings(sparql_seconds=SECONDS, sparql_bytes=1 << 20)
     with Catalogue(shared_corpus.data, options, shared_corpus.database) as catalogue:
         yield catalogue
 

@@ -9,7 +9,7 @@ from pyoxigraph import Store
 
 from tamias.archive.captures import all_captures, insert_captures
 from tamias.features.catalogue import fetch_queries
-from tamias.features.catalogue.catalogue import Catalogue, CatalogueOptions
+from tamias.features.catalogue.catalogue import Catalogue
 from tamias.features.catalogue.errors import QueryRefused, QueryTooLong, StoreAway
 from tamias.features.catalogue.fetch_queries import find_needed_fetches
 from tamias.features.catalogue.store.local_store import LocalStore
@@ -18,6 +18,7 @@ from tamias.frontier.keys import host_hash
 from tamias.model.capture import CaptureRecord, Extent, Hop, Outcome, new_capture_id
 from tamias.model.lease import Lease, Task
 from tamias.model.url import host
+from tamias.settings import ServeSettings
 from tamias.sinks.metadata import activity_quads
 from tests.messages import saying
 
@@ -61,7 +62,7 @@ def asked(fetched):
     store = Store()
     for record in all_captures(fetched.session):
         store.extend(activity_quads(record))
-    options = CatalogueOptions(seconds=60)
+    options = ServeSettings(sparql_seconds=60)
 
     with Catalogue(fetched.data, options, fetched.database) as catalogue:
 

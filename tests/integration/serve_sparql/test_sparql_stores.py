@@ -19,8 +19,6 @@ from tamias.database.locks import is_free
 from tamias.features.catalogue.catalogue import (
     Catalogue,
     CatalogueFollower,
-    CatalogueOptions,
-    options_of,
     rebuild,
 )
 from tamias.features.catalogue.errors import StoreAway, StoreError
@@ -178,7 +176,7 @@ def test_a_keeper_that_cannot_have_another_process_has_one_later(corpus, place):
 
 
 def test_a_server_without_a_guard_does_the_same(corpus, place):
-    assert filled(corpus.database, place, CatalogueOptions(guarded=False)) == {"1"}
+    assert filled(corpus.database, place, ServeSettings(sparql_guard=False)) == {"1"}
 
 
 def test_a_new_address_of_the_service_is_in_all_iris(corpus, place):
@@ -210,18 +208,15 @@ def elsewhere(tmp_path):
 
 
 def test_another_server_is_filled_and_asked(corpus, place, elsewhere):
-    options = options_of(
-        ServeSettings(
-            sparql=f"http://127.0.0.1:{elsewhere}/query", sparql_update=f"http://127.0.0.1:{elsewhere}/store"
-        )
-    )
+    base = f"http://127.0.0.1:{elsewhere}"
+    options = ServeSettings(sparql=f"{base}/query", sparql_update=f"{base}/store")
     assert filled(corpus.database, place, options) == {"1"}
 
 
 def test_another_server_is_followed_although_nobody_asks_us(corpus, place, elsewhere, monkeypatch):
     monkeypatch.setattr("tamias.features.catalogue.catalogue._UNASKED_SECONDS", 3600.0)
     base = f"http://127.0.0.1:{elsewhere}"
-    options = CatalogueOptions(server=f"{base}/query", server_graphs=f"{base}/store")
+    options = ServeSettings(sparql=f"{base}/query", sparql_update=f"{base}/store")
     with (
         Catalogue(place, options) as ours,
         Catalogue(place, options) as of_others,
@@ -237,11 +232,11 @@ def test_another_server_is_followed_although_nobody_asks_us(corpus, place, elsew
 
 
 def test_another_server_that_is_away_is_told_of(tmp_path):
-    options = CatalogueOptions(server="http://127.0.0.1:9/query")
+    options = ServeSettings(sparql="http://127.0.0.1:9/query")
     with Catalogue(tmp_path, options) as catalogue, pytest.raises(StoreAway, match="cannot be reached"):
         catalogue.ask("ASK {}", "text/csv")
 
 
-def test_a_server_must_have_an_address_of_the_web():
+def test_a_server_must_have_an_address_of_the_web(tmp_path):
     with pytest.raises(ConfigError):
-        options_of(ServeSettings(sparql="file:///etc/passwd"))
+        Catalogue(tmp_path, ServeSettings(sparql="file:///etc/passwd"))

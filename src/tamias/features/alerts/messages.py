@@ -25,6 +25,14 @@ _SUSPICIOUS_MS = 7 * _DAY_MS
 AlertKind = Literal["gone", "failing", "suspicious", "disk", "catalogue"]
 
 
+_TEXTS: dict[AlertKind, str] = {
+    "gone": "{0} is gone.",
+    "failing": "{0} has had no usable answer since {2}: {1}",
+    "suspicious": "{0} gave a suspicious response at {2}: {1}",
+}
+"""What is said of a resource of a kind, by its URL, why, and since when."""
+
+
 class Alert(msgspec.Struct, frozen=True):
     """An alert."""
 
@@ -37,25 +45,12 @@ class Alert(msgspec.Struct, frozen=True):
 def archive_alerts(session: Session, settings: AlertsSettings, known: Collection[str] = ()) -> list[Alert]:
     """Return `MOST_ALERTS` alerts of each kind at most, those with `known` keys first."""
     now = session.now()
-    return [
-        *_catalogue(session, now, settings),
-        *(
-            Alert(f"gone {name}", "gone", f"{url} is gone.")
-            for name, url, _ in _rows(session, now, settings, "gone", known)
-        ),
-        *(
-            Alert(f"failing {name}", "failing", f"{url} has had no usable answer since {rfc3339(at)}: {why}")
-            for name, url, why, at, _ in _rows(session, now, settings, "failing", known)
-        ),
-        *(
-            Alert(
-                f"suspicious {name}",
-                "suspicious",
-                f"{url} gave a suspicious response at {rfc3339(at)}: {why}",
-            )
-            for name, url, why, at, _ in _rows(session, now, settings, "suspicious", known)
-        ),
-    ]
+    found = _catalogue(session, now, settings)
+    for kind, text in _TEXTS.items():
+        for name, *said, _ in _rows(session, now, settings, kind, known):
+            said[2:] = map(rfc3339, said[2:])
+            found.append(Alert(f"{kind} {name}", kind, text.format(*said)))
+    return found
 
 
 def attention_counts(session: Session, data: Path, settings: AlertsSettings) -> dict[AlertKind, int]:
@@ -65,8 +60,7 @@ def attention_counts(session: Session, data: Path, settings: AlertsSettings) -> 
         "disk": len(disk_alerts(data, settings)),
         "catalogue": len(_catalogue(session, now, settings)),
     }
-    kinds: tuple[AlertKind, ...] = ("gone", "failing", "suspicious")
-    for kind in kinds:
+    for kind in _TEXTS:
         rows = _rows(session, now, settings, kind, (), limit=1)
         counts[kind] = rows[0][-1] if rows else 0
     return counts

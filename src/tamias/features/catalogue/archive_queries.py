@@ -31,7 +31,7 @@ from tamias.archive.reader.library import ArchiveReader, NotArchived
 from tamias.archive.references import committed_lengths
 from tamias.crawl.verbs.library import Found
 from tamias.crawl.verbs.read import read_with
-from tamias.features.catalogue.catalogue import Catalogue, options_of
+from tamias.features.catalogue.catalogue import Catalogue
 from tamias.features.catalogue.errors import QueryRefused
 from tamias.features.catalogue.exchange import Answer
 from tamias.features.catalogue.store.snapshots import make_store
@@ -73,7 +73,7 @@ class ArchiveQueries:
         """Take the bases of IRIs, by default those with which the store was filled."""
         self._archive = archive
         self._settings = settings
-        self._catalogue = Catalogue(archive.data, options_of(settings.serve), archive.database)
+        self._catalogue = Catalogue(archive.data, settings.serve, archive.database)
         self._bases = bases
 
     def close(self) -> None:
@@ -116,8 +116,8 @@ class ArchiveQueries:
             store.mkdir(parents=True, mode=0o700)
             (store / "id").write_text(secrets.token_hex(8), encoding="ascii")
             make_store(store, quads)
-            options = msgspec.structs.replace(self._catalogue.options, server=None, server_graphs=None)
-            with Catalogue(Path(folder), options) as catalogue:
+            serve = msgspec.structs.replace(self._settings.serve, sparql=None, sparql_update=None)
+            with Catalogue(Path(folder), serve) as catalogue:
                 return catalogue.ask(query, accept)
 
     def _graphs_at(self, moment: int) -> Iterator[Quad]:

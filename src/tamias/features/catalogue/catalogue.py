@@ -2,100 +2,30 @@
 
 import logging
 import re
-import secrets
-import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
 from contextlib import closing, suppress
-from itertools import chain
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO, Self, cast
 
 import msgspec
-from pyoxigraph import Quad
 
 from tamias.database.connect import Database, Session
 from tamias.database.locks import opened, try_alone
-from tamias.features.catalogue.documents import replace_all
-from tamias.features.catalogue.errors import AnswerTooLarge, QueryRefused, QueryTooLong, StoreAway, StoreError
-from tamias.features.catalogue.exchange import ANSWER_BYTES, Answer, Limits, SparqlClient, too_long
+from tamias.features.catalogue.errors import AnswerTooLarge, QueryRefused, QueryTooLong, StoreError
+from tamias.features.catalogue.exchange import Answer, Limits, SparqlClient, too_long
 from tamias.features.catalogue.fetch_queries import NeededFetches, find_needed_fetches, write_fetches
 from tamias.features.catalogue.query_text import asks_elsewhere, rewrite_query
-from tamias.features.catalogue.refresh import Refresher, by_graph, ntriples
-from tamias.features.catalogue.store.local_store import QUERY_SECONDS, LocalGraphs, LocalStore, RunningQuery
+from tamias.features.catalogue.refresh import OtherFilling, OwnFilling, Refresher
+from tamias.features.catalogue.store.local_store import LocalStore, RunningQuery
 from tamias.features.catalogue.store.messages import QueryOrder
-from tamias.features.catalogue.store.snapshots import make_store
-from tamias.features.dcat.stream import catalogue_quads
 from tamias.features.dcat.terms import PREFIXES, CatalogueBases, bases_of
-from tamias.features.graph_stores.sparql_sink import CREDENTIALS, SparqlStore, checked_address
+from tamias.features.graph_stores.sparql_sink import checked_address
 from tamias.model.errors import TamiasError, UsageError
-from tamias.service_client import credentials
 from tamias.settings import ServeSettings, Settings
-
-
-class OwnFilling:
-    """The store in `catalogue/store`. A new one is made beside it and takes its place when it is complete."""
-
-    def __init__(self, local: LocalStore, is_ending: Callable[[], bool]) -> None:
-        self._local = local
-        self._is_ending = is_ending
-        self.graphs = LocalGraphs(local)
-
-    def name(self) -> str:
-        """The store carries its name: what is known of another one is never taken for this one's."""
-        self._local.running()
-        mark = self._local.folder / "store" / "id"
-        if not mark.exists():
-            mark.write_text(secrets.token_hex(8), encoding="ascii")
-        return f"catalogue:{mark.read_text(encoding='ascii')}"
-
-    def replace(self, contents: Mapping[str, bytes]) -> None:
-        self.graphs.hold(contents)
-
-    def publish(self) -> None:
-        self.graphs.publish()
-
-    def fill(self, session: Session, bases: CatalogueBases) -> None:
-        unfinished = self._local.folder / "store.part"
-        shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir(mode=0o700)
-        (unfinished / "id").write_text(secrets.token_hex(8), encoding="ascii")
-        make_store(unfinished, chain.from_iterable(self._until_the_end(catalogue_quads(session, bases))))
-        self.graphs.close()
-        unfinished.rename(self._local.folder / "store.new")
-        self._local.adopt()
-
-    def _until_the_end(self, batches: Iterable[list[Quad]]) -> Iterator[list[Quad]]:
-        """Yield batches until the service ends: the next one begins again."""
-        for batch in batches:
-            if self._is_ending():
-                raise StoreAway("the catalogue was not filled to its end: the service is ending")
-            yield batch
-
-
-class OtherFilling:
-    """A server by the address at which it takes graphs. What is there already and is not ours stays there."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self.graphs = SparqlStore(url, credentials(CREDENTIALS))
-
-    def name(self) -> str:
-        return f"catalogue:{self._url}"
-
-    def replace(self, contents: Mapping[str, bytes]) -> None:
-        replace_all(self.graphs, contents)
-
-    def publish(self) -> None:
-        """Do nothing: what was written is visible at once."""
-
-    def fill(self, session: Session, bases: CatalogueBases) -> None:
-        for quads in catalogue_quads(session, bases):
-            self.replace({graph: ntriples(some) for graph, some in by_graph(quads).items()})
-
 
 _DOCUMENT_SECONDS = 2.0
 """So long are documents of crawls brought before new versions of datasets have their turn again."""
@@ -117,48 +47,30 @@ _TOKEN = re.compile(r"""\[(?:'[^']*'|[^\]'])*\]|"(?:\\.|[^"\\])*"|[^,\[\]"]*[^,\
 """Of what a parser expected: a set of characters, a text in quotes, a word or a remark."""
 _MOST_TOKENS = 6
 _REMARKS = {"Prefix not found": "a prefix is not declared; begin with 'PREFIX name: <namespace>'"}
+_USUAL = ServeSettings()
 PROLOGUE = " ".join(f"PREFIX {name}: <{space}>" for name, space in PREFIXES.items()) + " "
 """On one line, so that lines are counted as the user counts them; a query may declare them otherwise."""
-
-
-class CatalogueOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The server of queries, and the limits of a query."""
-
-    server: str | None = None
-    """The URL at which another SPARQL server answers queries; None: the one that is kept in the data."""
-    server_graphs: str | None = None
-    """Where that one takes graphs; None: somebody else fills it."""
-    seconds: float = QUERY_SECONDS
-    bytes: int = ANSWER_BYTES
-    guarded: bool = True
-
-
-def options_of(settings: ServeSettings) -> CatalogueOptions:
-    """The options that the settings name. Raises `ConfigError`."""
-    return CatalogueOptions(
-        server=checked_address(settings.sparql) if settings.sparql else None,
-        server_graphs=checked_address(settings.sparql_update) if settings.sparql_update else None,
-        seconds=settings.sparql_seconds,
-        bytes=settings.sparql_bytes,
-        guarded=settings.sparql_guard,
-    )
 
 
 class Catalogue:
     """Asked by any number of threads. The server starts when it is first needed."""
 
     def __init__(
-        self, data: Path, options: CatalogueOptions | None = None, database: Database | None = None
+        self, data: Path, settings: ServeSettings = _USUAL, database: Database | None = None
     ) -> None:
-        """The database is needed for queries about fetches, which are not in the store."""
+        """The database is needed for queries about fetches, which are not in the store.
+
+        Raises `ConfigError` for a server whose address cannot be one.
+        """
         self.data = data
         self._database = database
-        self.options = options or CatalogueOptions()
+        self.settings = settings
+        self._filled_at = checked_address(settings.sparql_update) if settings.sparql_update else None
         self.local: LocalStore | None = None
         """The store in the data directory, unless another server is used."""
-        if self.options.server is None:
-            self.local = LocalStore(data, seconds=self.options.seconds, guarded=self.options.guarded)
-        self._client = SparqlClient(self.options.server or "")
+        if not settings.sparql:
+            self.local = LocalStore(data, seconds=settings.sparql_seconds, guarded=settings.sparql_guard)
+        self._client = SparqlClient(checked_address(settings.sparql) if settings.sparql else "")
         self.follower: CatalogueFollower | None = None
         """Who keeps it up in this process."""
 
@@ -181,7 +93,7 @@ class Catalogue:
     def _ask(
         self, query: str, accept: str, graphs: dict[str, list[str]] | None, asking: RunningQuery | None
     ) -> Answer:
-        limits = Limits(self.options.seconds, self.options.bytes)
+        limits = Limits(self.settings.sparql_seconds, self.settings.sparql_bytes)
         text = PROLOGUE + rewrite_query(query)
         if asks_elsewhere(query):
             raise QueryRefused("SERVICE is not supported: other servers are not queried")
@@ -238,16 +150,16 @@ class Catalogue:
         """Return what brings changes to the store, for one thread. Raises `UsageError` if others fill it."""
         if self.local is not None:
             return Refresher(session, self.data, OwnFilling(self.local, is_ending), bases)
-        if self.options.server_graphs is None:
+        if self._filled_at is None:
             raise UsageError(
                 "the SPARQL server is filled by others; [serve] sparql_update says where to write"
             )
-        return Refresher(session, self.data, OtherFilling(self.options.server_graphs), bases)
+        return Refresher(session, self.data, OtherFilling(self._filled_at), bases)
 
     @property
     def is_filled_by_us(self) -> bool:
         """Return whether changes are brought to it."""
-        return self.local is not None or self.options.server_graphs is not None
+        return self.local is not None or self._filled_at is not None
 
     def close(self) -> None:
         """Lets go of the server. May be called twice."""
@@ -384,7 +296,7 @@ class _Turn:
 def rebuild(database: Database, data: Path, settings: Settings) -> int:
     """Make the catalogue again; return how many crawled documents are in it. Raises `StoreError`."""
     with (
-        Catalogue(data, options_of(settings.serve)) as catalogue,
+        Catalogue(data, settings.serve) as catalogue,
         closing(database.session()) as session,
         closing(catalogue.refresher(session, bases_of(settings.serve))) as refresher,
     ):
@@ -401,7 +313,7 @@ def erase(database: Database, data: Path, settings: Settings) -> list[str]:
     """Make the store again without what was forgotten; return what remains elsewhere."""
     if not (data / "catalogue" / "store").exists():
         return []
-    with Catalogue(data, options_of(settings.serve)) as catalogue, closing(database.session()) as session:
+    with Catalogue(data, settings.serve) as catalogue, closing(database.session()) as session:
         if not catalogue.is_filled_by_us:
             return ["the SPARQL server is filled by others; remove the graphs there"]
         with closing(catalogue.refresher(session)) as refresher:

@@ -1,11 +1,13 @@
 """Keeps a store up with what is committed: changes are noted in the database, and their graphs replaced."""
 
+import secrets
+import shutil
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from pyoxigraph import NamedNode, Quad, RdfFormat, serialize
@@ -14,16 +16,21 @@ from tamias.archive.captures import count_buckets
 from tamias.database.connect import Cursor, Session
 from tamias.database.locks import alone
 from tamias.database.sql import statements
-from tamias.features.catalogue.documents import Documents
+from tamias.features.catalogue.documents import Documents, replace_all
+from tamias.features.catalogue.errors import StoreAway
+from tamias.features.catalogue.store.local_store import LocalGraphs, LocalStore
+from tamias.features.catalogue.store.snapshots import make_store
 from tamias.features.dcat.stream import (
     archive_quads,
+    catalogue_quads,
     quads_of_declared,
     quads_of_heads,
     quads_of_portals,
     quads_of_versions,
 )
 from tamias.features.dcat.terms import CatalogueBases, catalogue_graph
-from tamias.features.graph_stores.placement import GraphStore
+from tamias.features.graph_stores.sparql_sink import CREDENTIALS, SparqlStore
+from tamias.service_client import credentials
 
 _SQL = statements("tamias.features.catalogue", "changes.sql")
 _SINKS = statements("tamias.sinks", "outbox.sql")
@@ -164,36 +171,82 @@ RESOURCES_AT_ONCE = 500
 _TURN_SECONDS = 3600.0
 
 
-class Filling(Protocol):
-    """A store that can be filled from the beginning."""
+class OwnFilling:
+    """The store in `catalogue/store`. A new one is made beside it and takes its place when it is complete."""
 
-    @property
-    def graphs(self) -> GraphStore:
-        """Return the store that single graphs are written to."""
-        ...
+    def __init__(self, local: LocalStore, is_ending: Callable[[], bool]) -> None:
+        self._local = local
+        self._is_ending = is_ending
+        self.graphs = LocalGraphs(local)
 
     def name(self) -> str:
-        """Return the name by which the database knows the store; `fill` may change it."""
-        ...
-
-    def fill(self, session: Session, bases: CatalogueBases) -> None:
-        """Puts the whole catalogue there, in place of all that is there."""
-        ...
+        """The store carries its name: what is known of another one is never taken for this one's."""
+        self._local.running()
+        mark = self._local.folder / "store" / "id"
+        if not mark.exists():
+            mark.write_text(secrets.token_hex(8), encoding="ascii")
+        return f"catalogue:{mark.read_text(encoding='ascii')}"
 
     def replace(self, contents: Mapping[str, bytes]) -> None:
-        """Graphs by their N-Triples; one without any is removed. They are safe once `publish` returns."""
-        ...
+        """Put graphs by their N-Triples, safe once `publish` returns; one without any is removed."""
+        self.graphs.hold(contents)
 
     def publish(self) -> None:
-        """Queries see what was written from now on."""
-        ...
+        """Let queries see what was written."""
+        self.graphs.publish()
+
+    def fill(self, session: Session, bases: CatalogueBases) -> None:
+        """Put the whole catalogue there, in place of all that is there."""
+        unfinished = self._local.folder / "store.part"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(mode=0o700)
+        (unfinished / "id").write_text(secrets.token_hex(8), encoding="ascii")
+        make_store(unfinished, chain.from_iterable(self._until_the_end(catalogue_quads(session, bases))))
+        self.graphs.close()
+        unfinished.rename(self._local.folder / "store.new")
+        self._local.adopt()
+
+    def _until_the_end(self, batches: Iterable[list[Quad]]) -> Iterator[list[Quad]]:
+        """Yield batches until the service ends: the next one begins again."""
+        for batch in batches:
+            if self._is_ending():
+                raise StoreAway("the catalogue was not filled to its end: the service is ending")
+            yield batch
+
+
+class OtherFilling:
+    """A server by the address at which it takes graphs. What is there already and is not ours stays there."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self.graphs = SparqlStore(url, credentials(CREDENTIALS))
+
+    def name(self) -> str:
+        """Return the name by which the database knows the store."""
+        return f"catalogue:{self._url}"
+
+    def replace(self, contents: Mapping[str, bytes]) -> None:
+        """Put graphs by their N-Triples; one without any is removed."""
+        replace_all(self.graphs, contents)
+
+    def publish(self) -> None:
+        """Do nothing: what was written is visible at once."""
+
+    def fill(self, session: Session, bases: CatalogueBases) -> None:
+        """Put the whole catalogue there, beside what others have put."""
+        for quads in catalogue_quads(session, bases):
+            self.replace({graph: ntriples(some) for graph, some in by_graph(quads).items()})
 
 
 class Refresher:
     """Brings the news to one store. For one thread; others, in other processes, wait for their turn."""
 
     def __init__(
-        self, session: Session, data: Path, store: Filling, bases: CatalogueBases | None = None
+        self,
+        session: Session,
+        data: Path,
+        store: OwnFilling | OtherFilling,
+        bases: CatalogueBases | None = None,
     ) -> None:
         """Take the bases, by default those with which the store was filled."""
         self._session = session

@@ -19,7 +19,7 @@ def command(place: CommonOptions, iri: str) -> int:
     Example: tamias where http://example.org/resource/chipmunk
     """
     from tamias.crawl.plan.admit import Admission
-    from tamias.features.catalogue.catalogue import Catalogue, options_of
+    from tamias.features.catalogue.catalogue import Catalogue
     from tamias.features.catalogue.where import where_is
     from tamias.features.dcat.terms import bases_of
     from tamias.frontier.postgres import PostgresFrontier
@@ -27,7 +27,7 @@ def command(place: CommonOptions, iri: str) -> int:
     settings = place.settings().settings
     with (
         session_at(place) as session,
-        Catalogue(place.data, options_of(settings.serve)) as catalogue,
+        Catalogue(place.data, settings.serve) as catalogue,
     ):
         if catalogue.is_filled_by_us:
             with closing(catalogue.refresher(session, bases_of(settings.serve))) as refresher:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from tamias.database.connect import Database
-from tamias.features.catalogue.catalogue import Catalogue, options_of
+from tamias.features.catalogue.catalogue import Catalogue
 from tamias.features.dcat.terms import bases_of
 from tamias.features.mcp.http import LARGEST_MESSAGE, answer_bytes
 from tamias.features.mcp.tools import Tool
@@ -61,7 +61,7 @@ class LazyArchive:
     def _catalogue(self) -> Catalogue:
         """Brought up to now, once."""
         serve = self._settings.serve
-        catalogue = self._stack.enter_context(Catalogue(self._data, options_of(serve), self._database))
+        catalogue = self._stack.enter_context(Catalogue(self._data, serve, self._database))
         if catalogue.is_filled_by_us:
             with (
                 closing(self._database.session()) as session,

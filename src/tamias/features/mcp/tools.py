@@ -1,9 +1,7 @@
 """The tools: what each is for, what it takes, and what it reads. All of them only read and are brief."""
 
-import tempfile
 from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -12,20 +10,19 @@ from tamias.archive.moments import milliseconds, rfc3339
 from tamias.archive.reader.content import Content
 from tamias.archive.reader.descriptions import describe_version
 from tamias.archive.reader.library import NotArchived
-from tamias.archive.tombstones import check_forgotten
-from tamias.archive.versions.resources import read_resources, read_versions
+from tamias.archive.versions.resources import read_versions
 from tamias.content.charsets import decoded, encoding_of
-from tamias.content.formats import CSV, TURTLE, Form, form_of, type_with_charset
+from tamias.content.formats import CSV, TURTLE, Form, form_of
 from tamias.features.catalogue.exchange import Answer
+from tamias.features.service.files.comparison import compare
+from tamias.features.service.queries.history import id_of_url, resource_named, version_numbered
 from tamias.features.service.queries.search import LONGEST_SEARCH, MOST_WORDS, find
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import check_open
 from tamias.model.diff import DiffLimits
 from tamias.model.errors import UsageError
-from tamias.model.resource import Resource, Version, resource_id
-from tamias.model.url import fetch_url, url_key
+from tamias.model.resource import Resource, Version
 from tamias.model.usage import MODELS, SHOWING
-from tamias.plugins import load
 
 Arguments = dict[str, Any]
 OnSession = Callable[[ServiceSession, Arguments, bool], str]
@@ -37,6 +34,9 @@ MOST_VERSIONS: Final = 200
 MOST_CHANGES: Final = 50
 MOST_CHARACTERS: Final = 20_000
 _LARGEST: Final = 16 << 20
+_LIMITS: Final = DiffLimits(
+    changes=MOST_CHANGES, read_bytes=_LARGEST, held_bytes=_LARGEST, unpacked_bytes=_LARGEST
+)
 _LONGEST_URL: Final = 4096
 _LONGEST_QUERY: Final = 100_000
 _ROWS: Final = f"{CSV}, {TURTLE};q=0.9"
@@ -107,25 +107,15 @@ def _versions(db: ServiceSession, arguments: Arguments, _: bool) -> str:
 def _diff(db: ServiceSession, arguments: Arguments, owner: bool) -> str:
     resource, versions = _history(db, arguments["url"])
     b = arguments.get("b", len(versions))
-    old, new = (_numbered(resource, versions, number) for number in (arguments.get("a", b - 1), b))
+    old, new = (version_numbered(db, resource, versions, number) for number in (arguments.get("a", b - 1), b))
     check_open(db, [old, new], owner=owner, words=_WITHHELD)
-    if max(old.byte_size, new.byte_size) > _LARGEST:
-        raise UsageError(f"versions over {_LARGEST} bytes are not compared here; 'tamias diff' compares any")
-    limits = DiffLimits(
-        changes=MOST_CHANGES, read_bytes=_LARGEST, held_bytes=_LARGEST, unpacked_bytes=_LARGEST
-    )
-    with tempfile.TemporaryDirectory(prefix="tamias-mcp-") as folder:
-        files = [Content(resource, each, db.reader).spooled(Path(folder)) for each in (old, new)]
-        types = [type_with_charset(each.media_type, each.declared_type) for each in (old, new)]
-        found = load("comparisons", "diff")(
-            files[0], files[1], types[1], old_type=types[0], limits=limits, base=resource.url
-        )
+    found = compare(db, resource, old, new, _LIMITS)
     return _json({"a": old.number, "b": new.number, "diff": found})
 
 
 def _read(db: ServiceSession, arguments: Arguments, owner: bool) -> str:
     resource, versions = _history(db, arguments["url"])
-    version = _chosen(resource, versions, arguments)
+    version = _chosen(db, resource, versions, arguments)
     check_open(db, [version], owner=owner, words=_WITHHELD)
     if version.byte_size > _LARGEST:
         raise UsageError(f"version {version.number} has {version.byte_size} bytes; 'tamias get' gives any")
@@ -147,32 +137,19 @@ def _sparql(ask: AskCatalogue, arguments: Arguments) -> str:
 
 def _history(db: ServiceSession, named: str) -> tuple[Resource, list[Version]]:
     """A resource by its id or URL, with its versions. Raises `NotArchived`."""
-    names = frozenset(db.settings.filters.session_names)
-    by_url = ":" in named
-    name = resource_id(url_key(fetch_url(named), names)) if by_url else named
-    found = read_resources(db.session, [name])
-    if not found:
-        check_forgotten(db.session, name)
-        raise NotArchived(f"{named[:200]} is not in the archive; 'search' finds what is")
-    return found[0], read_versions(db.session, [name])[name]
+    resource = resource_named(db, id_of_url(db, named) if ":" in named else named)
+    return resource, read_versions(db.session, [resource.id])[resource.id]
 
 
-def _chosen(resource: Resource, versions: list[Version], arguments: Arguments) -> Version:
+def _chosen(db: ServiceSession, resource: Resource, versions: list[Version], arguments: Arguments) -> Version:
     if "at" not in arguments:
         newest = versions[-1].number if versions else 0
-        return _numbered(resource, versions, arguments.get("version", newest))
+        return version_numbered(db, resource, versions, arguments.get("version", newest))
     moment = milliseconds(arguments["at"])
     before = [each for each in versions if each.captured_at <= moment]
     if not before:
         raise NotArchived(f"{resource.url} has no version of {arguments['at']} or before")
     return before[-1]
-
-
-def _numbered(resource: Resource, versions: list[Version], number: int) -> Version:
-    found = next((each for each in versions if each.number == number), None)
-    if found is None:
-        raise NotArchived(f"{resource.url} has no version {number}; it has {len(versions)}")
-    return found
 
 
 def _json(value: object) -> str:

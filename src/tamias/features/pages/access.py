@@ -16,7 +16,6 @@ from tamias.access.tokens import (
 from tamias.features.pages.html.forms import check_form, form_caller, form_fields
 from tamias.features.pages.html.page import HtmlPage, html
 from tamias.features.service.http.callers import caller_of, note_reason, session_of
-from tamias.features.service.http.exchange import Answer
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.service import Service
 from tamias.model.errors import UsageError
@@ -51,37 +50,33 @@ async def _view(service: Service, made: str | None = None, error: str | None = N
     return await service.pool.run(read)
 
 
-def changing(service: Service) -> Answer:
-    """Return the handler of the forms."""
-
-    async def answer(request: Request) -> Response:
-        fields = await form_fields(request)
-        caller = await form_caller(request, fields, service)
-        if caller is None:
-            raise HttpProblem(403, "sign in first, and send the form from this page")
-        name = fields.get("name", "")
-        await check_form(request, service, "admin", [name[:100]])
-        if fields.get("do") == "withdraw":
-            if not await service.pool.run(lambda db: withdraw_token(db.session, name, caller.name)):
-                raise HttpProblem(404, f"there is no active token '{name[:100]}'")
-            return RedirectResponse(PAGE.path, 303)
-        try:
-            new = msgspec.convert(
-                {
-                    "name": name,
-                    "scopes": fields.get("scopes", "").replace(",", " ").split(),
-                    "bounds": fields.get("bounds", "").split(),
-                    "days": float(fields["days"]) if fields.get("days") else None,
-                },
-                NewToken,
-            )
-            made = await service.pool.run(lambda db: make_token(db.session, new, caller.name))
-        except (UsageError, msgspec.ValidationError, ValueError) as error:
-            note_reason(request, str(error))
-            return _page(request, await _view(service, error=str(error)), 422)
-        return _page(request, await _view(service, made=made), 201)
-
-    return answer
+async def changing(request: Request, service: Service) -> Response:
+    """Make or withdraw a token, and show the page again."""
+    fields = await form_fields(request)
+    caller = await form_caller(request, fields, service)
+    if caller is None:
+        raise HttpProblem(403, "sign in first, and send the form from this page")
+    name = fields.get("name", "")
+    await check_form(request, service, "admin", [name[:100]])
+    if fields.get("do") == "withdraw":
+        if not await service.pool.run(lambda db: withdraw_token(db.session, name, caller.name)):
+            raise HttpProblem(404, f"there is no active token '{name[:100]}'")
+        return RedirectResponse(PAGE.path, 303)
+    try:
+        new = msgspec.convert(
+            {
+                "name": name,
+                "scopes": fields.get("scopes", "").replace(",", " ").split(),
+                "bounds": fields.get("bounds", "").split(),
+                "days": float(fields["days"]) if fields.get("days") else None,
+            },
+            NewToken,
+        )
+        made = await service.pool.run(lambda db: make_token(db.session, new, caller.name))
+    except (UsageError, msgspec.ValidationError, ValueError) as error:
+        note_reason(request, str(error))
+        return _page(request, await _view(service, error=str(error)), 422)
+    return _page(request, await _view(service, made=made), 201)
 
 
 def _page(request: Request, shown: AccessView, status: int) -> Response:

@@ -1,18 +1,16 @@
 """The first page: the archive in figures, what is going on, and what changed last."""
 
-from typing import Any
-
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.archive.figures import Figures, read_figures
-from tamias.archive.moments import rfc3339
+from tamias.archive.moments import of_row, rfc3339
 from tamias.crawl.store.progress import CrawlSnapshot
 from tamias.features.pages.crawl import activity
 from tamias.features.pages.crawl.activity import AttemptRates, Daily, DatasetTrouble, HostStates, HostTrouble
 from tamias.features.pages.html.page import HtmlPage, html, table_of
-from tamias.features.service.http.exchange import LATEST, Answer
+from tamias.features.pages.queries import rows
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 
@@ -66,13 +64,9 @@ async def overview(_: Request, service: Service) -> Overview:
     return Overview(**parts, daily=daily, planned=planned)
 
 
-def live_part(service: Service) -> Answer:
+async def live_part(_: Request, service: Service) -> Response:
     """The part of the page that is fetched again and again."""
-
-    async def answer(_: Request) -> Response:
-        return html("parts/live.html", {"view": await _live(service)})
-
-    return answer
+    return html("parts/live.html", {"view": await _live(service)})
 
 
 async def _live(service: Service) -> Live:
@@ -90,27 +84,7 @@ def _read_live(db: ServiceSession) -> Live:
         waiting=activity.waiting(db),
         attention=activity.attention(db),
         troubles=activity.troubles(db),
-        changes=_newest(db),
-    )
-
-
-def _newest(db: ServiceSession) -> list[Latest]:
-    values = {"at": LATEST, "resource": "", "number": 0, "since": 0, "portal": None, "host": None}
-    return [latest(row) for row in db.rows("changes", {**values, "limit": LATEST_CHANGES})]
-
-
-def latest(row: tuple[Any, ...]) -> Latest:
-    """A row of `changes`, and of the statements that give the same."""
-    resource, number, captured_at, _, byte_size, media_type, _, noise, url, title = row
-    return Latest(
-        resource=resource,
-        url=url,
-        title=title,
-        number=number,
-        captured_at=rfc3339(captured_at),
-        byte_size=byte_size,
-        media_type=media_type,
-        noise=noise,
+        changes=[of_row(Latest, row) for row in rows(db, "newest_changes", limit=LATEST_CHANGES)],
     )
 
 

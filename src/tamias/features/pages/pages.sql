@@ -158,20 +158,13 @@ WHERE queue.bucket = %(bucket)b::int2 AND queue.lane <> 0
 GROUP BY tagged.tag ORDER BY 2 DESC, 1 LIMIT 50
 
 -- name: portals
--- Catalogues by address after a given one, with what they describe.
+-- Catalogues by address after a given one, or the one of an address, with what they describe.
 SELECT portal.url, portal.kind, portal.first_seen, portal.walked_at, counted.described, counted.gone
 FROM portal
 CROSS JOIN LATERAL (SELECT count(*)::int8 AS described, count(described.gone_at)::int8 AS gone
                     FROM described WHERE described.portal = portal.portal) AS counted
-WHERE portal.url > %(after)b::text ORDER BY portal.url LIMIT %(limit)b::int4
-
--- name: portal
--- One catalogue.
-SELECT portal.url, portal.kind, portal.first_seen, portal.walked_at, counted.described, counted.gone
-FROM portal
-CROSS JOIN LATERAL (SELECT count(*)::int8 AS described, count(described.gone_at)::int8 AS gone
-                    FROM described WHERE described.portal = portal.portal) AS counted
-WHERE portal.url = %(url)b::text
+WHERE portal.url > %(after)b::text AND (%(url)b::text IS NULL OR portal.url = %(url)b::text)
+ORDER BY portal.url LIMIT %(limit)b::int4
 
 -- name: portal_resources
 -- The resources that a portal names, after a given one.
@@ -233,10 +226,17 @@ FROM (SELECT capture.url, capture.final_url FROM capture
       WHERE capture.bucket = %(bucket)b::int2 ORDER BY capture.capture DESC LIMIT %(most)b::int4) AS newest
 WHERE newest.final_url IS NOT NULL
 
+-- name: newest_changes
+-- The newest versions of all resources.
+SELECT version.resource, resource.url, resource.title, version.number, version.captured_at, version.byte_size,
+       version.media_type, version.noise
+FROM version JOIN resource ON resource.resource = version.resource
+ORDER BY version.captured_at DESC, version.resource DESC, version.number DESC LIMIT %(limit)b::int4
+
 -- name: host_changes
 -- The resources of a host that changed last, each with its newest version.
-SELECT version.resource, version.number, version.captured_at, version.sha256, version.byte_size,
-       version.media_type, version.told_type, version.noise, newest.url, newest.title
+SELECT version.resource, newest.url, newest.title, version.number, version.captured_at, version.byte_size,
+       version.media_type, version.noise
 FROM (SELECT resource.* FROM resource WHERE resource.host = %(host)b::text AND resource.captured_at IS NOT NULL
       ORDER BY resource.captured_at DESC, resource.resource LIMIT %(limit)b::int4) AS newest
 JOIN version ON version.resource = newest.resource AND version.number = newest.versions
@@ -244,8 +244,8 @@ ORDER BY version.captured_at DESC, version.resource
 
 -- name: portal_changes
 -- The same of the resources that a portal names, of so many at most.
-SELECT version.resource, version.number, version.captured_at, version.sha256, version.byte_size,
-       version.media_type, version.told_type, version.noise, newest.url, newest.title
+SELECT version.resource, newest.url, newest.title, version.number, version.captured_at, version.byte_size,
+       version.media_type, version.noise
 FROM (SELECT resource.*
       FROM (SELECT DISTINCT source.resource FROM source WHERE source.portal = %(url)b::text
             LIMIT %(most)b::int4) AS named

@@ -1,15 +1,13 @@
 """Portals: which there are, what each describes and how good it is, and what it listed at a time."""
 
-from typing import Any
-
 import msgspec
 from starlette.requests import Request
 
-from tamias.archive.moments import rfc3339, rfc3339_or_none
+from tamias.archive.moments import of_row, rfc3339
 from tamias.archive.reader.library import NotArchived
 from tamias.features.pages.datasets.dataset import Measured, measured
 from tamias.features.pages.html.page import CsvTable, HtmlPage, table_of
-from tamias.features.pages.overview import Latest, latest
+from tamias.features.pages.overview import Latest
 from tamias.features.pages.queries import rows
 from tamias.features.service.api.datasets import ID_CURSOR
 from tamias.features.service.api.portals import (
@@ -109,12 +107,12 @@ async def portal(request: Request, service: Service) -> PortalView:
 
 
 def _portals(db: ServiceSession, after: str) -> Portals:
-    found = [_row(row) for row in rows(db, "portals", after=after, limit=MOST_PORTALS)]
+    found = [of_row(PortalRow, row) for row in rows(db, "portals", url=None, after=after, limit=MOST_PORTALS)]
     return Portals(found, found[-1].url if len(found) == MOST_PORTALS else None)
 
 
 def _portal(db: ServiceSession, named: str, after: str) -> PortalView:
-    about = rows(db, "portal", url=named)
+    about = rows(db, "portals", url=named, after="", limit=1)
     found = rows(db, "portal_resources", url=named, after=after, limit=MOST_RESOURCES)
     if not about and not found:
         raise NotArchived(
@@ -125,25 +123,13 @@ def _portal(db: ServiceSession, named: str, after: str) -> PortalView:
     return PortalView(
         url=named,
         host=host(named),
-        about=_row(about[0]) if about else None,
+        about=of_row(PortalRow, about[0]) if about else None,
         hosts=[FileHost(*row) for row in rows(db, "portal_hosts", url=named, most=MOST_COUNTED)],
-        changes=[latest(row) for row in changed],
-        vanished=[Vanished(title, iri, rfc3339(at)) for title, iri, at in gone],
+        changes=[of_row(Latest, row) for row in changed],
+        vanished=[of_row(Vanished, row) for row in gone],
         measures=measured(db, named),
         resources=[hit(row) for row in found],
         next=found[-1][0] if len(found) == MOST_RESOURCES else None,
-    )
-
-
-def _row(row: tuple[Any, ...]) -> PortalRow:
-    url, kind, first_seen, walked_at, described, gone = row
-    return PortalRow(
-        url=url,
-        kind=kind,
-        first_seen=rfc3339(first_seen),
-        walked_at=rfc3339_or_none(walked_at),
-        described=described,
-        gone=gone,
     )
 
 

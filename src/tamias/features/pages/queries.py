@@ -1,17 +1,12 @@
 """Queries of pages."""
 
-import re
 from typing import Any
 
 from tamias.archive.moved_captures import WantedCaptures, fetch_captures
-from tamias.archive.reader.library import NotArchived
-from tamias.archive.tombstones import check_forgotten
-from tamias.archive.versions.resources import read_resources
 from tamias.crawl.plan.admit import queue_key
 from tamias.database.sql import statements
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.frontier.keys import bucket_of, host_hash
-from tamias.model.resource import Resource
 
 SQL = statements("tamias.features.pages", "pages.sql")
 
@@ -39,15 +34,3 @@ def place_of_host(db: ServiceSession, name: str) -> dict[str, int] | None:
         return None
     qid = host_hash(queue_key(db.settings)(f"http://{name}/"))
     return {"bucket": bucket_of(qid, db.frontier.buckets), "qid": qid}
-
-
-_ID = re.compile(r"[0-9a-f]{24}")
-
-
-def resource_named(db: ServiceSession, named: str) -> Resource:
-    """A resource by its id. Raises `NotArchived`."""
-    found = read_resources(db.session, [named]) if _ID.fullmatch(named) else []
-    if not found:
-        check_forgotten(db.session, named)
-        raise NotArchived(f"{named[:100]} is not in the archive")
-    return found[0]

@@ -1,6 +1,6 @@
 """The routes of all pages and forms."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,8 +13,8 @@ from tamias.features.pages.html.page import page_routes, static_route
 from tamias.features.pages.reference import reference_page
 from tamias.features.service.app import all_endpoints
 from tamias.features.service.http.callers import reason_of
-from tamias.features.service.http.endpoints import note_call, note_failure
-from tamias.features.service.http.exchange import Answer, guarded_route
+from tamias.features.service.http.endpoints import Handle, note_call, note_failure
+from tamias.features.service.http.exchange import guarded_route
 from tamias.features.service.service import Service
 from tamias.plugins import load_all
 
@@ -49,13 +49,13 @@ def add_routes(service: Service, routes: Sequence[BaseRoute]) -> list[BaseRoute]
         *routes,
         static_route(),
         guarded_route("/query/send", query.sent),
-        guarded_route("/overview/live", overview.live_part(service)),
+        guarded_route("/overview/live", lambda request: overview.live_part(request, service)),
         *page_routes([*_PAGES, *load_all("pages").values(), reference_page(all_endpoints())], service),
-        *(_form(path, make(service), service) for path, make in FORMS.items()),
+        *(_form(path, handle, service) for path, handle in FORMS.items()),
     ]
 
 
-FORMS: dict[str, Callable[[Service], Answer]] = {
+FORMS: dict[str, Handle] = {
     add.PAGE.path: add.adding,
     sign_in.PAGE.path: sign_in.signing_in,
     "/sign-out": sign_in.signing_out,
@@ -68,12 +68,12 @@ FORMS: dict[str, Callable[[Service], Answer]] = {
 """What pages send. Each finds out who sends it (`form_caller`) and what they may do (`check_form`)."""
 
 
-def _form(path: str, answered: Answer, service: Service) -> Route:
+def _form(path: str, handle: Handle, service: Service) -> Route:
     """A form, noted in the audit log if its sender is known."""
 
     async def noted(request: Request) -> Response:
         try:
-            answer = await answered(request)
+            answer = await handle(request, service)
         except Exception as error:  # noqa: BLE001 - every error is noted
             raise await note_failure(request, service, f"POST {path}", error) from None
         outcome = "ok" if answer.status_code < 400 else f"{answer.status_code} {reason_of(request)}".strip()

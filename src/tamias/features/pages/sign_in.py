@@ -11,7 +11,7 @@ from tamias.access.tokens import SECRET_NAME
 from tamias.features.pages.html.forms import form_caller, form_fields
 from tamias.features.pages.html.page import HtmlPage, html
 from tamias.features.service.http.callers import CALLER, COOKIE, SESSION_SECONDS, find_caller, new_session
-from tamias.features.service.http.exchange import Answer, parameter
+from tamias.features.service.http.exchange import parameter
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.service import Service
 
@@ -32,43 +32,35 @@ async def form(request: Request, _: Service) -> SignIn:
     return SignIn(next=_own_page(parameter(request, "next") or "/"))
 
 
-def signing_in(service: Service) -> Answer:
-    """Return the handler of the form."""
-
-    async def answer(request: Request) -> Response:
-        fields = await form_fields(request)
-        following = _own_page(fields.get("next", "/"))
-        caller = await find_caller(fields.get("secret", ""), service.secret, service.pool)
-        request.scope[CALLER] = caller
-        if caller is None:
-            await asyncio.sleep(_PAUSE)
-            view = SignIn(next=following, error="This is neither the secret of this service nor a token.")
-            return html(PAGE.template, {"view": view, "here": PAGE.path, "data": None}, 403)
-        found = RedirectResponse(following, 303)
-        found.set_cookie(
-            COOKIE,
-            new_session(service.secret, time.time(), caller.token or SECRET_NAME),
-            max_age=SESSION_SECONDS,
-            secure=request.url.scheme == "https",
-            httponly=True,
-            samesite="strict",
-        )
-        return found
-
-    return answer
+async def signing_in(request: Request, service: Service) -> Response:
+    """Take the form, and give a cookie."""
+    fields = await form_fields(request)
+    following = _own_page(fields.get("next", "/"))
+    caller = await find_caller(fields.get("secret", ""), service.secret, service.pool)
+    request.scope[CALLER] = caller
+    if caller is None:
+        await asyncio.sleep(_PAUSE)
+        view = SignIn(next=following, error="This is neither the secret of this service nor a token.")
+        return html(PAGE.template, {"view": view, "here": PAGE.path, "data": None}, 403)
+    found = RedirectResponse(following, 303)
+    found.set_cookie(
+        COOKIE,
+        new_session(service.secret, time.time(), caller.token or SECRET_NAME),
+        max_age=SESSION_SECONDS,
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="strict",
+    )
+    return found
 
 
-def signing_out(service: Service) -> Answer:
-    """Forgets the cookie."""
-
-    async def answer(request: Request) -> Response:
-        if await form_caller(request, await form_fields(request), service) is None:
-            raise HttpProblem(403, "this form was not sent by a page of this service; load it again")
-        found = RedirectResponse("/", 303)
-        found.delete_cookie(COOKIE, httponly=True, samesite="strict")
-        return found
-
-    return answer
+async def signing_out(request: Request, service: Service) -> Response:
+    """Forget the cookie."""
+    if await form_caller(request, await form_fields(request), service) is None:
+        raise HttpProblem(403, "this form was not sent by a page of this service; load it again")
+    found = RedirectResponse("/", 303)
+    found.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    return found
 
 
 def _own_page(address: str) -> str:

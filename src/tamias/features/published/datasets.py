@@ -15,12 +15,12 @@ from tamias.features.published.graphs import (
     dataset_graph,
     link_header,
     linkset,
-    resource_of,
     version_graph,
     version_link_header,
 )
 from tamias.features.service.http.exchange import Answer, base_of, guarded_route
 from tamias.features.service.http.rdf import FORMS, rdf_answer, wanted_form
+from tamias.features.service.queries.history import resource_named
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 
@@ -106,7 +106,7 @@ async def _dataset_answer(request: Request, service: Service, ending: str) -> Re
     named, bases = named_in(request), bases_of(service.settings.serve)
 
     def read(db: ServiceSession) -> list[Quad]:
-        return dataset_graph(db.session, resource_of(db.session, named), bases)
+        return dataset_graph(db.session, resource_named(db, named), bases)
 
     headers = {"Link": link_header(named, base_of(request))}
     return await rdf_answer(request, await service.pool.run(read), ending, headers)
@@ -116,7 +116,7 @@ async def _version_answer(request: Request, service: Service, ending: str) -> Re
     named, number, bases = named_in(request), number_in(request), bases_of(service.settings.serve)
 
     def read(db: ServiceSession) -> list[Quad]:
-        return version_graph(db.session, resource_of(db.session, named), number, bases)
+        return version_graph(db.session, resource_named(db, named), number, bases)
 
     headers = {"Link": version_link_header(named, number, base_of(request))}
     return await rdf_answer(request, await service.pool.run(read), ending, headers)

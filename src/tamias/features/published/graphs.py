@@ -72,15 +72,6 @@ def archive_graph(bases: CatalogueBases) -> list[Quad]:
     return [quad for quad in archive_quads(bases) if _is_under(quad, bases.catalogue())]
 
 
-def resource_of(session: Session, named: str) -> Resource:
-    """A resource by its id. Raises `NotArchived`."""
-    found = read_resources(session, [named])
-    if not found:
-        check_forgotten(session, named)
-        raise NotArchived(f"{named[:100]} is not in the archive")
-    return found[0]
-
-
 def rows_of(session: Session, name: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
     """Return the rows of a statement of `published.sql`."""
     return session.fetch_all(SQL[name], values)

@@ -3,7 +3,7 @@
 import msgspec
 
 from tamias.archive.figures import DAY_MS, SAMPLED_RESOURCES, SLOT_MS
-from tamias.archive.moments import rfc3339, rfc3339_or_none
+from tamias.archive.moments import of_row, rfc3339
 from tamias.features.pages.queries import rows, rows_of_buckets
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.model.capture import Outcome
@@ -151,17 +151,13 @@ def planned(db: ServiceSession, datasets: int) -> list[int]:
 
 def attention(db: ServiceSession) -> list[DatasetTrouble]:
     """Return datasets whose latest visits failed."""
-    found = rows(db, "attention", limit=MOST_INTROUBLE)
-    return [
-        DatasetTrouble(name, url, title, state, rfc3339_or_none(last), fails, trouble)
-        for name, url, title, state, last, fails, trouble in found
-    ]
+    return [of_row(DatasetTrouble, row) for row in rows(db, "attention", limit=MOST_INTROUBLE)]
 
 
 def troubles(db: ServiceSession) -> list[HostTrouble]:
     """Return hosts with failed attempts among the newest."""
     found = rows_of_buckets(db, "troubles", most=LATEST_ATTEMPTS)
-    hosts = [HostTrouble(host, n, rfc3339(last), reason) for host, n, last, reason in found]
+    hosts = [of_row(HostTrouble, row) for row in found]
     return sorted(hosts, key=lambda each: (-each.urls, each.host))[:10]
 
 

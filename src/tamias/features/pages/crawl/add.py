@@ -16,12 +16,13 @@ from tamias.features.pages.queries import place_of_host
 from tamias.features.service.api import resources
 from tamias.features.service.api.resources import NewResource
 from tamias.features.service.http.callers import note_reason, session_of
-from tamias.features.service.http.exchange import Answer, parameter
+from tamias.features.service.http.exchange import parameter
 from tamias.features.service.http.problems import HttpProblem
+from tamias.features.service.queries.history import id_of_url
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
-from tamias.model.resource import Resource, resource_id
-from tamias.model.url import authority, fetch_url, host, is_address, url_key
+from tamias.model.resource import Resource
+from tamias.model.url import authority, fetch_url, host, is_address
 from tamias.permit.robots import Rules
 
 
@@ -57,14 +58,8 @@ def account(db: ServiceSession, typed: str) -> AddPreview:
     )
 
 
-def named(db: ServiceSession, url: str) -> str:
-    """The id that a URL has, or would have."""
-    names = frozenset(db.settings.filters.session_names)
-    return resource_id(url_key(fetch_url(url), names))
-
-
 def _known(db: ServiceSession, url: str) -> Resource | None:
-    return next(iter(read_resources(db.session, [named(db, url)])), None)
+    return next(iter(read_resources(db.session, [id_of_url(db, url)])), None)
 
 
 def _first(known: Resource | None) -> str:
@@ -146,24 +141,20 @@ async def form(request: Request, service: Service) -> AddForm:
     return AddForm(url=url, title=title, kind=kind, account=preview)
 
 
-def adding(service: Service) -> Answer:
-    """Return the handler of the form."""
-
-    async def answer(request: Request) -> Response:
-        fields = await form_fields(request)
-        status, view = await _added(request, fields, service)
-        note_reason(request, view.error or "")
-        session = session_of(request)
-        values = {
-            "view": view,
-            "here": PAGE.path,
-            "data": PAGE.data,
-            "session": session,
-            "address": PAGE.path,
-        }
-        return html(PAGE.template, values, status)
-
-    return answer
+async def adding(request: Request, service: Service) -> Response:
+    """Watch what the form names, or say what would happen."""
+    fields = await form_fields(request)
+    status, view = await _added(request, fields, service)
+    note_reason(request, view.error or "")
+    session = session_of(request)
+    values = {
+        "view": view,
+        "here": PAGE.path,
+        "data": PAGE.data,
+        "session": session,
+        "address": PAGE.path,
+    }
+    return html(PAGE.template, values, status)
 
 
 async def _added(request: Request, fields: dict[str, str], service: Service) -> tuple[int, AddForm]:

@@ -18,7 +18,6 @@ from tamias.features.pages.html.forms import check_form, form_caller, form_field
 from tamias.features.pages.html.page import HtmlPage, table_of
 from tamias.features.pages.queries import rows, rows_of_buckets
 from tamias.features.service.http.callers import check_caller
-from tamias.features.service.http.exchange import Answer
 from tamias.features.service.http.problems import HttpProblem, problem_of
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
@@ -57,16 +56,12 @@ def reopening_of(service: Service, name: str) -> Reopening | None:
     return state if state and not (state.done and time.monotonic() - began > _SHOWN_SECONDS) else None
 
 
-def resuming(service: Service) -> Answer:
-    """Return what lets the service work on a crawl, and shows its page again."""
-
-    async def answer(request: Request) -> Response:
-        name, _ = await _sent(request, service)
-        await service.pool.run(partial(_resume, name=name))
-        service.recent.forget(f"crawl {name}")
-        return RedirectResponse(f"/crawl/{quote(name, safe='')}", 303)
-
-    return answer
+async def resuming(request: Request, service: Service) -> Response:
+    """Let the service work on a crawl, and show its page again."""
+    name, _ = await _sent(request, service)
+    await service.pool.run(partial(_resume, name=name))
+    service.recent.forget(f"crawl {name}")
+    return RedirectResponse(f"/crawl/{quote(name, safe='')}", 303)
 
 
 async def _sent(request: Request, service: Service) -> tuple[str, dict[str, str]]:
@@ -84,20 +79,16 @@ def _resume(db: ServiceSession, name: str) -> None:
     resume_in_service(db.session, _number(db, name))
 
 
-def reopening(service: Service) -> Answer:
-    """Return the handler that takes the form and shows the page again."""
-
-    async def answer(request: Request) -> Response:
-        name, fields = await _sent(request, service)
-        outcome, reason = _OUTCOMES.get(fields.get("outcome", "")), fields.get("reason", "")
-        if outcome is None or not reason:
-            raise HttpProblem(400, f"'outcome' is one of {', '.join(_OUTCOMES)}, and 'reason' a text")
-        number = await service.pool.run(partial(_number, name=name))
-        await _begin(service, name, number, ReopenFilter(outcome=outcome, reason=reason))
-        await service.pool.run(partial(_resume, name=name))
-        return RedirectResponse(f"/crawl/{quote(name, safe='')}", 303)
-
-    return answer
+async def reopening(request: Request, service: Service) -> Response:
+    """Make URLs due again that ended so, and show the page again."""
+    name, fields = await _sent(request, service)
+    outcome, reason = _OUTCOMES.get(fields.get("outcome", "")), fields.get("reason", "")
+    if outcome is None or not reason:
+        raise HttpProblem(400, f"'outcome' is one of {', '.join(_OUTCOMES)}, and 'reason' a text")
+    number = await service.pool.run(partial(_number, name=name))
+    await _begin(service, name, number, ReopenFilter(outcome=outcome, reason=reason))
+    await service.pool.run(partial(_resume, name=name))
+    return RedirectResponse(f"/crawl/{quote(name, safe='')}", 303)
 
 
 async def _begin(service: Service, name: str, crawl: int, which: ReopenFilter) -> None:

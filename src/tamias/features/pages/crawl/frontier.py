@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
-from tamias.archive.moments import rfc3339
+from tamias.archive.moments import of_row, rfc3339
 from tamias.features.pages.crawl import activity
 from tamias.features.pages.crawl.activity import HostStates, HostTrouble
 from tamias.features.pages.html.page import HtmlPage, table_of
@@ -97,7 +97,7 @@ def _frontier(db: ServiceSession) -> FrontierView:
         crawls=_crawls(db),
         queues=sorted((_queue(row, now) for row in queues), key=lambda each: -each.open)[:MOST_QUEUES],
         blocks=[Block(host, _moment(until) or "", delay / 1000) for host, until, delay in blocks],
-        lists=[BlockListCount(name, urls, rfc3339(at)) for name, urls, at in rows(db, "lists")],
+        lists=[of_row(BlockListCount, row) for row in rows(db, "lists")],
         tags=_tags(db),
         troubles=activity.troubles(db),
     )

@@ -5,12 +5,12 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
-from tamias.archive.moments import rfc3339
+from tamias.archive.moments import of_row, rfc3339
 from tamias.archive.reader.library import NotArchived
 from tamias.crawl.plan.admit import queue_key
 from tamias.features.pages.crawl.activity import HostTrouble, troubles
 from tamias.features.pages.html.page import HtmlPage, table_of
-from tamias.features.pages.overview import Latest, latest
+from tamias.features.pages.overview import Latest
 from tamias.features.pages.queries import place_of_host, rows
 from tamias.features.service.api.datasets import ID_CURSOR
 from tamias.features.service.http.exchange import cursor, parameter
@@ -69,6 +69,7 @@ MOST_CHANGES = 10
 MOST_FAILURES = 25
 MOST_ATTEMPTS = 10_000
 LONGEST_HOST = 255
+Place = dict[str, int] | None
 
 
 class Politeness(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,30 +131,29 @@ async def host(request: Request, service: Service) -> HostView:
 
 
 def _host(db: ServiceSession, name: str, after: str) -> HostView:
+    place = place_of_host(db, name)
     found = [hit(row) for row in rows(db, "host_resources", host=name, after=after, limit=MOST_RESOURCES)]
-    politeness = _politeness(db, name)
+    politeness = _politeness(db, place)
     if not found and politeness is None:
         raise NotArchived(f"nothing of the host {name} is in the archive")
     return HostView(
         host=name,
         resources=found,
         next=found[-1].id if len(found) == MOST_RESOURCES else None,
-        changes=[latest(row) for row in rows(db, "host_changes", host=name, limit=MOST_CHANGES)],
+        changes=[of_row(Latest, row) for row in rows(db, "host_changes", host=name, limit=MOST_CHANGES)],
         politeness=politeness,
-        robots=_robots(db, name),
-        outcomes=_outcomes(db, name),
-        failures=_failures(db, name),
+        robots=_robots(db, name, place),
+        outcomes=_outcomes(db, place),
+        failures=_failures(db, place),
     )
 
 
-def _outcomes(db: ServiceSession, name: str) -> dict[str, int]:
-    place = place_of_host(db, name)
+def _outcomes(db: ServiceSession, place: Place) -> dict[str, int]:
     found = rows(db, "host_outcomes", **place, most=MOST_ATTEMPTS) if place else []
     return {Outcome(outcome).word: n for outcome, n in sorted(found)}
 
 
-def _failures(db: ServiceSession, name: str) -> list[Failed]:
-    place = place_of_host(db, name)
+def _failures(db: ServiceSession, place: Place) -> list[Failed]:
     found = rows(db, "host_troubles", **place, limit=MOST_FAILURES) if place else []
     return [
         Failed(at=rfc3339(at), outcome=Outcome(outcome).word, status=status, url=url, reason=reason)
@@ -161,8 +161,7 @@ def _failures(db: ServiceSession, name: str) -> list[Failed]:
     ]
 
 
-def _politeness(db: ServiceSession, name: str) -> Politeness | None:
-    place = place_of_host(db, name)
+def _politeness(db: ServiceSession, place: Place) -> Politeness | None:
     found = db.rows("politeness", place) if place else []
     if not found:
         return None
@@ -176,9 +175,8 @@ def _politeness(db: ServiceSession, name: str) -> Politeness | None:
     )
 
 
-def _robots(db: ServiceSession, name: str) -> list[Robots]:
+def _robots(db: ServiceSession, name: str, place: Place) -> list[Robots]:
     """Read the robots.txt of a host, or of all hosts of a domain that shares a queue."""
-    place = place_of_host(db, name)
     found = db.rows("robots", place) if place else []
     whole = name == queue_key(db.settings)(f"http://{name}/") if place else False
     return [_robots_of(row) for row in found if whole or _is_of(row[0], name)]

@@ -22,9 +22,9 @@ from tamias.features.pages.datasets.reasons import Schedule, reason
 from tamias.features.pages.html.charts import Mark
 from tamias.features.pages.html.page import HtmlPage, size, table_of
 from tamias.features.pages.jsonld import dataset_jsonld
-from tamias.features.pages.queries import resource_named
 from tamias.features.service.files.delivery import memento_paths
 from tamias.features.service.http.callers import may_read_all
+from tamias.features.service.queries.history import resource_named
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import UsageTerms, usages
 from tamias.features.service.service import Service

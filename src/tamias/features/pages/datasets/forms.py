@@ -9,11 +9,10 @@ from starlette.responses import RedirectResponse, Response
 from tamias.access.tokens import AccessScope
 from tamias.archive.tombstones import LONGEST_REASON, find_target, put_tombstone
 from tamias.features.pages.html.forms import check_form, form_caller, form_fields
-from tamias.features.pages.queries import resource_named
 from tamias.features.service.api.resources import NewResource, add_wanted
 from tamias.features.service.http.callers import caller_name
-from tamias.features.service.http.exchange import Answer
 from tamias.features.service.http.problems import HttpProblem
+from tamias.features.service.queries.history import resource_named
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 from tamias.model.item import Seed
@@ -27,34 +26,33 @@ class SentForm(msgspec.Struct, frozen=True):
     by_whom: str
 
 
-def dataset_form(
+async def dataset_form(
+    request: Request,
     service: Service,
     scope_of: Callable[[dict[str, str]], AccessScope],
     change: Callable[[ServiceSession, SentForm], None],
-) -> Answer:
-    """Return the handler that makes the change (it may raise `HttpProblem`) and shows the page again."""
-
-    async def answer(request: Request) -> Response:
-        fields = await form_fields(request)
-        if await form_caller(request, fields, service) is None:
-            raise HttpProblem(403, "sign in first, and send the form from the page of the dataset")
-        named = request.path_params["id"]
-        url = (await service.pool.run(lambda db: resource_named(db, named))).url
-        await check_form(request, service, scope_of(fields), [url])
-        sent = SentForm(url, fields, caller_name(request))
-        await service.pool.run(lambda db: change(db, sent))
-        service.histories.cache.forget_all()
-        return RedirectResponse(f"/dataset/{named}", 303)
-
-    return answer
+) -> Response:
+    """Make the change, which may raise `HttpProblem`, and show the page again."""
+    fields = await form_fields(request)
+    if await form_caller(request, fields, service) is None:
+        raise HttpProblem(403, "sign in first, and send the form from the page of the dataset")
+    named = request.path_params["id"]
+    url = (await service.pool.run(lambda db: resource_named(db, named))).url
+    await check_form(request, service, scope_of(fields), [url])
+    sent = SentForm(url, fields, caller_name(request))
+    await service.pool.run(lambda db: change(db, sent))
+    service.histories.cache.forget_all()
+    return RedirectResponse(f"/dataset/{named}", 303)
 
 
 WATCHING = "/dataset/{id}/watching"
 
 
-def changing(service: Service) -> Answer:
-    """Return the handler that takes the form and shows the page again."""
-    return dataset_form(service, lambda fields: "crawl" if fields.get("do") == "visit" else "add", _change)
+async def changing(request: Request, service: Service) -> Response:
+    """Visit a dataset now, stop or start watching it, or set how often."""
+    return await dataset_form(
+        request, service, lambda fields: "crawl" if fields.get("do") == "visit" else "add", _change
+    )
 
 
 def _change(db: ServiceSession, sent: SentForm) -> None:
@@ -85,9 +83,9 @@ FORGETTING = "/dataset/{id}/forget"
 _MOST_DIGITS = 9
 
 
-def forgetting(service: Service) -> Answer:
-    """Return the handler that forgets what the form names and shows the page again."""
-    return dataset_form(service, lambda _fields: "forget", _forget)
+async def forgetting(request: Request, service: Service) -> Response:
+    """Forget what the form names, and show the page again."""
+    return await dataset_form(request, service, lambda _fields: "forget", _forget)
 
 
 def _forget(db: ServiceSession, sent: SentForm) -> None:

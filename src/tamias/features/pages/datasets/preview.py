@@ -16,16 +16,14 @@ from starlette.requests import Request
 from tamias.archive.blobs import BlobDamaged, BlobMissing
 from tamias.archive.moments import shown
 from tamias.archive.reader.content import Content
-from tamias.archive.reader.library import NotArchived
-from tamias.archive.tombstones import check_forgotten
 from tamias.archive.versions.resources import read_versions
 from tamias.content.canonical import Unreadable
 from tamias.content.canonical.tables import found_table
 from tamias.content.formats import Form, form_of, load_analyser, syntax_of
 from tamias.features.pages.html.page import CsvTable, HtmlPage
-from tamias.features.pages.queries import resource_named
 from tamias.features.service.http.callers import may_read_all
 from tamias.features.service.http.exchange import number
+from tamias.features.service.queries.history import resource_named, version_numbered
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import check_open
 from tamias.features.service.service import Service
@@ -158,15 +156,12 @@ def preview(db: ServiceSession, resource: Resource, version: Version) -> Preview
 
 
 def _page(db: ServiceSession, resource: Resource, wanted: int, *, owner: bool) -> PreviewPage:
-    versions = {each.number: each for each in read_versions(db.session, [resource.id])[resource.id]}
-    wanted = wanted or max(versions, default=0)
-    if wanted not in versions:
-        check_forgotten(db.session, resource.id, wanted)
-        raise NotArchived(f"{resource.url} has no version {wanted}")
-    said = check_open(db, [versions[wanted]], owner=owner)
+    versions = read_versions(db.session, [resource.id])[resource.id]
+    version = version_numbered(db, resource, versions, wanted or (versions[-1].number if versions else 0))
+    said = check_open(db, [version], owner=owner)
     noindex = any(each.noindex for each in said.values())
-    view = preview(db, resource, versions[wanted])
-    return shown(PreviewPage, resource, number=wanted, noindex=noindex, preview=view)
+    view = preview(db, resource, version)
+    return shown(PreviewPage, resource, number=version.number, noindex=noindex, preview=view)
 
 
 def _rows(content: Content) -> Preview:

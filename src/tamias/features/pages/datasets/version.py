@@ -6,17 +6,15 @@ import msgspec
 from starlette.requests import Request
 
 from tamias.archive.moments import rfc3339, shown
-from tamias.archive.reader.library import NotArchived
-from tamias.archive.tombstones import check_forgotten
 from tamias.archive.versions.resources import read_versions
 from tamias.features.dcat.profiles import read_profile
 from tamias.features.pages.datasets.preview import AT_ONCE, Preview, preview
 from tamias.features.pages.html.page import CsvTable, HtmlPage
-from tamias.features.pages.queries import resource_named
 from tamias.features.service.files.comparison import COMPARED_AT_ONCE, compare, turns
 from tamias.features.service.files.delivery import memento_paths
 from tamias.features.service.http.callers import may_read_all
 from tamias.features.service.http.exchange import number, version_number
+from tamias.features.service.queries.history import resource_named, version_numbered
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import UsageTerms, check_open, usages
 from tamias.features.service.service import Service
@@ -86,10 +84,7 @@ def _version(
     """The page without what changed, and the versions to compare where that is done at once."""
     resource = resource_named(db, named)
     versions = read_versions(db.session, [resource.id])[resource.id]
-    place = next((at for at, each in enumerate(versions) if str(each.number) == number), None)
-    if place is None:
-        check_forgotten(db.session, resource.id, version_number(number))
-        raise NotArchived(f"{resource.url} has no version {number[:20]}; it has {len(versions)}")
+    place = versions.index(version_numbered(db, resource, versions, version_number(number)))
     version, around = versions[place], versions[max(0, place - 1) : place + 1]
     said = usages(db, [each.capture for each in around])
     withheld = {capture for capture, each in said.items() if each.noarchive and not owner}
@@ -172,24 +167,21 @@ async def difference(request: Request, service: Service) -> Difference:
 
 
 def _difference(db: ServiceSession, resource: Resource, a: int, b: int, *, owner: bool) -> Difference:
-    versions = {each.number: each for each in read_versions(db.session, [resource.id])[resource.id]}
-    newest = max(versions, default=0)
+    versions = read_versions(db.session, [resource.id])[resource.id]
+    newest = versions[-1].number if versions else 0
     b = b or newest
-    a = a or max((each for each in versions if each < b), default=0)
-    for wanted in (a, b):
-        if wanted not in versions:
-            check_forgotten(db.session, resource.id, wanted)
-            raise NotArchived(f"{resource.url} has no version {wanted}; the newest is {newest}")
-    said = check_open(db, [versions[each] for each in (a, b)], owner=owner)
+    a = a or max((each.number for each in versions if each.number < b), default=0)
+    old, new = (version_numbered(db, resource, versions, each) for each in (a, b))
+    said = check_open(db, [old, new], owner=owner)
     return shown(
         Difference,
         resource,
         a=a,
         b=b,
         newest=newest,
-        versions=_choice(list(versions.values()), {a, b}),
+        versions=_choice(versions, {a, b}),
         noindex=any(each.noindex for each in said.values()),
-        diff=compare(db, resource, versions[a], versions[b]),
+        diff=compare(db, resource, old, new),
     )
 
 

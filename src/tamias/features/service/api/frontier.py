@@ -1,6 +1,7 @@
 """The frontier over REST: what waits and where, which crawls and hosts are paused, and how to pause them."""
 
 import re
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -29,7 +30,8 @@ from tamias.model.errors import UsageError
 
 SQL = statements("tamias.features.service.api", "frontier.sql")
 LONGEST_NAME: Final = 300
-_FIRST: Final = -(2**63)
+_LAST: Final = 2**63 - 1
+_START: Final = (-(2**63), 0, 0)
 _NEVER: Final = 253_402_300_799_000
 """The end of the year 9999: what is later is never."""
 _CURSOR = re.compile(r"([0-9]{1,5}),(-?[0-9]{1,19}),([0-9]{1,9}),([0-9]{1,9})")
@@ -124,8 +126,10 @@ async def figures(request: Request, service: Service) -> Response:
 async def queues(request: Request, service: Service) -> Response:
     """The queues, all or of one crawl."""
     most, after, crawl = limit(request), cursor(request, _CURSOR), _text(request, "crawl")
-    place = tuple(int(each) for each in after.groups()) if after else (0, _FIRST, 0, 0)
-    rows = await service.pool.run(partial(_queues, place=place, crawl=crawl, most=most))
+    first, *place = map(int, after.groups()) if after else (0, *_START)
+    rows = await service.pool.run(
+        lambda db: _across(db, "page_queues", first, place, most, crawl=crawl, to=_LAST)
+    )
     last = rows[-1] if len(rows) == most else None
     following = ",".join(str(each) for each in last[:4]) if last else None
     return page_answer(request, [_queue(row[1:]) for row in rows], following)
@@ -146,8 +150,8 @@ async def host(request: Request, service: Service) -> Response:
 async def blocks(request: Request, service: Service) -> Response:
     """The hosts that are paused now."""
     most, after = limit(request), cursor(request, _BLOCK_CURSOR)
-    place = tuple(int(each) for each in after.groups()) if after else (0, _FIRST)
-    rows = await service.pool.run(partial(_blocks, place=place, most=most))
+    first, *place = map(int, after.groups()) if after else (0, *_START)
+    rows = await service.pool.run(lambda db: _across(db, "page_blocks", first, place, most))
     following = f"{rows[-1][0]},{rows[-1][1]}" if len(rows) == most else None
     items = [BlockedHost(name, _moment(until)) for _, _, name, until in rows]
     return page_answer(request, items, following)
@@ -206,29 +210,18 @@ def _figures(db: ServiceSession) -> FrontierState:
     return shown(FrontierState, now, at=rfc3339(now.now), crawls=crawls)
 
 
-def _queues(db: ServiceSession, place: tuple[int, ...], crawl: str | None, most: int) -> list[Row]:
-    """Rows with their buckets, across buckets."""
+def _across(
+    db: ServiceSession, statement: str, first: int, place: Sequence[int], most: int, **values: Any
+) -> list[Row]:
+    """Return rows with their buckets, across buckets, after a place in the first one."""
     found: list[Row] = []
-    first, qid, after_crawl, lane = place
     for bucket in range(first, db.frontier.buckets):
-        values = {"bucket": bucket, "qid": qid, "after_crawl": after_crawl, "lane": lane, "crawl": crawl}
-        values |= {"now": db.session.now(), "limit": most - len(found)}
-        found += [(bucket, *row) for row in rows_of(db, "page_queues", values)]
+        where = dict(zip(("qid", "after_crawl", "lane"), place, strict=False)) | {"bucket": bucket}
+        where |= {"now": db.session.now(), "limit": most - len(found)}
+        found += [(bucket, *row) for row in rows_of(db, statement, {**values, **where})]
         if len(found) == most:
             break
-        qid, after_crawl, lane = _FIRST, 0, 0
-    return found
-
-
-def _blocks(db: ServiceSession, place: tuple[int, ...], most: int) -> list[Row]:
-    found: list[Row] = []
-    first, qid = place
-    for bucket in range(first, db.frontier.buckets):
-        values = {"bucket": bucket, "qid": qid, "now": db.session.now(), "limit": most - len(found)}
-        found += [(bucket, *row) for row in rows_of(db, "page_blocks", values)]
-        if len(found) == most:
-            break
-        qid = _FIRST
+        place = _START
     return found
 
 
@@ -240,13 +233,14 @@ def _host(db: ServiceSession, name: str) -> HostState:
             404, f"the frontier knows no host {name[:200]!r}; a queue may be that of its domain"
         )
     key, delay_ms, blocked_until, ready_at, leased = found[0]
+    rest = {"after_crawl": -1, "lane": -1, "to": place["qid"], "crawl": None, "limit": 1000}
     return HostState(
         host=key,
         delay_seconds=delay_ms / 1000,
         blocked_until=_later(blocked_until, place["now"]),
         ready_at=_moment(ready_at),
         leased=leased,
-        queues=[_queue(row) for row in rows_of(db, "host_queues", place)],
+        queues=[_queue(row) for row in rows_of(db, "page_queues", {**place, **rest})],
     )
 
 

@@ -1,7 +1,7 @@
 -- The frontier as clients of the API ask for it. Every statement names one bucket.
 
 -- name: page_queues
--- Queues after a given one, all or of a crawl.
+-- Queues after a given one, up to those of a given host, all or of a crawl.
 SELECT queue.qid, queue.crawl, queue.lane, host.hkey, crawl.name, queue.known, queue.open, queue.active,
        queue.next_due, host.ready_at, host.blocked_until, host.delay_ms,
        host.token IS NOT NULL AND host.lease_end > %(now)b::int8
@@ -10,19 +10,8 @@ JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = queue.qid
 JOIN crawl ON crawl.crawl = queue.crawl
 WHERE queue.bucket = %(bucket)b::int2
   AND (queue.qid, queue.crawl, queue.lane) > (%(qid)b::int8, %(after_crawl)b::int4, %(lane)b::int4)
-  AND (%(crawl)b::text IS NULL OR crawl.name = %(crawl)b::text)
+  AND queue.qid <= %(to)b::int8 AND (%(crawl)b::text IS NULL OR crawl.name = %(crawl)b::text)
 ORDER BY queue.qid, queue.crawl, queue.lane LIMIT %(limit)b::int4
-
--- name: host_queues
--- All queues of one host.
-SELECT queue.qid, queue.crawl, queue.lane, host.hkey, crawl.name, queue.known, queue.open, queue.active,
-       queue.next_due, host.ready_at, host.blocked_until, host.delay_ms,
-       host.token IS NOT NULL AND host.lease_end > %(now)b::int8
-FROM queue
-JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = queue.qid
-JOIN crawl ON crawl.crawl = queue.crawl
-WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = %(qid)b::int8
-ORDER BY queue.crawl, queue.lane LIMIT 1000
 
 -- name: one_host
 -- How politely a host is asked.

@@ -8,7 +8,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.archive.moments import rfc3339, rfc3339_or_none
+from tamias.archive.moments import of_row, rfc3339
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.sources.source_records import catalogue_of, records_at
 from tamias.database.connect import Session
@@ -81,30 +81,14 @@ def datasets_at(session: Session, portal: str, at: int, after: str, limit: int) 
     files: dict[str, list[ListedFile]] = defaultdict(list)
     named = {"portal": portal, "at": at, "record": [record for record, *_ in datasets]}
     for record, *row in session.fetch_all(_SQL["files_at"], named):
-        url, title, form, titled_at, version, captured_at, sha256, byte_size, gone = row
-        files[record].append(
-            ListedFile(
-                url=url, title=title, format=form, title_from=rfc3339(titled_at), version=version,
-                captured_at=rfc3339_or_none(captured_at),
-                sha256=sha256, byte_size=byte_size, gone=gone,
-            )
-        )  # fmt: skip
-    return [
-        ListedDataset(record=record, iri=iri, title=title, title_from=rfc3339(titled_at), files=files[record])
-        for record, iri, title, titled_at in datasets
-    ]
+        files[record].append(of_row(ListedFile, row))
+    return [of_row(ListedDataset, row, files=files[row[0]]) for row in datasets]
 
 
 def absences(session: Session, portal: str, skip: int, limit: int) -> list[Absence]:
     """Return the latest absences of a portal, newest first."""
     found = session.fetch_all(_SQL["absences"], {"portal": portal, "skip": skip, "limit": limit})
-    return [
-        Absence(
-            record=record, iri=iri, title=title, url=url or None, gone_at=rfc3339(gone_at),
-            back_at=rfc3339_or_none(back_at),
-        )
-        for record, iri, title, url, gone_at, back_at in found
-    ]  # fmt: skip
+    return [of_row(Absence, (*row[:3], row[3] or None, *row[4:])) for row in found]
 
 
 RECORD_CURSOR = re.compile(r".{1,4096}", re.DOTALL)

@@ -5,11 +5,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from tamias.archive.moments import rfc3339
+from tamias.archive.moments import of_row
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.features.service.http.problems import HttpProblem
@@ -77,7 +77,7 @@ def events_in(cursor: Cursor, after: int, until: int, limit: int, wanted: EventF
     """The same, within a transaction."""
     values = {"after": after, "until": until, "limit": limit, **msgspec.structs.asdict(wanted)}
     values["kinds"] = list(wanted.kinds)
-    return [_event(row) for row in cursor.execute(_SQL["read_events"].text, values).fetchall()]
+    return [of_row(Event, row) for row in cursor.execute(_SQL["read_events"].text, values).fetchall()]
 
 
 def latest(cursor: Cursor) -> int:
@@ -93,14 +93,6 @@ def _number_news(cursor: Cursor) -> int:
         return 0
     cursor.execute(_SQL["lock_log"].text, {"lock": _LOCK})
     return cursor.execute(_SQL["number_news"].text, {"limit": _AT_ONCE}).rowcount
-
-
-def _event(row: tuple[Any, ...]) -> Event:
-    number, kind, at, resource, url, host, title, count, digest, size, media_type, noise, state = row
-    return Event(
-        id=number, kind=kind, at=rfc3339(at), dataset=resource, url=url, host=host, title=title, number=count,
-        sha256=digest, byte_size=size, media_type=media_type, noise=noise, state=state,
-    )  # fmt: skip
 
 
 MOST_CLIENTS: Final = 256

@@ -22,7 +22,7 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.archive.moments import rfc3339, rfc3339_or_none
+from tamias.archive.moments import of_row, rfc3339
 from tamias.database.columns import storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
@@ -273,24 +273,7 @@ def _body(webhook: str, events: list[Event], now: int) -> bytes:
 
 
 def _webhook(row: tuple[Any, ...]) -> Webhook:
-    named, url, kinds, host, portal, resource, made_at, seen, state, *last = row
-    return Webhook(
-        id=named, url=url, kinds=kinds, host=host, portal=portal, dataset=resource, made_at=rfc3339(made_at),
-        seen=seen, state=state, last=None if last[0] is None else _last(*last),
-    )  # fmt: skip
-
-
-def _last(
-    state: str, attempts: int, status: int | None, trouble: str | None, tried_at: int | None, due: int
-) -> LastDelivery:
-    return LastDelivery(
-        state=state,
-        attempts=attempts,
-        status=status,
-        trouble=trouble,
-        tried_at=rfc3339_or_none(tried_at),
-        next_try=rfc3339(due) if state == "pending" else None,
-    )
+    return of_row(Webhook, row[:9], last=None if row[9] is None else of_row(LastDelivery, row[9:]))
 
 
 AT_ONCE: Final = 8

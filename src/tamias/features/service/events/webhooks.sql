@@ -19,7 +19,7 @@ DELETE FROM webhook WHERE webhook.webhook = %(id)b::text
 -- All, or one, in the order in which they came, with how the last delivery of each went.
 SELECT webhook.webhook, webhook.url, webhook.kinds, webhook.host, webhook.portal, webhook.resource,
        webhook.made_at, webhook.seen, webhook.state, last.state, last.attempts, last.status, last.trouble,
-       last.tried_at, last.due
+       last.tried_at, CASE WHEN last.state = 'pending' THEN last.due END
 FROM webhook
 LEFT JOIN LATERAL (SELECT delivery.* FROM delivery WHERE delivery.webhook = webhook.webhook
                    ORDER BY delivery.made_at DESC, delivery.delivery DESC LIMIT 1) AS last ON true

@@ -17,16 +17,20 @@ COMPARED_AT_ONCE: Final = 256 << 10
 """Bytes of versions that are compared for a page or a feed; larger ones are compared on request."""
 LARGEST: Final = 64 << 20
 """Bytes of a version that is compared here; `tamias diff` takes any."""
-_HELD: Final = 16 << 20
 turns = asyncio.Semaphore(2)
 """Comparing takes long: most sessions are left to those who only read."""
 
 
-def compare(db: ServiceSession, resource: Resource, old: Version, new: Version) -> Diff:
+LIMITS: Final = DiffLimits(read_bytes=LARGEST, held_bytes=16 << 20, unpacked_bytes=LARGEST)
+
+
+def compare(
+    db: ServiceSession, resource: Resource, old: Version, new: Version, limits: DiffLimits = LIMITS
+) -> Diff:
     """Return what changed from one version to another. Raises `HttpProblem` where one is too large."""
-    if max(old.byte_size, new.byte_size) > LARGEST:
-        raise HttpProblem(422, f"versions over {LARGEST} bytes are not compared here; use 'tamias diff'")
-    limits = DiffLimits(read_bytes=LARGEST, held_bytes=_HELD, unpacked_bytes=LARGEST)
+    if max(old.byte_size, new.byte_size) > limits.read_bytes:
+        detail = f"versions over {limits.read_bytes} bytes are not compared here; 'tamias diff' compares any"
+        raise HttpProblem(422, detail)
     with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
         was, now = (Content(resource, each, db.reader).spooled(Path(folder)) for each in (old, new))
         types = [type_with_charset(each.media_type, each.declared_type) for each in (old, new)]

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from tamias.archive.moments import first_millisecond, milliseconds
 from tamias.content.formats import media_type_of
-from tamias.features.catalogue.result_formats import weighed
+from tamias.features.catalogue.result_formats import preferred, weighed
 from tamias.features.service.http.problems import UNREAD, HttpProblem, problem_of
 from tamias.plugins import load_all
 
@@ -28,6 +28,7 @@ LATEST = 2**62
 USUAL_ITEMS = 100
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_VERSION = re.compile(r"[1-9][0-9]{0,8}")
 _HOST = re.compile(r"[A-Za-z0-9._:\[\]-]{1,255}")
 
 
@@ -167,7 +168,7 @@ def version_number(text: str | None) -> int | None:
     >>> version_number("7"), version_number("9" * 5000), version_number("²")
     (7, None, None)
     """
-    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 10 else None
+    return int(text) if text and _VERSION.fullmatch(text) else None
 
 
 class ListPage(msgspec.Struct, Generic[T], frozen=True):
@@ -258,41 +259,19 @@ def wanted_form(request: Request) -> str:
     """`html`, `json` or `csv`: as `?format=` says, else as the Accept header does."""
     given = request.query_params.get("format")
     if given is None:
-        return preferred(request.headers.get("accept", ""))
+        liked = preferred(request.headers.get("accept", "")[:_LONGEST_ACCEPT], [*FORMS.values()])
+        return next((form for form, kind in FORMS.items() if kind == liked), "html")
     if given not in FORMS:
         raise HttpProblem(400, f"'format' must be one of {', '.join(FORMS)}")
     return given
-
-
-def preferred(accept: str) -> str:
-    """The form that an Accept header names with the greatest weight; a page where it names none.
-
-    >>> preferred("text/html,*/*;q=0.8"), preferred("*/*"), preferred("application/json, text/csv;q=0.5")
-    ('html', 'html', 'json')
-    """
-    weights = _weights(accept)
-    best = max(FORMS, key=lambda form: weights.get(FORMS[form], 0.0))
-    return best if weights.get(FORMS[best], 0.0) > 0 else "html"
-
-
-def prefers_html(accept: str) -> bool:
-    """Return whether an Accept header prefers a page to JSON.
-
-    >>> prefers_html("text/html,*/*;q=0.8"), prefers_html("*/*")
-    (True, False)
-    >>> prefers_html("text/html;q=0.5, application/json")
-    False
-    """
-    weights = _weights(accept)
-    return weights.get("text/html", 0.0) > max(weights.get(name, 0.0) for name in _JSON)
 
 
 def show_problem(request: Request, error: Exception) -> Response:
     """Return an error as a page for whoever prefers that, else as a problem document."""
     problem = problem_of(error)
     pages: list[ProblemPage] = [*load_all("problem_pages").values()]
-    wants_page = pages and prefers_html(request.headers.get("accept", ""))
-    answer = pages[0](request, problem) if wants_page else problem.response()
+    liked = preferred(request.headers.get("accept", "")[:_LONGEST_ACCEPT], [*_JSON, FORMS["html"]])
+    answer = pages[0](request, problem) if pages and liked == FORMS["html"] else problem.response()
     answer.headers["Vary"] = "Accept"
     return answer
 
@@ -335,8 +314,5 @@ def packed(request: Request, answer: Response) -> Response:
 
 def takes_gzip(request: Request) -> bool:
     """Return whether the client accepts gzip."""
-    return _weights(request.headers.get("accept-encoding", "")).get("gzip", 0.0) > 0
-
-
-def _weights(header: str) -> dict[str, float]:
-    return dict(map(weighed, header[:_LONGEST_ACCEPT].split(",")))
+    accepted = request.headers.get("accept-encoding", "")[:_LONGEST_ACCEPT].split(",")
+    return any(name == "gzip" and weight > 0 for name, weight in map(weighed, accepted))

@@ -12,7 +12,7 @@ import msgspec
 
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.tombstones import check_forgotten
-from tamias.archive.versions.resources import resource_of, version_of
+from tamias.archive.versions.resources import read_resources, resource_of, version_of
 from tamias.features.service.http.exchange import Encoded
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession, SessionPool
@@ -141,8 +141,6 @@ def _weight(history: ResourceHistory) -> int:
     return 1 + len(history.versions)
 
 
-__all__ = ["Histories", "ResourceHistory", "history_of"]
-
 MOST_AT_ONCE = 64
 MOST_UNDER_WAY = 2
 _ID = re.compile(r"[0-9a-f]{24}")
@@ -225,3 +223,29 @@ def history_of(row: tuple[Any, ...]) -> ResourceHistory:
     resource = resource_of(row[:12], zip(*row[12:16], strict=True) if row[12] else ())
     versions = zip(*row[16:], strict=True) if row[16] else ()
     return ResourceHistory(resource, [version_of((resource.id, *each)) for each in versions])
+
+
+def id_of_url(db: ServiceSession, url: str) -> str:
+    """Return the id that a URL has, or would have. Raises `UrlError`."""
+    return resource_id(url_key(fetch_url(url), frozenset(db.settings.filters.session_names)))
+
+
+def resource_named(db: ServiceSession, named: str) -> Resource:
+    """Return a resource by its id. Raises `NotArchived`."""
+    found = read_resources(db.session, [named]) if _ID.fullmatch(named) else []
+    if not found:
+        check_forgotten(db.session, named)
+        raise NotArchived(f"{named[:100]} is not in the archive")
+    return found[0]
+
+
+def version_numbered(
+    db: ServiceSession, resource: Resource, versions: Sequence[Version], number: int | None
+) -> Version:
+    """Return the version of a resource with a number. Raises `NotArchived`."""
+    found = next((each for each in versions if each.number == number), None)
+    if found is None:
+        check_forgotten(db.session, resource.id, number)
+        newest = f" {number}; the newest is {versions[-1].number}" if versions else " yet"
+        raise NotArchived(f"{resource.url} has no version{newest}")
+    return found

@@ -28,19 +28,6 @@ CROSS JOIN LATERAL (
     FROM (SELECT version.* FROM kept_version AS version WHERE version.resource = resource.resource
           ORDER BY version.number) AS version) AS kept
 
--- name: changes
--- Versions from the newest to the oldest, all or of a host or portal, after a given one.
-SELECT version.resource, version.number, version.captured_at, encode(version.sha256, 'hex'), version.byte_size,
-       version.media_type, version.told_type, version.noise, resource.url, resource.title
-FROM version JOIN resource ON resource.resource = version.resource
-WHERE (version.captured_at, version.resource, version.number)
-      < (%(at)b::int8, %(resource)b::text COLLATE "C", %(number)b::int4)
-  AND version.captured_at >= %(since)b::int8
-  AND (%(host)b::text IS NULL OR resource.host = %(host)b::text)
-  AND (%(portal)b::text IS NULL OR EXISTS (SELECT FROM source WHERE source.resource = resource.resource
-                                                               AND source.portal = %(portal)b::text))
-ORDER BY version.captured_at DESC, version.resource DESC, version.number DESC LIMIT %(limit)b::int4
-
 -- name: hosts
 -- Hosts by name after a given one, with how many resources each has.
 SELECT counted.key, sum(counted.n)::int8

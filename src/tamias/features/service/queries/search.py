@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.archive.moments import rfc3339_or_none
+from tamias.archive.moments import of_row
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import unlisted
 
@@ -87,16 +87,4 @@ def query(words: list[str], sign: str) -> str:
 
 def hit(row: tuple[Any, ...]) -> Hit:
     """A row of a statement that gives resources, with or without columns."""
-    identifier, url, host, title, state, media_type, versions, captured_at, trouble, *columns = row
-    return Hit(
-        id=identifier,
-        url=url,
-        host=host,
-        title=title,
-        state=state,
-        media_type=media_type,
-        versions=versions,
-        captured_at=rfc3339_or_none(captured_at),
-        trouble=trouble,
-        columns=tuple(columns[0]) if columns else (),
-    )
+    return of_row(Hit, row)

@@ -23,7 +23,7 @@ from tamias.archive.versions.resources import read_resources, read_versions
 from tamias.content.formats import CSV, JSON_LD, NQUADS, NTRIPLES, RDF_XML, TRIG, TSV, TURTLE, ZIP
 from tamias.database.connect import Database, Session
 from tamias.database.sql import statements
-from tamias.features.catalogue.catalogue import Catalogue, CatalogueFollower, options_of
+from tamias.features.catalogue.catalogue import Catalogue, CatalogueFollower
 from tamias.features.catalogue.exchange import Answer
 from tamias.features.dcat.terms import bases_of
 from tamias.features.service.api.files import Found, zip_answer
@@ -197,7 +197,7 @@ class SparqlSide:
         self, data: Path, database: Database, settings: ServeSettings, patience: float = 0.0
     ) -> None:
         """`patience`: so many seconds new versions wait for their profiles, if somebody makes them."""
-        self.catalogue = Catalogue(data, options_of(settings), database)
+        self.catalogue = Catalogue(data, settings, database)
         self.endpoint = SparqlEndpoint(self.catalogue)
         self._following: CatalogueFollower | None = None
         if self.catalogue.is_filled_by_us:
