@@ -67,18 +67,15 @@ class ServiceClient:
         self,
         *,
         forbidden: Callable[[str], str | None] | None = None,
-        connect: Callable[[], socket.socket] | None = None,
         idle_seconds: int = 120,
         proxied: bool = False,
     ) -> None:
         """`forbidden` gives the reason not to connect to an IP address.
 
-        `connect` gives a connection that is made already. A server may be silent for `idle_seconds`.
-        Only if `proxied` the proxies that the environment names are used.
+        A server may be silent for `idle_seconds`. If `proxied`, proxies of the environment are used.
         """
         self._curl = pycurl.Curl()
         self._forbidden = forbidden
-        self._connect = connect
         self._idle_seconds = idle_seconds
         self._proxied = proxied
 
@@ -102,7 +99,7 @@ class ServiceClient:
         `NoResponse`.
         """
         memory = BytesIO()
-        reply = _Reply(into or memory, most, self._forbidden, self._connect, beat)
+        reply = _Reply(into or memory, most, self._forbidden, beat)
         sent_headers = {**headers, **_token(who)}
         options = [*self._options(method, url, sent_headers, seconds), *reply.options(), *_login(who)]
         if body is not None:
@@ -159,7 +156,6 @@ class _Reply:
         file: BinaryIO,
         most: int,
         forbidden: Callable[[str], str | None] | None,
-        connect: Callable[[], socket.socket] | None,
         beat: Callable[[], None] | None,
     ) -> None:
         self._file = file
@@ -171,16 +167,13 @@ class _Reply:
         """Curl has duplicates of its own."""
         self._left = most
         self._forbidden = forbidden
-        self._connect = connect
         self._beat = beat
 
     def options(self) -> Iterator[tuple[int, Any]]:
         yield pycurl.HEADERFUNCTION, self._take_header
         yield pycurl.WRITEFUNCTION, self._take_body
-        if self._forbidden is not None or self._connect is not None:
+        if self._forbidden is not None:
             yield pycurl.OPENSOCKETFUNCTION, self._open
-        if self._connect is not None:
-            yield pycurl.SOCKOPTFUNCTION, lambda *_: pycurl.SOCKOPT_ALREADY_CONNECTED
         if self._beat is not None:
             yield pycurl.NOPROGRESS, 0
             yield pycurl.XFERINFOFUNCTION, self._take_time
@@ -200,24 +193,19 @@ class _Reply:
 
     def _take_time(self, *_: int) -> int:
         assert self._beat is not None
-        return int(self._caught(self._beat) is None and self.raised is not None)
+        try:
+            self._beat()
+        except BaseException as error:  # noqa: BLE001 - it must pass through C, and is raised again there
+            self.raised = error
+        return int(self.raised is not None)
 
     def _open(self, _purpose: int, peer: Any) -> socket.socket | int:
         """Open the socket after checking the address, which is only known here."""
-        if self._connect is not None:
-            opened = self._caught(self._connect)
-        else:
-            self.refusal = self._forbidden(str(peer.addr[0])) if self._forbidden else None
-            opened = socket.socket(peer.family, peer.socktype, peer.protocol) if not self.refusal else None
-        self.opened += [opened] if opened else []
-        return opened or int(pycurl.SOCKET_BAD)
-
-    def _caught(self, work: Callable[[], Any]) -> Any:
-        try:
-            return work()
-        except BaseException as error:  # noqa: BLE001 - it must pass through C, and is raised again there
-            self.raised = error
-            return None
+        self.refusal = self._forbidden(str(peer.addr[0])) if self._forbidden else None
+        if self.refusal:
+            return int(pycurl.SOCKET_BAD)
+        self.opened.append(socket.socket(peer.family, peer.socktype, peer.protocol))
+        return self.opened[-1]
 
 
 def _upload(file: BinaryIO, size: int) -> list[tuple[int, Any]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.archive.moments import rfc3339
+from tamias.archive.moments import of_row, rfc3339
 from tamias.database.columns import storable
 from tamias.database.connect import Session
 from tamias.database.disk import private
@@ -57,12 +57,7 @@ def list_entries(
 ) -> list[AuditEntry]:
     """The latest calls first."""
     values = {"before": before or _LAST, "since": since, "who": who, "limit": limit}
-    return [
-        AuditEntry(
-            entry=entry, at=rfc3339(at), who=by, what=what, targets=targets, count=count, outcome=outcome
-        )
-        for entry, at, by, what, targets, count, outcome in session.fetch_all(_SQL["list_entries"], values)
-    ]
+    return [of_row(AuditEntry, row) for row in session.fetch_all(_SQL["list_entries"], values)]
 
 
 def _append(data: Path, line: dict[str, object]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from tamias.archive.moments import rfc3339
+from tamias.archive.moments import of_row
 from tamias.database.connect import Session
 from tamias.database.sql import statements
 from tamias.model.errors import UsageError
@@ -127,7 +127,7 @@ def withdraw_token(session: Session, name: str, by: str) -> bool:
 
 def list_tokens(session: Session) -> list[TokenDescription]:
     """List all tokens, those in use first."""
-    return [_described(row) for row in session.fetch_all(_SQL["list_tokens"])]
+    return [of_row(TokenDescription, row) for row in session.fetch_all(_SQL["list_tokens"])]
 
 
 def is_token(text: str) -> bool:
@@ -213,8 +213,3 @@ def _covers(bound: str, target: str, name: str) -> bool:
 def _hash(text: str) -> bytes:
     """Return the hash of a token: its 256 random bits need no slow function."""
     return sha256(text.encode()).digest()
-
-
-def _described(row: tuple[Any, ...]) -> TokenDescription:
-    columns: list[Any] = [rfc3339(each) if isinstance(each, int) else each for each in row]
-    return TokenDescription(**dict(zip(TokenDescription.__struct_fields__, columns, strict=True)))

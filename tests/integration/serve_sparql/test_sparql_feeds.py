@@ -8,6 +8,7 @@ import pytest
 from tamias.archive.captures import insert_captures
 from tamias.features.dcat.terms import CatalogueBases
 from tamias.features.feeds import query_feeds as feeds
+from tamias.features.service import service
 from tamias.model.capture import CaptureRecord, Outcome
 from tamias.model.lease import Lease, Task
 from tamias.model.site import Signal
@@ -101,7 +102,7 @@ def test_what_a_query_named_is_kept_for_some_seconds_only(client, shared_catalog
     query = f"SELECT (<{B}> AS ?kept) {{}}"
     for _ in range(2):
         followed(client, query)
-    monkeypatch.setattr(feeds.time, "monotonic", lambda: 10.0**9)
+    monkeypatch.setattr(service.time, "monotonic", lambda: 10.0**9)
     followed(client, query)
     assert len(asked) == 2
 

@@ -44,7 +44,7 @@ def objects(catalogue):
         return set(content.read().decode().split()[1:])
 
 
-def filled(database, place, options=None):
+def filled(database, place, options=ServeSettings()):  # noqa: B008 (frozen)
     """What is found after a round."""
     session = database.session()
     try:

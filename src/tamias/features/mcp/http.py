@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias import __version__
-from tamias.features.mcp.tools import TOOLS, Tool
+from tamias.features.mcp.tools import TOOLS, SparqlTool, Tool
 from tamias.features.service.http.callers import may_read_all
 from tamias.features.service.http.endpoints import EndpointTable, Parameter, ResponseSpec
 from tamias.features.service.http.exchange import base_of, body
@@ -32,8 +32,8 @@ _ABOUT: Final = (
 )
 
 Message = dict[str, Any]
-Run = Callable[[Tool, Message], Awaitable[str]]
-"""Runs a tool with its arguments, which are fit. Raises `HttpProblem` or `TamiasError`."""
+Run = Callable[[Tool], Awaitable[str]]
+"""Runs a tool. Raises `HttpProblem` or `TamiasError`."""
 
 
 async def answer_bytes(content: bytes, run: Run) -> bytes | None:
@@ -89,15 +89,15 @@ def _introduced(parameters: Message) -> Message:
 
 
 async def _called(number: str | int, parameters: Message, run: Run) -> Message:
-    tool = TOOLS.get(str(parameters.get("name")))
-    if tool is None:
+    kind = TOOLS.get(str(parameters.get("name")))
+    if kind is None:
         return _error(number, INVALID_PARAMETERS, f"there is no tool {str(parameters.get('name'))[:100]!r}")
-    arguments = parameters.get("arguments", {})
-    fault = tool.fault(arguments)
-    if fault is not None:
-        return _result(number, _said(f"{tool.name}: {fault}", failed=True))
     try:
-        return _result(number, _said(await run(tool, arguments)))
+        tool = msgspec.convert(parameters.get("arguments", {}), kind)
+    except msgspec.ValidationError as error:
+        return _result(number, _said(f"{kind.name}: {error}", failed=True))
+    try:
+        return _result(number, _said(await run(tool)))
     except (HttpProblem, TamiasError) as error:
         return _result(number, _said(str(error), failed=True))
 
@@ -167,12 +167,10 @@ def check_origin(request: Request) -> None:
         raise HttpProblem(403, "the Origin of the request is another site")
 
 
-async def _run(service: Service, owner: bool, tool: Tool, arguments: dict[str, Any]) -> str:
-    if tool.on_session is not None:
-        work = tool.on_session
-        return await service.pool.run(lambda db: work(db, arguments, owner))
-    asking, sparql = tool.of_catalogue, service.sparql
-    assert asking is not None
+async def _run(service: Service, owner: bool, tool: Tool) -> str:
+    if not isinstance(tool, SparqlTool):
+        return await service.pool.run(lambda db: tool.answer(db, owner=owner))
+    sparql = service.sparql
     if sparql is None:
         raise HttpProblem(503, "this service has no catalogue")
-    return await sparql.work(lambda: asking(sparql.catalogue.ask, arguments))
+    return await sparql.work(lambda: tool.ask(sparql.catalogue.ask))

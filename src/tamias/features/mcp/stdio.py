@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from tamias.database.connect import Database
 from tamias.features.catalogue.catalogue import Catalogue
 from tamias.features.dcat.terms import bases_of
 from tamias.features.mcp.http import LARGEST_MESSAGE, answer_bytes
-from tamias.features.mcp.tools import Tool
+from tamias.features.mcp.tools import SparqlTool, Tool
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.model.errors import TamiasError
 from tamias.settings import Settings
@@ -33,14 +33,12 @@ class LazyArchive:
             closing(Database(data, db, create=False, patience=_PATIENCE_SECONDS))
         )
 
-    async def run(self, tool: Tool, arguments: dict[str, Any]) -> str:
+    async def run(self, tool: Tool) -> str:
         """Run a tool and return its result. Raises `TamiasError`."""
         try:
-            if tool.on_session is not None:
-                # whoever has the files is their owner
-                return tool.on_session(self._session, arguments, True)
-            assert tool.of_catalogue is not None
-            return tool.of_catalogue(self._catalogue.ask, arguments)
+            if isinstance(tool, SparqlTool):
+                return tool.ask(self._catalogue.ask)
+            return tool.answer(self._session, owner=True)  # whoever has the files is their owner
         except TamiasError:
             raise
         except Exception as error:

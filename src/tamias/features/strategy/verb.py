@@ -90,15 +90,13 @@ def list_all(place: CommonOptions, crawl_name: str | None) -> None:
 
     with _session(place) as session:
         found = [each for each in versions(session) if crawl_name in (None, each.crawl_name)]
-    if place.json:
-        say_json([_plain(each) for each in found])
-        return
-    for each in found:
-        why = f"  {each.problem}" if each.problem else ""
-        name = f"{each.name}{_in(each.crawl_name)}"
-        say(f"{each.number:>4}  {each.state:<9} {each.made_at:%Y-%m-%d %H:%M}  {name}{why}")
-    if not found:
-        say("no strategies yet: URLs are visited in the default order")
+    lines = (
+        f"{each.number:>4}  {each.state:<9} {each.made_at:%Y-%m-%d %H:%M}  {each.name}{_in(each.crawl_name)}"
+        + (f"  {each.problem}" if each.problem else "")
+        for each in found
+    )
+    nothing = ["no strategies yet: URLs are visited in the default order"]
+    print_result(place, [_plain(each) for each in found], lines if found else nothing)
 
 
 @command.command()
@@ -123,15 +121,10 @@ def show(place: CommonOptions, number: int | None, crawl_name: str) -> None:
             raise UsageError(f"there is no strategy {number}; 'tamias strategy list' shows all")
         print_result(place, None, ["no strategy is active: URLs are visited in the default order, by depth"])
         return
-    if place.json:
-        say_json({**_plain(chosen), "text": chosen.text, "rescoring": left})
-        return
-    say(f"-- strategy {chosen.number}, {chosen.name}, {chosen.state}")
-    if chosen.problem:
-        say(f"-- {chosen.problem}")
-    if left:
-        say("-- rescoring known URLs")
-    say(chosen.text)
+    notes = [f"strategy {chosen.number}, {chosen.name}, {chosen.state}", chosen.problem]
+    notes += ["rescoring known URLs"] if left else []
+    lines = [*(f"-- {note}" for note in notes if note), chosen.text]
+    print_result(place, {**_plain(chosen), "text": chosen.text, "rescoring": left}, lines)
 
 
 @command.command()
@@ -148,7 +141,7 @@ def rollback(place: CommonOptions, number: int | None, crawl_name: str) -> None:
 
     with _session(place) as session:
         held = roll_back(session, named(session, crawl_name), number)
-    say_json({"number": held}) if place.json else say(f"strategy {held} is active again{_in(crawl_name)}")
+    print_result(place, {"number": held}, [f"strategy {held} is active again{_in(crawl_name)}"])
 
 
 @command.command()
@@ -164,10 +157,8 @@ def off(place: CommonOptions, crawl_name: str) -> None:
 
     with _session(place) as session:
         was = turn_off(session, named(session, crawl_name))
-    if place.json:
-        say_json({"was": was})
-    else:
-        say("no strategy was active" if was is None else f"strategy {was} is no longer active")
+    said = "no strategy was active" if was is None else f"strategy {was} is no longer active"
+    print_result(place, {"was": was}, [said])
 
 
 @command.command("test")
@@ -223,11 +214,10 @@ def try_url(
         "score": score,
         "class": None if score is None else priority_class(score / scale),
     }
-    if place.json:
-        say_json(shown)
-        return
-    for name, value in shown.items():
-        say(f"{name:<11} {'none: the default score' if value is None else value}")
+    lines = (
+        f"{name:<11} {'none: the default score' if value is None else value}" for name, value in shown.items()
+    )
+    print_result(place, shown, lines)
 
 
 @contextmanager
@@ -268,11 +258,5 @@ def _in(crawl: str) -> str:
 
 
 def _plain(version: "StrategyVersion") -> dict[str, object]:
-    return {
-        "number": version.number,
-        "name": version.name,
-        "crawl": version.crawl_name,
-        "state": version.state,
-        "made_at": version.made_at.isoformat(),
-        "problem": version.problem,
-    }
+    plain = {name: getattr(version, name) for name in ("number", "name", "state", "problem")}
+    return {**plain, "crawl": version.crawl_name, "made_at": version.made_at.isoformat()}

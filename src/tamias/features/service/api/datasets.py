@@ -31,13 +31,12 @@ from tamias.features.service.http.exchange import (
     cursor,
     encoded,
     encoded_page,
+    json_answer,
     limit,
     media_type,
     page_answer,
     parameter,
     path_behind,
-    send_encoded,
-    send_page,
     url_behind,
 )
 from tamias.features.service.http.problems import HttpProblem
@@ -64,7 +63,7 @@ async def by_url(request: Request, service: Service) -> Response:
     url, base = url_behind(request, _BY_URL), base_of(request)
     found = await service.histories.find(url)
     form = found.form(("dataset", base), lambda: encoded(describe(found.resource, found.versions, base)))
-    return send_encoded(request, form)
+    return json_answer(request, form)
 
 
 @ENDPOINTS.get(
@@ -130,7 +129,7 @@ async def listing(request: Request, service: Service) -> Response:
     if parameter(request, "same_as") not in {None, "0"}:
         return await _with_same(request, service, found, seen)
     form = found.form(("versions", base, seen, most), lambda: _page_of_versions(found, seen, most, base))
-    return send_page(request, form)
+    return json_answer(request, form)
 
 
 async def _with_same(request: Request, service: Service, found: ResourceHistory, seen: int) -> Response:

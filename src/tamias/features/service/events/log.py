@@ -56,9 +56,6 @@ class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
     portal: str | None = None
 
 
-ALL: Final = EventFilter()
-
-
 def latest_event(session: Session) -> int:
     """The number of the last event, after all news have got theirs."""
     while session.transact(_number_news) == _AT_ONCE:
@@ -66,11 +63,9 @@ def latest_event(session: Session) -> int:
     return session.transact(latest)
 
 
-def read_events(
-    session: Session, after: int, until: int, limit: int, wanted: EventFilter = ALL
-) -> list[Event]:
+def read_events(session: Session, after: int, until: int, limit: int) -> list[Event]:
     """Events after one number up to another."""
-    return session.transact(lambda cursor: events_in(cursor, after, until, limit, wanted))
+    return session.transact(lambda cursor: events_in(cursor, after, until, limit, EventFilter()))
 
 
 def events_in(cursor: Cursor, after: int, until: int, limit: int, wanted: EventFilter) -> list[Event]:

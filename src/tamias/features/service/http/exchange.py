@@ -190,7 +190,7 @@ class Encoded(msgspec.Struct, frozen=True):
 def encoded(value: Any, cursor: str | None = None) -> Encoded:
     """A value as JSON, with its tag."""
     content = msgspec.json.encode(value)
-    return Encoded(content, f'W/"{blake2b(content, digest_size=12).hexdigest()}"', cursor)
+    return Encoded(content, tag_of(content), cursor)
 
 
 def encoded_page(items: Sequence[Any], cursor: str | None) -> Encoded:
@@ -201,34 +201,34 @@ def encoded_page(items: Sequence[Any], cursor: str | None) -> Encoded:
 def json_answer(
     request: Request, value: Any, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """A value as JSON; nothing new is told to a client that has it."""
-    return send_encoded(request, encoded(value), status, headers)
-
-
-def send_encoded(
-    request: Request, answer: Encoded, status: int = 200, headers: Mapping[str, str] | None = None
-) -> Response:
-    """The same of what is JSON already."""
+    """A value as JSON, or what is JSON already, with a link to the next page if it is one of a list."""
+    answer = value if isinstance(value, Encoded) else encoded(value)
     sent = {"ETag": answer.tag, "Cache-Control": "no-cache", **(headers or {})}
-    if status == 200 and request.method in ("GET", "HEAD") and has_already(request, answer.tag):
-        return Response(status_code=304, headers=sent)
-    return Response(answer.content, status, headers=sent, media_type="application/json")
+    if answer.cursor is not None:
+        parameters = {**request.query_params, "cursor": answer.cursor}
+        parameters.pop("secret", None)
+        path = request.scope["raw_path"].decode("latin-1")
+        sent["Link"] = f'<{base_of(request)}{path}?{urlencode(parameters)}>; rel="next"'
+    return tagged_answer(request, answer.content, "application/json", sent, status)
 
 
 def page_answer(request: Request, items: Sequence[Any], cursor: str | None) -> Response:
     """A page of a list, with a link to the next one."""
-    return send_page(request, encoded_page(items, cursor))
+    return json_answer(request, encoded_page(items, cursor))
 
 
-def send_page(request: Request, page: Encoded) -> Response:
-    """The same of what is JSON already."""
-    if page.cursor is None:
-        return send_encoded(request, page)
-    parameters = {**request.query_params, "cursor": page.cursor}
-    parameters.pop("secret", None)
-    path = request.scope["raw_path"].decode("latin-1")
-    link = f'<{base_of(request)}{path}?{urlencode(parameters)}>; rel="next"'
-    return send_encoded(request, page, headers={"Link": link})
+def tag_of(content: bytes) -> str:
+    """Return a weak tag of content."""
+    return f'W/"{blake2b(content, digest_size=12).hexdigest()}"'
+
+
+def tagged_answer(
+    request: Request, content: bytes, media_type: str, headers: Mapping[str, str], status: int = 200
+) -> Response:
+    """Content with its tag among the headers; nothing new for a client that has it."""
+    if status == 200 and request.method in ("GET", "HEAD") and has_already(request, headers["ETag"]):
+        return Response(status_code=304, headers=dict(headers))
+    return Response(content, status, headers=dict(headers), media_type=media_type)
 
 
 def has_already(request: Request, tag: str) -> bool:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterable, Iterator
-from hashlib import blake2b
 from typing import Final
 
 from pyoxigraph import Quad, Triple, serialize
@@ -12,7 +11,7 @@ from starlette.responses import Response
 from tamias.content.formats import CSV, FORMATS, HTML, JSON, JSON_LD, NTRIPLES, RDF_XML, TURTLE, XHTML
 from tamias.features.catalogue.result_formats import preferred
 from tamias.features.dcat.terms import PREFIXES
-from tamias.features.service.http.exchange import has_already
+from tamias.features.service.http.exchange import tag_of, tagged_answer
 
 _OFFERED: Final = [FORMATS[kind] for kind in (TURTLE, JSON_LD, NTRIPLES, RDF_XML)]
 FORMS: Final = {row.endings[0]: row.syntax for row in _OFFERED if row.syntax}
@@ -38,11 +37,8 @@ async def rdf_answer(
 ) -> Response:
     """The statements without their graphs; nothing new for a client that has them."""
     content = await asyncio.to_thread(written, quads, ending)
-    tag = f'W/"{blake2b(content, digest_size=12).hexdigest()}"'
-    sent = {"ETag": tag, "Cache-Control": "no-cache", "Vary": "Accept, Accept-Encoding", **(headers or {})}
-    if has_already(request, tag):
-        return Response(status_code=304, headers=sent)
-    return Response(content, headers=sent, media_type=MEDIA_TYPES[ending])
+    sent = {"ETag": tag_of(content), "Cache-Control": "no-cache", "Vary": "Accept, Accept-Encoding"}
+    return tagged_answer(request, content, MEDIA_TYPES[ending], {**sent, **(headers or {})})
 
 
 def written(quads: Iterable[Quad], ending: str) -> bytes:
