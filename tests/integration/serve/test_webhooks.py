@@ -194,6 +194,29 @@ def test_a_private_address_is_refused_when_something_is_delivered(receiver):
     assert "loopback" in posted.trouble
 
 
+def test_a_name_that_has_become_a_private_address_is_not_connected_to(starting, receiver, tmp_path):
+    """As one does that was public when its webhook was made, and as other ways to write an address."""
+    told = Filled(tmp_path / "rebound")
+    headers = {"Authorization": f"Bearer {SECRET}"}
+    running = starting(told.data, "--no-crawl", "--allow-private", TAMIAS_SECRET=SECRET)
+    for host in ("localhost", "127.1", "0x7f000001", "2130706433", "[::1]", "[::ffff:127.0.0.1]"):
+        asked = {"url": receiver.url.replace("127.0.0.1", host), "host": "rebound.example"}
+        made = httpx.post(f"{running.address}/api/v1/webhooks", json=asked, headers=headers, timeout=30)
+        assert made.status_code == 201, made.text
+    running.stop()
+    running = starting(told.data, "--no-crawl", TAMIAS_SECRET=SECRET)
+    told.put("http://rebound.example/a.csv", b"1\n")
+
+    def troubles():
+        items = httpx.get(f"{running.address}/api/v1/webhooks", headers=headers, timeout=30).json()["items"]
+        return [each["last"]["trouble"] for each in items if each["last"] and each["last"]["trouble"]]
+
+    wait_until(lambda: len(troubles()) == 6)
+    assert all("loopback" in each and "--allow-private" in each for each in troubles()), troubles()
+    assert receiver.taken == []
+    told.close()
+
+
 @pytest.mark.parametrize("url", ["ftp://example.org/", "http://a:b@example.org/", "nonsense", "http://"])
 def test_what_is_no_address_of_the_web_is_no_webhook(writer, url):
     assert writer.post("/api/v1/webhooks", json={"url": url}).status_code == 422
