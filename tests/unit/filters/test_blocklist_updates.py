@@ -1,7 +1,9 @@
 """Block lists from an address: fetched when due, checked, replaced as a whole, the last good one kept."""
 
 import gzip
+import io
 import os
+import tarfile
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -132,3 +134,16 @@ def test_many_processes_ask_once(server, cache):
     for thread in threads:
         thread.join()
     assert len(server.asked) == 1
+
+
+def test_an_archive_at_an_address_is_refused_by_its_address(server, cache):
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        entry = tarfile.TarInfo("blacklists/adult/domains")
+        entry.size = 10
+        archive.addfile(entry, io.BytesIO(b"a.example\n"))
+    server.body = packed.getvalue()
+    with pytest.raises(ConfigError) as error:
+        Lists((server.url("/blacklists.tar.gz"),), 100, 3600, str(cache))
+    assert server.url("/blacklists.tar.gz") in str(error.value)
+    assert str(cache) not in str(error.value)

@@ -78,8 +78,8 @@ def _category(path: Path, name: str) -> BlocklistSource | None:
     return BlocklistSource(name, there) if there else None
 
 
-def collected(source: BlocklistSource, room: int) -> CollectedEntries:
-    """The entries of a list. Lines that make no sense are counted and told.
+def collected(source: BlocklistSource, room: int, address: str | None = None) -> CollectedEntries:
+    """The entries of a list, which may come from an address. Lines that make no sense are counted and told.
 
     Raises `ConfigError` when a file is not text or cannot be read, or if there is no room for its entries.
     """
@@ -88,10 +88,11 @@ def collected(source: BlocklistSource, room: int) -> CollectedEntries:
     wrong = 0
     for file in source.files:
         read = _PARTS.get(file.name.removesuffix(".gz"), entries)
-        for number, line in enumerate(_lines(file), start=1):
+        place = address or str(file)
+        for number, line in enumerate(_lines(file, place), start=1):
             said = None if line is None else read(line)
             if said is None and line is not None and "\0" in line:
-                raise ConfigError(f"the block list {file} is not text: unpack it, and name the lists in it")
+                raise ConfigError(f"the block list {place} is not text: unpack it, and name the lists in it")
             if said is None or not all(map(found.add, said)):
                 wrong += 1
                 if len(strange) < _SHOWN:
@@ -108,8 +109,8 @@ def collected(source: BlocklistSource, room: int) -> CollectedEntries:
     return found
 
 
-def _lines(file: Path) -> Iterator[str | None]:
+def _lines(file: Path, place: str) -> Iterator[str | None]:
     try:
         yield from outside_texts(file, LONGEST_LINE, MOST_BYTES)
     except ValueError as error:
-        raise ConfigError(f"the block list {file} cannot be read: {error}") from error
+        raise ConfigError(f"the block list {place} cannot be read: {error}") from error

@@ -119,7 +119,7 @@ class RemoteList:
 
     def _checked(self, path: Path, before: int) -> int:
         """Return the count of entries in the new file. Raises `ConfigError` if it is no list or cut off."""
-        found = collected(BlocklistSource(self.source.name, (path,)), MOST_ENTRIES)
+        found = collected(BlocklistSource(self.source.name, (path,)), MOST_ENTRIES, self._url)
         if not len(found) or found.wrong > len(found):
             raise ConfigError(
                 f"what {self._url} gives is no block list: {len(found)} entries, {found.wrong} invalid lines"
