@@ -16,6 +16,7 @@ from tamias.database.migrate import migrations
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.errors import ConfigError, LimitReached
 from tamias.model.item import Item
+from tests import commands
 
 LIMIT = LimitReached.exit_code
 LAST = 12
@@ -148,6 +149,21 @@ def test_the_service_works_on_what_is_handed_to_it_by_the_options_of_the_crawl(t
     tamias.wait_until(lambda: row(tamias)["open"] == 0 and max(chain.depths()) == 5)
     assert set(chain.depths()) == {0, 1, 2, 3, 4, 5}
     assert any((tamias.data / "warc").iterdir())
+
+
+def test_what_the_service_may_do_it_may_not_do_in_a_crawl_that_is_handed_to_it(tamias, chain, reply, serve):
+    rules = b"User-agent: *\nDisallow: /2\n"
+    chain.site.pages["/robots.txt"] = reply(200, rules, Content_Type="text/plain")
+    serve("--allow-private", "--no-robots", "--delay", "0")
+    assert tamias.run("crawl", "--in-service", "--crawl", "public", chain.seed).returncode == 0
+    tamias.wait_until(lambda: (row(tamias, "public")["known"], row(tamias, "public")["open"]) == (1, 0))
+    assert tamias.attempts()[chain.seed][0]["outcome"] == "refused"
+    assert chain.site.log == []
+    words = ("--in-service", "--allow-private", "--delay", "0.5")
+    assert tamias.run("crawl", *words, chain.seed).returncode == 0
+    tamias.wait_until(lambda: (row(tamias)["known"], row(tamias)["open"]) == (3, 0))
+    assert chain.depths() == [0, 1]
+    assert min(chain.site.gaps()) >= 0.5
 
 
 def test_the_service_leaves_a_handed_crawl_when_its_limit_is_reached_until_its_user_resumes_it(
@@ -319,6 +335,22 @@ def test_settings_of_a_file_that_a_later_run_does_not_read_still_hold(tamias, ch
     assert chain.depths() == [0, 1, 2]
 
 
+def test_files_that_a_crawl_names_are_found_from_any_folder(tamias, chain, tmp_path):
+    (tmp_path / "list.txt").write_text(f"{chain.site.address}/2\n")
+    (tmp_path / "elsewhere").mkdir()
+    tamias.env["TAMIAS_FILTERS__BLOCKLISTS"] = "mine=list.txt"
+    assert tamias.crawl("--max-urls", "1", "--sink", "turtle-files:files", chain.seed).returncode == LIMIT
+    del tamias.env["TAMIAS_FILTERS__BLOCKLISTS"]
+    words = ["crawl", "--data", tamias.data]
+    done = commands.run(
+        words, env=tamias.env, cwd=tmp_path / "elsewhere", new=tamias.new, capture_output=True, text=True
+    )
+    assert (done.returncode, "changed" in done.stderr) == (0, False), done.stderr
+    assert chain.depths() == [0, 1]
+    assert len((tmp_path / "files" / "index.jsonl").read_text().splitlines()) >= 2
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 def test_options_can_be_taken_back(tamias, chain):
     words = ("--depth", "1", "--exclude", "/2", "--requisites", "--no-robots", "--sink", "warc")
     assert tamias.crawl(*words, chain.seed).returncode == 0
@@ -353,6 +385,17 @@ def test_a_refused_option_does_not_stick(tamias, chain, words):
     assert row(tamias)["policy"] == before
     done = tamias.run("crawl")
     assert (done.returncode, chain.depths()) == (0, [0]), done.stderr
+
+
+def test_it_is_said_that_a_version_which_stored_no_sinks_began_the_crawl(tamias, chain):
+    assert tamias.crawl("--max-urls", "1", "--depth", "3", "--sink", "warc", chain.seed).returncode == LIMIT
+    with closing(Database(tamias.data)) as database, closing(database.session()) as session:
+        session.execute(b"UPDATE crawl SET policy = policy #- '{options,crawl.sinks}' #- '{flags,crawl__sinks}'")
+    done = tamias.run("crawl")
+    assert done.returncode == 0, done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("changed")]
+    assert "crawl.sinks" in line
+    assert "changed" not in tamias.run("crawl").stderr
 
 
 def test_data_of_the_schema_before_is_continued_with_its_options(tamias, chain):

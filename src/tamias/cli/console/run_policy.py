@@ -1,6 +1,7 @@
 """The options of a run of `tamias crawl`: those that are named, over those of the crawl."""
 
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -52,7 +53,7 @@ def run_policy(
         for key, value in known.values().items()
         if resolved.origins.get(key) == "default" and key not in RUN
     }
-    settings = overlay(resolved.settings, inherited)
+    settings = _with_whole_paths(overlay(resolved.settings, inherited))
     options = options_of(settings)
     near = [seed.address for seed in seeds] if settings.filters.scope != "any" else []
     policy = CrawlPolicy(
@@ -67,9 +68,27 @@ def run_policy(
     return RunPolicy(settings, policy, _changes(known.values(), options))
 
 
+def _with_whole_paths(settings: Settings) -> Settings:
+    """Return the settings with whole paths of files: a later run, or the service, may start elsewhere."""
+    lists = tuple(map(_whole_list, settings.filters.blocklists))
+    rules = tuple(str(Path(each).absolute()) for each in settings.analyse.rules)
+    return msgspec.structs.replace(
+        settings,
+        filters=msgspec.structs.replace(settings.filters, blocklists=lists),
+        analyse=msgspec.structs.replace(settings.analyse, rules=rules),
+    )
+
+
+def _whole_list(text: str) -> str:
+    name, equals, place = text.rpartition("=")
+    return text if "://" in text else f"{name}{equals}{Path(place).expanduser().absolute()}"
+
+
 def _changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     from tamias.crawl.plan.policy import RUN
 
+    if before:
+        before = {"crawl.sinks": "not stored by an earlier version", **before}
     shown = [(key, _shown(before[key]), _shown(after[key])) for key in after.keys() & before.keys() - RUN]
     return [f"{key} {old} → {new}" for key, old, new in sorted(shown) if old != new]
 
