@@ -67,9 +67,9 @@ def command(
     settings = place.settings().settings
     queries = _query_sources(sparql, query_file)
     named, skipped = _usable(settings, named_seeds(urls, files))
-    harvesters = [_door(seed, portal) for seed in named if seed.kind is not None or portal] + queries
+    harvesters = [_harvested(seed) for seed in named if seed.kind is not None or portal] + queries
     wanted = [_wanted(seed, title, format_name) for seed in named if seed.kind is None and not portal]
-    if not harvesters and not wanted and not skipped:
+    if not (harvesters or wanted or skipped):
         raise UsageError("Nothing to watch. Name a URL, a --file, or --sparql with --query.")
     if harvesters and any((every, priority)):
         raise UsageError(
@@ -136,9 +136,8 @@ def _add(
     return added
 
 
-def _door(seed: Seed, portal: bool) -> Seed:
-    kind = seed.kind or ("portal" if portal else None)
-    return Seed(address=seed.address, kind=kind, tags=(TRUSTED,))
+def _harvested(seed: Seed) -> Seed:
+    return Seed(address=seed.address, kind=seed.kind or "portal", tags=(TRUSTED,))
 
 
 def _wanted(seed: Seed, title: str | None, format_name: str | None) -> "Wanted":

@@ -158,7 +158,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
             _tell_skipped(stage)
             tell_dry_run(place, flags, named, name)
             return 0
-        if not named and not imports and not (place.db or _has_crawl(place.data)):
+        if not (named or imports or place.db or _has_crawl(place.data)):
             raise UsageError(
                 "nothing to crawl: name a seed, such as 'tamias crawl https://example.org/data.ttl'; "
                 f"there is no crawl in {place.data} to resume"
@@ -378,8 +378,7 @@ def _begin_run(
 def _run(place: CommonOptions, supervisor: "Supervisor") -> "CrawlSnapshot":
     import asyncio
 
-    with closing(Display(place)) as display:
-        end = asyncio.run(supervisor.run_until_signal(display.show))
+    end = asyncio.run(supervisor.run_until_signal(Display(place).show))
     _tell_deliveries(supervisor)
     return end
 
@@ -430,7 +429,6 @@ def _take_pending(place: CommonOptions, database: "Database", stage: Stage) -> N
     """
     from tamias.crawl.plan.admit import open_frontier, seed_items
     from tamias.crawl.plan.pending_seeds import read_pending
-    from tamias.frontier.put import PUT_BATCH
 
     for path, pending in read_pending(place.data):
         if stage.is_own(path):
@@ -445,9 +443,7 @@ def _take_pending(place: CommonOptions, database: "Database", stage: Stage) -> N
             continue
         items = seed_items(policy.settings, seeds, crawl)
         with closing(database.session()) as session:
-            frontier = open_frontier(session, policy.settings)
-            for start in range(0, len(items), PUT_BATCH):
-                frontier.put(items[start : start + PUT_BATCH])
+            open_frontier(session, policy.settings).put(items)
         path.unlink(missing_ok=True)
 
 

@@ -128,7 +128,7 @@ def _database(place: CommonOptions) -> str:
             database.close()
     kind = "server at --db" if place.db else "embedded"
     text = f"PostgreSQL {version[0] if version else '?'}, {kind}, starts and answers; {rights}"
-    if not held and not open_to:
+    if not (held or open_to):
         password = "" if place.db else ", known by its password"
         return f"{text}; wall: login (an ordinary owner{password}: no superuser, programs or files)"
     missing = [f"the user {power}" for power in held] + [f"{user} needs no password" for user in open_to]

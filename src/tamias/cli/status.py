@@ -6,7 +6,7 @@ import time
 import click
 import msgspec
 
-from tamias.cli.console.options import CommonOptions, common, count_of, say, say_json
+from tamias.cli.console.options import CommonOptions, common, count_of, say, say_json, session_at
 from tamias.cli.console.progress import span
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.lease import FrontierStats
@@ -25,13 +25,10 @@ def command(place: CommonOptions, once: bool) -> None:
     Example: tamias status --once --json
     """
     from tamias.crawl.store.disk_space import DiskSpace
-    from tamias.database.connect import Database
 
     room = DiskSpace(place.data, place.settings().settings.crawl.room)
-    database = Database(place.data, place.db, create=False)
-    session = database.session()
-    frontier = PostgresFrontier(session, same_url=str.__eq__)
-    try:
+    with session_at(place) as session:
+        frontier = PostgresFrontier(session, same_url=str.__eq__)
         notes = host_notes(session)
         while True:
             figures, paused = frontier.figures(), room.lacking(room.least)
@@ -40,9 +37,6 @@ def command(place: CommonOptions, once: bool) -> None:
                 return
             time.sleep(LOOK_SECONDS)
             click.echo(f"\x1b[{len(figures.crawls) + 1 + bool(paused) + len(notes)}A\x1b[J", nl=False)
-    finally:
-        session.close()
-        database.close()
 
 
 def _tell(place: CommonOptions, figures: FrontierStats, paused: str | None, notes: list[HostNote]) -> None:

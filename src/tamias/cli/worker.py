@@ -78,11 +78,8 @@ def _at_database(place: CommonOptions, crawl: str | None, own: "Settings") -> in
     with closing(Database(place.data, place.db, create=False, buckets=buckets)) as database:
         with closing(database.session()) as session:
             number = CRAWL if crawl is None else named(session, crawl)
-        with (
-            closing(Supervisor(place.data, place.db, own, until=Until.STOPPED, crawl=number)) as supervisor,
-            closing(Display(place)) as display,
-        ):
-            end: CrawlSnapshot = asyncio.run(supervisor.run_until_signal(display.show))
+        with closing(Supervisor(place.data, place.db, own, until=Until.STOPPED, crawl=number)) as supervisor:
+            end = asyncio.run(supervisor.run_until_signal(Display(place).show))
     if place.json:
         say_json(end)
     return 0

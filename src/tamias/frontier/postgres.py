@@ -14,7 +14,7 @@ from tamias.frontier.crawls import Neighbours
 from tamias.frontier.due.unreachable import find_deferred, resume, with_unreachable, write_unreachable
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.frontier.lease_filter import Interest, LeaseFilter, buckets_of, of_one_address, thin
-from tamias.frontier.put import Same, UrlPut
+from tamias.frontier.put import PUT_BATCH, Same, UrlPut
 from tamias.frontier.queries import done_by, rows_of
 from tamias.frontier.rows import Row
 from tamias.frontier.tagging.tag_sets import Retagged, retag
@@ -64,7 +64,8 @@ class PostgresFrontier:
         self._figures_before: dict[int, BucketFigures] = {}
 
     def put(self, items: Sequence[Item]) -> PutCount:
-        new = sum(self._put.put(items, shortens=True))
+        batches = (items[start : start + PUT_BATCH] for start in range(0, len(items), PUT_BATCH))
+        new = sum(sum(self._put.put(batch, shortens=True)) for batch in batches)
         return PutCount(new, len(items) - new)
 
     def lease(self, hosts: int, per_host: int = 10, seconds: float = 30.0) -> list[Lease]:

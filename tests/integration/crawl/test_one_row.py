@@ -1,6 +1,7 @@
 """One row of a crawl holds its options: every process, every resume and every worker goes by it."""
 
 import json
+import signal
 import socket
 import threading
 import time
@@ -95,6 +96,24 @@ def wait_for_watched(tamias, chain):
     tamias.wait_until(lambda: chain.site.asked(path))
 
 
+def wait_for_handed(tamias, chain):
+    """Until the service has worked on another crawl: then it has looked which crawls were handed to it."""
+    path, name = f"/handed-{len(chain.site.pages)}.ttl", f"witness {len(chain.site.pages)}"
+    chain.site.pages[path] = b"<> <#is> <#handed> ."
+    words = ("--in-service", "--allow-private", "--delay", "0", "--crawl", name)
+    assert tamias.run("crawl", *words, chain.site.url(path)).returncode == 0
+    tamias.wait_until(lambda: chain.site.asked(path))
+    wait_for_others(tamias)
+
+
+def start_worker(tamias, chain):
+    """Start a worker; return when it has visited the seed of the chain, so that it is there."""
+    words = ("--in-service", "--allow-private", "--delay", "0", "--depth", "0", chain.seed)
+    assert tamias.run("crawl", *words).returncode == 0
+    tamias.start("worker", "--workers", "1", "--allow-private")
+    tamias.wait_until(lambda: (row(tamias)["known"], row(tamias)["open"]) == (1, 0))
+
+
 def wait_for_others(tamias):
     """Until workers beside the crawl have read that it is over, and finished the requests under way."""
     time.sleep(2)
@@ -133,7 +152,7 @@ def test_nobody_goes_on_with_a_crawl_that_a_limit_stopped(tamias, chain, serve):
     serve("--allow-private", "--delay", "0")
     done = tamias.crawl("--max-urls", "3", chain.seed)
     assert done.returncode == LIMIT, done.stderr
-    wait_for_watched(tamias, chain)
+    wait_for_handed(tamias, chain)
     assert chain.depths() == [0, 1, 2]
 
 
@@ -173,11 +192,11 @@ def test_the_service_leaves_a_handed_crawl_when_its_limit_is_reached_until_its_u
     words = ("--in-service", "--allow-private", "--delay", "0", "--max-urls", "3")
     assert tamias.run("crawl", *words, chain.seed).returncode == 0
     tamias.wait_until(lambda: row(tamias)["state"] == "stopped")
-    wait_for_watched(tamias, chain)
+    wait_for_handed(tamias, chain)
     assert chain.depths() == [0, 1, 2]
     assert tamias.run("crawls", "resume", "default").returncode == 0
     tamias.wait_until(lambda: row(tamias)["state"] == "stopped")
-    wait_for_watched(tamias, chain)
+    wait_for_handed(tamias, chain)
     assert chain.depths() == [0, 1, 2, 3, 4, 5]
 
 
@@ -186,7 +205,7 @@ def test_the_button_on_the_page_lets_the_service_work_on_a_crawl(tamias, chain, 
     service = serve("--allow-private", "--delay", "0")
     fields = {"secret": (tamias.data / "secret").read_text().strip()}
     assert httpx.post(f"{service}/crawl/default/resume", data={"secret": "no"}).status_code == 403
-    wait_for_watched(tamias, chain)
+    wait_for_handed(tamias, chain)
     assert chain.depths() == [0, 1, 2]
     assert httpx.post(f"{service}/crawl/default/resume", data=fields).status_code == 303
     tamias.wait_until(lambda: row(tamias)["open"] == 0)
@@ -194,21 +213,21 @@ def test_the_button_on_the_page_lets_the_service_work_on_a_crawl(tamias, chain, 
 
 
 def test_a_worker_leaves_a_stopped_crawl_alone_until_its_user_resumes_it(tamias, chain):
-    assert tamias.crawl("--max-urls", "3", "--depth", "6", chain.seed).returncode == LIMIT
-    worker = tamias.start("worker", "--workers", "1", "--allow-private", "--json")
-    looked = [json.loads(worker.stdout.readline()) for _ in range(12)]
-    assert looked[-1]["workers"] == 1
-    assert chain.depths() == [0, 1, 2]
+    start_worker(tamias, chain)
+    assert tamias.crawl("--max-urls", "3", "--depth", "9", chain.seed).returncode == LIMIT
+    wait_for_others(tamias)
+    assert chain.depths() == [0, 0, 1, 2, 3]  # the first is read again for its links, which does not count
     assert tamias.run("crawls", "resume", "default").returncode == 0
-    tamias.wait_until(lambda: len(chain.depths()) == 6)
+    tamias.wait_until(lambda: chain.depths()[-1] == 6)
+    wait_for_others(tamias)
+    assert chain.depths()[-1] == 6
     assert tamias.run("crawls", "resume", "default").returncode == 0
     tamias.wait_until(lambda: row(tamias)["open"] == 0)
-    assert chain.depths() == [0, 1, 2, 3, 4, 5, 6]
+    assert chain.depths() == [0, *range(10)]
 
 
 def test_a_worker_beside_a_crawl_shares_its_limit(tamias, chains):
-    assert tamias.crawl("--depth", "0", chains[0].seed).returncode == 0
-    tamias.start("worker", "--workers", "1", "--allow-private")
+    start_worker(tamias, chains[0])
     for run in (1, 2):
         done = tamias.crawl(
             "--delay", "0.1", "--depth", "9", "--max-urls", "7", *[each.seed for each in chains]
@@ -221,14 +240,27 @@ def test_a_worker_beside_a_crawl_shares_its_limit(tamias, chains):
 
 
 def test_a_worker_leaves_a_crawl_whose_time_is_over(tamias, chains):
-    assert tamias.crawl("--depth", "0", chains[0].seed).returncode == 0
-    tamias.start("worker", "--workers", "1", "--allow-private")
+    start_worker(tamias, chains[0])
     done = tamias.crawl("--delay", "1", "--depth", "9", "--max-time", "3", *[each.seed for each in chains])
     assert done.returncode == LIMIT, done.stderr
     wait_for_others(tamias)
     read = [chain.depths() for chain in chains]
     time.sleep(3)
     assert [chain.depths() for chain in chains] == read
+
+
+def test_a_worker_leaves_a_crawl_that_its_user_interrupted_until_its_user_resumes_it(tamias, chains):
+    start_worker(tamias, chains[0])
+    running = tamias.start("crawl", "--delay", "1", "--depth", "5", *[each.seed for each in chains])
+    tamias.wait_until(lambda: all(chain.depths() for chain in chains))
+    running.send_signal(signal.SIGINT)
+    assert running.wait(timeout=60) == 130, running.stderr.read()
+    wait_for_others(tamias)
+    read = [chain.depths() for chain in chains]
+    time.sleep(3)
+    assert [chain.depths() for chain in chains] == read
+    assert tamias.run("crawls", "resume", "default").returncode == 0
+    tamias.wait_until(lambda: all(chain.depths()[-1] == 5 for chain in chains))
 
 
 def test_a_worker_alone_keeps_to_the_time_of_a_crawl(tamias, chain):
@@ -243,8 +275,7 @@ def test_a_worker_alone_keeps_to_the_time_of_a_crawl(tamias, chain):
 
 
 def test_a_worker_goes_by_options_that_change_while_it_runs(tamias, chain):
-    assert tamias.crawl("--depth", "2", chain.seed).returncode == 0
-    tamias.start("worker", "--workers", "1", "--allow-private")
+    start_worker(tamias, chain)
     done = tamias.run("crawl", "--in-service", "--depth", "5")
     assert done.returncode == 0, done.stderr
     tamias.wait_until(lambda: chain.depths()[-1] >= 5 and row(tamias)["open"] == 0)
@@ -390,7 +421,9 @@ def test_a_refused_option_does_not_stick(tamias, chain, words):
 def test_it_is_said_that_a_version_which_stored_no_sinks_began_the_crawl(tamias, chain):
     assert tamias.crawl("--max-urls", "1", "--depth", "3", "--sink", "warc", chain.seed).returncode == LIMIT
     with closing(Database(tamias.data)) as database, closing(database.session()) as session:
-        session.execute(b"UPDATE crawl SET policy = policy #- '{options,crawl.sinks}' #- '{flags,crawl__sinks}'")
+        session.execute(
+            b"UPDATE crawl SET policy = policy #- '{options,crawl.sinks}' #- '{flags,crawl__sinks}'"
+        )
     done = tamias.run("crawl")
     assert done.returncode == 0, done.stderr
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("changed")]

@@ -43,10 +43,6 @@ class Display:
         elif not self._quiet:
             click.echo("  ".join(_figures(now, self._rate(now))), err=True)
 
-    def close(self) -> None:
-        """Leaves the terminal as it was found."""
-        self._drawn = 0
-
     def _draw(self, now: "CrawlSnapshot") -> None:
         lines = _figures(now, self._rate(now))
         up = f"\x1b[{self._drawn}A" if self._drawn else ""
@@ -139,11 +135,10 @@ def _trapped(end: "CrawlSnapshot", again: str) -> str:
 
 
 def _afterwards(end: "CrawlSnapshot", place: CommonOptions) -> str:
-    if end.next_in is None and not end.quads:
-        return "nothing is left to visit"
-    if end.next_in is None:
-        return f"nothing is left to visit; '{place.command('export')}' writes what was found"
-    return f"nothing is due; the next visit is in {span(end.next_in)}"
+    if end.next_in is not None:
+        return f"nothing is due; the next visit is in {span(end.next_in)}"
+    found = f"; '{place.command('export')}' writes what was found" if end.quads else ""
+    return f"nothing is left to visit{found}"
 
 
 def span(seconds: float) -> str:

@@ -53,7 +53,8 @@ def run_policy(
         for key, value in known.values().items()
         if resolved.origins.get(key) == "default" and key not in RUN
     }
-    settings = _with_whole_paths(overlay(resolved.settings, inherited))
+    settings = overlay(resolved.settings, inherited)
+    settings = overlay(settings, _whole_paths(settings))
     options = options_of(settings)
     near = [seed.address for seed in seeds] if settings.filters.scope != "any" else []
     policy = CrawlPolicy(
@@ -68,15 +69,12 @@ def run_policy(
     return RunPolicy(settings, policy, _changes(known.values(), options))
 
 
-def _with_whole_paths(settings: Settings) -> Settings:
-    """Return the settings with whole paths of files: a later run, or the service, may start elsewhere."""
-    lists = tuple(map(_whole_list, settings.filters.blocklists))
-    rules = tuple(str(Path(each).absolute()) for each in settings.analyse.rules)
-    return msgspec.structs.replace(
-        settings,
-        filters=msgspec.structs.replace(settings.filters, blocklists=lists),
-        analyse=msgspec.structs.replace(settings.analyse, rules=rules),
-    )
+def _whole_paths(settings: Settings) -> dict[str, Any]:
+    """Return settings that name files, with whole paths: a later run or the service may start elsewhere."""
+    return {
+        "filters.blocklists": tuple(map(_whole_list, settings.filters.blocklists)),
+        "analyse.rules": tuple(str(Path(each).absolute()) for each in settings.analyse.rules),
+    }
 
 
 def _whole_list(text: str) -> str:

@@ -157,11 +157,9 @@ class LinkPut:
             # Of equals the last: redirects' targets come after links and are not to be visited again.
             if other is None or item.depth <= other.depth:
                 nearest[item.crawl, item.key] = item
-        unique, new = list(nearest.values()), 0
-        for start in range(0, len(unique), PUT_BATCH):
-            batch = unique[start : start + PUT_BATCH]
-            new += self._frontier.put(batch).new
-            self._admission.remember(batch)
+        unique = list(nearest.values())
+        new = self._frontier.put(unique).new
+        self._admission.remember(unique)
         return new
 
     def _put_listed(self, reference: Reference) -> int:

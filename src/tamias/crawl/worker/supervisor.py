@@ -33,7 +33,6 @@ from tamias.frontier.crawls import stop
 from tamias.frontier.due.reopen import count_cut
 from tamias.frontier.due.unreachable import deferred
 from tamias.frontier.due.waiting import is_first_visit_due
-from tamias.frontier.put import PUT_BATCH
 from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Outcome
 from tamias.model.cut import TRAP
@@ -135,8 +134,7 @@ class Supervisor:
         self._frontier.resume_deferred()
         if self._continuing is not None:
             self._continuing.open()
-        batches = (items[start : start + PUT_BATCH] for start in range(0, len(items), PUT_BATCH))
-        return sum(self._frontier.put(batch).new for batch in batches)
+        return self._frontier.put(items).new
 
     def reopen_widened(self) -> list[Reopened]:
         """Open what the crawl allows now, and did not allow before."""

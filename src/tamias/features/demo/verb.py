@@ -107,12 +107,10 @@ def _announce(place: CommonOptions, web: "DataWeb", nodes: int) -> None:
 
 
 def _crawl(place: CommonOptions, settings: Settings, seeds: tuple[str, ...]) -> CrawlSnapshot:
-    with (
-        closing(Supervisor(place.data, place.db, settings)) as supervisor,
-        closing(Display(place)) as display,
-    ):
+    show = _silent if place.json else Display(place).show
+    with closing(Supervisor(place.data, place.db, settings)) as supervisor:
         supervisor.put_seeds([Seed(address=seed) for seed in seeds])
-        return asyncio.run(supervisor.run_until_signal(_silent if place.json else display.show))
+        return asyncio.run(supervisor.run_until_signal(show))
 
 
 def _compared(place: CommonOptions, web: "DataWeb", end: CrawlSnapshot) -> Crawled:
