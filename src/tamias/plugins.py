@@ -24,6 +24,7 @@ KINDS = {
     "seeds": "turn what a user names into addresses (protocols.SeedSource)",
     "filters": "decide which URLs may enter the frontier (protocols.Filter)",
     "fetchers": "fetch a kind of address (protocols.Fetcher)",
+    "signers": "sign requests, given the settings (protocols.SignRequests, or None where none is set)",
     "responses": "refuse a response before it is read (protocols.RefuseResponse)",
     "analysers": "read a kind of document (protocols.Analyser)",
     "extractors": "find data in the markup of pages (analyse.markup.extraction.MarkupGate)",
@@ -100,6 +101,7 @@ class Feature(NamedTuple):
     fetchers: Mapping[str, str] = NO_PARTS
     formats: Mapping[str, Mapping[str, Any]] = NO_PARTS
     """By media type, the other fields of its row in the table of formats (content.formats.Format)."""
+    signers: Mapping[str, str] = NO_PARTS
     responses: Mapping[str, str] = NO_PARTS
     analysers: Mapping[str, str] = NO_PARTS
     extractors: Mapping[str, str] = NO_PARTS

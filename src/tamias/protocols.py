@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from tamias.model.capture import Capture, Extent, Request, Stop
+from tamias.model.capture import Capture, Extent, Hop, Request, Stop
 from tamias.model.document import Document, Page
 from tamias.model.finding import Finding, Harvest, HarvestStep
 from tamias.model.item import Item, PutCount, Seed
@@ -32,6 +32,18 @@ ReadHostNotes = Callable[[Any], list[HostNote]]
 
 NeededBodies = Callable[[Any], list[tuple[str, str]]]
 """Reads from a session which bodies must stay: the name of what needs each, and its digest."""
+
+
+class SignRequests(Protocol):
+    """Signs the requests of a fetcher, hop by hop."""
+
+    def headers(self, url: str) -> list[bytes]:
+        """Return the header lines that sign a request; none where it is not signed. Never raises."""
+        ...
+
+    def take_challenge(self, hop: Hop) -> bool:
+        """Return whether a response asks for a signature; then the request is repeated once, signed."""
+        ...
 
 
 class DocumentSink(Protocol):

@@ -110,7 +110,7 @@ class HttpFetcher:
 
         A 406 to our own Accept is asked again once for anything, an answer in zstd, which curl cannot decode,
         is asked for again to be decoded by us, and a challenge (Digest authentication) is answered; each as a
-        hop of its own, if `follow` agrees.
+        hop of its own, if `follow` agrees. So is a request for a signature.
         """
         attempt = _HttpAttempt(
             request=request,
@@ -165,7 +165,10 @@ class HttpFetcher:
         transfer.is_query = attempt.request.is_query
         transfer.keeps_errors = attempt.request.keeps_errors
         credential = self._options.credentials.covering(url)
+        signer = self._options.signer
         headers = _headers(attempt, credential, url)
+        if signer is not None:
+            headers += signer.headers(url)
         asking = transfer.ask(self._multi, url, headers, attempt.body, attempt.seconds_left)
         code, message = await attempt.timed(asking)
         attempt.is_whole = code == pycurl.E_OK and transfer.cut is None
@@ -177,6 +180,8 @@ class HttpFetcher:
             if code == pycurl.E_BAD_CONTENT_ENCODING and attempt.may_ask_as_coded:
                 return None
             if credential is not None and attempt.may_answer(credential):
+                return None
+            if signer is not None and signer.take_challenge(attempt.hops[-1]):
                 return None
         if code == pycurl.E_COULDNT_RESOLVE_HOST:
             return await self._names.verdict(host(url))
@@ -206,7 +211,7 @@ class HttpFetcher:
             attempt.accept = _ANYTHING
             return hop.url
         if not _leads_on(hop):
-            attempt.as_coded = hop.status != HTTPStatus.UNAUTHORIZED
+            attempt.as_coded |= attempt.may_ask_as_coded
             return hop.url
         location = hop.header("location")
         if location is None:
@@ -271,8 +276,8 @@ def _body_headers(request: Request) -> list[bytes]:
 
 
 def _stopped(last: Hop, stop: Stop) -> Verdict:
-    """Return the verdict on an attempt that may not go on; a 406 stays a 406."""
-    if last.status in (UNACCEPTABLE, HTTPStatus.UNAUTHORIZED):
+    """Return the verdict on an attempt that may not go on; an error stays what it is."""
+    if last.status >= HTTPStatus.BAD_REQUEST:
         return of_status(last.status, conditional=False)
     if not _leads_on(last):
         return failed(

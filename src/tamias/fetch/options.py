@@ -6,6 +6,7 @@ import msgspec
 
 from tamias.content.formats import accept_header
 from tamias.fetch.credentials import SourceCredentials
+from tamias.protocols import SignRequests
 
 
 class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +50,8 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Which address to connect to for a URL, where it matters which; the name of the host if it has none."""
     credentials: SourceCredentials = msgspec.field(default_factory=SourceCredentials)
     """What requests to some origins carry."""
+    signer: SignRequests | None = None
+    """What signs requests."""
     verify_tls: bool = True
     ca_file: str | None = None
     """The certificates to trust instead of the system's."""

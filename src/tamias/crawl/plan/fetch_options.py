@@ -12,6 +12,7 @@ from tamias.fetch.options import HttpOptions
 from tamias.model.errors import UsageError
 from tamias.model.url import host
 from tamias.permit.addresses import is_address
+from tamias.plugins import load_all
 from tamias.settings import Settings
 
 
@@ -34,6 +35,7 @@ def http_options(settings: Settings, spool: Path) -> HttpOptions:
         resolve=_pairs(fetch.resolve),
         address_of=address_of(settings) if by_address else None,
         credentials=load_credentials(fetch.credentials),
+        signer=next(filter(None, (make(settings) for make in load_all("signers").values())), None),
         connections=fetch.concurrency,
     )
 

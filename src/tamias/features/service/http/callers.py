@@ -169,7 +169,7 @@ _BY_COOKIE = "tamias.by_cookie"
 _TARGETS = "tamias.targets"
 _REASON = "tamias.reason"
 _STATIC = "/static/"
-_OPEN = ("/healthz", "/sign-in", _STATIC, "/robots.txt")
+_OPEN = ("/healthz", "/sign-in", _STATIC, "/robots.txt", "/.well-known/http-message-signatures-directory")
 """What everybody may ask for, also where reading is not public."""
 
 
