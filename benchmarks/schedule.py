@@ -40,8 +40,6 @@ MIXES: Final = {
     "lively": PageMix(static=0.1, median_days=2.0, spread=1.2),
     "bursty": PageMix(static=0.3, median_days=10.0, spread=1.2, burst=6),
 }
-_STATIC_DAYS: Final = 2000.0
-_JITTER: Final = 0.1
 
 
 class PublishedPages(msgspec.Struct, frozen=True):
@@ -59,7 +57,7 @@ def draw_pages(mix: PageMix, pages: int, days: int, seed: int) -> PublishedPages
     """Half of the pages change at random, half nearly regularly."""
     random = np.random.default_rng(seed)
     rates = np.exp(mix.spread * random.standard_normal(pages)) / mix.median_days
-    rates[random.random(pages) < mix.static] = 1 / _STATIC_DAYS
+    rates[random.random(pages) < mix.static] = 1 / 2000.0
     ticks = days * TICKS_A_DAY
     changes = np.zeros((ticks, pages), dtype=np.int32)
     fresh_until = np.ones((ticks, pages), dtype=np.float32)
@@ -82,7 +80,7 @@ def _times(rate: float, days: int, random: np.random.Generator, *, is_regular: b
         return random.random(random.poisson(rate * days)) * days
     period = 1 / rate
     number = int(days * rate * 1.5) + 10
-    gaps = period * np.maximum(1 + _JITTER * random.standard_normal(number), 0.1)
+    gaps = period * np.maximum(1 + 0.1 * random.standard_normal(number), 0.1)
     times = period * (random.random() - 1) + np.cumsum(gaps)
     return times[(times >= 0) & (times < days)]
 

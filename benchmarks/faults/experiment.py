@@ -10,10 +10,11 @@ from random import Random
 import msgspec
 
 from tamias.archive.captures import all_captures
-from tamias.archive.versions.resources import all_resources, read_versions
+from tamias.archive.versions.resources import read_versions
 from tamias.crawl.verbs.check import Checkup
 from tamias.database.connect import Database, Session
 from tamias.model.capture import Outcome
+from tests.all_resources import all_resources
 
 
 class ExperimentSetup(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,4 +117,4 @@ def versions(session: Session) -> dict[str, list[str]]:
     """The digests of the versions of every resource, oldest first."""
     urls = {each.id: each.url for each in all_resources(session)}
     found = read_versions(session, list(urls))
-    return {urls[name]: [version.sha256 for version in each] for name, each in found.items()}
+    return {url: [version.sha256 for version in found[name]] for name, url in urls.items() if name in found}

@@ -139,11 +139,6 @@ def read_figures(session: Session, *, top: int = 10) -> Figures:
     return session.transact(lambda cursor: _figures(cursor, now, top))
 
 
-def recount(session: Session) -> None:
-    """Makes all kept counts anew from the rows; writers of the archive wait meanwhile."""
-    session.execute(_SQL["recount"])
-
-
 def quantiles(histogram: dict[int, int], shares: tuple[float, ...] = SHARES) -> tuple[SizeQuantile, ...]:
     """Sizes below which shares of all lie; by buckets of 5 % (bucket b: below 1.05^b - 1).
 

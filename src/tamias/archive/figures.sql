@@ -32,10 +32,6 @@ SELECT taken.what, taken.key, sum(taken.n), sum(taken.bytes) FROM taken GROUP BY
 ORDER BY taken.what, taken.key
 ON CONFLICT (what, key) DO UPDATE SET n = tally.n + excluded.n, bytes = tally.bytes + excluded.bytes
 
--- name: recount
--- All counts anew, from the rows.
-SELECT recount()
-
 -- name: count_attempts
 -- Counts the attempts of slots that are over and were not counted yet, at most those of one day. Ids of captures
 -- begin with their time, so a slot is a range of the key.

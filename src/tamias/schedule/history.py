@@ -14,7 +14,6 @@ MEMORY: Final = 100
 """An observation counts 1/e after so many others, so a publisher who changes his ways is noticed."""
 _KEEP: Final = 1 - 1 / MEMORY
 _CENTROIDS: Final = 8
-_FAINT: Final = 1e-3
 
 Seen = Literal["changed", "unchanged", "noise", "failed", "gone"]
 """What a visit saw. Noise: other bytes, the same content. Failed: nothing was learnt of the content."""
@@ -51,7 +50,7 @@ class VisitHistory(msgspec.Struct, frozen=True, array_like=True):
         if interval_ms <= 0:
             return self
         days = interval_ms / DAY_MS
-        faded = [(each, count * _KEEP) for each, count in self.changed if count * _KEEP > _FAINT]
+        faded = [(each, count * _KEEP) for each, count in self.changed if count * _KEEP > 1e-3]
         return msgspec.structs.replace(
             self,
             unchanged_days=self.unchanged_days * _KEEP + (0.0 if changed else days),

@@ -10,9 +10,6 @@ import msgspec
 
 from tamias.schedule.history import VisitHistory
 
-_STEPS: Final = 20
-_NEAR: Final = 1e-9
-
 
 class Prior(msgspec.Struct, frozen=True):
     """The assumption about a resource before anything was seen: so many changes in so many days."""
@@ -53,13 +50,13 @@ def _root(shape: float, quiet: float, changed: tuple[tuple[float, float], ...]) 
     low = log((shape + count) / (quiet + time / 2))
     high = log((shape + count) / quiet)
     guess = low
-    for _ in range(_STEPS):
+    for _ in range(20):
         height, slope = _height(shape, quiet, changed, exp(guess))
         low, high = (guess, high) if height > 0 else (low, guess)
         step = guess - height / slope
         # Newton may leave the bracket where the curve bends; halving it never does.
         following = step if low <= step <= high else (low + high) / 2
-        if abs(following - guess) < _NEAR:
+        if abs(following - guess) < 1e-9:
             return exp(following)
         guess = following
     return exp(guess)

@@ -12,7 +12,6 @@ from tamias.schedule.rules import VisitRule, seed_interval_ms
 from tamias.schedule.value import TERMS, VISITS_A_CHANGE, VisitTerms, due_after
 
 _DAY: Final = 86_400.0
-_MOST_DOUBLINGS: Final = 40
 _FIRST_DAYS: Final = 0.25
 """Before the second visit, where nobody says how often it changes."""
 _SOON_DAYS: Final = 0.125
@@ -103,7 +102,7 @@ def backoff(fails: int, first: float, longest: float, chance: float) -> float:
     >>> backoff(1, 3600, 1e6, 0.5), backoff(3, 3600, 1e6, 0.0), backoff(99, 3600, 1e6, 1.0)
     (3600.0, 10800.0, 1000000.0)
     """
-    return min(ldexp(first, min(fails - 1, _MOST_DOUBLINGS)) * (0.75 + chance / 2), longest)
+    return min(ldexp(first, min(fails - 1, 40)) * (0.75 + chance / 2), longest)
 
 
 def _interval(

@@ -6,9 +6,10 @@ from contextlib import closing
 import pytest
 
 from tamias.archive.blobs import BlobReader, LocalPacks
-from tamias.archive.versions.resources import all_resources, read_versions
+from tamias.archive.versions.resources import read_versions
 from tamias.crawl.verbs.check import Checkup
 from tamias.database.connect import Database
+from tests.all_resources import all_resources
 from tests.examples import sample
 from tests.messages import unsaid
 

@@ -9,10 +9,11 @@ from contextlib import closing
 import pytest
 
 from tamias.archive.blobs import BlobReader, LocalPacks
-from tamias.archive.versions.resources import all_resources, page_of_suspects, read_versions
+from tamias.archive.versions.resources import page_of_suspects, read_versions
 from tamias.database.connect import Database
 from tamias.features.dcat.joins import sketched_columns
 from tamias.features.dcat.profiles import read_profile
+from tests.all_resources import all_resources
 
 
 class Changing:

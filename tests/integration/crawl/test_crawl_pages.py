@@ -125,3 +125,6 @@ def test_every_way_of_naming_a_document_leads_to_it(tamias, site, reply):
     assert set(paths(site)) == {"/", "/cite", "/item", "/about", "/packed", *literals, *terms}
     (unread,) = re.findall("2 documents had no reader: (.*)", done.stderr)
     assert set(unread.split(", ")) == {"1 application/x-thing", "1 application/pdf"}
+    printed = tamias.run("read", "--links", "--allow-private", site.url("/")).stdout.split()
+    named = {*literals, "/cite", "/item", "/about", "/s", "/p", "/q", "/o"}
+    assert set(printed) >= {site.url(path) for path in named}

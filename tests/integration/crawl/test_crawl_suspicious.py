@@ -1,9 +1,17 @@
 """Responses that are not the data, though status and type say so: stored, listed, accepted if they stay."""
 
+import gzip
+import io
 import json
+import zipfile
 from functools import partial
 
+import duckdb
 import pytest
+
+from tests.workbook_files import xlsx
+
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
 def answer(handler, body, media_type):
@@ -80,18 +88,48 @@ def test_soft_errors_are_kept_apart_and_accepted_when_they_stay(tamias, site, vi
     assert tamias.run("list", "--trouble").stdout.count("suspicious: ") == 0
 
 
-def test_equal_tables_at_many_addresses_are_versions_and_equal_messages_are_not(tamias, site, visited):
-    types = {"csv": "text/csv", "txt": "text/plain", "ttl": "text/turtle"}
-    bodies = {
-        "csv": b"id,value\n1,2\n2,3\n",
-        "ttl": b"<http://e.example/a> <http://e.example/p> 1 .\n",
-        "txt": b"This server is being repaired\n",
+def parquet(folder):
+    path = folder / "n.parquet"
+    duckdb.sql(f"COPY (SELECT range AS id FROM range(3)) TO '{path}'")
+    return path.read_bytes()
+
+
+def zipped(table):
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as file:
+        file.writestr("t.csv", table)
+    return target.getvalue()
+
+
+def test_equal_tables_at_many_addresses_are_versions_and_equal_messages_are_not(
+    tamias, site, visited, tmp_path
+):
+    table = b"id,value\n1,2\n2,3\n"
+    features = b'{"type": "FeatureCollection", "features": [{"type": "Feature"}, {"type": "Feature"}]}'
+    data = {
+        "csv": ("text/csv", table),
+        "tsv": ("text/tab-separated-values", table.replace(b",", b"\t")),
+        "xlsx": (XLSX, xlsx({"Sheet": [["id", "name"], ["1", "one"], ["2", "two"]]})),
+        "parquet": ("application/vnd.apache.parquet", parquet(tmp_path)),
+        "gz": ("application/gzip", gzip.compress(table, mtime=0)),
+        "zip": ("application/zip", zipped(table)),
+        "json": ("application/json", b'[{"id": 1}, {"id": 2}]'),
+        "geojson": ("application/geo+json", features),
+        "ndjson": ("application/x-ndjson", b'{"id": 1}\n{"id": 2}\n'),
+        "ttl": ("text/turtle", b"<http://e.example/a> <http://e.example/p> 1 .\n"),
     }
-    pages = {f"/{number}.{ending}": body for ending, body in bodies.items() for number in range(8)}
+    messages = {
+        "txt": ("text/plain", b"This server is being repaired\n"),
+        "line.csv": ("text/csv", b"This server,is being repaired\n"),
+        "error.json": ("application/json", b'{"error": "down", "code": 5}'),
+        "status.json": ("application/json", b'{"message": "try again later"}'),
+    }
+    bodies = {**data, **messages}
+    types = {ending.rpartition(".")[2]: media_type for ending, (media_type, _) in bodies.items()}
+    pages = {f"/{number}.{ending}": body for ending, (_, body) in bodies.items() for number in range(6)}
     assert tamias.run("add", *map(site.url, pages)).returncode == 0
     visited(pages, types)
-    counts = json.loads(tamias.run("list", "--json").stdout)
-    versions = {ending: [] for ending in bodies}
-    for each in counts:
-        versions[each["url"].rpartition(".")[2]].append(each["versions"])
-    assert (versions["csv"], versions["ttl"], sum(versions["txt"])) == ([1] * 8, [1] * 8, 4)
+    versions = dict.fromkeys(bodies, 0)
+    for each in json.loads(tamias.run("list", "--json").stdout):
+        versions[each["url"].rpartition("/")[2].partition(".")[2]] += each["versions"]
+    assert versions == {**dict.fromkeys(data, 6), **dict.fromkeys(messages, 4)}

@@ -4,8 +4,8 @@ from contextlib import closing
 
 import pytest
 
-from tamias.archive.versions.resources import all_resources
 from tamias.database.connect import Database
+from tests.all_resources import all_resources
 from tests.messages import unsaid
 
 SITEMAPS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'

@@ -1,6 +1,6 @@
 """Resources as rows: put under watch, judged and kept when they come, read by whoever wants them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -230,14 +230,6 @@ def page_of_resources(
     """The resources that follow one, in the order of their ids."""
     values = {"after": after, "limit": limit, "host": host, "media_type": media_type, "portal": portal}
     return read_resources(session, [row[0] for row in session.fetch_all(_SQL["page_resources"], values)])
-
-
-def all_resources(session: Session) -> Iterator[Resource]:
-    """Yield every resource, page by page."""
-    after = ""
-    while page := page_of_resources(session, after):
-        yield from page
-        after = page[-1].id
 
 
 def read_versions(

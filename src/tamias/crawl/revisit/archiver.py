@@ -33,7 +33,7 @@ from tamias.archive.versions.resources import (
 )
 from tamias.archive.versions.soft_errors import error_in
 from tamias.content.canonical.content_digest import ContentDigest, Stored, content_digest, noise_between
-from tamias.content.formats import CSV, TSV, Form, form_of, type_with_charset
+from tamias.content.formats import CSV, PARQUET, TSV, Form, form_of, type_with_charset
 from tamias.crawl.revisit.timetable import Timetable
 from tamias.database.connect import Cursor, Session
 from tamias.database.threads import SessionThread, wait_uncancelled
@@ -68,7 +68,7 @@ COUNTED: dict[Form, str] = {
     Form.ROWS: "rows", Form.SHEETS: "rows", Form.STATEMENTS: "statements", Form.MEMBERS: "files",
     Form.TEXT: "lines", Form.JSON_LINES: "lines",
 }  # fmt: skip
-_DATA = {Form.ROWS: 2, Form.SHEETS: 2, Form.STATEMENTS: 1}
+_DATA = dict.fromkeys(Form, 2.0) | {Form.STATEMENTS: 1, Form.MEMBERS: 1, Form.TEXT: inf}
 """Items that make data of each form: any message can be read as a table of one row."""
 _STORED = (AttemptMeaning.CHANGED, AttemptMeaning.NOISE, AttemptMeaning.SUSPECT)
 _TELLING = (AttemptMeaning.CHANGED, AttemptMeaning.NOISE, AttemptMeaning.UNCHANGED)
@@ -433,6 +433,7 @@ class Archiver:
         if body is not None and body.sha256 != watched.known.sha256:
             shared = self._shared.count(watched.host, body.sha256, stored)
         error = _error(attempt, content)
+        enough = (content.items or 0) >= _DATA[content.form] if content else attempt.media_type == PARQUET
         return Observation(
             outcome=attempt.capture.outcome,
             sha256=body.sha256 if body else None,
@@ -442,7 +443,7 @@ class Archiver:
             shared_by=shared,
             items=content.items if content else None,
             counted=COUNTED.get(content.form, "items") if content else "items",
-            is_data=bool(content and (content.items or 0) >= _DATA.get(content.form, inf) and error is None),
+            is_data=error is None and enough,
             error=error,
             at=attempt.capture.ended_at,
         )

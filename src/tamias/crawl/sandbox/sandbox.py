@@ -189,7 +189,6 @@ class Child:
         self._settings = settings.sandbox
         self._documents = 0
         self._heard = self._looked = time.monotonic()
-        self.died = False
         self._scratch = tempfile.TemporaryDirectory(prefix="tamias-sandbox-", ignore_cleanup_errors=True)
         environment = {name: value for name, value in os.environ.items() if name.startswith(_PASSED_ON)}
         self._orders, theirs = socket.socketpair()
@@ -295,13 +294,11 @@ class Child:
 
     def killed(self, reason: str) -> Died:
         """Kills it at once; what is to be raised."""
-        self.died = True
         self._process.kill()
         return Died(reason)
 
     def _death(self) -> Died:
         """Explain by its exit code why the process ended."""
-        self.died = True
         code = self._process.wait()
         if code == -signal.SIGXCPU:
             return Died(

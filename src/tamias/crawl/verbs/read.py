@@ -4,7 +4,7 @@ import asyncio
 import os
 import tempfile
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import BinaryIO
@@ -12,6 +12,8 @@ from typing import BinaryIO
 import msgspec
 from pyoxigraph import Quad
 
+from tamias.analyse.links.discovery import kinds_in
+from tamias.analyse.links.header import discovery_links
 from tamias.content.containers.documents import documents
 from tamias.content.formats import JSON_LD
 from tamias.content.quad_lines import rdf_links
@@ -97,14 +99,19 @@ class Reading:
         if isinstance(finding, Quads):
             self._waiting.extend(finding.quads)
             self._links.update(dict.fromkeys(sorted(rdf_links(finding.quads))))
+            self.add_links(kinds_in(finding.quads, "urn:tamias:source"))
         elif isinstance(finding, Links):
-            found = (resolved(reference, finding.base) for reference in finding.references)
-            self._links.update((url, None) for url in found if url is not None)
+            self.add_links([finding])
         elif isinstance(finding, Problem):
             self._problems.append(finding)
         elif isinstance(finding, SemanticDatasets):
             self._declared += finding.datasets
         return finding is not None
+
+    def add_links(self, found: Iterable[Links]) -> None:
+        """Add links that are not in the body."""
+        urls = (resolved(reference, links.base) for links in found for reference in links.references)
+        self._links.update((url, None) for url in urls if url is not None)
 
     def _read(self, parts: Iterator[Document | Problem]) -> Iterator[Finding]:
         try:
@@ -239,7 +246,9 @@ def _reading_of(
         limits=open_limits(settings),
         name=name,
     )
-    return Reading(in_linked_context(parts, capture), Analysers(settings, contexts))
+    reading = Reading(in_linked_context(parts, capture), Analysers(settings, contexts))
+    reading.add_links(discovery_links(capture.hops[-1].headers if capture.hops else (), capture.final_url))
+    return reading
 
 
 def fetch_text(settings: Settings, url: str) -> str:

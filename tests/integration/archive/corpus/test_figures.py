@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from tamias.archive import figures
-from tamias.archive.figures import Basic, basic_figures, read_figures, recount
+from tamias.archive.figures import Basic, basic_figures, read_figures
 from tamias.model.capture import Outcome
 
 MINUTE = 60_000
@@ -56,7 +56,7 @@ def test_what_is_added_after_folding_counts(filled, monkeypatch):
 
 
 def test_counting_anew_gives_what_was_kept(filled):
-    recount(filled.session)
+    filled.execute("SELECT recount()")
     assert basic_figures(filled.session) == EXPECTED
 
 
