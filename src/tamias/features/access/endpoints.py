@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from tamias.access.audit import AuditEntry, list_entries
 from tamias.access.tokens import NewToken, TokenDescription, list_tokens, make_token, withdraw_token
-from tamias.features.service.http.callers import caller_name, note_targets
+from tamias.features.service.http.callers import record_of
 from tamias.features.service.http.endpoints import (
     PAGED,
     EndpointTable,
@@ -53,8 +53,8 @@ _PATH = "/api/v1/tokens"
 async def make(request: Request, service: Service) -> Response:
     """Create a named token with scopes, bound to hosts or portals if you like."""
     new = await json_body(request, NewToken, MOST_BYTES)
-    note_targets(request, [new.name[:100]])
-    by = caller_name(request)
+    record_of(request).targets.extend([new.name[:100]])
+    by = record_of(request).name
     text = await service.pool.run(lambda db: make_token(db.session, new, by))
     return json_answer(request, MadeToken(new.name, text), 201, {"Cache-Control": "no-store"})
 
@@ -75,8 +75,8 @@ async def listing(request: Request, service: Service) -> Response:
 )
 async def withdraw(request: Request, service: Service) -> Response:
     """Withdraw a token."""
-    name, by = str(request.path_params["name"]), caller_name(request)
-    note_targets(request, [name[:100]])
+    name, by = str(request.path_params["name"]), record_of(request).name
+    record_of(request).targets.extend([name[:100]])
     if not await service.pool.run(lambda db: withdraw_token(db.session, name, by)):
         raise HttpProblem(404, f"there is no active token '{name[:100]}'")
     return Response(status_code=204)

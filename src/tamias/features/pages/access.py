@@ -15,7 +15,7 @@ from tamias.access.tokens import (
 )
 from tamias.features.pages.html.forms import check_form, form_caller, form_fields
 from tamias.features.pages.html.page import HtmlPage, html
-from tamias.features.service.http.callers import caller_of, note_reason, session_of
+from tamias.features.service.http.callers import record_of
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.service import Service
 from tamias.model.errors import UsageError
@@ -34,7 +34,7 @@ class AccessView(msgspec.Struct, frozen=True, kw_only=True):
 
 async def view(request: Request, service: Service) -> AccessView:
     """Tokens and calls."""
-    caller = caller_of(request)
+    caller = record_of(request).caller
     if caller is None or not caller.may("admin"):
         raise HttpProblem(403, "sign in with the secret, or a token with the scope 'admin', to see this page")
     return await _view(service)
@@ -74,13 +74,13 @@ async def changing(request: Request, service: Service) -> Response:
         )
         made = await service.pool.run(lambda db: make_token(db.session, new, caller.name))
     except (UsageError, msgspec.ValidationError, ValueError) as error:
-        note_reason(request, str(error))
+        record_of(request).reason = str(error)
         return _page(request, await _view(service, error=str(error)), 422)
     return _page(request, await _view(service, made=made), 201)
 
 
 def _page(request: Request, shown: AccessView, status: int) -> Response:
-    session = session_of(request)
+    session = record_of(request).session
     values = {"view": shown, "here": PAGE.path, "data": PAGE.data, "session": session}
     return html(PAGE.template, values, status, {"Cache-Control": "no-store"})
 

@@ -149,14 +149,6 @@ SELECT host.hkey, host.blocked_until, host.delay_ms FROM host
 WHERE host.bucket = %(bucket)b::int2 AND host.blocked_until > %(now)b::int8
 ORDER BY host.blocked_until DESC, host.hkey LIMIT %(limit)b::int4
 
--- name: tags
--- Tags of URLs: all URLs of a queue have those of its lane.
-SELECT tagged.tag, sum(queue.known)::int8
-FROM queue JOIN lane ON lane.lane = queue.lane
-CROSS JOIN LATERAL unnest(lane.tags) AS tagged (tag)
-WHERE queue.bucket = %(bucket)b::int2 AND queue.lane <> 0
-GROUP BY tagged.tag ORDER BY 2 DESC, 1 LIMIT 50
-
 -- name: portals
 -- Catalogues by address after a given one, or the one of an address, with what they describe.
 SELECT portal.url, portal.kind, portal.first_seen, portal.walked_at, counted.described, counted.gone

@@ -12,7 +12,7 @@ from tamias.features.pages.datasets import dataset, forms, listing, preview, ver
 from tamias.features.pages.html.page import page_routes, static_route
 from tamias.features.pages.reference import reference_page
 from tamias.features.service.app import all_endpoints
-from tamias.features.service.http.callers import reason_of
+from tamias.features.service.http.callers import record_of
 from tamias.features.service.http.endpoints import Handle, note_call, note_failure
 from tamias.features.service.http.exchange import guarded_route
 from tamias.features.service.service import Service
@@ -76,8 +76,8 @@ def _form(path: str, handle: Handle, service: Service) -> Route:
             answer = await handle(request, service)
         except Exception as error:  # noqa: BLE001 - every error is noted
             raise await note_failure(request, service, f"POST {path}", error) from None
-        outcome = "ok" if answer.status_code < 400 else f"{answer.status_code} {reason_of(request)}".strip()
-        await note_call(request, service, f"POST {path}", outcome)
+        refused = f"{answer.status_code} {record_of(request).reason}".strip()
+        await note_call(request, service, f"POST {path}", "ok" if answer.status_code < 400 else refused)
         return answer
 
     return guarded_route(path, noted, "POST")

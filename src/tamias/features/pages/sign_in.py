@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from tamias.access.tokens import SECRET_NAME
 from tamias.features.pages.html.forms import form_caller, form_fields
 from tamias.features.pages.html.page import HtmlPage, html
-from tamias.features.service.http.callers import CALLER, COOKIE, SESSION_SECONDS, find_caller, new_session
+from tamias.features.service.http.callers import COOKIE, SESSION_SECONDS, find_caller, new_session, record_of
 from tamias.features.service.http.exchange import parameter
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.service import Service
@@ -37,7 +37,7 @@ async def signing_in(request: Request, service: Service) -> Response:
     fields = await form_fields(request)
     following = _own_page(fields.get("next", "/"))
     caller = await find_caller(fields.get("secret", ""), service.secret, service.pool)
-    request.scope[CALLER] = caller
+    record_of(request).caller = caller
     if caller is None:
         await asyncio.sleep(_PAUSE)
         view = SignIn(next=following, error="This is neither the secret of this service nor a token.")

@@ -15,7 +15,7 @@ from tamias.features.pages.html.page import HtmlPage, html
 from tamias.features.pages.queries import place_of_host
 from tamias.features.service.api import resources
 from tamias.features.service.api.resources import NewResource
-from tamias.features.service.http.callers import note_reason, session_of
+from tamias.features.service.http.callers import record_of
 from tamias.features.service.http.exchange import parameter
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.history import id_of_url
@@ -145,8 +145,8 @@ async def adding(request: Request, service: Service) -> Response:
     """Watch what the form names, or say what would happen."""
     fields = await form_fields(request)
     status, view = await _added(request, fields, service)
-    note_reason(request, view.error or "")
-    session = session_of(request)
+    record_of(request).reason = view.error or ""
+    session = record_of(request).session
     values = {
         "view": view,
         "here": PAGE.path,

@@ -10,11 +10,13 @@ from tamias.features.pages.crawl import activity
 from tamias.features.pages.crawl.activity import HostStates, HostTrouble
 from tamias.features.pages.html.page import HtmlPage, table_of
 from tamias.features.pages.queries import rows, rows_of_buckets
+from tamias.features.service.api.tags import TagCount, count_tags
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 
 MOST_QUEUES = 100
 MOST_BLOCKS = 100
+MOST_TAGS = 50
 _SECONDS = 3.0
 _LATEST_SHOWN = 253_402_300_799_000
 """The year 9999: what is due later is due never."""
@@ -63,13 +65,6 @@ class BlockListCount(msgspec.Struct, frozen=True):
     latest: str
 
 
-class Tag(msgspec.Struct, frozen=True):
-    """A tag, and how many URLs have it."""
-
-    tag: str
-    urls: int
-
-
 class FrontierView(msgspec.Struct, frozen=True, kw_only=True):
     """The data of the page."""
 
@@ -79,7 +74,7 @@ class FrontierView(msgspec.Struct, frozen=True, kw_only=True):
     """Those with most to do."""
     blocks: list[Block]
     lists: list[BlockListCount]
-    tags: list[Tag]
+    tags: list[TagCount]
     troubles: list[HostTrouble]
 
 
@@ -98,7 +93,7 @@ def _frontier(db: ServiceSession) -> FrontierView:
         queues=sorted((_queue(row, now) for row in queues), key=lambda each: -each.open)[:MOST_QUEUES],
         blocks=[Block(host, _moment(until) or "", delay / 1000) for host, until, delay in blocks],
         lists=[of_row(BlockListCount, row) for row in rows(db, "lists")],
-        tags=_tags(db),
+        tags=count_tags(db)[:MOST_TAGS],
         troubles=activity.troubles(db),
     )
 
@@ -146,13 +141,6 @@ def _state(*, leased: bool, active: bool, blocked: bool, waiting: int, due: bool
     if leased:
         return "asked"
     return "ready" if due else "waiting"
-
-
-def _tags(db: ServiceSession) -> list[Tag]:
-    counts: dict[str, int] = {}
-    for tag, n in rows_of_buckets(db, "tags"):
-        counts[tag] = counts.get(tag, 0) + n
-    return [Tag(*each) for each in sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:50]]
 
 
 def _moment(at: int) -> str | None:

@@ -10,7 +10,7 @@ from tamias.access.tokens import AccessScope
 from tamias.archive.tombstones import LONGEST_REASON, find_target, put_tombstone
 from tamias.features.pages.html.forms import check_form, form_caller, form_fields
 from tamias.features.service.api.resources import NewResource, add_wanted
-from tamias.features.service.http.callers import caller_name
+from tamias.features.service.http.callers import record_of
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.history import resource_named
 from tamias.features.service.queries.thread_pool import ServiceSession
@@ -39,7 +39,7 @@ async def dataset_form(
     named = request.path_params["id"]
     url = (await service.pool.run(lambda db: resource_named(db, named))).url
     await check_form(request, service, scope_of(fields), [url])
-    sent = SentForm(url, fields, caller_name(request))
+    sent = SentForm(url, fields, record_of(request).name)
     await service.pool.run(lambda db: change(db, sent))
     service.histories.cache.forget_all()
     return RedirectResponse(f"/dataset/{named}", 303)

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 
 from tamias.access.tokens import AccessScope, Caller
-from tamias.features.service.http.callers import CALLER, check_caller, check_targets, find_caller, session_of
+from tamias.features.service.http.callers import check_caller, check_targets, find_caller, record_of
 from tamias.features.service.http.exchange import body
 from tamias.features.service.http.problems import UNREAD, HttpProblem
 from tamias.features.service.service import Service
@@ -32,10 +32,10 @@ async def form_fields(request: Request) -> dict[str, str]:
 
 async def form_caller(request: Request, fields: dict[str, str], service: Service) -> Caller | None:
     """Return who sends a form: a signed-in user, or one who writes the secret or a token into it."""
-    session = session_of(request)
+    session = record_of(request).session
     if session is None:
         caller = await find_caller(fields.get("secret", ""), service.secret, service.pool)
-        request.scope[CALLER] = caller
+        record_of(request).caller = caller
         return caller
     ours = hmac.compare_digest(session.token.encode(), fields.get("token", "").encode())
     return session.caller if ours else None
@@ -43,5 +43,7 @@ async def form_caller(request: Request, fields: dict[str, str], service: Service
 
 async def check_form(request: Request, service: Service, scope: AccessScope, targets: Sequence[str]) -> None:
     """Raises `HttpProblem` unless the caller whom `form_caller` found may do this to these URLs or names."""
-    check_caller(request.scope[CALLER], scope, bounded=True)
+    caller = record_of(request).caller
+    assert caller is not None
+    check_caller(caller, scope, bounded=True)
     await check_targets(request, service.pool, targets)

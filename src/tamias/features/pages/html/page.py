@@ -29,7 +29,7 @@ from tamias.features.pages.crawl.activity import hover, stack
 from tamias.features.pages.datasets.reasons import duration
 from tamias.features.pages.html import charts
 from tamias.features.pages.jsonld import embedded
-from tamias.features.service.http.callers import SignedIn, session_of
+from tamias.features.service.http.callers import SignedIn, record_of
 from tamias.features.service.http.exchange import Answer, guarded_route, json_answer, takes_gzip, wanted_form
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.service import Service
@@ -215,7 +215,7 @@ def problem_page(request: Request, problem: HttpProblem) -> Response:
         "detail": problem.detail,
         "here": None,
         "data": None,
-        "session": session_of(request),
+        "session": record_of(request).session,
         "this_page": this_page(request),
     }
     answer = html("problem.html", values, problem.status)
@@ -320,7 +320,7 @@ def _page_of(page: HtmlPage, service: Service) -> Answer:
     async def answer(request: Request) -> Response:
         form = wanted_form(request)
         view = await page.view(request, service)
-        answer = _in_form(page, request, view, form, session_of(request))
+        answer = _in_form(page, request, view, form, record_of(request).session)
         answer.headers["Vary"] = "Accept, Accept-Encoding, Cookie"
         return answer
 

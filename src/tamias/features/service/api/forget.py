@@ -19,7 +19,7 @@ from tamias.archive.tombstones import (
     lift_blocks,
     put_tombstone,
 )
-from tamias.features.service.http.callers import caller_name, check_targets
+from tamias.features.service.http.callers import check_targets, record_of
 from tamias.features.service.http.endpoints import PAGED, EndpointTable, ResponseSpec
 from tamias.features.service.http.exchange import ListPage, cursor, json_answer, json_body, limit, page_answer
 from tamias.features.service.queries.thread_pool import ServiceSession
@@ -96,7 +96,7 @@ async def forget(request: Request, service: Service) -> Response:
     """Forget a resource or one version of it for good; a tombstone stays."""
     wanted = await json_body(request, ForgetOrder, MOST_BYTES)
     await check_targets(request, service.pool, [wanted.url])
-    by_whom = caller_name(request)
+    by_whom = record_of(request).name
     found = await service.pool.run(partial(_forget, wanted=wanted, by_whom=by_whom))
     answer = shown(ForgetAnswer, found, version=found.number, dry_run=wanted.dry_run)
     return json_answer(request, answer, 200 if wanted.dry_run else 202)
@@ -121,7 +121,7 @@ async def lift(request: Request, service: Service) -> Response:
     """Let a forgotten URL be fetched again; what was forgotten stays so."""
     wanted = await json_body(request, LiftOrder, MOST_BYTES)
     await check_targets(request, service.pool, [wanted.url])
-    by_whom = caller_name(request)
+    by_whom = record_of(request).name
     names = frozenset(service.settings.filters.session_names)
     lifted = await service.pool.run(lambda db: lift_blocks(db.session, [wanted.url], names, by_whom))
     return json_answer(request, LiftedUrls(lifted))

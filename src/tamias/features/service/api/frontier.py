@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from tamias.archive.moments import milliseconds, rfc3339, shown
 from tamias.database.sql import statements
-from tamias.features.service.http.callers import check_targets, note_targets
+from tamias.features.service.http.callers import check_targets, record_of
 from tamias.features.service.http.endpoints import (
     PAGED,
     EndpointTable,
@@ -257,7 +257,7 @@ async def _steer_crawl(request: Request, service: Service, change: Any, state: s
     name = _text(request, "crawl")
     if name is None:
         raise HttpProblem(400, "name a crawl: ?crawl=NAME")
-    note_targets(request, [name])
+    record_of(request).targets.extend([name])
 
     def steer(db: ServiceSession) -> None:
         try:

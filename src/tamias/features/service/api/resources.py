@@ -15,7 +15,7 @@ from tamias.archive.versions.resources import WatchedResource, list_watched, not
 from tamias.crawl.revisit.watches import Added, Wanted
 from tamias.crawl.visit.harvests import harvesters
 from tamias.features.service.api.datasets import ID_CURSOR
-from tamias.features.service.http.callers import caller_of, check_targets
+from tamias.features.service.http.callers import check_targets, record_of
 from tamias.features.service.http.endpoints import PAGED, EndpointTable, Parameter, ResponseSpec
 from tamias.features.service.http.exchange import (
     ListPage,
@@ -240,7 +240,7 @@ async def remove(request: Request, service: Service) -> Response:
 
 def check_sources(request: Request, new: Sequence[NewResource]) -> None:
     """Raises `HttpProblem` for a source that could name what is out of the bounds of the caller."""
-    caller = caller_of(request)
+    caller = record_of(request).caller
     if (
         caller
         and caller.bounds

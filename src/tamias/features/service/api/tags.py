@@ -73,7 +73,7 @@ _CRAWL = Parameter("crawl", "of this crawl; the default is `default`")
 @ENDPOINTS.get("/api/v1/tags", ResponseSpec("Tags", ListPage[TagCount]))
 async def listing(request: Request, service: Service) -> Response:
     """The tags of the frontier, by the number of URLs that have them."""
-    return json_answer(request, ListPage(await service.pool.run(_tags), None))
+    return json_answer(request, ListPage(await service.pool.run(count_tags), None))
 
 
 @ENDPOINTS.get(
@@ -103,7 +103,8 @@ async def change(request: Request, service: Service) -> Response:
     return json_answer(request, await service.pool.run(partial(_change, wanted=wanted, made=made)))
 
 
-def _tags(db: ServiceSession) -> list[TagCount]:
+def count_tags(db: ServiceSession) -> list[TagCount]:
+    """Count the URLs of each tag, the most frequent first."""
     sums: dict[str, tuple[int, int]] = {}
     for bucket in range(db.frontier.buckets):
         for tag, known, waiting in rows_of(db, "tag_sums", {"bucket": bucket}):

@@ -27,7 +27,7 @@ from tamias.database.columns import storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.features.service.events.log import KINDS, Event, EventFilter, Kind, events_in, latest_event
-from tamias.features.service.http.callers import note_targets
+from tamias.features.service.http.callers import record_of
 from tamias.features.service.http.endpoints import EndpointTable, ResponseSpec, path_parameter
 from tamias.features.service.http.exchange import json_answer, json_body
 from tamias.features.service.http.problems import HttpProblem
@@ -158,15 +158,6 @@ class LastDelivery(msgspec.Struct, frozen=True, kw_only=True):
     next_try: str | None
 
 
-class NewWebhook(msgspec.Struct, frozen=True, kw_only=True):
-    """A webhook to be made."""
-
-    url: str
-    key: bytes
-    wanted: EventFilter
-    seen: int
-
-
 class ClaimedDelivery(msgspec.Struct, frozen=True):
     """A delivery that is ours to try."""
 
@@ -178,13 +169,11 @@ class ClaimedDelivery(msgspec.Struct, frozen=True):
     attempts: int
 
 
-def put_webhook(session: Session, new: NewWebhook) -> str:
+def put_webhook(session: Session, url: str, key: bytes, wanted: EventFilter, seen: int) -> str:
     """Makes a webhook and returns its id."""
-    wanted = new.wanted
     row = {
-        "id": uuid4().hex[:24], "url": new.url, "key": new.key, "kinds": list(wanted.kinds),
-        "host": wanted.host, "portal": wanted.portal, "resource": wanted.resource,
-        "made_at": session.now(), "seen": new.seen,
+        **msgspec.structs.asdict(wanted), "id": uuid4().hex[:24], "url": url, "key": key,
+        "kinds": list(wanted.kinds), "made_at": session.now(), "seen": seen,
     }  # fmt: skip
     session.execute(_SQL["put_webhook"], row)
     return str(row["id"])
@@ -375,7 +364,7 @@ _BY_ID = path_parameter("id", "as given when it was created", {"type": "string",
 async def make(request: Request, service: Service) -> Response:
     """Receive events as signed POSTs, in order, repeated until they are accepted."""
     order = await json_body(request, WebhookRequest, MOST_BYTES)
-    note_targets(request, [order.url])
+    record_of(request).targets.extend([order.url])
     await _check_address(order.url, allow_private=service.settings.permit.allow_private)
     key = read_key(order.secret) if order.secret else new_key()
     found = await service.histories.find(order.dataset) if order.dataset else None
@@ -410,7 +399,7 @@ async def one(request: Request, service: Service) -> Response:
 async def take_away(request: Request, service: Service) -> Response:
     """Delete a webhook."""
     named = _named(request)
-    note_targets(request, [named])
+    record_of(request).targets.extend([named])
     if not await service.pool.run(lambda db: delete_webhook(db.session, named)):
         raise HttpProblem(404, f"there is no webhook {named}")
     return Response(status_code=204)
@@ -421,7 +410,7 @@ def _make(db: ServiceSession, order: WebhookRequest, key: bytes, wanted: EventFi
         raise HttpProblem(422, f"there are {MOST_WEBHOOKS} webhooks already; delete one first")
     latest = latest_event(db.session)
     seen = latest if order.after is None else min(order.after, latest)
-    named = put_webhook(db.session, NewWebhook(url=order.url, key=key, wanted=wanted, seen=seen))
+    named = put_webhook(db.session, order.url, key, wanted, seen)
     return list_webhooks(db.session, named)[0]
 
 

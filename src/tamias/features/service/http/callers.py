@@ -37,10 +37,6 @@ from tamias.model.url import shown_target
 _log = logging.getLogger(__name__)
 VARIABLE = "TAMIAS_SECRET"
 COOKIE = "tamias_session"
-CALLER = "tamias.caller"
-"""Where the scope of a request has whom it comes from (`tamias.features.service.http.callers`)."""
-SESSION = "tamias.session"
-"""Where it has the session of the pages, if the request belongs to one."""
 SESSION_SECONDS = 12 * 3600
 _LONGEST = 1024
 _LOCK_CLASS = 0x7A31A5
@@ -95,12 +91,6 @@ def register_secret(session: Session, secret: Secret) -> None:
     session.execute(_SQL["register_secret"], values)
 
 
-def may_read_all(request: Request) -> bool:
-    """Return whether the caller has the scope `read`, and gets more than the public."""
-    caller: Caller | None = request.scope.get(CALLER)
-    return caller is not None and caller.may("read")
-
-
 class SignedIn(msgspec.Struct, frozen=True):
     """A session of the pages."""
 
@@ -109,16 +99,39 @@ class SignedIn(msgspec.Struct, frozen=True):
     caller: Caller
 
 
+class CallRecord(msgspec.Struct):
+    """The account of a request: whom it comes from, and what the audit log is to say of it."""
+
+    caller: Caller | None = None
+    session: SignedIn | None = None
+    """The session of the pages that it belongs to, if that and its token are not over."""
+    targets: list[str] = []
+    """URLs, hosts or names that it concerns."""
+    reason: str = ""
+    """Why a form was refused."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of whom it comes from."""
+        return self.caller.name if self.caller else "nobody"
+
+
+def record_of(request: Request) -> CallRecord:
+    """Return the account of a request."""
+    found: CallRecord = request.scope.setdefault("tamias.record", CallRecord())
+    return found
+
+
+def may_read_all(request: Request) -> bool:
+    """Return whether the caller has the scope `read`, and gets more than the public."""
+    caller = record_of(request).caller
+    return caller is not None and caller.may("read")
+
+
 def new_session(secret: Secret, now: float, who: str = SECRET_NAME) -> str:
     """The value of the cookie of a new session. `who` is the id of a token, or the secret's name."""
     name = f"{int(now) + SESSION_SECONDS}.{secrets.token_hex(16)}.{who}"
     return f"{name}.{secret.sign(f'session {name}')}"
-
-
-def session_of(request: Request) -> SignedIn | None:
-    """The session that a request belongs to; None without one, or when it or its token is over."""
-    session: SignedIn | None = request.scope.get(SESSION)
-    return session
 
 
 def session_name(request: Request, secret: Secret) -> str | None:
@@ -165,9 +178,6 @@ def _read(path: Path) -> str:
     return value
 
 
-_BY_COOKIE = "tamias.by_cookie"
-_TARGETS = "tamias.targets"
-_REASON = "tamias.reason"
 _STATIC = "/static/"
 _OPEN = ("/healthz", "/sign-in", _STATIC, "/robots.txt", "/.well-known/http-message-signatures-directory")
 """What everybody may ask for, also where reading is not public."""
@@ -192,7 +202,7 @@ class Identify:
             except Exception as error:  # noqa: BLE001 - every error has a document
                 await problem_of(error).response()(scope, receive, send)
                 return
-            caller = caller_of(request)
+            caller = record_of(request).caller
             if not (self._public or (caller and caller.may("read")) or scope["path"].startswith(_OPEN)):
                 await _shut(request, caller)(scope, receive, send)
                 return
@@ -201,19 +211,18 @@ class Identify:
     async def _identify(self, request: Request) -> None:
         credential = given_secret(request)
         if credential:
-            request.scope[CALLER] = await self.caller_with(credential)
+            record_of(request).caller = await self.caller_with(credential)
             return
         name = session_name(request, self._secret)
         if name is None:
             return
-        request.scope[_BY_COOKIE] = True
         who = name.rpartition(".")[2]
         if who == SECRET_NAME:
             caller: Caller | None = OWNER
         else:
             caller = await self._pool.run(lambda db: caller_of_token(db.session, who))
-        request.scope[CALLER] = caller
-        request.scope[SESSION] = caller and SignedIn(self._secret.sign(f"form {name}"), caller)
+        session = SignedIn(self._secret.sign(f"form {name}"), caller) if caller else None
+        request.scope["tamias.record"] = CallRecord(caller, session)
 
     async def caller_with(self, credential: str) -> Caller | None:
         """Return the caller who has a secret or token."""
@@ -227,18 +236,6 @@ async def find_caller(credential: str, secret: Secret, pool: SessionPool) -> Cal
     return await pool.run(lambda db: caller_with(db.session, credential)) if is_token(credential) else None
 
 
-def caller_of(request: Request) -> Caller | None:
-    """Return the caller of a request, by secret, token or session."""
-    caller: Caller | None = request.scope.get(CALLER)
-    return caller
-
-
-def caller_name(request: Request) -> str:
-    """Return the name of whom the request comes from."""
-    caller = caller_of(request)
-    return caller.name if caller else "nobody"
-
-
 def check_scope(request: Request, scope: AccessScope, *, bounded: bool) -> Caller:
     """The caller of a REST route, which takes no session. Raises `HttpProblem` unless they have the scope.
 
@@ -250,7 +247,7 @@ def check_scope(request: Request, scope: AccessScope, *, bounded: bool) -> Calle
             f" '{scope}': send 'Authorization: Bearer SECRET' or ?secret=SECRET"
         )
         raise HttpProblem(401, detail, {**UNREAD, "WWW-Authenticate": 'Bearer realm="tamias"'})
-    caller = caller_of(request)
+    caller = record_of(request).caller
     if caller is None:
         challenge = {**UNREAD, "WWW-Authenticate": 'Bearer realm="tamias", error="invalid_token"'}
         raise HttpProblem(401, "this is not the secret of this service, nor an active token", challenge)
@@ -278,8 +275,8 @@ async def check_targets(
 
     `also`: what must be within the bounds too, but is not what the call is about.
     """
-    note_targets(request, targets)
-    caller = caller_of(request)
+    record_of(request).targets.extend(targets)
+    caller = record_of(request).caller
     if caller is None or not caller.bounds:
         return
     named = [*targets, *also]
@@ -290,28 +287,6 @@ async def check_targets(
         raise HttpProblem(
             403, f"the token '{caller.name}' is bound to {_shown(caller.bounds)}, not {_shown(outside)}"
         )
-
-
-def note_targets(request: Request, targets: Sequence[str]) -> None:
-    """Note the targets of a request for the audit log."""
-    request.scope.setdefault(_TARGETS, []).extend(targets)
-
-
-def targets_of(request: Request) -> list[str]:
-    """Return the hosts and URLs that were noted for a request."""
-    noted: list[str] = request.scope.get(_TARGETS, [])
-    return noted
-
-
-def note_reason(request: Request, reason: str) -> None:
-    """Note for the audit log why a form was refused."""
-    request.scope[_REASON] = reason
-
-
-def reason_of(request: Request) -> str:
-    """Return the reason that was noted for a request."""
-    noted: str = request.scope.get(_REASON, "")
-    return noted
 
 
 def _shown(names: Sequence[str]) -> str:

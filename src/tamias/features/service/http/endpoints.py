@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tamias import __version__
 from tamias.access.audit import record
 from tamias.access.tokens import AccessScope
-from tamias.features.service.http.callers import caller_of, check_scope, targets_of
+from tamias.features.service.http.callers import check_scope, record_of
 from tamias.features.service.http.exchange import show_problem
 from tamias.features.service.http.problems import MEDIA_TYPE, HttpProblem, ProblemDocument, problem_of
 from tamias.features.service.service import Service
@@ -236,10 +236,10 @@ async def note_call(request: Request, service: Service, what: str, outcome: str 
 
     The call is over: where the log cannot be written, its caller is told nevertheless how it ended.
     """
-    caller = caller_of(request)
+    caller = record_of(request).caller
     if caller is None:
         return
-    targets = targets_of(request)
+    targets = record_of(request).targets
     try:
         await service.pool.run(
             lambda db: record(db.session, service.data, caller.name, what, targets, outcome)

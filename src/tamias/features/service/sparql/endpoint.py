@@ -22,7 +22,7 @@ from tamias.features.catalogue.result_formats import preferred
 from tamias.features.catalogue.store.local_store import RunningQuery
 from tamias.features.catalogue.store.messages import MOST_QUERIES
 from tamias.features.dcat.terms import PREFIXES
-from tamias.features.service.http.callers import caller_of
+from tamias.features.service.http.callers import record_of
 from tamias.features.service.http.exchange import base_of, body
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.service import Service
@@ -259,7 +259,7 @@ def sparql_of(service: Service) -> SparqlEndpoint:
 
 def _client(request: Request) -> str:
     """Return the name of a caller; of one without a name the address, as a proxy on this machine says it."""
-    if (caller := caller_of(request)) is not None:
+    if (caller := record_of(request).caller) is not None:
         return caller.name
     address = request.client.host if request.client else ""
     forwarded = request.headers.get("x-forwarded-for", "").rpartition(",")[2].strip()
