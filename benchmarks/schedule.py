@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 
 from benchmarks.measuring.targets import BenchmarkTarget, report_targets
 from tamias.schedule.budget import intervals, threshold
-from tamias.schedule.history import DAY_MS, VisitHistory
 from tamias.schedule.rules import VisitRule
-from tamias.schedule.value import VisitTerms
-from tamias.schedule.visit import VisitPolicy, next_visit
+from tamias.schedule.visit import DAY_MS, VisitHistory, VisitPolicy, VisitTerms, next_visit
 from tamias.settings import ScheduleSettings
 
 TICKS_A_DAY: Final = 24

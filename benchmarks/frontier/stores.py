@@ -183,7 +183,7 @@ class FrontierStore:
         self._frontier = PostgresFrontier(session, same_url=str.__eq__)
 
     def put(self, items: Sequence[Item]) -> int:
-        return self._frontier.put(items).new
+        return self._frontier.put(items)
 
     def lease(self) -> Held:
         leases = self._frontier.lease(HOSTS, PER_HOST, LEASE_SECONDS)

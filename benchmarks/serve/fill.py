@@ -15,9 +15,8 @@ from tamias.crawl.plan.policy import CRAWL
 from tamias.database.connect import Cursor, Database, Session
 from tamias.database.sql import statements
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Body
-from tamias.model.item import Item
+from tamias.model.item import WATCH, Item
 from tamias.model.resource import resource_id
 from tamias.model.url import DEFAULT_SESSION_NAMES, url_key
 

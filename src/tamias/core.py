@@ -52,7 +52,7 @@ CORE = Feature(
         "overblown": "tamias.crawl.visit.archive:overblown_stage",
     },
     hooks={
-        "outbox": "tamias.crawl.commit.hooks:outbox_hook",
+        "outbox": "tamias.crawl.commit.settlement:outbox_hook",
         "harvests": "tamias.crawl.visit.progress_files:ProgressFiles",
         "archive": "tamias.crawl.visit.archive:archive_hook",
     },

@@ -4,19 +4,18 @@ A part meets another only through these and through the values of `model`. Filte
 analysers, sinks and seeds are found by entry points (`tamias.plugins`); the built-in ones too.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from tamias.model.capture import Capture, Extent, Hop, Request, Stop
 from tamias.model.document import Document, Page
 from tamias.model.finding import Finding, Harvest, HarvestStep
-from tamias.model.item import Item, PutCount, Seed
-from tamias.model.lease import FrontierStats, Lease, Return
+from tamias.model.item import Seed
 from tamias.model.site import HostNote
 
 Record = Callable[[Any, frozenset[int]], None]
-"""Called inside the transaction of `Frontier.finish` with its cursor and the hosts (`qid`) still held;
+"""Called inside the transaction of `PostgresFrontier.finish` with its cursor and hosts (`qid`) still held;
 writes what must become true together with the finish. May be called again if the transaction is."""
 
 Follow = Callable[[str], Awaitable[Stop | None]]
@@ -75,56 +74,6 @@ class Filter(Protocol):
 
     def refuse(self, url: str, depth: int) -> str | None:
         """The reason to keep the URL out, naming the rule; None lets it in. Never raises."""
-        ...
-
-
-class Frontier(Protocol):
-    """Knows every URL, lends hosts to workers, and loses nothing. Times are its own milliseconds.
-
-    Every call may raise `DatabaseUnavailable`, and may then be repeated: `put`, `renew`, `finish`
-    and `release` are idempotent, and a repeated `lease` only leaves hosts waiting for the lease to end.
-    """
-
-    def now(self) -> int:
-        """The frontier's time."""
-        ...
-
-    def put(self, items: Sequence[Item]) -> PutCount:
-        """Make items known. A known one is left as it is. Durable when it returns."""
-        ...
-
-    def lease(self, hosts: int, per_host: int = 10, seconds: float = 30.0) -> list[Lease]:
-        """Return up to `hosts` ready hosts, each with up to `per_host` due URLs, best first.
-
-        Nobody else is given such a host until it is released or the lease has ended.
-        """
-        ...
-
-    def renew(self, leases: Iterable[Lease], seconds: float = 30.0) -> list[Lease]:
-        """The same leases with a later end. One that does not come back is lost: stop at once."""
-        ...
-
-    def finish(self, returns: Sequence[Return], record: Record | None = None) -> frozenset[int]:
-        """Settle tasks and give hosts back, in one transaction per bucket.
-
-        Returns the hosts (`qid`) whose lease still held; of the others nothing was changed.
-        """
-        ...
-
-    def release(self, leases: Iterable[Lease]) -> None:
-        """Give hosts back untouched: their tasks stay due, the delay is still kept."""
-        ...
-
-    def resume_deferred(self) -> int:
-        """Make due what waits for a later try because it could not be reached; return on how many hosts."""
-        ...
-
-    def sweep(self) -> int:
-        """Repair what should never need it: sleeping hosts, ended leases. Return how many."""
-        ...
-
-    def figures(self) -> FrontierStats:
-        """Count and times. Costs grow with the number of hosts, not of URLs."""
         ...
 
 

@@ -7,10 +7,9 @@ import msgspec
 
 from tamias.frontier.keys import hash64
 from tamias.frontier.lease_filter import LeaseFilter
-from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Outcome
 from tamias.model.cut import BY_DEPTH, REOPENED
-from tamias.model.item import NEVER, Item, PutCount, priority_class
+from tamias.model.item import NEVER, WATCH, Item, priority_class
 from tamias.model.kind import kind_of
 from tamias.model.lease import CrawlStats, Done, FrontierStats, Lease, Return, Task, Unreachable
 from tamias.protocols import Record
@@ -46,7 +45,7 @@ class _Url(msgspec.Struct):
 
 
 class MemoryFrontier:
-    """Carries out `tamias.protocols.Frontier` for one process and nothing beyond its life."""
+    """Do as `PostgresFrontier` for one process and nothing beyond its life."""
 
     def __init__(
         self,
@@ -62,9 +61,8 @@ class MemoryFrontier:
         self._again: dict[int, int] = {}
         self.now: Callable[[], int] = clock or (lambda: time.time_ns() // 1_000_000)
 
-    def put(self, items: Sequence[Item]) -> PutCount:
-        new = sum(self._put(item) for item in items)
-        return PutCount(new, len(items) - new)
+    def put(self, items: Sequence[Item]) -> int:
+        return sum(self._put(item) for item in items)
 
     def lease(self, hosts: int, per_host: int = 10, seconds: float = 30.0) -> list[Lease]:
         now = self.now()

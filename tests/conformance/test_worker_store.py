@@ -17,8 +17,7 @@ from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.visit import Visit
 from tamias.database.connect import Database
 from tamias.features.remote_workers.client import FrontierClient
-from tamias.features.remote_workers.grpc.channel import CallFailed
-from tamias.features.remote_workers.grpc.reconnect import ReconnectingChannel, ServiceTarget
+from tamias.features.remote_workers.grpc.channel import CallFailed, ReconnectingChannel, ServiceTarget
 from tamias.features.remote_workers.store import RemoteStore
 from tamias.model.capture import Body, Capture, Hop, Outcome
 from tamias.model.cut import FILTER

@@ -3,8 +3,8 @@
 import asyncio
 
 from benchmarks.webs.server import head
+from tamias.fetch.credentials import HttpOptions
 from tamias.fetch.http import HttpFetcher
-from tamias.fetch.options import HttpOptions
 from tamias.model.capture import Outcome, Request
 from tests.hostile.web.wire import VirtualHosts, endless, raw
 from tests.messages import unsaid

@@ -17,12 +17,12 @@ import pytest
 import zstandard
 from psycopg.conninfo import conninfo_to_dict
 
-from tamias.crawl.analysis.contexts import ContextCache
+from tamias.crawl.analysis.analysers import ContextCache
 from tamias.crawl.analysis.extractor import Extractor, Wanting
-from tamias.crawl.analysis.routing import is_dangerous, is_read_at_once
 from tamias.crawl.sandbox.sandbox import Sandbox
 from tamias.crawl.sandbox.walls import NICE, NICEST, niceness
 from tamias.crawl.store.held_lease import NotNow
+from tamias.crawl.visit.reader import is_dangerous, is_read_at_once
 from tamias.model.capture import Body, Capture, Extent, Hop, Outcome
 from tamias.settings import OpenSettings, SandboxSettings, Settings
 

@@ -11,7 +11,7 @@ from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
 import tamias
 from tamias.analyse.rdf.analyser import RdfAnalyser
-from tamias.crawl.analysis.contexts import ROUNDS, ContextCache
+from tamias.crawl.analysis.analysers import ROUNDS, ContextCache
 from tamias.model.capture import Request
 from tamias.model.document import Document
 from tamias.model.finding import Problem, Quads

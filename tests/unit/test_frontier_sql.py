@@ -7,13 +7,11 @@ import pytest
 from tamias.database.sql import statements
 
 FILES = (
-    ("frontier", "addresses"),
-    ("frontier", "crawls"),
+    ("frontier", "due"),
     ("frontier", "frontier"),
-    ("frontier.due", "make_due"),
     ("features.urlfrontier", "held"),
-    ("frontier.service", "queues"),
-    ("frontier.tagging", "tag_sets"),
+    ("frontier", "service"),
+    ("frontier", "tags"),
 )
 SQL = {
     name: block for room, file in FILES for name, block in statements(f"tamias.{room}", f"{file}.sql").items()

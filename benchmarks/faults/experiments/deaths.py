@@ -165,7 +165,7 @@ def database_killed(setup: ExperimentSetup) -> Result:
         if client.trouble is not None:
             return Result(ok=False, figure=f"the client failed: {client.trouble}")
         lost = sum(
-            frontier.put(client.put[place : place + 1000]).new for place in range(0, len(client.put), 1000)
+            frontier.put(client.put[place : place + 1000]) for place in range(0, len(client.put), 1000)
         )
         figures = [each for each in frontier.figures().crawls if each.known]
         undone = max(0, sum(each.open - each.known for each in figures) + client.finished)

@@ -117,7 +117,7 @@ def _add(
     from tamias.crawl.plan.admit import Admission, open_frontier, seed_items
     from tamias.crawl.revisit.watches import Watcher
     from tamias.database.connect import Database
-    from tamias.frontier.service.state import WATCH
+    from tamias.model.item import WATCH
 
     with (
         closing(Database(place.data, place.db, buckets=settings.frontier.buckets)) as database,
@@ -128,9 +128,9 @@ def _add(
         with audited(session, place.data, "add", named) as ending:
             added = Watcher(session, frontier, Admission(settings, ())).add(wanted, by_user=True)
             added.refused += skipped
-            count = frontier.put(seed_items(settings, harvesters, WATCH))
-            added.new += count.new
-            added.known += count.known
+            new = frontier.put(seed_items(settings, harvesters, WATCH))
+            added.new += new
+            added.known += len(harvesters) - new
             if _has_failed(added):
                 ending.failure = "nothing could be watched"
     return added

@@ -315,9 +315,9 @@ def _recrawl(
 ) -> int:
     """Visit what is watched. Requests are sent as the crawl sends them; it gets no option of this run."""
     with closing(_start(place, seeds, stage)) as database:
-        from tamias.crawl.worker.plan import Until
+        from tamias.crawl.plan.run_limit import Until
         from tamias.crawl.worker.supervisor import Supervisor
-        from tamias.frontier.service.state import WATCH
+        from tamias.model.item import WATCH
 
         crawl = run_policy(place, database, flags, [], _number(database, name)).settings
         settings = structs.replace(crawl, crawl=place.settings(**flags).settings.crawl)
@@ -402,7 +402,7 @@ def _start_workers(seeds: list[Seed], stage: Stage) -> None:
     gc.disable()  # no module is garbage, and to look for some is a tenth of the imports
     from tamias.crawl.worker import supervisor  # noqa: F401 (it has much in common with a worker)
     from tamias.crawl.worker.process import load_ahead, run_process
-    from tamias.crawl.worker.wiring import database_worker
+    from tamias.crawl.worker.worker import database_worker
 
     load_ahead()
     server.start_as_fork(partial(run_process, database_worker))

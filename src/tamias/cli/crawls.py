@@ -9,7 +9,7 @@ from tamias import plugins
 from tamias.cli.console.audited import audited
 from tamias.cli.console.options import CommonOptions, common, print_result, say, say_json, session_at
 from tamias.frontier import crawls
-from tamias.frontier.due.reopen import ReopenFilter, reopen_visited
+from tamias.frontier.due import ReopenFilter, reopen_visited
 from tamias.model.capture import Outcome
 from tamias.model.errors import UsageError
 

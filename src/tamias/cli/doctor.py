@@ -141,7 +141,7 @@ def _database(place: CommonOptions) -> str:
 def _clock(place: CommonOptions, *, repair: bool) -> str:
     """Return what the database's clock has written; a jump ahead and back leaves times that never come."""
     from tamias.database.connect import Database
-    from tamias.frontier.due.far_times import count_far_times, mend_far_times
+    from tamias.frontier.due import count_far_times, mend_far_times
 
     longest = place.settings().settings.schedule.max_interval
     try:

@@ -23,7 +23,7 @@ def command(place: CommonOptions, target: str, changes: tuple[str, ...], crawl: 
     """
     from tamias.crawl.plan.admit import queue_key, same_url
     from tamias.frontier import crawls
-    from tamias.frontier.tagging.tags import Tagging, change_of, is_pattern
+    from tamias.frontier.tags import Tagging, change_of, is_pattern
     from tamias.model.url import fetch_url, url_key
 
     settings = place.settings().settings

@@ -11,23 +11,23 @@ import msgspec
 import pycurl
 
 from tamias.content.formats import accept_for
-from tamias.fetch.credentials import WITHHELD, SourceCredential
-from tamias.fetch.multi import GIVEN_UP, Multi
-from tamias.fetch.names import NameService
-from tamias.fetch.options import HttpOptions
-from tamias.fetch.transfer import ZSTD, HttpTransfer
-from tamias.fetch.verdict import (
+from tamias.fetch.credentials import WITHHELD, HttpOptions, SourceCredential
+from tamias.fetch.multi import (
+    GIVEN_UP,
     PAUSES,
     REDIRECTS,
     TURNS_TO_GET,
     UNACCEPTABLE,
     Attempt,
+    Multi,
+    NameService,
     Verdict,
     failed,
     of_status,
     of_trouble,
     refused,
 )
+from tamias.fetch.transfer import ZSTD, HttpTransfer
 from tamias.model.capture import Body, Capture, Hop, Outcome, Request, Stop, Unreached
 from tamias.model.cut import PRIVATE
 from tamias.model.errors import UrlError

@@ -19,9 +19,8 @@ from typing import Any, BinaryIO
 import pycurl
 from zstandard import ZstdDecompressor, ZstdError
 
-from tamias.fetch.multi import Multi
-from tamias.fetch.options import HttpOptions
-from tamias.fetch.verdict import TransferTrouble
+from tamias.fetch.credentials import HttpOptions
+from tamias.fetch.multi import Multi, TransferTrouble
 from tamias.model.capture import Body
 from tamias.model.errors import DiskFull
 from tamias.model.url import host

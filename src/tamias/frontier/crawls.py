@@ -11,9 +11,9 @@ from tamias.database.columns import Ints, Texts
 from tamias.database.connect import Session
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.queries import ask, read_buckets, rows_of, tell
-from tamias.frontier.service.queues import Queues
-from tamias.frontier.service.state import WATCH
+from tamias.frontier.service import Queues
 from tamias.model.errors import NodeAway, UsageError
+from tamias.model.item import WATCH
 
 ACTIVE, PAUSED, STOPPED = "active", "paused", "stopped"
 SERVED = "service"

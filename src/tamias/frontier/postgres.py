@@ -7,21 +7,100 @@ from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar
 
-from tamias.database.columns import Floats, Ints, Longs, Texts
+import msgspec
+
+from tamias.database.columns import Bools, Floats, Ints, Longs, Shorts, Texts, storable
 from tamias.database.connect import Cursor, Session
-from tamias.frontier import rows
+from tamias.frontier import queries
 from tamias.frontier.crawls import Neighbours
-from tamias.frontier.due.unreachable import find_deferred, resume, with_unreachable, write_unreachable
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.frontier.lease_filter import Interest, LeaseFilter, buckets_of, of_one_address, thin
 from tamias.frontier.put import PUT_BATCH, Same, UrlPut
-from tamias.frontier.queries import done_by, rows_of
-from tamias.frontier.rows import Row
-from tamias.frontier.tagging.tag_sets import Retagged, retag
+from tamias.frontier.queries import Kinds, Row, columns, done_by, rows_of
+from tamias.frontier.tags import Retagged, retag
 from tamias.model.errors import NodeAway
-from tamias.model.item import CLASSES, Item, PutCount
-from tamias.model.lease import ABANDONED, Done, FrontierStats, Lease, Return, Task
+from tamias.model.item import CLASSES, Item
+from tamias.model.lease import ABANDONED, Done, FrontierStats, Lease, Return, Task, Unreachable
 from tamias.protocols import Record
+
+
+class Deferred(msgspec.Struct, frozen=True):
+    """A place that URLs wait for."""
+
+    authority: str
+    since: int
+    reason: str
+
+
+def with_unreachable(cursor: Cursor, bucket: int, leases: list[Lease]) -> list[Lease]:
+    """The leases, each with what of its host could not be reached."""
+    if not leases:
+        return leases
+    query = {"bucket": bucket, "qid": Longs([lease.qid for lease in leases])}
+    known: dict[int, list[Unreachable]] = {}
+    for qid, *place in rows_of(cursor, "read_unreachable", query):
+        known.setdefault(qid, []).append(Unreachable(*place))
+    if not known:
+        return leases
+    return [msgspec.structs.replace(lease, unreachable=tuple(known.get(lease.qid, ()))) for lease in leases]
+
+
+_REACHED: Kinds = {"qid": Longs, "authority": Texts}
+_LOST: Kinds = {
+    **_REACHED,
+    "since": Longs,
+    "tries": Shorts,
+    "next_at": Longs,
+    "reason": Texts,
+    "given_up": Bools,
+}
+
+
+def write_unreachable(cursor: Cursor, bucket: int, returns: Iterable[Return]) -> None:
+    """Store unreachable places from the returns; hosts are locked, and their queues refreshed afterwards."""
+    returns = list(returns)
+    if reached := sorted((each.lease.qid, place) for each in returns for place in each.reached):
+        done_by(cursor, "clear_reached", {"bucket": bucket, **columns(_REACHED, reached)})
+    lost = sorted(
+        (
+            *(each.lease.qid, place.authority, place.since, min(place.tries, 30_000), place.next_at),
+            *(storable(place.reason), place.given_up),
+        )
+        for each in returns
+        for place in each.unreachable
+    )
+    if lost:
+        places = {"bucket": bucket, **columns(_LOST, lost)}
+        done_by(cursor, "write_unreachable", places)
+        done_by(cursor, "defer_urls", places)
+        if any(places["given_up"]):
+            done_by(cursor, "fail_urls", places)
+
+
+def deferred(session: Session, buckets: int, crawl: int) -> list[Deferred]:
+    """Return what URLs of a crawl still wait for."""
+
+    def read(cursor: Cursor) -> list[Deferred]:
+        return [
+            Deferred(*row)
+            for bucket in range(buckets)
+            for row in rows_of(cursor, "deferred", {"bucket": bucket, "crawl": crawl})
+        ]
+
+    return session.transact(read)
+
+
+def find_deferred(cursor: Cursor, bucket: int, now: int) -> list[int]:
+    """Hosts with something that waits for a later try."""
+    rows = rows_of(cursor, "find_deferred", {"bucket": bucket, "now": now})
+    return sorted(row[0] for row in rows)
+
+
+def resume(cursor: Cursor, hosts: dict[str, object]) -> None:
+    """Make due what waits on these hosts, which are locked."""
+    done_by(cursor, "resume_urls", hosts)
+    done_by(cursor, "resume_hosts", hosts)
+
 
 T = TypeVar("T")
 BucketFigures = tuple[Row, list[Row]]
@@ -32,7 +111,12 @@ _ANYTHING = Interest()
 
 
 class PostgresFrontier:
-    """Carries out `tamias.protocols.Frontier`. One for each thread; any number on one database."""
+    """Know every URL, lend hosts to workers, and lose nothing. One for each thread.
+
+    Times are the frontier's own milliseconds. Every call may raise `DatabaseUnavailable`, and may then be
+    repeated: `put`, `renew`, `finish` and `release` are idempotent, and a repeated `lease` only leaves hosts
+    waiting for the lease to end.
+    """
 
     def __init__(
         self,
@@ -63,12 +147,16 @@ class PostgresFrontier:
         # Of a node that is away, its last figures count.
         self._figures_before: dict[int, BucketFigures] = {}
 
-    def put(self, items: Sequence[Item]) -> PutCount:
+    def put(self, items: Sequence[Item]) -> int:
+        """Make items known, durably, and leave known ones as they are; return how many were new."""
         batches = (items[start : start + PUT_BATCH] for start in range(0, len(items), PUT_BATCH))
-        new = sum(sum(self._put.put(batch, shortens=True)) for batch in batches)
-        return PutCount(new, len(items) - new)
+        return sum(sum(self._put.put(batch, shortens=True)) for batch in batches)
 
     def lease(self, hosts: int, per_host: int = 10, seconds: float = 30.0) -> list[Lease]:
+        """Return up to `hosts` ready hosts, each with up to `per_host` due URLs, best first.
+
+        Nobody else is given such a host until it is released or the lease has ended.
+        """
         leases: list[Lease] = []
         self._neighbours.look()
         for bucket in self._bucket_turn():
@@ -83,8 +171,9 @@ class PostgresFrontier:
         return [lease for lease in leases if lease.tasks]
 
     def renew(self, leases: Iterable[Lease], seconds: float = 30.0) -> list[Lease]:
+        """Return the leases with a later end. One that does not come back is lost: stop at once."""
         renewed: list[Lease] = []
-        for bucket, group in rows.by_bucket(leases):
+        for bucket, group in queries.by_bucket(leases):
             try:
                 ask = partial(self._renew_bucket, bucket, group, seconds)
                 renewed += self._session.transact(ask, bucket)
@@ -100,7 +189,11 @@ class PostgresFrontier:
         in_bucket: bool = False,
         away: set[int] | None = None,
     ) -> frozenset[int]:
-        """`in_bucket`: whether what `record` writes is all in tables that are divided by buckets.
+        """Settle tasks and give hosts back, in one transaction for each bucket.
+
+        Return the hosts (`qid`) whose lease still held; of the others nothing was changed.
+
+        `in_bucket`: whether what `record` writes is all in tables that are divided by buckets.
 
         Buckets of which nothing could be finished, since their nodes are away, are added to `away`.
         """
@@ -147,6 +240,7 @@ class PostgresFrontier:
         ]
 
     def release(self, leases: Iterable[Lease]) -> None:
+        """Give hosts back untouched: their tasks stay due, the delay is still kept."""
         returns = [Return(lease=lease) for lease in leases]
         if returns:
             self.finish(returns)
@@ -164,7 +258,9 @@ class PostgresFrontier:
             self.finish(
                 [
                     Return(
-                        lease=rows.bare_lease(bucket, qid, token),
+                        lease=Lease(
+                            host="", qid=qid, bucket=bucket, token=token, ends_at=0, delay_ms=0, tasks=()
+                        ),
                         blocked_until=now + ABANDONED * delay_ms if delay_ms else None,
                     )
                     for qid, token, delay_ms in held
@@ -184,9 +280,11 @@ class PostgresFrontier:
         return sum(self._each_bucket(range(self.buckets), self._resume_bucket))
 
     def sweep(self) -> int:
+        """Repair what should never need it: sleeping hosts, ended leases. Return how many."""
         return sum(self._each_bucket(self._section, self._sweep_bucket))
 
     def figures(self) -> FrontierStats:
+        """Return counts and times. Costs grow with the number of hosts, not of URLs."""
         if self._session.nodes is None:
             return self._session.transact(self._figures)
         for bucket, found in self._each_bucket(
@@ -221,7 +319,7 @@ class PostgresFrontier:
         ends_at = now + int(seconds * 1000)
         interest = self._lease_filter.interest or _ANYTHING
         query = {
-            **rows.probes(self._calls // len(self._section) % CLASSES, hosts),
+            **queries.probes(self._calls // len(self._section) % CLASSES, hosts),
             "crawls": None if self._lease_filter.crawls is None else Ints(self._lease_filter.crawls),
             "by_queue": self._neighbours.concern(),
             "require": Texts(interest.require),
@@ -236,7 +334,7 @@ class PostgresFrontier:
             "queues": _QUEUES_PER_LEASE,
         }
         found = rows_of(cursor, "lease", query)
-        leases = rows.leases_from(found, bucket, token, ends_at)
+        leases = queries.leases_from(found, bucket, token, ends_at)
         return with_unreachable(cursor, bucket, leases) if any(row[5] for row in found) else leases
 
     def _thinned(self, leases: list[Lease]) -> list[Lease]:
@@ -250,18 +348,19 @@ class PostgresFrontier:
     def _renew_bucket(self, bucket: int, leases: list[Lease], seconds: float, cursor: Cursor) -> list[Lease]:
         now = self.now()
         ends_at = now + int(seconds * 1000)
-        query = {**rows.held_columns(bucket, leases), "now": now, "lease_end": ends_at}
+        query = {**queries.held_columns(bucket, leases), "now": now, "lease_end": ends_at}
         renewed = set(rows_of(cursor, "renew", query))
-        return [rows.until(lease, ends_at) for lease in leases if (lease.qid, lease.token) in renewed]
+        still = (lease for lease in leases if (lease.qid, lease.token) in renewed)
+        return [msgspec.structs.replace(lease, ends_at=ends_at) for lease in still]
 
     def _finish_bucket(
         self, bucket: int, returns: list[Return], moved: list[Retagged], record: Record | None, cursor: Cursor
     ) -> frozenset[int]:
-        claimed = rows.held_columns(bucket, [each.lease for each in returns])
+        claimed = queries.held_columns(bucket, [each.lease for each in returns])
         locked = set(rows_of(cursor, "lock_held", claimed))
         valid = [each for each in returns if (each.lease.qid, each.lease.token) in locked]
         held = frozenset(each.lease.qid for each in valid)
-        news = {"now": self.now(), **rows.news_columns(bucket, valid)}
+        news = {"now": self.now(), **queries.news_columns(bucket, valid)}
         if news["uid"]:
             retag(cursor, bucket, [url for url in moved if url.qid in held])
             done_by(cursor, "settle", news)
@@ -274,7 +373,7 @@ class PostgresFrontier:
             record(cursor, held)
         released = [each for each in valid if each.release]
         if released:
-            hosts = {"now": self.now(), **rows.release_columns(bucket, released)}
+            hosts = {"now": self.now(), **queries.release_columns(bucket, released)}
             done_by(cursor, "refresh_queues", hosts)
             # Whoever leases the host next may have a clock that is not behind, as ours may be.
             done_by(cursor, "release_hosts", {**hosts, "now": self._now_at_latest()})
@@ -295,7 +394,7 @@ class PostgresFrontier:
         if not rows_of(cursor, "find_put_off", {**place, "until": until, "now": self.now()}):
             record(cursor, frozenset())
             return False
-        news = {"now": self.now(), **rows.news_columns(lease.bucket, [Return(lease=lease, done=(done,))])}
+        news = {"now": self.now(), **queries.news_columns(lease.bucket, [Return(lease=lease, done=(done,))])}
         retag(cursor, lease.bucket, moved)
         done_by(cursor, "settle", news)
         done_by(cursor, "judge_limits", {"bucket": lease.bucket, "qid": [lease.qid]})
@@ -359,7 +458,7 @@ class PostgresFrontier:
             leased=sum(row[1] for row in hosts),
             ready=sum(row[2] for row in hosts),
             crawls=tuple(
-                rows.crawl_figures(crawl, name, [row for row in queues if row[0] == crawl])
+                queries.crawl_figures(crawl, name, [row for row in queues if row[0] == crawl])
                 for crawl, name in crawls
             ),
         )

@@ -11,9 +11,9 @@ from tamias.database.columns import Floats, Ints, Longs, Shorts, Texts, packed
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.keys import bucket_of, hash64, host_hash, salted, shared_key
 from tamias.frontier.lease_filter import buckets_of
-from tamias.frontier.queries import ask, done_by, read_buckets, rows_of
-from tamias.frontier.service.state import usual_delay
-from tamias.frontier.tagging.tag_sets import Retagged, TagSets, retag
+from tamias.frontier.queries import Kinds, ask, columns, done_by, read_buckets, rows_of
+from tamias.frontier.service import usual_delay
+from tamias.frontier.tags import Retagged, TagSets, retag
 from tamias.model.errors import DatabaseError
 from tamias.model.item import MOST_DEPTH, NEVER, Item, priority_class
 
@@ -218,35 +218,32 @@ class QueueNews(msgspec.Struct, gc=False):
                 self.priority = max(self.priority, priority_class(score))
 
 
+_WOKEN: Kinds = {
+    "qid": Longs,
+    "crawl": Ints,
+    "lane": Ints,
+    "due": Longs,
+    "class": Ints,
+    "urls": Longs,
+    "open": Longs,
+    "again": Longs,
+}
+
+
 def queue_columns(new: Iterable[Offered], lowered: Iterable[tuple[Any, ...]], now: int) -> dict[str, Any]:
-    """The parameters of `wake` for rows that were inserted, and for those of `lower_depths`."""
+    """The parameters of `wake` for rows that were inserted, and for known ones that are due otherwise."""
     news: dict[Queue, QueueNews] = {}
     for row in new:
         place = row.queue
         if (updates := news.get(place)) is None:
             updates = news[place] = QueueNews()
         updates.count(row.due, row.item.score, now)
-    for qid, crawl, lane, due, score, again in lowered:
+    for qid, crawl, lane, due, score, opened, again in lowered:
         queue = news.setdefault((qid, crawl, lane), QueueNews())
         queue.make_due(due, score, now)
-        queue.open += again
+        queue.open += opened
         queue.again += again
-    return wake_columns(news)
-
-
-def wake_columns(news: dict[Queue, QueueNews]) -> dict[str, Any]:
-    """The parameters of `wake`: one row for each queue."""
-    updates = news.values()
-    return {
-        "qid": Longs([qid for qid, _, _ in news]),
-        "crawl": Ints([crawl for _, crawl, _ in news]),
-        "lane": Ints([lane for _, _, lane in news]),
-        "due": Longs([each.due for each in updates]),
-        "class": Ints([each.priority for each in updates]),
-        "urls": Longs([each.urls for each in updates]),
-        "open": Longs([each.open for each in updates]),
-        "again": Longs([each.again for each in updates]),
-    }
+    return columns(_WOKEN, [(*queue, *msgspec.structs.astuple(each)) for queue, each in news.items()])
 
 
 class QueueGone(Exception):
@@ -434,10 +431,10 @@ class UrlPut:
         self, cursor: Cursor, bucket: int, rows: list[Offered], shortens: bool
     ) -> tuple[list[Offered], list[Offered], list[Offered]]:
         """The rows not known, those whose number is another URL's, and those known by a longer way."""
-        columns = known_columns(rows)
+        known = known_columns(rows)
         if not shortens:
-            columns["depth"] = Ints([MOST_DEPTH] * len(rows))
-        ((unknown, differing, texts, deeper),) = rows_of(cursor, "find_known", {"bucket": bucket, **columns})
+            known["depth"] = Ints([MOST_DEPTH] * len(rows))
+        ((unknown, differing, texts, deeper),) = rows_of(cursor, "find_known", {"bucket": bucket, **known})
         clashing = {
             place: rows[place - 1]
             for place, text in zip(differing, texts, strict=True)

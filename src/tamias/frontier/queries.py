@@ -1,25 +1,147 @@
-"""Executes the statements of the frontier's files, by their names."""
+"""Execute the statements of the frontier by name, and convert rows and values for leases."""
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
+from tamias.database.columns import Bools, Floats, Ints, Longs, Shorts, Texts
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
-from tamias.frontier.rows import Row
+from tamias.model.capture import Outcome
+from tamias.model.item import CLASSES
+from tamias.model.lease import CrawlStats, Lease, Return, Task
 
-_FILES = {
-    "tamias.frontier": ("addresses.sql", "crawls.sql", "frontier.sql"),
-    "tamias.frontier.due": (
-        "far_times.sql", "make_due.sql", "reopen.sql", "retire.sql", "unreachable.sql", "waiting.sql",
-    ),
-    "tamias.frontier.service": ("queues.sql", "state.sql"),
-    "tamias.frontier.tagging": ("tag_sets.sql",),
-}  # fmt: skip
-_SQL = {
-    name: statement
-    for folder, files in _FILES.items()
-    for file in files
-    for name, statement in statements(folder, file).items()
+Row = tuple[Any, ...]
+
+
+def probes(rotating: int, hosts: int) -> dict[str, list[int | None]]:
+    """Return a slot for a rotating class, then all classes downward, where its host may be met again."""
+    downward = list(range(CLASSES - 1, -1, -1))
+    return {
+        "class": Shorts([rotating, *downward]),
+        "slots": Ints([1, *(hosts + int(each == rotating) for each in downward)]),
+    }
+
+
+def leases_from(rows: Iterable[Row], bucket: int, token: int, ends_at: int) -> list[Lease]:
+    """The rows of `lease`, one for each task; a host with nothing due has one row without a task."""
+    leases = []
+    for _, group in groupby(rows, key=itemgetter(0)):
+        of_host = list(group)
+        qid, host, delay_ms, visits, earned, _, alike = of_host[0][:7]
+        tasks = [
+            Task(*(*row[7:12], Outcome(row[12]), *row[13:17], tuple(row[17] or ()), row[18]))
+            for row in of_host
+            if row[7] is not None
+        ]
+        leases.append(
+            Lease(
+                host=host,
+                qid=qid,
+                bucket=bucket,
+                token=token,
+                ends_at=ends_at,
+                delay_ms=delay_ms,
+                visits=visits,
+                earned=earned,
+                alike=alike or b"",
+                tasks=tuple(tasks),
+            )
+        )
+    return leases
+
+
+def by_bucket(leases: Iterable[Lease]) -> Iterator[tuple[int, list[Lease]]]:
+    """The leases of each bucket, in the order in which their hosts are locked."""
+    ordered = sorted(leases, key=lambda lease: (lease.bucket, lease.qid))
+    for bucket, group in groupby(ordered, key=lambda lease: lease.bucket):
+        yield bucket, list(group)
+
+
+Kinds = Mapping[str, Callable[[Any], list[Any]]]
+
+
+def columns(kinds: Kinds, rows: Iterable[Sequence[Any]]) -> dict[str, Any]:
+    """Return rows as parameters: a column for each name, of its kind."""
+    parts = list(zip(*rows, strict=True)) or [()] * len(kinds)
+    return {name: kind(part) for (name, kind), part in zip(kinds.items(), parts, strict=True)}
+
+
+_HELD: Kinds = {"qid": Longs, "token": Longs}
+_NEWS: Kinds = {
+    "qid": Longs,
+    "crawl": Ints,
+    "uid": Longs,
+    "due": Longs,
+    "status": Ints,
+    "fails": Ints,
+    "etag": Texts,
+    "last_modified": Texts,
+    "depth": Ints,
+    "cut": Ints,
 }
+_RELEASED: Kinds = {
+    "qid": Longs,
+    "token": Longs,
+    "delay_ms": Ints,
+    "blocked_until": Longs,
+    "touched": Bools,
+    "visits": Longs,
+    "earned": Floats,
+}
+
+
+def held_columns(bucket: int, leases: Iterable[Lease]) -> dict[str, Any]:
+    """The parameters of `lock_held` and `renew`."""
+    return {"bucket": bucket, **columns(_HELD, [(each.qid, each.token) for each in leases])}
+
+
+def news_columns(bucket: int, returns: Iterable[Return]) -> dict[str, Any]:
+    """The parameters of `settle`."""
+    news = [
+        (
+            *(each.lease.qid, task.crawl, task.uid, done.due, int(done.outcome), done.fails, done.etag),
+            *(done.last_modified, task.depth, -1 if done.cut is None else done.cut),
+        )
+        for each in returns
+        for done in each.done
+        for task in (done.task,)
+    ]
+    return {"bucket": bucket, **columns(_NEWS, news)}
+
+
+def release_columns(bucket: int, returns: Iterable[Return]) -> dict[str, Any]:
+    """The parameters of `refresh_queues` and `release_hosts`."""
+    released = [
+        (
+            *(each.lease.qid, each.lease.token, each.delay_ms, each.blocked_until, each.touched),
+            *(each.visits, each.earned),
+        )
+        for each in returns
+    ]
+    return {"bucket": bucket, **columns(_RELEASED, released)}
+
+
+def crawl_figures(crawl: int, name: str, rows: list[Row]) -> CrawlStats:
+    """The rows of one crawl from `crawl_figures`, one for each bucket, added up."""
+    waiting = [row[5] for row in rows if row[5] is not None]
+    due = [row[6] for row in rows if row[6] is not None]
+    return CrawlStats(
+        crawl=crawl,
+        name=name,
+        known=sum(row[1] for row in rows),
+        open=sum(row[2] for row in rows),
+        hosts=sum(row[3] for row in rows),
+        leased=sum(row[4] for row in rows),
+        next_at=min(waiting, default=None),
+        next_due=min(due, default=None),
+        again=sum(row[7] for row in rows),
+    )
+
+
+_FILES = ("due.sql", "frontier.sql", "service.sql", "tags.sql")
+_SQL = {name: each for file in _FILES for name, each in statements("tamias.frontier", file).items()}
 
 
 def add_statements(folder: str, file: str) -> None:

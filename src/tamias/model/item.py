@@ -41,13 +41,6 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     """Whether it says nothing of tags then, so that a known URL keeps those it has."""
 
 
-class PutCount(msgspec.Struct, frozen=True):
-    """The result of putting a batch of items: how many were new and how many known."""
-
-    new: int
-    known: int
-
-
 def priority_class(score: float) -> int:
     """The class of a score between 0 and 1.
 

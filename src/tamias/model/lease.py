@@ -6,7 +6,7 @@ from tamias.model.capture import Outcome
 from tamias.model.cut import REOPENED
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Task(msgspec.Struct, frozen=True, gc=False):
     """A due URL of a leased host, with what was learnt on the last visit."""
 
     uid: int
@@ -30,7 +30,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return bool(self.cut & REOPENED)
 
 
-class Unreachable(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Unreachable(msgspec.Struct, frozen=True, gc=False):
     """A scheme, host and port of a queue that could not be reached, and when it may be tried again."""
 
     authority: str

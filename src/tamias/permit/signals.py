@@ -1,16 +1,155 @@
-"""Usage signals of one capture, from its headers, its page's metas and its host's robots.txt.
+"""Usage signals of one capture, from its headers, its page's metas and files of its host.
+
+The files are robots.txt, ai.txt and tdmrep.json (TDMRep, as of 2024-05-10). Content-Usage is a structured
+field (RFC 9651). In robots.txt a use may begin with a path: of the lines that match, the longest paths count.
 
 Pure. None of them changes what may be fetched; what they change is what is done with it (`model.usage`).
 """
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
 
 from tamias.model.site import Signal
-from tamias.model.usage import AI_AGENTS, AI_TXT, TAG_HEADERS, TDM_KEYS
-from tamias.permit.robots import TOKEN, Rules
-from tamias.permit.tdm import TdmRule, tdm_file_signals, tdm_signals
-from tamias.permit.usage import READERS, robots_usage
+from tamias.model.usage import AI_AGENTS, AI_TXT, CONTENT_SIGNAL, CONTENT_USAGE, TAG_HEADERS, TDM_KEYS
+from tamias.model.usage import TDM_KEYS as KEYS
+from tamias.permit.robots import (
+    TOKEN,
+    Rules,
+    canonical_path,
+    canonical_pattern,
+    literal_pattern,
+    matches,
+    path_of,
+)
+
+_BARE = r'"(?:[ !#-\[\]-~]|\\["\\])*"|\?[01]|-?[0-9]{1,15}(?:\.[0-9]{1,3})?|[A-Za-z*][\w!#$%&\'*+.^`|~:/-]*'
+_KEY = r"[a-z*][a-z0-9_.*-]*"
+_MEMBER = re.compile(rf"({_KEY})(?:=({_BARE}))?((?:; *{_KEY}(?:=(?:{_BARE}))?)*)", re.ASCII)
+_COMMA = re.compile(r"[ \t]*,[ \t]*")
+_PAIR = re.compile(r"([a-z0-9_-]+)\s*=\s*([a-z0-9_-]+)")
+
+
+def content_usage(value: str) -> list[str]:
+    """The preferences in a dictionary, `key=value` each; none if any of it is malformed, as RFC 9651 has it.
+
+    >>> content_usage("train-ai=n, search=y;x=1"), content_usage("train-ai = n")
+    (['train-ai=n', 'search=y'], [])
+    """
+    found: dict[str, str] = {}
+    text, at = value.strip(" "), 0
+    while at < len(text):
+        member = _MEMBER.match(text, at)
+        comma = _COMMA.match(text, member.end()) if member else None
+        if member is None or (comma is None and member.end() < len(text)):
+            return []
+        found[member[1]] = member[2] or "?1"
+        at = comma.end() if comma else member.end()
+        if comma and at == len(text):
+            return []
+    return [f"{key}={preference}" for key, preference in found.items()]
+
+
+def content_signal(value: str) -> list[str]:
+    """The signals in a line, `key=value` each; what is none is passed over.
+
+    >>> content_signal("search=yes, AI-Train = no, ???")
+    ['search=yes', 'ai-train=no']
+    """
+    pairs = (_PAIR.fullmatch(part.strip()) for part in value.lower().split(","))
+    return list(dict.fromkeys(f"{pair[1]}={pair[2]}" for pair in pairs if pair))
+
+
+READERS = {CONTENT_USAGE: content_usage, CONTENT_SIGNAL: content_signal}
+
+
+def robots_usage(lines: Iterable[tuple[str, str]], url: str) -> Iterator[tuple[str, str]]:
+    """The uses that lines of robots.txt (their key, and what is behind the colon) grant or refuse for a URL.
+
+    Two lines with the same path both count: whoever refuses wins.
+    """
+    path = canonical_path(path_of(url))
+    by_key: dict[str, list[tuple[str, str]]] = {}
+    for key, value in lines:
+        pattern, uses = _path_and_uses(value)
+        if key in READERS and (not pattern or matches(path, pattern)):
+            by_key.setdefault(key, []).append((pattern, uses))
+    for key, found in by_key.items():
+        longest = max(len(pattern) for pattern, _uses in found)
+        for pattern, uses in found:
+            if len(pattern) == longest:
+                yield from ((key, use) for use in READERS[key](uses))
+
+
+def _path_and_uses(value: str) -> tuple[str, str]:
+    if not value.startswith("/"):
+        return "", value
+    path, *rest = value.split(maxsplit=1)
+    return canonical_pattern(literal_pattern(path)), "".join(rest)
+
+
+PLACE = "/.well-known/tdmrep.json"
+RESERVATION, POLICY = KEYS
+
+MOST_BYTES = 1 << 20
+MOST_RULES = 10_000
+_LONGEST_POLICY = 2048
+
+
+class TdmRule(msgspec.Struct, frozen=True, array_like=True):
+    """The rule of the file for the paths that a pattern matches. Made to be cached."""
+
+    pattern: str
+    reservation: str | None = None
+    policy: str | None = None
+
+
+def tdm_rules(body: bytes) -> tuple[TdmRule, ...]:
+    """The rules of a tdmrep.json, in order. What makes no sense is passed over; never raises."""
+    try:
+        rules = msgspec.json.decode(body[: MOST_BYTES + 1])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ()
+    return tuple(_rules(rules[:MOST_RULES])) if isinstance(rules, list) else ()
+
+
+def tdm_file_signals(rules: Sequence[TdmRule], url: str) -> tuple[Signal, ...]:
+    """Return what the first rule that matches says of a URL."""
+    path = canonical_path(path_of(url))
+    rule = next((rule for rule in rules if matches(path, rule.pattern)), None)
+    if rule is None:
+        return ()
+    fields = ((RESERVATION, rule.reservation), (POLICY, rule.policy))
+    return tuple(Signal("tdmrep.json", key, value) for key, value in fields if value is not None)
+
+
+def tdm_signals(source: str, pairs: Iterable[tuple[str, str]]) -> Iterator[Signal]:
+    """Yield what headers or metas say: names in any case, and their values."""
+    for name, value in pairs:
+        key = name.strip().lower()
+        if key in KEYS and (valid := _valid(key, value)) is not None:
+            yield Signal(source, key, valid)
+
+
+def _rules(entries: list[Any]) -> Iterator[TdmRule]:
+    for entry in entries:
+        location = entry.get("location") if isinstance(entry, dict) else None
+        if isinstance(location, str) and location.startswith(("/", "*")):
+            yield TdmRule(
+                canonical_pattern(literal_pattern(location)),
+                _valid(RESERVATION, entry.get(RESERVATION)),
+                _valid(POLICY, entry.get(POLICY)),
+            )
+
+
+def _valid(key: str, value: object) -> str | None:
+    text = value.strip() if isinstance(value, str) else str(value) if type(value) is int else ""
+    if key == RESERVATION:
+        return text if text in ("0", "1") else None
+    return text if text and len(text) <= _LONGEST_POLICY else None
+
 
 MOST_CHARACTERS = 32 * 1024
 """What is read of all headers of one name, or of one meta; a rule cut by this limit is dropped."""

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tamias.schedule.value import TERMS, VISITS_A_CHANGE, Thresholds, VisitTerms
+from tamias.schedule.visit import TERMS, VISITS_A_CHANGE, Thresholds, VisitTerms
 
 Floats = NDArray[np.float64]
 

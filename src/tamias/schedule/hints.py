@@ -12,8 +12,7 @@ from typing import Final
 
 import msgspec
 
-from tamias.schedule.history import DAY_MS
-from tamias.schedule.value import TERMS, VisitTerms
+from tamias.schedule.visit import DAY_MS, TERMS, VisitTerms
 
 TRUST_AFTER: Final = 20
 """Visits that must have put a host's dates to the test."""

@@ -1,15 +1,209 @@
-"""The results of a visit: what is known now, and when the next one is due."""
+"""The history of a resource, how often it changes, and when its next visit is due."""
 
 from itertools import pairwise
-from math import expm1, ldexp
-from typing import Final
+from math import exp, expm1, ldexp, log, log1p, sqrt
+from typing import Final, Literal
 
 import msgspec
 
-from tamias.schedule.history import DAY_MS, WINDOW, Seen, VisitHistory
-from tamias.schedule.rate import PRIOR, Prior, estimate
 from tamias.schedule.rules import VisitRule, seed_interval_ms
-from tamias.schedule.value import TERMS, VISITS_A_CHANGE, VisitTerms, due_after
+
+DAY_MS: Final = 86_400_000
+WINDOW: Final = 10
+"""Observations that stay as they were; the seed's rule looks at so many."""
+MEMORY: Final = 100
+"""An observation counts 1/e after so many others, so a publisher who changes his ways is noticed."""
+_KEEP: Final = 1 - 1 / MEMORY
+_CENTROIDS: Final = 8
+
+Seen = Literal["changed", "unchanged", "noise", "failed", "gone"]
+"""What a visit saw. Noise: other bytes, the same content. Failed: nothing was learnt of the content."""
+
+
+class VisitHistory(msgspec.Struct, frozen=True, array_like=True):
+    """The history of visits, stored with the resource as MessagePack."""
+
+    visited_at: int | None = None
+    """Milliseconds UTC of the last visit that told whether the content changed."""
+    fails: int = 0
+    """Visits since then that told nothing."""
+    unchanged_days: float = 0.0
+    """Time between visits over which nothing changed; the old counts less."""
+    changed: tuple[tuple[float, float], ...] = ()
+    """Days between visits over which something changed, and how many such intervals this stands for."""
+    recent: tuple[tuple[int, bool], ...] = ()
+    """The last intervals in milliseconds, each with whether it saw a change; oldest first."""
+    expected_days: float | None = None
+    """How often it changes by the word of others; what is seen soon weighs more."""
+
+    def seeing(self, seen: Seen, at_ms: int) -> "VisitHistory":
+        """The history after one more visit.
+
+        A failure is a censored observation: the interval goes on until a visit tells whether it changed.
+        """
+        if seen in {"failed", "gone"}:
+            return msgspec.structs.replace(self, fails=self.fails + 1)
+        history = self if self.visited_at is None else self.after(at_ms - self.visited_at, seen == "changed")
+        return msgspec.structs.replace(history, visited_at=max(at_ms, self.visited_at or at_ms), fails=0)
+
+    def after(self, interval_ms: int, changed: bool) -> "VisitHistory":
+        """The history with one more observed interval. A clock that went back gives none."""
+        if interval_ms <= 0:
+            return self
+        days = interval_ms / DAY_MS
+        faded = [(each, count * _KEEP) for each, count in self.changed if count * _KEEP > 1e-3]
+        return msgspec.structs.replace(
+            self,
+            unchanged_days=self.unchanged_days * _KEEP + (0.0 if changed else days),
+            changed=_with(faded, days) if changed else tuple(faded),
+            recent=(*self.recent[1 - WINDOW :], (interval_ms, changed)),
+        )
+
+
+def _with(centroids: list[tuple[float, float]], days: float) -> tuple[tuple[float, float], ...]:
+    """Add an interval in order; if there are too many, merge the two nearest by ratio."""
+    ordered = sorted([*centroids, (days, 1.0)])
+    if len(ordered) > _CENTROIDS:
+        at = min(range(_CENTROIDS), key=lambda i: ordered[i + 1][0] / ordered[i][0])
+        (short, many), (long, more) = ordered[at : at + 2]
+        ordered[at : at + 2] = [((short * many + long * more) / (many + more), many + more)]
+    return tuple(ordered)
+
+
+def pack(history: VisitHistory) -> bytes:
+    """The history as it is kept."""
+    return msgspec.msgpack.encode(history)
+
+
+def unpack(packed: bytes | None) -> VisitHistory:
+    """The history as it was kept; an empty one where there is none."""
+    return msgspec.msgpack.decode(packed, type=VisitHistory) if packed else VisitHistory()
+
+
+_SMALL: Final = 1e-4
+
+
+class VisitTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """The aim of the archive's visits, and the shortest and longest time between two, in days."""
+
+    knob: float = 0.3
+    minimum: float = 1 / 24
+    maximum: float = 180.0
+
+
+TERMS: Final = VisitTerms()
+VISITS_A_CHANGE: Final = 2.0
+"""The fewest for each change that is to be expected, without a budget."""
+
+
+class Thresholds(msgspec.Struct, frozen=True):
+    """The threshold of the archive, and those of the hosts that are held to their share."""
+
+    common: float = 0.0
+    hosts: dict[str, float] = {}
+    share: float = 0.0
+    """Visits a day that one host may have."""
+
+    def of(self, host: str) -> float:
+        """The threshold for the resources of a host."""
+        return self.hosts.get(host, self.common)
+
+
+def due_after(rate: float, importance: float, threshold: float, terms: VisitTerms = TERMS) -> float:
+    """Days until a visit is worth the threshold, V = (w/λ) (1 - (1 + λt) e^-λt) with w = importance · λ^knob.
+
+    What never gets there has its turn after the longest time.
+
+    >>> round(due_after(1.0, 1.0, 0.593994150290162), 9), due_after(50.0, 1.0, 0.5)
+    (2.0, 180.0)
+    """
+    worth = importance * float(rate**terms.knob)
+    if threshold * rate >= worth:
+        return terms.maximum
+    return min(max(_age(-log1p(-threshold * rate / worth)) / rate, terms.minimum), terms.maximum)
+
+
+def _age(height: float) -> float:
+    """The x with x - ln(1 + x) = height, which is where 1 - (1 + x) e^-x is 1 - e^-height.
+
+    The first guess is a bound of Lambert's W that is close everywhere; three Newton steps do the rest.
+    """
+    x = sqrt(2 * height) + height * (2 / 3)
+    if x < _SMALL:
+        return x
+    for _ in range(3):
+        x -= (x - log1p(x) - height) * (1 + x) / x
+    return x
+
+
+class Prior(msgspec.Struct, frozen=True):
+    """The assumption about a resource before anything was seen: so many changes in so many days."""
+
+    shape: float = 0.35
+    days: float = 7.0
+
+    @property
+    def rate(self) -> float:
+        """Change a day."""
+        return self.shape / self.days
+
+
+PRIOR: Final = Prior()
+
+
+def estimate(history: VisitHistory, prior: Prior = PRIOR) -> float:
+    """Change a day: the mode over log λ, by Newton's method in log λ.
+
+    Every unchanged day counts against the rate; a changed interval t counts λt / (e^λt - 1) for it.
+    A prior that others' word gives (`expected_days`) takes the place of the general one.
+    """
+    if history.expected_days:
+        prior = Prior(prior.shape, prior.shape * history.expected_days)
+    quiet = prior.days + history.unchanged_days
+    if not history.changed:
+        return prior.shape / quiet
+    return _root(prior.shape, quiet, history.changed)
+
+
+def _root(shape: float, quiet: float, changed: tuple[tuple[float, float], ...]) -> float:
+    """Return where shape - quiet λ + Σ count λt / (e^λt - 1) falls through zero.
+
+    The first guess takes 1 - λt/2 for each term, which is too little, so it lies at or below the root.
+    """
+    count = sum(many for _, many in changed)
+    time = sum(days * many for days, many in changed)
+    low = log((shape + count) / (quiet + time / 2))
+    high = log((shape + count) / quiet)
+    guess = low
+    for _ in range(20):
+        height, slope = _height(shape, quiet, changed, exp(guess))
+        low, high = (guess, high) if height > 0 else (low, guess)
+        step = guess - height / slope
+        # Newton may leave the bracket where the curve bends; halving it never does.
+        following = step if low <= step <= high else (low + high) / 2
+        if abs(following - guess) < 1e-9:
+            return exp(following)
+        guess = following
+    return exp(guess)
+
+
+def _height(
+    shape: float, quiet: float, changed: tuple[tuple[float, float], ...], rate: float
+) -> tuple[float, float]:
+    """The sum, and its slope in log λ."""
+    height = shape - quiet * rate
+    slope = -quiet * rate
+    for days, many in changed:
+        x = rate * days
+        # Beyond it e^x overflows, and the term is zero anyway.
+        if x > 700.0:
+            continue
+        over = expm1(x)
+        term = many * x / over
+        height += term
+        slope += term * (1.0 - x * (over + 1.0) / over)
+    return height, slope
+
 
 _DAY: Final = 86_400.0
 _FIRST_DAYS: Final = 0.25

@@ -2,9 +2,7 @@
 
 import asyncio
 
-from tamias.features.urlfrontier.grpc.calls import MAX_MESSAGE, Call
-from tamias.features.urlfrontier.grpc.connections import Connections
-from tamias.features.urlfrontier.grpc.http2 import MOST_HELD, Http2Connection
+from tamias.features.urlfrontier.grpc.http2 import MAX_MESSAGE, MOST_HELD, Call, Connections, Http2Connection
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _TURNS = 50

@@ -7,12 +7,12 @@ import msgspec
 
 from tamias.crawl.sandbox.frames import FrameError, Frames, answers, orders
 from tamias.features.remote_workers import wire
+from tamias.features.remote_workers.grpc.connection import CallError
 from tamias.features.remote_workers.grpc.messages import message
-from tamias.features.remote_workers.grpc.status import CallError
 from tamias.features.urlfrontier.puts import parsed
 from tamias.features.urlfrontier.reading import Addresses, due_of, fill_metadata
 from tamias.features.urlfrontier.workers import value_of
-from tamias.frontier.service.state import NamedQueues
+from tamias.frontier.service import NamedQueues
 from tamias.model.url import DEFAULT_SESSION_NAMES
 
 _ADDRESSES = Addresses(DEFAULT_SESSION_NAMES)

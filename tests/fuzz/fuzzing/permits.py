@@ -14,9 +14,8 @@ from tamias.permit.addresses import forbidden
 from tamias.permit.availability import expires_after
 from tamias.permit.delay import LONGEST_WAIT_MS, retry_after_ms
 from tamias.permit.robots import MOST_SIGNALS, MOST_SITEMAPS, Rules, parse
+from tamias.permit.signals import MOST_RULES, TdmRule, signals_of, tdm_file_signals, tdm_rules
 from tamias.permit.signals import MOST_SIGNALS as MOST_OF_A_CAPTURE
-from tamias.permit.signals import signals_of
-from tamias.permit.tdm import MOST_RULES, TdmRule, tdm_file_signals, tdm_rules
 
 PATHS = ("/", "/robots.txt", "/a/b?c=d", "/%7Ejo/caf%C3%A9", "http://example.org/x*y$")
 NOW = 1_700_000_000_000

@@ -15,8 +15,8 @@ from tamias.crawl.revisit import archiver as archiving
 from tamias.crawl.revisit.archiver import Archiver, record_results
 from tamias.crawl.revisit.timetable import policy_from
 from tamias.features.tables.chores import profile_some
-from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Body, Capture, Hop, Outcome
+from tamias.model.item import WATCH
 from tamias.model.lease import Task
 from tamias.model.resource import resource_id
 from tamias.model.url import url_key

@@ -22,7 +22,7 @@ ELSEWHERE = ("embedded/login.sql", "database/rights.sql", "database/roles.sql", 
 COORDINATORS = {
     "features/strategy/strategy.sql:begin_version",
     "sinks/outbox.sql:add_sink",
-    "frontier/service/state.sql:make_crawl",
+    "frontier/service.sql:make_crawl",
     "archive/figures.sql:states",
     "features/pages/pages.sql:planned",
 }
@@ -30,7 +30,7 @@ COORDINATORS = {
 ONE_SERVER = {
     "archive/stored_files.sql:dead_writers",
     "frontier/frontier.sql:put_new",
-    "frontier/service/state.sql:analyse_frontier",
+    "frontier/service.sql:analyse_frontier",
 }
 """Not asked on a cluster: the program looks first."""
 VALUES = {

@@ -15,8 +15,7 @@ from tamias.crawl.commit.link_put import CommitContext
 from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.plan.admit import Admission, Reference
 from tamias.crawl.store.held_lease import HeldLease
-from tamias.crawl.store.hooks import CommitHook
-from tamias.crawl.store.visit import Visit
+from tamias.crawl.store.visit import CommitHook, Visit
 from tamias.database.threads import SessionThread
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture import Capture, CaptureRecord, Outcome, new_capture_id

@@ -41,7 +41,7 @@ def test_a_crawl_of_pages_loads_nothing_that_only_other_documents_need(listed, s
     done = listed.crawl(site.url("/"), "-q")
     assert (done.returncode, site.asked("/b")) == (0, 1)
     found = loaded(done)
-    assert {"selectolax", "tamias.crawl.worker.wiring", "tamias.crawl.worker.supervisor"} <= found
+    assert {"selectolax", "tamias.crawl.worker.worker", "tamias.crawl.worker.supervisor"} <= found
     assert found.isdisjoint(FOR_SOME_DOCUMENTS), sorted(found & set(FOR_SOME_DOCUMENTS))
 
 

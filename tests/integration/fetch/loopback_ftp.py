@@ -11,7 +11,7 @@ import warnings
 from loopback_web import go_anywhere
 
 from tamias.features.ftp.fetcher import FtpFetcher
-from tamias.fetch.options import HttpOptions
+from tamias.fetch.credentials import HttpOptions
 from tamias.model.capture import Request
 
 with warnings.catch_warnings():

@@ -6,8 +6,8 @@ import re
 import socket
 import time
 
+from tamias.fetch.credentials import HttpOptions
 from tamias.fetch.http import HttpFetcher
-from tamias.fetch.options import HttpOptions
 from tamias.model.capture import Request
 
 

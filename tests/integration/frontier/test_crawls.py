@@ -9,7 +9,7 @@ from tamias.database.connect import Database
 from tamias.frontier import crawls
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.service.state import make_crawl
+from tamias.frontier.service import make_crawl
 from tamias.model.capture import Outcome
 from tamias.model.errors import UsageError
 from tamias.model.item import NEVER, Item

@@ -8,8 +8,8 @@ from tamias.database.connect import Database
 from tamias.features.urlfrontier.held import Holds, Wish
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.put import UrlPut
-from tamias.frontier.service.queues import Listing, Queues, Spot
-from tamias.frontier.tagging.tags import Tagging, change_of
+from tamias.frontier.service import Listing, Queues, Spot
+from tamias.frontier.tags import Tagging, change_of
 from tamias.model.item import NEVER, Item
 
 NOW, HOLD = 1_000_000, 64_000

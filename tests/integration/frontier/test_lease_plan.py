@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from tamias.database.sql import statements
-from tamias.frontier import rows
+from tamias.frontier import queries
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.item import Item
 
@@ -31,7 +31,7 @@ def session(clean_database):
 def plan(session, **words):
     now = session.now()
     asked = {
-        **rows.probes(0, 10), "crawls": None, "by_queue": True, "require": ["rare"], "forbid": [],
+        **queries.probes(0, 10), "crawls": None, "by_queue": True, "require": ["rare"], "forbid": [],
         "round_end": 0, "bucket": 0,
         "now": now, "token": 1, "lease_end": now, "hosts": 10, "per_host": 10, "queues": 3, **words,
     }  # fmt: skip

@@ -7,14 +7,14 @@ import pytest
 
 from tamias.database.connect import Database
 from tamias.database.sql import statements
-from tamias.frontier.due.make_due import make_due
+from tamias.frontier.due import make_due
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture import Outcome
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return
 
 LATER = 10**9
-SQL = statements("tamias.frontier.due", "make_due.sql")
+SQL = statements("tamias.frontier", "due.sql")
 
 
 def item(path, host="h.example", **words):

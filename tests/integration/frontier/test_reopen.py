@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from tamias.frontier.due.reopen import reopen
+from tamias.frontier.due import reopen
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture import Outcome
 from tamias.model.cut import BELOW, DEPTH, FILTER, PRIVATE, ROBOTS, SCOPE

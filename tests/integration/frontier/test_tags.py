@@ -7,8 +7,7 @@ import pytest
 
 from tamias.frontier.lease_filter import Interest, LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.tagging.tag_sets import MOST_VALUES, TagSets
-from tamias.frontier.tagging.tags import Tagging, change_of
+from tamias.frontier.tags import MOST_VALUES, Tagging, TagSets, change_of
 from tamias.model.capture import Outcome
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return

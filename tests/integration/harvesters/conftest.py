@@ -22,8 +22,8 @@ from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
 from tamias.content.containers.documents import documents
 from tamias.crawl.analysis.analysers import Analysers, open_limits
+from tamias.fetch.credentials import HttpOptions
 from tamias.fetch.http import HttpFetcher
-from tamias.fetch.options import HttpOptions
 from tamias.model.finding import Harvest, Problem, Quads
 from tamias.settings import Settings
 

@@ -10,8 +10,8 @@ from plain_client import PlainClient
 from tamias.features.ldes.harvester import LdesHarvester
 from tamias.features.portals.dcat import CatalogueHarvester
 from tamias.features.service.files.comparison import COMPARED_AT_ONCE
+from tamias.fetch.credentials import HttpOptions
 from tamias.fetch.http import HttpFetcher
-from tamias.fetch.options import HttpOptions
 from tamias.model.finding import Datasets, Harvest, Quads
 from tamias.model.resource import Source, resource_id
 from tamias.model.url import url_key

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tamias.database.connect import Database
-from tamias.schedule.history import DAY_MS, VisitHistory, pack
+from tamias.schedule.visit import DAY_MS, VisitHistory, pack
 
 from .conftest import Running
 

@@ -12,10 +12,9 @@ from pyoxigraph import RdfFormat, parse, serialize
 
 from tamias.archive.file_store import segments_of
 from tamias.database.connect import Database
-from tamias.features.graph_stores.document_files import read_index
+from tamias.features.graph_stores.document_files import TurtleFiles, read_index
 from tamias.features.graph_stores.placement import Placement, PostgresLedger
 from tamias.features.graph_stores.sparql_sink import SparqlStore
-from tamias.features.graph_stores.targets import TurtleFiles
 from tamias.model.vocabulary import address_iri
 from tamias.sinks.delivery import Deliverer
 from tamias.sinks.outbox import Outbox, add_sink

@@ -11,8 +11,7 @@ import h2.settings
 import pytest
 from frontier_client import Client, discovered, info, known, make
 
-from tamias.features.urlfrontier.grpc.calls import MAX_MESSAGE
-from tamias.features.urlfrontier.grpc.http2 import STREAM_WINDOW
+from tamias.features.urlfrontier.grpc.http2 import MAX_MESSAGE, STREAM_WINDOW
 from tamias.features.urlfrontier.puts import MOST_ITEMS
 
 OK, SKIPPED = 0, 1

@@ -7,7 +7,7 @@ import pytest
 from frontier_client import discovered, known
 
 from tamias.database.sql import statements
-from tamias.frontier.rows import probes
+from tamias.frontier.queries import probes
 
 OK = 0
 

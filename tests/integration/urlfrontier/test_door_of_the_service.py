@@ -17,7 +17,7 @@ from tamias.access.audit import list_entries
 from tamias.access.tokens import NewToken, make_token, withdraw_token
 from tamias.database.connect import Database
 from tamias.features.remote_workers.client import FrontierClient
-from tamias.features.remote_workers.grpc.reconnect import ReconnectingChannel, ServiceTarget
+from tamias.features.remote_workers.grpc.channel import ReconnectingChannel, ServiceTarget
 from tests import commands
 
 

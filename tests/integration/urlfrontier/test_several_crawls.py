@@ -6,7 +6,7 @@ import time
 import pytest
 from frontier_client import Client, Instance
 
-from tamias.frontier.service.queues import Queues
+from tamias.frontier.service import Queues
 from tests.messages import unsaid
 
 CRAWLS = ("DEFAULT", "one", "two")

@@ -18,7 +18,7 @@ from tamias.content.sniff import found_type
 from tamias.crawl.analysis.analysers import Analysers
 from tamias.features.diffs.compare import diff
 from tamias.features.quality.formats import is_machine_readable, is_open
-from tamias.fetch.options import HttpOptions
+from tamias.fetch.credentials import HttpOptions
 from tamias.model.finding import Quads
 from tamias.settings import Settings
 from tamias.sinks.export import export, export_formats

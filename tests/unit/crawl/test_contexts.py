@@ -1,6 +1,6 @@
 """Remote JSON-LD contexts are kept, and asked for once."""
 
-from tamias.crawl.analysis.contexts import MAX_CONTEXT, ContextCache
+from tamias.crawl.analysis.analysers import MAX_CONTEXT, ContextCache
 
 
 def test_a_context_that_was_put_is_at_hand():

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tamias.crawl.commit.copy_comparison import MOST_BLANK, SubjectIndex, statements_about
+from tamias.crawl.commit.bulk_copies import MOST_BLANK, SubjectIndex, statements_about
 
 A, B = "http://a.example/a", "http://a.example/b"
 
@@ -68,7 +68,7 @@ def test_an_encoded_address_is_found_as_an_iri():
 
 
 def test_subjects_of_many_runs_are_found_with_and_without_fragments(monkeypatch):
-    monkeypatch.setattr("tamias.crawl.commit.copy_comparison.RUN", 10)
+    monkeypatch.setattr("tamias.crawl.commit.bulk_copies.RUN", 10)
     data = lines(*(f'<http://a.example/{number}{"#it" * (number % 2)}> <urn:p> "1"' for number in range(500)))
     index = SubjectIndex(data[start : start + 700] for start in range(0, len(data), 700))
     assert all(f"http://a.example/{number}" in index for number in range(500))

@@ -7,7 +7,7 @@ from tamias import plugins
 
 SHOW = (
     "import sys; from tamias.crawl.worker.process import load_ahead; "
-    "from tamias.crawl.worker.wiring import database_worker; load_ahead(); before = set(sys.modules); "
+    "from tamias.crawl.worker.worker import database_worker; load_ahead(); before = set(sys.modules); "
     "from tamias.plugins import load_all; "
     "[load_all(kind) for kind in ('filters', 'fetchers', 'taggers')]; "
     "print(sorted(name for name in sys.modules if name.startswith('tamias') and name not in before))"

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from tamias.crawl.request.reach import GRACE_SECONDS, LEASE_SECONDS, LONGEST_PROBE, Network
+from tamias.crawl.request.gate import GRACE_SECONDS, LEASE_SECONDS, LONGEST_PROBE, Network
 from tamias.crawl.store.held_lease import HeldLease, NotNow
 from tamias.model.lease import Lease
 

@@ -11,14 +11,15 @@ import h2.settings
 import pytest
 
 from tamias.features.remote_workers.grpc import channel as channel_module
-from tamias.features.remote_workers.grpc.channel import CallFailed, Channel
-from tamias.features.remote_workers.grpc.reconnect import (
+from tamias.features.remote_workers.grpc.channel import (
+    CallFailed,
+    Channel,
     HungUp,
     NotReached,
     ReconnectingChannel,
     ServiceTarget,
 )
-from tamias.features.remote_workers.grpc.status import Code, refusal
+from tamias.features.remote_workers.grpc.connection import Code, refusal
 from tamias.model.errors import ConfigError, DatabaseUnavailable, DiskFull, TamiasError, UsageError
 from tests.messages import saying
 

@@ -14,9 +14,8 @@ from tamias.crawl.store.held_lease import HeldLease
 from tamias.features.remote_workers import delivery_queue, quad_spool
 from tamias.features.remote_workers.client import FrontierClient
 from tamias.features.remote_workers.delivery_queue import DeliveryQueue
-from tamias.features.remote_workers.grpc.channel import CallFailed
+from tamias.features.remote_workers.grpc.channel import CallFailed, HungUp, NotReached
 from tamias.features.remote_workers.grpc.messages import message
-from tamias.features.remote_workers.grpc.reconnect import HungUp, NotReached
 from tamias.features.remote_workers.quad_spool import PIECE, Damaged, QuadReceiver, QuadSpool
 from tamias.features.remote_workers.wire import DeliveredVisit, packed
 from tamias.model.capture import Capture, Extent, Outcome

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tamias.crawl.plan.run_limit import RunLimit
-from tamias.crawl.request.reach import Reach
+from tamias.crawl.request.gate import Reach
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.progress import Tally
 from tamias.crawl.worker.worker import MOST_LEASED, Worker

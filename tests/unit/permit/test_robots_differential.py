@@ -5,8 +5,7 @@ import random
 
 from gpyrobotstxt.robots_cc import RobotsMatcher
 
-from tamias.permit.paths import matches
-from tamias.permit.robots import parse
+from tamias.permit.robots import matches, parse
 
 Case = tuple[bytes, str, bool]
 

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamias.permit.paths import matches
-from tamias.permit.robots import MOST_LINE_BYTES, Rules, parse
+from tamias.permit.robots import MOST_LINE_BYTES, Rules, matches, parse
 
 
 def denied(robots: str, path: str) -> bool:

@@ -6,8 +6,7 @@ import msgspec
 import pytest
 
 from tamias.model.site import Signal
-from tamias.permit.signals import signals_of
-from tamias.permit.tdm import TdmRule, tdm_file_signals, tdm_rules
+from tamias.permit.signals import TdmRule, signals_of, tdm_file_signals, tdm_rules
 
 FILE = json.dumps(
     [

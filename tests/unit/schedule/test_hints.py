@@ -9,7 +9,7 @@ from tamias.schedule.hints import (
     frequency_days,
     http_hints,
 )
-from tamias.schedule.history import DAY_MS
+from tamias.schedule.visit import DAY_MS
 
 NOW = 784_111_777_000
 """Sun, 06 Nov 1994 08:49:37 GMT."""

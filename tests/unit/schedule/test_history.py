@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamias.schedule.history import DAY_MS, MEMORY, WINDOW, VisitHistory, pack, unpack
+from tamias.schedule.visit import DAY_MS, MEMORY, WINDOW, VisitHistory, pack, unpack
 
 NOW = 1_700_000_000_000
 VISITS = st.lists(

@@ -6,11 +6,17 @@ import pytest
 
 from tamias.crawl.revisit.timetable import policy_from
 from tamias.model.errors import ConfigError
-from tamias.schedule.history import DAY_MS, VisitHistory
-from tamias.schedule.rate import estimate
 from tamias.schedule.rules import VisitRule, parse_rule, seed_interval_ms
-from tamias.schedule.value import TERMS, VisitTerms, due_after
-from tamias.schedule.visit import VisitPolicy, next_visit
+from tamias.schedule.visit import (
+    DAY_MS,
+    TERMS,
+    VisitHistory,
+    VisitPolicy,
+    VisitTerms,
+    due_after,
+    estimate,
+    next_visit,
+)
 from tamias.settings import ScheduleSettings
 
 NOW = 1_700_000_000_000

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamias.schedule.history import DAY_MS, MEMORY, VisitHistory
-from tamias.schedule.rate import PRIOR, Prior, estimate
+from tamias.schedule.visit import DAY_MS, MEMORY, PRIOR, Prior, VisitHistory, estimate
 
 DAYS = st.floats(min_value=1 / 24, max_value=400)
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamias.schedule.budget import intervals, threshold, thresholds, values
-from tamias.schedule.value import Thresholds, VisitTerms, due_after
+from tamias.schedule.visit import Thresholds, VisitTerms, due_after
 
 RATES = st.floats(min_value=1e-5, max_value=50)
 KNOBS = st.floats(min_value=0, max_value=1)

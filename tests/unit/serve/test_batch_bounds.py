@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.features.remote_workers.grpc.status import CallError
+from tamias.features.remote_workers.grpc.connection import CallError
 from tamias.features.urlfrontier import puts
 from tamias.features.urlfrontier.puts import MOST_OF_A_BATCH, parsed_batch
 

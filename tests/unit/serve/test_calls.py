@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from tamias.features.remote_workers.grpc.status import CallError
-from tamias.features.urlfrontier.grpc.calls import MAX_MESSAGE, Call
+from tamias.features.remote_workers.grpc.connection import CallError
+from tamias.features.urlfrontier.grpc.http2 import MAX_MESSAGE, Call
 
 
 class Silence:

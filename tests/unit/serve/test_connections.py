@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from tamias.features.urlfrontier.grpc import connections as bounds
-from tamias.features.urlfrontier.grpc.connections import Connections
+from tamias.features.urlfrontier.grpc import http2 as bounds
+from tamias.features.urlfrontier.grpc.http2 import Connections
 
 
 class Peer:
@@ -72,7 +72,7 @@ def test_who_holds_the_most_bytes_loses_a_call_when_all_hold_too_many():
     connections, small, large = Connections(9, 9), Peer(), Peer("b")
     connections.add(small)
     connections.add(large)
-    connections.hold(large, bounds.MOST_HELD - 10)
+    connections.hold(large, bounds.MOST_HELD_BY_ALL - 10)
     connections.hold(small, 10)
     assert large.dropped == []
     connections.hold(small, 1)

@@ -8,8 +8,8 @@ from tamias.features.pages.datasets.forms import dataset_form
 from tamias.features.pages.routes import FORMS
 from tamias.features.remote_workers.grpc import messages
 from tamias.features.service.app import all_endpoints
-from tamias.features.urlfrontier.call_scopes import CALL_SCOPES, NOTED_CALLS
 from tamias.features.urlfrontier.grpc.public import SERVICES
+from tamias.features.urlfrontier.server import CALL_SCOPES, NOTED_CALLS
 
 READ_BY_POST = {"/sparql", "/mcp", "/oai"}
 """Queries are sent as bodies; none can change anything (SPARQL updates are refused, tools only read)."""

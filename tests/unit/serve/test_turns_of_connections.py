@@ -9,9 +9,13 @@ from hpack import Encoder
 from hyperframe.frame import DataFrame, HeadersFrame, PingFrame
 
 from tamias.features.remote_workers.grpc.connection import framed
-from tamias.features.urlfrontier.grpc.calls import MAX_MESSAGE
-from tamias.features.urlfrontier.grpc.connections import Connections
-from tamias.features.urlfrontier.grpc.http2 import MOST_HELD, SMALL_SLICE, Http2Connection
+from tamias.features.urlfrontier.grpc.http2 import (
+    MAX_MESSAGE,
+    MOST_HELD,
+    SMALL_SLICE,
+    Connections,
+    Http2Connection,
+)
 
 HOSTILE, MESSAGES = 20, 6_000
 SLICES = 3

@@ -7,10 +7,14 @@ import h2.connection
 import pytest
 from hyperframe.frame import DataFrame
 
-from tamias.features.remote_workers.grpc.status import CallError, Code
-from tamias.features.urlfrontier.grpc.calls import MOST_AT_ONCE, STREAM_WINDOW
-from tamias.features.urlfrontier.grpc.connections import Connections
-from tamias.features.urlfrontier.grpc.http2 import CONNECTION_WINDOW, Http2Connection
+from tamias.features.remote_workers.grpc.connection import CallError, Code
+from tamias.features.urlfrontier.grpc.http2 import (
+    CONNECTION_WINDOW,
+    MOST_AT_ONCE,
+    STREAM_WINDOW,
+    Connections,
+    Http2Connection,
+)
 
 PATH = "/urlfrontier.URLFrontier/PutURLs"
 MESSAGE = b"\0" + (60_000).to_bytes(4, "big") + bytes(60_000)

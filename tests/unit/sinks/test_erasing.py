@@ -11,9 +11,14 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tamias.features.forgetting.warc_records import blank_record
 from tamias.features.warc.warc_files import WarcRecord
-from tamias.sinks.overwrite import finish_overwriting, remove_copies, replace_bytes
 from tamias.sinks.segments.segment_check import SegmentCheck, blank_frames
-from tamias.sinks.segments.segment_files import SegmentReader, SegmentWriter
+from tamias.sinks.segments.segment_files import (
+    SegmentReader,
+    SegmentWriter,
+    finish_overwriting,
+    remove_copies,
+    replace_bytes,
+)
 
 HEAD = (
     b"WARC/1.1\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:6fd9e3f7-2c3b-4a43-9b44-92ad5b4e2a5a>\r\n"
@@ -87,7 +92,7 @@ def test_a_record_of_any_length_is_replaced_by_one_that_says_nothing():
 def test_what_was_noted_is_written_after_a_crash_and_what_was_copied_is_removed(tmp_path, monkeypatch):
     path = tmp_path / "1.nq.zst"
     path.write_bytes(b"one two three")
-    monkeypatch.setattr("tamias.sinks.overwrite._write_over", lambda *_: 1 / 0)
+    monkeypatch.setattr("tamias.sinks.segments.segment_files._write_over", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         replace_bytes(path, {4: b"222"}, being_written=True)
     monkeypatch.undo()

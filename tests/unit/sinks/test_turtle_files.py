@@ -4,8 +4,7 @@ from uuid import UUID
 import pytest
 from pyoxigraph import RdfFormat, parse
 
-from tamias.features.graph_stores.document_files import read_index
-from tamias.features.graph_stores.targets import TurtleFiles
+from tamias.features.graph_stores.document_files import TurtleFiles, read_index
 from tamias.model.errors import DiskFull
 from tamias.sinks.outbox import Edition
 from tests.messages import saying

@@ -5,8 +5,7 @@ from collections import Counter
 import msgspec
 
 from tamias.crawl.commit.link_put import CommitContext
-from tamias.crawl.store.hooks import CommitBatch, CommitHook
-from tamias.crawl.store.visit import Visit
+from tamias.crawl.store.visit import CommitBatch, CommitHook, Visit
 from tamias.crawl.visit.stages import Place, StageContext
 from tamias.database.columns import storable
 from tamias.database.connect import Cursor

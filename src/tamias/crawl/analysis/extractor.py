@@ -16,8 +16,7 @@ from tamias.content.containers.streams import BUFFER, HEAD
 from tamias.content.formats import syntax_of
 from tamias.content.quad_lines import QuadLines, rdf_links
 from tamias.content.sniff import found_type, signed_type
-from tamias.crawl.analysis.analysers import Analysers, open_limits
-from tamias.crawl.analysis.contexts import ContextCache, in_linked_context
+from tamias.crawl.analysis.analysers import Analysers, ContextCache, in_linked_context, open_limits
 from tamias.crawl.analysis.quick import quick_lines
 from tamias.model.capture import Body, Capture, Extent
 from tamias.model.dataset import Dataset

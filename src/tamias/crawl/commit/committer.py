@@ -5,7 +5,7 @@ Visits hand over what they did; many of them are committed together, in a thread
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from itertools import islice
 from operator import or_
@@ -18,17 +18,14 @@ from tamias.archive.stored_files import StoredFile, commit_files
 from tamias.content.formats import format_of
 from tamias.crawl.commit.link_put import CommitContext, LinkPut
 from tamias.crawl.store.held_lease import HeldLease
-from tamias.crawl.store.hooks import CommitBatch, CommitHook
-from tamias.crawl.store.progress import Tally, count_share
-from tamias.crawl.store.steps import step
-from tamias.crawl.store.visit import Visit
+from tamias.crawl.store.progress import Tally, count_share, step
+from tamias.crawl.store.visit import CommitBatch, CommitHook, Visit
 from tamias.crawl.store.worker_store import After
-from tamias.frontier.service.state import WATCH
 from tamias.model.capture import CaptureRecord, Outcome
 from tamias.model.cut import WIDENED
 from tamias.model.errors import DatabaseUnavailable, DiskFull, NodeAway
 from tamias.model.faults import reached
-from tamias.model.item import NEVER
+from tamias.model.item import NEVER, WATCH
 from tamias.model.kind import AUXILIARY, kind_of
 from tamias.model.lease import Done, Lease, Return, Task
 from tamias.model.log_lines import log_fields, loggable
@@ -236,63 +233,52 @@ class Committer:
         try:
             committed = self._commit(visits, released, durable)
         except NodeAway:
-            committed = self._commit_reachable(visits, released, durable)
+            committed = self._commit_each(visits, released, durable)
         except _NOBODYS_FAULT:
             raise
         except Exception:  # noqa: BLE001 (told, and looked at one by one)
             _log.exception("a commit failed; now each visit is committed alone")
-            committed = [visit for each in visits for visit in self._commit_alone(each, durable)]
-            committed += self._commit([], released, durable)
-        return committed + [each for each in parked if self._commit_parked(each, durable)]
+            committed = self._commit_each(visits, released, durable)
+        for each in parked:
+            committed += self._commit_alone(each, lambda one: self._finish_parked(one, durable))
+        return committed
 
-    def _commit_reachable(
+    def _commit_each(
         self, visits: list[Visit], released: list[HeldLease], durable: list[StoredFile]
     ) -> list[Visit]:
-        """Commits what leads to no node that is away; the rest waits for it, and so do its hosts."""
-        committed = []
+        """Commit visits one by one. What leads to a node that is away waits for it, and so do its hosts."""
+        committed: list[Visit] = []
         for each in visits:
-            try:
-                committed += self._commit([each], [], durable)
-            except NodeAway:
-                self._stranded.visits.append(each)
+            committed += self._commit_alone(each, lambda one: self._commit([one], [], durable))
         waiting = {each.held for each in self._stranded.visits}
         self._stranded.released += [each for each in released if each in waiting]
         return committed + self._commit([], [each for each in released if each not in waiting], durable)
 
-    def _commit_parked(self, visit: Visit, durable: list[StoredFile]) -> bool:
-        """Commit a visit whose host was given back before; return if it was committed."""
+    def _commit_alone(self, visit: Visit, commit: Callable[[Visit], list[Visit]]) -> list[Visit]:
+        """Commit a visit, or in its place one that says why it cannot be written."""
         try:
-            return self._finish_parked(visit, durable)
+            return commit(visit)
         except NodeAway:
             self._stranded.visits.append(visit)
-            return False
+            return []
         except _NOBODYS_FAULT:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (told in the record)
             _log.exception("a commit failed")
-            if visit.record is None:
-                raise
-            return self._finish_parked(_faulty(visit, error), durable)
+            return commit(_faulty(visit, error)) if visit.record else []
 
-    def _finish_parked(self, visit: Visit, durable: list[StoredFile]) -> bool:
+    def _finish_parked(self, visit: Visit, durable: list[StoredFile]) -> list[Visit]:
+        """Commit a visit whose host was given back before, unless its URL was lent again since."""
         assert visit.parked_until is not None
-        links = [(each, visit) for each in visit.references]
-        _note_cuts(visit, self.links.put_found(links, visit.items))
+        self._put_links([visit])
         reached("links-put")
 
         def record(cursor: Any, held: frozenset[int]) -> None:
             self._record(cursor, [visit] if held else [], durable)
 
         with step("finish"):
-            return self._frontier.finish_apart(visit.held.lease, visit.settled, visit.parked_until, record)
-
-    def _commit_alone(self, visit: Visit, durable: list[StoredFile]) -> list[Visit]:
-        try:
-            return self._commit([visit], [], durable)
-        except _NOBODYS_FAULT:
-            raise
-        except Exception as error:  # noqa: BLE001 (told in the record)
-            return self._commit([_faulty(visit, error)] if visit.record else [], [], durable)
+            args = visit.held.lease, visit.settled, visit.parked_until, record
+            return [visit] if self._frontier.finish_apart(*args) else []
 
     def _commit(
         self, visits: list[Visit], released: list[HeldLease], durable: list[StoredFile]
@@ -343,7 +329,7 @@ class Committer:
         batch = CommitBatch(visits, insert_captures(cursor, tried))
         commit_files(cursor, durable)
         reached("captures-inserted")
-        for hook in self._hooks:
+        for hook in () if self._are_in_bucket(visits) else self._hooks:
             hook.write(cursor, batch)
         reached("before-commit")
 

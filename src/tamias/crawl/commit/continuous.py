@@ -23,24 +23,20 @@ from tamias.archive.sources.revisits import (
 from tamias.archive.versions.resources import promise_visits
 from tamias.crawl.plan.admit import Admission
 from tamias.crawl.revisit.archiver import SEEN
-from tamias.crawl.revisit.timetable import PlannedVisit, policy_from
-from tamias.crawl.revisit.visit_budget import ContinuousPlan, read_plan
-from tamias.crawl.store.hooks import CommitBatch, CommitHook
-from tamias.crawl.store.visit import Visit
+from tamias.crawl.revisit.timetable import ContinuousPlan, PlannedVisit, policy_from, read_plan
+from tamias.crawl.store.visit import CommitBatch, CommitHook, Visit
 from tamias.database.connect import Cursor, Session
-from tamias.frontier.due.make_due import make_due_known
+from tamias.frontier.due import make_due_known
 from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.service.state import WATCH
 from tamias.model.capture import CaptureRecord, Outcome
-from tamias.model.item import NEVER
+from tamias.model.item import NEVER, WATCH
 from tamias.model.kind import CONTEXT, PROBE, ROBOTS, kind_key, kind_of
 from tamias.model.site import Hint
 from tamias.model.url import host
 from tamias.schedule.hints import ResourceHints, Trust, first_interval, importance_by_priority, said_changed
-from tamias.schedule.history import DAY_MS, Seen, pack, unpack
 from tamias.schedule.rules import parse_importance
-from tamias.schedule.visit import NextVisit, next_visit
+from tamias.schedule.visit import DAY_MS, NextVisit, Seen, next_visit, pack, unpack
 from tamias.settings import Settings
 
 _FRESH_SECONDS: Final = 2.0

@@ -17,33 +17,30 @@ from tamias.archive.stored_files import dead_writers, files_in_parts, note_merge
 from tamias.crawl.commit.bulk_copies import BulkCopies, Coverage
 from tamias.crawl.commit.committer import LOOK_SECONDS, Committer
 from tamias.crawl.commit.continuous import ContinuousSchedule, CrawlHints
-from tamias.crawl.commit.hooks import DoubtReadings
 from tamias.crawl.commit.link_put import CommitContext
 from tamias.crawl.commit.recover import recover
 from tamias.crawl.commit.segment_pool import SEALED_AFTER_MS, SegmentPool
-from tamias.crawl.commit.settlement import Settler
+from tamias.crawl.commit.settlement import DoubtReadings, Settler
 from tamias.crawl.plan.admit import Admission, Reference, open_frontier
 from tamias.crawl.plan.run_limit import RunLimit
 from tamias.crawl.revisit.change_hints import ChangeHints, dump_hints, said_by_sitemap
-from tamias.crawl.revisit.visit_budget import budget_of
+from tamias.crawl.revisit.timetable import budget_of
 from tamias.crawl.store.disk_space import DiskSpace
-from tamias.crawl.store.hooks import CommitHook
-from tamias.crawl.store.steps import step, write_steps
-from tamias.crawl.store.visit import Visit
+from tamias.crawl.store.progress import step, write_steps
+from tamias.crawl.store.visit import CommitHook, Visit
 from tamias.database.connect import Database, Session
 from tamias.database.threads import SessionThread
 from tamias.filters.blocked import count_blocked
 from tamias.frontier.lease_filter import LeaseFilter
-from tamias.frontier.service.state import WATCH
 from tamias.model.errors import NodeAway
 from tamias.model.faults import reached
-from tamias.model.item import Item
+from tamias.model.item import WATCH, Item
 from tamias.model.kind import DUMP
 from tamias.model.lease import Lease
 from tamias.model.site import Hint
+from tamias.permit.availability import KnownRobots, RobotsStore
 from tamias.permit.robots import Rules
-from tamias.permit.store import KnownRobots, RobotsStore
-from tamias.schedule.history import DAY_MS
+from tamias.schedule.visit import DAY_MS
 
 T = TypeVar("T")
 MakeHook = Callable[[CommitContext], CommitHook | None]
@@ -189,7 +186,7 @@ class DatabaseStore:
         found, crawl = visit.found, visit.task.crawl
         if found.hints:
             await self._take_hints(found.hints, None, crawl)
-        if hints := dump_hints(found.semantic, visit.capture.final_url):
+        if found.semantic and (hints := dump_hints(found.semantic, visit.capture.final_url)):
             await self._take_hints(hints, DUMP, crawl)
         await self._settler.settle(visit)
         await self._committer.add(visit)
@@ -258,13 +255,9 @@ class DatabaseStore:
 
     def _lease(self, hosts: int, per_host: int, seconds: float) -> list[Lease]:
         self._space.check()
-        self.context.admission.forgotten.refresh(self.thread.session)
         with step("lease"):
-            frontier = self.context.frontier
-            lend = partial(self._budget.lease, frontier, seconds=seconds)
-            leases = self.limit.lease(lend, frontier.release, hosts, per_host)
-            self.context.coverage.refresh()
-            return leases
+            given = self.context.frontier, self.limit, self._budget
+            return self.context.lease(*given, hosts, per_host, seconds)
 
     def _renew_parked(self, parked: Sequence[Visit], until: int) -> None:
         """Put parked visits off further; runs in the thread of the commits, which need the new times."""

@@ -5,6 +5,7 @@ The sitemaps of a host may add so many files and so many URLs to a crawl; known 
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import starmap
 from pathlib import Path
 from typing import Protocol
@@ -16,18 +17,20 @@ from tamias.archive.sources.sites import ListedBy, count_listed, listed_so_far
 from tamias.crawl.commit.bulk_copies import Coverage
 from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.plan.admit import Admission, Reference
-from tamias.crawl.store.steps import step
+from tamias.crawl.plan.run_limit import RunLimit
+from tamias.crawl.revisit.timetable import VisitBudget
+from tamias.crawl.store.progress import step
 from tamias.crawl.store.visit import Visit
 from tamias.database.connect import Database, Session
 from tamias.database.threads import SessionThread
-from tamias.frontier.due.waiting import WAITING
+from tamias.frontier.due import WAITING
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.put import PUT_BATCH
-from tamias.frontier.service.state import WATCH
 from tamias.model.cut import LISTED
-from tamias.model.item import NEVER, Item
+from tamias.model.item import NEVER, WATCH, Item
 from tamias.model.kind import SITEMAP, kind_of
+from tamias.model.lease import Lease
 from tamias.model.url import authority
 from tamias.settings import Settings
 
@@ -60,6 +63,17 @@ class CommitContext(msgspec.Struct, frozen=True, kw_only=True):
     def now(self) -> int:
         """The frontier's time."""
         return self.thread.session.time()
+
+    def lease(
+        self, frontier: PostgresFrontier, limit: RunLimit, budget: VisitBudget | None,
+        hosts: int, per_host: int, seconds: float,
+    ) -> list[Lease]:  # fmt: skip
+        """Lease hosts within a limit and a budget, after a look at what must not be fetched any more."""
+        self.admission.forgotten.refresh(self.session)
+        lend = partial(budget.lease if budget else PostgresFrontier.lease, frontier, seconds=seconds)
+        leases = limit.lease(lend, frontier.release, hosts, per_host)
+        self.coverage.refresh()
+        return leases
 
 
 class Invitations:
@@ -158,7 +172,7 @@ class LinkPut:
             if other is None or item.depth <= other.depth:
                 nearest[item.crawl, item.key] = item
         unique = list(nearest.values())
-        new = self._frontier.put(unique).new
+        new = self._frontier.put(unique)
         self._admission.remember(unique)
         return new
 

@@ -14,8 +14,7 @@ from tamias.database.connect import Database, Session
 from tamias.database.locks import alone
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.plugins import load_all
-from tamias.sinks.overwrite import finish_overwriting
-from tamias.sinks.segments.segment_files import SegmentError, cut_tail
+from tamias.sinks.segments.segment_files import SegmentError, cut_tail, finish_overwriting
 
 _log = logging.getLogger(__name__)
 

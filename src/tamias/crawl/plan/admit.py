@@ -154,7 +154,7 @@ class Admission:
         """What is not fetched again; whoever has a session refreshes it."""
         self._queue_key = queue_key(settings)
         self._by_address = settings.frontier.queue == "ip"
-        self._tag_rules = TagRules(settings.tags.rules)
+        self._with_tags = TagRules(settings.tags.rules).added if settings.tags.rules else _same_tags
         self._most_known = settings.frontier.known_links
         self._known: dict[int, KnownLinks] = {}
         self.host_links = HostLinks(host_key if settings.frontier.queue == "domain" else host)
@@ -262,7 +262,7 @@ class Admission:
             crawl=crawl,
             depth=min(depth, MOST_DEPTH),
             score=usual_score(depth) if score is None else score,
-            tags=self._tag_rules.added(url, tags if kind is None else (*tags, kind_tag(kind))),
+            tags=self._with_tags(url, tags if kind is None else (*tags, kind_tag(kind))),
         )
 
     def key(self, url: str) -> str:
@@ -326,6 +326,10 @@ class Admission:
         """Remember that these items are in the frontier."""
         for item in items:
             self._known_in(item.crawl).add(kind_key(item.url, kind_of(item.tags)), item.depth)
+
+
+def _same_tags(_url: str, tags: tuple[str, ...]) -> tuple[str, ...]:
+    return tags
 
 
 def usual_score(depth: int) -> float:

@@ -7,8 +7,7 @@ import msgspec
 
 from tamias import __version__
 from tamias.archive.moments import shown
-from tamias.fetch.credentials import load_credentials
-from tamias.fetch.options import HttpOptions
+from tamias.fetch.credentials import HttpOptions, load_credentials
 from tamias.model.errors import UsageError
 from tamias.model.url import host
 from tamias.permit.addresses import is_address
@@ -48,7 +47,7 @@ def address_of(settings: Settings) -> Callable[[str], str]:
     pairs = _pairs(settings.fetch.resolve)
 
     def address(url: str) -> str:
-        from tamias.fetch.names import resolve_name  # loads libcurl
+        from tamias.fetch.multi import resolve_name  # loads libcurl
 
         name = host(url)
         return pairs.get(name) or resolve_name(name)

@@ -67,7 +67,7 @@ class ForgottenUrls:
 
     def refuse(self, url: str) -> str | None:
         """Return when and why a URL was forgotten."""
-        if not self:
+        if not (self._reasons or self._learnt):
             return None
         key = key_of_fetched(url, self._session_names)
         return self._reasons.get(key) or (self._learnt.get(_digest(key)) if self._learnt else None)

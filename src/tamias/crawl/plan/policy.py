@@ -14,8 +14,9 @@ from tamias.database.connect import Session
 from tamias.database.sql import statements
 from tamias.frontier.crawls import ACTIVE, SERVED
 from tamias.frontier.lease_filter import Interest, LeaseFilter
-from tamias.frontier.service.state import WATCH, make_crawl
+from tamias.frontier.service import make_crawl
 from tamias.model.errors import ConfigError, UsageError
+from tamias.model.item import WATCH
 from tamias.settings import Settings, all_settings, feature_tables
 
 CRAWL = 1

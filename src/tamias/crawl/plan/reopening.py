@@ -7,7 +7,7 @@ import msgspec
 
 from tamias.crawl.plan.policy import Options, read_policy, write_policy
 from tamias.database.connect import Session
-from tamias.frontier.due.reopen import ReopenFilter, count_cut, count_visited, reopen, reopen_visited
+from tamias.frontier.due import ReopenFilter, count_cut, count_visited, reopen, reopen_visited
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.cut import DEPTH, FILTER, LISTED, PRIVATE, ROBOTS, SCOPE, TRAP
 

@@ -1,4 +1,4 @@
-"""Limits on the URLs that workers visit in a run of a crawl.
+"""The plan of a worker, and the limit on the URLs that workers visit in a run of a crawl.
 
 The limit of a run is one for all workers, near and far: a URL is taken from it when it is leased, and given
 back if its visit comes to nothing.
@@ -6,13 +6,17 @@ back if its visit comes to nothing.
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from enum import StrEnum
 
 import msgspec
 
+from tamias.crawl.plan.policy import CRAWL
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
+from tamias.model.item import WATCH
 from tamias.model.kind import AUXILIARY, kind_of
 from tamias.model.lease import Lease, Task
+from tamias.settings import Settings
 
 _SQL = statements("tamias.crawl.plan", "crawl.sql")
 
@@ -116,3 +120,37 @@ class RunLimit:
 def counts(task: Task) -> bool:
     """Return whether a visit counts. A repeated attempt does not: its URL has been counted."""
     return task.fails == 0 and not task.reopened and kind_of(task.tags) not in AUXILIARY
+
+
+class Until(StrEnum):
+    """Time for which a supervisor goes on, and for whom its workers work."""
+
+    DONE = "done"
+    """Until the crawl has nothing left: its user runs it."""
+    SERVED = "served"
+    """The same, for a crawl that was handed over to the service: while its user does not stop it."""
+    VISITED = "visited"
+    """Until no watched resource is due."""
+    STOPPED = "stopped"
+    """Until somebody says stop: they help with a crawl of others."""
+
+    @property
+    def is_help(self) -> bool:
+        """Return whether the crawl is somebody else's: it cannot allow more than the workers do."""
+        return self is Until.STOPPED
+
+
+class WorkerPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Plan of a worker. The rest is in the row of the crawl."""
+
+    data: str
+    db: str | None
+    settings: Settings
+    """Of the machine; the row of the crawl comes before them."""
+    crawl: int = CRAWL
+    until: Until = Until.DONE
+
+
+def run_limit(settings: Settings, crawl: int, until: Until) -> int | None:
+    """Return how many URLs a run may visit; whoever helps with what is watched has no limit."""
+    return None if until.is_help and crawl == WATCH else settings.crawl.max_urls

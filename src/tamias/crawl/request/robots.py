@@ -6,8 +6,7 @@ from pathlib import Path
 import msgspec
 
 from tamias.crawl.plan.admit import Admission, first
-from tamias.crawl.request.gate import Gate, leads_out
-from tamias.crawl.request.reach import given_up_words
+from tamias.crawl.request.gate import Gate, given_up_words, leads_out
 from tamias.crawl.store.held_lease import HeldLease, NotNow
 from tamias.crawl.store.worker_store import WorkerStore
 from tamias.model.capture import Body, Capture, Outcome, Request, Stop, Unreached
@@ -21,6 +20,7 @@ from tamias.permit.availability import (
     LONGEST_CACHED,
     MOST_REDIRECTS,
     HostAccess,
+    KnownRobots,
     expires_after,
     meaning,
     robots_address,
@@ -28,7 +28,6 @@ from tamias.permit.availability import (
 )
 from tamias.permit.delay import host_delay_ms
 from tamias.permit.robots import MOST_BYTES, RobotsVerdict, Rules
-from tamias.permit.store import KnownRobots
 from tamias.settings import Settings
 
 _FIRST_WAIT_MS = 500

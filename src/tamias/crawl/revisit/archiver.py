@@ -37,18 +37,16 @@ from tamias.content.formats import CSV, PARQUET, TSV, Form, form_of, type_with_c
 from tamias.crawl.revisit.timetable import Timetable
 from tamias.database.connect import Cursor, Session
 from tamias.database.threads import SessionThread, wait_uncancelled
-from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Body, Capture, Outcome
 from tamias.model.faults import reached
-from tamias.model.item import NEVER
+from tamias.model.item import NEVER, WATCH
 from tamias.model.kind import AUXILIARY, SITEMAP, kind_of
 from tamias.model.lease import Task
 from tamias.model.resource import Resource, Version, resource_id
 from tamias.model.url import host, without_password
 from tamias.plugins import find
 from tamias.schedule.hints import ResourceHints, Trust, first_interval, http_hints, said_changed
-from tamias.schedule.history import Seen, pack, unpack
-from tamias.schedule.visit import NextVisit, VisitPolicy, next_visit
+from tamias.schedule.visit import NextVisit, Seen, VisitPolicy, next_visit, pack, unpack
 
 MOST_UNCOMMITTED = 10_000
 """Bodies that are remembered until their commit, and some time longer."""

@@ -7,11 +7,11 @@ from tamias.archive.sources.catalogues import Said, note_datasets, note_hints, r
 from tamias.archive.sources.claim import authoritative
 from tamias.crawl.plan.admit import Admission
 from tamias.database.connect import Cursor, Session
-from tamias.frontier.due.make_due import make_due
+from tamias.frontier.due import make_due
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.service.state import WATCH
 from tamias.model.dataset import Dataset
 from tamias.model.errors import UrlError
+from tamias.model.item import WATCH
 from tamias.model.site import Hint, SemanticDataset
 from tamias.model.url import fetch_url
 from tamias.plugins import load_all

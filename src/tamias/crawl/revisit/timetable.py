@@ -1,23 +1,36 @@
-"""The schedule of all resources: the thresholds that spend the budget, set by one process and read by all."""
+"""The schedule of all resources, and the visits of a crawl that goes on.
+
+Workers ask before they lease; the supervisor sets the thresholds and releases new URLs, the best first.
+"""
 
 import time
+from math import ceil
+from typing import Final
 
 import msgspec
 
+from tamias.archive.blobs import BlobReader
 from tamias.archive.sources.revisits import (
     Revisit,
+    crawl_rates,
     read_figure,
     read_rates,
     set_importances,
     write_figure,
 )
 from tamias.database.connect import Session
+from tamias.database.sql import statements
+from tamias.frontier.due import count_waiting, make_due_known, release_waiting
+from tamias.frontier.lease_filter import LeaseFilter
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.item import WATCH
+from tamias.model.lease import Lease
 from tamias.model.site import HostNote
+from tamias.plugins import load_all
 from tamias.schedule.hints import Trust
 from tamias.schedule.rules import parse_importance, parse_rule
-from tamias.schedule.value import VISITS_A_CHANGE, Thresholds, VisitTerms
-from tamias.schedule.visit import VisitPolicy
-from tamias.settings import ScheduleSettings
+from tamias.schedule.visit import VISITS_A_CHANGE, Thresholds, VisitPolicy, VisitTerms
+from tamias.settings import ScheduleSettings, Settings
 
 _FIGURE = "thresholds"
 _FRESH_SECONDS = 60.0
@@ -93,3 +106,158 @@ def set_thresholds(session: Session, settings: ScheduleSettings) -> Thresholds:
             found = thresholds(*known, settings.budget, host_share=settings.host_share, terms=terms)
     write_figure(session, _FIGURE, found, session.now())
     return found
+
+
+def keep_house(session: Session, blobs: BlobReader, settings: Settings) -> None:
+    """Do all of it once. Each part may be repeated, and is harmless when two do it at the same time."""
+    set_thresholds(session, settings.schedule)
+    for chore in load_all("chores").values():
+        chore(session, blobs)
+
+
+_SQL = statements("tamias.crawl.revisit", "continuous.sql")
+_DAY_MS: Final = 86_400_000
+_BURSTS_A_DAY: Final = 24
+_PLAN_PART: Final = 10
+_LONGEST_PLAN_MS: Final = 600_000
+_SHORTEST_PLAN_MS: Final = 1_000
+_RELEASE_MS: Final = 500
+_PAGE: Final = 1000
+
+
+class ContinuousPlan(msgspec.Struct, frozen=True):
+    """The division of a crawl's visits among its URLs, for all workers."""
+
+    thresholds: Thresholds = Thresholds()
+    new_per_day: float = 0.0
+    """URLs that are visited for the first time."""
+    known_per_day: float = 0.0
+    """Visits to URLs that were visited before."""
+    planned_at: int = 0
+
+
+def read_plan(session: Session, crawl: int) -> ContinuousPlan:
+    """Return the plan that was made last."""
+    return msgspec.convert(read_figure(session, _figure(crawl)) or {}, ContinuousPlan)
+
+
+class VisitBudget:
+    """The number of URLs that workers of a crawl may lease."""
+
+    def __init__(self, session: Session, crawl: int, per_day: float) -> None:
+        self._session = session
+        self._crawl = crawl
+        self._per_day = per_day
+
+    def visits(self, now: int) -> float:
+        """Return how many visits may be made now; at most those of an hour."""
+        burst, per_ms = max(1.0, self._per_day / _BURSTS_A_DAY), self._per_day / _DAY_MS
+        parameters = {"crawl": self._crawl, "now": now, "burst": burst, "per_ms": per_ms}
+        return float(self._session.fetch_all(_SQL["grant_visits"], parameters)[0][0])
+
+    def lease(self, frontier: PostgresFrontier, hosts: int, per_host: int, seconds: float) -> list[Lease]:
+        """Leases about as many URLs as may be visited; those beyond are taken from later leases."""
+        visits = int(self.visits(frontier.now()))
+        if visits <= 0:
+            return []
+        per_host = min(per_host, visits)
+        leases = frontier.lease(min(hosts, ceil(visits / per_host)), per_host, seconds)
+        taken = sum(task.crawl == self._crawl for lease in leases for task in lease.tasks)
+        self._session.execute(_SQL["charge_visits"], {"crawl": self._crawl, "visits": float(taken)})
+        return leases
+
+
+def budget_of(session: Session, settings: Settings, lease_filter: LeaseFilter | None) -> VisitBudget | None:
+    """Return the budget of the crawl that is leased for, if it goes on and has one."""
+    crawls = [crawl for crawl in (lease_filter and lease_filter.crawls) or () if crawl != WATCH]
+    per_day = settings.crawl.budget if settings.crawl.continuous and len(crawls) == 1 else None
+    return None if per_day is None else VisitBudget(session, crawls[0], per_day)
+
+
+class Continuing:
+    """The regular work of a continuous crawl's supervisor, in the database's thread."""
+
+    def __init__(
+        self,
+        session: Session,
+        frontier: PostgresFrontier,
+        settings: Settings,
+        crawl: int,
+        *,
+        plan_ms: float | None = None,
+    ) -> None:
+        """`plan_ms`: between two plans; unless given, a tenth of the shortest interval, or ten minutes."""
+        self._session = session
+        self._frontier = frontier
+        self._settings = settings
+        self._crawl = crawl
+        self._plan = read_plan(session, crawl)
+        shortest = settings.schedule.min_interval * 1000 / _PLAN_PART
+        self._plan_ms = plan_ms or min(_LONGEST_PLAN_MS, max(_SHORTEST_PLAN_MS, shortest))
+        self._released_at = 0
+
+    def open(self) -> int:
+        """Makes due what was read before the crawl went on; returns how many URLs."""
+        opened = 0
+        for bucket in range(self._frontier.buckets):
+            parameters = {"bucket": bucket, "crawl": self._crawl, "page": _PAGE}
+            made = 1
+            while made and (places := self._session.fetch_all(_SQL["find_unplanned"], parameters)):
+                named = [(qid, self._crawl, uid) for qid, uid in places]
+                made = make_due_known(self._session, self._frontier, bucket, named)
+                opened += made
+        return opened
+
+    def step(self) -> None:
+        """Plans anew if it is time, and releases what may be released."""
+        now = self._frontier.now()
+        if now - self._plan.planned_at >= self._plan_ms:
+            self.plan()
+        budget = self._settings.crawl.budget
+        if budget is not None and now - self._released_at >= _RELEASE_MS:
+            self._released_at = now
+            self._release(now, budget)
+
+    def plan(self) -> ContinuousPlan:
+        """Shares out the visits by all that is known now."""
+        rows = crawl_rates(self._session, self._crawl, self._frontier.buckets)
+        new, known = self._shares(len(rows))
+        found = Thresholds()
+        if rows:
+            import numpy as np
+
+            from tamias.schedule.budget import thresholds
+
+            rates, importances, hosts = zip(*rows, strict=True)
+            found = thresholds(
+                np.array(rates),
+                np.array(importances),
+                hosts,
+                known,
+                host_share=self._settings.schedule.host_share,
+                terms=policy_from(self._settings.schedule).terms,
+            )
+        self._plan = ContinuousPlan(found, new, known, self._frontier.now())
+        write_figure(self._session, _figure(self._crawl), self._plan, self._plan.planned_at)
+        return self._plan
+
+    def _shares(self, known: int) -> tuple[float, float]:
+        """Visits a day to new and to known URLs: what one side cannot use is the other's."""
+        schedule, budget = self._settings.schedule, self._settings.crawl.budget
+        if budget is None:
+            return 0.0, schedule.visits_each * known
+        most = known * _DAY_MS / 1000 / schedule.min_interval
+        new = max(budget * self._settings.crawl.new_share, budget - most)
+        waiting = count_waiting(self._session, self._frontier, self._crawl, int(new) + 1)
+        return new, max(budget - min(new, waiting), budget * 1e-6)
+
+    def _release(self, now: int, budget: float) -> None:
+        VisitBudget(self._session, self._crawl, budget).visits(now)
+        parameters = {"crawl": self._crawl, "now": now, "per_ms": self._plan.new_per_day / _DAY_MS}
+        rows = self._session.fetch_all(_SQL["grant_releases"], parameters)
+        if rows[0][0]:
+            release_waiting(self._session, self._frontier, self._crawl, int(rows[0][0]))
+
+
+def _figure(crawl: int) -> str:
+    return f"visits of crawl {crawl}"

@@ -8,11 +8,10 @@ from tamias.archive.versions.resources import note_wanted, put_resources, read_r
 from tamias.content.formats import FORMATS, media_type_of
 from tamias.crawl.plan.admit import Admission
 from tamias.database.connect import Session
-from tamias.frontier.due.make_due import make_due, retire
+from tamias.frontier.due import make_due, retire
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.service.state import WATCH
 from tamias.model.dataset import Dataset, Distribution
-from tamias.model.item import Item, Seed
+from tamias.model.item import WATCH, Item, Seed
 from tamias.model.kind import format_tag
 from tamias.model.resource import Resource, Source, resource_id
 from tamias.model.url import fetch_url, host, is_address, without_password

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-from tamias.crawl.analysis.analysers import most_unpacked
-from tamias.crawl.analysis.contexts import ContextCache
+from tamias.crawl.analysis.analysers import ContextCache, most_unpacked
 from tamias.crawl.analysis.extractor import Extractor, ReadingState, Wanting
 from tamias.crawl.sandbox.frames import (
     Broke,

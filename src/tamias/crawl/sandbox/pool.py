@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tamias.crawl.analysis.contexts import ContextCache
+from tamias.crawl.analysis.analysers import ContextCache
 from tamias.crawl.sandbox.sandbox import MakeRoom, Sandbox
 from tamias.database.threads import run_uncancelled
 from tamias.settings import Settings

@@ -18,8 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.crawl.analysis.analysers import most_unpacked
-from tamias.crawl.analysis.contexts import ContextCache
+from tamias.crawl.analysis.analysers import ContextCache, most_unpacked
 from tamias.crawl.analysis.extractor import Extraction, NewDocument, StoredReading, TakeLinks, Wanting
 from tamias.crawl.sandbox.frames import (
     Answer,

@@ -1,4 +1,7 @@
-"""The visit of a URL, from fetch to commit: each step adds its findings to the same object."""
+"""The visit of a URL, from fetch to commit, and the hooks of its commit."""
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -8,9 +11,10 @@ from tamias.crawl.plan.admit import Reference
 from tamias.crawl.revisit.archiver import ArchiveResult
 from tamias.crawl.revisit.timetable import PlannedVisit
 from tamias.crawl.store.held_lease import HeldLease
-from tamias.model.capture import Capture, CaptureRecord, Outcome
+from tamias.database.connect import Cursor
+from tamias.model.capture import Capture, CaptureRecord, Outcome, Request
 from tamias.model.item import Item
-from tamias.model.lease import Done, Task
+from tamias.model.lease import Done, Lease, Task
 
 UNTRIED = Capture(url="", started_at=0, ended_at=0, outcome=Outcome.NEW, reason="")
 """The capture of a visit that has just begun."""
@@ -72,3 +76,58 @@ class Visit(msgspec.Struct, eq=False):
         self.found, self.archived, self.record = Extraction(), None, None
         self.references, self.items, self.extras, self.written = [], [], [], []
         self.is_context, self.context = False, None
+
+
+T = TypeVar("T")
+
+
+class CommitBatch:
+    """The visits of one transaction, and the attempts that changed the current content of documents."""
+
+    def __init__(
+        self, visits: Sequence[Visit], changed: Sequence[tuple[Lease, Task, CaptureRecord]] = ()
+    ) -> None:
+        self.visits = visits
+        self.changed = changed
+        self._extras = [(visit, each) for visit in visits for each in (*visit.written, *visit.extras)]
+
+    def extras(self, kind: type[T]) -> list[tuple[Visit, T]]:
+        """Return the extra records of a type, each with its visit."""
+        return [(visit, each) for visit, each in self._extras if isinstance(each, kind)]
+
+
+class CommitHook:
+    """Takes part in commits; a subclass has those of the three moments that it needs.
+
+    A stage of a visit adds plain records to `Visit.extras`, and the hook for their type writes them.
+    """
+
+    is_elsewhere = False
+    """Whether `prepare` sends bytes to a store: it may take long, and gets a thread of its own."""
+    is_for_every_visit = False
+    """Whether `write` has something to write also for a visit without extra records."""
+    keeps_responses = False
+    """Whether it is given each response, also a refused one, before that is read."""
+    waits_for: str | None = None
+    """Why nothing can be prepared at the moment, in a sentence."""
+
+    def keep_response(self, capture: Capture, request: Request) -> Sequence[msgspec.Struct]:
+        """Store a response as it came, in a thread of its own; return the records of where it stands."""
+        return ()
+
+    def prepare(self, visits: Sequence[Visit]) -> None:
+        """Make durable what the rows of visits will name, before their links and their transaction."""
+
+    def write(self, cursor: Cursor, batch: CommitBatch) -> None:
+        """Write rows, in the transaction that makes the visits true."""
+
+    def after(self, visit: Visit, *, committed: bool) -> None:
+        """Learn in the event loop what became of a visit; not told if the process dies first."""
+
+    def close(self) -> None:
+        """Let go of everything; for the database's thread, after the last commit."""
+
+
+def hook_of(hooks: Iterable[CommitHook], kind: type[T]) -> T | None:
+    """Return the hook of a type; None if it is off."""
+    return next((each for each in hooks if isinstance(each, kind)), None)

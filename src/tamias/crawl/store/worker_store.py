@@ -12,13 +12,12 @@ from typing import Protocol
 from tamias.crawl.plan.admit import Reference
 from tamias.crawl.plan.run_limit import RunLimit
 from tamias.crawl.store.held_lease import HeldLease
-from tamias.crawl.store.hooks import CommitHook
 from tamias.crawl.store.progress import Tally
-from tamias.crawl.store.visit import Visit
+from tamias.crawl.store.visit import CommitHook, Visit
 from tamias.model.item import Item
 from tamias.model.lease import Lease, Task
+from tamias.permit.availability import KnownRobots
 from tamias.permit.robots import Rules
-from tamias.permit.store import KnownRobots
 from tamias.protocols import DocumentSink
 
 

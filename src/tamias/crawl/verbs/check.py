@@ -32,7 +32,7 @@ from tamias.archive.sources.harvests import harvest_files
 from tamias.archive.sources.source_records import damaged_records
 from tamias.archive.stored_files import files_of
 from tamias.database.connect import Database, Session
-from tamias.frontier.due.make_due import make_due_unread
+from tamias.frontier.due import make_due_known
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.errors import UsageError
 from tamias.plugins import load_all, needed_bodies
@@ -267,7 +267,10 @@ class Checkup:
         places: dict[int, list[tuple[int, int, int]]] = {}
         for each in lost:
             places.setdefault(each.bucket, []).append((each.qid, each.crawl, each.uid))
-        return sum(make_due_unread(self._session, frontier, bucket, some) for bucket, some in places.items())
+        return sum(
+            make_due_known(self._session, frontier, bucket, some, unread=True)
+            for bucket, some in places.items()
+        )
 
     def _repair_blobs(self, copies: Path | None) -> dict[str, bool]:
         if not self._damages:

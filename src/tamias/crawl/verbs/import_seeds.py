@@ -9,8 +9,8 @@ from tamias.crawl.plan.admit import Admission, open_frontier, same_url
 from tamias.crawl.verbs.seed_check import SkippedSeeds, seed_problem
 from tamias.database.connect import Session
 from tamias.frontier.put import UrlPut
-from tamias.frontier.service.state import NamedQueues, make_crawl
-from tamias.frontier.tagging.tags import metadata_and_tags
+from tamias.frontier.service import NamedQueues, make_crawl
+from tamias.frontier.tags import metadata_and_tags
 from tamias.model.item import TAGS, Item, Seed
 from tamias.model.kind import kind_of, kind_tag
 from tamias.model.url import fetch_url
@@ -67,10 +67,10 @@ class _SeedImporter:
         wanted = list(self._wanted(batch))
         items = [self._item(seed, url) for seed, url in wanted if not _noted(seed)]
         noted = [self._noted_item(seed, url) for seed, url in wanted if _noted(seed)]
-        count = self._frontier.put(items)
+        new = self._frontier.put(items)
         taken = sum(self._put.put(noted, shortens=False)) if noted else 0
-        self.imported.new += count.new + taken
-        self.imported.known += count.known + len(noted) - taken
+        self.imported.new += new + taken
+        self.imported.known += len(wanted) - new - taken
 
     def _wanted(self, batch: Sequence[Seed]) -> Iterator[tuple[Seed, str]]:
         for seed in batch:

@@ -17,8 +17,14 @@ from tamias.analyse.links.header import discovery_links
 from tamias.content.containers.documents import documents
 from tamias.content.formats import JSON_LD
 from tamias.content.quad_lines import rdf_links
-from tamias.crawl.analysis.analysers import Analysers, open_limits
-from tamias.crawl.analysis.contexts import ACCEPT_CONTEXT, ROUNDS, ContextCache, in_linked_context
+from tamias.crawl.analysis.analysers import (
+    ACCEPT_CONTEXT,
+    ROUNDS,
+    Analysers,
+    ContextCache,
+    in_linked_context,
+    open_limits,
+)
 from tamias.crawl.plan.admit import Admission, resolved
 from tamias.crawl.request.lone import LoneClient
 from tamias.model.capture import Body, Capture, Outcome, Request

@@ -11,13 +11,12 @@ from tamias.crawl.analysis.extractor import Extractor
 from tamias.crawl.commit.link_put import CommitContext
 from tamias.crawl.revisit.archiver import Archiver, record_results
 from tamias.crawl.revisit.timetable import policy_from
-from tamias.crawl.store.hooks import CommitBatch, CommitHook, hook_of
-from tamias.crawl.store.visit import Visit
+from tamias.crawl.store.visit import CommitBatch, CommitHook, Visit, hook_of
 from tamias.crawl.visit.stages import READ_BEFORE, Place, StageContext
 from tamias.database.connect import Cursor
-from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Outcome
-from tamias.schedule.history import DAY_MS
+from tamias.model.item import WATCH
+from tamias.schedule.visit import DAY_MS
 
 
 class ArchiveHook(CommitHook):

@@ -28,7 +28,7 @@ from tamias.archive.sources.harvests import (
 )
 from tamias.archive.sources.source_records import keep_records, present_records
 from tamias.content.blank_labels import Labels, rename_blank_nodes
-from tamias.crawl.analysis.contexts import MAX_CONTEXT
+from tamias.crawl.analysis.analysers import MAX_CONTEXT
 from tamias.crawl.analysis.extractor import Extraction, discard, start_of, whole
 from tamias.crawl.commit.database_store import DatabaseStore
 from tamias.crawl.plan.admit import Reference
@@ -40,7 +40,6 @@ from tamias.crawl.visit.progress_files import HarvestEnded, ProgressFiles
 from tamias.crawl.visit.stages import StageContext
 from tamias.database.connect import Cursor
 from tamias.database.threads import run_uncancelled
-from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Capture, Hop, Outcome, Request
 from tamias.model.cut import TRAP
 from tamias.model.finding import (
@@ -57,7 +56,7 @@ from tamias.model.finding import (
     SourceRecord,
     SourceRecords,
 )
-from tamias.model.item import DESCRIBED, TRUSTED
+from tamias.model.item import DESCRIBED, TRUSTED, WATCH
 from tamias.model.kind import CONTEXT, DUMP, PROBE, ROBOTS, SITEMAP, kind_of
 from tamias.model.lease import Task
 from tamias.model.url import is_address

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -31,13 +30,13 @@ from tamias.archive.stored_files import StoredFile
 from tamias.crawl.analysis.extractor import Extraction, ReadingState
 from tamias.crawl.commit.link_put import CommitContext
 from tamias.crawl.store.held_lease import HeldLease
-from tamias.crawl.store.hooks import CommitBatch, CommitHook
-from tamias.crawl.store.visit import Visit
+from tamias.crawl.store.visit import CommitBatch, CommitHook, Visit
 from tamias.database.connect import Cursor
 from tamias.database.disk import write_all
 from tamias.model.capture import Body, Capture, Extent, new_capture_id
 from tamias.model.faults import reached
 from tamias.model.lease import Task
+from tamias.sinks.graphs import whole_lines
 from tamias.sinks.segments.segment_files import FRAME_BYTES
 
 _log = logging.getLogger(__name__)
@@ -199,9 +198,14 @@ class ProgressFiles(CommitHook):
 
     def shelve(self, path: Path) -> Extent:
         """Copy the file to a segment. For a thread."""
-        with self._quads.large_document() as document, path.open("rb") as file:
-            for chunk in _plain(file):
-                document.write(chunk)
+        unpacking = zstandard.ZstdDecompressor()
+        with (
+            self._quads.large_document() as document,
+            path.open("rb") as file,
+            unpacking.stream_reader(file, read_across_frames=True) as reader,
+        ):
+            for lines in whole_lines(iter(lambda: reader.read(1 << 20), b"")):
+                document.write(lines)
             return document.extent
 
 
@@ -309,14 +313,3 @@ def _stored(spool: str, parts: tuple[int, ...] = (), size: int = 0) -> StoredFil
     """A file of quads as one of the store."""
     file = UUID(spool[:36]) if spool else UUID(int=0)
     return StoredFile(file=file, kind="harvests", name=spool, committed=size, in_store=True, parts=parts)
-
-
-def _plain(file: Any) -> Iterator[bytes]:
-    """Yield the unpacked frames of the file, cut at line ends."""
-    rest = b""
-    with zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as reader:
-        while chunk := reader.read(1 << 20):
-            lines, end, rest_of_chunk = (rest + chunk).rpartition(b"\n")
-            if end:
-                yield lines + end
-            rest = rest_of_chunk

@@ -9,31 +9,37 @@ from functools import partial
 
 import msgspec
 
-from tamias.crawl.analysis.contexts import ROUNDS, ContextCache
+from tamias.content.containers.documents import documents
+from tamias.content.containers.limits import OpenLimits
+from tamias.content.containers.streams import HEAD
+from tamias.content.formats import FORMATS, SEVEN_ZIP, bare_type
+from tamias.content.sniff import signed_type
+from tamias.crawl.analysis.analysers import ROUNDS, ContextCache
 from tamias.crawl.analysis.extractor import (
+    PACKED_TYPES,
+    SMALL_BODY,
     Extraction,
     Extractor,
     ReadingState,
     TakeLinks,
     Wanting,
     is_small,
+    start_of,
 )
 from tamias.crawl.analysis.marker import AnalysisMarker
-from tamias.crawl.analysis.routing import is_plain, is_read_at_once
 from tamias.crawl.plan.admit import FIRST, Admission, Reference, first, words_of
 from tamias.crawl.sandbox.pool import SandboxPool, Turn
 from tamias.crawl.sandbox.sandbox import Sandbox
 from tamias.crawl.store.held_lease import HeldLease, NotNow
-from tamias.crawl.store.steps import step
+from tamias.crawl.store.progress import step
 from tamias.crawl.store.visit import Visit
 from tamias.crawl.store.worker_store import WorkerStore
 from tamias.crawl.visit.progress_files import LongReading, ProgressFiles
 from tamias.database.threads import run_uncancelled
-from tamias.frontier.service.state import WATCH
-from tamias.model.capture import Capture
-from tamias.model.document import NotAtOnce
+from tamias.model.capture import Body, Capture
+from tamias.model.document import Document, LimitExceeded, NotAtOnce
 from tamias.model.finding import Worded
-from tamias.model.item import TRUSTED, Item
+from tamias.model.item import TRUSTED, WATCH, Item
 from tamias.model.kind import CONTEXT, PROBE, REFRESH, REQUISITE, SITEMAP, kind_of
 from tamias.model.lease import Task
 from tamias.seeds.well_known import kind_there
@@ -351,3 +357,53 @@ def _parts(found: Sequence[str], base: str, task: Task) -> Reference:
     trusted = (TRUSTED,) if TRUSTED in task.tags else ()
     tags = (_NESTED,) * (nested + 1) + trusted
     return Reference(found, base, task.depth, task.crawl, SITEMAP, tags, FIRST)
+
+
+NATIVE_TYPES = frozenset(name for name, row in FORMATS.items() if row.sandboxed)
+PROLOG = 64 * 1024
+AT_ONCE = OpenLimits(
+    max_bytes=SMALL_BODY, max_ratio=1, ratio_after=SMALL_BODY, max_members=20, max_layers=2, max_archives=1
+)
+"""What is unpacked in the worker: no more than a plain document may have that is read there."""
+_SLOW_TO_OPEN = frozenset({SEVEN_ZIP})
+
+
+def is_read_at_once(capture: Capture, body: Body) -> bool:
+    """Tell if a document is small and harmless enough for the worker's own thread."""
+    if is_small(body) and not _claims_to_be_packed(capture):
+        return not is_dangerous(body)
+    data = body.data
+    if data is None or len(data) > SMALL_BODY or signed_type(data[:HEAD], ()) in _SLOW_TO_OPEN:
+        return False
+    try:
+        parts = documents(body, url=capture.final_url, declared_type=capture.declared_type, limits=AT_ONCE)
+        return all(_is_harmless(part) for part in parts if isinstance(part, Document))
+    except LimitExceeded:
+        return False
+
+
+def is_plain(body: Body) -> bool:
+    """Tell if a body can be read without unpacking it."""
+    return signed_type(start_of(body, HEAD), ()) not in PACKED_TYPES
+
+
+def _claims_to_be_packed(capture: Capture) -> bool:
+    """Brotli and old tar files are known by their names and types only."""
+    path = capture.final_url.partition("?")[0]
+    return path.endswith((".br", ".tar")) or bare_type(capture.declared_type) in PACKED_TYPES
+
+
+def is_dangerous(body: Body) -> bool:
+    """Tell if even a small body goes to the sandbox because its kind is known to kill parsers."""
+    return _is_deadly((body.data or b"")[:PROLOG])
+
+
+def _is_harmless(document: Document) -> bool:
+    start = document.stream.read(PROLOG)
+    while document.stream.read(PROLOG):
+        continue
+    return not _is_deadly(start)
+
+
+def _is_deadly(start: bytes) -> bool:
+    return b"<!ENTITY" in start or signed_type(start[:HEAD], ()) in NATIVE_TYPES

@@ -8,16 +8,14 @@ from tamias.crawl.plan.admit import Admission, first
 from tamias.crawl.request.robots import RobotsCache
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.worker_store import WorkerStore
-from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Capture
-from tamias.model.item import MOST_DEPTH, Item
+from tamias.model.item import MOST_DEPTH, WATCH, Item
 from tamias.model.kind import PROBE, SITEMAP, kind_of
 from tamias.model.lease import Task
 from tamias.model.site import Signal
 from tamias.model.url import authority
 from tamias.permit.robots import Rules, parse
-from tamias.permit.signals import signals_of
-from tamias.permit.tdm import PLACE, TdmRule, tdm_rules
+from tamias.permit.signals import PLACE, TdmRule, signals_of, tdm_rules
 from tamias.seeds.well_known import well_known_urls
 from tamias.settings import Settings
 

@@ -10,14 +10,13 @@ from typing import Literal, Protocol
 import msgspec
 
 from tamias.content.formats import media_type_of
-from tamias.crawl.analysis.contexts import ACCEPT_CONTEXT, MAX_CONTEXT
+from tamias.crawl.analysis.analysers import ACCEPT_CONTEXT, MAX_CONTEXT
 from tamias.crawl.analysis.extractor import discard, start_of, whole
 from tamias.crawl.commit.bulk_copies import Coverage
 from tamias.crawl.plan.admit import Admission
 from tamias.crawl.request.robots import PoliteFetcher, RobotsDelayed, postponed
 from tamias.crawl.store.held_lease import HeldLease, NotNow
-from tamias.crawl.store.hooks import CommitHook
-from tamias.crawl.store.visit import Visit
+from tamias.crawl.store.visit import CommitHook, Visit
 from tamias.crawl.store.worker_store import WorkerStore
 from tamias.crawl.visit.reader import Reader
 from tamias.crawl.visit.site import SitemapDiscovery, UsageSignals

@@ -13,10 +13,9 @@ import msgspec
 
 from tamias.crawl.analysis.extractor import discard
 from tamias.crawl.commit.database_store import DatabaseStore
-from tamias.crawl.request.reach import given_up_words
+from tamias.crawl.request.gate import given_up_words
 from tamias.crawl.store.held_lease import HeldLease, NotNow
-from tamias.crawl.store.hooks import hook_of
-from tamias.crawl.store.visit import Visit
+from tamias.crawl.store.visit import Visit, hook_of
 from tamias.crawl.visit.harvests import HarvestStage, KeepWellKnown, NoHarvest, is_harvested
 from tamias.crawl.visit.progress_files import ProgressFiles
 from tamias.crawl.visit.stages import (
@@ -55,9 +54,10 @@ MOST_BYTES = 1 << 30
 class Parking:
     """Keeps a worker's visits that are only being read any more. For the event loop's thread."""
 
-    def __init__(self, store: DatabaseStore) -> None:
+    def __init__(self, store: DatabaseStore | None) -> None:
+        """Hold hosts until their documents are read if there is no store."""
         self._store = store
-        self._lease_ms = int(store.context.settings.frontier.lease * 1000)
+        self._lease_ms = int(store.context.settings.frontier.lease * 1000) if store else 0
         self._parked: dict[asyncio.Task[None], Visit] = {}
         self._hosts: Counter[int] = Counter()
         self._bytes = 0
@@ -69,6 +69,10 @@ class Parking:
 
     async def wait(self, reading: Coroutine[Any, Any, None], visit: Visit) -> bool:
         """Wait for the reading; return False if it goes on in the background and is committed by itself."""
+        store = self._store
+        if store is None:
+            await reading
+            return True
         work = asyncio.create_task(reading)
         held, size = visit.held, visit.capture.body.size if visit.capture.body else 0
         try:
@@ -80,12 +84,12 @@ class Parking:
             work.cancel()
             await asyncio.wait([work])
             raise
-        visit.parked_until = self._store.now() + self._lease_ms
+        visit.parked_until = store.now() + self._lease_ms
         # The next visit to this host must not take over the note on robots.txt that belongs to this one.
         granted, held.granted = held.granted, None
         # Another visit for the frontier, whose host is still held: this one goes on.
-        await self._store.commit(Visit(visit.task, held, visit.capture, put_off=True, due=visit.parked_until))
-        finishing = asyncio.create_task(self._finish(work, visit, granted))
+        await store.commit(Visit(visit.task, held, visit.capture, put_off=True, due=visit.parked_until))
+        finishing = asyncio.create_task(self._finish(store, work, visit, granted))
         self._parked[finishing] = visit
         self._hosts[held.lease.qid] += 1
         self._bytes += size
@@ -106,17 +110,20 @@ class Parking:
 
     async def renew(self) -> None:
         """Keeps others away from the URLs whose documents are still being read."""
-        await self._store.renew_parked(list(self._parked.values()), self._store.now() + self._lease_ms)
+        if self._store is not None:
+            await self._store.renew_parked([*self._parked.values()], self._store.now() + self._lease_ms)
 
-    async def _finish(self, work: asyncio.Task[None], visit: Visit, granted: str | None) -> None:
+    async def _finish(
+        self, store: DatabaseStore, work: asyncio.Task[None], visit: Visit, granted: str | None
+    ) -> None:
         try:
             await work
             visit.held.granted = granted
-            await self._store.commit(visit)
+            await store.commit(visit)
         except (asyncio.CancelledError, NotNow):
             await asyncio.wait([work])
-            visit.put_off, visit.due = True, self._store.now()
-            await self._store.commit(visit)
+            visit.put_off, visit.due = True, store.now()
+            await store.commit(visit)
         except TamiasError as error:
             self.trouble = error
 
@@ -187,13 +194,13 @@ class StageLists:
 class Visitor:
     """Visit the URLs of leased hosts, one after another."""
 
-    def __init__(self, context: StageContext, parking: Parking | None = None) -> None:
-        """`parking` keeps documents that take long; without it their hosts are held until they are read."""
+    def __init__(self, context: StageContext, parking: Parking) -> None:
+        """`parking` keeps documents that take long."""
         self._context = context
         self._gate = context.fetcher.gate
         self._reader = context.reader
         self._store = context.store
-        self._parking = parking
+        self.parking = parking
         self._stages = StageLists(context)
         self.reach = context.fetcher.reach
         """Which places can be reached."""
@@ -226,7 +233,7 @@ class Visitor:
             await self._request(visit)
         except Exception as error:  # noqa: BLE001 (what is not ours is raised again)
             visit = Visit(task, held, self._fault(error, task))
-        if not visit.at_once and not await self._read(visit):
+        if not visit.at_once and not await self.parking.wait(self._digest(visit), visit):
             return True
         held.awaits_commit = held.awaits_commit or bool(visit.found.semantic)
         await self._store.commit(visit)
@@ -296,37 +303,15 @@ class Visitor:
         if has_body:
             visit.found.saving_ms = int((time.monotonic() - begun) * 1000)
 
-    def parked(self) -> int:
-        """Return how many documents of released hosts are still being read."""
-        return len(self._parking) if self._parking is not None else 0
-
-    @property
-    def trouble(self) -> Exception | None:
-        """Return the error that stops the worker."""
-        return self._parking.trouble if self._parking is not None else None
-
-    async def renew(self) -> None:
-        """Regularly: nobody else is to visit the URLs of those documents."""
-        if self._parking is not None:
-            await self._parking.renew()
-
     def stop(self) -> None:
         """The worker is told to end: if it dies from here on, no document is to blame."""
-        if self._parking is not None:
-            self._parking.stop()
+        self.parking.stop()
         self._reader.stop()
 
     async def close(self) -> None:
         """Lets go of connections and sandboxes."""
         await self._gate.close()
         self._reader.close()
-
-    async def _read(self, visit: Visit) -> bool:
-        """Reads a document that may take long; false: that goes on, and is committed, by itself."""
-        if self._parking is not None:
-            return await self._parking.wait(self._digest(visit), visit)
-        await self._digest(visit)
-        return True
 
     async def _digest(self, visit: Visit) -> None:
         try:

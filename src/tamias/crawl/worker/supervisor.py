@@ -18,26 +18,23 @@ from tamias.crawl.commit.recover import recover, recover_worker
 from tamias.crawl.plan.admit import open_frontier, seed_items
 from tamias.crawl.plan.policy import CRAWL, CrawlRow, count_failed, count_first_visits, terms_of
 from tamias.crawl.plan.reopening import Reopened, reopen_widened
-from tamias.crawl.plan.run_limit import RunShare
+from tamias.crawl.plan.run_limit import RunShare, Until, WorkerPlan, run_limit
 from tamias.crawl.plan.seed_outcomes import SeedOutcome, unfetched_seeds
-from tamias.crawl.revisit.visit_budget import Continuing
+from tamias.crawl.revisit.timetable import Continuing
 from tamias.crawl.store.disk_space import DiskSpace, Pause
 from tamias.crawl.store.progress import CrawlSnapshot, Ended, Progress, snapshot
 from tamias.crawl.worker.fork_server import DATABASE_WORKER
-from tamias.crawl.worker.plan import Until, WorkerPlan, run_limit
 from tamias.crawl.worker.process_pool import ProcessPool
 from tamias.database.connect import Database
 from tamias.database.months import divide_months
 from tamias.database.threads import SessionThread
 from tamias.frontier.crawls import stop
-from tamias.frontier.due.reopen import count_cut
-from tamias.frontier.due.unreachable import deferred
-from tamias.frontier.due.waiting import is_first_visit_due
-from tamias.frontier.service.state import WATCH
+from tamias.frontier.due import count_cut, is_first_visit_due
+from tamias.frontier.postgres import deferred
 from tamias.model.capture import Outcome
 from tamias.model.cut import TRAP
 from tamias.model.errors import DatabaseUnavailable, DiskFull
-from tamias.model.item import Item, Seed
+from tamias.model.item import WATCH, Item, Seed
 from tamias.model.lease import CrawlStats
 from tamias.settings import Settings
 
@@ -134,7 +131,7 @@ class Supervisor:
         self._frontier.resume_deferred()
         if self._continuing is not None:
             self._continuing.open()
-        return self._frontier.put(items).new
+        return self._frontier.put(items)
 
     def reopen_widened(self) -> list[Reopened]:
         """Open what the crawl allows now, and did not allow before."""
@@ -187,7 +184,7 @@ class Supervisor:
 
     def _keep_house(self) -> None:
         """Run the regular work for the whole archive, after its resources were visited."""
-        from tamias.crawl.revisit.housekeeping import keep_house
+        from tamias.crawl.revisit.timetable import keep_house
 
         blobs = BlobReader(packs_of(self._session, self._data), self._session, HOUSE_CACHE_BYTES)
         keep_house(self._session, blobs, self._settings)

@@ -1,16 +1,39 @@
-"""A worker: visits side by side in the hosts it has leased, wherever those leases come from."""
+"""A worker and its parts: visits side by side in the hosts it has leased, wherever those leases come from."""
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, suppress
+from functools import partial
+from math import inf
+from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from tamias.crawl.analysis.analysers import ContextCache
+from tamias.crawl.analysis.extractor import Extractor
+from tamias.crawl.analysis.marker import AnalysisMarker
+from tamias.crawl.commit.database_store import DatabaseStore, MakeHook, worker_number
+from tamias.crawl.plan.admit import Admission
+from tamias.crawl.plan.policy import CrawlRow, terms_of
+from tamias.crawl.plan.run_limit import RunLimit, RunShare, Until, WorkerPlan, run_limit
+from tamias.crawl.request.gate import Gate
+from tamias.crawl.request.robots import PoliteFetcher, RobotsCache, RobotsRedirects
+from tamias.crawl.sandbox.pool import SandboxPool
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.progress import Progress
+from tamias.crawl.store.visit import hook_of
 from tamias.crawl.store.worker_store import WorkerStore
-from tamias.crawl.visit.visitor import Visitor
+from tamias.crawl.visit.progress_files import ProgressFiles
+from tamias.crawl.visit.reader import ContextLoader, Reader
+from tamias.crawl.visit.site import UsageSignals
+from tamias.crawl.visit.stages import HostTraps, StageContext
+from tamias.crawl.visit.visitor import Parking, Visitor
+from tamias.database.connect import Database
+from tamias.database.roles import Role
 from tamias.model.lease import Task
+from tamias.plugins import load, load_all, parts
 from tamias.settings import Settings
 
 # A lease survives two renewals that fail.
@@ -75,14 +98,14 @@ class Worker:
 
     async def _lease_until_stopped(self, background: list[asyncio.Task[None]]) -> None:
         while not self._stopped:
-            if (trouble := self._trouble or self._visitor.trouble) is not None:
+            if (trouble := self._trouble or self._visitor.parking.trouble) is not None:
                 raise trouble
             for task in background:
                 if task.done():
                     task.result()
             self._chance.clear()
             if self._store.limit.used_up and not self._waits:
-                if not self._held and not self._visitor.parked():
+                if not self._held and not self._visitor.parking:
                     return
             elif self._network.may_lease() and self._room() > self._least_room and await self._lease_some():
                 continue
@@ -133,7 +156,7 @@ class Worker:
 
     def _let_go(self, held: HeldLease) -> None:
         self._held.discard(held)
-        if self._visitor.parked():
+        if self._visitor.parking:
             self._tell(self.progress())  # before the host is free in the database: the crawl is not over
         # Only the host that passes the threshold wakes the loop, not each one that follows.
         if self._room() == self._least_room + 1 or self._trouble or not self._held:
@@ -155,7 +178,7 @@ class Worker:
             await asyncio.sleep(seconds / RENEW_PART)
             holding = {held.lease.qid: held for held in self._held if not held.lost}
             begun_at = time.monotonic()
-            await self._visitor.renew()
+            await self._visitor.parking.renew()
             renewed = await self._store.renew([held.lease for held in holding.values()], seconds)
             if renewed is None:
                 continue
@@ -180,7 +203,7 @@ class Worker:
         return Progress(
             worker=self._store.number,
             tally=self._store.tally,
-            in_flight=len(self._held) + self._visitor.parked(),
+            in_flight=len(self._held) + len(self._visitor.parking),
             paused=self._network.words or self._store.waits_for,
         )
 
@@ -207,3 +230,74 @@ async def _regularly(seconds: float, work: Callable[[], Coroutine[Any, Any, None
     while True:
         await asyncio.sleep(seconds)
         await work()
+
+
+def stage_context(store: WorkerStore, admission: Admission, folder: Path) -> StageContext:
+    """Make all that a visit takes, on any store; `folder` is for the worker's bodies and notes."""
+    settings = admission.settings
+    (folder / "spool").mkdir(parents=True, mode=0o700, exist_ok=True)
+    gate = Gate(settings, folder / "spool" / str(store.number), admission, store.now)
+    robots = RobotsCache(settings, gate, store, RobotsRedirects(store, admission))
+    cache = ContextCache()
+    extractor = Extractor(settings, cache)
+    reader = Reader(
+        extractor,
+        ContextLoader(cache, store, admission),
+        store,
+        AnalysisMarker(folder / "analysing", store.number),
+        SandboxPool(settings, cache) if settings.sandbox.use != "never" else None,
+        hook_of(store.hooks, ProgressFiles),
+    )
+    usage = UsageSignals(robots, store, probed=settings.seeds.probe)
+    fetcher = PoliteFetcher(gate, robots, admission)
+    return StageContext(settings, store, admission, fetcher, reader, HostTraps(settings), usage)
+
+
+def database_worker(line: bytes) -> AbstractAsyncContextManager[Worker]:
+    """The worker of a plan."""
+    return _database_worker(line)
+
+
+@asynccontextmanager
+async def _database_worker(line: bytes) -> AsyncIterator[Worker]:
+    plan = msgspec.json.decode(line, type=WorkerPlan)
+    data = Path(plan.data)
+    with closing(Database(data, plan.db, patience=_patience(plan), role=Role.WORKER)) as database:
+        session = database.session()
+        row = CrawlRow(session, plan.crawl)
+        settings = row.settings(plan.settings, bounded=plan.until.is_help)
+        admission, number = Admission(settings, row.near(settings)), worker_number(database)
+        store = DatabaseStore(
+            database,
+            data,
+            admission,
+            session=session,
+            number=number,
+            lease_filter=terms_of(settings, plan.crawl),
+            hooks=make_hooks(settings.crawl.sinks),
+            limit=RunLimit(
+                RunShare(session, plan.crawl, row.run, number),
+                run_limit(settings, plan.crawl, plan.until),
+                partial(_may_lease, row, plan.until),
+            ),
+        )
+        visitor = Visitor(stage_context(store, admission, data), Parking(store))
+        yield Worker(settings, store, visitor, waits=plan.until.is_help)
+
+
+def _patience(plan: WorkerPlan) -> float | None:
+    """Return the patience with a server that is away: its address is right, for it was used before."""
+    return inf if plan.db else None
+
+
+def make_hooks(sinks: Sequence[str]) -> list[MakeHook]:
+    """Return what makes the hooks of a crawl; sinks that it names come last."""
+    named = parts("crawl_sinks")
+    return [*load_all("hooks").values(), *(load("crawl_sinks", sink) for sink in sinks if sink in named)]
+
+
+def _may_lease(row: CrawlRow, until: Until) -> bool:
+    """Return whether the row lets these workers go on. Raises `Replaced` if it has changed."""
+    if row.has_changed():
+        raise Replaced
+    return row.is_active or until in (Until.DONE, Until.VISITED)

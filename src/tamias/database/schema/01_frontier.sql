@@ -130,7 +130,7 @@ CREATE TABLE revisit (
     crawl int4 NOT NULL,
     uid int8 NOT NULL,
     sha256 bytea,                               -- of the body that was read last
-    history bytea,                              -- tamias.schedule.history, before the first visit null
+    history bytea,                              -- tamias.schedule.visit, before the first visit null
     rate real,                                  -- changes a day; null where no further visits are planned
     importance real NOT NULL DEFAULT 1,
     visited_at int8,                            -- the last visit that showed whether it changed

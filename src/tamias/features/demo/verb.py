@@ -16,12 +16,11 @@ from pyoxigraph import Quad
 
 from tamias.cli.console.options import CommonOptions, archive_at, common, say, say_json, session_at
 from tamias.cli.console.progress import Display, by_outcome
+from tamias.crawl.plan.run_limit import Until
 from tamias.crawl.store.progress import CrawlSnapshot
-from tamias.crawl.worker.plan import Until
 from tamias.crawl.worker.supervisor import Supervisor
-from tamias.frontier.service.state import WATCH
 from tamias.model.errors import UsageError
-from tamias.model.item import Seed
+from tamias.model.item import WATCH, Seed
 from tamias.settings import Settings
 
 if TYPE_CHECKING:

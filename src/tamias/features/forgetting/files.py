@@ -15,8 +15,8 @@ from tamias.features.forgetting.warc_records import Unwanted, erase_records
 from tamias.features.warc.folder import bring_warcs
 from tamias.model.capture import Extent
 from tamias.model.faults import reached
-from tamias.sinks.overwrite import finish_overwriting, remove_copies, replace_bytes
 from tamias.sinks.segments.segment_check import blank_frames
+from tamias.sinks.segments.segment_files import finish_overwriting, remove_copies, replace_bytes
 
 NOT_MERGED = "is in parts that are still to be merged"
 

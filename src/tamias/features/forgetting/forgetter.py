@@ -38,7 +38,7 @@ from tamias.features.forgetting.rows import (
 )
 from tamias.features.forgetting.warc_captures import captures_erased, captures_left
 from tamias.features.warc.cdxj import timestamp
-from tamias.frontier.due.make_due import retire
+from tamias.frontier.due import retire
 from tamias.frontier.keys import own_queue
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture import Extent

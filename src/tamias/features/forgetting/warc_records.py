@@ -21,7 +21,7 @@ from tamias.features.warc.warc_files import (
 )
 from tamias.features.warc.warc_records import record_head
 from tamias.model.errors import TamiasError
-from tamias.sinks.overwrite import finish_overwriting, replace_bytes
+from tamias.sinks.segments.segment_files import finish_overwriting, replace_bytes
 
 Unwanted = Callable[[str, str, str], bool]
 """By address, SHA-256 of the payload in hexadecimal, and WARC date."""

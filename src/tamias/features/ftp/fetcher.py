@@ -22,10 +22,9 @@ from tamias.features.ftp.listing import (
     plain_line,
 )
 from tamias.features.ftp.transfer import Errand, FtpTransfer, Login
-from tamias.fetch.multi import GIVEN_UP
-from tamias.fetch.options import HttpOptions
+from tamias.fetch.credentials import HttpOptions
+from tamias.fetch.multi import GIVEN_UP, Attempt, Verdict, failed, of_trouble, refused
 from tamias.fetch.transfer import Spool, disk_error
-from tamias.fetch.verdict import Attempt, Verdict, failed, of_trouble, refused
 from tamias.model.capture import Body, Capture, Hop, Outcome, Request, Unreached
 from tamias.model.cut import PRIVATE
 from tamias.model.url import without_password

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import pycurl
 
 from tamias.features.ftp.address import FtpAddress
+from tamias.fetch.credentials import HttpOptions
 from tamias.fetch.multi import GIVEN_UP
-from tamias.fetch.options import HttpOptions
 from tamias.fetch.transfer import Transfer, ftp_handle
 
 _REPLY = re.compile(rb"([1-6][0-9]{2}) (.*?)\r?\n?", re.DOTALL)

@@ -7,9 +7,9 @@ FEATURE = Feature(
     about="delivers documents to SPARQL servers and as Turtle files",
     module=__name__,
     graph_sinks={
-        "sparql": "tamias.features.graph_stores.targets:sparql",
-        "turtle-files": "tamias.features.graph_stores.targets:turtle_files",
+        "sparql": "tamias.features.graph_stores.document_files:sparql",
+        "turtle-files": "tamias.features.graph_stores.document_files:turtle_files",
     },
-    sink_trials={"sparql": "tamias.features.graph_stores.targets:try_server"},
+    sink_trials={"sparql": "tamias.features.graph_stores.document_files:try_server"},
     sink_targets={"sparql": "tamias.features.graph_stores.sparql_sink:checked_address"},
 )

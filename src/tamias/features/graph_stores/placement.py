@@ -48,30 +48,15 @@ class GraphStore(Protocol):
         ...
 
 
-class Ledger(Protocol):
-    """Remembers which documents have put what into which graph. All calls may be repeated."""
-
-    def place(self, edition: Edition, graphs: list[str]) -> list[str]:
-        """Notes that the document is about to be in these graphs; returns those it has to be taken from."""
-        ...
-
-    def others(self, document: str, graphs: list[str]) -> dict[str, list[Share]]:
-        """Return the statements that other documents have in these graphs."""
-        ...
-
-    def forget_vacated(self, document: str) -> None:
-        """The document has been taken from the graphs that `place` returned."""
-        ...
-
-
 class PostgresLedger:
-    """The ledger of one sink in the database."""
+    """Remember which documents of a sink have put what into which graph. All calls may be repeated."""
 
     def __init__(self, session: Session, sink: int) -> None:
         self._session = session
         self._sink = sink
 
     def place(self, edition: Edition, graphs: list[str]) -> list[str]:
+        """Note that the document is about to be in these graphs; return those it has to be taken from."""
         extent = edition.extent
         params = {
             **self._params(edition.document, graphs),
@@ -91,16 +76,15 @@ class PostgresLedger:
         return self._session.transact(work)
 
     def others(self, document: str, graphs: list[str]) -> dict[str, list[Share]]:
-        params = self._params(document, graphs)
-        rows = self._session.fetch_all(_SQL["others"], params)
+        """Return the statements that other documents have in these graphs."""
         shares: dict[str, list[Share]] = {}
-        for graph, capture, *place in rows:
+        for graph, capture, *place in self._session.fetch_all(_SQL["others"], self._params(document, graphs)):
             shares.setdefault(graph, []).append(Share(capture, Extent(*place)))
         return shares
 
     def forget_vacated(self, document: str) -> None:
-        params = self._params(document, [])
-        self._session.execute(_SQL["forget_vacated"], params)
+        """The document has been taken from the graphs that `place` returned."""
+        self._session.execute(_SQL["forget_vacated"], self._params(document, []))
 
     def _params(self, document: str, graphs: list[str]) -> dict[str, Any]:
         keys = [text_key(graph) for graph in graphs]
@@ -110,8 +94,8 @@ class PostgresLedger:
 class Placement:
     """The `GraphSink` over a store of graphs."""
 
-    def __init__(self, store: GraphStore, ledger: Ledger, read: Read) -> None:
-        self._store = store
+    def __init__(self, store: GraphStore, ledger: PostgresLedger, read: Read) -> None:
+        self.store = store
         self._ledger = ledger
         self._read = read
 
@@ -127,7 +111,7 @@ class Placement:
         """Do nothing: the store has what it accepted."""
 
     def close(self) -> None:
-        self._store.close()
+        self.store.close()
 
     def _write(self, document: str, graphs: list[str], own: SortedGraphs, beat: Beat) -> None:
         """Writes graphs until nobody else has changed them meanwhile.
@@ -152,9 +136,9 @@ class Placement:
                     yield from theirs.triples(graph)
 
         if others or graph in own:
-            self._store.replace(graph, triples, beat)
+            self.store.replace(graph, triples, beat)
         else:
-            self._store.remove(graph, beat)
+            self.store.remove(graph, beat)
 
 
 def _portions(graphs: list[str]) -> Iterator[list[str]]:

@@ -11,12 +11,12 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from tamias.features.graph_stores.placement import Ledger, Placement, Triples
+from tamias.features.graph_stores.placement import Placement, Triples
 from tamias.model.capture import CaptureRecord
 from tamias.model.errors import ConfigError
 from tamias.model.vocabulary import METADATA_GRAPH
 from tamias.service_client import Credentials, NoResponse, Response, ServiceClient
-from tamias.sinks.delivery import Beat, DocumentRefused, Read, SinkAway, SinkStumbled
+from tamias.sinks.delivery import Beat, DocumentRefused, SinkAway, SinkStumbled
 from tamias.sinks.graphs import whole_lines
 from tamias.sinks.metadata import activity_triples
 
@@ -170,17 +170,13 @@ class SparqlStore:
         self.remove(_PROBE, beat)
 
     def replace(self, graph: str, triples: Triples, beat: Beat) -> None:
-        if self._by_update is None:
-            self.connect(beat)
-        if self._by_update:
+        if self._takes_updates(beat):
             self._update_graph(graph, triples(), beat)
         else:
             self._expect_done(self._put(graph, triples, beat))
 
     def remove(self, graph: str, beat: Beat) -> None:
-        if self._by_update is None:
-            self.connect(beat)
-        if self._by_update:
+        if self._takes_updates(beat):
             self._expect_done(self._update(drop(graph), beat))
             return
         answer = self._exchanged("DELETE", self._graph_url(graph), beat)
@@ -189,9 +185,7 @@ class SparqlStore:
 
     def add(self, graph: str, triples: Triples, beat: Beat) -> None:
         """The graph holds these triples, too. None of them has blank nodes."""
-        if self._by_update is None:
-            self.connect(beat)
-        if not self._by_update:
+        if not self._takes_updates(beat):
             self._expect_done(self._put(graph, triples, beat, method="POST"))
             return
         for portion in batches(triples(), self._batch_bytes):
@@ -199,6 +193,11 @@ class SparqlStore:
 
     def close(self) -> None:
         self._client.close()
+
+    def _takes_updates(self, beat: Beat) -> bool:
+        if self._by_update is None:
+            self.connect(beat)
+        return bool(self._by_update)
 
     def _put(self, graph: str, triples: Triples, beat: Beat, method: str = "PUT") -> Response:
         with SpooledTemporaryFile(max_size=MEMORY_BYTES) as spool:
@@ -290,13 +289,11 @@ class SparqlStore:
 class SparqlSink(Placement):
     """Documents in their graphs, and what is known of attempts in one more, to which is only added."""
 
-    def __init__(self, store: SparqlStore, ledger: Ledger, read: Read) -> None:
-        super().__init__(store, ledger, read)
-        self._server = store
+    store: SparqlStore
 
     def describe(self, records: Sequence[CaptureRecord], beat: Beat) -> None:
         """The statements of an attempt never change, so that they can be added twice."""
-        self._server.add(METADATA_GRAPH.value, lambda: activity_triples(records), beat)
+        self.store.add(METADATA_GRAPH.value, lambda: activity_triples(records), beat)
 
 
 def checked_address(url: str) -> str:

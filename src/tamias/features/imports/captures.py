@@ -12,8 +12,8 @@ import msgspec
 from tamias.features.imports.inputs import WarcInput
 from tamias.features.warc.messages import BadMessage, MessageBody, MessageHead, read_head
 from tamias.features.warc.records import DamagedRecord, WarcBlock, warc_blocks
+from tamias.fetch.multi import REDIRECTS, Verdict, failed, of_status
 from tamias.fetch.transfer import Spool
-from tamias.fetch.verdict import REDIRECTS, Verdict, failed, of_status
 from tamias.model.capture import Body, Capture, Hop, Outcome
 from tamias.model.errors import UrlError
 from tamias.model.url import fetch_url, resolve, without_password

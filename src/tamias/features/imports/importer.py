@@ -24,13 +24,13 @@ from tamias.archive.versions.fingerprints import fingerprint_of
 from tamias.archive.versions.resources import put_resources, read_watched
 from tamias.content.canonical.content_digest import Stored, content_digest
 from tamias.content.formats import type_with_charset
-from tamias.crawl.analysis.contexts import ROUNDS, ContextCache
+from tamias.crawl.analysis.analysers import ROUNDS, ContextCache
 from tamias.crawl.analysis.extractor import Extraction, Extractor, Wanting, discard, is_small
-from tamias.crawl.analysis.routing import is_plain, is_read_at_once
 from tamias.crawl.commit.database_store import DatabaseStore, worker_number
 from tamias.crawl.plan.admit import Admission
 from tamias.crawl.plan.policy import CRAWL
 from tamias.crawl.sandbox.pool import SandboxPool, Turn
+from tamias.crawl.visit.reader import is_plain, is_read_at_once
 from tamias.database.connect import Cursor, Database
 from tamias.database.threads import run_uncancelled
 from tamias.features.imports.captures import (
@@ -42,11 +42,12 @@ from tamias.features.imports.captures import (
 from tamias.features.imports.inputs import WarcInput, warc_inputs
 from tamias.features.imports.merge import LateVersions, VisitedUrl, merge_late
 from tamias.frontier.keys import bucket_of, hash64, host_hash
-from tamias.frontier.service.state import WATCH, make_crawl
+from tamias.frontier.service import make_crawl
 from tamias.model.capture import CaptureRecord, Outcome, capture_id_of
 from tamias.model.document import NotAtOnce
 from tamias.model.errors import TamiasError
 from tamias.model.faults import reached
+from tamias.model.item import WATCH
 from tamias.model.lease import Lease, Task
 from tamias.model.resource import Resource, Version, resource_id
 from tamias.model.url import host

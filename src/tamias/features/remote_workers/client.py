@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Iterable, Sequence
+from types import NoneType
 from typing import Any, TypeVar
 
 import msgspec
@@ -10,14 +11,13 @@ import msgspec
 from tamias.crawl.analysis.marker import DocumentPlace
 from tamias.crawl.plan.admit import Reference, with_words
 from tamias.features.remote_workers import wire
-from tamias.features.remote_workers.grpc.channel import CallFailed
+from tamias.features.remote_workers.grpc.channel import CallFailed, NotReached, ReconnectingChannel
 from tamias.features.remote_workers.grpc.messages import FRONTIER, WORKERS, message
-from tamias.features.remote_workers.grpc.reconnect import NotReached, ReconnectingChannel
 from tamias.features.remote_workers.wire import bare, packed, unpacked
 from tamias.model.item import Item
 from tamias.model.lease import Lease, Task
+from tamias.permit.availability import KnownRobots
 from tamias.permit.robots import Rules
-from tamias.permit.store import KnownRobots
 
 _GET = message("urlfrontier.GetParams")
 _INFO = message("urlfrontier.URLInfo")
@@ -85,12 +85,13 @@ class FrontierClient:
 
     async def report_death(self, worker: int, analysed: Sequence[DocumentPlace]) -> None:
         """A worker of ours died over these documents, if any."""
-        await self._ask("Mourn", bool, worker, analysed)
+        await self._ask("Mourn", NoneType, worker, analysed)
 
     async def read_robots(self, lease: Lease, authority: str) -> KnownRobots | None:
         """Rules that somebody fetched lately."""
-        found = await self._ask("GetRobots", list[KnownRobots], bare(lease), authority)
-        return found[0] if found else None
+        kind: Any = KnownRobots | None
+        found: KnownRobots | None = await self._ask("GetRobots", kind, bare(lease), authority)
+        return found
 
     async def write_robots(
         self, lease: Lease, authority: str, rules: Rules, status: int | None, seconds: int
@@ -108,12 +109,12 @@ class FrontierClient:
 
     async def open_site(self, lease: Lease, crawl: int, authority: str, depth: int) -> None:
         """Report that the sitemaps of a place are being put."""
-        await self._ask("OpenSite", bool, bare(lease), crawl, authority, depth)
+        await self._ask("OpenSite", NoneType, bare(lease), crawl, authority, depth)
 
     async def put(self, items: Sequence[Item]) -> None:
         """Makes items known. May be done twice."""
         for start in range(0, len(items), ITEMS_AT_ONCE):
-            await self._ask("PutItems", bool, items[start : start + ITEMS_AT_ONCE])
+            await self._ask("PutItems", NoneType, items[start : start + ITEMS_AT_ONCE])
 
     async def put_links(self, reference: Reference) -> int:
         """The links of a document too large to gather them; what kept others out. May be done twice."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
@@ -17,15 +17,14 @@ import msgspec
 from tamias.crawl.analysis.analysers import most_unpacked
 from tamias.crawl.analysis.marker import DocumentPlace
 from tamias.crawl.commit.database_store import DatabaseStore
-from tamias.crawl.commit.hooks import OutboxHook
 from tamias.crawl.commit.link_put import CommitContext
-from tamias.crawl.plan.admit import Admission, Reference, open_frontier
+from tamias.crawl.commit.settlement import OutboxHook
+from tamias.crawl.plan.admit import Admission, open_frontier
 from tamias.crawl.plan.policy import CrawlRow, terms_of
 from tamias.crawl.plan.run_limit import RunLimit, RunShare
-from tamias.crawl.revisit.visit_budget import budget_of
+from tamias.crawl.revisit.timetable import budget_of
 from tamias.crawl.store.held_lease import HeldLease
-from tamias.crawl.store.hooks import CommitHook, hook_of
-from tamias.crawl.store.visit import Visit
+from tamias.crawl.store.visit import CommitHook, Visit, hook_of
 from tamias.crawl.visit.harvests import harvesters
 from tamias.database.connect import Database
 from tamias.database.sql import statements
@@ -34,16 +33,13 @@ from tamias.features.remote_workers.quad_spool import Damaged, QuadReceiver
 from tamias.features.remote_workers.wire import DeliveredVisit, Lent, Released, WirePolicy, bare
 from tamias.frontier.lease_filter import Interest, LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.service.state import is_active
+from tamias.frontier.service import is_active
 from tamias.model.capture import Capture, Extent, Outcome
 from tamias.model.errors import NodeAway, TamiasError, UsageError
-from tamias.model.item import Item
 from tamias.model.kind import kind_of, kind_tag
 from tamias.model.lease import Lease, Task
 from tamias.permit.availability import LONGEST_CACHED
 from tamias.permit.delay import LONGEST_WAIT_MS
-from tamias.permit.robots import Rules
-from tamias.permit.store import KnownRobots
 from tamias.permit.traps import unpacked_alike
 from tamias.plugins import load_all
 from tamias.settings import Settings
@@ -70,12 +66,8 @@ class Lender:
         self._row.has_changed()
         if not self._row.is_active or not self._context.session.transact(is_active):
             return []
-        self._context.admission.forgotten.refresh(self._context.session)
-        frontier = self._frontier(worker)
-        lend = partial(self._budget.lease, frontier, seconds=seconds)
-        leases = self._limit.lease(lend, frontier.release, hosts, per_host)
-        self._context.coverage.refresh()
-        return leases
+        given = self._frontier(worker), self._limit, self._budget
+        return self._context.lease(*given, hosts, per_host, seconds)
 
     def _frontier(self, worker: int) -> PostgresFrontier:
         if len(self._frontiers) > _MOST_WORKERS:
@@ -216,7 +208,7 @@ class RemoteCommitter:
         """The leases that go on."""
         return await self._store.renew(leases, seconds) or []
 
-    async def note_death(self, worker: int, analysed: list[DocumentPlace]) -> bool:
+    async def note_death(self, worker: int, analysed: list[DocumentPlace]) -> None:
         """A worker is dead: its hosts are free, and the documents it died over are known for that."""
         frontier = self._store.context.frontier
 
@@ -229,46 +221,25 @@ class RemoteCommitter:
             frontier.give_back([worker])
 
         await self._store.thread.run(note)
-        return True
 
-    async def read_robots(self, lease: Lease, authority: str) -> list[KnownRobots]:
-        """Return the rules that somebody fetched lately, if any."""
-        found = await self._store.read_robots(lease, authority)
-        return [] if found is None else [found]
+    async def ask(self, name: str, *arguments: Any) -> Any:
+        """Return the answer of a method of the store to what a worker may ask."""
+        return await getattr(self._store, name)(*self._checked(name, *arguments))
 
-    async def write_robots(
-        self, lease: Lease, authority: str, rules: Rules, status: int | None, seconds: int
-    ) -> KnownRobots:
-        """Keep rules for all workers, for a day at most."""
-        self._check.place(authority, lease)
-        seconds = min(max(0, seconds), LONGEST_CACHED)
-        return await self._store.write_robots(lease, authority, rules, status, seconds)
-
-    async def read_contexts(self, addresses: list[str], since: int) -> dict[str, bytes | None]:
-        """Return the contexts that somebody tried."""
-        return await self._store.read_contexts(addresses, since)
-
-    async def is_site_open(self, lease: Lease, crawl: int, authority: str, depth: int) -> bool:
-        """Tell whether the sitemaps of a place were put."""
-        self._check.site(lease, crawl, authority)
-        return await self._store.is_site_open(lease, crawl, authority, depth)
-
-    async def open_site(self, lease: Lease, crawl: int, authority: str, depth: int) -> bool:
-        """Note that they are put now."""
-        self._check.site(lease, crawl, authority)
-        await self._store.open_site(lease, crawl, authority, depth)
-        return True
-
-    async def put(self, items: list[Item]) -> bool:
-        """Makes items known, except those that nobody may ask for."""
-        blocked = self._store.context.admission.blocked
-        made = self._check.items(items)
-        await self._store.put([item for item in made if blocked(item.url, kind_of(item.tags)) is None])
-        return True
-
-    async def put_links(self, reference: Reference) -> int:
-        """Makes links known; returns what kept others out."""
-        return await self._store.put_links(self._check.links(reference))
+    def _checked(self, name: str, *arguments: Any) -> tuple[Any, ...]:
+        """Return the arguments of a call as far as the worker has a right to them. Raises `Untrue`."""
+        match name, arguments:
+            case "write_robots", (lease, authority, rules, status, seconds):
+                self._check.place(authority, lease)
+                return lease, authority, rules, status, min(max(0, seconds), LONGEST_CACHED)
+            case (("is_site_open" | "open_site"), (lease, crawl, authority, _)):
+                self._check.site(lease, crawl, authority)
+            case "put", (items,):
+                blocked, made = self._store.context.admission.blocked, self._check.items(items)
+                return ([item for item in made if blocked(item.url, kind_of(item.tags)) is None],)
+            case "put_links", (reference,):
+                return (self._check.links(reference),)
+        return arguments
 
     async def accept(
         self, name: str, visit: DeliveredVisit, quads: BinaryIO, *, again: bool

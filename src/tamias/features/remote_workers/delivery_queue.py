@@ -13,9 +13,14 @@ from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.progress import Tally
 from tamias.crawl.store.worker_store import After
 from tamias.features.remote_workers.client import FrontierClient
-from tamias.features.remote_workers.grpc.channel import CallFailed
+from tamias.features.remote_workers.grpc.channel import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    CallFailed,
+    HungUp,
+    NotReached,
+)
 from tamias.features.remote_workers.grpc.messages import message
-from tamias.features.remote_workers.grpc.reconnect import FIRST_PAUSE, LONGEST_PAUSE, HungUp, NotReached
 from tamias.features.remote_workers.quad_spool import PIECE, PackedQuads
 from tamias.features.remote_workers.wire import DeliveredVisit, Released, bare, packed
 from tamias.model.capture import new_capture_id

@@ -12,16 +12,14 @@ from tamias.crawl.plan.fetch_options import with_own_credentials
 from tamias.crawl.plan.policy import check_bounds, options_of, overlay
 from tamias.crawl.plan.run_limit import RunLimit
 from tamias.crawl.store.held_lease import HeldLease
-from tamias.crawl.store.hooks import CommitHook
 from tamias.crawl.store.progress import Tally
-from tamias.crawl.store.visit import Visit
+from tamias.crawl.store.visit import CommitHook, Visit
 from tamias.crawl.store.worker_store import After
-from tamias.crawl.visit.visitor import Visitor
-from tamias.crawl.worker.wiring import stage_context
-from tamias.crawl.worker.worker import Replaced, Worker
+from tamias.crawl.visit.visitor import Parking, Visitor
+from tamias.crawl.worker.worker import Replaced, Worker, stage_context
 from tamias.features.remote_workers.client import FrontierClient, Outdated
 from tamias.features.remote_workers.delivery_queue import DeliveryQueue
-from tamias.features.remote_workers.grpc.reconnect import NotReached, ReconnectingChannel, ServiceTarget
+from tamias.features.remote_workers.grpc.channel import NotReached, ReconnectingChannel, ServiceTarget
 from tamias.features.remote_workers.quad_spool import QuadSpool
 from tamias.features.remote_workers.wire import DeliveredVisit, WirePolicy, bare
 from tamias.model.capture import Body, Capture
@@ -147,7 +145,7 @@ async def remote_worker(line: bytes) -> AsyncIterator[Worker]:
     settings = with_own_credentials(settings, plan.own.fetch.credentials)
     admission = Admission(settings, policy.seeds)
     store = RemoteStore(client, policy, admission, scratch)
-    visitor = Visitor(stage_context(store, admission, scratch))
+    visitor = Visitor(stage_context(store, admission, scratch), Parking(None))
     yield Worker(settings, store, visitor)
 
 

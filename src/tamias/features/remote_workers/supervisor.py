@@ -14,8 +14,7 @@ from tamias.crawl.store.disk_space import DiskSpace, Pause
 from tamias.crawl.store.progress import CrawlSnapshot, Progress, snapshot
 from tamias.crawl.worker.process_pool import ProcessPool
 from tamias.features.remote_workers.client import FrontierClient
-from tamias.features.remote_workers.grpc.channel import CallFailed
-from tamias.features.remote_workers.grpc.reconnect import HungUp, ReconnectingChannel, ServiceTarget
+from tamias.features.remote_workers.grpc.channel import CallFailed, HungUp, ReconnectingChannel, ServiceTarget
 from tamias.features.remote_workers.store import RemotePlan
 from tamias.model.errors import UsageError
 from tamias.settings import Settings

@@ -13,7 +13,7 @@ from tamias.model.lease import Lease, Task, Unreachable
 from tamias.permit.robots import Rules
 from tamias.settings import Settings
 
-VERSION = 6
+VERSION = 7
 """Of these messages. Another version is refused: workers and service are to be of one release."""
 T = TypeVar("T")
 

@@ -22,9 +22,9 @@ from starlette.types import ASGIApp
 from tamias.archive.blobs.store import choose_store
 from tamias.archive.tombstones import has_captures_left, under_way
 from tamias.crawl.plan.policy import handed_over
-from tamias.crawl.revisit.housekeeping import keep_house
+from tamias.crawl.plan.run_limit import Until
+from tamias.crawl.revisit.timetable import keep_house
 from tamias.crawl.store.progress import CrawlSnapshot
-from tamias.crawl.worker.plan import Until
 from tamias.crawl.worker.supervisor import Supervisor
 from tamias.database.connect import Database
 from tamias.database.months import divide_months
@@ -35,9 +35,9 @@ from tamias.features.service.http.callers import VARIABLE, Secret, register_secr
 from tamias.features.service.queries.thread_pool import SessionPool
 from tamias.features.service.service import Service
 from tamias.features.service.sparql.routes import SparqlSide
-from tamias.frontier.service.state import WATCH
 from tamias.model.errors import TamiasError, UsageError
 from tamias.model.faults import refuse_faults
+from tamias.model.item import WATCH
 from tamias.permit.addresses import is_loopback
 from tamias.plugins import find, load_all, verbs
 from tamias.settings import ServeSettings, Settings

@@ -14,8 +14,8 @@ from tamias.database.connect import Cursor, Session
 from tamias.features.strategy.scores import SQL, SeenLink, UrlToScore, link_columns
 from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.frontier.queries import add_statements, done_by, refresh, rows_of
-from tamias.frontier.service.state import WATCH
 from tamias.model.finding import Words
+from tamias.model.item import WATCH
 from tamias.model.url import fetch_url
 from tamias.settings import Settings
 

@@ -31,8 +31,7 @@ from tamias.features.strategy.scores import (
 )
 from tamias.features.strategy.versions import read_active, record_failure, record_success
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.service.state import WATCH
-from tamias.model.item import Item
+from tamias.model.item import WATCH, Item
 from tamias.settings import Settings
 
 LOOK_SECONDS = 1.0

@@ -50,7 +50,7 @@ def apply(place: CommonOptions, file: Path, dry_run: bool, crawl_name: str) -> N
     from tamias.crawl.plan.policy import crawl_of
     from tamias.features.strategy import versions
     from tamias.features.strategy.links import read_sample
-    from tamias.frontier.service.state import found_crawl
+    from tamias.frontier.service import found_crawl
 
     text = _text(file)
     settings = place.settings().settings.strategy

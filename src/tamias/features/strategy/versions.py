@@ -10,8 +10,8 @@ import msgspec
 from tamias.database.connect import Cursor, Session
 from tamias.features.strategy.build import Trial, build, ready_strategies
 from tamias.features.strategy.scores import SQL, StrategyFailure, UrlToScore, schema, widen
-from tamias.frontier.service.state import WATCH
 from tamias.model.errors import TamiasError, UsageError
+from tamias.model.item import WATCH
 
 MOST_SLOW = 3
 """Slow batches in a row after which a strategy counts as failed."""

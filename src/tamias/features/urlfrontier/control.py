@@ -4,13 +4,14 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from tamias.features.remote_workers.grpc.connection import CallError, Code
 from tamias.features.remote_workers.grpc.messages import message
-from tamias.features.remote_workers.grpc.status import CallError, Code
 from tamias.features.urlfrontier.gets import PAGE, known_item, listing_of
 from tamias.features.urlfrontier.reading import Addresses, checked, milliseconds, queue_key
 from tamias.features.urlfrontier.session_threads import FrontierSession
-from tamias.frontier.service import state as service
+from tamias.frontier import service
 from tamias.model.errors import UrlError
+from tamias.model.item import WATCH
 from tamias.model.url import fetch_url
 
 Answerer = Callable[[FrontierSession, Any], Any]
@@ -61,7 +62,7 @@ class ControlCalls:
     def list_crawls(self, db: FrontierSession, _: Any) -> Any:
         """The crawls that have queues, except the archive's own."""
         names = service.crawl_names(db.session)
-        crawls = db.queues.crawls() - {service.WATCH}
+        crawls = db.queues.crawls() - {WATCH}
         return _STRINGS(values=sorted(names[crawl] for crawl in crawls if crawl in names))
 
     def delete_crawl(self, db: FrontierSession, params: Any) -> Any:

@@ -7,13 +7,12 @@ from typing import Any
 
 from tamias.crawl.plan.forgotten_urls import ForgottenUrls
 from tamias.features.remote_workers.grpc.messages import message
-from tamias.features.urlfrontier.grpc.calls import Call
+from tamias.features.urlfrontier.grpc.http2 import Call
 from tamias.features.urlfrontier.held import Given, Handing, Wish
 from tamias.features.urlfrontier.puts import parsed
 from tamias.features.urlfrontier.reading import checked, date_of, fill_metadata
 from tamias.features.urlfrontier.session_threads import FrontierSession, FrontierThreads
-from tamias.frontier.service.queues import Listing, Spot, UrlState
-from tamias.frontier.service.state import NamedQueues, crawl_names, found_crawl
+from tamias.frontier.service import Listing, NamedQueues, Spot, UrlState, crawl_names, found_crawl
 from tamias.model.errors import UrlError
 from tamias.model.url import fetch_url
 

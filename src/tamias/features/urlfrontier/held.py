@@ -9,12 +9,12 @@ import msgspec
 
 from tamias.database.columns import Ints, Longs
 from tamias.database.connect import Cursor, Session
-from tamias.frontier import rows
+from tamias.frontier import queries
 from tamias.frontier.crawls import Neighbours
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.frontier.lease_filter import LeaseFilter, buckets_of
 from tamias.frontier.queries import add_statements, ask, done_by, read_buckets, rows_of
-from tamias.frontier.service.state import is_active, is_tamias_at_work
+from tamias.frontier.service import is_active, is_tamias_at_work
 from tamias.model.item import CLASSES
 
 add_statements("tamias.features.urlfrontier", "held.sql")
@@ -52,7 +52,7 @@ class Given(msgspec.Struct, frozen=True):
 
     hosts: dict[int, str]
     """The keys of hosts by their numbers."""
-    rows: list[rows.Row]
+    rows: list[queries.Row]
     """Of `find_due_urls`: each begins with number of the host, crawl, URL, metadata, tags."""
 
 
@@ -109,7 +109,7 @@ class Holds:
                 return Given(handing.keys, found)
         return None
 
-    def _part(self, handing: "Handing", cursor: Cursor) -> tuple[list[int], list[rows.Row], int]:
+    def _part(self, handing: "Handing", cursor: Cursor) -> tuple[list[int], list[queries.Row], int]:
         """The hosts that were looked at, the URLs that are given, and how many each host might have given."""
         if not is_active(cursor):
             return [], [], 0
@@ -140,7 +140,7 @@ class Holds:
     @staticmethod
     def _give(
         cursor: Cursor, handing: "Handing", query: dict[str, Any], qids: list[int], shared: "_SharedHosts"
-    ) -> list[rows.Row]:
+    ) -> list[queries.Row]:
         """Hold what is due of these hosts."""
         now, per_host = query["now"], handing.room()
         where = {name: value for name, value in query.items() if name != "asked_at"}
@@ -169,7 +169,7 @@ class Holds:
         if wish.host is not None:
             found = rows_of(cursor, "choose_host", {**query, "qid": host_hash(wish.host)})
         else:
-            probes = rows.probes(handing.rotating, hosts)
+            probes = queries.probes(handing.rotating, hosts)
             found = rows_of(cursor, "choose_hosts", {**query, **probes, "hosts": hosts})
         return dict(found)
 
@@ -256,10 +256,10 @@ class _Hold:
     A queue's range is what is due by a time, so it ends before those of which only some were found.
     """
 
-    def __init__(self, found: list[rows.Row], counts: dict[int, int], per_host: int) -> None:
+    def __init__(self, found: list[queries.Row], counts: dict[int, int], per_host: int) -> None:
         latest = {row[0]: row[7] for row in found}  # of each host, in the order of their due times
         self.ranges: dict[tuple[int, int, int], int] = {}
-        self.singles: list[rows.Row] = []
+        self.singles: list[queries.Row] = []
         for row in found:
             qid, crawl, _, _, _, lane, _, due, is_free = row
             if is_free and (counts[qid] < per_host or due < latest[qid]):
@@ -285,7 +285,7 @@ class _Hold:
         }
 
 
-def _counted(found: list[rows.Row]) -> dict[int, int]:
+def _counted(found: list[queries.Row]) -> dict[int, int]:
     counts: dict[int, int] = {}
     for row in found:
         counts[row[0]] = counts.get(row[0], 0) + 1

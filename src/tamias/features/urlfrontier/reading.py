@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from tamias.features.remote_workers.grpc.status import CallError, Code
-from tamias.frontier.service.state import NamedQueues
-from tamias.frontier.tagging.tags import metadata_and_tags
+from tamias.features.remote_workers.grpc.connection import CallError, Code
+from tamias.frontier.service import NamedQueues
+from tamias.frontier.tags import metadata_and_tags
 from tamias.model.errors import UrlError
 from tamias.model.item import NEVER, TAGS, Item
 from tamias.model.url import fetch_url, host, key_of_fetched, url_key

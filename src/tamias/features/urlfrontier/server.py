@@ -1,4 +1,4 @@
-"""The service as a whole: routes, token, TLS, start and stop."""
+"""The service as a whole: routes, token and scopes, TLS, start and stop."""
 
 import asyncio
 import contextlib
@@ -12,32 +12,63 @@ import ssl
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal
 
 import msgspec
 
 from tamias.access.audit import record
-from tamias.access.tokens import OWNER, Caller, caller_with, is_token
+from tamias.access.tokens import OWNER, SCOPES, AccessScope, Caller, caller_with, is_token
 from tamias.crawl.plan.forgotten_urls import ForgottenUrls
 from tamias.database.connect import Database
 from tamias.features.remote_workers.grpc import messages
-from tamias.features.remote_workers.grpc.status import CallError, Code, refusal
+from tamias.features.remote_workers.grpc.connection import CallError, Code, refusal
 from tamias.features.remote_workers.registry import WorkerRegistry
-from tamias.features.urlfrontier.call_scopes import ANYBODY, CALL_SCOPES, EVERYBODY, NOBODY, NOTED_CALLS
 from tamias.features.urlfrontier.control import Answerer, ControlCalls
 from tamias.features.urlfrontier.gets import Gets
-from tamias.features.urlfrontier.grpc.calls import Call
-from tamias.features.urlfrontier.grpc.connections import Connections
-from tamias.features.urlfrontier.grpc.http2 import Http2Connection
+from tamias.features.urlfrontier.grpc.http2 import Call, Connections, Http2Connection
 from tamias.features.urlfrontier.grpc.public import HealthService, reflect
 from tamias.features.urlfrontier.puts import Puts, parsed
 from tamias.features.urlfrontier.reading import Addresses
 from tamias.features.urlfrontier.session_threads import FrontierThreads
 from tamias.features.urlfrontier.workers import Workers
+from tamias.frontier import service
 from tamias.frontier.lease_filter import LeaseFilter
-from tamias.frontier.service import state as service
 from tamias.model.errors import ConfigError, TamiasError
 from tamias.settings import Settings
+
+EVERYBODY: Final = "everybody"
+NOBODY = Caller("nobody", frozenset())
+ANYBODY = Caller("anybody", frozenset(SCOPES))
+"""Who calls a service that has no token."""
+
+_BY_SCOPE: dict[AccessScope, tuple[str, ...]] = {
+    "read": (
+        *("ListNodes", "ListCrawls", "ListQueues", "GetStats", "GetActive", "GetURLStatus", "CountURLs"),
+        "ListURLs",
+    ),
+    "add": ("PutURLs", "PutDiscovered"),
+    "crawl": ("GetURLs", "BlockQueueUntil", "SetActive", "SetDelay", "SetCrawlLimit"),
+    "admin": ("DeleteCrawl", "DeleteQueue", "PurgeURLs", "SetLogLevel"),
+}
+_WORKERS = (
+    *("Hello", "Renew", "Deliver", "Mourn", "GetRobots", "PutRobots", "GetContexts", "IsSiteOpen"),
+    *("OpenSite", "PutItems", "PutLinks"),
+)
+
+CALL_SCOPES: dict[str, AccessScope | Literal["everybody"]] = {
+    **{f"/{messages.FRONTIER}/{name}": scope for scope, names in _BY_SCOPE.items() for name in names},
+    **{f"/{messages.WORKERS}/{name}": "crawl" for name in _WORKERS},
+    **{f"/{messages.HEALTH}/{name}": EVERYBODY for name in ("Check", "Watch")},
+    **{f"/{name}/ServerReflectionInfo": "read" for name in (messages.REFLECTION, messages.REFLECTION_ALPHA)},
+}
+"""A call that is not named here is refused."""
+
+NOTED_CALLS = frozenset(
+    f"/{messages.FRONTIER}/{name}"
+    for name in (*_BY_SCOPE["admin"], "BlockQueueUntil", "SetActive", "SetDelay", "SetCrawlLimit")
+)
+"""Those in the audit log. What crawlers and workers put and get, many times a second, is not."""
+
 
 _log = logging.getLogger(__name__)
 _ANNOUNCE_SECONDS = 20.0

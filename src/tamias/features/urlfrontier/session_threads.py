@@ -10,7 +10,7 @@ from tamias.database.connect import Database, Session
 from tamias.features.urlfrontier.held import Holds
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.put import KnownQueues, UrlPut
-from tamias.frontier.service.queues import Queues
+from tamias.frontier.service import Queues
 
 PUTS_AT_ONCE = 2
 """Transactions: more than the database has processors for only wait for each other."""

@@ -58,7 +58,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
     from tamias.features.urlfrontier.held import Holds
     from tamias.features.urlfrontier.server import Options, serve
     from tamias.frontier.lease_filter import Interest, LeaseFilter, parse_section
-    from tamias.frontier.service.state import set_usual_delay
+    from tamias.frontier.service import set_usual_delay
     from tamias.permit.addresses import is_loopback
 
     settings = place.settings(frontier__require=require or None, frontier__forbid=forbid or None).settings

@@ -8,20 +8,21 @@ from urllib.parse import unquote
 
 import msgspec
 
+from tamias.crawl.analysis.marker import DocumentPlace
 from tamias.crawl.plan.policy import CRAWL
 from tamias.features.remote_workers import wire
 from tamias.features.remote_workers.committer import RemoteCommitter
 from tamias.features.remote_workers.grpc import messages
 from tamias.features.remote_workers.grpc.channel import CRAWL_HEADER
+from tamias.features.remote_workers.grpc.connection import CallError, Code
 from tamias.features.remote_workers.grpc.messages import message
-from tamias.features.remote_workers.grpc.status import CallError, Code
 from tamias.features.remote_workers.registry import WorkerRegistry
 from tamias.features.remote_workers.wire import packed, unpacked
-from tamias.features.urlfrontier.grpc.calls import Call
+from tamias.features.urlfrontier.grpc.http2 import Call
 from tamias.features.urlfrontier.puts import parsed
 from tamias.features.urlfrontier.reading import checked
 from tamias.features.urlfrontier.session_threads import FrontierThreads
-from tamias.frontier.service.state import crawl_names, found_crawl
+from tamias.frontier.service import crawl_names, found_crawl
 
 _PACKED = message("tamias.Packed")
 _PARCEL = message("tamias.Parcel")
@@ -41,16 +42,16 @@ IN_MEMORY = 1 << 20
 
 Route = Callable[[Call], Awaitable[None]]
 Answer = Callable[..., Awaitable[Any]]
-_ANSWERS: dict[str, Answer] = {
-    "Mourn": RemoteCommitter.note_death,
-    "GetRobots": RemoteCommitter.read_robots,
-    "PutRobots": RemoteCommitter.write_robots,
-    "GetContexts": RemoteCommitter.read_contexts,
-    "IsSiteOpen": RemoteCommitter.is_site_open,
-    "OpenSite": RemoteCommitter.open_site,
-    "PutItems": RemoteCommitter.put,
-    "PutLinks": RemoteCommitter.put_links,
+_OF_THE_STORE = {
+    "GetRobots": "read_robots",
+    "PutRobots": "write_robots",
+    "GetContexts": "read_contexts",
+    "IsSiteOpen": "is_site_open",
+    "OpenSite": "open_site",
+    "PutItems": "put",
+    "PutLinks": "put_links",
 }
+"""Calls that ask the store of the service, and the names of its methods."""
 _CLIENTS_OWN = (
     "the crawl is one of clients with a politeness of its own: workers of Tamias cannot work for it"
 )
@@ -65,8 +66,8 @@ class Workers:
 
     def routes(self) -> dict[str, Route]:
         """Return the handlers of the calls by their paths."""
-        single = {name: self._at_committer(answer) for name, answer in _ANSWERS.items()}
-        single |= {"Hello": self._registry.hello, "Renew": self._registry.renew}
+        single = {name: self._at_store(method) for name, method in _OF_THE_STORE.items()}
+        single |= {"Hello": self._registry.hello, "Renew": self._registry.renew, "Mourn": self._note_death}
         routes = {name: self._route(wire.CALLS[name], answer) for name, answer in single.items()}
         routes["Deliver"] = self.deliver
         return {f"/{messages.WORKERS}/{name}": route for name, route in routes.items()}
@@ -104,11 +105,14 @@ class Workers:
                 if not coming.cancelled()
             )
 
-    def _at_committer(self, answer: Answer) -> Answer:
+    def _at_store(self, method: str) -> Answer:
         async def respond(crawl: int, *arguments: Any) -> Any:
-            return await answer(await self._registry.committer(crawl), *arguments)
+            return await (await self._registry.committer(crawl)).ask(method, *arguments)
 
         return respond
+
+    async def _note_death(self, crawl: int, worker: int, analysed: list[DocumentPlace]) -> None:
+        await (await self._registry.committer(crawl)).note_death(worker, analysed)
 
     def _route(self, arguments: Any, respond: Answer) -> Route:
         async def route(call: Call) -> None:

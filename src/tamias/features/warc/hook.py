@@ -10,8 +10,7 @@ from tamias.content.formats import accept_header
 from tamias.crawl.commit.link_put import CommitContext
 from tamias.crawl.commit.segment_pool import OpenFile
 from tamias.crawl.plan.fetch_options import user_agent
-from tamias.crawl.store.hooks import CommitBatch, CommitHook
-from tamias.crawl.store.visit import Visit
+from tamias.crawl.store.visit import CommitBatch, CommitHook, Visit
 from tamias.database.connect import Cursor
 from tamias.features.warc.index import WarcExtent, insert_records
 from tamias.features.warc.warc_files import prefix_of

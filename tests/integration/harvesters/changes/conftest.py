@@ -11,8 +11,8 @@ import pytest
 
 from tamias.content.containers.documents import documents
 from tamias.crawl.analysis.analysers import Analysers
+from tamias.fetch.credentials import HttpOptions
 from tamias.fetch.http import HttpFetcher
-from tamias.fetch.options import HttpOptions
 from tamias.harvesters.mapping import map_again
 from tamias.model.capture import Outcome
 from tamias.model.document import Document

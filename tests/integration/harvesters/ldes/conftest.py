@@ -9,8 +9,8 @@ import pytest
 from plain_client import PlainClient
 
 from tamias.features.ldes.harvester import LdesHarvester
+from tamias.fetch.credentials import HttpOptions
 from tamias.fetch.http import HttpFetcher
-from tamias.fetch.options import HttpOptions
 from tamias.model.finding import Harvest
 from tamias.permit.delay import retry_after_ms
 

@@ -13,8 +13,8 @@ from pyoxigraph import Store
 
 from tamias.content.containers.documents import documents
 from tamias.crawl.analysis.analysers import Analysers, open_limits
+from tamias.fetch.credentials import HttpOptions
 from tamias.fetch.http import HttpFetcher
-from tamias.fetch.options import HttpOptions
 from tamias.model.capture import Capture, Outcome
 from tamias.model.finding import Datasets, Harvest, Links, Problem, Quads
 from tamias.permit.delay import retry_after_ms

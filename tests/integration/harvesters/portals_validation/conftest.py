@@ -12,8 +12,8 @@ import pytest
 
 from tamias.content.containers.documents import documents
 from tamias.crawl.analysis.analysers import Analysers
+from tamias.fetch.credentials import HttpOptions
 from tamias.fetch.http import HttpFetcher
-from tamias.fetch.options import HttpOptions
 from tamias.model.capture import Capture, Outcome
 from tamias.model.document import Document
 from tamias.model.finding import Datasets, Harvest, Links, Problem, Quads, SourceRecords

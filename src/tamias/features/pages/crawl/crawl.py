@@ -22,7 +22,7 @@ from tamias.features.service.http.problems import HttpProblem, problem_of
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 from tamias.frontier.crawls import resume_in_service
-from tamias.frontier.due.reopen import FIRST, Place, ReopenFilter, reopen_visited_page
+from tamias.frontier.due import FIRST, Place, ReopenFilter, reopen_visited_page
 from tamias.model.capture import Outcome
 from tamias.model.site import HostNote
 from tamias.plugins import host_notes

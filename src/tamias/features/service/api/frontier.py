@@ -25,7 +25,7 @@ from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 from tamias.frontier import crawls as side_by_side
 from tamias.frontier.keys import bucket_of, host_hash
-from tamias.frontier.service.queues import Queues
+from tamias.frontier.service import Queues
 from tamias.model.errors import UsageError
 
 SQL = statements("tamias.features.service.api", "frontier.sql")

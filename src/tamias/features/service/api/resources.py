@@ -32,10 +32,9 @@ from tamias.features.service.http.exchange import (
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
-from tamias.frontier.due.make_due import make_due
-from tamias.frontier.service.state import WATCH
+from tamias.frontier.due import make_due
 from tamias.model.errors import UsageError
-from tamias.model.item import TRUSTED
+from tamias.model.item import TRUSTED, WATCH
 from tamias.model.kind import SITEMAP
 from tamias.model.resource import State
 from tamias.model.url import fetch_url, is_address
@@ -281,9 +280,9 @@ def _add_sources(db: ServiceSession, wanted: list[NewResource], added: Added) ->
             added.refused.append((each.url, reason))
         else:
             items.append(db.admission.item(url, 0, WATCH, each.kind, tags=(TRUSTED,)))
-    count = db.frontier.put(items)
-    added.new += count.new
-    added.known += count.known
+    new = db.frontier.put(items)
+    added.new += new
+    added.known += len(items) - new
 
 
 def _wanted(new: NewResource) -> Wanted:

@@ -18,7 +18,7 @@ from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 from tamias.frontier import crawls as side_by_side
-from tamias.frontier.tagging.tags import TagChange, Tagging, checked_tag
+from tamias.frontier.tags import TagChange, Tagging, checked_tag
 from tamias.model.errors import UsageError
 from tamias.model.url import fetch_url, is_address, shown_target, url_key
 

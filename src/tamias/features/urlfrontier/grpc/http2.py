@@ -1,4 +1,4 @@
-"""HTTP/2 for one connection: streams become calls, answers go out as the client has room.
+"""gRPC over HTTP/2: the connections of a service, whose streams become calls.
 
 The h2 library knows the protocol; here are the bounds, so that who floods or stalls hurts nobody else.
 """
@@ -8,7 +8,8 @@ import contextlib
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from urllib.parse import quote
 
 import h2.errors
@@ -17,11 +18,204 @@ import h2.exceptions
 import h2.settings
 from hyperframe.frame import GoAwayFrame
 
-from tamias.features.remote_workers.grpc.connection import GrpcConnection
-from tamias.features.remote_workers.grpc.status import CallError, Code, refusal
-from tamias.features.urlfrontier.grpc.calls import STREAM_WINDOW, Call
-from tamias.features.urlfrontier.grpc.connections import Connections
+from tamias.features.remote_workers.grpc.connection import (
+    CallError,
+    Code,
+    GrpcConnection,
+    framed,
+    refusal,
+    split_messages,
+)
 from tamias.model.errors import TamiasError
+
+MOST_HELD_BY_ALL = 64 << 20
+"""Bytes of messages that were received and not worked off yet, of all clients together."""
+GREETING_SECONDS = 10.0
+"""Until the first call of a connection must have come."""
+IDLE_SECONDS = 300.0
+"""A connection without a call for so long is closed; gRPC clients open another when they need one."""
+BUSY_SECONDS = 5.0
+"""So much longer than others may a connection with a call be quiet; not for ever: calls can be idle too."""
+MESSAGE_SECONDS = 30.0
+"""A message must be complete so long after its first byte."""
+
+
+class Connections:
+    """The connections that are open, and the bytes they hold."""
+
+    def __init__(self, most: int, most_of_one_address: int) -> None:
+        self._most = most
+        self._most_of_one_address = most_of_one_address
+        self._members: set[Http2Connection] = set()
+        self._by_address: Counter[str] = Counter()
+        self._held = 0
+
+    def __iter__(self) -> Iterator["Http2Connection"]:
+        return iter(list(self._members))
+
+    def add(self, member: "Http2Connection") -> None:
+        """Takes one in; where there are too many, another has to leave."""
+        self._members.add(member)
+        self._by_address[member.peer] += 1
+        if self._by_address[member.peer] > self._most_of_one_address:
+            self._expel_one_of(member.peer, member)
+        elif len(self._members) > self._most:
+            self._expel_one_of(self._by_address.most_common(1)[0][0], member)
+
+    def discard(self, member: "Http2Connection") -> None:
+        """Remove a connection that is closed."""
+        if member in self._members:
+            self._members.remove(member)
+            self._by_address[member.peer] -= 1
+            self._by_address += Counter()  # forgets addresses without connections
+            self._held -= member.held
+
+    def hold(self, member: "Http2Connection", length: int) -> None:
+        """Count bytes that a connection holds; over the bound, the one that holds the most loses a call."""
+        member.held += length
+        self._held += length
+        if length > 0 and self._held > MOST_HELD_BY_ALL:
+            largest = max(self._members, key=lambda each: each.held)
+            largest.drop_newest_call("the service holds too many bytes; try again later")
+
+    def sweep(self) -> None:
+        """Closes what is idle, and ends calls whose message does not come to its end."""
+        now = time.monotonic()
+        for member in list(self._members):
+            patience = IDLE_SECONDS if member.has_begun else GREETING_SECONDS
+            if not member.is_busy and now - member.active_at > patience:
+                _expel(member)
+            else:
+                member.drop_stalled_calls(now - MESSAGE_SECONDS)
+
+    def _expel_one_of(self, peer: str, newest: "Http2Connection") -> None:
+        others = (each for each in self._members if each.peer == peer and each is not newest)
+        _expel(min(others, key=lambda each: each.active_at + BUSY_SECONDS * each.is_busy))
+
+
+def _expel(member: "Http2Connection") -> None:
+    member.go_away()
+    member.close()
+
+
+STREAM_WINDOW = 1 << 20
+MAX_MESSAGE = 4 << 20
+MOST_AT_ONCE = 1024
+"""Messages of one call that are handed over together."""
+_TIMEOUT = re.compile(r"([0-9]{1,8})([HMSmun])")
+_UNITS = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
+
+
+class Call:
+    """A client's call. Bytes wait here until they are read; only then may the client send more."""
+
+    def __init__(self, channel: "Http2Connection", stream: int, path: str, metadata: dict[str, str]) -> None:
+        self._channel = channel
+        self._stream = stream
+        self.path = path
+        self.metadata = metadata
+        self._buffer = bytearray()
+        self._credit = 0
+        self._refused: CallError | None = None
+        self.targets: list[str] = []
+        """Names of what it concerns, for the audit log."""
+        self.held = 0
+        """Bytes that were received and are not worked off."""
+        self._begun_at: float | None = None
+        """When the message that is not complete yet was begun."""
+        self._is_waited_for = False
+        self.ended = False
+        self._news = asyncio.Event()
+
+    def feed(self, data: bytes, length: int) -> None:
+        """Bytes of the client, and how many of its window they took."""
+        if self._begun_at is None and data:
+            self._begun_at = time.monotonic()
+        self._buffer += data
+        self._credit += length
+        self._news.set()
+        self._hold(len(data))
+
+    def end(self) -> None:
+        """The client has sent all it has to send."""
+        self.ended = True
+        self._news.set()
+
+    def refuse(self, refused: CallError) -> None:
+        """Ends the call where it reads next."""
+        self._refused = refused
+        self._buffer.clear()
+        self._news.set()
+
+    def forget(self) -> None:
+        """The call is over: nothing waits any more."""
+        self._hold(-self.held)
+        self._give_credit()
+
+    def seconds(self) -> float | None:
+        """Return how long the client is willing to wait, if it says so."""
+        found = _TIMEOUT.fullmatch(self.metadata.get("grpc-timeout", ""))
+        return int(found[1]) * _UNITS[found[2]] if found else None
+
+    @property
+    def stalled_since(self) -> float | None:
+        """Return when the message was begun whose rest is waited for."""
+        return self._begun_at if self._is_waited_for else None
+
+    async def batches(self) -> AsyncIterator[list[bytes]]:
+        """The client's messages, as many at a time as have come, within bounds."""
+        while self._refused is None:
+            before = len(self._buffer)
+            messages = split_messages(self._buffer, MAX_MESSAGE, MOST_AT_ONCE)
+            taken = before - len(self._buffer)
+            if messages:
+                yield messages
+                # What we took for those is not the client's fault.
+                self._begun_at = time.monotonic() if self._buffer else None
+            self._hold(-taken)
+            has_more = len(messages) == MOST_AT_ONCE
+            self._give_credit(len(self._buffer) if has_more else 0)
+            if has_more:
+                await asyncio.sleep(0)  # other clients have their turn
+            elif self.ended and not self._news.is_set():
+                break
+            else:
+                self._is_waited_for = True
+                await self._news.wait()
+                self._is_waited_for = False
+                self._news.clear()
+        if self._refused is not None:
+            raise self._refused
+        if self._buffer:
+            raise CallError(Code.INTERNAL, "the last message is cut off")
+
+    async def one(self) -> bytes:
+        """The only message of a call that has one."""
+        found: list[bytes] = []
+        async for batch in self.batches():
+            found += batch
+            if len(found) > 1:
+                break
+        if len(found) != 1:
+            raise CallError(Code.UNIMPLEMENTED, "this call takes exactly one message")
+        return found[0]
+
+    async def send(self, messages: Iterable[bytes]) -> None:
+        """Sends messages, all in one piece, when the client has room."""
+        if data := framed(messages):
+            await self._channel.send(self._stream, data)
+
+    def _hold(self, length: int) -> None:
+        self.held += length
+        self._channel.hold(length)
+
+    def _give_credit(self, waiting: int = 0) -> None:
+        """Let the client send more, except for bytes of whole messages that wait to be read."""
+        credit = self._credit - waiting
+        if credit > 0:
+            self._credit = waiting
+            self._channel.consumed(self._stream, credit)
+
 
 _log = logging.getLogger(__name__)
 

@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from tamias.features.remote_workers.grpc import messages
+from tamias.features.remote_workers.grpc.connection import CallError, Code
 from tamias.features.remote_workers.grpc.messages import message
-from tamias.features.remote_workers.grpc.status import CallError, Code
-from tamias.features.urlfrontier.grpc.calls import Call
+from tamias.features.urlfrontier.grpc.http2 import Call
 from tamias.features.urlfrontier.puts import parsed
 from tamias.features.urlfrontier.session_threads import FrontierThreads
-from tamias.frontier.service.state import is_active
+from tamias.frontier.service import is_active
 from tamias.model.errors import TamiasError
 
 SERVICES = (

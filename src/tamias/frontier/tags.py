@@ -1,4 +1,4 @@
-"""Tags that people give to URLs and take away: one URL, or all of a crawl that fit a pattern."""
+"""Tags that people give to URLs and take away, and the numbers of sets of tags, which divide queues."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -6,13 +6,109 @@ from typing import Any
 
 import msgspec
 
-from tamias.database.columns import storable
+from tamias.database.columns import Ints, Longs, Texts, storable
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
-from tamias.frontier.queries import ask, done_by, read_buckets, refresh
-from tamias.frontier.tagging.tag_sets import Retagged, TagSets, retag
+from tamias.frontier.lease_filter import lane_tags
+from tamias.frontier.queries import Kinds, ask, columns, done_by, read_buckets, refresh, rows_of
 from tamias.model.errors import UsageError
 from tamias.model.item import TAGS
+
+MOST_TAG_SETS = 4096
+MOST_VALUES = 256
+"""Of one name, as in `name=value`. More are no categories but data: they count for no lane."""
+_REMEMBERED = 10_000
+_ATTEMPTS = 3
+
+
+class TagSets:
+    """The numbers of sets of tags, made where there are none. Outside of transactions only."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._remembered: dict[tuple[str, ...], int] = {}
+        self._lanes: dict[tuple[str, ...], int] = {(): 0}
+        self._values: dict[str, set[str]] = {}
+
+    def number(self, tags: tuple[str, ...]) -> int:
+        """The lane of a URL with these tags; 0 also where there is no room for another lane."""
+        number = self._remembered.get(tags)
+        if number is None:
+            if len(self._remembered) >= _REMEMBERED:
+                self._remembered.clear()
+            number = self._remembered[tags] = self._numbered(self._counted(tags)) if tags else 0
+        return number
+
+    def _numbered(self, tags: tuple[str, ...]) -> int:
+        if tags in self._lanes or len(self._lanes) >= MOST_TAG_SETS:
+            return self._lanes.get(tags, 0)
+        for lane, those in self._session.transact(partial(_known, tags=tags)):
+            self._lanes[tuple(those)] = lane
+            for tag in those:
+                name, _, value = tag.partition("=")
+                self._values.setdefault(name, set()).add(value)
+        return self._lanes.get(tags, 0)
+
+    def _counted(self, tags: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(tag for tag in lane_tags(tags) if self._has_room(*tag.split("=", 1)))
+
+    def _has_room(self, name: str, value: str = "") -> bool:
+        known = self._values.get(name, set())
+        return value in known or len(known) < MOST_VALUES
+
+
+def _known(cursor: Cursor, tags: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    """Return all lanes, one for these tags among them unless there are too many."""
+    for _ in range(_ATTEMPTS):  # somebody else may take the number
+        done_by(cursor, "put_lane", {"tags": list(tags), "most": MOST_TAG_SETS})
+        found = rows_of(cursor, "read_lanes", {})
+        if len(found) >= MOST_TAG_SETS or any(tuple(row[1]) == tags for row in found):
+            break
+    return found
+
+
+class Retagged(msgspec.Struct, frozen=True):
+    """A URL that gets other tags, by its place in the table."""
+
+    qid: int
+    crawl: int
+    uid: int
+    before: tuple[str, ...]
+    tags: tuple[str, ...]
+    lane: int
+
+
+_RETAGGED: Kinds = {"qid": Longs, "crawl": Ints, "uid": Longs, "lane": Ints, "before": Texts, "tags": Texts}
+_MOVED: Kinds = {"qid": Longs, "crawl": Ints, "lane": Ints, "urls": Longs, "open": Longs}
+
+
+def retag(cursor: Cursor, bucket: int, urls: Iterable[Retagged]) -> int:
+    """Give URLs of locked hosts other tags; their queues are refreshed after. Return how many changed."""
+    news = sorted(urls, key=lambda url: (url.qid, url.crawl, url.lane))
+    if not news:
+        return 0
+    rows = [
+        (url.qid, url.crawl, url.uid, url.lane, "\t".join(url.before) or None, "\t".join(url.tags) or None)
+        for url in news
+    ]
+    urls_there = {"bucket": bucket, **columns(_RETAGGED, rows)}
+    done_by(cursor, "put_queues", urls_there)
+    done_by(cursor, "write_ranges", urls_there)
+    moved = rows_of(cursor, "retag", urls_there)
+    changes: dict[tuple[int, int, int], list[int]] = {}
+    for qid, crawl, old, new, is_open in moved:
+        for lane, sign in ((old, -1), (new, 1)):
+            count = changes.setdefault((qid, crawl, lane), [0, 0])
+            count[0] += sign
+            count[1] += sign * is_open
+    if changes:
+        done_by(
+            cursor,
+            "count_moved",
+            {"bucket": bucket, **columns(_MOVED, [(*queue, *count) for queue, count in changes.items()])},
+        )
+    return len(moved)
+
 
 LONGEST_TAG = 100
 MOST_TAGS = 32

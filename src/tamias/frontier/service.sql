@@ -1,4 +1,5 @@
--- Queues steered and looked at by hand: pauses, delays, limits, lists, counts, removal.
+-- Queues steered and looked at by hand, and the tables beside them, which have no bucket: the service's own row, its
+-- instances, the crawls.
 
 -- name: set_pause
 -- A host is not to be asked before this time; 0 ends a pause.
@@ -182,3 +183,115 @@ WHERE tagged.bucket = %(bucket)b::int2 AND tagged.crawl = %(crawl)b::int4 AND ta
 DELETE FROM queue
 WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4 AND queue.qid = ANY(%(qid)b::int8[])
   AND queue.known = 0
+
+-- name: read_buckets
+-- Into how many parts the frontier is divided.
+SELECT meta.buckets FROM meta
+
+-- name: service_row
+-- Whether URLs are given out, and the usual delay.
+SELECT service.active, service.delay_ms FROM service
+
+-- name: is_tamias_at_work
+-- Whether crawls or the archive of Tamias itself work on this frontier, or have done so.
+SELECT EXISTS (SELECT FROM crawl WHERE crawl.policy <> '{}') OR EXISTS (SELECT FROM resource)
+
+-- name: set_active
+-- Starts or stops giving out URLs.
+UPDATE service SET active = %(active)b::bool
+
+-- name: set_usual_delay
+-- The delay of hosts that have none of their own.
+UPDATE service SET delay_ms = %(delay_ms)b::int4
+
+-- name: make_crawl
+-- Makes a crawl known by name.
+INSERT INTO crawl (name, own_politeness) SELECT %(name)b::text, %(own)b::bool
+WHERE NOT EXISTS (SELECT FROM crawl WHERE crawl.name = %(name)b::text)
+ON CONFLICT DO NOTHING
+
+-- name: find_crawl
+-- The number of a crawl, and whether its queues have a politeness of their own.
+SELECT crawl.crawl, crawl.own_politeness FROM crawl WHERE crawl.name = %(name)b::text
+
+-- name: crawls_with_own_politeness
+-- The crawls whose queues share no host's row with other crawls.
+SELECT crawl.crawl FROM crawl WHERE crawl.own_politeness
+
+-- name: list_crawls
+-- All crawls by number.
+SELECT crawl.crawl, crawl.name FROM crawl ORDER BY crawl.crawl
+
+-- name: announce_node
+-- An instance is alive.
+INSERT INTO node (address, seen_at) VALUES (%(address)b::text, %(now)b::int8)
+ON CONFLICT (address) DO UPDATE SET seen_at = excluded.seen_at
+
+-- name: remove_node
+-- An instance has stopped.
+DELETE FROM node WHERE node.address = %(address)b::text
+
+-- name: list_nodes
+-- The instances that were alive lately.
+SELECT node.address FROM node WHERE node.seen_at >= %(since)b::int8 ORDER BY node.address
+
+-- name: analyse_frontier
+-- Gathers statistics of hosts, queues and URLs where those that there are know of fewer URLs.
+SELECT analyse_frontier(%(least)b::int4)
+
+-- name: crawl_rows
+-- All crawls: number, name, state, limit, what they were told.
+SELECT crawl.crawl, crawl.name, crawl.state, crawl.most_done, crawl.policy FROM crawl ORDER BY crawl.crawl
+
+-- name: set_state
+-- A crawl goes on, or is paused.
+UPDATE crawl SET state = %(state)b::text WHERE crawl.crawl = %(crawl)b::int4
+
+-- name: change_state
+-- The same, if it was in one of some states.
+UPDATE crawl SET state = %(state)b::text
+WHERE crawl.crawl = %(crawl)b::int4 AND crawl.state = ANY(%(before)b::text[])
+
+-- name: next_run
+-- The user of a crawl lets it go on: limits of a run count from here.
+UPDATE crawl SET run = crawl.run + 1 WHERE crawl.crawl = %(crawl)b::int4
+
+-- name: set_most_done
+-- A crawl is paused when so many of its URLs are done; null takes the limit away.
+UPDATE crawl SET most_done = %(limit)b::int8 WHERE crawl.crawl = %(crawl)b::int4
+
+-- name: forget_crawl
+-- Removes a crawl whose queues are removed. The first two are always there.
+DELETE FROM crawl WHERE crawl.crawl = %(crawl)b::int4 AND crawl.crawl > 2
+
+-- name: forget_budget
+-- Removes what a crawl that goes on may still spend.
+DELETE FROM visit_budget WHERE visit_budget.crawl = %(crawl)b::int4
+
+-- name: forget_shares
+-- Removes what its workers have taken of a limit.
+DELETE FROM visit_share WHERE visit_share.crawl = %(crawl)b::int4
+
+-- name: limited_crawls
+-- The crawls that go on and have a limit, and all crawls.
+SELECT coalesce(array_agg(crawl.crawl) FILTER (WHERE crawl.most_done IS NOT NULL AND crawl.state IN ('active', 'service')), '{}'),
+       array_agg(crawl.crawl)
+FROM crawl
+
+-- name: have_queues
+-- A queue of one of some crawls in a bucket, if there is one.
+SELECT queue.qid FROM queue
+WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = ANY(%(crawls)b::int4[]) LIMIT 1
+
+-- name: count_done
+-- How many URLs of a crawl are done in a bucket.
+SELECT coalesce(sum(queue.known - queue.open), 0)::int8 FROM queue
+WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4
+
+-- name: pause_queues
+-- Pauses queues of a crawl on locked hosts, or ends the pause.
+UPDATE queue
+SET paused = %(paused)b::bool,
+    active = NOT %(paused)b::bool
+             AND (queue.most_done IS NULL OR queue.known - queue.open < queue.most_done)
+WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4 AND queue.qid = ANY(%(qid)b::int8[])

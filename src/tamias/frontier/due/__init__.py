@@ -1,1 +1,0 @@
-"""Changes of due times and scores of URLs, other than by a put or a finish."""

@@ -1,1 +1,0 @@
-"""The parts of the frontier service: URLs of clients, holds instead of leases, lists of queues."""

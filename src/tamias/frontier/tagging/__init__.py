@@ -1,1 +1,0 @@
-"""Tags of URLs, and the numbers of their sets."""
