@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import UUID
@@ -181,11 +182,7 @@ class RemoteCommitter:
         except Exception as error:  # noqa: BLE001 (told to the workers, and in the log)
             _log.error("what workers deliver cannot be committed: %s", error)
             self.broken = True
-            waiting = [
-                *self._under_way.values(),
-                *(each for some in self._releasing.values() for each in some),
-            ]
-            for coming in waiting:
+            for coming in (*self._under_way.values(), *chain.from_iterable(self._releasing.values())):
                 _fail(coming, error)
 
     async def lend(self, worker: int, hosts: int, per_host: int, seconds: float) -> list[Lent]:
@@ -211,7 +208,6 @@ class RemoteCommitter:
     async def note_death(self, worker: int, analysed: list[DocumentPlace]) -> None:
         """A worker is dead: its hosts are free, and the documents it died over are known for that."""
         frontier = self._store.context.frontier
-
         for place in [place for place in self._unvisited if place[2] >> 32 == worker]:
             self._give_back(place)
 
@@ -250,8 +246,7 @@ class RemoteCommitter:
         """
         if not _UUID.fullmatch(name):
             raise UsageError(f"the id of a visit is a UUID, not {name[:100]!r}")
-        coming = self._under_way.get(name)
-        if coming is None:
+        if (coming := self._under_way.get(name)) is None:
             coming = self._under_way[name] = asyncio.get_running_loop().create_future()
             coming.add_done_callback(lambda _: self._under_way.pop(name, None))
             self._place_of[coming] = _place(visit.lease)
@@ -265,6 +260,9 @@ class RemoteCommitter:
                     await self._take(name, visit, quads)
             except NodeAway:
                 coming.cancel()
+            except asyncio.CancelledError:
+                coming.cancel()  # the call has ended before the visit was handed over: it comes again
+                raise
             except Exception as error:
                 _fail(coming, error)
                 raise
@@ -323,8 +321,7 @@ class RemoteCommitter:
 
         Raises `Untrue` where another URL was.
         """
-        known = self._lent.get(_place(lease))
-        if known is not None:
+        if (known := self._lent.get(_place(lease))) is not None:
             task = known.get(named.uid)
         else:
             place = {"bucket": lease.bucket, "qid": lease.qid, "token": lease.token}
@@ -373,9 +370,10 @@ class RemoteCommitter:
 
     def _committed(self, released: Sequence[HeldLease], _late: Sequence[Task]) -> None:
         for held in released:
-            self._held.pop(_place(held.lease), None)
-            self._lent.pop(_place(held.lease), None)
-            self._give_back(_place(held.lease))
+            place = _place(held.lease)
+            self._held.pop(place, None)
+            self._lent.pop(place, None)
+            self._give_back(place)
             for coming in self._releasing.pop(held, []):
                 _tell(coming, True)
 
