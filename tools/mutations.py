@@ -543,6 +543,112 @@ MUTATIONS = (
         "return None",
         ("integration/serve/test_forgetting.py",),
     ),
+    Mutation(
+        "the type of a cell decides what is a blank node",
+        "features/sparql_copy/terms.py",
+        'cell.type == "bnode" or (cell.type == "uri" and value.startswith(_NODE_ID))',
+        'cell.type == "bnode" or value.startswith(_NODE_ID)',
+        (
+            "integration/harvesters/test_endpoint_crawl.py"
+            "::test_a_literal_that_looks_like_a_blank_node_of_a_server_stays_a_literal",
+        ),
+    ),
+    Mutation(
+        "a description of an endpoint has a graph of its own",
+        "features/sparql_copy/survey.py",
+        "NamedNode(address_iri(client.url) + DESCRIPTION)",
+        "NamedNode(address_iri(client.url))",
+        (
+            "integration/harvesters/test_endpoint_crawl.py"
+            "::test_the_description_of_an_endpoint_is_in_a_graph_of_its_own",
+        ),
+    ),
+    Mutation(
+        "pauses and failures of a harvest count since its last progress",
+        "crawl/visit/harvests.py",
+        "if progress.steps > before + 1:",
+        "if False:",
+        ("integration/harvesters/test_throttled.py::test_failures_count_since_the_last_progress",),
+    ),
+    Mutation(
+        "a known ending counts more than an unknown declared type",
+        "content/sniff.py",
+        "if declared in FORMATS or not suffix else (suffix, declared)",
+        "if declared or not suffix else (suffix, declared)",
+        ("unit/content/test_sniff.py", "unit/crawl/test_declared_types.py"),
+    ),
+    Mutation(
+        "statements end where an address moved",
+        "archive/captures.py",
+        "if moved := [moved for attempt in listed for moved in _moved(attempt)]:",
+        "if moved := []:",
+        ("integration/crawl/test_walls.py::test_statements_end_where_an_address_moved_and_get_follows",),
+    ),
+    Mutation(
+        "addresses in literals are links",
+        "analyse/links/discovery.py",
+        "isinstance(stands, NamedNode | Literal)",
+        "isinstance(stands, NamedNode)",
+        ("integration/crawl/test_crawl_pages.py::test_every_way_of_naming_a_document_leads_to_it",),
+    ),
+    Mutation(
+        "what a dump lacks is requested",
+        "crawl/commit/bulk_copies.py",
+        "return dataset if url in index else msgspec.structs.replace(dataset, lacks=True)",
+        "return dataset",
+        (
+            "integration/crawl/test_crawl_sitemaps.py"
+            "::test_what_a_dump_lacks_is_requested_and_the_share_is_reported",
+        ),
+    ),
+    Mutation(
+        "the charset of a table is found by its letters",
+        "content/charsets.py",
+        "return Encoding(guessed_charset(sample))",
+        "return Encoding(USUAL)",
+        (
+            "integration/archive/test_one_truth.py"
+            "::test_a_table_without_a_declared_charset_reads_right_everywhere",
+        ),
+    ),
+    Mutation(
+        "equal tables at many addresses are versions",
+        "crawl/revisit/archiver.py",
+        "is_data=error is None and enough",
+        "is_data=False",
+        (
+            "integration/crawl/test_crawl_suspicious.py"
+            "::test_equal_tables_at_many_addresses_are_versions_and_equal_messages_are_not",
+        ),
+    ),
+    Mutation(
+        "a column given as the key is in both versions",
+        "features/diffs/rows.py",
+        "raise UnknownKey(key, pairing.names)",
+        "key = None",
+        ("unit/diffs/test_rows_diff.py",),
+    ),
+    Mutation(
+        "what changes is visited twice for each change that is to be expected",
+        "schedule/visit.py",
+        "days = min(days, _attentive(history, rate * policy.visits_a_change))",
+        "pass",
+        ("unit/schedule/test_next_visit.py::test_every_version_of_a_regular_file_is_seen",),
+    ),
+    Mutation(
+        "a document that lost its statements stays as it was",
+        "crawl/commit/hooks.py",
+        "reason = None if before is None else _doubt(record, before)",
+        "reason = None",
+        ("integration/crawl/test_walls.py::test_a_document_that_lost_its_statements_stays_as_it_was",),
+    ),
+    Mutation(
+        "walls of bot protection are refused",
+        "features/walls/detect.py",
+        "wall = _in_headers(capture) or _in_body(capture)",
+        "wall = None",
+        ("integration/crawl/test_walls.py::test_a_wall_is_refused_and_the_version_before_stays",),
+    ),
 )
 
 

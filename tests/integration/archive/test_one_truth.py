@@ -65,6 +65,11 @@ def croissant_fields(session, name, profile):
     return [(field["description"], field["dataType"]) for field in fields]
 
 
+def count_current(history):
+    """Return how many rows of a history are in the newest version."""
+    return len(duckdb.from_arrow(history).filter("valid_to IS NULL"))
+
+
 def truth(archive, filled, url):
     """What each way of asking says of the columns of a table, and how many rows there are."""
     content = archive.get(url)
@@ -78,7 +83,7 @@ def truth(archive, filled, url):
     is_plain, name = plain == table, resource_id(url_key(url))
     asked = {
         "table": (rows.columns, rows.types, len(rows)),
-        "history": (history.columns[:-2], history.types[:-2], len(history)),
+        "history": (history.columns[:-2], history.types[:-2], count_current(history)),
         "diff": (changed.kind, shown - {*expected}),
         "text": content.text().startswith("\ufffd"),
         "croissant": croissant_fields(filled.session, name, msgspec.structs.replace(found, tables=(plain,))),
@@ -114,7 +119,6 @@ def test_real_tables_are_the_same_in_profile_table_history_diff_text_and_croissa
     wrong, count = {}, 0
     for resource in real_tables.resources():
         asked, told = truth(real_tables, filled, resource.url)
-        del asked["history"], told["history"]  # of two versions
         count += 1
         if asked != told:
             wrong[resource.url] = {

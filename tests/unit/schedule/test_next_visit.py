@@ -125,18 +125,18 @@ def test_a_longest_interval_below_the_shortest_is_taken_for_it():
 
 
 def watched(changes_at, days, **more):
-    """The days on which a resource is visited that changes at these times."""
+    """The days of visits to a resource that changes at these times, where no visit is worth its cost."""
     history, now, seen_until, visits, missed = VisitHistory(), 0, -1.0, [], 0.0
     while now < days * DAY_MS:
         changed = any(seen_until < each <= now / DAY_MS for each in changes_at)
-        after = next_visit(history, "changed" if changed else "unchanged", now, **{"threshold": 0.0, **more})
+        after = next_visit(history, "changed" if changed else "unchanged", now, threshold=1e9, **more)
         seen_until, history = now / DAY_MS, after.history
         visits.append(now / DAY_MS)
         now, missed = after.due_ms, missed + after.missed
     return visits, missed
 
 
-@pytest.mark.parametrize(("hours", "most_lost"), [(24, 0), (1, 6)])
+@pytest.mark.parametrize(("hours", "most_lost"), [(24, 0), (1, 8)])
 def test_every_version_of_a_regular_file_is_seen(hours, most_lost):
     changes = [(each + 0.5) * hours / 24 for each in range(30 * 24 // hours)]
     visits, _ = watched(changes, 30)
@@ -154,7 +154,7 @@ def test_what_changes_at_every_visit_is_visited_sooner_each_time():
 
 def test_changes_that_come_one_at_a_time_get_three_visits_each_and_no_more():
     changes = [1.3, 3.1, 6.2, 7.9, 11.0, 13.4, 15.0, 18.7]
-    visits, _ = watched(changes, 20, threshold=1e9)
+    visits, _ = watched(changes, 20)
     caught = {sum(change <= visit for change in changes) for visit in visits} - {0}
     assert (len(caught), len(visits) <= 3 * len(changes)) == (8, True)
 
