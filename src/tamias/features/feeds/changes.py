@@ -145,7 +145,6 @@ def _item(entry: FeedEntry) -> dict[str, Any]:
 
 LOOKED_AT = 20
 """Versions that are looked at for each that a page has."""
-_FRESH = {"Cache-Control": "no-cache"}
 _ABOUT = ("dataset", "host", "portal", "q")
 Row = tuple[Any, ...]
 _CURSOR = re.compile(r"([0-9]{1,18})-([0-9a-f]{24})-(-1|[0-9]{1,9})")
@@ -184,6 +183,7 @@ class StateChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Change = VersionChange | StateChange
+WRITERS = {ATOM: atom, JSON_FEED: json_feed}
 
 
 ENDPOINTS = EndpointTable()
@@ -218,24 +218,23 @@ async def as_json(request: Request, service: Service) -> Response:
 @ENDPOINTS.get("/api/v1/changes.atom", ResponseSpec("A feed", media_types=(ATOM,)), *_PARAMETERS)
 async def as_atom(request: Request, service: Service) -> Response:
     """The same as an Atom feed."""
-    feed = await _feed(request, service, "/api/v1/changes.atom")
-    return Response(atom(feed), media_type=ATOM, headers=_FRESH)
+    return await _feed(request, service, "/api/v1/changes.atom", ATOM)
 
 
 @ENDPOINTS.get("/api/v1/changes.feed.json", ResponseSpec("A feed", media_types=(JSON_FEED,)), *_PARAMETERS)
 async def as_json_feed(request: Request, service: Service) -> Response:
     """The same as a JSON Feed."""
-    feed = await _feed(request, service, "/api/v1/changes.feed.json")
-    return Response(json_feed(feed), media_type=JSON_FEED, headers=_FRESH)
+    return await _feed(request, service, "/api/v1/changes.feed.json", JSON_FEED)
 
 
-async def _feed(request: Request, service: Service, path: str) -> Feed:
+async def _feed(request: Request, service: Service, path: str, form: str) -> Response:
     rows, hidden, most = await _changes(request, service, states=True)
     changes, after = page_of(rows, most, hidden, base_of(request))
     parameters = request.query_params
     about = ", ".join(f"{name} {parameters[name]}" for name in _ABOUT if parameters.get(name))
     said = await said_of(service, changes)
-    return feed_of(request, path, changes, after, about, said)
+    content = WRITERS[form](feed_of(request, path, changes, after, about, said))
+    return Response(content, media_type=form, headers={"Cache-Control": "no-cache"})
 
 
 async def said_of(service: Service, changes: Sequence[Change]) -> dict[str, str]:

@@ -15,11 +15,9 @@ from tamias.features.catalogue.result_formats import preferred
 from tamias.features.feeds.changes import (
     ATOM,
     JSON_FEED,
-    Feed,
+    WRITERS,
     Row,
-    atom,
     feed_of,
-    json_feed,
     page_of,
     said_of,
     span,
@@ -39,7 +37,6 @@ FORMS: Final = {"atom": ATOM, "json": JSON_FEED}
 MOST_NAMED: Final = 10_000
 CACHE_SECONDS: Final = 30.0
 _JSON: Final = "application/json"
-_WRITERS: Final = {ATOM: atom, JSON_FEED: json_feed}
 
 
 class NamedByResult(msgspec.Struct, frozen=True):
@@ -75,7 +72,9 @@ async def answer(request: Request, service: Service) -> Response:
     rows, hidden = await service.pool.run(partial(_found, values={**page, **names}, withheld=withheld))
     changes, after = page_of(rows, page["limit"], hidden, base_of(request))
     about = f"query {blake2b(query.encode(), digest_size=4).hexdigest()}"
-    return _written(feed_of(request, PATH, changes, after, about, await said_of(service, changes)), form)
+    feed = feed_of(request, PATH, changes, after, about, await said_of(service, changes))
+    headers = {"Cache-Control": f"max-age={CACHE_SECONDS:.0f}", "Vary": "Accept"}
+    return Response(WRITERS[form](feed), media_type=form, headers=headers)
 
 
 async def _named(endpoint: SparqlEndpoint, query: str) -> NamedByResult:
@@ -128,8 +127,3 @@ def _form(request: Request) -> str:
     if given not in FORMS:
         raise HttpProblem(400, f"'format' must be one of {', '.join(FORMS)}")
     return FORMS[given]
-
-
-def _written(feed: Feed, form: str) -> Response:
-    headers = {"Cache-Control": f"max-age={CACHE_SECONDS:.0f}", "Vary": "Accept"}
-    return Response(_WRITERS[form](feed), media_type=form, headers=headers)

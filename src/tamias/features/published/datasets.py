@@ -1,7 +1,7 @@
 """Datasets and versions by their IRIs: a page for people, statements for machines, and links from each."""
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
 from pyoxigraph import Quad
 from starlette.requests import Request
@@ -36,11 +36,8 @@ def dataset_routes(service: Service) -> list[Route]:
     async def links(request: Request) -> Response:
         return await linkset(request, service, named_in(request))
 
-    routes: list[tuple[str, Answer]] = [("/dataset/{id}/linkset", links)]
-    for ending in FORMS:
-        routes.append((f"/dataset/{{id}}.{ending}", _as(ending, service, _dataset_answer)))
-        routes.append((f"/dataset/{{id}}/{{number}}.{ending}", _as(ending, service, _version_answer)))
-    return [guarded_route(path, answer) for path, answer in routes]
+    forms = [(f"{path}.{ending}", _as(ending, service)) for path in (DATASET, VERSION) for ending in FORMS]
+    return [guarded_route(path, answer) for path, answer in [(f"{DATASET}/linkset", links), *forms]]
 
 
 def add_routes(service: Service, routes: Sequence[BaseRoute]) -> list[BaseRoute]:
@@ -72,12 +69,11 @@ def _is_described(page: BaseRoute) -> bool:
 def _negotiated(page: BaseRoute, service: Service) -> Route:
     assert isinstance(page, Route)
     shown: Answer = page.endpoint
-    described = _dataset_answer if page.path == DATASET else _version_answer
 
     async def answer(request: Request) -> Response:
         ending = wanted_form(request)
         if ending is not None:
-            return await described(request, service, ending)
+            return await _described(request, service, ending)
         response = await shown(request)
         response.headers.setdefault("Vary", "Accept")
         if response.status_code == 200:
@@ -93,30 +89,23 @@ def _links(request: Request) -> str:
     return version_link_header(named_in(request), number_in(request), base_of(request))
 
 
-def _as(
-    ending: str, service: Service, answered: Callable[[Request, Service, str], Awaitable[Response]]
-) -> Answer:
+def _as(ending: str, service: Service) -> Answer:
     async def answer(request: Request) -> Response:
-        return await answered(request, service, ending)
+        return await _described(request, service, ending)
 
     return answer
 
 
-async def _dataset_answer(request: Request, service: Service, ending: str) -> Response:
+async def _described(request: Request, service: Service, ending: str) -> Response:
+    """The statements on a dataset or a version."""
     named, bases = named_in(request), bases_of(service.settings.serve)
+    number = number_in(request) if "number" in request.path_params else None
 
     def read(db: ServiceSession) -> list[Quad]:
-        return dataset_graph(db.session, resource_named(db, named), bases)
+        resource = resource_named(db, named)
+        if number is None:
+            return dataset_graph(db.session, resource, bases)
+        return version_graph(db.session, resource, number, bases)
 
-    headers = {"Link": link_header(named, base_of(request))}
-    return await rdf_answer(request, await service.pool.run(read), ending, headers)
-
-
-async def _version_answer(request: Request, service: Service, ending: str) -> Response:
-    named, number, bases = named_in(request), number_in(request), bases_of(service.settings.serve)
-
-    def read(db: ServiceSession) -> list[Quad]:
-        return version_graph(db.session, resource_named(db, named), number, bases)
-
-    headers = {"Link": version_link_header(named, number, base_of(request))}
-    return await rdf_answer(request, await service.pool.run(read), ending, headers)
+    quads = await service.pool.run(read)
+    return await rdf_answer(request, quads, ending, {"Link": _links(request)})

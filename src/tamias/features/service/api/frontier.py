@@ -199,6 +199,14 @@ def place_of(db: ServiceSession, name: str) -> dict[str, int]:
     return {"bucket": bucket_of(qid, db.frontier.buckets), "qid": qid, "now": db.session.now()}
 
 
+def crawl_number(db: ServiceSession, name: str) -> int:
+    """Return the number of a crawl. Raises `HttpProblem` where there is none of the name."""
+    try:
+        return side_by_side.named(db.session, name)
+    except UsageError as error:
+        raise HttpProblem(404, str(error)) from error
+
+
 def rows_of(db: ServiceSession, name: str, values: dict[str, Any]) -> list[Row]:
     """Return the rows of a statement of `frontier.sql`."""
     return db.session.fetch_all(SQL[name], values)
@@ -260,11 +268,7 @@ async def _steer_crawl(request: Request, service: Service, change: Any, state: s
     record_of(request).targets.extend([name])
 
     def steer(db: ServiceSession) -> None:
-        try:
-            number = side_by_side.named(db.session, name)
-        except UsageError as error:
-            raise HttpProblem(404, str(error)) from error
-        change(db.session, number)
+        change(db.session, crawl_number(db, name))
 
     await service.pool.run(steer)
     return json_answer(request, Steered(crawl=name, state=state))

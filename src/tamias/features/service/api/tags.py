@@ -10,16 +10,14 @@ from starlette.responses import Response
 
 from tamias.archive.moments import rfc3339
 from tamias.crawl.plan.admit import queue_key, same_url
-from tamias.features.service.api.frontier import rows_of
+from tamias.features.service.api.frontier import crawl_number, rows_of
 from tamias.features.service.http.callers import check_targets
 from tamias.features.service.http.endpoints import URL, EndpointTable, Parameter, ResponseSpec
 from tamias.features.service.http.exchange import ListPage, json_answer, json_body, parameter
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
-from tamias.frontier import crawls as side_by_side
 from tamias.frontier.tags import TagChange, Tagging, checked_tag
-from tamias.model.errors import UsageError
 from tamias.model.url import fetch_url, is_address, shown_target, url_key
 
 MOST_BYTES = 64 * 1024
@@ -138,10 +136,7 @@ def _place(db: ServiceSession, url: str, crawl: str) -> tuple[str, int, str, str
     if not is_address(url):
         raise HttpProblem(400, f"{shown_target(url)[:200]!r} is not a valid URL")
     fetched = fetch_url(url)
-    try:
-        number = side_by_side.named(db.session, crawl)
-    except UsageError as error:
-        raise HttpProblem(404, str(error)) from error
+    number = crawl_number(db, crawl)
     names = frozenset(db.settings.filters.session_names)
     return queue_key(db.settings)(fetched), number, fetched, url_key(fetched, names)
 
