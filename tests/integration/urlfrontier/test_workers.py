@@ -23,7 +23,7 @@ from tests.messages import unsaid
 DELAY = 0.25
 HOSTS = 10
 PAGES = 30
-WORKER = re.compile(rb"tamias\.crawl\.(remote\.)?worker|^tamias-worker")
+WORKER = re.compile(rb"tamias\.(crawl\.worker|features\.remote_workers)|^tamias-worker")
 
 
 class Web:
