@@ -126,6 +126,20 @@ def test_a_host_that_is_given_back_is_lent_again(client, far):
     assert [task.url for lease in far(work) for task in lease.tasks] == ["http://a.example/"]
 
 
+@pytest.mark.parametrize("touched", [True, False])
+def test_the_delay_of_a_host_begins_only_where_a_far_worker_sent_a_request(client, far, touched):
+    client.discover("http://a.example/")
+
+    async def work(service, policy):
+        (lease,) = await lent(service, 10, 10, 30, policy.digest)
+        held = HeldLease(lease, 0, 30)
+        held.delay_ms, held.touched = 3_600_000, touched
+        await service.deliver(Parcel("release", released=held).messages())
+        return await lent(service, 10, 10, 30, policy.digest)
+
+    assert len(far(work)) == (not touched)
+
+
 def test_a_lease_that_is_renewed_in_time_is_lent_to_nobody_else(client, far):
     client.discover("http://a.example/")
 

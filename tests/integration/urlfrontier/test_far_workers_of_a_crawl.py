@@ -1,6 +1,7 @@
 """A far worker beside a crawl: the options in the row of the crawl hold for it as for any other worker."""
 
 import json
+import signal
 import time
 
 import pytest
@@ -77,6 +78,14 @@ def test_the_delay_of_the_row_holds_for_a_far_worker(tamias, chains, far):
     assert min(chains[0].gaps()) >= 0.4
 
 
+def test_far_workers_skip_what_is_over_the_limit_of_a_host_without_its_delay(tamias, site, far):
+    tamias.env["TAMIAS_PERMIT__HOST_VISITS"] = "1"
+    site.pages["/"] = "".join(f"<> <#to> </{number}> .\n" for number in range(600)).encode()
+    hand_over(tamias, "--no-robots", "--delay", "6", site.url("/"))
+    tamias.wait_until(lambda: state(tamias)["known"] > 1 and state(tamias)["open"] == 0)
+    assert len(site.log) < 5
+
+
 def test_a_paused_crawl_is_paused_for_a_far_worker(tamias, chains, far):
     hand_over(tamias, "--delay", "0.3", "--scope", "host", "--depth", "8", chains[0].url("/0"))
     tamias.wait_until(lambda: len(pages(chains[0])) >= 2)
@@ -88,6 +97,20 @@ def test_a_paused_crawl_is_paused_for_a_far_worker(tamias, chains, far):
     assert tamias.run("crawls", "resume", "default").returncode == 0
     tamias.wait_until(lambda: state(tamias)["open"] == 0)
     assert pages(chains[0]) == [f"/{page}" for page in range(9)]
+
+
+def test_a_far_worker_leaves_a_crawl_that_its_user_interrupted(tamias, chains, far):
+    hand_over(tamias, "--depth", "0", chains[0].url("/0"))
+    tamias.wait_until(lambda: state(tamias)["known"] and state(tamias)["open"] == 0)
+    words = ("--delay", "1", "--depth", "8", "--scope", "host", "--workers", "1")
+    running = tamias.start("crawl", *words, *seeds(chains))
+    tamias.wait_until(lambda: all(len(pages(site)) > 1 for site in chains))
+    running.send_signal(signal.SIGINT)
+    assert running.wait(timeout=60) == 130, running.stderr.read()
+    time.sleep(2)  # requests under way
+    read = [pages(site) for site in chains]
+    time.sleep(3)
+    assert [pages(site) for site in chains] == read
 
 
 def test_a_crawl_and_a_far_worker_share_one_limit(tamias, chains, far):

@@ -279,7 +279,7 @@ class RemoteCommitter:
         held.delay_ms = min(max(0, release.delay_ms), LONGEST_WAIT_MS)
         held.blocked_until = until(release.blocked_until, now)
         held.visits, held.earned = release.visits, release.earned
-        held.touched = True  # the worker does not say whether it did
+        held.touched = release.touched
         if release.alike is not None:
             held.alike, held.alike_changed = unpacked_alike(release.alike), True
         held.news |= self._check.news(release.news, held.lease, now)

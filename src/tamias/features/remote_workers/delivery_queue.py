@@ -8,6 +8,7 @@ from itertools import islice
 
 import msgspec
 
+from tamias.archive.moments import shown
 from tamias.crawl.commit.committer import GATHER_SECONDS
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.progress import Tally
@@ -57,17 +58,8 @@ class Parcel(msgspec.Struct, frozen=True):
 
     def messages(self, *, again: bool = False) -> Iterator[bytes]:
         """Yield the messages to send; `again` marks a repeated delivery."""
-        if self.released is not None:
-            held = self.released
-            released = Released(
-                bare(held.lease),
-                held.delay_ms,
-                held.blocked_until,
-                held.visits,
-                held.earned,
-                held.news,
-                held.alike_news,
-            )
+        if (held := self.released) is not None:
+            released = shown(Released, held, lease=bare(held.lease), alike=held.alike_news)
             yield _PARCEL(id=self.id, release=packed(released), last=True).SerializeToString()
             return
         data = packed(self.visit)

@@ -108,6 +108,7 @@ class Released(msgspec.Struct, frozen=True):
     earned: float = 0.0
     news: dict[str, Unreachable | None] = {}
     alike: bytes | None = None
+    touched: bool = True
 
 
 def bare(lease: Lease) -> Lease:
