@@ -211,6 +211,13 @@ class FetchSettings(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         about("files with [[credentials]] for sources, mode 0600 (docs/credentials.md)"),
     ] = ()
+    proxy: Annotated[
+        str, about("proxy for http and https: http://HOST:PORT (with CONNECT) or socks5://HOST:PORT")
+    ] = ""
+    proxy_login: Annotated[str, about("file with USER:PASSWORD for the proxy, mode 0600")] = ""
+    proxy_resolves: Annotated[
+        bool, about("let the proxy resolve names, whose addresses are then not checked (docs/security.md)")
+    ] = False
     max_bytes: Annotated[int, about("maximum size of a body, in bytes", ge=1)] = 100_000_000
     timeout: Annotated[float, about("seconds for a whole download", gt=0)] = 300.0
     connect_timeout: Annotated[float, about("seconds to connect", gt=0)] = 10.0

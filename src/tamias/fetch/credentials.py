@@ -378,6 +378,12 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Which address to connect to for a URL, where it matters which; the name of the host if it has none."""
     credentials: SourceCredentials = msgspec.field(default_factory=SourceCredentials)
     """What requests to some origins carry."""
+    proxy: str = ""
+    """The address of a proxy for http and https; empty: connect directly."""
+    proxy_login: str = ""
+    """User and password for it, with a colon between."""
+    proxy_resolves: bool = False
+    """Whether the proxy is sent names, not addresses that were checked."""
     signer: SignRequests | None = None
     """What signs requests."""
     verify_tls: bool = True

@@ -23,6 +23,7 @@ from tamias.fetch.multi import (
     NameService,
     Verdict,
     failed,
+    is_literal,
     of_status,
     of_trouble,
     refused,
@@ -165,6 +166,8 @@ class HttpFetcher:
         transfer.is_query = attempt.request.is_query
         transfer.keeps_errors = attempt.request.keeps_errors
         credential = self._options.credentials.covering(url)
+        if self._options.proxy and (verdict := await self._check_target(transfer, url)) is not None:
+            return verdict
         signer = self._options.signer
         headers = _headers(attempt, credential, url)
         if signer is not None:
@@ -187,6 +190,23 @@ class HttpFetcher:
             return await self._names.verdict(host(url))
         return self._judge(attempt, transfer, code, message)
 
+    async def _check_target(self, transfer: HttpTransfer, url: str) -> Verdict | None:
+        """Check the address that a proxy is to connect to, which nobody else can refuse."""
+        name, address_of = host(url).strip("[]"), self._options.address_of
+        name = (address_of(url) if address_of else self._options.resolve.get(name)) or name
+        transfer.target = None
+        if self._options.proxy_resolves and not is_literal(name):
+            return None
+        addresses = await self._names.addresses(name)
+        for address in addresses:
+            reason = self._forbidden(address)
+            if reason is not None:
+                return refused(reason, PRIVATE)
+        if not addresses:
+            return await self._names.verdict(name)
+        transfer.target = addresses[0]
+        return None
+
     def _judge(self, attempt: _HttpAttempt, transfer: HttpTransfer, code: int, message: str) -> Verdict:
         if transfer.answered and not 200 <= transfer.status < 300:
             # The status says it all, whatever became of the error page behind it.
@@ -197,6 +217,9 @@ class HttpFetcher:
             if not transfer.answered:
                 return failed("connection closed before the end of the headers", retry=True)
             return of_status(transfer.status, conditional=attempt.conditional)
+        if self._options.proxy and code in (pycurl.E_COULDNT_CONNECT, pycurl.E_COULDNT_RESOLVE_PROXY):
+            reason = f"no connection to the proxy {self._options.proxy} (fetch.proxy)"
+            return failed(reason, retry=True, unreached=Unreached.UNKNOWN)
         if code == GIVEN_UP:
             silent = Unreached.SILENT if transfer.is_silent else None
             return failed(message, retry=True, unreached=silent)

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
 from http import HTTPStatus
+from ipaddress import ip_address
 from time import monotonic
 from typing import NamedTuple
 
@@ -208,6 +209,14 @@ class NameService:
             return failed(f"name does not resolve: {name}", retry=True, unreached=Unreached.NO_NAME)
         return failed(f"name cannot be resolved now: {name}", retry=True, unreached=Unreached.UNKNOWN)
 
+    async def addresses(self, name: str) -> list[str]:
+        """Return the addresses of a name; none if it has none now."""
+        asking = asyncio.get_running_loop().run_in_executor(self._threads, _addresses_of, name)
+        try:
+            return await asyncio.wait_for(asking, _LONGEST_SECONDS)
+        except TimeoutError:
+            return []
+
     def close(self) -> None:
         """Does not wait for what is under way."""
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -224,6 +233,23 @@ def _error_of(name: str) -> int:
     return 0
 
 
+def is_literal(name: str) -> bool:
+    """Return whether the name of a host is an IP address."""
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _addresses_of(name: str) -> list[str]:
+    try:
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return []
+    return [str(each[4][0]) for each in found]
+
+
 def resolve_name(name: str) -> str:
     """Return an IP address of a host, the same in every process; the name itself where it has none now."""
     return _resolve_name(name, int(monotonic() // ADDRESS_SECONDS))
@@ -231,11 +257,7 @@ def resolve_name(name: str) -> str:
 
 @lru_cache(maxsize=65536)
 def _resolve_name(name: str, _period: int) -> str:
-    try:
-        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        return name
-    return min(str(each[4][0]) for each in found)
+    return min(_addresses_of(name), default=name)
 
 
 Overdue = Callable[[float], str | None]

@@ -104,6 +104,8 @@ class Transfer(ABC):
 
     is_query = False
     """Whether the answer is computed before its first byte; set before `ask`."""
+    target: str | None = None
+    """The address that a proxy is to connect to; set before `ask`."""
 
     def __init__(
         self, curl: pycurl.Curl, options: HttpOptions, forbidden: Callable[[str], str | None]
@@ -141,7 +143,9 @@ class Transfer(ABC):
         """Starts the clock for a transfer that may take so many seconds."""
         self._begun = now
         self._ends = now + seconds
-        if self._options.address_of is not None:
+        if self.target is not None:
+            self._curl.setopt(pycurl.CONNECT_TO, [f"::{_bracketed(self.target)}:"])
+        elif self._options.address_of is not None:
             self._curl.setopt(pycurl.CONNECT_TO, connect_to(self._options, self.url))
 
     def _end(self) -> None:
@@ -175,6 +179,8 @@ class Transfer(ABC):
     @property
     def address(self) -> str:
         """The IP address of the peer."""
+        if self._options.proxy:
+            return self.target or ""
         return str(self._curl.getinfo(pycurl.PRIMARY_IP))
 
     def body(self) -> Body:
@@ -270,7 +276,8 @@ class Transfer(ABC):
     def _open_socket(self, _purpose: int, peer: pycurl.CurlSockAddr) -> socket.socket | int:
         address, port = peer.addr[0], peer.addr[1]
         self._peer = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
-        reason = self._forbidden(address)
+        # The address of the proxy is the operator's choice; what it is asked for was checked before.
+        reason = None if self._options.proxy else self._forbidden(address)
         if reason is not None:
             self.refusal = reason
             return int(pycurl.SOCKET_BAD)
@@ -419,6 +426,7 @@ class HttpTransfer(Transfer):
 
 
 _DNS_CACHE_SECONDS = 300
+_SUPPRESS_CONNECT_HEADERS = 265  # curl's number: pycurl has no name for it
 
 
 def http_handle(options: HttpOptions) -> pycurl.Curl:
@@ -434,7 +442,18 @@ def http_handle(options: HttpOptions) -> pycurl.Curl:
         (pycurl.ACCEPT_ENCODING, ""),
         (pycurl.SSL_VERIFYPEER, int(options.verify_tls)),
         (pycurl.SSL_VERIFYHOST, 2 if options.verify_tls else 0),
+        *(_proxy_options(options) if options.proxy else ()),
     )
+
+
+def _proxy_options(options: HttpOptions) -> Iterable[tuple[int, object]]:
+    """The options of a handle that connects to hosts through a proxy, plain http included."""
+    address = options.proxy.replace("socks5:", "socks5h:") if options.proxy_resolves else options.proxy
+    yield pycurl.PROXY, address
+    yield pycurl.HTTPPROXYTUNNEL, 1
+    yield _SUPPRESS_CONNECT_HEADERS, 1
+    if options.proxy_login:
+        yield pycurl.PROXYUSERPWD, options.proxy_login
 
 
 def ftp_handle(options: HttpOptions) -> pycurl.Curl:

@@ -1,5 +1,7 @@
 """The fetch options that follow from the settings, and the name of the crawler in requests."""
 
+import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,11 +10,14 @@ import msgspec
 from tamias import __version__
 from tamias.archive.moments import shown
 from tamias.fetch.credentials import HttpOptions, load_credentials
-from tamias.model.errors import UsageError
+from tamias.model.errors import ConfigError, UsageError
 from tamias.model.url import host
 from tamias.permit.addresses import is_address
 from tamias.plugins import load_all
 from tamias.settings import Settings
+
+_PROXY = re.compile(r"(https?|socks5)://([\w.-]+|\[[0-9a-fA-F:]+\]):[0-9]+/?")
+_LONGEST_LOGIN = 4096
 
 
 def user_agent(settings: Settings) -> str:
@@ -34,6 +39,8 @@ def http_options(settings: Settings, spool: Path) -> HttpOptions:
         resolve=_pairs(fetch.resolve),
         address_of=address_of(settings) if by_address else None,
         credentials=load_credentials(fetch.credentials),
+        proxy=_proxy(fetch.proxy),
+        proxy_login=_login(fetch.proxy_login),
         signer=next(filter(None, (make(settings) for make in load_all("signers").values())), None),
         connections=fetch.concurrency,
     )
@@ -64,6 +71,29 @@ def with_own_credentials(settings: Settings, files: tuple[str, ...]) -> Settings
     resolve = () if load_credentials(files).hosts else settings.fetch.resolve
     fetch = msgspec.structs.replace(settings.fetch, credentials=files, resolve=resolve)
     return msgspec.structs.replace(settings, fetch=fetch)
+
+
+def _proxy(address: str) -> str:
+    if address and not _PROXY.fullmatch(address):
+        raise ConfigError("fetch.proxy must be http://HOST:PORT or socks5://HOST:PORT, without a login")
+    return address
+
+
+def _login(name: str) -> str:
+    """Read the login of a proxy from its file."""
+    if not name:
+        return ""
+    file = Path(name).expanduser()
+    try:
+        with file.open() as content:
+            if os.fstat(content.fileno()).st_mode & 0o077:
+                raise ConfigError(f"others can read the login in {file}; run 'chmod 600 {file}'")
+            login = content.read(_LONGEST_LOGIN).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read the login in {file}: {error}") from None
+    if ":" not in login:
+        raise ConfigError(f"{file} must contain USER:PASSWORD")
+    return login
 
 
 def _pairs(resolve: tuple[str, ...]) -> dict[str, str]:

@@ -25,6 +25,7 @@ LONGEST_NAME = 255
 MACHINE = frozenset({
     *("archive", "serve"),
     *("crawl.workers", "crawl.room", "fetch.concurrency", "fetch.credentials"),
+    *("fetch.proxy", "fetch.proxy_login", "fetch.proxy_resolves"),
     *("frontier.buckets", "frontier.lease", "frontier.known_links", "frontier.buffer"),
     *("sandbox.use", "sandbox.processes", "filters.blocklist_cache"),
 })  # fmt: skip

@@ -170,6 +170,8 @@ class FtpFetcher:
         address = ftp_address(request.url)
         if address is None or request.body is not None:
             verdict, body = refused("not a valid FTP URL"), None
+        elif self._options.proxy:
+            verdict, body = refused("FTP servers are not asked through a proxy (fetch.proxy)"), None
         else:
             with self._connections.lent(address.place) as transfer:
                 verdict, body = await self._walk(attempt, transfer, address, follow)
