@@ -7,16 +7,15 @@ statement about the record in the words of the portal, unless the table says why
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import quote
 
 import msgspec
 from lxml import etree
-from pyoxigraph import Literal, NamedNode, Quad
+from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tamias import plugins
 from tamias.harvesters.dcat import dataset_quads
 from tamias.harvesters.from_dcat import datasets_in
-from tamias.harvesters.terms import DcatStatements, below, last_segment, text_literal, word
+from tamias.harvesters.terms import DcatStatements, below, last_segment, segment, text_literal, word
 from tamias.model.dataset import Dataset
 from tamias.model.finding import SourceRecord
 
@@ -226,11 +225,14 @@ class SaidValues:
     """The values in statements, for lookups."""
 
     def __init__(self, quads: list[Quad]) -> None:
-        terms = [term for quad in quads for term in (quad.subject, quad.object) if hasattr(term, "value")]
-        values = {term.value.strip() for term in terms}
-        self._values = values | {
-            last_segment(term.value).lower() for term in terms if isinstance(term, NamedNode)
+        terms = {
+            term.value: isinstance(term, NamedNode)
+            for quad in quads
+            for term in (quad.subject, quad.object)
+            if not isinstance(term, Triple)
         }
+        values = {value.strip() for value in terms}
+        self._values = values | {last_segment(value).lower() for value, is_iri in terms.items() if is_iri}
         self._text = "\n".join(values)
         self._searches = MOST_SEARCHED // (len(self._text) + 1)
 
@@ -250,7 +252,7 @@ def _extras(mapping: RecordMapping, extras: Iterator[Leaf], record: str, catalog
     for leaf in extras:
         if leaf.field in mapping.dropped:
             continue
-        keys = [quote(part, safe="", errors="replace") for part in leaf.named if isinstance(part, str)]
+        keys = [segment(part) for part in leaf.named if isinstance(part, str)]
         predicate = NamedNode(FIELDS + ".".join([mapping.name, *keys]))
         graph.quads.append(Quad(_holder(graph, leaf.named), predicate, _literal(leaf.value)))
     return list(dict.fromkeys(graph.quads))
@@ -261,7 +263,7 @@ def _holder(graph: DcatStatements, path: Path) -> NamedNode:
     numbers = [place for place, part in enumerate(path[:-1]) if isinstance(part, int)]
     if not numbers:
         return graph.part()
-    segments = [quote(str(part), safe="", errors="replace") for part in path[: numbers[-1] + 1]]
+    segments = [segment(str(part)) for part in path[: numbers[-1] + 1]]
     node = graph.part("source", *segments)
     graph.add(graph.part(), "dct:hasPart", node)
     return node
@@ -315,7 +317,8 @@ class _TrackedTable(dict[str, Any]):
         self._read = read
 
     def get(self, key: str, default: Any = None) -> Any:
-        return self._note(key, super().get(key, default))
+        value = dict.get(self, key, default)
+        return value if isinstance(value, dict) else self._note(key, value)
 
     def __getitem__(self, key: str) -> Any:
         return self._note(key, super().__getitem__(key))

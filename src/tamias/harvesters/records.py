@@ -141,11 +141,11 @@ def checksum(name: str | None, digits: str | None) -> dict[str, Any]:
 def properties(
     record: dict[str, Any], texts_of: Mapping[str, str], lists: Mapping[str, str] = NO_FIELDS
 ) -> Iterator[DcatProperty]:
-    """Yield properties by the names of fields: texts in their languages, and lists of texts."""
+    """Yield properties by the names of fields: texts in their languages, and lists of texts, also in JSON."""
     for name, term in texts_of.items():
         yield from in_languages(record, name, term)
     for name, term in lists.items():
-        yield from (DcatProperty(term, each) for each in texts(record.get(name)))
+        yield from (DcatProperty(term, each) for each in texts(decoded(record.get(name))))
 
 
 def table(value: Any) -> dict[str, Any]:
@@ -156,6 +156,26 @@ def table(value: Any) -> dict[str, Any]:
 def tables(value: Any) -> list[dict[str, Any]]:
     """Return the objects of a list, or a single one."""
     return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)]
+
+
+def decoded(value: Any) -> Any:
+    """Decode a value that is written as JSON text; return any other as it stands."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        try:
+            return msgspec.json.decode(value.encode("utf-8", "replace"))
+        except (msgspec.DecodeError, RecursionError):
+            pass
+    return value
+
+
+def several(value: Any) -> tuple[str, ...]:
+    """Return the texts of a list, of a list written as JSON, or between commas.
+
+    >>> several('["a", "b"]'), several("a, b"), several(["a"]), several("{a,b}")
+    (('a', 'b'), ('a', 'b'), ('a',), ('a', 'b'))
+    """
+    value = decoded(value)
+    return texts(value.strip("{}").split(",")) if isinstance(value, str) else texts(value)
 
 
 def count(value: Any) -> int | None:
@@ -251,10 +271,12 @@ def translated(record: dict[str, Any], field: str) -> tuple[tuple[str, str], ...
     (('de', 'Baum'), ('fr', 'arbre'))
     """
     found = dict.fromkeys((*by_language(record.get(field)), *by_language(record.get(f"{field}_translated"))))
-    for key in list(record):
-        head, tag = key[: len(field)], key[len(field) + 1 :].replace("_", "-")
-        if head == field and key[len(field) : len(field) + 1] in ("_", "-") and _is_code(tag):
-            found.update(((tag, one), None) for one in texts(record.get(key)))
+    size = len(field)
+    for key in record:
+        if key.startswith(field) and key[size : size + 1] in ("_", "-"):
+            tag = key[size + 1 :].replace("_", "-")
+            if _is_code(tag):
+                found.update(((tag, one), None) for one in texts(record.get(key)))
     return tuple(found)
 
 

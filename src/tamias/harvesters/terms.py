@@ -2,7 +2,7 @@
 
 import re
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 from urllib.parse import quote
 
@@ -113,6 +113,7 @@ def text_literal(text: str, language: str | None = None) -> Literal:
         return Literal(text)
 
 
+@lru_cache(maxsize=4096)
 def last_segment(iri: str) -> str:
     """Return what follows the last slash or hash of an IRI.
 
@@ -122,13 +123,19 @@ def last_segment(iri: str) -> str:
     return iri.rstrip("/#").replace("#", "/").rpartition("/")[2]
 
 
+@lru_cache(maxsize=4096)
+def segment(text: str) -> str:
+    """Return a text as a segment of the path of an IRI."""
+    return quote(text, safe="", errors="replace")
+
+
 def below(node: str, *segments: str) -> NamedNode:
     """Return the IRI of a part that has none of its own.
 
     >>> below("https://example.org/", "a/b", "contact")
     <NamedNode value=https://example.org/#a%2Fb/contact>
     """
-    path = "/".join(quote(segment, safe="", errors="replace") for segment in segments)
+    path = "/".join(map(segment, segments))
     return NamedNode(f"{node}{'/' if '#' in node else '#'}{path}")
 
 

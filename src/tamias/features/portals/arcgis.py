@@ -1,6 +1,6 @@
 """Harvester for ArcGIS Hub: its feed in the words of DCAT-US, or its search page by page."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
@@ -13,10 +13,10 @@ from tamias.features.portals.paging.position import Position
 from tamias.features.portals.paging.validators import read_file_listing
 from tamias.features.portals.paging.ways import in_turn
 from tamias.features.portals.records import pod
-from tamias.harvesters.mapping import RecordMapping, plain
-from tamias.harvesters.records import TITLES, agent, one_text, properties, table, text, texts
-from tamias.harvesters.terms import sound_iri
-from tamias.model.dataset import Dataset, Distribution
+from tamias.harvesters.fields import Fields, terms
+from tamias.harvesters.mapping import RecordMapping
+from tamias.harvesters.records import TITLES, table, text, texts, web
+from tamias.model.dataset import Agent, Dataset, Distribution
 from tamias.model.finding import HarvestStep
 from tamias.protocols import PoliteClient
 
@@ -54,35 +54,6 @@ def _search(place: Position, client: PoliteClient) -> AsyncIterator[HarvestStep]
     return read_changes_or_all(SEARCH, place, client)
 
 
-def item_dataset(record: dict[str, Any], root: str) -> Dataset:
-    """Read an item of the search as a dataset."""
-    said = table(record.get("properties"))
-    key = text(record.get("id")) or ""
-    page = f"{root}datasets/{key}"
-    return Dataset(
-        iri=page,
-        record=key,
-        title=one_text(said.get("title")) or text(said.get("name")) or key,
-        description=one_text(said.get("description")) or text(said.get("snippet")),
-        identifiers=(key,),
-        keywords=texts(said.get("tags")),
-        groups=texts([each.rpartition("/")[2] for each in texts(said.get("categories"))]),
-        landing_page=page,
-        licence=text(said.get("license")) or text(said.get("licenseInfo")),
-        rights=text(said.get("accessInformation")),
-        access_rights=text(said.get("access")),
-        publisher=agent(text(said.get("source")) or text(said.get("orgName")) or text(said.get("owner"))),
-        issued=_moment(said.get("created")),
-        modified=_moment(said.get("modified")),
-        record_issued=_moment(said.get("created")),
-        record_modified=_moment(said.get("modified")),
-        language=texts(said.get("culture")),
-        spatial=tuple(_places(record)),
-        distributions=tuple(_distributions(said, key, root)),
-        more=tuple(properties(said, TITLES, {"type": "dct:type", "typeKeywords": "dcat:keyword"})),
-    )
-
-
 def _moment(value: Any) -> str | None:
     """A time that is given in milliseconds, or as it stands.
 
@@ -94,31 +65,48 @@ def _moment(value: Any) -> str | None:
     return text(value)
 
 
-def _places(record: dict[str, Any]) -> Iterator[str]:
-    if geometry := table(record.get("geometry")):
-        yield msgspec.json.encode(plain(geometry)).decode()
+def _at(name: str) -> Any:
+    """Make a rule for a time."""
+    return lambda record, _: _moment(table(record.get("properties")).get(name))
 
 
-def _distributions(said: dict[str, Any], key: str, root: str) -> Iterator[Distribution]:
+def _distributions(record: dict[str, Any], context: Mapping[str, str]) -> Iterator[Distribution]:
     """The service as it stands, and the files that the hub makes of a layer."""
-    service = text(said.get("url"))
-    if service and sound_iri(service, web=True):
-        form = text(said.get("type"))
+    said = table(record.get("properties"))
+    service, form = web(said.get("url")), text(said.get("type"))
+    if service is not None:
         is_service = "/rest/services/" in service.lower()
-        yield Distribution(
-            url=service,
-            title=form,
-            format=form,
-            access_only=is_service,
-            service=service if is_service else None,
-        )
-    if service and "/featureserver" in service.lower():
-        for ending, kind, form in (
-            ("csv", "text/csv", "CSV"),
-            ("geojson", "application/geo+json", "GEOJSON"),
-        ):
-            url = f"{root}api/download/v1/items/{key}/{ending}?layers=0"
-            yield Distribution(url=url, title=form, media_type=kind, format=form)
+        own = service if is_service else None
+        yield Distribution(url=service, title=form, format=form, access_only=is_service, service=own)
+    if "/featureserver" in (text(said.get("url")) or "").lower():
+        for ending, kind in (("csv", "text/csv"), ("geojson", "application/geo+json")):
+            url = f"{context['root']}api/download/v1/items/{context['key']}/{ending}?layers=0"
+            yield Distribution(url=url, title=ending.upper(), media_type=kind, format=ending.upper())
+
+
+_ITEM: Final = Fields(
+    Dataset,
+    iri="{root}datasets/{id}", record="id", title="properties.title properties.name id",
+    description="properties.description properties.snippet", identifiers="id", keywords="properties.tags",
+    groups=lambda record, _: texts(
+        [each.rpartition("/")[2] for each in texts(table(record.get("properties")).get("categories"))]
+    ),
+    landing_page="{root}datasets/{id}", licence="properties.license properties.licenseInfo",
+    rights="properties.accessInformation", access_rights="properties.access",
+    publisher=Fields(Agent, "properties", name="source orgName owner"),
+    issued=_at("created"),
+    modified=_at("modified"),
+    record_issued=_at("created"),
+    record_modified=_at("modified"),
+    language="properties.culture", spatial="geometry>shape",
+    distributions=_distributions,
+    more=terms(TITLES, {"type": "dct:type", "typeKeywords": "dcat:keyword"}, "properties"),
+)  # fmt: skip
+
+
+def item_dataset(record: dict[str, Any], root: str) -> Dataset:
+    """Read an item of the search as a dataset. Raise `ValueError` for one without identifier."""
+    return _ITEM.of(record, root, key=text(record.get("id")) or "")
 
 
 MAPPING: Final = RecordMapping(

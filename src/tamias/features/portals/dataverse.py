@@ -1,7 +1,7 @@
 """Harvester for a Dataverse: its search for the list of datasets, an export of each for its files."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from itertools import takewhile
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -12,12 +12,11 @@ from tamias.features.portals.paging.dated import DatedState
 from tamias.features.portals.paging.listing import as_stamp
 from tamias.features.portals.paging.ways import roots
 from tamias.harvesters.dcat import catalogue_quads
-from tamias.harvesters.descriptions import is_web
+from tamias.harvesters.fields import Fields, at, terms
 from tamias.harvesters.mapping import BAD, MappedRecord, RecordMapping, map_record
 from tamias.harvesters.records import (
     MOST_PAGE,
     CycleDetector,
-    agent,
     checksum,
     count,
     failure,
@@ -227,100 +226,144 @@ class _Listing:
         return summary + ("" if state.exports else " (robots.txt forbids their export)")
 
 
-_AGENTS: Final = (
-    ("author", "authorName", None, "dct:creator"),
-    ("datasetContact", "datasetContactName", "datasetContactEmail", "dcat:contactPoint"),
-    ("contributor", "contributorName", None, "dct:contributor"),
-    ("producer", "producerName", None, "dct:contributor"),
-)
 _DROPPED: Final = {"status": "`OK`, of every answer"}
 _CHECKSUMS = ("MD5", "SHA-1", "SHA-256", "SHA-512")
+Context = Mapping[str, str]
+
+
+def _version(major: str, minor: str) -> Any:
+    """Make a rule for the number of a version."""
+
+    def find(said: dict[str, Any], _: Context) -> str | None:
+        numbers = (count(said.get(major)), count(said.get(minor)))
+        return f"{numbers[0]}.{numbers[1] or 0}" if numbers[0] is not None else None
+
+    return find
+
+
+def _named_places(field: str) -> Any:
+    """Make a rule for places by the names of their parts."""
+    parts = ("city", "state", "country", "otherGeographicCoverage")
+
+    def find(said: dict[str, Any], _: Context) -> Iterator[str]:
+        for place in tables(said.get(field)):
+            yield from filter(None, [", ".join(filter(None, (text(place.get(part)) for part in parts)))])
+
+    return find
+
+
+_LISTED: Final = Fields(
+    Dataset,
+    iri="url>web {own}", record="global_id", title="name global_id", description="description",
+    identifiers="global_id", keywords="keywords", groups="subjects", landing_page="url>web",
+    publisher=Fields(Agent, name="publisher name_of_dataverse"),
+    creator=lambda said, _: next((Agent(name=name) for name in texts(said.get("authors"))), None),
+    contact=Fields(Agent, "contacts", name="name"),
+    issued="published_at", modified="updatedAt", record_issued="createdAt",
+    record_modified="updatedAt published_at", spatial=_named_places("geographicCoverage"),
+    version=_version("majorVersion", "minorVersion"),
+)  # fmt: skip
 
 
 def listed(item: Any, root: str) -> Dataset:
-    """Read an item of the search. Raises `ValueError` for one without identifier."""
+    """Read an item of the search. Raise `ValueError` for one without identifier."""
     item = table(item)
-    identifier, address = text(item.get("global_id")), text(item.get("url"))
-    if identifier is None:
-        raise ValueError("it has no global_id")
-    contact = next((name for each in tables(item.get("contacts")) if (name := text(each.get("name")))), None)
-    return Dataset(
-        iri=_name(address, identifier, root),
-        record=identifier,
-        title=text(item.get("name")) or identifier,
-        description=text(item.get("description")),
-        identifiers=(identifier,),
-        keywords=texts(item.get("keywords")),
-        groups=texts(item.get("subjects")),
-        landing_page=address if is_web(address) else None,
-        publisher=agent(text(item.get("publisher")) or text(item.get("name_of_dataverse"))),
-        creator=agent(next(iter(texts(item.get("authors"))), None)),
-        contact=agent(contact),
-        issued=text(item.get("published_at")),
-        modified=text(item.get("updatedAt")),
-        record_issued=text(item.get("createdAt")),
-        record_modified=text(item.get("updatedAt")) or text(item.get("published_at")),
-        spatial=tuple(_named_places(tables(item.get("geographicCoverage")))),
-        version=_version(item.get("majorVersion"), item.get("minorVersion")),
-    )
+    return _LISTED.of(item, root, own=below(root, text(item.get("global_id")) or "", "dataset").value)
+
+
+def _box(where: dict[str, Any], _: Context) -> Iterator[str]:
+    for box in tables(where.get("geographicBoundingBox")):
+        east, west = box.get("eastLongitude"), box.get("westLongitude")
+        north = box.get("northLatitude") or box.get("northLongitude")
+        south = box.get("southLatitude") or box.get("southLongitude")
+        if east and north and west and south:
+            yield f"POLYGON(({west} {south}, {east} {south}, {east} {north}, {west} {north}, {west} {south}))"
+
+
+def _file(file: dict[str, Any], _: Context) -> dict[str, Any]:
+    """Return the title of a file with its folder, its checksum, and whether all may have it."""
+    data = table(file.get("dataFile"))
+    folder, name = text(file.get("directoryLabel")), text(file.get("label")) or text(data.get("filename"))
+    digest = table(data.get("checksum"))
+    algorithm, value = text(digest.get("type")) or "MD5", text(digest.get("value")) or text(data.get("md5"))
+    is_restricted = file.get("restricted") is True
+    return {
+        "title": f"{folder}/{name}" if folder and name else name,
+        "format": name.rpartition(".")[2] if name and "." in name else None,
+        "access_only": is_restricted,
+        "rights": "restricted" if is_restricted else None,
+        **(checksum(algorithm, value) if algorithm in _CHECKSUMS else {}),
+    }
+
+
+def _person(field: str, path: str = "") -> Fields[Agent]:
+    return Fields(Agent, path, name=f"{field}Name {field}Email", email=f"{field}Email")
+
+
+def _people(field: str, role: str, after: int = 0) -> Fields[AgentRole]:
+    return Fields(AgentRole, f"citation.{field}", after=after, property=f"={role}", agent=_person(field))
+
+
+def _description(said: dict[str, Any], _: Context) -> str | None:
+    found = at(said, ("citation", "dsDescription", "dsDescriptionValue"))
+    return "\n\n".join(dict.fromkeys(found)) or None
+
+
+_EXPORTED: Final = Fields(
+    Dataset,
+    iri="export.persistentUrl>web {own}", record="{identifier}", title="citation.title {identifier}",
+    description=_description,
+    identifiers="{identifier} citation.otherId.otherIdValue", keywords="citation.keyword.keywordValue",
+    groups="citation.subject", landing_page="export.persistentUrl>web",
+    licence="version.license.uri version.license.name version.license", rights="version.termsOfUse",
+    publisher=Fields(Agent, name="export.publisher"),
+    creator=_person("author", "citation.author"), language="citation.language",
+    contact=_person("datasetContact", "citation.datasetContact"),
+    issued="export.publicationDate version.releaseTime", record_issued="version.createTime",
+    modified="version.lastUpdateTime version.releaseTime",
+    record_modified="version.lastUpdateTime version.releaseTime",
+    spatial=(
+        lambda said, context: _box(said["geospatial"], context),
+        lambda said, context: _named_places("geographicCoverage")(said["geospatial"], context),
+    ),
+    temporal=Fields(
+        Period, "citation.timePeriodCovered", start="timePeriodCoveredStart", end="timePeriodCoveredEnd"
+    ),
+    version=lambda said, context: _version("versionNumber", "versionMinorNumber")(said["version"], context),
+    distributions=Fields(
+        Distribution, "version.files", also=_file,
+        when=lambda file: count(table(file.get("dataFile")).get("id")) is not None,
+        url="{root}api/access/datafile/{dataFile.id}", description="description dataFile.description",
+        media_type="dataFile.contentType", byte_size="dataFile.filesize",
+        issued="dataFile.publicationDate dataFile.creationDate",
+    ),
+    agents=(
+        _people("author", "dct:creator", 1), _people("datasetContact", "dcat:contactPoint", 1),
+        _people("contributor", "dct:contributor"), _people("producer", "dct:contributor"),
+    ),
+    more=(
+        terms({}, {"alternativeTitle": "dct:alternative", "notesText": "adms:versionNotes"}, "citation"),
+        lambda said, _: (
+            DcatProperty("dct:isReferencedBy", one)
+            for each in tables(said["citation"].get("publication"))
+            for one in texts([each.get("publicationURL") or each.get("publicationCitation")])
+        ),
+        terms({}, {"relatedMaterial": "dct:relation", "relatedDatasets": "dct:relation"}, "citation"),
+    ),
+)  # fmt: skip
 
 
 def exported(export: Any, identifier: str, root: str) -> Dataset:
-    """Read an export in Dataverse's own JSON. Raises `ValueError` for one without a version."""
+    """Read an export in Dataverse's own JSON. Raise `ValueError` for one without a version."""
     export = table(export)
     export = table(export.get("data")) or export
     version = table(export.get("datasetVersion"))
     if not version:
         raise ValueError("its export has no datasetVersion")
-    address, blocks = text(export.get("persistentUrl")), table(version.get("metadataBlocks"))
-    said, where = _fields(blocks.get("citation")), _fields(blocks.get("geospatial"))
-    licence = table(version.get("license"))
-    author, contact = _parts(said, "author"), _parts(said, "datasetContact")
-    return Dataset(
-        iri=_name(address, identifier, root),
-        record=identifier,
-        title=_text(said.get("title")) or identifier,
-        description="\n\n".join(_all(said, "dsDescription", "dsDescriptionValue")) or None,
-        identifiers=texts([identifier, *_all(said, "otherId", "otherIdValue")]),
-        keywords=tuple(_all(said, "keyword", "keywordValue")),
-        groups=texts(said.get("subject")),
-        landing_page=address if is_web(address) else None,
-        licence=text(licence.get("uri")) or text(licence.get("name")) or text(version.get("license")),
-        rights=text(version.get("termsOfUse")),
-        publisher=agent(text(export.get("publisher"))),
-        creator=_agent(author, "authorName", None),
-        contact=_agent(contact, "datasetContactName", "datasetContactEmail"),
-        issued=text(export.get("publicationDate")) or text(version.get("releaseTime")),
-        modified=text(version.get("lastUpdateTime")) or text(version.get("releaseTime")),
-        record_issued=text(version.get("createTime")),
-        record_modified=text(version.get("lastUpdateTime")) or text(version.get("releaseTime")),
-        language=texts(said.get("language")),
-        spatial=(*_boxes(where), *_named_places(_compounds(where, "geographicCoverage"))),
-        temporal=tuple(_periods(said)),
-        version=_version(version.get("versionNumber"), version.get("versionMinorNumber")),
-        distributions=tuple(_files(version.get("files"), root)),
-        agents=tuple(_agents(said)),
-        more=tuple(_properties(said)),
-    )
-
-
-def _agents(said: dict[str, Any]) -> Iterator[AgentRole]:
-    """Yield all authors and contacts but the first, and all contributors and producers."""
-    for field, name, email, role in _AGENTS:
-        first = 1 if field in ("author", "datasetContact") else 0
-        for each in _compounds(said, field)[first:]:
-            if found := _agent(each, name, email):
-                yield AgentRole(property=role, agent=found)
-
-
-def _properties(said: dict[str, Any]) -> Iterator[DcatProperty]:
-    for field, name in (("alternativeTitle", "dct:alternative"), ("notesText", "adms:versionNotes")):
-        yield from (DcatProperty(name, each) for each in texts(said.get(field)))
-    for each in _compounds(said, "publication"):
-        for one in texts([each.get("publicationURL") or each.get("publicationCitation")]):
-            yield DcatProperty("dct:isReferencedBy", one)
-    for field, name in (("relatedMaterial", "dct:relation"), ("relatedDatasets", "dct:relation")):
-        yield from (DcatProperty(name, each) for each in texts(said.get(field)))
+    blocks = table(version.get("metadataBlocks"))
+    said = {name: _Block(blocks.get(name)) for name in ("citation", "geospatial")}
+    own = below(root, identifier, "dataset").value
+    return _EXPORTED.of({**said, "export": export, "version": version}, root, identifier=identifier, own=own)
 
 
 def export_mapping(identifier: str) -> RecordMapping:
@@ -328,93 +371,25 @@ def export_mapping(identifier: str) -> RecordMapping:
     return RecordMapping("dataverse", lambda export, root: exported(export, identifier, root), _DROPPED)
 
 
-def _name(address: str | None, identifier: str, root: str) -> str:
-    return address if address and is_web(address) else below(root, identifier, "dataset").value
+class _Block(dict[str, Any]):
+    """The fields of a metadata block by the names of their types; compound ones as texts of their parts."""
 
+    def __init__(self, block: Any) -> None:
+        fields = tables(table(block).get("fields"))
+        super().__init__({name: each for each in fields if (name := text(each.get("typeName")))})
 
-def _version(major: Any, minor: Any) -> str | None:
-    numbers = (count(major), count(minor))
-    return f"{numbers[0]}.{numbers[1] or 0}" if numbers[0] is not None else None
-
-
-def _fields(block: Any) -> dict[str, Any]:
-    """Return the values of a metadata block by the names of their types."""
-    fields = tables(table(block).get("fields"))
-    return {name: each.get("value") for each in fields if (name := text(each.get("typeName")))}
+    def get(self, name: str, default: Any = None) -> Any:
+        field = super().get(name)
+        value = field.get("value") if field else None
+        if isinstance(value, dict | list):
+            found = [{part: one for part in each if (one := _text(each[part]))} for each in tables(value)]
+            return found or value
+        return value
 
 
 def _text(value: Any) -> str | None:
     """Return the text of a field, whether it stands there or in a field of its own."""
     return text(table(value).get("value")) or text(value)
-
-
-def _compounds(said: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """Return each value of a compound field as plain texts by the names of its parts."""
-    found = tables(said.get(name))
-    return [{part: value for part in each if (value := _text(each[part]))} for each in found]
-
-
-def _parts(said: dict[str, Any], name: str) -> dict[str, Any]:
-    return next(iter(_compounds(said, name)), {})
-
-
-def _all(said: dict[str, Any], name: str, part: str) -> Iterator[str]:
-    yield from dict.fromkeys(each[part] for each in _compounds(said, name) if part in each)
-
-
-def _agent(parts: dict[str, Any], name: str, email: str | None) -> Agent | None:
-    return agent(parts.get(name), parts.get(email) if email else None)
-
-
-def _named_places(places: list[dict[str, Any]]) -> Iterator[str]:
-    for place in places:
-        words = (text(place.get(part)) for part in ("city", "state", "country", "otherGeographicCoverage"))
-        yield from filter(None, [", ".join(word for word in words if word)])
-
-
-def _boxes(where: dict[str, Any]) -> Iterator[str]:
-    for box in _compounds(where, "geographicBoundingBox"):
-        east = box.get("eastLongitude")
-        north = box.get("northLatitude") or box.get("northLongitude")
-        west = box.get("westLongitude")
-        south = box.get("southLatitude") or box.get("southLongitude")
-        if east and north and west and south:
-            yield f"POLYGON(({west} {south}, {east} {south}, {east} {north}, {west} {north}, {west} {south}))"
-
-
-def _periods(said: dict[str, Any]) -> Iterator[Period]:
-    for each in _compounds(said, "timePeriodCovered"):
-        yield Period(each.get("timePeriodCoveredStart"), each.get("timePeriodCoveredEnd"))
-
-
-def _files(files: Any, root: str) -> Iterator[Distribution]:
-    for each in tables(files):
-        file = table(each.get("dataFile"))
-        number = count(file.get("id"))
-        if number is None:
-            continue
-        folder, name = text(each.get("directoryLabel")), text(each.get("label")) or text(file.get("filename"))
-        yield Distribution(
-            url=f"{root}api/access/datafile/{number}",
-            access_only=each.get("restricted") is True,
-            title=f"{folder}/{name}" if folder and name else name,
-            description=text(each.get("description")) or text(file.get("description")),
-            media_type=text(file.get("contentType")),
-            format=name.rpartition(".")[2] if name and "." in name else None,
-            rights="restricted" if each.get("restricted") is True else None,
-            byte_size=count(file.get("filesize")),
-            **_checksum(file),
-            issued=text(file.get("publicationDate")) or text(file.get("creationDate")),
-        )
-
-
-def _checksum(file: dict[str, Any]) -> dict[str, Any]:
-    checksum_of = table(file.get("checksum"))
-    algorithm, value = (
-        text(checksum_of.get("type")) or "MD5",
-        text(checksum_of.get("value")) or text(file.get("md5")),
-    )
-    return checksum(algorithm, value) if algorithm in _CHECKSUMS else {}
 
 
 SEARCH_MAPPING: Final = RecordMapping("dataverse-search", listed)

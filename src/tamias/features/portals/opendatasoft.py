@@ -1,6 +1,6 @@
 """Harvester for OpenDataSoft: the catalogue of its Explore API, and the exports that each dataset has."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
@@ -10,9 +10,10 @@ import msgspec
 from tamias.features.portals.paging.changes import ListedPortal, at_root, read_changes_or_all
 from tamias.features.portals.paging.listing import ChangeOrder, PortalListing, json_at
 from tamias.features.portals.paging.position import Position
+from tamias.harvesters.fields import Fields, terms
 from tamias.harvesters.mapping import RecordMapping
-from tamias.harvesters.records import TITLES, agent, one_text, properties, table, tables, text, texts, web
-from tamias.model.dataset import Dataset, Distribution, Period
+from tamias.harvesters.records import TITLES, text, texts
+from tamias.model.dataset import Agent, Dataset, Distribution, Period
 
 PAGE_RECORDS = 100
 _LISTS: Final = {"references": "dct:relation", "attributions": "dct:rights"}
@@ -52,61 +53,50 @@ def _ordered(place: Position, order: str, start: int, size: int) -> str:
     return f"{place.root}{_API}?order_by={quote(order)}&limit={min(size, PAGE_RECORDS)}&offset={start}"
 
 
+def _exports(record: dict[str, Any], context: Mapping[str, str]) -> Iterator[Distribution]:
+    if record.get("has_records") is not False:
+        for ending, (kind, form) in (
+            _EXPORTS | (_GEO_EXPORTS if "geo" in texts(record.get("features")) else {})
+        ).items():
+            url = f"{context['root']}{_API}/{context['key']}/exports/{ending}"
+            yield Distribution(url=url, title=ending, media_type=kind, format=form)
+
+
+_FILE: Final[dict[str, Any]] = {
+    "url": "url>web",
+    "title": "title",
+    "description": "description",
+    "media_type": "mimetype",
+}
+_DATASET: Final = Fields(
+    Dataset,
+    iri="{page}", record="dataset_id =", title="metas.default.title dataset_id =",
+    title_language="metas.default.language", description="metas.default.description",
+    identifiers="dataset_id dataset_uid", keywords="metas.default.keyword", groups="metas.default.theme",
+    landing_page="{page}", licence="metas.default.license_url>web metas.default.license",
+    publisher=Fields(Agent, name="metas.default.publisher"),
+    creator=Fields(Agent, name="metas.dcat.creator"),
+    contact=Fields(Agent, "metas.dcat", name="contact_name contact_email", email="contact_email"),
+    issued="metas.dcat.issued metas.dcat.created", modified="metas.default.modified",
+    record_modified="metas.default.metadata_processed", frequency="metas.dcat.accrualperiodicity",
+    language="metas.default.language", spatial="metas.default.territory metas.dcat.spatial",
+    temporal=Fields(
+        Period, "metas.dcat", start="temporal_coverage_start temporal", end="temporal_coverage_end"
+    ),
+    conforms_to="metas.dcat.conforms_to", provenance="metas.dcat.dataquality",
+    distributions=(
+        _exports,
+        Fields(Distribution, "attachments", **_FILE),
+        Fields(Distribution, "alternative_exports", **_FILE),
+    ),
+    more=terms({**TITLES, "keyword": "dcat:keyword"}, _LISTS, "metas.default"),
+)  # fmt: skip
+
+
 def dataset_of(record: dict[str, Any], root: str) -> Dataset:
     """Read an entry of the catalogue as a dataset."""
-    key = text(record.get("dataset_id")) or ""
-    metas = table(record.get("metas"))
-    default, dcat = table(metas.get("default")), table(metas.get("dcat"))
-    page = f"{root}explore/dataset/{quote(key, safe='')}/"
-    return Dataset(
-        iri=page,
-        record=key,
-        title=one_text(default.get("title")) or key,
-        title_language=text(default.get("language")),
-        description=one_text(default.get("description")),
-        identifiers=texts([key, text(record.get("dataset_uid"))]),
-        keywords=texts(default.get("keyword")),
-        groups=texts(default.get("theme")),
-        landing_page=page,
-        licence=web(default.get("license_url")) or text(default.get("license")),
-        publisher=agent(one_text(default.get("publisher"))),
-        creator=agent(text(dcat.get("creator"))),
-        contact=agent(text(dcat.get("contact_name")), text(dcat.get("contact_email"))),
-        issued=text(dcat.get("issued")) or text(dcat.get("created")),
-        modified=text(default.get("modified")),
-        record_modified=text(default.get("metadata_processed")),
-        frequency=text(dcat.get("accrualperiodicity")),
-        language=texts(default.get("language")),
-        spatial=texts([*texts(default.get("territory")), *texts(dcat.get("spatial"))]),
-        temporal=tuple(_periods(dcat)),
-        conforms_to=texts(dcat.get("conforms_to")),
-        provenance=text(dcat.get("dataquality")),
-        distributions=tuple(_distributions(record, key, root)),
-        more=tuple(properties(default, {**TITLES, "keyword": "dcat:keyword"}, _LISTS)),
-    )
-
-
-def _periods(dcat: dict[str, Any]) -> Iterator[Period]:
-    start = text(dcat.get("temporal_coverage_start")) or text(dcat.get("temporal"))
-    end = text(dcat.get("temporal_coverage_end"))
-    if start or end:
-        yield Period(start, end)
-
-
-def _distributions(record: dict[str, Any], key: str, root: str) -> Iterator[Distribution]:
-    if record.get("has_records") is not False:
-        exports = _EXPORTS | (_GEO_EXPORTS if "geo" in texts(record.get("features")) else {})
-        for ending, (kind, form) in exports.items():
-            url = f"{root}{_API}/{quote(key, safe='')}/exports/{ending}"
-            yield Distribution(url=url, title=ending, media_type=kind, format=form)
-    for each in [*tables(record.get("attachments")), *tables(record.get("alternative_exports"))]:
-        if address := web(each.get("url")):
-            yield Distribution(
-                url=address,
-                title=text(each.get("title")),
-                description=text(each.get("description")),
-                media_type=text(each.get("mimetype")),
-            )
+    key = quote(text(record.get("dataset_id")) or "", safe="")
+    return _DATASET.of(record, root, key=key, page=f"{root}explore/dataset/{key}/")
 
 
 MAPPING: Final = RecordMapping(

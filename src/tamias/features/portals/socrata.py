@@ -1,6 +1,6 @@
 """Harvester for Socrata: its discovery API for one domain, and the exports that each dataset has."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
@@ -10,8 +10,9 @@ import msgspec
 from tamias.features.portals.paging.changes import ListedPortal, at_root, read_changes_or_all
 from tamias.features.portals.paging.listing import ChangeOrder, PortalListing, json_at
 from tamias.features.portals.paging.position import Position
+from tamias.harvesters.fields import Fields, terms
 from tamias.harvesters.mapping import RecordMapping
-from tamias.harvesters.records import agent, one_text, properties, table, tables, text, texts
+from tamias.harvesters.records import table, tables, text
 from tamias.model.dataset import Agent, Dataset, Distribution
 from tamias.model.url import authority
 
@@ -41,63 +42,55 @@ def _where(place: Position) -> str:
     return f"{place.root}api/catalog/v1?domains={domain}&search_context={domain}&only=dataset"
 
 
+def _own(*names: str) -> Any:
+    """Make a rule for the first of the portal's own fields; `Dataset-Information_Update-Frequency` is one."""
+
+    def find(record: dict[str, Any], _: Mapping[str, str]) -> str | None:
+        found = tables(table(record.get("classification")).get("domain_metadata"))
+        pairs = [(text(each.get("key")), text(each.get("value"))) for each in found]
+        said = {
+            key.rpartition("_")[2].replace("-", " ").lower(): value for key, value in pairs if key and value
+        }
+        return next((said[name] for name in names if name in said), None)
+
+    return find
+
+
+_COVERAGE: Final = _own("geographic coverage", "coverage")
+
+
+def _exports(_: dict[str, Any], context: Mapping[str, str]) -> Iterator[Distribution]:
+    for ending, kind in _EXPORTS.items():
+        url = f"{context['root']}api/views/{context['key']}/rows.{ending}?accessType=DOWNLOAD"
+        yield Distribution(url=url, title=ending.upper(), media_type=kind, format=ending.upper())
+
+
+_DATASET: Final = Fields(
+    Dataset,
+    iri="permalink {root}d/{key}", record="resource.id", title="resource.name resource.id",
+    description="resource.description", identifiers="resource.id",
+    keywords="classification.domain_tags classification.tags",
+    groups="classification.domain_category classification.categories",
+    landing_page="link permalink {root}d/{key}", licence="metadata.license",
+    publisher=(
+        Fields(Agent, "resource", name="attribution", homepage="attribution_link"),
+        Fields(Agent, "owner", name="display_name", iri="{root}profile/{id}"),
+    ),
+    contact=Fields(Agent, "resource", name="contact_email", email="contact_email"),
+    issued="resource.publication_date resource.createdAt",
+    modified="resource.data_updated_at resource.updatedAt", record_issued="resource.createdAt",
+    record_modified="resource.metadata_updated_at resource.updatedAt",
+    frequency=_own("update frequency", "frequency", "posting frequency"),
+    spatial=lambda record, context: filter(None, [_COVERAGE(record, context)]),
+    provenance="resource.provenance",
+    distributions=_exports,
+    more=terms({"name": "dct:title", "description": "dct:description"}, path="resource"),
+)  # fmt: skip
+
+
 def dataset_of(record: dict[str, Any], root: str) -> Dataset:
     """Read a result of the catalogue as a dataset."""
-    resource, classes = table(record.get("resource")), table(record.get("classification"))
-    key = text(resource["id"]) or ""
-    page = text(record.get("permalink")) or f"{root}d/{key}"
-    said = _said(classes)
-    return Dataset(
-        iri=page,
-        record=key,
-        title=one_text(resource.get("name")) or key,
-        description=one_text(resource.get("description")),
-        identifiers=(key,),
-        keywords=texts([*texts(classes.get("domain_tags")), *texts(classes.get("tags"))]),
-        groups=texts([*texts(classes.get("domain_category")), *texts(classes.get("categories"))]),
-        landing_page=text(record.get("link")) or page,
-        licence=text(table(record.get("metadata")).get("license")),
-        publisher=_publisher(record, root),
-        contact=agent(None, text(resource.get("contact_email"))),
-        issued=text(resource.get("publication_date")) or text(resource.get("createdAt")),
-        modified=text(resource.get("data_updated_at")) or text(resource.get("updatedAt")),
-        record_issued=text(resource.get("createdAt")),
-        record_modified=text(resource.get("metadata_updated_at")) or text(resource.get("updatedAt")),
-        frequency=_first(said, "update frequency", "frequency", "posting frequency"),
-        spatial=texts(_first(said, "geographic coverage", "coverage")),
-        provenance=text(resource.get("provenance")),
-        distributions=tuple(_exports(key, root)),
-        more=tuple(properties(resource, {"name": "dct:title", "description": "dct:description"})),
-    )
-
-
-def _said(classes: dict[str, Any]) -> dict[str, str]:
-    """The portal's own fields, whose names begin with a group's: `Dataset-Information_Update-Frequency`."""
-    pairs = (
-        (text(each.get("key")), text(each.get("value"))) for each in tables(classes.get("domain_metadata"))
-    )
-    return {
-        name.rpartition("_")[2].replace("-", " ").lower(): value for name, value in pairs if name and value
-    }
-
-
-def _first(said: dict[str, str], *names: str) -> str | None:
-    return next((said[name] for name in names if name in said), None)
-
-
-def _publisher(record: dict[str, Any], root: str) -> Agent | None:
-    """Return the agent of the attribution, else the account that owns the data."""
-    resource, owner = table(record.get("resource")), table(record.get("owner"))
-    if name := text(resource.get("attribution")):
-        return Agent(name=name, homepage=text(resource.get("attribution_link")))
-    key = text(owner.get("id"))
-    return agent(text(owner.get("display_name")), iri=f"{root}profile/{key}" if key else None)
-
-
-def _exports(key: str, root: str) -> Iterator[Distribution]:
-    for ending, kind in _EXPORTS.items():
-        url = f"{root}api/views/{key}/rows.{ending}?accessType=DOWNLOAD"
-        yield Distribution(url=url, title=ending.upper(), media_type=kind, format=ending.upper())
+    return _DATASET.of(record, root, key=text(table(record.get("resource"))["id"]) or "")
 
 
 MAPPING: Final = RecordMapping(

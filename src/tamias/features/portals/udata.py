@@ -1,6 +1,6 @@
 """Harvester for udata, which data.gouv.fr and its kin run: `/api/1/datasets/`, page after page."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -11,20 +11,9 @@ from tamias.features.portals.paging.listing import PortalListing, ask_json, json
 from tamias.features.portals.paging.position import Position
 from tamias.features.portals.paging.ways import roots
 from tamias.features.portals.records.ckan import service_kind
-from tamias.harvesters.mapping import RecordMapping, plain
-from tamias.harvesters.records import (
-    TITLES,
-    agent,
-    checksum,
-    count,
-    one_text,
-    properties,
-    table,
-    tables,
-    text,
-    texts,
-    web,
-)
+from tamias.harvesters.fields import Fields, each_of, terms
+from tamias.harvesters.mapping import RecordMapping
+from tamias.harvesters.records import TITLES, checksum, table, text
 from tamias.model.dataset import Agent, AgentRole, Dataset, Distribution, Period
 from tamias.protocols import PoliteClient
 
@@ -52,91 +41,63 @@ async def _find(url: str, client: PoliteClient) -> Position:
     return place
 
 
+def _name(person: dict[str, Any], _: Mapping[str, str]) -> str | None:
+    return " ".join(filter(None, (text(person.get("first_name")), text(person.get("last_name"))))) or None
+
+
+def _file(resource: dict[str, Any], _: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of a service and of a checksum."""
+    url, digest = text(resource.get("url")) or "", table(resource.get("checksum"))
+    kind = service_kind(text(resource.get("format")), url)
+    service = {"service": url, "service_kind": kind} if kind else {}
+    return checksum(text(digest.get("type")), text(digest.get("value"))) | service
+
+
+_DATASET: Final = Fields(
+    Dataset,
+    iri="{root}datasets/{id}/", record="id", title="title id", description="description",
+    identifiers="id harvest.dct_identifier", keywords="tags", landing_page="page>web {root}datasets/{id}/",
+    licence="license",
+    publisher=(
+        Fields(Agent, "organization", name="name", iri="{root}organizations/{id}/", homepage="page"),
+        Fields(Agent, "owner", name=_name, iri="{root}users/{id}/"),
+    ),
+    issued="harvest.issued_at harvest.created_at created_at", modified="last_update last_modified",
+    record_issued="internal.created_at_internal created_at",
+    record_modified="internal.last_modified_internal last_modified", frequency="frequency",
+    # A zone by its code, which is a name only udata knows.
+    spatial=("spatial.geom>shape", each_of("spatial.zones", ">text name")),
+    temporal=Fields(Period, "temporal_coverage", start="start", end="end"),
+    agents=Fields(
+        AgentRole,
+        "contact_points",
+        property=lambda said, _: _ROLES.get(text(said.get("role")) or "", "dcat:contactPoint"),
+        agent=Fields(Agent, name="name email", email="email", homepage="contact_form"),
+    ),
+    distributions=Fields(
+        Distribution,
+        "resources",
+        also=_file,
+        url="url",
+        iri="{root}datasets/{key}/#/resources/{id}",
+        access_only=lambda said, _: text(said.get("type")) == "documentation",
+        title="title",
+        description="description",
+        media_type="mime",
+        format="format",
+        byte_size="filesize",
+        issued="created_at published",
+        modified="last_modified",
+        conforms_to="schema.url",
+        more=terms(TITLES),
+    ),
+    more=terms({**TITLES, "tags": "dcat:keyword"}, {"acronym": "dct:alternative"}),
+)  # fmt: skip
+
+
 def dataset_of(record: dict[str, Any], root: str) -> Dataset:
-    """Read a dataset of the API."""
-    key = text(record.get("id")) or ""
-    page = web(record.get("page")) or f"{root}datasets/{key}/"
-    harvest, inside = table(record.get("harvest")), table(record.get("internal"))
-    coverage = table(record.get("temporal_coverage"))
-    return Dataset(
-        iri=f"{root}datasets/{key}/",
-        record=key,
-        title=one_text(record.get("title")) or key,
-        description=one_text(record.get("description")),
-        identifiers=texts([key, text(harvest.get("dct_identifier"))]),
-        keywords=texts(record.get("tags")),
-        landing_page=page,
-        licence=text(record.get("license")),
-        publisher=_publisher(record, root),
-        issued=text(harvest.get("issued_at"))
-        or text(harvest.get("created_at"))
-        or text(record.get("created_at")),
-        modified=text(record.get("last_update")) or text(record.get("last_modified")),
-        record_issued=text(inside.get("created_at_internal")) or text(record.get("created_at")),
-        record_modified=text(inside.get("last_modified_internal")) or text(record.get("last_modified")),
-        frequency=text(record.get("frequency")),
-        spatial=tuple(_places(table(record.get("spatial")))),
-        temporal=(Period(text(coverage.get("start")), text(coverage.get("end"))),) if coverage else (),
-        distributions=tuple(_distributions(record, key, root)),
-        agents=tuple(_contacts(record)),
-        more=tuple(properties(record, {**TITLES, "tags": "dcat:keyword"}, {"acronym": "dct:alternative"})),
-    )
-
-
-def _publisher(record: dict[str, Any], root: str) -> Agent | None:
-    """The organisation; without one the person whose it is."""
-    organisation, owner = table(record.get("organization")), table(record.get("owner"))
-    if name := text(organisation.get("name")):
-        iri = f"{root}organizations/{text(organisation.get('id'))}/" if text(organisation.get("id")) else None
-        return Agent(name=name, iri=iri, homepage=web(organisation.get("page")))
-    names = [text(owner.get("first_name")), text(owner.get("last_name"))]
-    name = " ".join(each for each in names if each)
-    key = text(owner.get("id"))
-    return Agent(name=name, iri=f"{root}users/{key}/" if key else None) if name else None
-
-
-def _contacts(record: dict[str, Any]) -> Iterator[AgentRole]:
-    for each in tables(record.get("contact_points")):
-        role = _ROLES.get(text(each.get("role")) or "", "dcat:contactPoint")
-        page = web(each.get("contact_form"))
-        if found := agent(text(each.get("name")), text(each.get("email")), homepage=page):
-            yield AgentRole(property=role, agent=found)
-
-
-def _places(spatial: dict[str, Any]) -> Iterator[str]:
-    """A geometry as GeoJSON text; a zone by its code, which is a name only udata knows."""
-    if geometry := table(spatial.get("geom")):
-        yield msgspec.json.encode(plain(geometry)).decode()
-    for zone in spatial.get("zones") or () if isinstance(spatial.get("zones"), list) else ():
-        if word := text(zone) or text(table(zone).get("name")):
-            yield word
-
-
-def _distributions(record: dict[str, Any], key: str, root: str) -> Iterator[Distribution]:
-    for resource in tables(record.get("resources")):
-        url = text(resource.get("url"))
-        if url is None:
-            continue
-        form, own = text(resource.get("format")), text(resource.get("id"))
-        kind = service_kind(form, url)
-        digest = table(resource.get("checksum"))
-        yield Distribution(
-            url=url,
-            iri=f"{root}datasets/{key}/#/resources/{own}" if own else None,
-            access_only=text(resource.get("type")) == "documentation",
-            title=one_text(resource.get("title")),
-            description=one_text(resource.get("description")),
-            media_type=text(resource.get("mime")),
-            format=form,
-            byte_size=count(resource.get("filesize")),
-            **checksum(text(digest.get("type")), text(digest.get("value"))),
-            issued=text(resource.get("created_at")) or text(resource.get("published")),
-            modified=text(resource.get("last_modified")),
-            conforms_to=texts(table(resource.get("schema")).get("url")),
-            service=url if kind else None,
-            service_kind=kind,
-            more=tuple(properties(resource, TITLES)),
-        )
+    """Read a dataset of the API. Raise `ValueError` for one without identifier."""
+    return _DATASET.of(record, root, key=text(record.get("id")) or "")
 
 
 MAPPING: Final = RecordMapping(

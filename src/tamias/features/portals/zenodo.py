@@ -1,7 +1,7 @@
 """Harvester for Zenodo and any other InvenioRDM: its search, in slices of time where it ends after 10,000."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import date, timedelta
 from typing import Any, Final
 from urllib.parse import quote, urlencode
@@ -12,13 +12,13 @@ from tamias.features.portals.paging.dated import DatedState, a_little_before
 from tamias.features.portals.paging.ways import roots
 from tamias.harvesters.dcat import catalogue_quads
 from tamias.harvesters.descriptions import is_web
+from tamias.harvesters.fields import Fields, at, terms
 from tamias.harvesters.mapping import MappedRecord, RecordMapping, map_record
 from tamias.harvesters.records import (
-    agent,
+    TITLES,
     checksum,
     count,
     failure,
-    in_languages,
     json_of,
     one_text,
     table,
@@ -337,56 +337,51 @@ def is_dataset(record: Any) -> bool:
     return said is None or said.partition("-")[0].lower() == "dataset"
 
 
-def dataset_of(record: Any, root: str) -> Dataset:
-    """Read a record as a dataset. Raises `ValueError` for one without identifier or title."""
-    record = table(record)
-    metadata, number = table(record.get("metadata")), text(record.get("id"))
-    title = one_text(metadata.get("title")) or text(record.get("title"))
-    if number is None or title is None:
-        raise ValueError("it has no identifier" if number is None else "it has no title")
-    doi, page = _doi(record, metadata), _page(record, number, root)
-    files = tuple(_files(record, number, root))
-    return Dataset(
-        iri=f"https://doi.org/{doi}" if doi else page,
-        record=number,
-        title=title,
-        description=one_text(metadata.get("description")),
-        identifiers=texts([doi, number]),
-        keywords=tuple(_keywords(metadata)),
-        landing_page=page,
-        licence=_licence(metadata),
-        access_rights=text(metadata.get("access_right")) or text(table(record.get("access")).get("files")),
-        publisher=agent(text(metadata.get("publisher"))),
-        creator=_person(metadata.get("creators")),
-        contact=_contact(metadata),
-        issued=text(metadata.get("publication_date")),
-        modified=text(record.get("updated")) or text(record.get("modified")),
-        record_issued=text(record.get("created")),
-        record_modified=text(record.get("updated")) or text(record.get("modified")),
-        language=_languages(metadata),
-        spatial=tuple(_places(metadata)),
-        temporal=tuple(_periods(metadata)),
-        version=text(metadata.get("version")),
-        distributions=files,
-        agents=tuple(_agents(metadata)),
-        more=tuple(_properties(metadata)),
-    )
+Context = Mapping[str, str]
 
 
-def _agents(metadata: dict[str, Any]) -> Iterator[AgentRole]:
-    """Yield all creators but the first, and all contributors but contacts."""
-    for each in tables(metadata.get("creators"))[1:]:
-        if person := _person(each):
-            yield AgentRole(property="dct:creator", agent=person)
-    for each in tables(metadata.get("contributors")):
-        if (person := _person(each)) and not _is_contact(each):
-            yield AgentRole(property="dct:contributor", agent=person)
+def _licence(metadata: dict[str, Any], _: Context) -> str | None:
+    """Return the address of the licence, or its name."""
+    for found in (*tables(metadata.get("license")), *tables(metadata.get("rights"))):
+        props = text(table(found.get("props")).get("url"))
+        name = text(found.get("id")) or one_text(found.get("title"))
+        if address := props or text(found.get("link")) or text(found.get("url")) or _licence_address(name):
+            return address
+    return _licence_address(text(metadata.get("license")))
 
 
-def _properties(metadata: dict[str, Any]) -> Iterator[DcatProperty]:
+def _licence_address(name: str | None) -> str | None:
+    """Return the address of a licence by its short name; an unknown name as it stands.
+
+    >>> _licence_address("cc-by-4.0"), _licence_address("other-open")
+    ('https://creativecommons.org/licenses/by/4.0/', 'other-open')
+    """
+    if found := _CREATIVE_COMMONS.fullmatch(name or ""):
+        return f"https://creativecommons.org/licenses/{found[1].lower()}/{found[2]}/"
+    is_zero = name is not None and name.lower() in ("cc0-1.0", "cc-zero", "cc0")
+    return "https://creativecommons.org/publicdomain/zero/1.0/" if is_zero else name
+
+
+def _orcid(person: dict[str, Any], _: Context) -> str | None:
+    said = table(person.get("person_or_org")) or person
+    found = [
+        text(said.get("orcid")),
+        *(
+            text(each.get("identifier"))
+            for each in tables(said.get("identifiers"))
+            if each.get("scheme") == "orcid"
+        ),
+    ]
+    return f"https://orcid.org/{found[-1]}" if found[-1] else None
+
+
+def _is_contact(person: dict[str, Any]) -> bool:
+    role = text(person.get("type")) or text(table(person.get("role")).get("id")) or ""
+    return role.lower().replace(" ", "") == "contactperson"
+
+
+def _more(metadata: dict[str, Any], _: Context) -> Iterator[DcatProperty]:
     """Titles and descriptions in more languages, and what the record is related to."""
-    yield from in_languages(metadata, "title", "dct:title")
-    yield from in_languages(metadata, "description", "dct:description")
     for field, value, name in (
         ("additional_titles", "title", "dct:alternative"),
         ("additional_descriptions", "description", "dct:description"),
@@ -396,139 +391,104 @@ def _properties(metadata: dict[str, Any]) -> Iterator[DcatProperty]:
             yield from (DcatProperty(name, one, language) for one in texts(each.get(value)))
     for each in tables(metadata.get("related_identifiers")):
         kind = text(each.get("relation")) or text(table(each.get("relation_type")).get("id")) or ""
-        name = _RELATIONS.get(kind.lower(), "dct:relation")
-        scheme = (text(each.get("scheme")) or "").lower()
+        is_doi = (text(each.get("scheme")) or "").lower() == "doi"
         for one in texts(each.get("identifier")):
-            yield DcatProperty(
-                name, f"https://doi.org/{one}" if scheme == "doi" and "://" not in one else one
-            )
-    yield from (DcatProperty("dct:references", one) for one in texts(metadata.get("references")))
+            target = f"https://doi.org/{one}" if is_doi and "://" not in one else one
+            yield DcatProperty(_RELATIONS.get(kind.lower(), "dct:relation"), target)
     for each in tables(metadata.get("references")):
         yield from (DcatProperty("dct:references", one) for one in texts(each.get("reference")))
-    yield from (DcatProperty("adms:versionNotes", one) for one in texts(metadata.get("notes")))
 
 
-def _doi(record: dict[str, Any], metadata: dict[str, Any]) -> str | None:
-    pid = table(table(record.get("pids")).get("doi")).get("identifier")
-    doi = text(record.get("doi")) or text(metadata.get("doi")) or text(pid)
-    return doi if doi and is_web(f"https://doi.org/{doi}") else None
-
-
-def _page(record: dict[str, Any], number: str, root: str) -> str:
-    links = table(record.get("links"))
-    found = (text(links.get(name)) for name in ("self_html", "html"))
-    return next(filter(is_web, found), None) or f"{root}records/{quote(number, safe='')}"
-
-
-def _keywords(metadata: dict[str, Any]) -> Iterator[str]:
-    yield from texts(metadata.get("keywords"))
-    for subject in tables(metadata.get("subjects")):
-        yield from texts(subject.get("subject") or subject.get("term"))
-
-
-def _licence(metadata: dict[str, Any]) -> str | None:
-    """Return the address of the licence, or its name."""
-    for licence in (*tables(metadata.get("license")), *tables(metadata.get("rights"))):
-        address = (
-            text(table(licence.get("props")).get("url"))
-            or text(licence.get("link"))
-            or text(licence.get("url"))
-        )
-        name = text(licence.get("id")) or one_text(licence.get("title"))
-        if address or name:
-            return address or _licence_address(name or "")
-    name = text(metadata.get("license"))
-    return _licence_address(name) if name else None
-
-
-def _licence_address(name: str) -> str:
-    """Return the address of a licence by its short name; an unknown name as it stands.
-
-    >>> _licence_address("cc-by-4.0"), _licence_address("other-open")
-    ('https://creativecommons.org/licenses/by/4.0/', 'other-open')
-    """
-    if found := _CREATIVE_COMMONS.fullmatch(name):
-        return f"https://creativecommons.org/licenses/{found[1].lower()}/{found[2]}/"
-    is_zero = name.lower() in ("cc0-1.0", "cc-zero", "cc0")
-    return "https://creativecommons.org/publicdomain/zero/1.0/" if is_zero else name
-
-
-def _person(value: Any) -> Agent | None:
-    for creator in tables(value):
-        person = table(creator.get("person_or_org")) or creator
-        name, orcid = text(person.get("name")), text(person.get("orcid"))
-        for each in tables(person.get("identifiers")):
-            orcid = text(each.get("identifier")) if each.get("scheme") == "orcid" else orcid
-        if name:
-            return Agent(name=name, iri=f"https://orcid.org/{orcid}" if orcid else None)
-    return None
-
-
-def _contact(metadata: dict[str, Any]) -> Agent | None:
-    for person in tables(metadata.get("contributors")):
-        if _is_contact(person):
-            return _person(person)
-    return None
-
-
-def _is_contact(person: dict[str, Any]) -> bool:
-    role = text(person.get("type")) or text(table(person.get("role")).get("id")) or ""
-    return role.lower().replace(" ", "") == "contactperson"
-
-
-def _languages(metadata: dict[str, Any]) -> tuple[str, ...]:
-    return texts([metadata.get("language"), *(each.get("id") for each in tables(metadata.get("languages")))])
-
-
-def _places(metadata: dict[str, Any]) -> Iterator[str]:
-    native = [
-        each for feature in tables(metadata.get("locations")) for each in tables(feature.get("features"))
-    ]
-    for location in native or tables(metadata.get("locations")):
-        east, north = text(location.get("lon")), text(location.get("lat"))
+def _places(metadata: dict[str, Any], _: Context) -> Iterator[str]:
+    found = tables(metadata.get("locations"))
+    for place in [each for feature in found for each in tables(feature.get("features"))] or found:
+        east, north = text(place.get("lon")), text(place.get("lat"))
         if east and north:
             yield f"POINT({east} {north})"
-        yield from texts(location.get("place"))
+        yield from texts(place.get("place"))
 
 
-def _periods(metadata: dict[str, Any]) -> Iterator[Period]:
-    for each in tables(metadata.get("dates")):
-        kind = text(each.get("type")) or text(table(each.get("type")).get("id")) or ""
-        if kind.lower() in ("collected", "valid"):
-            whole = (text(each.get("date")) or "").partition("/")
-            start = text(each.get("start")) or whole[0].strip() or None
-            end = text(each.get("end")) or whole[2].strip() or None
-            if start or end:
-                yield Period(start, end)
+def _side(number: int, name: str) -> Any:
+    """Make a rule for one end of a period, which may be written as `START/END`."""
+    return lambda said, _: (
+        text(said.get(name)) or (text(said.get("date")) or "").partition("/")[number].strip() or None
+    )
 
 
-def _files(record: dict[str, Any], number: str, root: str) -> Iterator[Distribution]:
+def _is_covered(said: dict[str, Any]) -> bool:
+    kind = text(said.get("type")) or text(table(said.get("type")).get("id")) or ""
+    return kind.lower() in ("collected", "valid")
+
+
+def _files(record: dict[str, Any], context: Context) -> Iterator[Distribution]:
     files = record.get("files")
     entries = table(files).get("entries")
     found = list(table(entries).values()) if isinstance(entries, dict) else entries or files
     for each in tables(found):
-        name = text(each.get("key")) or text(each.get("filename"))
-        links = table(each.get("links"))
-        own = f"{root}api/records/{quote(number, safe='')}/files/{quote(name or '', safe='')}/content"
-        url = text(links.get("content")) or text(links.get("self")) or (own if name else None)
-        if url is None or not (name or is_web(url)):
-            continue
-        yield Distribution(
-            url=url,
-            title=name,
-            media_type=text(each.get("mimetype")),
-            format=name.rpartition(".")[2] if name and "." in name else None,
-            byte_size=count(each.get("size"))
-            if each.get("size") is not None
-            else count(each.get("filesize")),
-            **_checksums(text(each.get("checksum"))),
-        )
+        key = quote(text(each.get("key")) or text(each.get("filename")) or "", safe="")
+        yield from _FILE.all(each, {**context, "file": key})
 
 
-def _checksums(said: str | None) -> dict[str, Any]:
+def _checked(said: dict[str, Any], _: Context) -> dict[str, Any]:
     """A checksum such as `md5:…`; without a word before it, it is an MD5."""
-    algorithm, colon, value = (said or "").rpartition(":")
-    return checksum(algorithm.lower().replace("-", "") if colon else "md5", value)
+    name = text(said.get("key")) or text(said.get("filename"))
+    algorithm, colon, value = (text(said.get("checksum")) or "").rpartition(":")
+    form = {"format": name.rpartition(".")[2]} if name and "." in name else {}
+    return checksum(algorithm.lower().replace("-", "") if colon else "md5", value) | form
+
+
+_PERSON: Final[dict[str, Any]] = {"name": "person_or_org.name name", "iri": _orcid}
+_FILE: Final = Fields(
+    Distribution, also=_checked,
+    url="links.content links.self {root}api/records/{number}/files/{file}/content", title="key filename",
+    media_type="mimetype", byte_size="size filesize",
+)  # fmt: skip
+_RECORD: Final = Fields(
+    Dataset,
+    iri="{doi} {page}", record="id", title="metadata.title title", description="metadata.description",
+    identifiers="{own_doi} id", keywords="metadata.keywords metadata.subjects.subject|metadata.subjects.term",
+    landing_page="{page}", access_rights="metadata.access_right access.files",
+    licence=lambda record, context: _licence(table(record.get("metadata")), context),
+    publisher=Fields(Agent, name="metadata.publisher"),
+    creator=Fields(Agent, "metadata.creators", **_PERSON),
+    contact=Fields(Agent, "metadata.contributors", when=_is_contact, **_PERSON),
+    issued="metadata.publication_date", modified="updated modified", record_issued="created",
+    record_modified="updated modified", language="metadata.language metadata.languages.id",
+    spatial=lambda record, context: _places(table(record.get("metadata")), context),
+    version="metadata.version",
+    temporal=Fields(Period, "metadata.dates", when=_is_covered, start=_side(0, "start"), end=_side(2, "end")),
+    distributions=_files,
+    agents=(
+        Fields(
+            AgentRole, "metadata.creators", after=1, property="=dct:creator", agent=Fields(Agent, **_PERSON)
+        ),
+        Fields(
+            AgentRole, "metadata.contributors", when=lambda each: not _is_contact(each),
+            property="=dct:contributor", agent=Fields(Agent, **_PERSON),
+        ),
+    ),
+    more=(
+        terms(TITLES, path="metadata"),
+        lambda record, context: _more(table(record.get("metadata")), context),
+        terms({}, {"references": "dct:references", "notes": "adms:versionNotes"}, "metadata"),
+    ),
+)  # fmt: skip
+
+
+def dataset_of(record: Any, root: str) -> Dataset:
+    """Read a record as a dataset. Raise `ValueError` for one without identifier or title."""
+    number = quote(text(table(record).get("id")) or "", safe="")
+    doi = next(filter(None, (text(each) for name in _DOIS for each in at(record, name))), None)
+    links = table(table(record).get("links"))
+    pages = (text(links.get(name)) for name in ("self_html", "html"))
+    address = f"https://doi.org/{doi}" if doi and is_web(f"https://doi.org/{doi}") else ""
+    return _RECORD.of(
+        table(record), root, number=number, doi=address, own_doi=doi if address and doi else "",
+        page=next(filter(is_web, pages), None) or f"{root}records/{number}",
+    )  # fmt: skip
+
+
+_DOIS: Final = (("doi",), ("metadata", "doi"), ("pids", "doi", "identifier"))
 
 
 MAPPING: Final = RecordMapping(

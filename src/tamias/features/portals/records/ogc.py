@@ -1,23 +1,11 @@
 """Records of OGC API Records and of STAC as datasets: both are GeoJSON features, collections or items."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-import msgspec
-
+from tamias.harvesters.fields import Fields, each_of, terms
 from tamias.harvesters.mapping import RecordMapping, plain
-from tamias.harvesters.records import (
-    TITLES,
-    count,
-    first_agent,
-    one_text,
-    properties,
-    table,
-    tables,
-    text,
-    texts,
-)
-from tamias.harvesters.terms import sound_iri
+from tamias.harvesters.records import TITLES, first_agent, properties, table, tables, text, texts, web
 from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty, Distribution, Period
 
 _DATA: Final = frozenset({"enclosure", "data", "item", "items", "download", "service", "preview"})
@@ -37,43 +25,7 @@ _AGENTS: Final = {
 }
 
 
-def dataset_of(record: dict[str, Any], root: str) -> Dataset:
-    """A record, an item or a collection. Raises `ValueError` for one without identifier."""
-    key = text(record.get("id"))
-    if key is None:
-        raise ValueError("it has no identifier")
-    said = table(record.get("properties")) or record
-    page = _link(record, "self") or f"{root}#{key}"
-    agents = list(_agents(said)) + (list(_agents(record)) if said is not record else [])
-    return Dataset(
-        iri=page,
-        record=record_name(record),
-        title=one_text(said.get("title")) or key,
-        description=one_text(said.get("description")),
-        identifiers=texts([key, *(text(each.get("value")) for each in tables(said.get("externalIds")))]),
-        keywords=tuple(dict.fromkeys((*texts(said.get("keywords")), *texts(record.get("keywords"))))),
-        groups=tuple(_concepts(said)),
-        landing_page=_link(record, "canonical", "alternate"),
-        licence=text(said.get("license")) or _link(record, "license"),
-        rights=text(said.get("rights")),
-        publisher=first_agent(agents, "dct:publisher"),
-        issued=text(said.get("created")) or text(said.get("published")),
-        modified=text(said.get("updated")),
-        record_issued=text(record.get("created")),
-        record_modified=text(said.get("updated")) or text(record.get("updated")),
-        language=tuple(_languages(said)),
-        spatial=tuple(_places(record)),
-        temporal=tuple(_periods(record, said)),
-        conforms_to=texts(record.get("stac_extensions")) + texts(record.get("conformsTo")),
-        version=text(said.get("version")),
-        distributions=tuple(_distributions(record)),
-        agents=tuple(each for each in agents if each.property != "dct:publisher"),
-        more=(
-            *properties(said, TITLES),
-            *(DcatProperty("dct:type", each) for each in texts(said.get("type")) if said is not record),
-            *(DcatProperty("foaf:page", each) for each in _links(record, _PAGES)),
-        ),
-    )
+Context = Mapping[str, str]
 
 
 def record_name(record: dict[str, Any]) -> str:
@@ -82,64 +34,51 @@ def record_name(record: dict[str, Any]) -> str:
     return f"{collection}/{key}" if collection else key
 
 
-def _link(record: dict[str, Any], *relations: str) -> str | None:
-    return next(_links(record, frozenset(relations)), None)
+def _links(relations: frozenset[str]) -> Any:
+    """Make a rule for the links of some relations."""
+
+    def find(record: dict[str, Any], _: Context) -> Iterator[str]:
+        for each in tables(record.get("links")):
+            if text(each.get("rel")) in relations and (address := web(each.get("href"))):
+                yield address
+
+    return find
 
 
-def _links(record: dict[str, Any], relations: frozenset[str]) -> Iterator[str]:
-    for each in tables(record.get("links")):
-        address = text(each.get("href"))
-        if text(each.get("rel")) in relations and address and sound_iri(address, web=True):
-            yield address
+def _link(*relations: str) -> Any:
+    find = _links(frozenset(relations))
+    return lambda record, context: next(find(record, context), None)
 
 
-def _concepts(said: dict[str, Any]) -> Iterator[str]:
-    for theme in tables(said.get("themes")):
-        for concept in tables(theme.get("concepts")):
-            if name := text(concept.get("title")) or text(concept.get("id")):
-                yield name
+def _agents(record: dict[str, Any], _: Context) -> list[AgentRole]:
+    """Providers of STAC, contacts of OGC API Records, of an item or a collection."""
+    said = table(record.get("properties")) or record
+    return [*_agents_of(said), *(_agents_of(record) if said is not record else ())]
 
 
-def _agents(said: dict[str, Any]) -> Iterator[AgentRole]:
-    """Providers of STAC, contacts of OGC API Records."""
+def _agents_of(said: dict[str, Any]) -> Iterator[AgentRole]:
     for each in [*tables(said.get("providers")), *tables(said.get("contacts"))]:
-        name = text(each.get("organization")) or text(each.get("name"))
-        if name is None:
-            continue
-        email = next(iter(texts([one.get("value") for one in tables(each.get("emails"))])), None)
-        home = text(each.get("url")) or next(
-            (text(one.get("href")) for one in tables(each.get("links"))), None
-        )
-        agent = Agent(name=name, email=email, homepage=home)
-        for role in texts(each.get("roles")) or ("contact",):
-            yield AgentRole(property=_AGENTS.get(role.lower(), "dct:contributor"), agent=agent)
+        if agent := _AGENT.read(each, {}):
+            for role in texts(each.get("roles")) or ("contact",):
+                yield AgentRole(property=_AGENTS.get(role.lower(), "dct:contributor"), agent=agent)
 
 
-def _languages(said: dict[str, Any]) -> Iterator[str]:
-    language = said.get("language")
-    if code := text(language) or text(table(language).get("code")):
-        yield code
+_AGENT: Final = Fields(
+    Agent, name="organization name", email="emails.value", homepage="url>text links.href>text"
+)
 
 
-def _places(record: dict[str, Any]) -> Iterator[str]:
-    if geometry := table(record.get("geometry")):
-        yield msgspec.json.encode(plain(geometry)).decode()
+def _boxes(record: dict[str, Any], _: Context) -> Iterator[str]:
     boxes = table(table(record.get("extent")).get("spatial")).get("bbox")
     for box in boxes if isinstance(boxes, list) else []:
-        numbers = texts(box)
-        if isinstance(box, list) and len(box) in (4, 6) and numbers:
+        if isinstance(box, list) and len(box) in (4, 6) and texts(box):
             half = len(box) // 2
             yield ",".join(str(plain(box)[place]) for place in (0, 1, half, half + 1))
 
 
-def _periods(record: dict[str, Any], said: dict[str, Any]) -> Iterator[Period]:
-    start, end = text(said.get("start_datetime")), text(said.get("end_datetime"))
-    moment = text(said.get("datetime"))
-    if start or end or moment:
-        yield Period(start or moment, end or moment)
-    interval = table(record.get("time")).get("interval")
+def _intervals(record: dict[str, Any], _: Context) -> Iterator[Period]:
     intervals = table(table(record.get("extent")).get("temporal")).get("interval")
-    found = [interval, *(intervals if isinstance(intervals, list) else [])]
+    found = [table(record.get("time")).get("interval"), *(intervals if isinstance(intervals, list) else [])]
     for each in found:
         if isinstance(each, list) and len(each) == 2:
             ends = [None if one in (None, "..") else text(one) for one in each]
@@ -147,33 +86,61 @@ def _periods(record: dict[str, Any], said: dict[str, Any]) -> Iterator[Period]:
                 yield Period(*ends)
 
 
-def _distributions(record: dict[str, Any]) -> Iterator[Distribution]:
-    """The assets of an item or a collection, and links to data."""
-    for name, each in table(record.get("assets")).items():
-        found = table(each)
-        address = text(found.get("href"))
-        if address and sound_iri(address, web=True):
-            checksum = text(found.get("file:checksum"))
-            yield Distribution(
-                url=address,
-                title=one_text(found.get("title")) or name,
-                description=one_text(found.get("description")),
-                media_type=text(found.get("type")),
-                byte_size=count(found.get("file:size")),
-                checksum=("multihash", checksum) if checksum else None,
-                issued=text(found.get("created")),
-                modified=text(found.get("updated")),
-            )
-    for each in tables(record.get("links")):
-        address = text(each.get("href"))
-        if text(each.get("rel")) in _DATA and address and sound_iri(address, web=True):
-            yield Distribution(
-                url=address,
-                title=one_text(each.get("title")) or text(each.get("rel")),
-                media_type=text(each.get("type")),
-                byte_size=count(each.get("length")),
-                modified=text(each.get("updated")),
-            )
+def _period(path: str) -> Fields[Period]:
+    return Fields(Period, path, start="start_datetime datetime", end="end_datetime datetime")
+
+
+def _assets(record: dict[str, Any], context: Context) -> Iterator[Distribution]:
+    for name, found in table(record.get("assets")).items():
+        yield from _ASSET.all(table(found), {**context, "name": name})
+
+
+def _multihash(asset: dict[str, Any], _: Context) -> dict[str, Any]:
+    digits = text(asset.get("file:checksum"))
+    return {"checksum": ("multihash", digits)} if digits else {}
+
+
+_PAGE_LINKS: Final = _links(_PAGES)
+_ASSET: Final = Fields(
+    Distribution, also=_multihash,
+    url="href>web", title="title {name}", description="description", media_type="type",
+    byte_size="file:size", issued="created", modified="updated",
+)  # fmt: skip
+_DATASET: Final = Fields(
+    Dataset,
+    iri=(_link("self"), "{root}#{id}"), record="{name}",
+    title="properties.title title id", description="properties.description description",
+    identifiers="id properties.externalIds.value externalIds.value", keywords="properties.keywords keywords",
+    groups=(each_of("properties.themes.concepts", "title id"), each_of("themes.concepts", "title id")),
+    landing_page=_link("canonical", "alternate"),
+    licence=("properties.license license", _link("license")), rights="properties.rights rights",
+    publisher=lambda record, context: first_agent(_agents(record, context), "dct:publisher"),
+    issued="properties.created properties.published created published", modified="properties.updated updated",
+    record_issued="created", record_modified="properties.updated updated",
+    language="properties.language|properties.language.code|language|language.code",
+    spatial=("geometry>shape", _boxes), temporal=(_period("properties"), _period(""), _intervals),
+    conforms_to="stac_extensions conformsTo", version="properties.version version",
+    distributions=(
+        _assets,
+        Fields(
+            Distribution, "links", when=lambda link: text(link.get("rel")) in _DATA,
+            url="href>web", title="title rel", media_type="type", byte_size="length", modified="updated",
+        ),
+    ),
+    agents=lambda record, context: (
+        each for each in _agents(record, context) if each.property != "dct:publisher"
+    ),
+    more=(
+        lambda record, _: properties(table(record.get("properties")) or record, TITLES),
+        terms({}, {"type": "dct:type"}, "properties"),
+        lambda record, context: (DcatProperty("foaf:page", one) for one in _PAGE_LINKS(record, context)),
+    ),
+)  # fmt: skip
+
+
+def dataset_of(record: dict[str, Any], root: str) -> Dataset:
+    """A record, an item or a collection. Raise `ValueError` for one without identifier."""
+    return _DATASET.of(record, root, name=record_name(record))
 
 
 STAC_MAPPING: Final = RecordMapping("stac", dataset_of)

@@ -2,15 +2,15 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 
-from tamias.harvesters.descriptions import is_web
+from tamias.harvesters.fields import Fields, terms
 from tamias.harvesters.location import box_polygon
 from tamias.harvesters.mapping import RecordMapping, plain
-from tamias.harvesters.records import TITLES, count, one_text, properties, table, tables, text, texts
+from tamias.harvesters.records import TITLES, text, texts
 from tamias.harvesters.terms import below
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
 
@@ -22,6 +22,7 @@ _BETWEEN = re.compile(r"\}\s*,?\s*(?=\{)|\[\s*(?=\{)")
 _RECORD_KEYS = frozenset({"identifier", "accessLevel", "publisher", "distribution", "contactPoint"})
 
 
+Context = Mapping[str, str]
 _PROPERTIES: Final = {
     "describedBy": "foaf:page",
     "references": "dct:relation",
@@ -54,41 +55,6 @@ def records_in(raw: bytes) -> Iterator[bytes | str]:
         yield body if body.startswith(b"{") else f"record {number} of data.json is not an object"
 
 
-def dataset_of(record: dict[str, Any], catalogue: str) -> Dataset:
-    """Read a record as a dataset. Raises `ValueError` for one without anything like an identifier."""
-    identifier = text(record.get("identifier"))
-    own = (
-        identifier or text(record.get("@id")) or text(record.get("landingPage")) or text(record.get("title"))
-    )
-    if own is None:
-        raise ValueError("it has neither identifier nor title")
-    names = (name for name in (text(record.get("@id")), identifier) if name)
-    return Dataset(
-        iri=next(filter(is_web, names), None) or below(catalogue, own, "dataset").value,
-        record=own,
-        title=one_text(record.get("title")) or own,
-        description=one_text(record.get("description")),
-        identifiers=texts(identifier),
-        keywords=texts(record.get("keyword")),
-        groups=texts(record.get("theme")),
-        landing_page=text(record.get("landingPage")),
-        licence=text(record.get("license")),
-        rights=text(record.get("rights")),
-        access_rights=text(record.get("accessLevel")),
-        publisher=_publisher(record.get("publisher")),
-        contact=_contact(record.get("contactPoint")),
-        issued=text(record.get("issued")),
-        modified=_date(record.get("modified")),
-        frequency=text(record.get("accrualPeriodicity")),
-        language=texts(record.get("language")),
-        spatial=tuple(_places(record.get("spatial"))),
-        temporal=tuple(_periods(record.get("temporal"))),
-        conforms_to=texts(record.get("conformsTo")),
-        distributions=tuple(_distributions(record)),
-        more=tuple(properties(record, {**TITLES, "keyword": "dcat:keyword"}, _PROPERTIES)),
-    )
-
-
 def _pieces(raw: bytes) -> list[msgspec.Raw]:
     """The records as they stand in the file: under `dataset`, or, as before 1.1, the file's own list."""
     is_list = raw[:64].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
@@ -119,27 +85,15 @@ def _whole_records(file: str) -> Iterator[bytes | str]:
             yield file[start.end() : end].encode()
 
 
-def _publisher(value: Any) -> Agent | None:
-    name = text(value) or text(table(value).get("name"))
-    return Agent(name=name, homepage=text(table(value).get("url"))) if name else None
-
-
-def _contact(value: Any) -> Agent | None:
-    """A vCard; very old files have only a name."""
-    card = table(value)
-    email = (text(card.get("hasEmail")) or text(card.get("email")) or "").removeprefix("mailto:") or None
-    name = text(value) or text(card.get("fn")) or text(card.get("name")) or email
-    return Agent(name=name, email=email, homepage=text(card.get("hasURL"))) if name else None
-
-
-def _date(value: Any) -> str | None:
+def _date(record: dict[str, Any], _: Context) -> str | None:
     """A date; a repetition such as `R/P1D`, which 1.1 allows here, is none."""
-    found = text(value)
+    found = text(record.get("modified"))
     return None if found and found.startswith("R/") else found
 
 
-def _places(value: Any) -> Iterator[str]:
+def _places(record: dict[str, Any], _: Context) -> Iterator[str]:
     """A name, an IRI, a box `west,south,east,north` (as WKT), or GeoJSON (as text)."""
+    value = record.get("spatial")
     for place in value if isinstance(value, list) else [value]:
         if isinstance(place, dict):
             yield msgspec.json.encode(plain(place)).decode()
@@ -147,38 +101,54 @@ def _places(value: Any) -> Iterator[str]:
             yield box_polygon(found.split(",")) or found
 
 
-def _periods(value: Any) -> Iterator[Period]:
-    for period in texts(value):
-        start, _, end = period.partition("/")
+def _periods(record: dict[str, Any], _: Context) -> Iterator[Period]:
+    for period in texts(record.get("temporal")):
+        start, _slash, end = period.partition("/")
         yield Period(start.strip() or None, end.strip() or None)
 
 
-def _distributions(record: dict[str, Any]) -> Iterator[Distribution]:
-    for each in tables(record.get("distribution")):
-        download, access = text(each.get("downloadURL")), text(each.get("accessURL"))
-        url = download or access
-        if url is None:
-            continue
-        yield Distribution(
-            url=url,
-            access_only=download is None,
-            title=one_text(each.get("title")),
-            description=one_text(each.get("description")),
-            access_url=access,
-            media_type=text(each.get("mediaType")),
-            format=text(each.get("format")),
-            licence=text(each.get("license")),
-            byte_size=count(each.get("byteSize")),
-            conforms_to=texts(each.get("conformsTo")),
-            service=url if _is_sparql(url, each) else None,
-            service_kind="sparql" if _is_sparql(url, each) else None,
-            more=tuple(properties(each, TITLES, {"describedBy": "foaf:page"})),
-        )
+def _service(said: dict[str, Any], _: Context) -> dict[str, str]:
+    """Return the fields of a SPARQL service."""
+    url = text(said.get("downloadURL")) or text(said.get("accessURL")) or ""
+    words = f"{text(said.get('format'))} {text(said.get('conformsTo'))}".lower()
+    is_sparql = "sparql" in words or url.rstrip("/").lower().endswith("/sparql")
+    return {"service": url, "service_kind": "sparql"} if is_sparql else {}
 
 
-def _is_sparql(url: str, distribution: dict[str, Any]) -> bool:
-    words = f"{text(distribution.get('format'))} {text(distribution.get('conformsTo'))}".lower()
-    return "sparql" in words or url.rstrip("/").lower().endswith("/sparql")
+_MAIL: Final = "hasEmail>mail email>mail"
+_DATASET: Final = Fields(
+    Dataset,
+    iri="@id>web identifier>web {own}", record="identifier @id landingPage title",
+    title="title identifier @id landingPage", description="description", identifiers="identifier",
+    keywords="keyword", groups="theme", landing_page="landingPage", licence="license", rights="rights",
+    access_rights="accessLevel",
+    publisher=(
+        Fields(Agent, name="publisher>text"), Fields(Agent, "publisher", name="name", homepage="url>text")
+    ),
+    contact=(
+        Fields(Agent, name="contactPoint>text"),
+        Fields(Agent, "contactPoint", name=f"fn name {_MAIL}", email=_MAIL, homepage="hasURL>text"),
+    ),
+    issued="issued", modified=_date, frequency="accrualPeriodicity", language="language", spatial=_places,
+    temporal=_periods, conforms_to="conformsTo",
+    distributions=Fields(
+        Distribution, "distribution", also=_service,
+        url="downloadURL accessURL", access_only=lambda said, _: text(said.get("downloadURL")) is None,
+        title="title", description="description", access_url="accessURL", media_type="mediaType",
+        format="format", licence="license", byte_size="byteSize", conforms_to="conformsTo",
+        more=terms(TITLES, {"describedBy": "foaf:page"}),
+    ),
+    more=terms({**TITLES, "keyword": "dcat:keyword"}, _PROPERTIES),
+)  # fmt: skip
+
+
+def dataset_of(record: dict[str, Any], catalogue: str) -> Dataset:
+    """Read a record as a dataset. Raise `ValueError` for one without anything like an identifier."""
+    names = ("identifier", "@id", "landingPage", "title")
+    own = next(filter(None, (text(record.get(name)) for name in names)), None)
+    if own is None:
+        raise ValueError("it has neither identifier nor title")
+    return _DATASET.of(record, catalogue, own=below(catalogue, own, "dataset").value)
 
 
 MAPPING: Final = RecordMapping("data-json", dataset_of, DROPPED)
