@@ -80,70 +80,43 @@ class Verb(NamedTuple):
     target: str
 
 
-class Feature(NamedTuple):
+class Feature:
     """A feature: its name, a line about it, the features it needs, and its parts by kind and name."""
 
-    name: str
-    about: str
-    module: str
-    """The module or package that it is in: `__name__`."""
-    requires: tuple[str, ...] = ()
-    tables: tuple[str, ...] = ()
-    """The tables that only it, and features that require it, may use (tools/features.py checks that)."""
-    schema: str = ""
-    """The `.sql` file in its folder that makes them: blocks `version_1`, `version_2`, … run once each, after
-    the core's schema; the first must bear that the tables are there. A block `rights` has grants."""
-    settings: str = ""
-    """`module:Struct` of its settings, the table of its name. They belong to the machine, not to a crawl."""
-    verbs: Mapping[str, Verb] = NO_PARTS
-    seeds: Mapping[str, str] = NO_PARTS
-    filters: Mapping[str, str] = NO_PARTS
-    fetchers: Mapping[str, str] = NO_PARTS
-    formats: Mapping[str, Mapping[str, Any]] = NO_PARTS
-    """By media type, the other fields of its row in the table of formats (content.formats.Format)."""
-    signers: Mapping[str, str] = NO_PARTS
-    responses: Mapping[str, str] = NO_PARTS
-    analysers: Mapping[str, str] = NO_PARTS
-    extractors: Mapping[str, str] = NO_PARTS
-    page_rules: Mapping[str, str] = NO_PARTS
-    taggers: Mapping[str, str] = NO_PARTS
-    harvesters: Mapping[str, str] = NO_PARTS
-    mappings: Mapping[str, str] = NO_PARTS
-    profilers: Mapping[str, str] = NO_PARTS
-    table_readers: Mapping[str, str] = NO_PARTS
-    chores: Mapping[str, str] = NO_PARTS
-    claims: Mapping[str, str] = NO_PARTS
-    comparisons: Mapping[str, str] = NO_PARTS
-    sinks: Mapping[str, str] = NO_PARTS
-    writers: Mapping[str, str] = NO_PARTS
-    exports: Mapping[str, str] = NO_PARTS
-    stages: Mapping[str, str] = NO_PARTS
-    hooks: Mapping[str, str] = NO_PARTS
-    crawl_sinks: Mapping[str, str] = NO_PARTS
-    recoveries: Mapping[str, str] = NO_PARTS
-    recordings: Mapping[str, str] = NO_PARTS
-    files: Mapping[str, str] = NO_PARTS
-    remote_workers: Mapping[str, str] = NO_PARTS
-    sink_targets: Mapping[str, str] = NO_PARTS
-    sink_trials: Mapping[str, str] = NO_PARTS
-    graph_sinks: Mapping[str, str] = NO_PARTS
-    scorers: Mapping[str, str] = NO_PARTS
-    upkeep: Mapping[str, str] = NO_PARTS
-    crawl_deletions: Mapping[str, str] = NO_PARTS
-    queries: Mapping[str, str] = NO_PARTS
-    erasers: Mapping[str, str] = NO_PARTS
-    rebuilds: Mapping[str, str] = NO_PARTS
-    restores: Mapping[str, str] = NO_PARTS
-    host_notes: Mapping[str, str] = NO_PARTS
-    pages: Mapping[str, str] = NO_PARTS
-    tasks: Mapping[str, str] = NO_PARTS
-    metrics: Mapping[str, str] = NO_PARTS
-    endpoints: Mapping[str, str] = NO_PARTS
-    routes: Mapping[str, str] = NO_PARTS
-    problem_pages: Mapping[str, str] = NO_PARTS
-    check: Mapping[str, str] = NO_PARTS
-    repairs: Mapping[str, str] = NO_PARTS
-    bodies: Mapping[str, str] = NO_PARTS
+    def __init__(
+        self,
+        name: str,
+        about: str,
+        module: str,
+        *,
+        requires: tuple[str, ...] = (),
+        tables: tuple[str, ...] = (),
+        schema: str = "",
+        settings: str = "",
+        verbs: Mapping[str, Verb] = NO_PARTS,
+        formats: Mapping[str, Mapping[str, Any]] = NO_PARTS,
+        **parts: Mapping[str, str],
+    ) -> None:
+        """Describe a feature by its parts, each kind by a word of `KINDS`.
+
+        `module` is the module or package that it is in: `__name__`. Only it, and features that require it,
+        may use its `tables` (tools/features.py checks that). `schema` is the `.sql` file in its folder that
+        makes them: blocks `version_1`, `version_2`, … run once each, after the core's schema; the first must
+        bear that the tables are there. A block `rights` has grants. `settings` is `module:Struct` of its
+        settings, the table of its name; they belong to the machine, not to a crawl. `formats` are by media
+        type the other fields of its row in the table of formats (content.formats.Format).
+        """
+        if unknown := parts.keys() - KINDS.keys():
+            raise ConfigError(
+                f"the feature '{name}' has parts of kinds that there are not: {sorted(unknown)}"
+            )
+        self.name, self.about, self.module, self.requires = name, about, module, requires
+        self.tables, self.schema, self.settings, self.verbs = tables, schema, settings, verbs
+        self._parts: dict[str, Mapping[str, Any]] = {**parts, "verbs": verbs, "formats": formats}
+
+    def parts(self, kind: str) -> Mapping[str, Any]:
+        """Return the parts of a kind, by name."""
+        return self._parts.get(kind, NO_PARTS)
 
 
 class InstalledFeature(NamedTuple):
@@ -213,13 +186,13 @@ def host_notes(session: Any) -> "list[HostNote]":
 
 def needed_bodies(session: Any) -> list[tuple[str, str, str]]:
     """Return kind, name and digest of the bodies that features need; those that are off need theirs too."""
-    found = [part for each in installed_features() for part in each.feature.bodies.items()]
+    found = [part for each in installed_features() for part in each.feature.parts("bodies").items()]
     return [(kind, *row) for kind, target in found for row in load_target(target)(session)]
 
 
 def parts_of_all(kind: str) -> list[Any]:
     """Import every part of a kind, also of features that are off."""
-    targets = [target for each in installed_features() for target in getattr(each.feature, kind).values()]
+    targets = [target for each in installed_features() for target in each.feature.parts(kind).values()]
     return [load_target(target) for target in targets]
 
 
@@ -260,7 +233,7 @@ def _parts(kind: str) -> dict[str, tuple[Any, str]]:
     """Return the parts of a kind, with the feature each belongs to."""
     merged: dict[str, tuple[Any, str]] = {}
     for feature in features():
-        for name, part in getattr(feature, kind).items():
+        for name, part in feature.parts(kind).items():
             if name in merged:
                 both = f"{merged[name][1]} and {feature.name}"
                 raise ConfigError(f"two features add {kind} '{name}': {both}; uninstall one of them")

@@ -224,7 +224,7 @@ def problem_page(request: Request, problem: HttpProblem) -> Response:
 
 
 def _templates() -> jinja2.Environment:
-    with_pages = (each.feature for each in installed_features() if each.is_on and each.feature.pages)
+    with_pages = (each.feature for each in installed_features() if each.is_on and each.feature.parts("pages"))
     packages = ["tamias.features.pages", *(feature.module for feature in with_pages)]
     made = jinja2.Environment(
         loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package) for package in packages]),
