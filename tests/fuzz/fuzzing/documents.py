@@ -12,7 +12,6 @@ from unittest.mock import patch
 import pyoxigraph
 
 from tamias.analyse.html.analyser import HtmlAnalyser
-from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.links.linkset import LinksetAnalyser
 from tamias.analyse.rdf.analyser import RdfAnalyser
 from tamias.analyse.rdf.rdf_json import RdfJsonAnalyser
@@ -30,11 +29,12 @@ from tamias.model.errors import ConfigError, UrlError
 from tamias.model.finding import Links, Problem, Quads
 from tamias.model.url import resolve
 from tamias.protocols import Analyser
+from tamias.settings import AnalyseSettings
 from tamias.sinks.segments.naming import Naming
 
 SITE = "http://example.org/"
 URL = SITE + "a/b"
-LIMITS = AnalyseLimits(max_errors=20)
+LIMITS = AnalyseSettings(max_errors=20)
 FREE_QUADS = 1000
 MOST_QUADS_A_BYTE = 64
 _RDF = ("text/turtle", "application/trig", "text/n3", "application/n-quads", "application/rdf+xml",

@@ -5,11 +5,11 @@ import json
 
 import pytest
 
-from tamias.analyse.limits import AnalyseLimits
 from tamias.features.ftp.listing_analyser import FtpListingAnalyser
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Links, Problem
 from tamias.model.url import resolve
+from tamias.settings import AnalyseSettings
 from tests.messages import unnamed, unsaid
 
 BASE = "ftp://example.org/dumps/"
@@ -90,7 +90,7 @@ def test_a_line_that_is_no_entry_is_a_problem_and_the_rest_is_read(line):
 
 
 def test_problems_are_counted_once_there_are_many():
-    found = analysed(*[{"name": ".."}] * 5, limits=AnalyseLimits(max_errors=2))
+    found = analysed(*[{"name": ".."}] * 5, limits=AnalyseSettings(max_errors=2))
     assert not unsaid(problems(found)[2][0], "3", "analyse.max_errors")
 
 

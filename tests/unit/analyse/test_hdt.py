@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple, parse
 
-from tamias.analyse.limits import AnalyseLimits
 from tamias.features.hdt import layout
 from tamias.features.hdt.analyser import HdtAnalyser
 from tamias.features.hdt.layout import crc8, crc16, crc32c
 from tamias.features.hdt.writer import write_hdt
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Problem, Quads
+from tamias.settings import AnalyseSettings
 from tests.messages import unsaid
 
 MIB = 1 << 20
@@ -31,7 +31,7 @@ def read(data, **limits):
     stream = data if hasattr(data, "read") else io.BytesIO(data)
     document = Document(url="http://a.example/d.hdt", stream=stream, media_type="application/vnd.hdt")
     quads, problems = [], []
-    for finding in HdtAnalyser(AnalyseLimits(**limits)).analyse(document):
+    for finding in HdtAnalyser(AnalyseSettings(**limits)).analyse(document):
         if isinstance(finding, Quads):
             quads += finding.quads
         elif isinstance(finding, Problem):

@@ -7,9 +7,9 @@ import pytest
 
 import tamias
 from tamias.analyse.html.analyser import HtmlAnalyser
-from tamias.analyse.limits import AnalyseLimits
 from tamias.model.document import Document
 from tamias.model.finding import Links, Problem
+from tamias.settings import AnalyseSettings
 
 URL = "http://a.example/d/page"
 
@@ -17,7 +17,7 @@ URL = "http://a.example/d/page"
 def analysed(page, *, media_type="text/html", charset=None, **limits):
     page = page.encode() if isinstance(page, str) else page
     document = Document(url=URL, stream=io.BytesIO(page), media_type=media_type, charset=charset)
-    return list(HtmlAnalyser(AnalyseLimits(**limits)).analyse(document))
+    return list(HtmlAnalyser(AnalyseSettings(**limits)).analyse(document))
 
 
 def references(page, **options):

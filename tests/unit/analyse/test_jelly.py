@@ -19,11 +19,11 @@ from pyjelly.serialize.ioutils import write_delimited, write_single
 from pyjelly.serialize.streams import GraphStream, SerializerOptions
 from pyoxigraph import RdfFormat, parse
 
-from tamias.analyse.limits import AnalyseLimits
 from tamias.features.jelly.analyser import JellyAnalyser
 from tamias.features.jelly.writer import write_jelly
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Quads
+from tamias.settings import AnalyseSettings
 from tests.messages import unnamed, unsaid
 
 IRI, LITERAL, BLANK = generic.IRI, generic.Literal, generic.BlankNode
@@ -51,7 +51,7 @@ def read(data, **limits):
     stream = data if hasattr(data, "read") else io.BytesIO(data)
     document = Document(url="http://a/d", stream=stream, media_type="application/x-jelly-rdf")
     quads, problems = [], []
-    for finding in JellyAnalyser(AnalyseLimits(**limits)).analyse(document):
+    for finding in JellyAnalyser(AnalyseSettings(**limits)).analyse(document):
         if isinstance(finding, Quads):
             quads += map(str, finding.quads)
         else:

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.links.linkset import LinksetAnalyser
 from tamias.model.document import Document
 from tamias.model.finding import Links, Problem
+from tamias.settings import AnalyseSettings
 
 URL = "https://a.example/.well-known/api-catalog"
 CATALOGUE = {
@@ -31,7 +31,7 @@ CATALOGUE = {
 
 def findings(data, media_type="application/linkset+json", **limits):
     document = Document(url=URL, stream=io.BytesIO(data), media_type=media_type)
-    return list(LinksetAnalyser(AnalyseLimits(**limits)).analyse(document))
+    return list(LinksetAnalyser(AnalyseSettings(**limits)).analyse(document))
 
 
 def test_the_items_of_an_api_catalogue_are_links():

@@ -9,10 +9,10 @@ import textwrap
 import pytest
 from pyoxigraph import Literal, RdfFormat, parse
 
-from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.rdf.analyser import RdfAnalyser
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Problem, Quads
+from tamias.settings import AnalyseSettings
 from tests.messages import unsaid
 
 NT, NQ, TTL, TRIG, N3 = (
@@ -33,7 +33,7 @@ def read(data, media_type, *, charset=None, url=URL, **limits):
     data = data.encode() if isinstance(data, str) else data
     document = Document(url=url, stream=io.BytesIO(data), media_type=media_type, charset=charset)
     quads, problems = [], []
-    for finding in RdfAnalyser(AnalyseLimits(**limits)).analyse(document):
+    for finding in RdfAnalyser(AnalyseSettings(**limits)).analyse(document):
         if isinstance(finding, Quads):
             quads += finding.quads
         else:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.rdf.rdf_json import RdfJsonAnalyser
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Quads
+from tamias.settings import AnalyseSettings
 
 GOOD = '"http://e/s": {"http://e/p": [{"type": "uri", "value": "http://e/o"}]}'
 
@@ -34,7 +34,7 @@ def read(data, *, step=None, **limits):
     stream = io.BytesIO(data) if step is None else Slow(data, step)
     document = Document(url="http://a/d", stream=stream, media_type="application/rdf+json")
     quads, problems = [], []
-    for finding in RdfJsonAnalyser(AnalyseLimits(**limits)).analyse(document):
+    for finding in RdfJsonAnalyser(AnalyseSettings(**limits)).analyse(document):
         if isinstance(finding, Quads):
             quads += map(str, finding.quads)
         else:

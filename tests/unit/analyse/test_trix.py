@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.rdf.trix import TrixAnalyser
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Quads
+from tamias.settings import AnalyseSettings
 from tests.examples import sample
 from tests.messages import unsaid
 
@@ -22,7 +22,7 @@ def read(data, *, charset=None, **limits):
     stream = data if hasattr(data, "read") else io.BytesIO(data.encode() if isinstance(data, str) else data)
     document = Document(url="http://a/d", stream=stream, media_type="application/trix", charset=charset)
     quads, problems = [], []
-    for finding in TrixAnalyser(AnalyseLimits(**limits)).analyse(document):
+    for finding in TrixAnalyser(AnalyseSettings(**limits)).analyse(document):
         if isinstance(finding, Quads):
             quads += map(str, finding.quads)
         else:

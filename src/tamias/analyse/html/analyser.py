@@ -12,7 +12,7 @@ from selectolax.lexbor import LexborHTMLParser
 from tamias.analyse.html.anchors import anchored, links_with_words
 from tamias.analyse.html.requisites import requisites
 from tamias.analyse.jsonld.contexts import Contexts
-from tamias.analyse.limits import AnalyseLimits, RefusedError
+from tamias.analyse.limits import RefusedError
 from tamias.analyse.links.header import KINDS
 from tamias.analyse.markup.extraction import extracted
 from tamias.analyse.markup.page import XML, MarkupPage
@@ -24,6 +24,7 @@ from tamias.model.kind import REFRESH
 from tamias.model.site import Metas
 from tamias.model.url import authority, resolve
 from tamias.protocols import PageRules
+from tamias.settings import AnalyseSettings
 
 _GENERATORS = {"ckan": "ckan", "dkan": "dkan", "udata": "udata", "opendatasoft": "opendatasoft"}
 """The first word of `<meta name=generator>`; Drupal's own says nothing of data."""
@@ -124,7 +125,7 @@ class HtmlAnalyser:
 
     def __init__(
         self,
-        limits: AnalyseLimits | None = None,
+        limits: AnalyseSettings | None = None,
         rules: Sequence[PageRules] = (),
         contexts: Contexts | None = None,
         *,
@@ -137,7 +138,7 @@ class HtmlAnalyser:
         """
         self._anchors = anchors
         self._requisites = requisites
-        self._limits = limits or AnalyseLimits()
+        self._limits = limits or AnalyseSettings()
         self._rules = rules
         self._contexts = contexts
 

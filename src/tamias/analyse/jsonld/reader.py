@@ -16,12 +16,13 @@ from tamias.analyse.jsonld.contexts import (
 )
 from tamias.analyse.jsonld.expand import MissingContexts, Unexpandable, expanded
 from tamias.analyse.jsonld.text import values
-from tamias.analyse.limits import AnalyseLimits, RefusedError
+from tamias.analyse.limits import RefusedError
 from tamias.analyse.rdf.recover import Faults, Read, TextPlace
 from tamias.analyse.rdf.statements import blank_node, written
 from tamias.content.quad_lines import QuadLines
 from tamias.model.document import DocumentBudget
 from tamias.model.finding import Problem
+from tamias.settings import AnalyseSettings
 
 _Term = TypeVar("_Term")
 _NO_LOADER = "LoadDocumentCallback"
@@ -40,8 +41,8 @@ _TOO_OFTEN = "one context for too many objects to read them one by one, the rest
 class JsonLd:
     """Reads JSON-LD documents, alone or in pages."""
 
-    def __init__(self, limits: AnalyseLimits | None = None, contexts: Contexts | None = None) -> None:
-        self._limits = limits or AnalyseLimits()
+    def __init__(self, limits: AnalyseSettings | None = None, contexts: Contexts | None = None) -> None:
+        self._limits = limits or AnalyseSettings()
         self._contexts = contexts
 
     def found(self, data: bytes, base: str | None, faults: Faults) -> Iterator[Read]:

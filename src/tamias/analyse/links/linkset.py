@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
-from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.links.header import WebLink, followed, parsed_links, web_link
 from tamias.content.formats import read_by
 from tamias.model.document import Document
 from tamias.model.finding import Finding, Problem
+from tamias.settings import AnalyseSettings
 
 MOST_LINKS = 100_000
 _OF_A_CATALOGUE = frozenset({"service-desc", "service-meta"})
@@ -21,8 +21,8 @@ class LinksetAnalyser:
 
     media_types = read_by(__name__)
 
-    def __init__(self, limits: AnalyseLimits | None = None) -> None:
-        self._limits = limits or AnalyseLimits()
+    def __init__(self, limits: AnalyseSettings | None = None) -> None:
+        self._limits = limits or AnalyseSettings()
 
     def analyse(self, document: Document) -> Iterator[Finding]:
         most = self._limits.jsonld_bytes

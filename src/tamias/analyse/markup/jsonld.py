@@ -7,24 +7,25 @@ from lxml import etree
 
 from tamias.analyse.jsonld.reader import JsonLd
 from tamias.analyse.jsonld.text import unwrapped
-from tamias.analyse.limits import AnalyseLimits, RefusedError
+from tamias.analyse.limits import RefusedError
 from tamias.analyse.markup.page import MarkupPage
 from tamias.analyse.rdf.nesting import JSON, Nesting
 from tamias.analyse.rdf.recover import Faults, Read, batched
 from tamias.model.finding import Finding, Problem
+from tamias.settings import AnalyseSettings
 
 _SCRIPTS = ("script", "{http://www.w3.org/1999/xhtml}script")
-_DEFAULTS = AnalyseLimits()
+_DEFAULTS = AnalyseSettings()
 
 
-def extract(page: MarkupPage, limits: AnalyseLimits = _DEFAULTS) -> Iterator[Finding]:
+def extract(page: MarkupPage, limits: AnalyseSettings = _DEFAULTS) -> Iterator[Finding]:
     """The statements of all scripts. A label of a blank node means the same in all of them."""
     faults = Faults(limits.max_errors, page.budget)
     yield from batched(_of_scripts(page, JsonLd(limits, page.contexts), limits, faults))
     yield from faults.summary()
 
 
-def _of_scripts(page: MarkupPage, reader: JsonLd, limits: AnalyseLimits, faults: Faults) -> Iterator[Read]:
+def _of_scripts(page: MarkupPage, reader: JsonLd, limits: AnalyseSettings, faults: Faults) -> Iterator[Read]:
     for script in page.tree.iter(*_SCRIPTS):
         if not _is_json_ld(script.get("type") or ""):
             continue

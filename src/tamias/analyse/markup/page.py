@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, cast
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tamias.analyse.jsonld.contexts import Contexts
-from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.xml.entities import flat_entities
 from tamias.model.document import DocumentBudget
+from tamias.settings import AnalyseSettings
 
 if TYPE_CHECKING:  # a page without structured data needs no tree
     from lxml import etree
@@ -42,7 +42,7 @@ class MarkupPage:
         url: str,
         base: str,
         media_type: str,
-        entity_bytes: int = AnalyseLimits().entity_bytes,
+        entity_bytes: int = AnalyseSettings().entity_bytes,
         contexts: Contexts | None = None,
         budget: DocumentBudget | None = None,
     ) -> None:

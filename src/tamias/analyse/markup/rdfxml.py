@@ -4,17 +4,17 @@ from collections.abc import Iterator
 
 from lxml import etree
 
-from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.markup.page import MarkupPage
 from tamias.analyse.markup.rdfa.terms import RDF
 from tamias.analyse.rdf.rdf_xml import rdf_xml_quads
 from tamias.analyse.rdf.recover import Faults, batched
 from tamias.model.finding import Finding, Problem
+from tamias.settings import AnalyseSettings
 
 
 def extract(page: MarkupPage) -> Iterator[Finding]:
     """The statements of every `rdf:RDF` element that stands in none of its kind."""
-    faults = Faults(AnalyseLimits().max_errors, page.budget)
+    faults = Faults(AnalyseSettings().max_errors, page.budget)
     for element in page.tree.iter(f"{{{RDF}}}RDF"):
         if next(element.iterancestors(f"{{{RDF}}}RDF"), None) is None:
             yield from _statements(element, element.base or page.base, faults)

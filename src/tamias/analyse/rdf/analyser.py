@@ -12,7 +12,7 @@ from pyoxigraph import RdfFormat, parse
 from tamias.analyse.chunks import StreamStop, as_stream, read_chunks, utf8_chunks
 from tamias.analyse.jsonld.contexts import Contexts, with_first_context, with_linked_context
 from tamias.analyse.jsonld.reader import JsonLd
-from tamias.analyse.limits import MIB, AnalyseLimits, RefusedError
+from tamias.analyse.limits import MIB, RefusedError
 from tamias.analyse.rdf.n3 import N3
 from tamias.analyse.rdf.nesting import JSON, TURTLE, XML, Nesting
 from tamias.analyse.rdf.rdf_xml import if_silent, rdf_xml_quads
@@ -25,6 +25,7 @@ from tamias.analyse.xml.literals import with_canonical_literals
 from tamias.content.formats import read_by, syntax_of
 from tamias.model.document import Document
 from tamias.model.finding import Finding, Problem
+from tamias.settings import AnalyseSettings
 
 NESTED = {
     RdfFormat.TURTLE: TURTLE,
@@ -45,8 +46,8 @@ class RdfAnalyser:
 
     media_types = read_by(__name__)
 
-    def __init__(self, limits: AnalyseLimits | None = None, contexts: Contexts | None = None) -> None:
-        self._limits = limits or AnalyseLimits()
+    def __init__(self, limits: AnalyseSettings | None = None, contexts: Contexts | None = None) -> None:
+        self._limits = limits or AnalyseSettings()
         self._json_ld = JsonLd(self._limits, contexts)
 
     def analyse(self, document: Document) -> Iterator[Finding]:

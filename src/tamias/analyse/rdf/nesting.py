@@ -11,7 +11,8 @@ from typing import NamedTuple
 import msgspec
 
 from tamias.analyse.chunks import times
-from tamias.analyse.limits import AnalyseLimits, RefusedError
+from tamias.analyse.limits import RefusedError
+from tamias.settings import AnalyseSettings
 
 MAX_TOKEN = 1 << 20
 """A token larger than this is no longer waited for."""
@@ -120,7 +121,7 @@ XML = Syntax(xml_outline, "elements", "xml_depth")
 class Nesting:
     """The depth of a document, as far as it has been read."""
 
-    def __init__(self, syntax: Syntax, limits: AnalyseLimits) -> None:
+    def __init__(self, syntax: Syntax, limits: AnalyseSettings) -> None:
         self._syntax = syntax
         self._limit: int = getattr(limits, syntax.setting)
         self.depth = 0

@@ -24,10 +24,11 @@ from pyoxigraph import (
     serialize,
 )
 
-from tamias.analyse.limits import MIB, AnalyseLimits, RefusedError
+from tamias.analyse.limits import MIB, RefusedError
 from tamias.content.quad_lines import QuadLines
 from tamias.model.document import Document, DocumentBudget, LimitExceeded
 from tamias.model.finding import Finding, Problem, Quads
+from tamias.settings import AnalyseSettings
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -42,7 +43,7 @@ _MAX_MESSAGE = 500
 class RdfStatements:
     """The statements and the problems of a document."""
 
-    def __init__(self, limits: AnalyseLimits) -> None:
+    def __init__(self, limits: AnalyseSettings) -> None:
         self._most_faults = limits.max_errors
         self._faults = 0
         self._batch: list[Quad] = []
@@ -76,8 +77,8 @@ class RdfStatements:
 class StatementAnalyser:
     """An analyser that reads a document statement by statement, up to where it is refused to read on."""
 
-    def __init__(self, limits: AnalyseLimits | None = None) -> None:
-        self._limits = limits or AnalyseLimits()
+    def __init__(self, limits: AnalyseSettings | None = None) -> None:
+        self._limits = limits or AnalyseSettings()
 
     def analyse(self, document: Document) -> Iterator[Finding]:
         statements = RdfStatements(self._limits)

@@ -5,7 +5,7 @@ from typing import Protocol
 from xml.parsers.expat import ErrorString, ExpatError
 
 from tamias.analyse.chunks import read_chunks, utf8_chunks
-from tamias.analyse.limits import AnalyseLimits, RefusedError
+from tamias.analyse.limits import RefusedError
 from tamias.analyse.sitemaps import feeds, urlset
 from tamias.analyse.sitemaps.contents import Gathered
 from tamias.analyse.sitemaps.elements import Element, Elements
@@ -13,6 +13,7 @@ from tamias.analyse.sitemaps.semantic import DatasetReader
 from tamias.content.formats import read_by
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Finding
+from tamias.settings import AnalyseSettings
 
 TEXT = "text/x-sitemap"
 """Plain text that is known to be a sitemap, for it cannot be seen."""
@@ -28,8 +29,8 @@ class SitemapAnalyser:
 
     media_types = read_by(__name__)
 
-    def __init__(self, limits: AnalyseLimits | None = None) -> None:
-        self._limits = limits or AnalyseLimits()
+    def __init__(self, limits: AnalyseSettings | None = None) -> None:
+        self._limits = limits or AnalyseSettings()
 
     def analyse(self, document: Document) -> Iterator[Finding]:
         gathered = Gathered(document.url, self._limits)

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from typing import TypeVar
 
-from tamias.analyse.limits import AnalyseLimits, RefusedError
+from tamias.analyse.limits import RefusedError
 from tamias.model.errors import UrlError
 from tamias.model.finding import Finding, Links, Problem
 from tamias.model.kind import SITEMAP
 from tamias.model.site import Hint, Hints, SemanticDataset, SemanticDatasets, sitemap_folder
 from tamias.model.url import fetch_url, resolve
+from tamias.settings import AnalyseSettings
 
 BATCH = 1000
 _SHOWN = 100
@@ -19,7 +20,7 @@ T = TypeVar("T")
 class Gathered:
     """The content of a sitemap."""
 
-    def __init__(self, url: str, limits: AnalyseLimits) -> None:
+    def __init__(self, url: str, limits: AnalyseSettings) -> None:
         self.url = url
         self._limits = limits
         self._folder = _folder(url)

@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from tamias.analyse.jsonld.contexts import Contexts
-from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.links.header import json_ld_context
 from tamias.analyse.markup.extraction import extractors
 from tamias.content.containers.limits import OpenLimits
@@ -40,7 +39,7 @@ class Analysers(Mapping[str, Analyser]):
     def __init__(self, settings: Settings, contexts: Contexts | None = None) -> None:
         """`contexts` gives the JSON-LD contexts that are at hand."""
         self._offered: dict[str, Callable[[], Any]] = {
-            "limits": lambda: _limits(settings),
+            "limits": lambda: settings.analyse,
             "rules": partial(list, rule_books(settings)),
             "contexts": lambda: contexts,
             "anchors": lambda: settings.strategy.links,
@@ -98,11 +97,6 @@ def open_limits(settings: Settings) -> OpenLimits:
         max_layers=wanted.max_layers,
         max_archives=wanted.max_archives,
     )
-
-
-def _limits(settings: Settings) -> AnalyseLimits:
-    names = AnalyseLimits.__struct_fields__
-    return AnalyseLimits(**{name: getattr(settings.analyse, name) for name in names})
 
 
 def rule_books(settings: Settings) -> list[PageRules]:

@@ -5,11 +5,12 @@ from io import BufferedReader
 from typing import cast
 
 from tamias.analyse.chunks import as_stream, read_chunks
-from tamias.analyse.limits import AnalyseLimits, RefusedError
+from tamias.analyse.limits import RefusedError
 from tamias.analyse.rdf.statements import RdfStatements, StatementAnalyser
 from tamias.content.formats import read_by
 from tamias.model.document import Document
 from tamias.model.finding import Finding
+from tamias.settings import AnalyseSettings
 
 _MAX_VARINT = 5
 
@@ -19,7 +20,7 @@ class JellyAnalyser(StatementAnalyser):
 
     media_types = read_by(__name__)
 
-    def __init__(self, limits: AnalyseLimits | None = None) -> None:
+    def __init__(self, limits: AnalyseSettings | None = None) -> None:
         super().__init__(limits)
         self._most = self._limits.jelly_frame
 

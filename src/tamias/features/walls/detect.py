@@ -5,10 +5,11 @@ import re
 from selectolax.lexbor import LexborHTMLParser
 
 from tamias.analyse.html.analyser import check_nesting
-from tamias.analyse.limits import AnalyseLimits, RefusedError
+from tamias.analyse.limits import RefusedError
 from tamias.content.formats import HTML
 from tamias.features.walls.table import HEADERS, PAGES, PageMark
 from tamias.model.capture import Capture
+from tamias.settings import AnalyseSettings
 
 STATUSES = frozenset({200, 202, 403, 405, 429, 503})
 MOST_BYTES = 256 * 1024
@@ -54,7 +55,7 @@ def _in_body(capture: Capture) -> str | None:
 
 def _on_page(data: bytes, marks: list[PageMark]) -> str | None:
     try:
-        check_nesting(data, AnalyseLimits().html_nesting)
+        check_nesting(data, AnalyseSettings().html_nesting)
     except RefusedError:
         return None
     page = LexborHTMLParser(data)

@@ -5,10 +5,10 @@ import io
 import pytest
 
 from tamias.analyse.html.analyser import HtmlAnalyser
-from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.markup.page import MarkupPage
 from tamias.model.document import Document
 from tamias.model.finding import Links, Problem, Quads
+from tamias.settings import AnalyseSettings
 from tests.messages import unsaid
 
 URL = "http://a.example/d/page"
@@ -20,7 +20,7 @@ RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 def analysed(page, *, media_type="text/html", charset=None, **limits):
     page = page.encode() if isinstance(page, str) else page
     document = Document(url=URL, stream=io.BytesIO(page), media_type=media_type, charset=charset)
-    return list(HtmlAnalyser(AnalyseLimits(**limits)).analyse(document))
+    return list(HtmlAnalyser(AnalyseSettings(**limits)).analyse(document))
 
 
 def quads(findings):

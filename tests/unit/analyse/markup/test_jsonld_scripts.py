@@ -2,11 +2,11 @@
 
 import pytest
 
-from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.markup.extraction import is_open
 from tamias.analyse.markup.jsonld import extract
 from tamias.analyse.markup.page import MarkupPage
 from tamias.model.finding import Quads
+from tamias.settings import AnalyseSettings
 
 NODE = '"@context": "https://schema.org", "@id": "http://s", "name": "Ann"'
 STATEMENT = '<http://s> <http://schema.org/name> "Ann"'
@@ -131,7 +131,7 @@ def test_a_context_that_is_given_is_used():
 
 
 def test_deep_json_is_refused():
-    quads, [problem] = read("[" * 20_000, limits=AnalyseLimits())
+    quads, [problem] = read("[" * 20_000, limits=AnalyseSettings())
     assert quads == []
     assert "limit analyse.json_depth" in problem.what
 

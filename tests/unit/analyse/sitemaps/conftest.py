@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.sitemaps.analyser import SitemapAnalyser
 from tamias.model.document import Document
 from tamias.model.finding import Links, Problem
 from tamias.model.site import Hints, SemanticDatasets
+from tamias.settings import AnalyseSettings
 
 XML = "application/x-sitemap+xml"
 
@@ -19,7 +19,7 @@ def read_sitemap(data, *, url="http://a.example/sitemap.xml", media_type=XML, ch
     stream = data if hasattr(data, "read") else io.BytesIO(data.encode() if isinstance(data, str) else data)
     document = Document(url=url, stream=stream, media_type=media_type, charset=charset)
     found = SimpleNamespace(pages=[], sitemaps=[], hints=[], beyond=[], datasets=[], problems=[], batches=0)
-    for finding in SitemapAnalyser(AnalyseLimits(**limits)).analyse(document):
+    for finding in SitemapAnalyser(AnalyseSettings(**limits)).analyse(document):
         found.batches += 1
         if isinstance(finding, Links):
             assert finding.base == url
