@@ -23,6 +23,7 @@ WITHOUT = "TAMIAS_WITHOUT"
 KINDS = {
     "seeds": "turn what a user names into addresses (protocols.SeedSource)",
     "filters": "decide which URLs may enter the frontier (protocols.Filter)",
+    "formats": "by media type, the other fields of its row in the table of formats (content.formats.Format)",
     "fetchers": "fetch a kind of address (protocols.Fetcher)",
     "signers": "sign requests, given the settings (protocols.SignRequests, or None where none is set)",
     "responses": "refuse a response before it is read (protocols.RefuseResponse)",
@@ -68,7 +69,7 @@ KINDS = {
     "repairs": "finish what was interrupted, before a repair and after a restore (crawl.verbs.check.Repair)",
     "bodies": "bodies that a feature needs, by name and digest (protocols.NeededBodies)",
 }
-"""The kinds of parts that a feature may have besides verbs and formats."""
+"""The kinds of parts that a feature may have besides verbs."""
 
 NO_PARTS: Mapping[str, Any] = MappingProxyType({})
 
@@ -94,8 +95,7 @@ class Feature:
         schema: str = "",
         settings: str = "",
         verbs: Mapping[str, Verb] = NO_PARTS,
-        formats: Mapping[str, Mapping[str, Any]] = NO_PARTS,
-        **parts: Mapping[str, str],
+        **parts: Mapping[str, Any],
     ) -> None:
         """Describe a feature by its parts, each kind by a word of `KINDS`.
 
@@ -103,8 +103,7 @@ class Feature:
         may use its `tables` (tools/features.py checks that). `schema` is the `.sql` file in its folder that
         makes them: blocks `version_1`, `version_2`, … run once each, after the core's schema; the first must
         bear that the tables are there. A block `rights` has grants. `settings` is `module:Struct` of its
-        settings, the table of its name; they belong to the machine, not to a crawl. `formats` are by media
-        type the other fields of its row in the table of formats (content.formats.Format).
+        settings, the table of its name; they belong to the machine, not to a crawl.
         """
         if unknown := parts.keys() - KINDS.keys():
             raise ConfigError(
@@ -112,7 +111,7 @@ class Feature:
             )
         self.name, self.about, self.module, self.requires = name, about, module, requires
         self.tables, self.schema, self.settings, self.verbs = tables, schema, settings, verbs
-        self._parts: dict[str, Mapping[str, Any]] = {**parts, "verbs": verbs, "formats": formats}
+        self._parts: dict[str, Mapping[str, Any]] = {**parts, "verbs": verbs}
 
     def parts(self, kind: str) -> Mapping[str, Any]:
         """Return the parts of a kind, by name."""

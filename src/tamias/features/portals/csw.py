@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import msgspec
 from lxml import etree
 
-from tamias.features.portals.paging.dated import DatedState, a_little_before
+from tamias.features.portals.paging.changes import DatedState, a_little_before
 from tamias.features.portals.paging.position import DatedBookmark, read_bookmark
 from tamias.features.portals.records.csw import (
     DUBLIN_CORE_MAPPING,

@@ -8,11 +8,11 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from tamias.features.portals.paging.dated import DatedState
+from tamias.features.portals.fields import Fields, at, terms
+from tamias.features.portals.paging.changes import DatedState
 from tamias.features.portals.paging.listing import as_stamp
 from tamias.features.portals.paging.ways import roots
 from tamias.harvesters.dcat import catalogue_quads
-from tamias.harvesters.fields import Fields, at, terms
 from tamias.harvesters.mapping import BAD, MappedRecord, RecordMapping, map_record
 from tamias.harvesters.records import (
     MOST_PAGE,
@@ -361,7 +361,7 @@ def exported(export: Any, identifier: str, root: str) -> Dataset:
     if not version:
         raise ValueError("its export has no datasetVersion")
     blocks = table(version.get("metadataBlocks"))
-    said = {name: _Block(blocks.get(name)) for name in ("citation", "geospatial")}
+    said = {name: _MetadataBlock(blocks.get(name)) for name in ("citation", "geospatial")}
     own = below(root, identifier, "dataset").value
     return _EXPORTED.of({**said, "export": export, "version": version}, root, identifier=identifier, own=own)
 
@@ -371,7 +371,7 @@ def export_mapping(identifier: str) -> RecordMapping:
     return RecordMapping("dataverse", lambda export, root: exported(export, identifier, root), _DROPPED)
 
 
-class _Block(dict[str, Any]):
+class _MetadataBlock(dict[str, Any]):
     """The fields of a metadata block by the names of their types; compound ones as texts of their parts."""
 
     def __init__(self, block: Any) -> None:

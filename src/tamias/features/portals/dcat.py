@@ -13,7 +13,7 @@ import msgspec
 from pyoxigraph import NamedNode, Quad
 
 from tamias.content.blank_labels import Labels
-from tamias.features.portals.paging.dated import DatedState, a_little_before
+from tamias.features.portals.paging.changes import DatedState, a_little_before
 from tamias.features.portals.paging.listing import as_stamp
 from tamias.features.portals.paging.position import DatedBookmark
 from tamias.features.portals.paging.validators import file_bookmark, request_if_changed, unchanged_end

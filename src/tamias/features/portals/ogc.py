@@ -9,7 +9,7 @@ from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 import msgspec
 
-from tamias.features.portals.paging.dated import DatedState
+from tamias.features.portals.paging.changes import DatedState
 from tamias.features.portals.paging.listing import as_stamp
 from tamias.features.portals.records.ogc import RECORDS_MAPPING, STAC_MAPPING
 from tamias.harvesters.dcat import catalogue_quads

@@ -8,11 +8,11 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from tamias.features.portals.paging.dated import DatedState, a_little_before
+from tamias.features.portals.fields import Fields, at, terms
+from tamias.features.portals.paging.changes import DatedState, a_little_before
 from tamias.features.portals.paging.ways import roots
 from tamias.harvesters.dcat import catalogue_quads
 from tamias.harvesters.descriptions import is_web
-from tamias.harvesters.fields import Fields, at, terms
 from tamias.harvesters.mapping import MappedRecord, RecordMapping, map_record
 from tamias.harvesters.records import (
     TITLES,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from tamias.harvesters.fields import Fields, each_of, terms
+from tamias.features.portals.fields import Fields, each_of, terms
 from tamias.harvesters.location import box_polygon
 from tamias.harvesters.mapping import RecordMapping
 from tamias.harvesters.records import (

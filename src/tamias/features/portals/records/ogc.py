@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from tamias.harvesters.fields import Fields, each_of, terms
+from tamias.features.portals.fields import Fields, each_of, terms
 from tamias.harvesters.mapping import RecordMapping, plain
 from tamias.harvesters.records import TITLES, first_agent, properties, table, tables, text, texts, web
 from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty, Distribution, Period

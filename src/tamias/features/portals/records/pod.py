@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tamias.harvesters.fields import Fields, terms
+from tamias.features.portals.fields import Fields, terms
 from tamias.harvesters.location import box_polygon
 from tamias.harvesters.mapping import RecordMapping, plain
 from tamias.harvesters.records import TITLES, text, texts

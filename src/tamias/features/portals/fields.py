@@ -90,7 +90,7 @@ class Fields(Generic[S]):
         also: Callable[[Any, Context], Mapping[str, Any]] | None = None,
         **rules: Rule,
     ) -> None:
-        """`when` says which objects are read, `after` how many are passed over; `also` gives more fields."""
+        """Read objects for which `when` is true, all but the first `after`; `also` gives more fields."""
         self._kind, self._path, self._when, self._after, self._also = kind, _names(path), when, after, also
         fields = {each.name: each for each in msgspec.structs.fields(kind)}  # type: ignore[arg-type]
         self._rules = [
