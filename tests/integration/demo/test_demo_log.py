@@ -1,11 +1,8 @@
 """What the log says about its visitors."""
 
 import asyncio
-import json
 import socket
 import time
-
-import msgspec
 
 from tamias.features.demo.plan import make_plan
 from tamias.features.demo.server import (
@@ -70,15 +67,3 @@ def test_a_client_that_leaves_is_logged_and_no_longer_in_flight():
             wait_until(lambda: web.in_flight.total() == 1)
         wait_until(lambda: web.log)
         assert (web.log[0].status, web.in_flight.total()) == (0, 0)
-
-
-def test_the_log_file_holds_what_the_log_holds(get, tmp_path):
-    async def fetch_one():
-        async with DataWeb(make_plan(1, nodes=1), log_file=tmp_path / "log") as web:
-            await asyncio.to_thread(get, web.seeds[0])
-            return web.log
-
-    log = asyncio.run(fetch_one())
-    lines = (tmp_path / "log").read_text().splitlines()
-    assert [msgspec.json.decode(line, type=LoggedRequest) for line in lines] == log
-    assert json.loads(lines[0])["status"] == 200

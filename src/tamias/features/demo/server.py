@@ -10,12 +10,11 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Collection, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from http import HTTPStatus
-from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, Self, cast
+from typing import Any, Self
 
 import msgspec
 
@@ -90,11 +89,12 @@ def build_site(writer: NodeWriter) -> DemoSite:
 
 
 HEAD_LIMIT = 16 * 1024
-PIPELINE_LIMIT = 4 * HEAD_LIMIT
 PORT_TRIALS = 20
 BACKLOG = 1024
 LATENCY = 0.002
 """Seconds before an answer: from a server that answers at once nobody learns that two came together."""
+LOOK_SECONDS = 0.05
+"""How often a visitor who waits is looked for."""
 SHUTDOWN_SECONDS = 30.0
 UNREADABLE = DemoRequest("", "", {}, keep_alive=False)
 
@@ -105,19 +105,15 @@ class DataWeb:
     web: DemoWeb
     expected: Expected
 
-    def __init__(
-        self, plan: WebPlan, port: int = 0, *, latency: float = LATENCY, log_file: Path | None = None
-    ) -> None:
+    def __init__(self, plan: WebPlan, port: int = 0, *, latency: float = LATENCY) -> None:
         self.plan = plan
         self.port = port
-        self.latency = latency
         self.log: list[LoggedRequest] = []
-        self.request_counts: Counter[tuple[str, str]] = Counter()
         self.in_flight: Counter[str] = Counter()
-        self.connections: set[asyncio.Transport] = set()
-        self._log_file = log_file
-        self._log_out: BinaryIO | None = None
+        self._latency = latency
+        self._request_counts: Counter[tuple[str, str]] = Counter()
         self._servers: list[asyncio.Server] = []
+        self._visitors: set[asyncio.Task[None] | None] = set()
 
     @property
     def seeds(self) -> tuple[str, ...]:
@@ -129,108 +125,73 @@ class DataWeb:
         self.port = listeners[0].getsockname()[1]
         self.web = build_web(self.plan, self.port)
         self.expected = expected_of(self.web)
-        if self._log_file:
-            self._log_out = self._log_file.open("wb")
-        loop = asyncio.get_running_loop()
         for listener, site in zip(listeners, self.web.sites.values(), strict=True):
+            serve = partial(self._serve, site)
             self._servers.append(
-                await loop.create_server(self._connections_to(site), sock=listener, backlog=BACKLOG)
+                await asyncio.start_server(serve, sock=listener, backlog=BACKLOG, limit=HEAD_LIMIT)
             )
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         for server in self._servers:
             server.close()
-        for transport in list(self.connections):
-            transport.abort()
-        await asyncio.sleep(0)  # lets every connection learn that it is lost
-        if self._log_out:
-            self._log_out.close()
+        visitors = [each for each in self._visitors if each is not None]
+        for each in visitors:
+            each.cancel()
+        await asyncio.gather(*visitors, return_exceptions=True)
 
-    def record(self, visit: LoggedRequest) -> None:
-        """Keeps a visit that has ended."""
-        self.in_flight[visit.host] -= 1
-        self.log.append(visit)
-        if self._log_out:
-            self._log_out.write(msgspec.json.encode(visit) + b"\n")
+    async def _serve(
+        self, site: DemoSite, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Answer the requests of a connection in their order, one at a time."""
+        self._visitors.add(task := asyncio.current_task())
+        try:
+            while await self._answer(site, reader, writer):
+                pass
+            writer.close()
+        except (ConnectionError, EOFError, asyncio.CancelledError):
+            writer.transport.abort()
+        finally:
+            self._visitors.discard(task)
 
-    def _connections_to(self, site: DemoSite) -> Callable[[], "DemoConnection"]:
-        return lambda: DemoConnection(self, site)
+    async def _answer(
+        self, site: DemoSite, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        """Answer a request; return whether the connection stays open. Raise when the client has left."""
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+        except asyncio.LimitOverrunError:
+            head = b""
+        ask = parse_head(head[:-4]) or UNREADABLE
+        host, key = site.authority, (site.authority, ask.path)
+        reply = answer(site.pages.get(ask.path), ask, self._request_counts[key])
+        self._request_counts[key] += 1
+        self.in_flight[host] += 1
+        start, in_flight, status = time.monotonic(), self.in_flight[host], 0
+        try:
+            await _wait(reader, self._latency + reply.delay)
+            status = reply.status
+        finally:  # in the log before its client can know the answer
+            self.in_flight[host] -= 1
+            agent, end = ask.headers.get("user-agent", ""), time.monotonic()
+            self.log.append(
+                LoggedRequest(
+                    host=host, path=ask.path, status=status, start=start, end=end, in_flight=in_flight,
+                    agent=agent,
+                )
+            )  # fmt: skip
+        writer.write(written_reply(reply, ask))
+        await writer.drain()
+        return ask.keep_alive and ask.method in {"GET", "HEAD"}
 
 
-class DemoConnection(asyncio.Protocol):
-    """A connection to a site; requests are answered in their order, one at a time."""
-
-    def __init__(self, web: DataWeb, site: DemoSite) -> None:
-        self._web = web
-        self._site = site
-        self._buffer = bytearray()
-        self._waiting: tuple[asyncio.TimerHandle, DemoRequest, float, int] | None = None
-        self._transport: asyncio.Transport
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
-        self._web.connections.add(self._transport)
-
-    def connection_lost(self, _: Exception | None) -> None:
-        self._web.connections.discard(self._transport)
-        if self._waiting:
-            self._waiting[0].cancel()
-            self._end(0)
-
-    def data_received(self, data: bytes) -> None:
-        self._buffer += data
-        self._next()
-        if len(self._buffer) > PIPELINE_LIMIT:
-            self._transport.abort()
-
-    def _next(self) -> None:
-        """Begins the next request, if one is complete and none is under way."""
-        if self._waiting or self._transport.is_closing():
-            return
-        end = self._buffer.find(b"\r\n\r\n")
-        if end < 0 and len(self._buffer) <= HEAD_LIMIT:
-            return
-        ask = parse_head(self._buffer[:end]) if 0 <= end <= HEAD_LIMIT else None
-        del self._buffer[: end + 4]
-        self._begin(ask or UNREADABLE)
-
-    def _begin(self, ask: DemoRequest) -> None:
-        start = time.monotonic()
-        host, key = self._site.authority, (self._site.authority, ask.path)
-        self._web.in_flight[host] += 1
-        reply = answer(self._site.pages.get(ask.path), ask, self._web.request_counts[key])
-        self._web.request_counts[key] += 1
-        timer = asyncio.get_running_loop().call_later(self._web.latency + reply.delay, self._send, reply)
-        self._waiting = (timer, ask, start, self._web.in_flight[host])
-
-    def _send(self, reply: DemoResponse) -> None:
-        ask = self._end(reply.status)
-        self._transport.write(written_reply(reply, ask))
-        if ask.keep_alive and ask.method in {"GET", "HEAD"}:
-            self._next()
-        else:
-            self._transport.close()
-
-    def _end(self, status: int) -> DemoRequest:
-        """Takes the request out of waiting and into the log, before its client can know the answer."""
-        assert self._waiting
-        _, ask, start, in_flight = self._waiting
-        self._waiting = None
-        self._web.record(
-            LoggedRequest(
-                host=self._site.authority,
-                path=ask.path,
-                status=status,
-                start=start,
-                end=time.monotonic(),
-                in_flight=in_flight,
-                agent=ask.headers.get("user-agent", ""),
-            )
-        )
-        return ask
+async def _wait(reader: asyncio.StreamReader, seconds: float) -> None:
+    """Wait before an answer. Raise `ConnectionError` when the client leaves meanwhile."""
+    looks = 1 + int(seconds / LOOK_SECONDS)
+    for _ in range(looks):
+        await asyncio.sleep(seconds / looks)
+        if reader.at_eof():
+            raise ConnectionResetError
 
 
 def parse_head(head: bytes | bytearray) -> DemoRequest | None:
