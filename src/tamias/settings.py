@@ -29,6 +29,7 @@ def about(description: str, **limits: Any) -> Meta:
     return Meta(description=description, **limits)
 
 
+Positive = Annotated[int, Meta(ge=1)]
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "owler": {
         "frontier.queue": "domain",
@@ -47,29 +48,38 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True):
         Literal["none", "owler"],
         about("defaults for other settings, by the name of a known crawler (docs/frontier.md)"),
     ] = "none"
-    depth: Annotated[int | None, about("follow links at most this many steps from a seed; -1: no limit")] = (
-        None
-    )
-    max_urls: Annotated[int | None, about("stop after visiting this many URLs")] = None
-    max_time: Annotated[float | None, about("stop after this many seconds")] = None
+    depth: Annotated[
+        Annotated[int, Meta(ge=-1)] | None,
+        about("follow links at most this many steps from a seed; -1: no limit"),
+    ] = None
+    max_urls: Annotated[Positive | None, about("stop after visiting this many URLs")] = None
+    max_time: Annotated[Annotated[float, Meta(ge=0)] | None, about("stop after this many seconds")] = None
     max_wait: Annotated[
         float,
         about(
             "wait at most this many seconds for hosts that asked for a pause or cannot be reached, or for "
-            "disk space"
+            "disk space",
+            ge=0,
         ),
     ] = 600.0
     requisites: Annotated[bool, about("also fetch what pages need to be shown: images, styles, scripts")] = (
         False
     )
-    sinks: Annotated[tuple[str, ...], about("sinks to write to as well, as --sink names them")] = ()
+    sinks: Annotated[
+        tuple[str, ...],
+        about(
+            "sinks to write to as well: turtle-files, hdt-files, sparql:URL, warc, archive; nquads: to none"
+        ),
+    ] = ()
     continuous: Annotated[bool, about("go on: visit every URL again when it is due")] = False
-    budget: Annotated[float | None, about("visits a day of a continuous crawl; default: no limit")] = None
+    budget: Annotated[
+        Annotated[float, Meta(gt=0)] | None, about("visits a day of a continuous crawl; default: no limit")
+    ] = None
     new_share: Annotated[
         float,
         about("share of the budget for URLs never visited before; the rest is for revisits", ge=0, le=1),
     ] = 0.3
-    workers: Annotated[int | None, about("worker processes; default: one for each core")] = None
+    workers: Annotated[Positive | None, about("worker processes; default: one for each core")] = None
     retries: Annotated[int, about("retry a URL this many times if that can help", ge=0)] = 3
     retry_wait: Annotated[float, about("seconds before the first retry; doubled each time", ge=0)] = 10.0
     unreachable: Annotated[

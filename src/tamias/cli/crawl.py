@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import structs
 
-from tamias.cli.console.options import CommonOptions, common, printable, say_json, store_option
+from tamias.cli.console.options import CommonOptions, common, printable, say_json, setting_options
 from tamias.cli.console.progress import Display, summary
 from tamias.cli.console.run_policy import RunPolicy, run_policy
 from tamias.cli.import_seeds import SeedFile, named_seeds, put_seeds, split_seeds
@@ -30,20 +30,16 @@ if TYPE_CHECKING:
     from tamias.database.connect import Database
     from tamias.database.embedded.embedded import Embedded
 
-SCOPES = click.Choice(["any", "host", "domain", "prefix"])
 MANY_SEEDS = 100_000
 """Workers that are forks of this process would share their memory with it, until it changes."""
-FLAGS = {
-    "crawl": (
-        *("preset", "depth", "max_urls", "max_time", "max_wait", "workers"),
-        *("requisites", "sinks", "continuous", "budget", "new_share"),
-    ),
-    "filters": ("scope", "include", "exclude"),
-    "fetch": ("delay", "concurrency", "contact", "resolve"),
-    "frontier": ("require", "forbid"),
-    "permit": ("robots", "allow_private"),
-    "archive": ("store",),
-}
+SETTINGS = (
+    *(f"crawl.{name}" for name in ("preset", "depth", "max_urls", "max_time", "max_wait", "workers")),
+    *("filters.scope", "filters.include", "filters.exclude", "fetch.delay", "fetch.concurrency"),
+    *("permit.robots", "permit.allow_private", "crawl.sinks", "fetch.contact", "fetch.resolve"),
+    *("frontier.require", "frontier.forbid", "crawl.requisites", "crawl.continuous", "crawl.budget"),
+    *("crawl.new_share", "archive.store"),
+)
+"""The settings that have a flag."""
 
 
 @click.command()
@@ -55,76 +51,14 @@ FLAGS = {
     type=click.Path(),
     help="File of seeds, or -: one a line, CSV with a uri column, URLFrontier's JSON lines, WARC or CDX.",
 )
-@click.option(
-    "--preset",
-    type=click.Choice(["none", "owler"]),
-    help="Defaults as another crawler has them. owler: at most 10 visits to a domain in 5 minutes.",
-)
-@click.option(
-    "--depth",
-    type=click.IntRange(min=-1),
-    help="Follow links at most this many steps from a seed; -1: no limit.",
-)
-@click.option("--max-urls", type=click.IntRange(min=1), help="Stop after this many URLs.")
-@click.option("--max-time", type=click.FloatRange(min=0), help="Stop after this many seconds.")
-@click.option(
-    "--max-wait",
-    type=click.FloatRange(min=0),
-    help="Longest wait for hosts that asked for a pause or cannot be reached, or for disk space. [600]",
-)
-@click.option("--scope", type=SCOPES, help="How far from the seeds links may lead. [any]")
-@click.option("--include", multiple=True, help="Only URLs that match this regular expression.")
-@click.option("--exclude", multiple=True, help="Skip URLs that match this regular expression.")
-@click.option(
-    "--delay", type=click.FloatRange(min=0), help="Minimum seconds between two requests to one host. [1]"
-)
-@click.option("--robots/--no-robots", default=None, help="Obey or ignore robots.txt.")
-@click.option(
-    "--allow-private/--no-allow-private", default=None, help="Allow private and loopback addresses."
-)
-@click.option("--workers", type=click.IntRange(min=1), help="Worker processes. [one for each core]")
-@click.option("--concurrency", type=click.IntRange(min=1), help="Concurrent requests in each worker. [256]")
-@click.option(
-    "--sink",
-    "sinks",
-    multiple=True,
-    metavar="NAME[:TARGET]",
-    help="Also write to turtle-files, hdt-files, sparql:URL, warc or archive; nquads: to nothing else.",
-)
-@click.option(
-    "--contact", help="How site owners can reach you: a URL or e-mail address, sent with every request."
-)
-@click.option("--resolve", multiple=True, metavar="HOST:ADDRESS", help="Use this IP address for the host.")
+@setting_options(*SETTINGS)
 @click.option("--crawl", "name", help="Name of the crawl; several can share the same data. [default]")
-@click.option("--require", multiple=True, metavar="TAG", help="Visit only URLs that have this tag.")
-@click.option("--forbid", multiple=True, metavar="TAG", help="Skip URLs that have this tag.")
 @click.option(
     "--recrawl", is_flag=True, help="Revisit watched resources that are due; URLs you name are visited now."
 )
 @click.option(
-    "--requisites/--no-requisites",
-    default=None,
-    help="Also fetch what pages need to be shown: images, styles, scripts.",
-)
-@click.option(
-    "--continuous/--no-continuous",
-    default=None,
-    help="Go on: visit every URL again when it is due, by how often it changes.",
-)
-@click.option(
-    "--budget",
-    type=click.FloatRange(min=0, min_open=True),
-    help="With --continuous: visits a day. [no limit]",
-)
-@click.option(
-    "--new-share",
-    type=click.FloatRange(0, 1),
-    help="With --budget: share of the visits for URLs never visited before. [0.3]",
-)
-@click.option(
     "--in-service", is_flag=True, help="Let the running 'tamias serve' do it; return when it is handed over."
 )
-@store_option
 @click.option("--strict", is_flag=True, help="Exit with 3 if some URLs failed permanently.")
 @click.option("--dry-run", is_flag=True, help="Show what would be fetched, and why the rest is skipped.")
 @common
@@ -137,7 +71,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
     recrawl: bool,
     name: str | None,
     in_service: bool,
-    **words: object,
+    flags: dict[str, Any],
 ) -> int:
     """Crawls from the seeds until nothing is left, then ends. Run it again to continue where it stopped.
 
@@ -145,7 +79,10 @@ def command(  # noqa: PLR0917 (click passes them by name)
 
     Example: tamias crawl https://example.org/data.ttl --depth 2 --contact https://example.org/about
     """
-    flags = _flags(words)
+    if flags["crawl__sinks"]:
+        from tamias.crawl.commit.deliver import checked
+
+        flags["crawl__sinks"] = checked(flags["crawl__sinks"])
     stage = Stage(place, () if name is None else ("--crawl", name))
     try:
         if not dry_run:
@@ -513,22 +450,6 @@ def _check(settings: Settings, seeds: list[Seed], skipped: "SkippedSeeds") -> li
     http_options(settings, Path())
     load("sinks", settings.sinks.segments)
     return usable_seeds(settings, seeds, skipped)
-
-
-def _flags(words: dict[str, Any]) -> dict[str, Any]:
-    """Flags under the names of their settings; what was not given is None."""
-    if words["sinks"]:
-        from tamias.crawl.commit.deliver import checked
-
-        words = {**words, "sinks": checked(words["sinks"])}
-    return {f"{table}__{name}": _given(words[name]) for table, names in FLAGS.items() for name in names}
-
-
-def _given(value: Any) -> Any:
-    """An empty text takes away what an earlier run named."""
-    if not isinstance(value, tuple):
-        return value
-    return tuple(each for each in value if each) if value else None
 
 
 def _warn(place: CommonOptions, settings: Settings) -> None:

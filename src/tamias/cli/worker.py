@@ -5,11 +5,11 @@ import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamias.cli.console.options import CommonOptions, common, frontier_token, say_json, store_option
+from tamias.cli.console.options import CommonOptions, common, frontier_token, say_json, setting_options
 from tamias.cli.console.progress import Display
 from tamias.plugins import load
 
@@ -25,8 +25,7 @@ RunWorkers = Callable[[WorkerTarget, Path, "Settings", Callable[["CrawlSnapshot"
 
 @click.command()
 @click.option("--frontier", metavar="HOST:PORT", help="Connect to this service instead of a database.")
-@click.option("--workers", type=click.IntRange(min=1), help="Worker processes. [one for each core]")
-@click.option("--concurrency", type=click.IntRange(min=1), help="Concurrent requests in each worker. [256]")
+@setting_options("crawl.workers", "fetch.concurrency", "permit.allow_private", "archive.store")
 @click.option("--crawl", "crawl_name", metavar="NAME", help="The crawl to work on, if it has a name.")
 @click.option("--scratch", type=click.Path(path_type=Path), help="With --frontier: folder for downloads.")
 @click.option(
@@ -34,16 +33,12 @@ RunWorkers = Callable[[WorkerTarget, Path, "Settings", Callable[["CrawlSnapshot"
     type=click.Path(path_type=Path),
     help="With --frontier: file with the token of the service. [TAMIAS_TOKEN]",
 )
-@click.option("--allow-private", is_flag=True, help="Allow private addresses to crawls that allow them.")
 @click.option("--tls", is_flag=True, help="With --frontier: connect with TLS.")
 @click.option("--tls-ca", type=click.Path(path_type=Path), help="With --tls: certificates to trust, in PEM.")
-@store_option
 @common
 def command(  # noqa: PLR0917 (click passes them by name)
-    place: CommonOptions, frontier: str | None, workers: int | None, concurrency: int | None,
-    crawl_name: str | None,
-    scratch: Path | None, token_file: Path | None, allow_private: bool, tls: bool, tls_ca: Path | None,
-    store: str | None,
+    place: CommonOptions, flags: dict[str, Any], frontier: str | None, crawl_name: str | None,
+    scratch: Path | None, token_file: Path | None, tls: bool, tls_ca: Path | None,
 ) -> int:  # fmt: skip
     """Runs workers until you stop them. Their policy comes from the crawl.
 
@@ -51,12 +46,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
 
     Example: tamias worker --frontier frontier.example:7071 --token-file token
     """
-    own = place.settings(
-        permit__allow_private=allow_private or None,
-        crawl__workers=workers,
-        fetch__concurrency=concurrency,
-        archive__store=store,
-    ).settings
+    own = place.settings(**flags).settings
     if frontier is None:
         return _at_database(place, crawl_name, own)
     run_workers: RunWorkers = load("remote_workers", "frontier")

@@ -13,7 +13,7 @@ import msgspec
 
 from tamias.model.errors import ConfigError
 from tamias.model.log_lines import configure
-from tamias.settings import Resolved, resolve
+from tamias.settings import Resolved, Settings, resolve
 
 if TYPE_CHECKING:
     from tamias.archive.reader.library import ArchiveReader
@@ -84,16 +84,66 @@ def common(function: Function) -> Function:
     return wrapped  # fmt: skip
 
 
-def store_option(function: Function) -> Function:
-    """Adds `--store`, for verbs that have workers."""
+_METAVARS = {"sinks": "NAME[:TARGET]", "resolve": "HOST:ADDRESS", "store": "URL"}
+
+
+def setting_options(*keys: str) -> Callable[[Function], Function]:
+    """Add the flags of settings, as their table describes them; the verb receives their values as `flags`."""
+
+    def add(function: Function) -> Function:
+        @functools.wraps(function)
+        def wrapped(**words: Any) -> Any:
+            flags = {name: _given(name, words.pop(name)) for name in (key.replace(".", "__") for key in keys)}
+            return function(flags=flags, **words)
+
+        made: Function = wrapped
+        for key in reversed(keys):
+            made = _setting_option(key)(made)
+        return made
+
+    return add
+
+
+def _setting_option(key: str) -> Callable[[Function], Function]:
+    from msgspec import inspect
+
+    table, name = key.split(".")
+    tables = {each.name: each.type for each in msgspec.structs.fields(Settings)}
+    field = next(each for each in msgspec.structs.fields(tables[table]) if each.name == name)
+    about: Any = inspect.type_info(field.type)
+    kind = about.type
+    if isinstance(kind, inspect.UnionType):
+        kind = next(each for each in kind.types if not isinstance(each, inspect.NoneType))
+    flag = "sink" if name == "sinks" else name.replace("_", "-")
+    type_of: Any = None
+    default = field.default
+    if isinstance(kind, inspect.IntType | inspect.FloatType):
+        range_of: Any = click.IntRange if isinstance(kind, inspect.IntType) else click.FloatRange
+        least = kind.ge if kind.gt is None else kind.gt
+        type_of = range_of(least, kind.le, min_open=kind.gt is not None)
+        default = None if default is None else f"{default:g}"
+    elif isinstance(kind, inspect.LiteralType):
+        type_of = click.Choice(kind.values)
+    said = str(about.extra_json_schema["description"])
+    shown = f" [{default}]" if type_of and default is not None else ""
     return click.option(
-        "--store",
-        metavar="URL",
-        callback=lambda _context, _option, url: (
-            url and str(Path(url).absolute() if "://" not in url else url)
-        ),
-        help="Where bodies, quads and WARC files are stored: a folder or s3://BUCKET/PREFIX. [--data]",
-    )(function)
+        f"--{flag}/--no-{flag}" if isinstance(kind, inspect.BoolType) else f"--{flag}",
+        key.replace(".", "__"),
+        metavar=_METAVARS.get(name),
+        default=None,
+        multiple=isinstance(kind, inspect.VarTupleType),
+        type=type_of,
+        help=f"{said[:1].upper()}{said[1:]}.{shown}",
+    )
+
+
+def _given(name: str, value: Any) -> Any:
+    """Return the value of a flag; an empty text takes away what an earlier run named."""
+    if isinstance(value, tuple):
+        return tuple(each for each in value if each) if value else None
+    if name == "archive__store" and value and "://" not in value:
+        return str(Path(value).absolute())
+    return value
 
 
 def frontier_token(file: Path | None) -> str | None:

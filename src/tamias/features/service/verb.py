@@ -1,11 +1,11 @@
 """`tamias serve`: the archive over HTTP, and the workers that keep it up to date."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamias.cli.console.options import CommonOptions, common, say_json, start_database_early, store_option
+from tamias.cli.console.options import CommonOptions, common, say_json, setting_options, start_database_early
 
 if TYPE_CHECKING:
     from tamias.features.service.http.callers import Secret
@@ -23,16 +23,9 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="File with the secret for write requests. [TAMIAS_SECRET or DATA/secret, created at first start]",
 )
-@click.option(
-    "--delay", type=click.FloatRange(min=0), help="Minimum seconds between two requests to one host. [1]"
+@setting_options(
+    "fetch.delay", "permit.robots", "permit.allow_private", "crawl.workers", "fetch.contact", "archive.store"
 )
-@click.option("--no-robots", is_flag=True, help="Ignore robots.txt.")
-@click.option("--allow-private", is_flag=True, help="Allow private and loopback addresses.")
-@click.option("--workers", type=click.IntRange(min=1), help="Worker processes. [one for each core]")
-@click.option(
-    "--contact", help="How site owners can reach you: a URL or e-mail address, sent with every request."
-)
-@store_option
 @common
 def command(
     place: CommonOptions,
@@ -41,12 +34,7 @@ def command(
     port: int,
     no_crawl: bool,
     secret_file: Path | None,
-    delay: float | None,
-    no_robots: bool,
-    allow_private: bool,
-    workers: int | None,
-    contact: str | None,
-    store: str | None,
+    flags: dict[str, Any],
 ) -> int:
     """Serves the archive: REST API, Memento, metrics. Scheduler and workers visit watched resources.
 
@@ -61,14 +49,6 @@ def command(
     from tamias.features.service.http.callers import find_secret
     from tamias.features.service.run import ServicePlan, check_place, run
 
-    flags = {
-        "fetch__delay": delay,
-        "fetch__contact": contact,
-        "permit__robots": False if no_robots else None,
-        "permit__allow_private": allow_private or None,
-        "crawl__workers": workers,
-        "archive__store": store,
-    }
     settings = place.settings(**flags).settings
     secret = find_secret(place.data, secret_file)
     check_place(host, port, secret)
