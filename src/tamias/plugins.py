@@ -23,7 +23,6 @@ WITHOUT = "TAMIAS_WITHOUT"
 KINDS = {
     "seeds": "turn what a user names into addresses (protocols.SeedSource)",
     "filters": "decide which URLs may enter the frontier (protocols.Filter)",
-    "formats": "by media type, the other fields of its row in the table of formats (content.formats.Format)",
     "fetchers": "fetch a kind of address (protocols.Fetcher)",
     "signers": "sign requests, given the settings (protocols.SignRequests, or None where none is set)",
     "responses": "refuse a response before it is read (protocols.RefuseResponse)",
@@ -69,7 +68,7 @@ KINDS = {
     "repairs": "finish what was interrupted, before a repair and after a restore (crawl.verbs.check.Repair)",
     "bodies": "bodies that a feature needs, by name and digest (protocols.NeededBodies)",
 }
-"""The kinds of parts that a feature may have besides verbs."""
+"""The kinds of parts that a feature may have besides verbs and formats."""
 
 NO_PARTS: Mapping[str, Any] = MappingProxyType({})
 
@@ -103,9 +102,10 @@ class Feature:
         may use its `tables` (tools/features.py checks that). `schema` is the `.sql` file in its folder that
         makes them: blocks `version_1`, `version_2`, … run once each, after the core's schema; the first must
         bear that the tables are there. A block `rights` has grants. `settings` is `module:Struct` of its
-        settings, the table of its name; they belong to the machine, not to a crawl.
+        settings, the table of its name; they belong to the machine, not to a crawl. `formats` are by media
+        type the other fields of its row in the table of formats (content.formats.Format).
         """
-        if unknown := parts.keys() - KINDS.keys():
+        if unknown := parts.keys() - {*KINDS, "formats"}:
             raise ConfigError(
                 f"the feature '{name}' has parts of kinds that there are not: {sorted(unknown)}"
             )

@@ -20,7 +20,6 @@ from tamias.model.process import CREDENTIAL_PREFIX
 
 CONTACT_PAGE = "https://w3id.org/tamias/crawler"
 
-
 T = TypeVar("T", bound="FeatureSettings")
 
 
@@ -29,7 +28,9 @@ def about(description: str, **limits: Any) -> Meta:
     return Meta(description=description, **limits)
 
 
+Depth = Annotated[int, Meta(ge=-1)]
 Positive = Annotated[int, Meta(ge=1)]
+Rate = Annotated[float, Meta(gt=0)]
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "owler": {
         "frontier.queue": "domain",
@@ -48,18 +49,15 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True):
         Literal["none", "owler"],
         about("defaults for other settings, by the name of a known crawler (docs/frontier.md)"),
     ] = "none"
-    depth: Annotated[
-        Annotated[int, Meta(ge=-1)] | None,
-        about("follow links at most this many steps from a seed; -1: no limit"),
-    ] = None
+    depth: Annotated[Depth | None, about("follow links at most so many steps from a seed; -1: no limit")] = (
+        None
+    )
     max_urls: Annotated[Positive | None, about("stop after visiting this many URLs")] = None
     max_time: Annotated[Annotated[float, Meta(ge=0)] | None, about("stop after this many seconds")] = None
     max_wait: Annotated[
         float,
         about(
-            "wait at most this many seconds for hosts that asked for a pause or cannot be reached, or for "
-            "disk space",
-            ge=0,
+            "seconds to wait for hosts that asked for a pause or cannot be reached, or for disk space", ge=0
         ),
     ] = 600.0
     requisites: Annotated[bool, about("also fetch what pages need to be shown: images, styles, scripts")] = (
@@ -67,14 +65,10 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True):
     )
     sinks: Annotated[
         tuple[str, ...],
-        about(
-            "sinks to write to as well: turtle-files, hdt-files, sparql:URL, warc, archive; nquads: to none"
-        ),
+        about("also write to turtle-files, hdt-files, sparql:URL, warc, archive or nquads (none)"),
     ] = ()
     continuous: Annotated[bool, about("go on: visit every URL again when it is due")] = False
-    budget: Annotated[
-        Annotated[float, Meta(gt=0)] | None, about("visits a day of a continuous crawl; default: no limit")
-    ] = None
+    budget: Annotated[Rate | None, about("visits a day of a continuous crawl; default: no limit")] = None
     new_share: Annotated[
         float,
         about("share of the budget for URLs never visited before; the rest is for revisits", ge=0, le=1),
@@ -261,11 +255,7 @@ class AnalyseSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     follow: Annotated[
         tuple[str, ...], about("positions whose IRIs are followed as links; datatypes can be added")
-    ] = (
-        "subjects",
-        "predicates",
-        "objects",
-    )
+    ] = ("subjects", "predicates", "objects")
     rules: Annotated[tuple[str, ...], about("files or folders of scraping rules")] = ()
     max_errors: Annotated[int, about("maximum problems reported for one document", ge=1)] = 100
     growth: Annotated[

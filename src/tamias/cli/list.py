@@ -16,17 +16,8 @@ if TYPE_CHECKING:
     from tamias.database.connect import Session
 
 COLUMNS = (
-    "state",
-    "versions",
-    "missed",
-    "last_visit",
-    "next_visit",
-    "every",
-    "priority",
-    "trouble",
-    "note",
-    "url",
-    "title",
+    *("state", "versions", "missed", "last_visit", "next_visit", "every", "priority"),
+    *("trouble", "note", "url", "title"),
 )
 
 

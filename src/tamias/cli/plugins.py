@@ -46,7 +46,7 @@ def command(place: CommonOptions) -> None:
 
 def _listed(installed: InstalledFeature) -> ListedFeature:
     feature = installed.feature
-    by_kind = {kind: list(feature.parts(kind)) for kind in ("verbs", *KINDS)}
+    by_kind = {kind: list(feature.parts(kind)) for kind in ("verbs", "formats", *KINDS)}
     return ListedFeature(
         feature.name,
         feature.about,

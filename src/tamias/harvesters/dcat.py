@@ -20,10 +20,10 @@ from tamias.harvesters.terms import (
     mailbox,
     sound_iri,
     text_literal,
-    word,
 )
 from tamias.model.dataset import Agent, AgentRole, DataService, Dataset, DcatProperty, Distribution, Period
 from tamias.model.url import host
+from tamias.model.vocabulary import word
 
 FORMS: Final = {
     name: form

@@ -7,8 +7,13 @@ from typing import Any
 import msgspec
 from pyoxigraph import Literal, NamedNode
 
-from tamias.harvesters.terms import DcatStatements, sound_iri, text_literal, word
+from tamias.harvesters.terms import (
+    DcatStatements,
+    sound_iri,
+    text_literal,
+)
 from tamias.model.dataset import NamedPlace
+from tamias.model.vocabulary import word
 
 _NUMBER = r"[-+]?\d{1,12}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?"
 _FOUR_NUMBERS = re.compile(rf"\s*{_NUMBER}(?:\s*,\s*{_NUMBER}|\s+{_NUMBER}){{3}}\s*")

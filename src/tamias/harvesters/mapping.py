@@ -15,9 +15,16 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 from tamias import plugins
 from tamias.harvesters.dcat import dataset_quads
 from tamias.harvesters.from_dcat import datasets_in
-from tamias.harvesters.terms import DcatStatements, below, last_segment, segment, text_literal, word
+from tamias.harvesters.terms import (
+    DcatStatements,
+    below,
+    last_segment,
+    segment,
+    text_literal,
+)
 from tamias.model.dataset import Dataset
 from tamias.model.finding import SourceRecord
+from tamias.model.vocabulary import word
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element

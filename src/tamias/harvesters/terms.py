@@ -2,31 +2,16 @@
 
 import re
 from datetime import date
-from functools import cache, lru_cache
-from typing import Final
+from functools import lru_cache
 from urllib.parse import quote
 
 from pyoxigraph import Literal, NamedNode, Quad
 
-from tamias.model.vocabulary import PROV, XSD, address_iri
+from tamias.model.vocabulary import SPACES, address_iri, word
 
-ADMS: Final = "http://www.w3.org/ns/adms#"
-DCAT: Final = "http://www.w3.org/ns/dcat#"
-DCATAP: Final = "http://data.europa.eu/r5r/"
-DCT: Final = "http://purl.org/dc/terms/"
-ELI: Final = "http://data.europa.eu/eli/ontology#"
-FOAF: Final = "http://xmlns.com/foaf/0.1/"
-GEO: Final = "http://www.opengis.net/ont/geosparql#"
-RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-RDFS: Final = "http://www.w3.org/2000/01/rdf-schema#"
-SKOS: Final = "http://www.w3.org/2004/02/skos/core#"
-SPDX: Final = "http://spdx.org/rdf/terms#"
-VCARD: Final = "http://www.w3.org/2006/vcard/ns#"
-
-_SPACES: Final = {
-    "adms": ADMS, "dcat": DCAT, "dcatap": DCATAP, "dct": DCT, "eli": ELI, "foaf": FOAF, "geo": GEO,
-    "prov": PROV, "rdf": RDF, "rdfs": RDFS, "skos": SKOS, "spdx": SPDX, "vcard": VCARD, "xsd": XSD,
-}  # fmt: skip
+ADMS, DCAT, DCT, FOAF, RDF, RDFS, SKOS, SPDX, VCARD = (
+    SPACES[name] for name in ("adms", "dcat", "dct", "foaf", "rdf", "rdfs", "skos", "spdx", "vcard")
+)
 
 _LONGEST_IRI = 4096
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s].*", re.DOTALL)
@@ -38,17 +23,6 @@ _MOMENT = re.compile(
 )
 _MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])")
 _YEAR = re.compile(r"[1-9]\d{3}")
-
-
-@cache
-def word(short: str) -> NamedNode:
-    """Return a term of a vocabulary by its short name.
-
-    >>> word("dct:title")
-    <NamedNode value=http://purl.org/dc/terms/title>
-    """
-    space, _, name = short.partition(":")
-    return NamedNode(_SPACES[space] + name)
 
 
 def sound_iri(text: str | None, *, web: bool = False) -> NamedNode | None:

@@ -38,6 +38,20 @@ XSD_ANY_URI: Final = NamedNode(XSD + "anyURI")
 XSD_DATE_TIME: Final = NamedNode(XSD + "dateTime")
 XSD_INTEGER: Final = NamedNode(XSD + "integer")
 
+SPACES: Final = {
+    "arc": "https://w3id.org/tamias/archive#", "quality": "https://w3id.org/tamias/quality#", "adms": "http://www.w3.org/ns/adms#",
+    "csvw": "http://www.w3.org/ns/csvw#",
+    "dcat": "http://www.w3.org/ns/dcat#", "dcatap": "http://data.europa.eu/r5r/",
+    "dct": "http://purl.org/dc/terms/", "dqv": "http://www.w3.org/ns/dqv#",
+    "eli": "http://data.europa.eu/eli/ontology#", "foaf": "http://xmlns.com/foaf/0.1/",
+    "geo": "http://www.opengis.net/ont/geosparql#", "prov": PROV,
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "sd": "http://www.w3.org/ns/sparql-service-description#", "skos": "http://www.w3.org/2004/02/skos/core#",
+    "spdx": "http://spdx.org/rdf/terms#", "tamias": VOCABULARY, "vcard": "http://www.w3.org/2006/vcard/ns#",
+    "void": "http://rdfs.org/ns/void#", "xsd": XSD,
+}  # fmt: skip
+"""Vocabularies by their short names. `arc` has the Open Dataset Archive's terms that no public one has."""
+
 TERMS: Final = frozenset(
     {
         "address",
@@ -78,6 +92,17 @@ def term(name: str, base: str = VOCABULARY) -> NamedNode:
     if name not in TERMS:
         raise KeyError(f"{name!r} is not a term of Tamias's vocabulary (tamias.model.vocabulary.TERMS)")
     return NamedNode(base + name)
+
+
+@cache
+def word(short: str) -> NamedNode:
+    """Return a term of a vocabulary by its short name.
+
+    >>> word("dct:title")
+    <NamedNode value=http://purl.org/dc/terms/title>
+    """
+    space, _, name = short.partition(":")
+    return NamedNode(SPACES[space] + name)
 
 
 def address_iri(url: str) -> str:

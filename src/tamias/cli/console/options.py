@@ -93,7 +93,8 @@ def setting_options(*keys: str) -> Callable[[Function], Function]:
     def add(function: Function) -> Function:
         @functools.wraps(function)
         def wrapped(**words: Any) -> Any:
-            flags = {name: _given(name, words.pop(name)) for name in (key.replace(".", "__") for key in keys)}
+            values = {key: words.pop(key.partition(".")[2]) for key in keys}
+            flags = {key.replace(".", "__"): _given(key, value) for key, value in values.items()}
             return function(flags=flags, **words)
 
         made: Function = wrapped
@@ -111,24 +112,14 @@ def _setting_option(key: str) -> Callable[[Function], Function]:
     tables = {each.name: each.type for each in msgspec.structs.fields(Settings)}
     field = next(each for each in msgspec.structs.fields(tables[table]) if each.name == name)
     about: Any = inspect.type_info(field.type)
-    kind = about.type
-    if isinstance(kind, inspect.UnionType):
-        kind = next(each for each in kind.types if not isinstance(each, inspect.NoneType))
+    kinds = getattr(about.type, "types", [about.type])
+    kind = next(each for each in kinds if not isinstance(each, inspect.NoneType))
     flag = "sink" if name == "sinks" else name.replace("_", "-")
-    type_of: Any = None
-    default = field.default
-    if isinstance(kind, inspect.IntType | inspect.FloatType):
-        range_of: Any = click.IntRange if isinstance(kind, inspect.IntType) else click.FloatRange
-        least = kind.ge if kind.gt is None else kind.gt
-        type_of = range_of(least, kind.le, min_open=kind.gt is not None)
-        default = None if default is None else f"{default:g}"
-    elif isinstance(kind, inspect.LiteralType):
-        type_of = click.Choice(kind.values)
-    said = str(about.extra_json_schema["description"])
-    shown = f" [{default}]" if type_of and default is not None else ""
+    type_of, said = _type_of(kind), str(about.extra_json_schema["description"])
+    shown = f" [{field.default}]" if type_of and field.default is not None else ""
     return click.option(
         f"--{flag}/--no-{flag}" if isinstance(kind, inspect.BoolType) else f"--{flag}",
-        key.replace(".", "__"),
+        name,
         metavar=_METAVARS.get(name),
         default=None,
         multiple=isinstance(kind, inspect.VarTupleType),
@@ -137,11 +128,21 @@ def _setting_option(key: str) -> Callable[[Function], Function]:
     )
 
 
-def _given(name: str, value: Any) -> Any:
+def _type_of(kind: Any) -> Any:
+    """Return the type of a flag: a range or a choice, None for any other."""
+    if values := getattr(kind, "values", None):
+        return click.Choice(values)
+    if not hasattr(kind, "ge"):
+        return None
+    range_of: Any = click.IntRange if type(kind).__name__ == "IntType" else click.FloatRange
+    return range_of(kind.ge if kind.gt is None else kind.gt, kind.le, min_open=kind.gt is not None)
+
+
+def _given(key: str, value: Any) -> Any:
     """Return the value of a flag; an empty text takes away what an earlier run named."""
     if isinstance(value, tuple):
         return tuple(each for each in value if each) if value else None
-    if name == "archive__store" and value and "://" not in value:
+    if key == "archive.store" and value and "://" not in value:
         return str(Path(value).absolute())
     return value
 

@@ -22,10 +22,10 @@ from tamias.features.dcat.terms import (
     address,
     text,
     typed,
-    word,
 )
 from tamias.model import profile as p
 from tamias.model.profile import Profile
+from tamias.model.vocabulary import word
 
 _COMPRESSOR: Final = ZstdCompressor(level=3)
 """One for all: to make another takes as long as to compress a small profile. It locks itself."""

@@ -25,10 +25,10 @@ from tamias.features.dcat.terms import (
     moment,
     text,
     typed,
-    word,
 )
 from tamias.model.profile import Profile
 from tamias.model.resource import Resource, Version
+from tamias.model.vocabulary import word
 
 _FREQUENCIES: Final = "http://publications.europa.eu/resource/authority/frequency/"
 _YEAR: Final = 365.25

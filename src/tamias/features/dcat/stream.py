@@ -42,12 +42,12 @@ from tamias.features.dcat.terms import (
     catalogue_graph,
     moment,
     text,
-    word,
 )
 from tamias.model.item import NEVER
 from tamias.model.profile import Profile
 from tamias.model.resource import Resource, Version
 from tamias.model.url import host
+from tamias.model.vocabulary import word
 
 _SQL = statements("tamias.features.dcat", "catalogue.sql")
 AT_ONCE: Final = 200

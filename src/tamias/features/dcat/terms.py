@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
@@ -12,38 +12,15 @@ from pyoxigraph import Literal, NamedNode, Quad
 from tamias.archive.moments import rfc3339
 from tamias.model import vocabulary as v
 from tamias.model.resource import Version
+from tamias.model.vocabulary import word
 from tamias.settings import ServeSettings
 
-ARC: Final = "https://w3id.org/tamias/archive#"
-"""The Open Dataset Archive's terms that no public vocabulary has (hasPortal, rows, columns), and ours."""
+ARC, QUALITY = v.SPACES["arc"], v.SPACES["quality"]
 
-QUALITY: Final = "https://w3id.org/tamias/quality#"
-"""Metrics and dimensions, by the names of `tamias.features.quality.METRICS`."""
-
-DCT: Final = "http://purl.org/dc/terms/"
-
-PREFIXES: Final = {
-    "arc": ARC,
-    "csvw": "http://www.w3.org/ns/csvw#",
-    # The archive's paper binds `dc:` to http://purl.org/dc/elements/1.1 without a slash and says hasVersion
-    # and issued in it, which only the terms of http://purl.org/dc/terms/ have: these it must mean.
-    "dc": DCT,
-    "dcat": "http://www.w3.org/ns/dcat#",
-    "dct": DCT,
-    "dqv": "http://www.w3.org/ns/dqv#",
-    "foaf": "http://xmlns.com/foaf/0.1/",
-    "geo": "http://www.opengis.net/ont/geosparql#",
-    "prov": v.PROV,
-    "quality": QUALITY,
-    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
-    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
-    "sd": "http://www.w3.org/ns/sparql-service-description#",
-    "skos": "http://www.w3.org/2004/02/skos/core#",
-    "spdx": "http://spdx.org/rdf/terms#",
-    "tamias": v.VOCABULARY,
-    "void": "http://rdfs.org/ns/void#",
-    "xsd": v.XSD,
-}
+_DECLARED: Final = "arc csvw dcat dct dqv foaf geo prov quality rdf rdfs sd skos spdx tamias void xsd"
+# The archive's paper binds `dc:` to http://purl.org/dc/elements/1.1 without a slash and says hasVersion and
+# issued in it, which only the terms of http://purl.org/dc/terms/ have: these it must mean.
+PREFIXES: Final = {name: v.SPACES[name] for name in _DECLARED.split()} | {"dc": v.SPACES["dct"]}
 """To be declared at the endpoint before a query is read."""
 
 GRAPHS: Final = v.OWN_SPACE + "catalogue"
@@ -102,17 +79,6 @@ def catalogue_graph(*parts: str) -> NamedNode:
     <NamedNode value=urn:tamias:catalogue:9637fc70d9dc55fb671d5c1f>
     """
     return NamedNode(":".join((GRAPHS, *parts)))
-
-
-@cache
-def word(short: str) -> NamedNode:
-    """A word of a vocabulary by its short name.
-
-    >>> word("dct:title")
-    <NamedNode value=http://purl.org/dc/terms/title>
-    """
-    space, _, name = short.partition(":")
-    return NamedNode(PREFIXES[space] + name)
 
 
 class GraphBuilder:

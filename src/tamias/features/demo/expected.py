@@ -70,18 +70,8 @@ def nameless(quad: Quad) -> Quad:
 TABLE = "/open-data/prices.csv"
 STATEMENTS = "/open-data/stations.ttl"
 _GOODS = (
-    "apples",
-    "bread",
-    "butter",
-    "cheese",
-    "coffee",
-    "eggs",
-    "milk",
-    "pears",
-    "rice",
-    "salt",
-    "sugar",
-    "tea",
+    *("apples", "bread", "butter", "cheese", "coffee", "eggs"),
+    *("milk", "pears", "rice", "salt", "sugar", "tea"),
 )
 
 

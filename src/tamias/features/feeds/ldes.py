@@ -19,7 +19,6 @@ from tamias.features.dcat.terms import (
     moment,
     text,
     typed,
-    word,
 )
 from tamias.features.service.events.log import latest_event
 from tamias.features.service.http.callers import may_read_all
@@ -31,6 +30,7 @@ from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import feed_words, usages, wants_training
 from tamias.features.service.service import Service
 from tamias.model.usage import refusal
+from tamias.model.vocabulary import word
 
 EVENTS_A_PAGE: Final = 200
 MOST_PAGE: Final = 100_000_000

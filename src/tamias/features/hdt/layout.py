@@ -9,28 +9,13 @@ from numpy.typing import NDArray
 _SLICE = 1 << 24
 
 
-def _table(polynomial: int, *, reflected: bool) -> list[int]:
-    return [_entry(byte, polynomial, reflected=reflected) for byte in range(256)]
-
-
-def _entry(byte: int, polynomial: int, *, reflected: bool) -> int:
-    for _ in range(8):
-        if reflected:
-            byte = (byte >> 1) ^ (polynomial if byte & 1 else 0)
-        else:
-            byte = ((byte << 1) ^ (polynomial if byte & 0x80 else 0)) & 0xFF
-    return byte
-
-
-_CRC8 = _table(0x07, reflected=False)
-_CRC16 = _table(0xA001, reflected=True)
-
-
 def crc8(data: bytes) -> bytes:
     """Return the checksum of the few bytes before an array or a section."""
     value = 0
     for byte in data:
-        value = _CRC8[value ^ byte]
+        value ^= byte
+        for _ in range(8):
+            value = ((value << 1) ^ (0x07 if value & 0x80 else 0)) & 0xFF
     return bytes((value,))
 
 
@@ -38,7 +23,9 @@ def crc16(data: bytes) -> bytes:
     """Return the checksum of a control information."""
     value = 0
     for byte in data:
-        value = (value >> 8) ^ _CRC16[(value ^ byte) & 0xFF]
+        value ^= byte
+        for _ in range(8):
+            value = (value >> 1) ^ (0xA001 if value & 1 else 0)
     return value.to_bytes(2, "little")
 
 

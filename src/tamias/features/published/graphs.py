@@ -22,13 +22,13 @@ from tamias.features.dcat.terms import (
     catalogue_graph,
     moment,
     text,
-    word,
 )
 from tamias.features.service.http.exchange import base_of
 from tamias.features.service.http.rdf import MEDIA_TYPES
 from tamias.features.service.queries.history import ResourceHistory
 from tamias.features.service.service import Service
 from tamias.model.resource import Resource, Version
+from tamias.model.vocabulary import word
 
 SQL = statements("tamias.features.published", "published.sql")
 _TYPE: Final = word("rdf:type")

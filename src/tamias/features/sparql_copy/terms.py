@@ -2,20 +2,10 @@
 
 import re
 from collections.abc import Iterable
-from hashlib import blake2b
 
-from pyoxigraph import (
-    BaseDirection,
-    BlankNode,
-    DefaultGraph,
-    Literal,
-    NamedNode,
-    Quad,
-    RdfFormat,
-    Triple,
-    parse,
-)
+from pyoxigraph import BaseDirection, BlankNode, DefaultGraph, Literal, NamedNode, Quad, Triple
 
+from tamias.analyse.rdf.statements import blank_node, iri
 from tamias.content.blank_labels import blank_nodes, rename_blank_nodes
 from tamias.features.sparql_copy.answers import Cell, Nested, Row
 
@@ -26,13 +16,13 @@ _NODE_ID = "nodeID://"
 Term = NamedNode | BlankNode | Literal | Triple
 
 
-def writable(iri: str) -> bool:
+def writable(text: str) -> bool:
     """Return whether an IRI can be written between angle brackets.
 
     >>> writable("http://example.org/a"), writable("http://example.org/a b")
     (True, False)
     """
-    return _WRITABLE.fullmatch(iri) is not None
+    return _WRITABLE.fullmatch(text) is not None
 
 
 class StatementPage:
@@ -71,7 +61,7 @@ class StatementPage:
         if isinstance(value, Nested):
             return Triple(*(self._term(each) for each in (value.subject, value.predicate, value.object)))  # type: ignore[arg-type]
         if cell.type == "bnode" or (cell.type == "uri" and value.startswith(_NODE_ID)):
-            return _blank(value)
+            return blank_node(value)
         if cell.type == "uri":
             return self._iri(value)
         if cell.language:
@@ -82,28 +72,8 @@ class StatementPage:
     def _iri(self, value: str) -> NamedNode:
         found = self._iris.get(value)
         if found is None:
-            found = self._iris[value] = _named(value)
+            found = self._iris[value] = iri(value)
         return found
-
-
-def _named(value: str) -> NamedNode:
-    try:
-        return NamedNode(value)
-    except ValueError:
-        if not writable(value):
-            raise ValueError(f"{value[:200]!r} is not an absolute IRI") from None
-    # Only a parser makes an IRI that breaks a finer rule, such as %zz.
-    [quad] = parse(f"<{value}> <urn:p> <urn:o> .".encode(), format=RdfFormat.N_TRIPLES, lenient=True)
-    if not isinstance(quad.subject, NamedNode):
-        raise ValueError(f"{value[:200]!r} is not an absolute IRI")
-    return quad.subject
-
-
-def _blank(label: str) -> BlankNode:
-    try:
-        return BlankNode(label)
-    except ValueError:
-        return BlankNode("z" + blake2b(label.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest())
 
 
 def has_blank_inside(quad: Quad) -> bool:
