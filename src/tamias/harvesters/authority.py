@@ -6,7 +6,7 @@ from typing import Final
 _EU: Final = "http://publications.europa.eu/resource/authority/"
 
 _FREQUENCIES: Final = {
-    "CONT": "continuous continuously cont realtime real-time R/PT1S http://purl.org/cld/freq/continuous",
+    "CONT": "always continuous continuously cont realtime real-time R/PT1S http://purl.org/cld/freq/continuous",
     "UPDATE_CONT": "update_cont continuouslyupdated continual R/PT0S",
     "HOURLY": "hourly R/PT1H",
     "DAILY_2": "daily_2 twice-daily semidaily R/PT12H",

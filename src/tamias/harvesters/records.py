@@ -24,22 +24,17 @@ TITLES: Final = {"title": "dct:title", "description": "dct:description"}
 """The fields of most records, and of their distributions, that may be in several languages."""
 
 
-def described(records: Sequence[MappedRecord], catalogue: str) -> list[Finding]:
-    """Return findings of records: DCAT, documents, datasets, and links to their data."""
-    datasets = [each.dataset for each in records]
-    return [*record_findings(records), *links(addresses_of(datasets), catalogue)]
-
-
-def record_findings(records: Sequence[MappedRecord]) -> list[Finding]:
-    """Return the statements of records, the records themselves, and their datasets."""
+def described(records: Sequence[MappedRecord], catalogue: str, *, pages: bool = True) -> list[Finding]:
+    """Return findings of records: DCAT, documents, datasets, and links to their data, or to their `pages`."""
     if not records:
         return []
     quads = [quad for each in records for quad in each.quads]
-    sources = [each.source for each in records]
-    return [Quads(quads), SourceRecords(sources), Datasets([each.dataset for each in records])]
+    datasets = [each.dataset for each in records]
+    sources = SourceRecords([each.source for each in records])
+    return [Quads(quads), sources, Datasets(datasets), *links(addresses_of(datasets, pages=pages), catalogue)]
 
 
-def addresses_of(datasets: Iterable[Dataset]) -> dict[str, str | None]:
+def addresses_of(datasets: Iterable[Dataset], *, pages: bool = True) -> dict[str, str | None]:
     """Return the addresses of data with their kinds; the landing page where there is nothing else."""
     found: dict[str, str | None] = {}
     for dataset in datasets:
@@ -48,7 +43,7 @@ def addresses_of(datasets: Iterable[Dataset]) -> dict[str, str | None]:
                 found[each.service] = "sparql" if each.service_kind == "sparql" else None
             if each.url != each.service:
                 found.setdefault(each.url, None)
-        if not dataset.distributions and dataset.landing_page:
+        if pages and not dataset.distributions and dataset.landing_page:
             found.setdefault(dataset.landing_page, None)
     return found
 

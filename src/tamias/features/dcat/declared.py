@@ -1,25 +1,14 @@
 """Declared datasets in the catalogue: VoID and DCAT of what a sitemap says, with its sitemap as source."""
 
 from collections.abc import Collection, Iterator
-from typing import Final
 
 from pyoxigraph import Literal, NamedNode, Quad
 
 from tamias.archive.sources.declared import DeclaredDataset, declared_datasets
 from tamias.database.connect import Session
 from tamias.features.dcat.terms import GraphBuilder, address, catalogue_graph, moment, text
+from tamias.harvesters.authority import frequency_iri
 from tamias.model.item import NEVER
-
-_FREQUENCY: Final = "http://publications.europa.eu/resource/authority/frequency/"
-_FREQUENCIES: Final = {
-    "always": "CONT",
-    "hourly": "HOURLY",
-    "daily": "DAILY",
-    "weekly": "WEEKLY",
-    "monthly": "MONTHLY",
-    "yearly": "ANNUAL",
-    "never": "NEVER",
-}
 
 
 def declared_quads(
@@ -36,7 +25,7 @@ def _quads(declared: DeclaredDataset) -> list[Quad]:
     builder = GraphBuilder(catalogue_graph("declared", declared.key.hex()))
     node = address(dataset.uri) or catalogue_graph(name)
     builder.are([node], "void:Dataset", "dcat:Dataset")
-    frequency = _FREQUENCIES.get(dataset.changefreq or "")
+    frequency = frequency_iri(dataset.changefreq or "")
     builder.each(
         node,
         {
@@ -44,7 +33,7 @@ def _quads(declared: DeclaredDataset) -> list[Quad]:
             "prov:wasDerivedFrom": address(declared.sitemap),
             "prov:generatedAtTime": moment(declared.seen_at),
             "dct:modified": None if dataset.lastmod_ms is None else moment(dataset.lastmod_ms),
-            "dct:accrualPeriodicity": NamedNode(_FREQUENCY + frequency) if frequency else None,
+            "dct:accrualPeriodicity": NamedNode(frequency) if frequency else None,
         },
     )
     for prefix in dataset.prefixes:

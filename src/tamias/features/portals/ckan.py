@@ -16,7 +16,6 @@ from tamias.features.portals.paging.listing import (
     ChangeOrder,
     PortalListing,
     ask_json,
-    found,
     json_at,
     read_listing,
     state_of,
@@ -25,6 +24,7 @@ from tamias.features.portals.paging.position import Position, read_to_the_end
 from tamias.features.portals.paging.ways import in_turn, roots, through
 from tamias.features.portals.records.ckan import MAPPING
 from tamias.harvesters.mapping import MappedRecord, map_record
+from tamias.harvesters.records import described
 from tamias.model.finding import Deleted, HarvestEnd, HarvestStep, Present, Problem
 from tamias.protocols import PoliteClient
 
@@ -202,7 +202,9 @@ async def _part(
         else:
             place.lost += 1
             problems.append(Problem(shown.reason))
-    return HarvestStep(state=state_of(place), findings=[*found(records, place.root), *problems]), trouble
+    return HarvestStep(
+        state=state_of(place), findings=[*described(records, place.root, pages=False), *problems]
+    ), trouble
 
 
 async def _shown(name: str, place: Position, client: PoliteClient) -> MappedRecord | HarvestEnd:

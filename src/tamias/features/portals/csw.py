@@ -20,7 +20,7 @@ from tamias.features.portals.records.csw import (
     identifier_of,
     stamp_of,
 )
-from tamias.features.portals.records.oai_xml import Element, content, inner, local
+from tamias.features.portals.records.oai_xml import BARE, Element, content, inner, local
 from tamias.harvesters.dcat import catalogue_quads
 from tamias.harvesters.mapping import MappedRecord, map_element
 from tamias.harvesters.records import MOST_PAGE, CycleDetector, failure
@@ -285,12 +285,8 @@ def _changes_since(bookmark: bytes | None) -> _CswState | None:
 
 def _root(raw: bytes) -> Element | None:
     """Parse a document; None for what is no XML, or declares a document type."""
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True,
-        remove_pis=True,
-    )  # fmt: skip
     try:
-        root = etree.fromstring(raw, parser)
+        root = etree.fromstring(raw, etree.XMLParser(**BARE))
     except etree.XMLSyntaxError:
         return None
     return root if root.getroottree().docinfo.internalDTD is None else None

@@ -18,7 +18,6 @@ from tamias.features.portals.paging.listing import (
     RecordPage,
     as_stamp,
     ask_json,
-    found,
     opening,
     place_of,
     read_listing,
@@ -205,7 +204,7 @@ def _read(
     reached = start + len(page.records)
     changes.over = changes.over or reached >= (changes.total or 0) or reached <= changes.seen
     changes.seen = reached
-    findings = [each for each in found(records, place.root) if not isinstance(each, Quads)]
+    findings = [each for each in described(records, place.root, pages=False) if not isinstance(each, Quads)]
     return [*findings, *problems]
 
 

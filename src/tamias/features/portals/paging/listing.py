@@ -13,7 +13,7 @@ import msgspec
 from tamias.features.portals.paging.position import Position, digest, read_to_the_end
 from tamias.harvesters.dcat import catalogue_quads
 from tamias.harvesters.mapping import BAD, MappedRecord, RecordMapping, map_record
-from tamias.harvesters.records import MOST_PAGE, failure, links, record_findings
+from tamias.harvesters.records import MOST_PAGE, described, failure
 from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.finding import Finding, HarvestEnd, HarvestStep, Problem, Quads
 from tamias.protocols import PoliteClient
@@ -261,7 +261,7 @@ class _ListingReader:
             self._place.taken += len(records)
             self._place.after = max(self._place.after, part[-1].key)
             self._place.offset = part[-1].number
-            yield [*found(records, self._place.root), *self.problems()]
+            yield [*described(records, self._place.root, pages=False), *self.problems()]
 
     def _fresh(self, entries: Sequence[_Entry]) -> list[_Entry]:
         """Return the records that were not there before, each once."""
@@ -361,17 +361,6 @@ def _may_help(capture: Capture) -> bool:
     if capture.outcome is not Outcome.FAILED or status == 429:
         return False
     return status is None or not 400 <= status < 500 or status in _TOO_MUCH
-
-
-def found(records: Sequence[MappedRecord], root: str) -> list[Finding]:
-    """Return findings of records: DCAT, documents, and links to data. A page about a dataset is no data."""
-    addresses: dict[str, str | None] = {}
-    for each in (each for record in records for each in record.dataset.distributions):
-        if each.service and each.service_kind == "sparql":
-            addresses[each.service] = "sparql"
-        elif each.url:
-            addresses.setdefault(each.url, None)
-    return [*record_findings(records), *links(addresses, root)]
 
 
 def opening(place: Position) -> HarvestStep:

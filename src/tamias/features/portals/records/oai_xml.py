@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from itertools import islice, pairwise
-from typing import cast
+from typing import Any, Final, cast
 
 from lxml import etree
 
@@ -20,6 +20,11 @@ _TOKEN = re.compile(rb"<(?:[\w.-]{1,50}:)?resumptionToken\b[^>]{0,2000}>")
 _IDENTIFIER = re.compile(rb"<(?:[\w.-]{1,50}:)?identifier>([^<]{1,200})<")
 
 Element = etree._Element
+SAFE: Final[dict[str, Any]] = {
+    "resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False,
+}  # fmt: skip
+BARE: Final[dict[str, Any]] = {**SAFE, "remove_comments": True, "remove_pis": True}
+"""The options of all parsers of answers."""
 
 
 def elements(raw: bytes) -> Iterator[Element | Problem]:
@@ -60,7 +65,7 @@ class _Refused(Exception):
 
 
 def _elements(raw: bytes) -> Iterator[Element | Problem]:
-    parser, depth = _pull_parser(), _Depth()
+    parser, depth = etree.XMLPullParser(events=("start", "end"), **BARE), _Depth()
     try:
         for start in range(0, len(raw), _CHUNK):
             parser.feed(raw[start : start + _CHUNK])
@@ -105,18 +110,6 @@ def _check(root: Element) -> None:
         raise _Refused(f"<{local(root)[:50]}> is not OAI-PMH")
 
 
-def _pull_parser() -> "etree.XMLPullParser":
-    return etree.XMLPullParser(
-        events=("start", "end"),
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-    )
-
-
 def _behind(raw: bytes, records: int) -> Iterator[Element | Problem]:
     """The records after the first so many, each by itself, and the token."""
     root = _ROOT.search(raw)
@@ -144,9 +137,7 @@ def _behind(raw: bytes, records: int) -> Iterator[Element | Problem]:
 
 def _mended(head: bytes, piece: bytes) -> Element | None:
     """Parse an element by itself; what XML forbids in it is left out."""
-    parser = etree.XMLParser(
-        recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
-    )
+    parser = etree.XMLParser(recover=True, **SAFE)
     try:
         root = etree.fromstring(head + piece, parser)
     except etree.XMLSyntaxError:
