@@ -155,11 +155,8 @@ def _columns(joins: Sequence[JoinCandidate]) -> dict[str, list[Any]]:
     }
     for prefix, side in (("", [join.of for join in joins]), ("within_", [join.within for join in joins])):
         columns |= {
-            f"{prefix}resource": [column.resource for column in side],
-            f"{prefix}version": [column.version for column in side],
-            f"{prefix}place": [column.table for column in side],
-            f"{prefix}number": [column.number for column in side],
-            f"{prefix}name": [column.name for column in side],
-            f"{prefix}distinct": [column.distinct for column in side],
+            f"{prefix}{'place' if name == 'table' else name}": [getattr(column, name) for column in side]
+            for name in TableColumn.__struct_fields__
+            if name != "url"
         }
     return columns

@@ -10,6 +10,7 @@ from tamias.analyse.limits import MIB, RefusedError
 from tamias.analyse.rdf.statements import RdfStatements, StatementAnalyser, blank_node, iri, literal
 from tamias.content.formats import read_by
 from tamias.features.hdt.layout import Numbers
+from tamias.features.hdt.parts import HdtError, HdtTooLarge
 from tamias.features.hdt.reader import Hdt, Terms, Triples
 from tamias.model.document import Document
 from tamias.model.finding import Finding
@@ -85,9 +86,6 @@ class HdtAnalyser(StatementAnalyser):
     media_types = read_by(__name__)
 
     def _read(self, document: Document, statements: RdfStatements) -> Iterator[Finding]:
-        from tamias.features.hdt.analyser import said
-        from tamias.features.hdt.parts import HdtError, HdtTooLarge
-
         data = self._whole(document)
         most = min(self._limits.hdt_dictionary, FREE_DICTIONARY + DICTIONARY_GROWTH * len(data))
         try:

@@ -9,6 +9,7 @@ from tamias.analyse.markup.iri import resolved
 from tamias.features.scraping.apply import apply
 from tamias.features.scraping.load import load_portal
 from tamias.features.scraping.rule import PageRule, PortalRules
+from tamias.filters.blocklists.formats import parts_in_order
 from tamias.model.errors import ConfigError
 from tamias.model.finding import Finding, Problem
 from tamias.model.url import authority, host
@@ -41,19 +42,10 @@ def matches(pattern: str, text: str) -> bool:
     >>> matches("/dataset/*", "/dataset/a?b"), matches("/*/edit", "/dataset/a/edit"), matches("/a", "/ab")
     (True, True, False)
     """
-    first, *rest = pattern.split("*")
-    if not rest:
+    parts = pattern.split("*")
+    if len(parts) == 1:
         return pattern == text
-    *middle, last = rest
-    if not (text.startswith(first) and text.endswith(last) and len(text) >= len(first) + len(last)):
-        return False
-    at, end = len(first), len(text) - len(last)
-    for piece in middle:
-        at = text.find(piece, at, end)
-        if at < 0:
-            return False
-        at += len(piece)
-    return True
+    return parts_in_order(list(filter(None, parts)), text, from_start=bool(parts[0]), to_end=bool(parts[-1]))
 
 
 MAX_TAGS_COUNTED = 20_000

@@ -79,19 +79,19 @@ class EndpointDialect(msgspec.Struct, omit_defaults=True):
     requests: int = 0
 
 
-def without_graphs(url: str) -> tuple[str, frozenset[str]]:
-    """The address of an endpoint, and the graphs that are meant, if it names any as the protocol has it.
+def without_parameter(url: str, name: str) -> tuple[str, list[str]]:
+    """Return an address without a parameter of its query, and the values of that.
 
-    >>> without_graphs("http://example.org/sparql?a=b&named-graph-uri=http%3A%2F%2Fexample.org%2Fg")
-    ('http://example.org/sparql?a=b', frozenset({'http://example.org/g'}))
+    >>> without_parameter("http://example.org/sparql?a=b&query=ASK+%7B%7D", "query")
+    ('http://example.org/sparql?a=b', ['ASK {}'])
     """
-    address, mark, query = url.partition("?")
-    pairs = parse_qsl(query, keep_blank_values=True) if f"{NAMED}=" in query else []
-    graphs = frozenset(value for name, value in pairs if name == NAMED)
-    if not graphs:
-        return url, graphs
-    others = urlencode([(name, value) for name, value in pairs if name != NAMED])
-    return (f"{address}{mark}{others}" if others else address), graphs
+    address, _, query = url.partition("?")
+    pairs = parse_qsl(query, keep_blank_values=True)
+    found = [value for each, value in pairs if each == name]
+    if not found:
+        return url, found
+    others = urlencode([pair for pair in pairs if pair[0] != name])
+    return (f"{address}?{others}" if others else address), found
 
 
 class EndpointClient:
@@ -100,7 +100,8 @@ class EndpointClient:
     def __init__(self, http: PoliteClient, url: str, dialect: EndpointDialect, most_bytes: int) -> None:
         """Learn into `dialect`; a response has at most `most_bytes`."""
         self.http = http
-        self.url, self.graphs = without_graphs(url)
+        self.url, graphs = without_parameter(url, NAMED)
+        self.graphs = frozenset(graphs)
         """Only these named graphs are meant; none: all of the endpoint."""
         self.dialect = dialect
         self._most_bytes = most_bytes

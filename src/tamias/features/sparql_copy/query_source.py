@@ -5,13 +5,19 @@ The source is a URL as the SPARQL protocol has it: the endpoint, with the query 
 
 from collections.abc import AsyncIterator, Iterator
 from itertools import islice
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 import msgspec
 from pyoxigraph import NamedNode
 
 from tamias.content.blank_labels import Labels
-from tamias.features.sparql_copy.client import LONG_QUERY, EndpointClient, EndpointLimits, QueryFailed
+from tamias.features.sparql_copy.client import (
+    LONG_QUERY,
+    EndpointClient,
+    EndpointLimits,
+    QueryFailed,
+    without_parameter,
+)
 from tamias.features.sparql_copy.select import Question, SelectState, question, select_pages
 from tamias.harvesters.dcat import catalogue_quads, dataset_quads
 from tamias.harvesters.descriptions import MOST_STATEMENTS, Descriptions, is_web
@@ -35,18 +41,6 @@ _CAP = "x-sparql-maxrows"
 _FINDINGS_A_STEP = 20
 
 
-def split_query(url: str) -> tuple[str, str]:
-    """Return the endpoint and the query of a URL; the query is empty if there is none.
-
-    >>> split_query("http://example.org/sparql?a=b&query=ASK+%7B%7D")
-    ('http://example.org/sparql?a=b', 'ASK {}')
-    """
-    address, _, parameters = url.partition("?")
-    pairs = parse_qsl(parameters, keep_blank_values=True)
-    others = urlencode([(name, value) for name, value in pairs if name != _QUERY])
-    return (f"{address}?{others}" if others else address), dict(pairs).get(_QUERY, "")
-
-
 class QueryHarvester:
     """Sends a user's query at each harvest."""
 
@@ -63,7 +57,8 @@ class QueryHarvester:
         return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode({_QUERY: query})}"
 
     async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
-        endpoint, query = split_query(harvest.url)
+        endpoint, queries = without_parameter(harvest.url, _QUERY)
+        query = queries[-1] if queries else ""
         try:
             parsed = question(query)
         except UsageError as error:
