@@ -637,7 +637,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a document that lost its statements stays as it was",
-        "crawl/commit/hooks.py",
+        "crawl/commit/settlement.py",
         "reason = None if before is None else _doubt(record, before)",
         "reason = None",
         ("integration/crawl/test_walls.py::test_a_document_that_lost_its_statements_stays_as_it_was",),
