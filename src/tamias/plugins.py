@@ -56,7 +56,7 @@ KINDS = {
     "files": "files that a backup copies (features.backup.files)",
     "remote_workers": "run workers that need no database (cli.worker.RunWorkers)",
     "sink_targets": "check the target of a sink, before it is stored",
-    "sink_trials": "try a sink before a crawl begins (folders are made without one)",
+    "sink_trials": "try a sink before a crawl begins (without one, the folder of a `…-files` sink is made)",
     "graph_sinks": "receive graphs after the commit (sinks.delivery.GraphSink)",
     "pages": "pages of the service; their templates are in `templates/` (features.pages.html.page.HtmlPage)",
     "tasks": "run beside the service until it ends (features.service.run.ServiceTask)",

@@ -268,6 +268,6 @@ def try_sink(text: str) -> None:
     trial = find("sink_trials", name)
     if trial is not None and target is not None:
         trial(target)
-    elif find("graph_sinks", name) is not None:
+    elif target and name.endswith("-files"):
         with write_errors(target, ConfigError):
-            os.makedirs(target or os.curdir, exist_ok=True)
+            os.makedirs(target, exist_ok=True)

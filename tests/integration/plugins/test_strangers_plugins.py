@@ -218,6 +218,15 @@ def test_a_part_of_every_kind_is_asked(tamias, oak, install, tmp_path):
     assert "size=small" in tamias.run("tag", oak.url("/open"), "--json").stdout
 
 
+def test_a_sink_that_fails_ends_the_crawl_and_is_named(tamias, oak, install, tmp_path):
+    install(tamias)
+    (tmp_path / "names").mkdir()  # it writes to a file
+    done = tamias.crawl(oak.url("/"), f"--sink=names:{tmp_path / 'names'}", "--depth=0", timeout=120)
+    assert done.returncode != 0, done.stderr
+    assert f"the sink names:{tmp_path / 'names'} failed: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_writer_of_segments_that_is_not_installed_is_a_bad_configuration(tamias, oak):
     tamias.env["TAMIAS_SINKS__SEGMENTS"] = "diary"
     done = tamias.crawl(oak.url("/"))
