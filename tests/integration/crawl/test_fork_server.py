@@ -58,13 +58,13 @@ def test_a_worker_that_is_told_nothing_ends_in_order(server):
 def test_a_worker_that_cannot_work_says_so_and_ends_with_its_exit_code(server, tmp_path):
     async def run():
         process = await server.fork()
-        plan = {"data": str(tmp_path), "db": "postgresql://nobody@127.0.0.1:1/none", "settings": {}}
+        plan = {"data": str(tmp_path), "db": "mysql://nobody@127.0.0.1:1/none", "settings": {}}
         process.stdin.write(json.dumps(plan).encode() + b"\n")
         told = json.loads((await process.stdout.read()).splitlines()[-1])
         return told, await end_of(process)
 
     told, code = asyncio.run(run())
-    assert "127.0.0.1" in told["error"]
+    assert "--db is not the URL of a PostgreSQL database" in told["error"]
     assert code == told["exit_code"] == 1
 
 
