@@ -86,11 +86,9 @@ class Deliveries:
             try:
                 with SegmentReader(segments_of(session, self._data)) as reader:
                     self._deliver_from(reader, session, sink)
-            except TamiasError as error:
-                self.trouble = error
             except Exception as error:  # noqa: BLE001 - a sink of a plug-in may raise anything
-                self.trouble = TamiasError(f"the sink {sink.text} failed: {error}")
-                self.trouble.__cause__ = error
+                failed = TamiasError(f"the sink {sink.text} failed: {error}")
+                self.trouble = error if isinstance(error, TamiasError) else failed
 
     def _deliver_from(self, reader: SegmentReader, session: Session, sink: OutsideSink) -> None:
         around = Surroundings(
