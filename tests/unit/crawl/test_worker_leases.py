@@ -60,19 +60,27 @@ class Store:
         pass
 
 
-class EndlessVisits:
-    """A visitor whose work on a host has no end."""
+class NothingParked:
+    """The visits that wait for the sandbox: none."""
 
     trouble = None
 
+    def __len__(self):
+        return 0
+
+    async def renew(self):
+        pass
+
+
+class EndlessVisits:
+    """A visitor whose work on a host has no end."""
+
     def __init__(self):
+        self.parking = NothingParked()
         self.reach = Reach(Settings(), lambda: 0)
 
     async def work(self, held):
         await asyncio.Event().wait()
-
-    def parked(self):
-        return 0
 
     def stop(self):
         pass

@@ -47,7 +47,12 @@ Source = bytes | str | os.PathLike[str] | BinaryIO
 class Reading:
     """The content of a source, read on demand. Bad data never raises: see `problems`."""
 
-    def __init__(self, parts: Iterator[Document | Problem], analysers: Mapping[str, Analyser]) -> None:
+    def __init__(
+        self,
+        parts: Iterator[Document | Problem],
+        analysers: Mapping[str, Analyser],
+        links: Iterable[Links] = (),
+    ) -> None:
         self._analysers = analysers
         self._waiting: deque[Quad] = deque()
         self._links: dict[str, None] = {}
@@ -57,6 +62,7 @@ class Reading:
         self._declared: list[SemanticDataset] = []
         self._findings = self._read(parts)
         self._first = next(self._findings, None)
+        self._add_links(links)
 
     @property
     def media_type(self) -> str | None:
@@ -105,17 +111,16 @@ class Reading:
         if isinstance(finding, Quads):
             self._waiting.extend(finding.quads)
             self._links.update(dict.fromkeys(sorted(rdf_links(finding.quads))))
-            self.add_links(kinds_in(finding.quads, "urn:tamias:source"))
+            self._add_links(kinds_in(finding.quads, "urn:tamias:source"))
         elif isinstance(finding, Links):
-            self.add_links([finding])
+            self._add_links([finding])
         elif isinstance(finding, Problem):
             self._problems.append(finding)
         elif isinstance(finding, SemanticDatasets):
             self._declared += finding.datasets
         return finding is not None
 
-    def add_links(self, found: Iterable[Links]) -> None:
-        """Add links that are not in the body."""
+    def _add_links(self, found: Iterable[Links]) -> None:
         urls = (resolved(reference, links.base) for links in found for reference in links.references)
         self._links.update((url, None) for url in urls if url is not None)
 
@@ -252,9 +257,8 @@ def _reading_of(
         limits=open_limits(settings),
         name=name,
     )
-    reading = Reading(in_linked_context(parts, capture), Analysers(settings, contexts))
-    reading.add_links(discovery_links(capture.hops[-1].headers if capture.hops else (), capture.final_url))
-    return reading
+    links = discovery_links(capture.hops[-1].headers if capture.hops else (), capture.final_url)
+    return Reading(in_linked_context(parts, capture), Analysers(settings, contexts), links)
 
 
 def fetch_text(settings: Settings, url: str) -> str:
