@@ -143,8 +143,8 @@ class Transfer(ABC):
         """Starts the clock for a transfer that may take so many seconds."""
         self._begun = now
         self._ends = now + seconds
-        if self.target is not None:
-            self._curl.setopt(pycurl.CONNECT_TO, [f"::{_bracketed(self.target)}:"])
+        if self._options.proxy:  # a name stands for itself, or the handle keeps the address before it
+            self._curl.setopt(pycurl.CONNECT_TO, [f"::{_bracketed(self.target or host(self.url))}:"])
         elif self._options.address_of is not None:
             self._curl.setopt(pycurl.CONNECT_TO, connect_to(self._options, self.url))
 

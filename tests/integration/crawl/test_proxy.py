@@ -146,6 +146,23 @@ def test_a_name_that_only_the_proxy_knows_is_sent_where_it_is_allowed(tamias, pa
     assert way.asked == asked
 
 
+def test_an_address_is_not_asked_for_what_a_name_has(tamias, site_at, proxy):
+    """One handle of curl is used for both, one after the other."""
+    way = proxy("socks5", names={"inside.test": "127.0.0.2"})
+    tamias.env |= {"TAMIAS_FETCH__PROXY_RESOLVES": "true", "TAMIAS_FETCH__CONCURRENCY": "1"}
+    first, second = site_at("127.0.0.1"), site_at("127.0.0.2")
+    inside = second.url("/named").replace("127.0.0.2", "inside.test")
+    first.pages["/"] = f"<> <#to> <{inside}> .".encode()
+    second.pages["/named"] = b"<> <#is> <#there> ."
+    done = tamias.crawl(first.url("/"), "--max-wait", "1")
+    assert done.returncode == 0, done.stderr
+    assert set(way.asked) == {
+        ("127.0.0.1", first.server.server_port),
+        ("inside.test", second.server.server_port),
+    }
+    assert second.asked("/named") == 1
+
+
 def test_a_login_comes_from_a_file_that_others_cannot_read(tamias, pages, proxy, tmp_path):
     way = proxy(login=LOGIN)
     file = tmp_path / "login"
