@@ -28,12 +28,15 @@ from tamias.model.vocabulary import word
 FORMS: Final = {
     name: form
     for form, names in {
-        "text": "dct:title dct:description dct:alternative dcat:keyword adms:versionNotes",
+        "text": "dct:title dct:description dct:alternative dcat:keyword adms:versionNotes skos:scopeNote",
         "plain": "dct:identifier",
         "date": "dct:modified dct:created",
-        "iri": "dcat:inSeries dcat:prev dcat:next dcat:first dcat:last",
+        "iri": "dcat:inSeries dcat:prev dcat:next dcat:first dcat:last dcat:seriesMember dcat:servesDataset "
+        "dcat:dataset dcat:catalog dcat:endpointURL foaf:primaryTopic",
         "iri eli:LegalResource": "dcatap:applicableLegislation",
-        "concept": "dct:type dcatap:hvdCategory dcatap:availability adms:status",
+        "concept": "dct:type dct:subject dcat:theme dcatap:hvdCategory dcatap:availability adms:status",
+        "node skos:ConceptScheme": "dcat:themeTaxonomy",
+        "node prov:Activity": "prov:wasGeneratedBy",
         "identifier": "adms:identifier",
         "sample": "adms:sample",
         "duration": "dcat:temporalResolution",
@@ -42,6 +45,7 @@ FORMS: Final = {
         "label dct:RightsStatement rights": "dct:rights",
         "node foaf:Document": "foaf:page dcat:landingPage",
         "node rdfs:Resource": "dct:isReferencedBy dct:references dct:relation dct:isVersionOf dct:hasVersion "
+        "dct:source dct:hasPart "
         "dcat:hasVersion dcat:previousVersion dct:replaces dct:isReplacedBy dct:isPartOf prov:wasDerivedFrom "
         "dcat:endpointDescription",
         "node dct:MediaType": "dcat:compressFormat dcat:packageFormat",
@@ -62,6 +66,14 @@ ONCE: Final = frozenset(
 )  # fmt: skip
 """Properties of which DCAT-AP allows one value."""
 
+_KINDS: Final = {
+    "dcat:Dataset": ("dcat:dataset", "dcat:Resource", "dcat:Dataset"),
+    "dcat:DatasetSeries": ("dcat:dataset", "dcat:Resource", "dcat:Dataset", "dcat:DatasetSeries"),
+    "dcat:DataService": ("dcat:service", "dcat:Resource", "dcat:DataService"),
+    "dcat:Catalog": ("dcat:catalog", "dcat:Catalog"),
+    "dcat:CatalogRecord": ("dcat:record", "dcat:CatalogRecord"),
+}
+"""How a catalogue lists each kind of what it has, and its classes."""
 _NAMED: Final[tuple[tuple[str, str, str, str, Callable[[str], str | None] | None], ...]] = (
     ("licence", "dct:license", "dct:LicenseDocument", "licence", authority.licence_iri),
     ("rights", "dct:rights", "dct:RightsStatement", "rights", None),
@@ -83,8 +95,10 @@ _DIGEST_SIZES: Final = {"md5": 32, "sha1": 40, "sha224": 56, "sha256": 64, "sha3
 _LARGEST_SIZE = 2**63 - 1
 
 
-def dataset_quads(dataset: Dataset, catalogue: str) -> list[Quad]:
+def dataset_quads(dataset: Dataset, catalogue: str, holder: str | None = None) -> list[Quad]:
     """Describe a dataset, its distributions, and its record in the catalogue whose IRI is given.
+
+    What is within a catalogue is described with it, and listed by its `holder`.
 
     DCAT-AP asks for a description: without one, the title stands there again. It asks a record for the date
     of its last change: without one, the record's first date stands there, then the dataset's own; a dataset
@@ -92,9 +106,7 @@ def dataset_quads(dataset: Dataset, catalogue: str) -> list[Quad]:
     """
     graph = DcatStatements(catalogue, dataset.record, dataset.title_language)
     node = sound_iri(dataset.iri) or graph.part("dataset")
-    graph.add(NamedNode(catalogue), "dcat:dataset", node)
-    for kind in ("dcat:Resource", "dcat:Dataset", *(["dcat:DatasetSeries"] if dataset.is_series else [])):
-        graph.add(node, "rdf:type", word(kind))
+    _describe_kind(graph, node, dataset, holder)
     title = dataset.title.strip() or dataset.record
     description = dataset.description if (dataset.description or "").strip() else title
     _describe_texts(graph, node, dataset, title, description)
@@ -136,6 +148,17 @@ def catalogue_quads(catalogue: str, title: str, publisher: Agent | None, homepag
     agent = publisher or Agent(name=host(catalogue) or catalogue)
     _describe_agent(graph, node, "dct:publisher", agent, below(catalogue, "publisher"))
     return graph.quads
+
+
+def _describe_kind(graph: DcatStatements, node: NamedNode, dataset: Dataset, holder: str | None) -> None:
+    """Describe the class, who lists it, and what is in it."""
+    listed, *kinds = _KINDS[dataset.kind]
+    if node.value != graph.catalogue:
+        graph.add(NamedNode(holder or graph.catalogue), listed, node)
+    for kind in kinds:
+        graph.add(node, "rdf:type", word(kind))
+    for part in dataset.parts:
+        graph.quads += dataset_quads(part, graph.catalogue, node.value)
 
 
 def _describe_texts(
@@ -207,11 +230,11 @@ def _describe_property(
         graph.typed(node, each.name, shared, rest[0])
         graph.add(shared, "rdfs:label", text_literal(value, each.language))
     elif form == "node":
-        graph.named(node, each.name, rest[0], value, part)
+        graph.named(node, each.name, rest[0], value, part, label=each.label)
     elif form == "iri" and (iri := sound_iri(value)):
         graph.typed(node, each.name, iri, rest[0]) if rest else graph.add(node, each.name, iri)
     elif form == "concept":
-        graph.concept(node, each.name, part, value)
+        graph.concept(node, each.name, part, value, each.label)
     elif form == "identifier":
         graph.typed(node, each.name, part, "adms:Identifier")
         graph.plain(part, "skos:notation", value)
@@ -319,7 +342,7 @@ def _describe_relations(graph: DcatStatements, node: NamedNode, dataset: Dataset
 def _describe_record(graph: DcatStatements, node: NamedNode, dataset: Dataset) -> None:
     dates = (dataset.record_modified, dataset.record_issued, dataset.modified, dataset.issued)
     modified = next((date for date in map(day_or_moment, dates) if date), None)
-    if modified is None:
+    if modified is None or "dcat:Dataset" not in _KINDS[dataset.kind]:
         return
     record = graph.part()
     graph.typed(NamedNode(graph.catalogue), "dcat:record", record, "dcat:CatalogRecord")

@@ -175,20 +175,22 @@ class DcatStatements:
 
     def named(
         self, subject: NamedNode, predicate: str, kind: str, value: str | None, part: NamedNode,
-        iri: str | None = None,
+        iri: str | None = None, label: str | None = None,
     ) -> None:  # fmt: skip
         """Add what a text names: `iri`, or the text if it is an IRI; else `part`, labelled with it."""
         if not (value and value.strip()):
             return
         node = NamedNode(iri) if iri else sound_iri(value)
         self.typed(subject, predicate, node or part, kind)
-        if node is None:
-            self.text(part, "rdfs:label", value)
+        self.text(node or part, "rdfs:label", label or (value if node is None else None))
 
-    def concept(self, subject: NamedNode, predicate: str, part: NamedNode, value: str) -> None:
+    def concept(
+        self, subject: NamedNode, predicate: str, part: NamedNode, value: str, label: str | None = None
+    ) -> None:
         """Add a concept by its IRI, or `part` with the text as its label."""
         iri = sound_iri(value)
-        self.labelled(subject, predicate, iri or part, (last_segment(value) if iri else value) or value)
+        words = label or (last_segment(value) if iri else value) or value
+        self.labelled(subject, predicate, iri or part, words)
 
     def labelled(self, subject: NamedNode, predicate: str, node: NamedNode, label: str) -> None:
         """Add a concept with the label that every concept must have."""

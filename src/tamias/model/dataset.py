@@ -16,6 +16,8 @@ class DcatProperty(msgspec.Struct, frozen=True):
     """Its short name, such as `dct:title`."""
     value: str
     language: str | None = None
+    label: str | None = None
+    """The label of a value that is an IRI."""
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,7 +147,10 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
     provenance: str | None = None
     conforms_to: tuple[str, ...] = ()
     distributions: tuple[Distribution, ...] = ()
-    is_series: bool = False
+    kind: str = "dcat:Dataset"
+    """Its class in DCAT: also series, catalogues, services and records of catalogues are described so."""
+    parts: tuple["Dataset", ...] = ()
+    """Of a catalogue: the catalogues, services, series and records in it."""
     portal: str | None = None
     """The portal it is from, where the source is a list of what other portals have."""
     agents: tuple[AgentRole, ...] = ()

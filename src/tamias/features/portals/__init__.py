@@ -29,6 +29,7 @@ FEATURE = Feature(
         "csw-dc": "tamias.features.portals.records.csw:DUBLIN_CORE_MAPPING",
         "csw-iso": "tamias.features.portals.records.csw:ISO_MAPPING",
         "data-json": "tamias.features.portals.records.pod:MAPPING",
+        "data-json-catalogue": "tamias.features.portals.records.pod:CATALOGUE",
         "dataverse": "tamias.features.portals.dataverse:export_mapping",
         "dataverse-search": "tamias.features.portals.dataverse:SEARCH_MAPPING",
         "dcat": "tamias.features.portals.records.dcat:MAPPING",

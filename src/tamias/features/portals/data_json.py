@@ -1,17 +1,27 @@
-"""Harvester for a `data.json`: one file that describes a whole catalogue (DCAT-US 1.1, Project Open Data)."""
+"""Harvester for a `data.json`: one file that describes a whole catalogue (DCAT-US 1.1 and 3)."""
 
 from collections.abc import AsyncIterator, Iterator
-from itertools import islice
+from itertools import chain, islice
 
 import msgspec
 
 from tamias.features.portals.paging.validators import file_bookmark, request_if_changed, unchanged_end
-from tamias.features.portals.records.pod import MAPPING, records_in
+from tamias.features.portals.records import pod
 from tamias.harvesters.dcat import catalogue_quads
+from tamias.harvesters.descriptions import Descriptions
+from tamias.harvesters.from_dcat import addresses_in
 from tamias.harvesters.mapping import BAD, MappedRecord, map_record
-from tamias.harvesters.records import described, failure
+from tamias.harvesters.records import described, failure, links
 from tamias.model.capture import Capture, Outcome
-from tamias.model.finding import Finding, Harvest, HarvestEnd, HarvestStep, Problem, Quads
+from tamias.model.finding import (
+    Finding,
+    Harvest,
+    HarvestEnd,
+    HarvestStep,
+    Problem,
+    Quads,
+    SourceRecords,
+)
 from tamias.protocols import PoliteClient
 
 MOST_BYTES = 128 << 20
@@ -51,11 +61,12 @@ class DataJsonHarvester:
 
 def _steps(client: PoliteClient, capture: Capture, state: _DataJsonState) -> Iterator[HarvestStep]:
     catalogue = capture.final_url
-    found = _found(client.body(capture, MOST_BYTES), catalogue)
+    file = pod.read_file(client.body(capture, MOST_BYTES), catalogue)
+    found = _found(file, catalogue)
     if state.done:
         _skip(found, state.done)
     else:
-        yield _step(state, [Quads(catalogue_quads(catalogue, "", None, None))])
+        yield _step(state, list(_catalogue(file, catalogue)))
     while batch := list(islice(found, _RECORDS_A_STEP)):
         records = [each for each in batch if isinstance(each, MappedRecord)]
         problems = [each for each in batch if isinstance(each, Problem)]
@@ -67,20 +78,34 @@ def _steps(client: PoliteClient, capture: Capture, state: _DataJsonState) -> Ite
     yield _step(state, end=_end(state, file_bookmark(capture)))
 
 
+def _catalogue(file: pod.Found, catalogue: str) -> Iterator[Finding]:
+    """Yield what the file says beside its datasets, and links to its services."""
+    try:
+        mapped = map_record(pod.CATALOGUE, file.catalogue, catalogue) if file.catalogue else None
+    except BAD as error:
+        mapped = None
+        yield Problem(f"the catalogue of data.json: {error}")
+    quads = mapped.quads if mapped else catalogue_quads(catalogue, "", None, None)
+    yield Quads(quads)
+    if mapped:
+        yield SourceRecords([mapped.source])
+        yield from links(addresses_in(Descriptions(quads)), catalogue)
+
+
 def _skip(found: Iterator[MappedRecord | Problem | None], number: int) -> None:
     for _ in islice(found, number):
         pass
 
 
-def _found(raw: bytes, catalogue: str) -> Iterator[MappedRecord | Problem | None]:
+def _found(file: pod.Found, catalogue: str) -> Iterator[MappedRecord | Problem | None]:
     """Yield an item for each record; None for one that was there before: the first one counts."""
     seen: set[str] = set()
-    for record in records_in(raw):
+    for record in chain(file.records, file.inner):
         if isinstance(record, str):
             yield Problem(record)
             continue
         try:
-            mapped = map_record(MAPPING, record, catalogue)
+            mapped = map_record(pod.MAPPING, record, catalogue)
         except BAD as error:
             yield Problem(f"a record of data.json, after {len(seen)} others: {error}")
             continue

@@ -127,6 +127,103 @@ def _data_json(path, query):
     return {"@type": "dcat:Catalog", "dataset": _POD} if path == "/data.json" else None
 
 
+_CONTACT = {"@type": "Kind", "fn": "Desk", "hasEmail": "mailto:desk@example.org"}
+_DCAT_US = {
+    "@type": "Catalog",
+    "@id": "https://data.example.org/",
+    "conformsTo": {"@type": "Standard", "title": "DCAT-US 3.0"},
+    "title": "City data",
+    "description": "All of the city.",
+    "publisher": {"@id": "https://data.example.org/city", "name": "City"},
+    "contactPoint": [_CONTACT],
+    "dataset": [
+        {
+            "@id": "https://data.example.org/id/trees",
+            "title": "Trees",
+            "description": "Every tree.",
+            "identifier": {"@type": "Identifier", "notation": "T-1", "schemaAgency": "City"},
+            "otherIdentifier": [{"notation": "10.1/trees"}],
+            "contactPoint": [_CONTACT, {"fn": "Second desk", "hasEmail": "mailto:second@example.org"}],
+            "publisher": {"name": "Parks"},
+            "creator": {"name": "Gardeners"},
+            "contributor": [{"name": "Neighbours"}],
+            "rightsHolder": [{"name": "The city"}],
+            "qualifiedAttribution": [
+                {"hadRole": "https://example.org/role/steward", "agent": {"name": "Ada"}}
+            ],
+            "qualifiedRelation": [
+                {"hadRole": "https://example.org/role/in", "relation": "https://data.example.org/id/trees"}
+            ],
+            "theme": [{"@id": "https://example.org/theme/green", "prefLabel": "Green"}, "Health"],
+            "status": {"prefLabel": "Published"},
+            "rights": ["No warranty."],
+            "license": "https://creativecommons.org/publicdomain/zero/1.0/",
+            "landingPage": {"title": "Page", "accessURL": "https://data.example.org/trees"},
+            "conformsTo": [{"@id": "https://example.org/standard", "title": "Tree standard"}],
+            "spatial": [
+                {"prefLabel": "Town", "bbox": {"type": "Polygon", "coordinates": _SHAPE["coordinates"]}}
+            ],
+            "temporal": [{"startDate": "2020-01-01", "endDate": "2020-12-31"}],
+            "accrualPeriodicity": "daily",
+            "versionNotes": "First.",
+            "purpose": "To know them.",
+            "distribution": [
+                {
+                    "title": "Table",
+                    "downloadURL": "https://data.example.org/trees.csv",
+                    "mediaType": "text/csv",
+                    "byteSize": "12",
+                    "checksum": {"algorithm": "SHA-256", "checksumValue": "ab" * 32},
+                    "accessService": [{"title": "API", "endpointURL": ["https://api.example.org/trees"]}],
+                }
+            ],
+        }
+    ],
+    "record": [{"modified": "2024-06-15", "primaryTopic": "https://data.example.org/id/trees", "title": "R"}],
+    "service": [
+        {
+            "title": "Query",
+            "identifier": "https://data.example.org/service",
+            "endpointURL": ["https://data.example.org/sparql"],
+            "contactPoint": [_CONTACT],
+            "publisher": {"name": "City"},
+            "servesDataset": [{"identifier": "served", "title": "Served", "description": "By the service."}],
+        }
+    ],
+    "catalog": [
+        {
+            "title": "Child",
+            "description": "Within.",
+            "publisher": {"name": "City"},
+            "dataset": [{"identifier": "child", "title": "Of the child", "description": "One deep."}],
+            "catalog": [
+                {
+                    "title": "Grandchild",
+                    "description": "Within the child.",
+                    "publisher": {"name": "City"},
+                    "dataset": [
+                        {"identifier": "grandchild", "title": "Of the grandchild", "description": "2"}
+                    ],
+                }
+            ],
+            "datasetSeries": [
+                {
+                    "@id": "https://data.example.org/series",
+                    "title": "Reports",
+                    "description": "Of each year.",
+                    "seriesMember": [{"identifier": "member", "title": "Report", "description": "2024."}],
+                    "first": {"identifier": "member", "title": "Report", "description": "2024."},
+                }
+            ],
+        }
+    ],
+}
+
+
+def _dcat_us(path, query):
+    return _DCAT_US if path == "/data.json" else None
+
+
 def _dkan(path, query):
     return _POD if path == "/api/1/metastore/schemas/dataset/items" else None
 
@@ -563,5 +660,6 @@ KINDS = {
     "zenodo": (ZenodoHarvester, "/", _zenodo, 3),
     "dcat": (CatalogueHarvester, "/catalog.ttl", _catalogue, 1),
     "data-json": (DataJsonHarvester, "/data.json", _data_json, 3),
+    "DCAT-US 3": (DataJsonHarvester, "/data.json", _dcat_us, 5),
 }
 """Of each kind its harvester, the address to begin with, its server, and how many datasets it has."""

@@ -1,6 +1,8 @@
 """`data.json`: one file with everything, whole or broken."""
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 
@@ -127,3 +129,118 @@ def test_json_without_end_to_its_depth_is_refused(serve, harvest):
 
 def test_a_file_that_is_not_there_is_gone(portal, harvest):
     assert harvest(DataJsonHarvester(), "/data.json").end.outcome is Outcome.GONE
+
+
+DCAT = "http://www.w3.org/ns/dcat#"
+PUBLIC = os.environ.get("TAMIAS_DCAT_US", "")
+"""The folder of the public harvester of DCAT-US 3, with its example catalogues and schemas."""
+
+
+def set_of(name):
+    return {"identifier": f"https://example.org/{name}", "title": name, "description": f"About {name}."}
+
+
+DCAT_US_3 = {
+    "@type": "Catalog",
+    "title": "Town",
+    "contactPoint": [{"fn": "Desk", "hasEmail": "mailto:desk@example.org"}],
+    "dataset": [set_of("top")],
+    "record": [
+        {"@id": "https://example.org/r", "primaryTopic": "https://example.org/top", "modified": "2024-06-15"}
+    ],
+    "service": [
+        {
+            "@id": "https://example.org/s",
+            "title": "API",
+            "endpointURL": ["https://example.org/sparql"],
+            "servesDataset": [set_of("served")],
+        }
+    ],
+    "catalog": [
+        {
+            "@id": "https://example.org/c",
+            "title": "Child",
+            "dataset": [set_of("child")],
+            "catalog": [{"@id": "https://example.org/g", "title": "Grandchild", "dataset": [set_of("deep")]}],
+            "datasetSeries": [
+                {
+                    "@id": "https://example.org/y",
+                    "title": "Years",
+                    "seriesMember": [set_of("top"), set_of("member")],
+                    "last": set_of("member"),
+                }
+            ],
+        }
+    ],
+}
+
+
+def test_all_parts_of_a_catalogue_of_dcat_us_3_are_read(serve, harvest, portal):
+    serve(DCAT_US_3)
+    harvested = harvest(DataJsonHarvester(), "/data.json")
+    root, name = portal.url("data.json"), "https://example.org/{}".format
+    terms = (DCAT, "http://purl.org/dc/terms/title", "http://xmlns.com/foaf/0.1/primaryTopic")
+    said = {
+        (quad.subject.value, quad.predicate.value.removeprefix(DCAT), quad.object.value)
+        for quad in harvested.quads
+        if quad.predicate.value.startswith(terms) and quad.subject.value in {root, *map(name, "rscgy")}
+    }
+    title, topic = terms[1:]
+    listed = {(root, "dataset", name(each)) for each in ("top", "served", "child", "deep", "member")}
+    assert said == listed | {
+        (root, title, "Town"),
+        (root, "contactPoint", f"{root}#catalogue/contact"),
+        (root, "record", name("r")),
+        (name("r"), topic, name("top")),
+        (name("r"), title, name("r")),
+        (root, "service", name("s")),
+        (name("s"), title, "API"),
+        (name("s"), "endpointURL", name("sparql")),
+        (name("s"), "servesDataset", name("served")),
+        (root, "catalog", name("c")),
+        (name("c"), title, "Child"),
+        (name("c"), "dataset", name("child")),
+        (name("c"), "catalog", name("g")),
+        (name("g"), title, "Grandchild"),
+        (name("g"), "dataset", name("deep")),
+        (name("c"), "dataset", name("y")),
+        (name("y"), title, "Years"),
+        (name("y"), "seriesMember", name("top")),
+        (name("y"), "seriesMember", name("member")),
+        (name("y"), "last", name("member")),
+    }
+    assert harvested.titles == ["top", "served", "child", "deep", "member"]
+    assert harvested.links == [(name("sparql"), "sparql")]
+    assert (harvested.problems, harvested.end.complete) == ([], True)
+
+
+def identified(value):
+    """The IRIs of all objects of some classes in a public example, by their @type."""
+    if isinstance(value, list):
+        return {each for one in value for each in identified(one)}
+    if not isinstance(value, dict):
+        return set()
+    names = [value.get("@id"), value.get("identifier")]
+    names += [each["@id"] for each in names if isinstance(each, dict) and "@id" in each]
+    found = {(value.get("@type"), each) for each in names[-1:] + names if isinstance(each, str)}
+    own = (
+        found if value.get("@type") in ("Dataset", "DataService", "DatasetSeries", "CatalogRecord") else set()
+    )
+    return own | {each for one in value.values() for each in identified(one)}
+
+
+@pytest.mark.skipif(not PUBLIC, reason="TAMIAS_DCAT_US names no folder with the public examples of DCAT-US 3")
+@pytest.mark.parametrize(
+    "file",
+    sorted(Path(PUBLIC, "example_data/dcatus").glob("dcatus3_0*.json")) if PUBLIC else ["none"],
+    ids=lambda file: getattr(file, "stem", file),
+)
+def test_all_parts_of_the_public_examples_of_dcat_us_3_are_read(serve, harvest, file):
+    serve(file.read_bytes())
+    harvested = harvest(DataJsonHarvester(), "/data.json")
+    typed = {
+        (quad.object.value.removeprefix(DCAT), quad.subject.value)
+        for quad in harvested.quads
+        if quad.predicate.value.endswith("#type")
+    }
+    assert identified(json.loads(file.read_bytes())) - typed == set()

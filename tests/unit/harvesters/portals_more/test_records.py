@@ -50,7 +50,7 @@ def test_any_json_is_a_dataset_or_a_value_error(read, odd):
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_records_or_words(raw):
-    assert all(isinstance(each, str | bytes) for each in pod.records_in(raw))
+    assert all(isinstance(each, str | bytes) for each in pod.read_file(raw, ROOT).records)
 
 
 @given(st.integers(0, 400), st.binary(min_size=1, max_size=4))

@@ -260,7 +260,8 @@ _DATASET: Final = Fields(
         Fields(Period, "temporal_coverage", start="start", end="end"),
     ),
     version="version dcat_version", provenance="provenance", conforms_to="conforms_to>several",
-    distributions=_RESOURCE, is_series=lambda package, _: text(package.get("type")) == "dataset_series",
+    distributions=_RESOURCE,
+    kind=lambda package, _: "dcat:DatasetSeries" if text(package.get("type")) == "dataset_series" else None,
     agents=(
         _role("creator", "dct:creator"), _role("contributor", "dct:contributor"),
         _role("contact", "dcat:contactPoint"), _attributions,

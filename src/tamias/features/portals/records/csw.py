@@ -130,7 +130,7 @@ class _IsoRecord:
             provenance=next(iter(_texts(self._record, "statement")), None),
             conforms_to=tuple(dict.fromkeys(self._standards())),
             distributions=tuple(self._distributions()),
-            is_series=_texts(self._record, "hierarchyLevel") == ["series"],
+            kind=f"dcat:Dataset{'Series' * (_texts(self._record, 'hierarchyLevel') == ['series'])}",
             agents=tuple(_others(roles)),
             more=tuple(dict.fromkeys(self._properties())),
         )
