@@ -37,7 +37,6 @@ CORE = Feature(
         "scope": "tamias.filters.scope:ScopeFilter",
         "pattern": "tamias.filters.pattern:PatternFilter",
         "trap": "tamias.filters.trap:TrapFilter",
-        "blocklist": "tamias.filters.blocklists.filter:BlocklistFilter",
     },
     fetchers={"http": "tamias.fetch.http:HttpFetcher"},
     taggers={

@@ -22,7 +22,7 @@ WITHOUT = "TAMIAS_WITHOUT"
 
 KINDS = {
     "seeds": "turn what a user names into addresses (protocols.SeedSource)",
-    "filters": "decide which URLs may enter the frontier (protocols.Filter)",
+    "filters": "decide which URLs may enter the frontier, given the settings `filters` (protocols.Filter)",
     "fetchers": "fetch a kind of address (protocols.Fetcher)",
     "signers": "sign requests, given the settings (protocols.SignRequests, or None where none is set)",
     "responses": "refuse a response before it is read (protocols.RefuseResponse)",

@@ -6,7 +6,7 @@ analysers, sinks and seeds are found by entry points (`tamias.plugins`); the bui
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from tamias.model.capture import Capture, Extent, Hop, Request, Stop
 from tamias.model.document import Document, Page
@@ -69,11 +69,20 @@ class SeedSource(Protocol):
 class Filter(Protocol):
     """Decides whether a URL may enter the frontier. Pure and fast: it sees every new link.
 
-    Every filter that is installed is made without arguments and asked after the built-in ones.
+    Filters of features are made with the settings `filters`, and asked after those of the core.
     """
 
     def refuse(self, url: str, depth: int) -> str | None:
         """The reason to keep the URL out, naming the rule; None lets it in. Never raises."""
+        ...
+
+
+@runtime_checkable
+class ListFilter(Filter, Protocol):
+    """A filter whose lists change: it is also asked before each request. Its refusals are counted by list."""
+
+    def taken_counts(self) -> dict[str, int]:
+        """Return how often each list kept something out since the last call."""
         ...
 
 

@@ -42,3 +42,19 @@ def _compiled(pattern: str, setting: str) -> re.Pattern[str]:
         ) from None
     except (OverflowError, RecursionError) as error:
         raise ConfigError(f"{setting} {pattern!r} is not a valid regular expression: {error}") from None
+
+
+def parts_in_order(parts: Sequence[str], text: str, *, from_start: bool, to_end: bool) -> bool:
+    """Return whether the parts stand in the text one after another; in one pass, whatever the text is.
+
+    >>> parts_in_order(("example.org/", "/print"), "example.org/a/print", from_start=True, to_end=True)
+    True
+    """
+    if (from_start and not text.startswith(parts[0])) or (to_end and not text.endswith(parts[-1])):
+        return False
+    place = 0
+    for part in parts[:-1] if to_end else parts:
+        place = text.find(part, place) + len(part)
+        if place < len(part):
+            return False
+    return not to_end or len(text) - len(parts[-1]) >= place

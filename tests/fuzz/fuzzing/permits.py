@@ -3,10 +3,10 @@
 import msgspec
 
 from tamias.analyse.links.header import discovery_links, json_ld_context, parsed_links
+from tamias.features.blocklists.formats import entries, expressions
+from tamias.features.blocklists.table import BlocklistTable, CollectedEntries
 from tamias.features.ftp.address import ftp_address
 from tamias.features.warc.cdxj import surt
-from tamias.filters.blocklists.formats import entries, expressions
-from tamias.filters.blocklists.table import BlocklistTable, CollectedEntries
 from tamias.model.errors import UrlError
 from tamias.model.url import authority, fetch_url, host, host_key, resolve, url_key
 from tamias.model.usage import verdict

@@ -55,3 +55,11 @@ def test_a_known_url_that_is_listed_later_is_refused_without_a_request(tamias, s
     (attempt,) = tamias.attempts()[site.url("/later")]
     assert (attempt["outcome"], attempt["reason"]) == ("refused", "block list nasty: 127.0.0.1")
     assert len(site.log) == asked
+
+
+def test_a_list_that_nothing_reads_stops_the_crawl(tamias, site, tmp_path):
+    (tmp_path / "nasty").write_text("127.0.0.1/bad\n")
+    tamias.env |= {"TAMIAS_FILTERS__BLOCKLISTS": str(tmp_path / "nasty"), "TAMIAS_WITHOUT": "blocklists"}
+    done = tamias.crawl(site.url("/start"))
+    assert (done.returncode, "'blocklist'" in done.stderr) == (ConfigError.exit_code, True), done.stderr
+    assert site.asked("/start") == 0

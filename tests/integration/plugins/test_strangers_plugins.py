@@ -35,6 +35,9 @@ class AcornSeeds:
 
 
 class SecretFilter:
+    def __init__(self, settings):
+        self.schemes = settings.schemes
+
     def refuse(self, url, depth):
         return "secret: squirrels only" if "/secret/" in url else None
 

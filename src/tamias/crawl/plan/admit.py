@@ -9,7 +9,6 @@ from tamias.analyse.tags.content import TagRules
 from tamias.archive.sources.host_links import HostLinks, site_of
 from tamias.crawl.plan.fetch_options import address_of
 from tamias.crawl.plan.forgotten_urls import ForgottenUrls
-from tamias.filters.blocklists.filter import BlocklistFilter
 from tamias.filters.pattern import PatternFilter
 from tamias.filters.scheme import DEFAULT_SCHEMES
 from tamias.model.cut import BELOW, DEPTH, FILTER, SCOPE
@@ -20,8 +19,8 @@ from tamias.model.kind import ROBOTS, kind_key, kind_of, kind_tag
 from tamias.model.lease import Task
 from tamias.model.url import authority, fetch_url, host, host_key, resolve, url_key, without_session
 from tamias.permit.delay import host_delay_ms
-from tamias.plugins import load_all
-from tamias.protocols import Filter
+from tamias.plugins import load, load_all
+from tamias.protocols import Filter, ListFilter
 from tamias.settings import Settings
 
 if TYPE_CHECKING:  # what is typed is checked before the database's library, which takes long to load
@@ -146,7 +145,7 @@ class Admission:
         self.settings = settings
         """Those of the crawl."""
         self._filters = filters(settings, seeds)
-        self._blocklists = next(each for each in self._filters.values() if isinstance(each, BlocklistFilter))
+        self._lists = [each for each in self._filters.values() if isinstance(each, ListFilter)]
         self._patterns = next(each for each in self._filters.values() if isinstance(each, PatternFilter))
         self._max_depth = settings.crawl.depth
         self._session_names = frozenset(settings.filters.session_names)
@@ -308,7 +307,9 @@ class Admission:
         Both may have changed since the URL became known, and what is put first passes no other filter. A file
         that speaks for a host, as robots.txt does, is only kept out together with its host.
         """
-        reason = self.forgotten.refuse(url) or self._blocklists.refuse(url, 0)
+        reason = self.forgotten.refuse(url)
+        for each in self._lists:
+            reason = reason or each.refuse(url, 0)
         if reason is not None or kind != ROBOTS:
             return reason or self._patterns.excluded(url)
         place = authority(url)
@@ -316,7 +317,7 @@ class Admission:
 
     def blocked_counts(self) -> dict[str, int]:
         """Return how often each block list kept something out since the last call."""
-        return self._blocklists.taken_counts()
+        return {name: count for each in self._lists for name, count in each.taken_counts().items()}
 
     def is_known(self, url: str, crawl: int) -> bool:
         """Return whether the frontier is known to know an ordinary address."""
@@ -344,7 +345,10 @@ def first(admission: Admission, url: str, kind: str, task: Task, tags: tuple[str
 
 
 def filters(settings: Settings, seeds: Sequence[str]) -> dict[str, Filter]:
-    """The filters in force by name: the built-in ones, cheapest first, then every other that is installed."""
+    """Return the filters in force by name: those of the core, cheapest first, then those of features.
+
+    Raises `ConfigError` where block lists are named and nothing reads them.
+    """
     wanted = settings.filters
     build: dict[str, Callable[[type], Filter]] = {
         "scheme": lambda part: part(frozenset(wanted.schemes)),
@@ -356,18 +360,13 @@ def filters(settings: Settings, seeds: Sequence[str]) -> dict[str, Filter]:
             max_query_pairs=wanted.max_query_pairs,
         ),
         "scope": lambda part: part(wanted.scope, list(seeds)),
-        "blocklist": lambda part: part(
-            wanted.blocklists,
-            wanted.blocklist_interval,
-            wanted.blocklist_entries,
-            refresh=wanted.blocklist_refresh,
-            cache=wanted.blocklist_cache,
-        ),
         "pattern": lambda part: part(wanted.include, wanted.exclude),
     }
+    if wanted.blocklists:
+        load("filters", "blocklist")
     installed = load_all("filters")
     own = {name: make(installed.pop(name)) for name, make in build.items()}
-    return own | {name: part() for name, part in installed.items()}
+    return own | {name: part(wanted) for name, part in installed.items()}
 
 
 def queue_key(settings: Settings) -> Callable[[str], str]:

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from tamias.filters.blocklists.files import BlocklistSource, collected, sources
-from tamias.filters.blocklists.table import BlocklistTable, CollectedEntries, Match
-from tamias.filters.blocklists.updates import RemoteList, default_cache, remote_list
+from tamias.features.blocklists.files import BlocklistSource, collected, sources
+from tamias.features.blocklists.table import BlocklistTable, CollectedEntries, Match
+from tamias.features.blocklists.updates import RemoteList, default_cache, remote_list
 from tamias.model.errors import ConfigError, UrlError
 from tamias.model.url import host
+from tamias.settings import FiltersSettings
 
 _log = logging.getLogger(__name__)
 
@@ -22,9 +23,7 @@ State = tuple[tuple[str, int, int], ...] | None
 class Lists:
     """The lists that settings name, read once and again when their files change. For any thread."""
 
-    def __init__(
-        self, arguments: Sequence[str], most_entries: int, refresh: float = 86_400.0, cache: str = ""
-    ) -> None:
+    def __init__(self, arguments: Sequence[str], most_entries: int, refresh: float, cache: str) -> None:
         folder = Path(cache).expanduser() if cache else default_cache()
         named = [(argument, remote_list(argument)) for argument in arguments]
         self._arguments = tuple(argument for argument, remote in named if remote is None)
@@ -121,20 +120,17 @@ read_lists = lru_cache(maxsize=None)(Lists)
 
 
 class BlocklistFilter:
-    """Keeps out what a block list names. Looks every `interval` seconds whether a file was changed."""
+    """Keeps out what a block list names. Looks every `blocklist_interval` seconds whether a file was changed."""
 
-    def __init__(
-        self,
-        blocklists: Sequence[str] = (),
-        interval: float = 60.0,
-        most_entries: int = 20_000_000,
-        *,
-        refresh: float = 86_400.0,
-        cache: str = "",
-    ) -> None:
-        """A list at an address is asked for every `refresh` seconds, and kept in the `cache`."""
-        self._lists = read_lists(tuple(blocklists), most_entries, refresh, cache)
-        self._interval = interval if blocklists else float("inf")
+    def __init__(self, settings: FiltersSettings) -> None:
+        """A list at an address is requested again every `blocklist_refresh` seconds, and stored in the cache."""
+        most, refresh, cache = (
+            settings.blocklist_entries,
+            settings.blocklist_refresh,
+            settings.blocklist_cache,
+        )
+        self._lists = read_lists(settings.blocklists, most, refresh, cache)
+        self._interval = settings.blocklist_interval if settings.blocklists else float("inf")
         self._next_look = time.monotonic() + self._interval
         self._looking = threading.Lock()
         self._counts: Counter[str] = Counter()

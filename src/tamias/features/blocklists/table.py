@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tamias.filters.blocklists.formats import BlockedPart, BlocklistEntry, parts_in_order
+from tamias.features.blocklists.formats import BlockedPart, BlocklistEntry
+from tamias.filters.pattern import parts_in_order
 
 MOST_PATTERNS = 1000
 """Patterns and expressions of one list: each is tried on each address."""

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 
 from tamias.content.outside_lines import outside_texts
-from tamias.filters.blocklists.formats import BlocklistEntry, entries, expressions
-from tamias.filters.blocklists.table import CollectedEntries
+from tamias.features.blocklists.formats import BlocklistEntry, entries, expressions
+from tamias.features.blocklists.table import CollectedEntries
 from tamias.model.errors import ConfigError
 
 _log = logging.getLogger(__name__)

@@ -5,9 +5,10 @@ import os
 
 import pytest
 
-from tamias.filters.blocklists.filter import BlocklistFilter
-from tamias.filters.blocklists.formats import BlockedPart, entries, expressions
+from tamias.features.blocklists.filter import BlocklistFilter
+from tamias.features.blocklists.formats import BlockedPart, entries, expressions
 from tamias.model.errors import ConfigError
+from tamias.settings import FiltersSettings
 from tests.messages import saying, unsaid
 
 
@@ -25,7 +26,7 @@ def written(tmp_path):
 
 
 def keeping(*paths):
-    return BlocklistFilter(tuple(str(path) for path in paths))
+    return BlocklistFilter(FiltersSettings(blocklists=tuple(str(path) for path in paths)))
 
 
 @pytest.mark.parametrize(
@@ -147,9 +148,7 @@ def test_a_packed_list_is_read(tmp_path):
 
 def test_a_list_gets_the_name_it_is_given(written):
     path = written("list", "example.org")
-    assert (
-        BlocklistFilter((f"mine={path}",)).refuse("http://example.org/", 0) == "block list mine: example.org"
-    )
+    assert keeping(f"mine={path}").refuse("http://example.org/", 0) == "block list mine: example.org"
 
 
 def test_two_lists_of_one_name_are_refused(written):
@@ -217,4 +216,6 @@ def test_a_list_that_is_not_there_is_a_wrong_setting(tmp_path):
 
 def test_too_many_entries_name_the_setting(written):
     with pytest.raises(ConfigError, match="blocklist_entries"):
-        BlocklistFilter((str(written("list", "a.example\nb.example\n")),), most_entries=1)
+        BlocklistFilter(
+            FiltersSettings(blocklists=(str(written("list", "a.example\nb.example\n")),), blocklist_entries=1)
+        )

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.filters.blocklists.files import BlocklistSource, collected
+from tamias.features.blocklists.files import BlocklistSource, collected
 from tamias.model.errors import ConfigError
 
 _log = logging.getLogger(__name__)

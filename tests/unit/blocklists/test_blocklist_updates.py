@@ -10,8 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tamias.filters.blocklists.filter import BlocklistFilter, Lists
+from tamias.features.blocklists.filter import BlocklistFilter, Lists
 from tamias.model.errors import ConfigError
+from tamias.settings import FiltersSettings
 from tests.messages import unsaid
 
 
@@ -115,7 +116,9 @@ def test_the_last_good_list_stays_where_the_new_one_is_none(server, cache, fault
 def test_a_crawl_does_not_begin_without_a_list_it_should_have(server, cache):
     server.status = 404
     with pytest.raises(ConfigError, match="status 404"):
-        BlocklistFilter((server.url(),), refresh=3600, cache=str(cache))
+        BlocklistFilter(
+            FiltersSettings(blocklists=(server.url(),), blocklist_refresh=3600, blocklist_cache=str(cache))
+        )
 
 
 def test_a_packed_list_is_read(server, cache):

@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from collections.abc import Sequence
 from enum import Enum
 from ipaddress import ip_address
 from typing import NamedTuple
@@ -149,19 +148,3 @@ def _is_address(word: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def parts_in_order(parts: Sequence[str], text: str, *, from_start: bool, to_end: bool) -> bool:
-    """Return whether the parts stand in the text one after another; in one pass, whatever the text is.
-
-    >>> parts_in_order(("example.org/", "/print"), "example.org/a/print", from_start=True, to_end=True)
-    True
-    """
-    if (from_start and not text.startswith(parts[0])) or (to_end and not text.endswith(parts[-1])):
-        return False
-    place = 0
-    for part in parts[:-1] if to_end else parts:
-        place = text.find(part, place) + len(part)
-        if place < len(part):
-            return False
-    return not to_end or len(text) - len(parts[-1]) >= place
