@@ -531,7 +531,7 @@ MUTATIONS = (
     ),
     Mutation(
         "statements of forgotten documents are erased",
-        "sinks/segments/segment_check.py",
+        "features/forgetting/segments.py",
         'blank[skip : skip + size] = b"\\n" * size',
         "pass",
         ("unit/sinks/test_erasing.py",),

@@ -11,8 +11,8 @@ import msgspec
 
 from tamias.archive.captures import all_captures
 from tamias.archive.versions.resources import read_versions
-from tamias.crawl.verbs.check import Checkup
 from tamias.database.connect import Database, Session
+from tamias.features.check.checkup import Checkup
 from tamias.model.capture import Outcome
 from tests.all_resources import all_resources
 

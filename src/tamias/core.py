@@ -14,11 +14,8 @@ _VERBS = {
     "worker": "run workers for a crawl, through its database or its frontier",
     "read": "read one file or URL as the crawler would",
     "status": "show what the crawler is doing now",
-    "check": "verify every stored byte and every reference",
-    "repack": "store old versions in less space",
     "config": "show the settings and where they were set",
     "plugins": "list what is installed",
-    "doctor": "check this machine for problems",
 }
 
 CORE = Feature(

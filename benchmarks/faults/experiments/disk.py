@@ -15,9 +15,9 @@ from benchmarks.faults.machine import Machine, PageTree, disk_refusal, kill, sma
 from benchmarks.webs.server import WireRequest
 from benchmarks.webs.sites import NOTHING, SiteAnswer, serving
 from tamias.archive.blobs import BlobReader, LocalPacks
-from tamias.archive.blobs.check import BlobCheck
 from tamias.archive.references import segments
 from tamias.database.connect import Database, Session
+from tamias.features.check.blobs import BlobCheck
 from tamias.model.errors import TamiasError
 
 CUTS, F4_HOSTS, F4_EACH = 200, 10, 40

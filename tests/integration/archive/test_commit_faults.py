@@ -7,8 +7,8 @@ import pytest
 
 from tamias.archive.blobs import BlobReader, LocalPacks
 from tamias.archive.versions.resources import read_versions
-from tamias.crawl.verbs.check import Checkup
 from tamias.database.connect import Database
+from tamias.features.check.checkup import Checkup
 from tests.all_resources import all_resources
 from tests.examples import sample
 from tests.messages import unsaid

@@ -14,7 +14,7 @@ from tamias.archive.blobs import BlobReader, LocalPacks
 from tamias.archive.blobs.packs import StoreUnavailable
 from tamias.archive.blobs.recode import Recoded, recode_versions, recode_without
 from tamias.archive.reader.library import ArchiveReader
-from tamias.crawl.verbs import repack as repacking
+from tamias.features.repack import repacker as repacking
 from tests import commands
 from tests.examples import sample
 
@@ -78,7 +78,7 @@ def on_disk(kept):
 
 
 def damages(kept):
-    from tamias.archive.blobs.check import BlobCheck
+    from tamias.features.check.blobs import BlobCheck
 
     return list(BlobCheck(LocalPacks(kept.data / "blobs"), kept.session).damages())
 
@@ -150,7 +150,7 @@ def test_rows_can_be_rebuilt_from_repacked_packs(kept):
     repacked(kept)
     assert on_disk(kept) < before
     kept.run("TRUNCATE blob, pack")
-    from tamias.crawl.verbs.check import Checkup
+    from tamias.features.check.checkup import Checkup
 
     with Checkup(kept.database, kept.data) as checkup:
         faults = list(checkup.faults())

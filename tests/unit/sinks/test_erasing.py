@@ -9,9 +9,10 @@ import pytest
 import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
+from tamias.features.check.segments import SegmentCheck
+from tamias.features.forgetting.segments import blank_frames
 from tamias.features.forgetting.warc_records import blank_record
 from tamias.features.warc.warc_files import WarcRecord
-from tamias.sinks.segments.segment_check import SegmentCheck, blank_frames
 from tamias.sinks.segments.segment_files import (
     SegmentReader,
     SegmentWriter,

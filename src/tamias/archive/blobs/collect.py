@@ -19,6 +19,7 @@ GRACE_SECONDS = 24 * 3600.0
 """A blob without a reference is kept for so long after somebody last relied on it."""
 LEAST_USED = 0.5
 """Of a pack's bytes; one with fewer in use is rewritten."""
+LEAST_USED_AFTER_REPACK = 0.8
 _AT_ONCE = 10_000
 _log = logging.getLogger(__name__)
 

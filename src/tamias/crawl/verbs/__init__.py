@@ -1,1 +1,1 @@
-"""The work of commands besides crawling: read, check, repack, audit."""
+"""The work of commands besides crawling."""

@@ -120,16 +120,12 @@ read_lists = lru_cache(maxsize=None)(Lists)
 
 
 class BlocklistFilter:
-    """Keeps out what a block list names. Looks every `blocklist_interval` seconds whether a file was changed."""
+    """Keeps out what a block list names. Looks for changed files every `blocklist_interval` seconds."""
 
     def __init__(self, settings: FiltersSettings) -> None:
-        """A list at an address is requested again every `blocklist_refresh` seconds, and stored in the cache."""
-        most, refresh, cache = (
-            settings.blocklist_entries,
-            settings.blocklist_refresh,
-            settings.blocklist_cache,
-        )
-        self._lists = read_lists(settings.blocklists, most, refresh, cache)
+        """A list at an address is requested again every `blocklist_refresh` seconds."""
+        most, refresh = settings.blocklist_entries, settings.blocklist_refresh
+        self._lists = read_lists(settings.blocklists, most, refresh, settings.blocklist_cache)
         self._interval = settings.blocklist_interval if settings.blocklists else float("inf")
         self._next_look = time.monotonic() + self._interval
         self._looking = threading.Lock()

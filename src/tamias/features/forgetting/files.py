@@ -11,11 +11,11 @@ from tamias.archive.file_store import file_store, part_key, segments_of
 from tamias.archive.sources.harvests import harvest_files
 from tamias.archive.stored_files import StoredFile, files_of, find_segment, note_rewritten
 from tamias.database.connect import Session
+from tamias.features.forgetting.segments import blank_frames
 from tamias.features.forgetting.warc_records import Unwanted, erase_records
 from tamias.features.warc.folder import bring_warcs
 from tamias.model.capture import Extent
 from tamias.model.faults import reached
-from tamias.sinks.segments.segment_check import blank_frames
 from tamias.sinks.segments.segment_files import finish_overwriting, remove_copies, replace_bytes
 
 NOT_MERGED = "is in parts that are still to be merged"

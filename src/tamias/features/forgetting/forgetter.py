@@ -14,14 +14,13 @@ import msgspec
 
 from tamias import plugins
 from tamias.archive.blobs import BlobWriter
-from tamias.archive.blobs.collect import FreedSpace, free_packs
+from tamias.archive.blobs.collect import LEAST_USED_AFTER_REPACK, FreedSpace, free_packs
 from tamias.archive.blobs.recode import read_blobs
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.captures import count_buckets
 from tamias.archive.moments import rfc3339
 from tamias.archive.tombstones import Tombstone, marks_key, spellings, under_way
 from tamias.crawl.plan.admit import Admission, same_url
-from tamias.crawl.verbs.repack import LEAST_USED
 from tamias.database.advisory import alone_on_database
 from tamias.database.connect import Database, Session
 from tamias.database.disk import make_data_folder
@@ -206,7 +205,7 @@ class Forgetter:
         """Rules are there to save space; not while a backup copies packs."""
         with opened(self._data / "packs.lock") as lock, alone_on_database(self._rows, "packs") as held:
             if held and try_alone(lock):
-                free_packs(writer, self._rows, FreedSpace(), LEAST_USED)
+                free_packs(writer, self._rows, FreedSpace(), LEAST_USED_AFTER_REPACK)
         writer.close()
 
     def _add(self, done: ErasedBodies) -> None:

@@ -295,7 +295,7 @@ async def _forget_often(plan: ServicePlan, background: SessionPool) -> None:
 
 async def _repack_often(plan: ServicePlan, background: SessionPool) -> None:
     """Repack old versions beside the schedule, but not in the store of another archive."""
-    while plan.settings.archive.repack:
+    while plan.settings.archive.repack and "repack" in verbs():
         await asyncio.sleep(SCHEDULE_SECONDS)
         with suppress(TamiasError, OSError):
             if not await background.run(lambda db: db.reader.packs.is_borrowed):

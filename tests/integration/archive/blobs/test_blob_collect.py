@@ -5,8 +5,8 @@ import random
 import pytest
 
 from tamias.archive.blobs import BlobLost, BlobMissing, insert_blobs
-from tamias.archive.blobs.check import BlobCheck
 from tamias.archive.blobs.collect import collect, recover
+from tamias.features.check.blobs import BlobCheck
 
 from .conftest import body_at, body_of, table, versions
 

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from tamias.archive.blobs import BlobDamaged, insert_blobs
-from tamias.archive.blobs.check import BlobCheck, rebuild_rows, repair
+from tamias.features.check.blobs import BlobCheck, rebuild_rows, repair
 
 from .conftest import body_at, body_of, table, versions
 

@@ -7,8 +7,8 @@ import subprocess
 import pytest
 
 from tamias.archive.blobs import LocalPacks
-from tamias.archive.blobs.check import BlobCheck
 from tamias.archive.blobs.objects import ObjectWriter
+from tamias.features.check.blobs import BlobCheck
 from tamias.model.errors import DiskFull
 
 from .conftest import body_of

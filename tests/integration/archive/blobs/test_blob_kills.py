@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tamias.archive.blobs.check import BlobCheck
 from tamias.archive.blobs.collect import recover
+from tamias.features.check.blobs import BlobCheck
 
 MOST_STEPS = 200
 EVERY = 1 if os.environ.get("TAMIAS_NIGHTLY") else 5

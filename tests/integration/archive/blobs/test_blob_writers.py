@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tamias.archive.blobs.check import BlobCheck
 from tamias.archive.blobs.collect import collect
+from tamias.features.check.blobs import BlobCheck
 
 from .busy_writer import DATASETS, VERSIONS, content
 

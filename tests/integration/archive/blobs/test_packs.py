@@ -13,10 +13,10 @@ from uuid import UUID
 import pytest
 
 from tamias.archive.blobs import LocalPacks, insert_blobs
-from tamias.archive.blobs.check import BlobCheck, rebuild_rows
 from tamias.archive.blobs.collect import collect, recover
 from tamias.archive.blobs.objects import ObjectPacks, open_bucket
 from tamias.archive.blobs.packs import Pack, PackError, PackMissing, StoreUnavailable
+from tamias.features.check.blobs import BlobCheck, rebuild_rows
 from tamias.model.errors import DiskFull
 from tests.messages import saying
 

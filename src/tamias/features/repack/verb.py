@@ -52,8 +52,8 @@ def command(
     """
     import os
 
-    from tamias.crawl.verbs.repack import repack
     from tamias.database.connect import Database
+    from tamias.features.repack.repacker import repack
 
     settings = place.settings().settings.archive
     if after is None:

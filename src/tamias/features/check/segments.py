@@ -1,6 +1,5 @@
 """Reads segments from start to end: is every frame sound, does every document stand where it should."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO
 
@@ -8,10 +7,9 @@ import msgspec
 import zstandard
 
 from tamias.model.capture import Extent
-from tamias.model.errors import TamiasError
 from tamias.model.vocabulary import OWN_SPACE
 from tamias.sinks.segments.naming import quads_in
-from tamias.sinks.segments.segment_files import SKIPPABLE, unpacked_frame
+from tamias.sinks.segments.segment_files import unpacked_frame
 
 
 class _Run(msgspec.Struct):
@@ -85,52 +83,3 @@ def _stands(extent: Extent, run: _Run | None) -> bool:
     if not extent.length:
         return True
     return run is not None and run.total - run.before[extent.frame] >= extent.start + extent.length
-
-
-_HEADER = 8
-_LEVELS = (3, 6, 12, 19)
-
-
-def blank_frames(file: BinaryIO, extents: Sequence[Extent]) -> dict[int, bytes]:
-    """The frames of a segment without these documents, by their places. May be done twice."""
-    frames: dict[int, tuple[bytes, bytearray, int]] = {}
-    for extent in extents:
-        place, skip, left = extent.frame, extent.start, extent.length
-        while left > 0:
-            if place not in frames:
-                file.seek(place)
-                plain, behind = unpacked_frame(file)
-                frames[place] = plain, bytearray(plain), behind
-            plain, blank, behind = frames[place]
-            size = min(left, len(plain) - skip)
-            if size <= 0:
-                raise TamiasError(f"segment {file.name} is damaged: the frame at byte {place} is too short")
-            blank[skip : skip + size] = b"\n" * size
-            left, place, skip = left - size, behind, 0
-    return {
-        place: frame_of(bytes(blank), behind - place)
-        for place, (plain, blank, behind) in frames.items()
-        if plain != blank
-    }
-
-
-def frame_of(plain: bytes, length: int) -> bytes:
-    """A frame of some content that has this length, with a skippable frame behind it to fill it up."""
-    for level in _LEVELS:
-        for checksum in (True, False):
-            frame = zstandard.ZstdCompressor(level=level, write_checksum=checksum).compress(plain)
-            rest = length - len(frame)
-            if rest == 0:
-                return frame
-            if rest >= _HEADER:
-                return frame + SKIPPABLE + (rest - _HEADER).to_bytes(4, "little") + bytes(rest - _HEADER)
-    # A comment among the blank lines makes it a little longer.
-    start = plain.find(b"\n" * 16)
-    for size in range(1, 14) if start >= 0 else ():
-        comment = b"\n#" + os.urandom(size).hex().encode()[:size]
-        frame = zstandard.ZstdCompressor(level=19, write_checksum=True).compress(
-            plain[:start] + comment + plain[start + len(comment) :]
-        )
-        if len(frame) == length:
-            return frame
-    raise TamiasError(f"a frame of {length} bytes cannot be written anew in its place")

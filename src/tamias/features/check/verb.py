@@ -11,8 +11,8 @@ from tamias.cli.console.options import CommonOptions, common, say, say_json
 
 if TYPE_CHECKING:
     from tamias.archive.blobs.collect import FreedSpace
-    from tamias.crawl.verbs.check import CheckFault, Checkup
     from tamias.database.connect import Database
+    from tamias.features.check.checkup import CheckFault, Checkup
 
 
 @click.command()
@@ -35,8 +35,9 @@ def command(place: CommonOptions, repair: bool, copies: Path | None, rebuild: bo
 
     Example: tamias check --repair
     """
-    from tamias.crawl.verbs.check import Checkup, finish_interrupted
+    from tamias.crawl.verbs.check import finish_interrupted
     from tamias.database.connect import Database
+    from tamias.features.check.checkup import Checkup
 
     with (
         closing(Database(place.data, place.db, create=False)) as database,

@@ -14,7 +14,7 @@ import msgspec
 
 from tamias.archive.blobs import BlobDamaged, BlobLost, BlobMissing, BlobWriter
 from tamias.archive.blobs.blob import Blob, Codec
-from tamias.archive.blobs.collect import FreedSpace, free_packs, recover
+from tamias.archive.blobs.collect import LEAST_USED_AFTER_REPACK, FreedSpace, free_packs, recover
 from tamias.archive.blobs.packs import PackError, StoreUnavailable
 from tamias.archive.blobs.recode import Recoded, can_recode, read_blobs, recode_alike, recode_versions
 from tamias.archive.blobs.store import packs_of
@@ -37,8 +37,6 @@ STRETCH_BYTES = 256 * 1024 * 1024
 SMALL_BYTES = 64 * 1024
 """A file with one version that is no larger is packed together with others of its host."""
 LEAST_ALIKE = 4
-LEAST_USED = 0.8
-"""Of a pack's bytes; one with fewer in use is rewritten."""
 CACHE_BYTES = 64 * 1024 * 1024
 SLOWNESS = 10
 """Seconds that may pass for each of CPU time: a run that waits for a slow store ends as well."""
@@ -200,7 +198,7 @@ class _Repacker:
         self._writer.close()
         with opened(self._data / "packs.lock") as lock, alone_on_database(self._rows, "packs") as held:
             if held and try_alone(lock):
-                free_packs(self._writer, self._rows, self._done.freed, LEAST_USED)
+                free_packs(self._writer, self._rows, self._done.freed, LEAST_USED_AFTER_REPACK)
                 self._note_to_free(False)
         self._writer.close()
 

@@ -1,0 +1,258 @@
+"""Looks at every stored byte and every reference, names what is damaged, and mends what can be mended."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from hashlib import file_digest
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from tamias.archive.blobs import BlobReader, BlobWriter
+from tamias.archive.blobs.collect import FreedSpace, collect
+from tamias.archive.blobs.recode import read_blobs
+from tamias.archive.blobs.store import elsewhere, packs_of
+from tamias.archive.file_store import file_store, segments_of
+from tamias.archive.moved_captures import damaged_captures
+from tamias.archive.references import (
+    Holder,
+    LostDocument,
+    SegmentExtents,
+    agree,
+    disagreeing,
+    holders,
+    lost_documents,
+    lost_versions,
+    referenced,
+    segments,
+)
+from tamias.archive.sources.harvests import harvest_files
+from tamias.archive.sources.source_records import damaged_records
+from tamias.archive.stored_files import files_of
+from tamias.crawl.verbs.check import CheckPart, Looked
+from tamias.database.connect import Database
+from tamias.features.check.blobs import BlobCheck, Damage, parts_of, repair
+from tamias.features.check.segments import SegmentCheck
+from tamias.frontier.due import make_due_known
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.errors import UsageError
+from tamias.plugins import load_all, needed_bodies
+from tamias.sinks.segments.segment_files import SegmentReader
+
+
+class Need(msgspec.Struct, frozen=True):
+    """A body without which a fault cannot be mended."""
+
+    sha256: str
+    byte_size: int | None
+    versions: tuple[Holder, ...] = ()
+    """Those that have it; not all, if they are many."""
+
+
+class CheckFault(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault that a check has found."""
+
+    kind: str
+    """What is damaged, such as `blob`, `version` or the name of a part that features add."""
+    name: str
+    problem: str
+    versions: tuple[Holder, ...] = ()
+    """Those that cannot be given back because of it; not all, if they are many."""
+    documents: tuple[str, ...] = ()
+    """Those whose present quads cannot be read because of it."""
+    mended: bool = False
+    due: int = 0
+    """Of its documents, made due again: the next crawl mends it."""
+    needs: tuple[Need, ...] = ()
+    """Copies that would mend it, when a repair has found none."""
+
+
+class CopyFolder:
+    """Files of a folder, under any name, by the digest of their content."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+
+    @cached_property
+    def _paths(self) -> dict[str, Path]:
+        found = {}
+        for path in sorted(self._folder.rglob("*")) if self._folder else []:
+            if path.is_file():
+                with path.open("rb") as file:
+                    found[file_digest(file, "sha256").hexdigest()] = path
+        return found
+
+    def body(self, sha256: str) -> bytes | None:
+        """The content of the file that has this digest."""
+        path = self._paths.get(sha256)
+        return None if path is None else path.read_bytes()
+
+
+class Checkup:
+    """A check of a data directory. Others may write to it meanwhile."""
+
+    def __init__(self, database: Database, data: Path) -> None:
+        self._data = data
+        self._session = database.session()
+        self._packs = packs_of(self._session, data)
+        self._open_segment = segments_of(self._session, data)
+        self._rows = database.session()
+        self.looked = Looked()
+        self._damages: dict[str, Damage] = {}
+        self._lost: dict[str, list[LostDocument]] = {}
+
+    def close(self) -> None:
+        """Lets go of the database."""
+        self._session.close()
+        self._rows.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def refuse_other_folder(self) -> None:
+        """Raise `UsageError` where the data directory has none of the files that the database names."""
+        if elsewhere(self._session) is not None:
+            return
+        files = [*files_of(self._session, "rdf"), *files_of(self._session, "warc")]
+        keys = [each.key for each in files if not each.in_store]
+        keys += [
+            f"blobs/{pack}.pack" for (pack,) in self._session.fetch_all(b"SELECT DISTINCT pack FROM blob")
+        ]
+        if keys and not any((self._data / key).exists() for key in keys):
+            raise UsageError(
+                f"{self._data} has none of the {len(keys):,} files that the database names: it is not the"
+                " folder of this database. Name the right one with --data"
+            )
+
+    def faults(self) -> Iterator[CheckFault]:
+        """Yield all that is damaged, as it is found."""
+        yield from self._blobs()
+        yield from self._references()
+        damaged = list(damaged_captures(self._session))
+        for name, problem in damaged:
+            yield CheckFault(kind="captures", name=name, problem=problem)
+        if not damaged:  # they say where quads stand
+            yield from self._segments()
+        for iri, problem in damaged_records(self._rows):
+            yield CheckFault(kind="record", name=iri, problem=problem)
+        parts: dict[str, CheckPart] = load_all("check")
+        for kind, find in parts.items():
+            for name, problem in find(self._session, self._rows, self._data, self._packs, self.looked):
+                yield CheckFault(kind=kind, name=name, problem=problem)
+
+    def repaired(self, faults: Sequence[CheckFault], copies: Path | None = None) -> Iterator[CheckFault]:
+        """The same faults, and whether each is mended, from the archive or from a folder of copies."""
+        done = self._repair_blobs(copies)
+        agree(self._session, [fault.name for fault in faults if fault.kind == "resource"])
+        left = {lost.version for lost in lost_versions(self._session)}
+        left |= {resource for resource, _ in disagreeing(self._session)}
+        left |= {name for _, name, _ in self._lost_bodies()}
+        rows = {"version", "resource", *(kind for kind, _, _ in needed_bodies(self._session))}
+        for fault in faults:
+            mended = fault.name not in left if fault.kind in rows else done.get(fault.name, False)
+            due = self._make_due(self._lost[fault.name]) if fault.documents else 0
+            needs = () if mended else self._needs(fault)
+            yield msgspec.structs.replace(fault, mended=mended, due=due, needs=needs)
+
+    def collected(self) -> FreedSpace:
+        """Frees what no version needs, and parts of files that no row names."""
+        writer = BlobWriter(self._packs, self._session)
+        store = file_store(self._session, self._data)
+        files = [*files_of(self._session, "rdf"), *files_of(self._session, "warc")]
+        files += harvest_files(self._session)
+        try:
+            done = collect(writer, self._rows, referenced(self._session))
+            done.bytes += store.free_parts(files, self._session.now())
+        finally:
+            writer.close()
+        return done
+
+    def _needs(self, fault: CheckFault) -> tuple[Need, ...]:
+        """The body itself; of a group each of its bodies."""
+        damage = self._damages.get(fault.name) if fault.kind == "blob" else None
+        if damage is None or damage.sha256 is None:
+            lost = [lost for lost in lost_versions(self._session) if lost.version == fault.name]
+            return tuple(Need(each.sha256, None, (Holder(each.version, each.url),)) for each in lost)
+        reader = BlobReader(self._packs, self._session)
+        chain = reader.table.chains([damage.sha256]).get(damage.sha256, [])
+        return tuple(
+            Need(blob.sha256, blob.size, tuple(holders(self._session, [blob.sha256])))
+            for blob in parts_of(reader, damage.sha256) or chain[:1]
+        )
+
+    def _blobs(self) -> Iterator[CheckFault]:
+        check = BlobCheck(self._packs, self._session)
+        for damage in check.damages():
+            name = damage.sha256 or str(damage.pack)
+            self._damages[name] = damage
+            lost = holders(self._session, [damage.sha256, *damage.dependents]) if damage.sha256 else ()
+            kind = "blob" if damage.sha256 else "pack"
+            yield CheckFault(kind=kind, name=name, problem=damage.problem, versions=tuple(lost))
+        self.looked.blobs, self.looked.blob_bytes = check.blobs, check.bytes
+
+    def _references(self) -> Iterator[CheckFault]:
+        for lost in lost_versions(self._session):
+            problem = f"its body is not there: blob {lost.sha256}"
+            if not lost.missing:
+                problem = f"its size is not that of blob {lost.sha256}"
+            missing = Damage(sha256=lost.sha256, pack=None, problem=problem)
+            self._damages.setdefault(lost.sha256, missing)
+            holder = Holder(lost.version, lost.url)
+            yield CheckFault(kind="version", name=lost.version, problem=problem, versions=(holder,))
+        for kind, name, sha256 in self._lost_bodies():
+            problem = f"what it lists is not there: blob {sha256}"
+            self._damages.setdefault(sha256, Damage(sha256=sha256, pack=None, problem=problem))
+            yield CheckFault(kind=kind, name=name, problem=problem)
+        for resource, url in disagreeing(self._session):
+            yield CheckFault(
+                kind="resource", name=resource, problem=f"{url} does not tell of its last version as it is"
+            )
+
+    def _lost_bodies(self) -> Iterator[tuple[str, str, str]]:
+        """Yield kind, name and digest of what features need and is not there."""
+        needed = needed_bodies(self._session)
+        there = read_blobs(self._session, [sha256 for _, _, sha256 in needed])
+        yield from (each for each in sorted(needed) if each[2] not in there)
+
+    def _segments(self) -> Iterator[CheckFault]:
+        check = SegmentCheck(self._open_segment)
+        for each in segments(self._rows):
+            name = f"rdf/{each.name}"
+            problems = list(check.faults(each.segment, each.committed, each.extents))
+            documents = self._lost_in(name, each) if problems else ()
+            for problem in problems:
+                last = problem is problems[-1]
+                yield CheckFault(
+                    kind="segment", name=name, problem=problem, documents=documents if last else ()
+                )
+        self.looked.segments, self.looked.segment_bytes = check.segments, check.bytes
+
+    def _lost_in(self, name: str, segment: SegmentExtents) -> tuple[str, ...]:
+        with SegmentReader(self._open_segment, {segment.segment: segment.committed}) as reader:
+            lost = [extent for extent in segment.extents if not reader.holds(extent)]
+        self._lost[name] = lost_documents(self._session, lost)
+        return tuple(each.document for each in self._lost[name])
+
+    def _make_due(self, lost: Sequence[LostDocument]) -> int:
+        """The documents of a damaged segment are visited again, and read as if for the first time."""
+        frontier = PostgresFrontier(self._session, same_url=str.__eq__)
+        places: dict[int, list[tuple[int, int, int]]] = {}
+        for each in lost:
+            places.setdefault(each.bucket, []).append((each.qid, each.crawl, each.uid))
+        return sum(
+            make_due_known(self._session, frontier, bucket, some, unread=True)
+            for bucket, some in places.items()
+        )
+
+    def _repair_blobs(self, copies: Path | None) -> dict[str, bool]:
+        if not self._damages:
+            return {}
+        writer = BlobWriter(self._packs, self._session)
+        try:
+            done = list(repair(writer, self._damages.values(), CopyFolder(copies).body))
+        finally:
+            writer.close()
+        return {each.damage.sha256 or str(each.damage.pack): each.mended for each in done}
