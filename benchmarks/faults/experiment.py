@@ -102,7 +102,7 @@ class ArchiveEvidence(msgspec.Struct, frozen=True, kw_only=True):
 def evidence(data: Path) -> ArchiveEvidence:
     """Reads every row, and every stored byte."""
     with closing(Database(data, create=False)) as database, closing(database.session()) as session:
-        with Checkup(database, data) as checkup:
+        with closing(Checkup(database, data)) as checkup:
             damages = [f"{fault.kind} {fault.name}: {fault.problem}" for fault in checkup.faults()]
         captures = list(all_captures(session))
         return ArchiveEvidence(

@@ -30,10 +30,10 @@ CORE = Feature(
         "cdx": "tamias.seeds.cdx:CdxSeeds",
     },
     filters={
-        "scheme": "tamias.filters.scheme:SchemeFilter",
-        "scope": "tamias.filters.scope:ScopeFilter",
-        "pattern": "tamias.filters.pattern:PatternFilter",
-        "trap": "tamias.filters.trap:TrapFilter",
+        "scheme": "tamias.filters.url_filters:SchemeFilter",
+        "scope": "tamias.filters.url_filters:ScopeFilter",
+        "pattern": "tamias.filters.url_filters:PatternFilter",
+        "trap": "tamias.filters.url_filters:TrapFilter",
     },
     fetchers={"http": "tamias.fetch.http:HttpFetcher"},
     taggers={

@@ -20,7 +20,6 @@ from tamias.settings import CONTACT_PAGE, Settings
 
 if TYPE_CHECKING:
     from tamias.crawl.plan.pending_seeds import PendingSeeds
-    from tamias.crawl.plan.reopening import Reopened
     from tamias.crawl.plan.seed_outcomes import SeedOutcome
     from tamias.crawl.store.progress import CrawlSnapshot
     from tamias.crawl.verbs.seed_check import SkippedSeeds
@@ -232,7 +231,9 @@ def _crawl(
             raise
         with closing(Supervisor(place.data, place.db, policy.settings, crawl=crawl)) as supervisor:
             supervisor.put_seeds(seeds)
-            _tell_reopened(place, supervisor.reopen_widened())
+            for each in supervisor.reopen_widened():
+                if place.verbosity >= 0:
+                    click.echo(f"reopened {each}", err=True)
             _tell_skipped(stage)
             stage.stored()
             if in_service:
@@ -387,12 +388,6 @@ def _take_pending(place: CommonOptions, database: "Database", stage: Stage) -> N
 def _tell_skipped(stage: Stage) -> None:
     for line in stage.skipped.sentences():
         click.echo(printable(line), err=True)
-
-
-def _tell_reopened(place: CommonOptions, opened: list["Reopened"]) -> None:
-    if place.verbosity >= 0:
-        for each in opened:
-            click.echo(f"reopened {each}", err=True)
 
 
 def _tell_deliveries(supervisor: "Supervisor") -> None:

@@ -188,11 +188,8 @@ def url_columns(rows: list[Offered]) -> dict[str, Any]:
 
 def new_columns(rows: list[Offered], now: int) -> dict[str, Any]:
     """The parameters of `put_new`."""
-    return {**url_columns(rows), "class": Shorts([_class_at(row, now) for row in rows])}
-
-
-def _class_at(row: Offered, now: int) -> int:
-    return priority_class(row.item.score) if row.due <= now else 0
+    classes = [priority_class(row.item.score) if row.due <= now else 0 for row in rows]
+    return {**url_columns(rows), "class": Shorts(classes)}
 
 
 class QueueNews(msgspec.Struct, gc=False):

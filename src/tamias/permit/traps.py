@@ -4,7 +4,7 @@ A host has a budget of visits, which is counted with the host for all workers. I
 words that none of its documents had, statements, links from other hosts. Numbers and the host's own addresses
 are what a program invents without end: they earn nothing.
 
-What a URL looks like is judged before it is known (`filters/trap.py`); this is about what came of visits.
+What a URL looks like is judged before it is known (`filters/url_filters.py`), here what came of visits.
 """
 
 import re

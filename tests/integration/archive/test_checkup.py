@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from contextlib import closing
 
 import msgspec
 import pytest
@@ -32,7 +33,7 @@ def kept(filled):
 
 @pytest.fixture
 def checkup(kept):
-    with Checkup(kept.database, kept.data) as checkup:
+    with closing(Checkup(kept.database, kept.data)) as checkup:
         yield checkup
 
 

@@ -97,7 +97,7 @@ def test_killed_at_any_step_of_a_commit_it_keeps_each_version_once_with_all_its_
     die_at(place, "--sink", "archive")
     done = tamias.crawl("--sink", "archive")
     assert done.returncode == 0, done.stderr
-    with closing(database.session()) as session, Checkup(database, tamias.data) as checkup:
+    with closing(database.session()) as session, closing(Checkup(database, tamias.data)) as checkup:
         assert versions_in(session, tamias.data) == {url: [body] for url, body in pages.items()}
         assert list(checkup.faults()) == []
     assert checkup.looked.blobs == len(pages)

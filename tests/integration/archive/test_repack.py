@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import time
+from contextlib import closing
 
 import pytest
 
@@ -152,7 +153,7 @@ def test_rows_can_be_rebuilt_from_repacked_packs(kept):
     kept.run("TRUNCATE blob, pack")
     from tamias.features.check.checkup import Checkup
 
-    with Checkup(kept.database, kept.data) as checkup:
+    with closing(Checkup(kept.database, kept.data)) as checkup:
         faults = list(checkup.faults())
         assert all(fault.mended for fault in checkup.repaired(faults))
     assert read_all(kept) == HISTORIES

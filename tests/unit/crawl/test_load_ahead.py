@@ -21,8 +21,8 @@ def test_a_fork_has_no_built_in_part_left_to_load():
 
 def test_parts_of_others_are_not_run_ahead(monkeypatch):
     loaded = []
-    found = {"scheme": "tamias.filters.scheme:SchemeFilter", "other": "elsewhere.filter:Filter"}
+    found = {"scheme": "tamias.filters.url_filters:SchemeFilter", "other": "elsewhere.filter:Filter"}
     monkeypatch.setattr(plugins, "parts", lambda _: found)
     monkeypatch.setattr(plugins, "load_target", loaded.append)
     plugins.load_own("filters")
-    assert loaded == ["tamias.filters.scheme:SchemeFilter"]
+    assert loaded == ["tamias.filters.url_filters:SchemeFilter"]

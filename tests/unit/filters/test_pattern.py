@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.filters.pattern import PatternFilter
+from tamias.filters.url_filters import PatternFilter
 from tamias.model.errors import ConfigError
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.filters.scheme import SchemeFilter
+from tamias.filters.url_filters import SchemeFilter
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.filters.scope import ScopeFilter
+from tamias.filters.url_filters import ScopeFilter
 from tamias.model.errors import ConfigError, UrlError
 
 SEEDS = ["https://data.Example.org/catalog/index.html?page=1", "http://other.net"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.filters.trap import TrapFilter
+from tamias.filters.url_filters import TrapFilter
 from tamias.model.errors import ConfigError
 
 

@@ -1,6 +1,8 @@
 """Admission: resolve the references of documents, filter them and make new ones items of the frontier."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -9,8 +11,7 @@ from tamias.analyse.tags.content import TagRules
 from tamias.archive.sources.host_links import HostLinks, site_of
 from tamias.crawl.plan.fetch_options import address_of
 from tamias.crawl.plan.forgotten_urls import ForgottenUrls
-from tamias.filters.pattern import PatternFilter
-from tamias.filters.scheme import DEFAULT_SCHEMES
+from tamias.filters.url_filters import DEFAULT_SCHEMES, PatternFilter
 from tamias.model.cut import BELOW, DEPTH, FILTER, SCOPE
 from tamias.model.errors import UrlError
 from tamias.model.finding import Worded, Words
@@ -154,8 +155,7 @@ class Admission:
         self._queue_key = queue_key(settings)
         self._by_address = settings.frontier.queue == "ip"
         self._with_tags = TagRules(settings.tags.rules).added if settings.tags.rules else _same_tags
-        self._most_known = settings.frontier.known_links
-        self._known: dict[int, KnownLinks] = {}
+        self._known = defaultdict[int, KnownLinks](partial(KnownLinks, settings.frontier.known_links))
         self.host_links = HostLinks(host_key if settings.frontier.queue == "domain" else host)
 
     def items(self, found: Reference) -> list[Item]:
@@ -178,7 +178,7 @@ class Admission:
     def _fresh_items(self, found: Reference, seen: dict[str, Item]) -> tuple[list[Item], bool, int]:
         """Return the items to put, whether known URLs are named too, and what kept others out."""
         fresh: dict[str, Item] = {}
-        known, followed, cut = self._known_in(found.crawl), False, 0
+        known, followed, cut = self._known[found.crawl], False, 0
         base, depth, kind = found.base, found.depth, found.kind
         site, here = LinkTexts(base), site_of(base)
         away: list[str] = []
@@ -201,7 +201,8 @@ class Admission:
                 continue
             refused_by = self.refused_by(url, depth, scoped=found.crawl != WATCH)
             if refused_by is None:
-                seen[url] = fresh[url] = self._found_item(url, found)
+                item = self.item(url, depth, found.crawl, kind, tags=found.tags, score=found.score)
+                seen[url] = fresh[url] = item
             else:
                 cut |= refused_by[1]
         if away:
@@ -233,14 +234,6 @@ class Admission:
                 return DEPTH
             cut |= refused_by[1]
         return cut
-
-    def _known_in(self, crawl: int) -> KnownLinks:
-        if crawl not in self._known:
-            self._known[crawl] = KnownLinks(self._most_known)
-        return self._known[crawl]
-
-    def _found_item(self, url: str, found: Reference) -> Item:
-        return self.item(url, found.depth, found.crawl, kind=found.kind, tags=found.tags, score=found.score)
 
     def item(
         self,
@@ -321,12 +314,12 @@ class Admission:
 
     def is_known(self, url: str, crawl: int) -> bool:
         """Return whether the frontier is known to know an ordinary address."""
-        return url in self._known_in(crawl)
+        return url in self._known[crawl]
 
     def remember(self, items: Iterable[Item]) -> None:
         """Remember that these items are in the frontier."""
         for item in items:
-            self._known_in(item.crawl).add(kind_key(item.url, kind_of(item.tags)), item.depth)
+            self._known[item.crawl].add(kind_key(item.url, kind_of(item.tags)), item.depth)
 
 
 def _same_tags(_url: str, tags: tuple[str, ...]) -> tuple[str, ...]:

@@ -114,7 +114,8 @@ class RobotsCache:
         Raises `RobotsDelayed` while robots.txt is unavailable, and `NotNow` while the rules are elsewhere
         and have not been asked for.
         """
-        if not self._settings.permit.robots or not _has_robots(url):
+        if not self._settings.permit.robots or not url.startswith(("http://", "https://")):
+            # RFC 9309 is about the Web; an FTP server has no such file.
             held.delay_ms = self._delay_ms(None)
             return None
         rules = await self._rules(url, held)
@@ -192,11 +193,6 @@ class RobotsCache:
         )
         self._gate.reach.note(capture.url, held, capture)
         return capture
-
-
-def _has_robots(url: str) -> bool:
-    """RFC 9309 is about the Web; an FTP server has no such file."""
-    return url.startswith(("http://", "https://"))
 
 
 def robots_request(address: str) -> Request:

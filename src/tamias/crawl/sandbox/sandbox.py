@@ -100,7 +100,7 @@ class Sandbox:
         `take_links` is called with nothing from time to time, so that it can end the waiting by raising.
         Raises `MakeRoom` when others wait and it has had its time.
         """
-        child = self._ready_child()
+        child = self._child = self._child or Child(self._settings)
         sound = False
         found = Extraction()
         watch = partial(self._watch, child, child.cpu_seconds(), body.size, take_links)
@@ -133,11 +133,6 @@ class Sandbox:
         child, self._child = self._child, None
         if child is not None:
             child.end()
-
-    def _ready_child(self) -> "Child":
-        if self._child is None:
-            self._child = Child(self._settings)
-        return self._child
 
     def _watch(self, child: "Child", before: float, size: int, take_links: TakeLinks) -> None:
         """Now and then while a document is read: ends it when it has had its time."""

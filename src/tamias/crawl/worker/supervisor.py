@@ -276,13 +276,11 @@ class Supervisor:
             self._continuing.step()
         found = (each for each in self._frontier.figures().crawls if each.crawl == self._crawl)
         figures = next(found, NOTHING)
-        if self._until is Until.VISITED and self._rests(figures) and self._finds_more():
+        # What a portal offers since a moment ago is still to be visited.
+        visited = self._until is Until.VISITED and self._rests(figures)
+        if visited and is_first_visit_due(self._session, self._frontier, WATCH):
             figures = msgspec.structs.replace(figures, next_due=self._begun_at)
         return figures
-
-    def _finds_more(self) -> bool:
-        """Tell if a resource that a portal offers since a moment ago is still to be visited."""
-        return is_first_visit_due(self._session, self._frontier, WATCH)
 
     def _verdict(self, figures: CrawlStats) -> Ended | None:
         if self._until is Until.STOPPED:
@@ -306,12 +304,9 @@ class Supervisor:
         limit = self._settings.crawl.max_time
         return limit is not None and time.monotonic() - self._begun > limit
 
-    def _in_flight(self) -> int:
-        """Visit under way, also those whose hosts were given back before their documents were read."""
-        return sum(each.in_flight for each in self._pool.working)
-
     def _is_idle(self, figures: CrawlStats) -> bool:
-        return not (figures.leased or self._in_flight())
+        # Hosts may have been given back before their documents were read.
+        return not (figures.leased or any(each.in_flight for each in self._pool.working))
 
     def _rests(self, figures: CrawlStats) -> bool:
         """Return whether nothing is under way, nor left of what was due when it began."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from tamias.features.blocklists.formats import BlockedPart, BlocklistEntry
-from tamias.filters.pattern import parts_in_order
+from tamias.filters.url_filters import parts_in_order
 
 MOST_PATTERNS = 1000
 """Patterns and expressions of one list: each is tried on each address."""

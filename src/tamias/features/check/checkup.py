@@ -1,10 +1,9 @@
 """Looks at every stored byte and every reference, names what is damaged, and mends what can be mended."""
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from hashlib import file_digest
 from pathlib import Path
-from typing import Self
 
 import msgspec
 
@@ -67,25 +66,19 @@ class CheckFault(msgspec.Struct, frozen=True, kw_only=True):
     """Copies that would mend it, when a repair has found none."""
 
 
-class CopyFolder:
-    """Files of a folder, under any name, by the digest of their content."""
+def copies_in(folder: Path | None) -> Callable[[str], bytes | None]:
+    """Return what finds the content of a digest among the files of a folder, whatever their names."""
 
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
-
-    @cached_property
-    def _paths(self) -> dict[str, Path]:
+    @cache
+    def paths() -> dict[str, Path]:
         found = {}
-        for path in sorted(self._folder.rglob("*")) if self._folder else []:
+        for path in sorted(folder.rglob("*")) if folder else []:
             if path.is_file():
                 with path.open("rb") as file:
                     found[file_digest(file, "sha256").hexdigest()] = path
         return found
 
-    def body(self, sha256: str) -> bytes | None:
-        """The content of the file that has this digest."""
-        path = self._paths.get(sha256)
-        return None if path is None else path.read_bytes()
+    return lambda sha256: paths()[sha256].read_bytes() if sha256 in paths() else None
 
 
 class Checkup:
@@ -105,12 +98,6 @@ class Checkup:
         """Lets go of the database."""
         self._session.close()
         self._rows.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def refuse_other_folder(self) -> None:
         """Raise `UsageError` where the data directory has none of the files that the database names."""
@@ -252,7 +239,7 @@ class Checkup:
             return {}
         writer = BlobWriter(self._packs, self._session)
         try:
-            done = list(repair(writer, self._damages.values(), CopyFolder(copies).body))
+            done = list(repair(writer, self._damages.values(), copies_in(copies)))
         finally:
             writer.close()
         return {each.damage.sha256 or str(each.damage.pack): each.mended for each in done}

@@ -41,7 +41,7 @@ def command(place: CommonOptions, repair: bool, copies: Path | None, rebuild: bo
 
     with (
         closing(Database(place.data, place.db, create=False)) as database,
-        Checkup(database, place.data) as checkup,
+        closing(Checkup(database, place.data)) as checkup,
     ):
         if place.db:
             checkup.refuse_other_folder()

@@ -9,7 +9,7 @@ from tamias.analyse.markup.iri import resolved
 from tamias.features.scraping.apply import apply
 from tamias.features.scraping.load import load_portal
 from tamias.features.scraping.rule import PageRule, PortalRules
-from tamias.filters.pattern import parts_in_order
+from tamias.filters.url_filters import parts_in_order
 from tamias.model.errors import ConfigError
 from tamias.model.finding import Finding, Problem
 from tamias.model.url import authority, host
