@@ -42,12 +42,12 @@ def slow(tamias, tmp_path):
 
 @pytest.fixture
 def crawling(slow, site, reply):
-    """A crawl whose first document is slow, at the time when all others have been asked for."""
+    """A crawl whose first document is slow, at the time when that is being read."""
     site.pages |= dict.fromkeys(PAGES, PAGE)
     site.pages["/slow"] = reply(200, SLOW, **{"Content-Type": "image/png"})
     words = ("--allow-private", "--delay", "0", "--depth", "0", "--workers", "1", "--max-wait", "60")
     running = slow.start("crawl", *words, site.url("/slow"), *map(site.url, PAGES))
-    slow.wait_until(lambda: all(site.asked(path) for path in PAGES) and site.asked("/slow"))
+    slow.wait_until(lambda: is_being_read(slow))
     return running
 
 
@@ -57,6 +57,7 @@ def is_being_read(tamias):
 
 
 def test_the_rest_of_its_host_is_visited_while_it_is_read(slow, site, crawling):
+    slow.wait_until(lambda: all(site.asked(path) for path in PAGES))
     assert is_being_read(slow)
     crawling.communicate(timeout=120)
     assert crawling.returncode == 0
@@ -67,7 +68,6 @@ def test_the_rest_of_its_host_is_visited_while_it_is_read(slow, site, crawling):
 
 @pytest.mark.parametrize("stop", ["terminate", "kill"])
 def test_it_is_read_by_a_later_run_when_the_crawl_ends_meanwhile(slow, site, crawling, stop):
-    assert is_being_read(slow)
     getattr(crawling, stop)()
     crawling.communicate(timeout=60)
     done = slow.run("crawl")
