@@ -613,7 +613,7 @@ MUTATIONS = (
     ),
     Mutation(
         "equal tables at many addresses are versions",
-        "crawl/revisit/archiver.py",
+        "features/archive/archiver.py",
         "is_data=error is None and enough",
         "is_data=False",
         (

@@ -43,13 +43,8 @@ CORE = Feature(
     },
     sinks={"nquads": "tamias.sinks.segments.segment_files:SegmentWriter"},
     host_notes={"visits": "tamias.crawl.revisit.timetable:host_notes"},
-    stages={
-        "archive": "tamias.crawl.visit.archive:archive_stage",
-        "overblown": "tamias.crawl.visit.archive:overblown_stage",
-    },
     hooks={
         "outbox": "tamias.crawl.commit.settlement:outbox_hook",
         "harvests": "tamias.crawl.visit.progress_files:ProgressFiles",
-        "archive": "tamias.crawl.visit.archive:archive_hook",
     },
 )

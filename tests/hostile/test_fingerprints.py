@@ -2,8 +2,8 @@
 
 import pytest
 
-from tamias.content.canonical.content_digest import Stored, content_digest
 from tamias.content.formats import Form
+from tamias.features.archive.canonical.content_digest import Stored, content_digest
 
 
 def turtle(depth):

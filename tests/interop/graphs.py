@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from tamias.content.canonical.blank_nodes import Colours, with_gaps
+from tamias.content.blank_nodes import Colours, with_gaps
 
 EX = "http://example.org/"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

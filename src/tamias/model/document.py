@@ -26,6 +26,10 @@ class NotAtOnce(LimitExceeded):
     """A small document that takes more than the others can wait for: it is read again in a sandbox."""
 
 
+class Unreadable(Exception):
+    """A content is not what its type says, or would cost too much to read; the message says which."""
+
+
 class DocumentBudget:
     """Bound what one body becomes while it is read: the bytes of its statements, and the time they take.
 

@@ -11,9 +11,9 @@ from uuid import UUID
 import pytest
 
 from tamias.archive.blobs import BlobReader, BlobWriter, LocalPacks, insert_blobs
-from tamias.crawl.revisit import archiver as archiving
-from tamias.crawl.revisit.archiver import Archiver, record_results
 from tamias.crawl.revisit.timetable import policy_from
+from tamias.features.archive import archiver as archiving
+from tamias.features.archive.archiver import Archiver, record_results
 from tamias.features.tables.chores import profile_some
 from tamias.model.capture import Body, Capture, Hop, Outcome
 from tamias.model.item import WATCH

@@ -7,7 +7,7 @@ import pytest
 from pyoxigraph import NamedNode, RdfFormat, serialize
 
 import tamias as library
-from tamias.content.canonical.blank_nodes import Colours, with_gaps
+from tamias.content.blank_nodes import Colours, with_gaps
 
 TYPES = {
     ".nt": "application/n-triples",

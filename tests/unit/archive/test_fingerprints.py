@@ -11,9 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tamias.archive.versions.fingerprints import fingerprint_of
-from tamias.content.canonical.content_digest import Stored, content_digest
 from tamias.content.formats import Form
+from tamias.features.archive.canonical.content_digest import Stored, content_digest, fingerprint_of
 from tests.examples import examples
 
 CSV, TURTLE, JSON = "text/csv", "text/turtle", "application/json"

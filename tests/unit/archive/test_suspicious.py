@@ -5,9 +5,9 @@ import gzip
 import msgspec
 import pytest
 
-from tamias.archive.versions.judgement import AttemptMeaning, KnownState, Observation, judge
-from tamias.archive.versions.soft_errors import MOST_ERROR, error_in
-from tamias.content.canonical.content_digest import Stored, content_digest
+from tamias.archive.versions.judgement import AttemptMeaning, KnownState
+from tamias.features.archive.canonical.content_digest import Stored, content_digest
+from tamias.features.archive.judge import MOST_ERROR, Observation, error_in, judge
 from tamias.model.capture import Outcome
 from tests.workbook_files import zipped
 

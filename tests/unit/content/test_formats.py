@@ -10,12 +10,12 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, serialize
 import tamias
 from tamias.analyse.links.header import alternates
 from tamias.content import formats
-from tamias.content.canonical.blank_nodes import canonical_lines
-from tamias.content.canonical.content_digest import Stored, content_digest
-from tamias.content.canonical.statements import statement_lines
+from tamias.content.blank_nodes import canonical_lines
 from tamias.content.formats import FORMATS, Form, Format
 from tamias.content.sniff import found_type
 from tamias.crawl.analysis.analysers import Analysers
+from tamias.features.archive.canonical.content_digest import Stored, content_digest
+from tamias.features.archive.canonical.statements import statement_lines
 from tamias.features.diffs.compare import diff
 from tamias.features.quality.formats import is_machine_readable, is_open
 from tamias.fetch.credentials import HttpOptions

@@ -6,11 +6,11 @@ from collections import Counter
 
 import pytest
 
-from tamias.content.canonical import Unreadable
-from tamias.content.canonical import json_digest as json_module
-from tamias.content.canonical import text as text_module
-from tamias.content.canonical.canonical_json import canonical, value_of
-from tamias.content.canonical.json_digest import Regard, json_digest, json_text
+from tamias.features.archive.canonical import json_digest as json_module
+from tamias.features.archive.canonical import text as text_module
+from tamias.features.archive.canonical.canonical_json import canonical, value_of
+from tamias.features.archive.canonical.json_digest import Regard, json_digest, json_text
+from tamias.model.document import Unreadable
 from tests.examples import sample
 from tests.messages import saying
 

@@ -7,11 +7,12 @@ from collections import Counter
 import msgspec
 import pytest
 
-from tamias.content.canonical import Unreadable, content_digest, json_digest
-from tamias.content.canonical.content_digest import Stored, noise_between
+from tamias.features.archive.canonical import content_digest, json_digest
+from tamias.features.archive.canonical.content_digest import Stored, noise_between
 from tamias.features.diffs.compare import diff
 from tamias.features.diffs.json_paths import json_diff
 from tamias.model.diff import DiffKind, DiffLimits
+from tamias.model.document import Unreadable
 from tests.messages import saying, unsaid
 
 SCALARS = [0, 1, 2, 1.5, 10.0, True, None, "x", ']}"', "ü€\\", "FeatureCollection"]

@@ -13,12 +13,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 from pyoxigraph import RdfFormat, parse, serialize
 
-from tamias.archive.versions.fingerprints import fingerprint_of
-from tamias.content.canonical import Unreadable
-from tamias.content.canonical.content_digest import Stored, content_digest, noise_between
-from tamias.content.canonical.tables import found_table
+from tamias.features.archive.canonical.content_digest import (
+    Stored,
+    content_digest,
+    fingerprint_of,
+    noise_between,
+)
+from tamias.features.archive.canonical.tables import found_table
 from tamias.features.diffs.compare import diff
 from tamias.model.diff import DiffKind
+from tamias.model.document import Unreadable
 from tests.examples import examples
 from tests.messages import unsaid
 from tests.workbook_files import ods, xlsx, zipped

@@ -12,13 +12,17 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from tamias.archive.versions.fingerprints import fingerprint_of
-from tamias.content.canonical import Unreadable
-from tamias.content.canonical.content_digest import Stored, content_digest, noise_between
-from tamias.content.containers import directory
-from tamias.content.containers.directory import members
+from tamias.features.archive.canonical import directory
+from tamias.features.archive.canonical.content_digest import (
+    Stored,
+    content_digest,
+    fingerprint_of,
+    noise_between,
+)
+from tamias.features.archive.canonical.directory import members
 from tamias.features.diffs.compare import diff
 from tamias.model.diff import Change, DiffKind, DiffLimits, What
+from tamias.model.document import Unreadable
 from tests.examples import examples
 from tests.messages import saying, unsaid
 

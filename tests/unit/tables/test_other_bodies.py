@@ -7,7 +7,7 @@ import zipfile
 import duckdb
 import pytest
 
-from tamias.content.containers import directory
+from tamias.content.containers import archives
 from tamias.model.profile import MemberProfile, TermUsage
 from tests.messages import unnamed
 
@@ -96,7 +96,7 @@ def test_only_the_first_members_are_listed(profiled):
 
 
 def test_a_directory_that_would_fill_the_memory_is_not_read(profiled, monkeypatch):
-    monkeypatch.setattr(directory, "MAX_DIRECTORY", 1000)
+    monkeypatch.setattr(archives, "MAX_DIRECTORY", 1000)
     found = profiled(zipped([f"{n}.csv" for n in range(50)]), "x.zip", "application/zip")
     [problem] = found.problems
     assert (found.members, unnamed(problem, "zip directory", 1000)) == (None, [])

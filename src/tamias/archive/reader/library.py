@@ -193,8 +193,8 @@ class ArchiveReader:
 
     def diff_update(self, url: str, a: int | Moment | None = None, b: int | Moment | None = None) -> str:
         """SPARQL that turns the graph of one version into that of another; `UsageError` if it is no RDF."""
-        from tamias.content.canonical import Unreadable
         from tamias.content.formats import is_rdf
+        from tamias.model.document import Unreadable
 
         old, new = self._pair(url, a, b)
         was, now = (each.version.media_type or "" for each in (old, new))

@@ -3,17 +3,17 @@
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO
 
 import msgspec
 
 from tamias.content.containers.codecs import CODECS, ByteSource, DamageError, deflate_frame, stored_chunks
-from tamias.content.containers.directory import bounded_zip
-from tamias.content.containers.limits import Meter
+from tamias.content.containers.limits import MAX_DIRECTORY, Meter
 from tamias.content.containers.streams import Section
 from tamias.content.containers.tar import tar_entries
 from tamias.content.formats import BZIP2, ZSTD
+from tamias.model.document import LimitExceeded
 
 MAX_NAME = 1000
 ENTRY = b"PK\x01\x02"
@@ -30,6 +30,32 @@ class Member(msgspec.Struct, frozen=True):
     skipped: str | None = None
     packed: bool = True
     """Whether the chunks are more bytes than were read for them."""
+
+
+class _BoundedDirectory:
+    """Stands between zipfile and the file, since zipfile reads a directory of any size into memory."""
+
+    def __init__(self, file: BinaryIO, look: Callable[[bytes], None]) -> None:
+        self._file = file
+        self._look = look
+        self.seek = file.seek
+        self.tell = file.tell
+        self.seekable = file.seekable
+
+    def read(self, size: int = -1) -> bytes:
+        if size > MAX_DIRECTORY:
+            raise LimitExceeded(f"zip directory of more than {MAX_DIRECTORY} bytes")
+        data = self._file.read(size)
+        self._look(data)
+        return data
+
+
+def bounded_zip(file: BinaryIO, look: Callable[[bytes], None] = lambda _data: None) -> zipfile.ZipFile:
+    """The archive in a seekable file, to be closed. Raises `LimitExceeded`, or what `look` does.
+
+    `look` sees the directory before it becomes objects.
+    """
+    return zipfile.ZipFile(_BoundedDirectory(file, look))
 
 
 def zip_members(file: BinaryIO, meter: Meter, max_memory: int) -> Iterator[Member]:

@@ -44,8 +44,7 @@ from tamias.archive.sources.sites import (
     waiting_for,
 )
 from tamias.archive.stored_files import find_segment, segment_opener
-from tamias.content.canonical import Unreadable
-from tamias.content.canonical.blank_nodes import Colours, with_gaps
+from tamias.content.blank_nodes import Colours, with_gaps
 from tamias.crawl.analysis.extractor import PAGES, Extraction
 from tamias.crawl.plan.admit import Admission, Reference, first
 from tamias.crawl.store.progress import Shares, count_share
@@ -53,6 +52,7 @@ from tamias.crawl.store.visit import CommitBatch, CommitHook, Visit
 from tamias.database.connect import Cursor
 from tamias.database.threads import SessionThread, run_uncancelled
 from tamias.model.capture import Extent, Outcome
+from tamias.model.document import Unreadable
 from tamias.model.item import TRUSTED, WATCH, Item
 from tamias.model.kind import DUMP, SITEMAP
 from tamias.model.lease import Lease, Task

@@ -22,9 +22,8 @@ from tamias.archive.sources.revisits import (
 )
 from tamias.archive.versions.resources import promise_visits
 from tamias.crawl.plan.admit import Admission
-from tamias.crawl.revisit.archiver import SEEN
 from tamias.crawl.revisit.timetable import ContinuousPlan, PlannedVisit, policy_from, read_plan
-from tamias.crawl.store.visit import CommitBatch, CommitHook, Visit
+from tamias.crawl.store.visit import SEEN, CommitBatch, CommitHook, Visit
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.due import make_due_known
 from tamias.frontier.keys import bucket_of, hash64, host_hash

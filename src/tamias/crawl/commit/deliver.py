@@ -20,7 +20,7 @@ from tamias.sinks.segments.segment_files import SegmentReader
 
 def near_sinks() -> set[str]:
     """Return the sinks that workers write themselves, besides the segments: they need bodies."""
-    return {"archive", *parts("crawl_sinks")}
+    return (parts("hooks").keys() & {"archive"}) | parts("crawl_sinks").keys()
 
 
 def _with_the_crawl() -> set[str]:

@@ -18,9 +18,8 @@ from tamias.crawl.commit.bulk_copies import WAIT_MS, BulkCopies
 from tamias.crawl.commit.link_put import CommitContext
 from tamias.crawl.plan.admit import Reference
 from tamias.crawl.plan.fetch_options import user_agent
-from tamias.crawl.revisit.archiver import ArchiveResult
 from tamias.crawl.revisit.change_hints import describe
-from tamias.crawl.store.visit import CommitBatch, CommitHook, Visit
+from tamias.crawl.store.visit import CommitBatch, CommitHook, JudgedResponse, Visit
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.database.threads import SessionThread
@@ -248,13 +247,14 @@ class Settler(CommitHook):
         cut = BELOW if found.links and self._settings.crawl.depth is not None else 0
         return tuple(msgspec.structs.replace(item, due=NEVER, cut=cut) for item in items)
 
-    def _watched_again(self, visit: Visit, archived: ArchiveResult) -> Done:
+    def _watched_again(self, visit: Visit, archived: JudgedResponse) -> Done:
         """Return when a watched resource is due; a suspicious response leaves the old validators.
 
         What is gone leaves none: if it comes back, it is to be read.
         """
         task, capture = visit.task, visit.capture
-        etag, modified = _validators(task, capture) if archived.trusted else (task.etag, task.last_modified)
+        before = task.etag, task.last_modified
+        etag, modified = _validators(task, capture) if archived.judgement.trusted else before
         if capture.outcome is Outcome.GONE:
             etag = modified = None
         return Done(

@@ -6,18 +6,37 @@ from typing import TypeVar
 import msgspec
 
 from tamias.archive.sources.sites import Covered
+from tamias.archive.versions.judgement import AttemptMeaning, Judgement
+from tamias.archive.versions.resources import Watched
 from tamias.crawl.analysis.extractor import Extraction
 from tamias.crawl.plan.admit import Reference
-from tamias.crawl.revisit.archiver import ArchiveResult
 from tamias.crawl.revisit.timetable import PlannedVisit
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.database.connect import Cursor
 from tamias.model.capture import Capture, CaptureRecord, Outcome, Request
 from tamias.model.item import Item
 from tamias.model.lease import Done, Lease, Task
+from tamias.schedule.visit import NextVisit, Seen
 
 UNTRIED = Capture(url="", started_at=0, ended_at=0, outcome=Outcome.NEW, reason="")
 """The capture of a visit that has just begun."""
+
+SEEN: dict[AttemptMeaning, Seen] = {
+    AttemptMeaning.CHANGED: "changed",
+    AttemptMeaning.NOISE: "noise",
+    AttemptMeaning.UNCHANGED: "unchanged",
+    AttemptMeaning.SUSPECT: "failed",
+    AttemptMeaning.GONE: "gone",
+    AttemptMeaning.FAILED: "failed",
+}
+
+
+class JudgedResponse(msgspec.Struct, kw_only=True):
+    """A response that the archive has judged."""
+
+    watched: Watched
+    judgement: Judgement
+    next: NextVisit
 
 
 class Visit(msgspec.Struct, eq=False):
@@ -35,7 +54,7 @@ class Visit(msgspec.Struct, eq=False):
     """Plain records of what else it found: hooks write them in the same transaction (`store/hooks.py`)."""
     written: list[msgspec.Struct] = msgspec.field(default_factory=list)
     """Where hooks have stored its responses: records that stay when it fails."""
-    archived: ArchiveResult | None = None
+    archived: JudgedResponse | None = None
     """What the archive makes of it."""
     put_off: bool = False
     """Nothing happened; the address is to be looked at again soon, or when it is `due`."""

@@ -6,7 +6,7 @@ FEATURE = Feature(
     name="diffs",
     about="compares versions: rows, statements, JSON values, sheets, members, lines or bytes",
     module=__name__,
-    requires=("tables",),
+    requires=("tables", "archive"),
     verbs={"diff": Verb("show what changed between two versions", "tamias.features.diffs.verb:command")},
     comparisons={
         "diff": "tamias.features.diffs.compare:diff",

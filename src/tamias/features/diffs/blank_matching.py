@@ -7,8 +7,8 @@ and with one node left open, can mean only one of in each.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from tamias.content.canonical import Unreadable
-from tamias.content.canonical.blank_nodes import Colours, Statement
+from tamias.content.blank_nodes import Colours, Statement
+from tamias.model.document import Unreadable
 
 MAX_ROUNDS = 1_000
 _OPEN = b"_:"

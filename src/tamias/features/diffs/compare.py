@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from tamias.content.canonical import Unreadable
-from tamias.content.canonical.content_digest import (
+from tamias.content.formats import CSV, PARQUET, Form, bare_type, form_of
+from tamias.features.archive.canonical.content_digest import (
     Stored,
     noise_between,
     table_of,
@@ -21,9 +21,8 @@ from tamias.content.canonical.content_digest import (
     unpacked_in,
     ways,
 )
-from tamias.content.canonical.tables import FileTable
-from tamias.content.containers.directory import ArchiveEntry, members
-from tamias.content.formats import CSV, PARQUET, Form, bare_type, form_of
+from tamias.features.archive.canonical.directory import ArchiveEntry, members
+from tamias.features.archive.canonical.tables import FileTable
 from tamias.features.diffs.json_paths import json_diff, json_lines_diff
 from tamias.features.diffs.lines import lines_diff
 from tamias.features.diffs.rows import tables_diff
@@ -31,6 +30,7 @@ from tamias.features.diffs.sheets import sheets_diff
 from tamias.features.diffs.triples import triples_diff
 from tamias.features.tables.reader import write_parquet_rows
 from tamias.model.diff import Change, Diff, DiffKind, DiffLimits, What
+from tamias.model.document import Unreadable
 
 _STEP = 1 << 22
 

@@ -14,8 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tamias.content.canonical import Unreadable
-from tamias.content.canonical.canonical_json import (
+from tamias.features.archive.canonical.canonical_json import (
     FEATURES,
     IN_ORDER,
     Raws,
@@ -27,11 +26,12 @@ from tamias.content.canonical.canonical_json import (
     parts_of_array,
     parts_of_object,
 )
-from tamias.content.canonical.content_digest import MOST_BYTES
-from tamias.content.canonical.json_digest import json_text
-from tamias.content.canonical.text import marked_chunks
+from tamias.features.archive.canonical.content_digest import MOST_BYTES
+from tamias.features.archive.canonical.json_digest import json_text
+from tamias.features.archive.canonical.text import marked_chunks
 from tamias.features.diffs.alignment import Gap, gaps
 from tamias.model.diff import Change, Diff, DiffKind, DiffLimits, What
+from tamias.model.document import Unreadable
 
 MAX_DEPTH = 100
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from tamias.content.canonical.text import FoundText
+from tamias.features.archive.canonical.text import FoundText
 from tamias.features.diffs.alignment import Gap, gaps
 from tamias.features.diffs.matching import DigestList, by_content, items_at, write_digests
 from tamias.model.diff import Change, Diff, DiffKind, DiffLimits, What

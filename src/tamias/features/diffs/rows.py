@@ -7,8 +7,7 @@ from itertools import islice
 
 import msgspec
 
-from tamias.content.canonical import Unreadable
-from tamias.content.canonical.tables import FileTable, Row
+from tamias.features.archive.canonical.tables import FileTable, Row
 from tamias.features.diffs.matching import (
     DigestList,
     Matched,
@@ -26,6 +25,7 @@ from tamias.model.diff import (
     DiffLimits,
     What,
 )
+from tamias.model.document import Unreadable
 from tamias.model.errors import UsageError
 
 _KEY_NAME = re.compile(

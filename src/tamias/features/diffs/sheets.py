@@ -4,12 +4,12 @@ from itertools import islice
 
 import msgspec
 
-from tamias.content.canonical import Unreadable
-from tamias.content.canonical.tables import FileTable
-from tamias.content.canonical.text import Source
-from tamias.content.canonical.workbooks import opened_workbook
+from tamias.features.archive.canonical.tables import FileTable
+from tamias.features.archive.canonical.text import Source
+from tamias.features.archive.canonical.workbooks import opened_workbook
 from tamias.features.diffs.rows import UnknownKey, shown_cells, tables_diff
 from tamias.model.diff import Change, Diff, DiffKind, DiffLimits, SheetDiff, What
+from tamias.model.document import Unreadable
 
 
 def sheets_diff(old: Source, new: Source, key: str | None, limits: DiffLimits) -> Diff:

@@ -10,17 +10,18 @@ from pathlib import Path
 import msgspec
 from pyoxigraph import RdfFormat
 
-from tamias.content.canonical import BrokenDocument, Unreadable
-from tamias.content.canonical.blank_nodes import divide_blank
-from tamias.content.canonical.statements import (
+from tamias.content.blank_nodes import divide_blank
+from tamias.content.formats import syntax_of
+from tamias.features.archive.canonical.statements import (
+    BrokenDocument,
     parsed_lines,
     read_document,
     recovered_lines,
     statement_lines,
 )
-from tamias.content.formats import syntax_of
 from tamias.features.diffs.blank_matching import named_alike
 from tamias.model.diff import Change, Diff, DiffKind, DiffLimits, What
+from tamias.model.document import Unreadable
 
 _ONE_A_LINE = frozenset({RdfFormat.N_TRIPLES, RdfFormat.N_QUADS})
 

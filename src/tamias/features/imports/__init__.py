@@ -6,7 +6,7 @@ FEATURE = Feature(
     name="imports",
     about="takes captures from WARC, WACZ and CDX files",
     module=__name__,
-    requires=("warc",),
+    requires=("warc", "archive"),
     verbs={
         "import": Verb(
             "take captures from WARC, WACZ and CDX files, without a request",

@@ -20,9 +20,7 @@ from tamias.archive.captures import Attempt, insert_captures, known_captures
 from tamias.archive.moments import shown
 from tamias.archive.stored_files import StoredFile, commit_files
 from tamias.archive.tombstones import Tombstone, tombstones_of
-from tamias.archive.versions.fingerprints import fingerprint_of
 from tamias.archive.versions.resources import put_resources, read_watched
-from tamias.content.canonical.content_digest import Stored, content_digest
 from tamias.content.formats import type_with_charset
 from tamias.crawl.analysis.analysers import ROUNDS, ContextCache
 from tamias.crawl.analysis.extractor import Extraction, Extractor, Wanting, discard, is_small
@@ -33,6 +31,7 @@ from tamias.crawl.sandbox.pool import SandboxPool, Turn
 from tamias.crawl.visit.reader import is_plain, is_read_at_once
 from tamias.database.connect import Cursor, Database
 from tamias.database.threads import run_uncancelled
+from tamias.features.archive.canonical.content_digest import Stored, content_digest, fingerprint_of
 from tamias.features.imports.captures import (
     CaptureReader,
     ImportedCapture,

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from tamias.archive.moments import shown
-from tamias.archive.versions.judgement import AttemptMeaning, Judgement, KnownState, Observation, judge
+from tamias.archive.versions.judgement import AttemptMeaning, Judgement, KnownState
 from tamias.archive.versions.resources import VERSION_ROWS, add_suspects, versions_within
 from tamias.database.columns import Ints, Texts
 from tamias.database.connect import Cursor
 from tamias.database.sql import statements
+from tamias.features.archive.judge import Observation, judge
 from tamias.model.capture import Outcome
 from tamias.model.resource import Version
 

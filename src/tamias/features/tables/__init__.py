@@ -9,7 +9,7 @@ FEATURE = Feature(
     name="tables",
     about="profiles content, and reads versions as tables",
     module=__name__,
-    requires=("dcat",),
+    requires=("dcat", "archive"),
     profilers={
         "small": "tamias.features.tables.chores:pack_small_profile",
         "document": "tamias.features.tables.body:document_profile",

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.content.canonical import Unreadable
 from tamias.content.containers.archives import zip_members
 from tamias.content.containers.codecs import DamageError
 from tamias.content.containers.limits import Meter, OpenLimits
-from tamias.content.containers.packed import MOST_MEMORY, looked_at, unpack
 from tamias.content.containers.streams import HEAD
 from tamias.content.formats import BY_NAME, PARQUET, XHTML, ZIP, Form, form_of, is_rdf
+from tamias.features.archive.canonical.text import MOST_MEMORY, looked_at, unpack
 from tamias.features.tables import kinds
 from tamias.features.tables.encoding import as_utf8, small_text
 from tamias.features.tables.files.members import ARCHIVES, archive_members
@@ -22,7 +21,7 @@ from tamias.features.tables.kinds import types
 from tamias.features.tables.limits import ProfileLimit, ProfileLimits, Watch
 from tamias.features.tables.scratch import ScratchFolder
 from tamias.features.tables.tables import Tables, quick_table
-from tamias.model.document import Document, LimitExceeded
+from tamias.model.document import Document, LimitExceeded, Unreadable
 from tamias.model.profile import Profile, TableProfile
 
 _PACKED_NAMES = (".gz", ".bz2", ".xz", ".zst")

@@ -3,10 +3,10 @@
 from math import isfinite
 from typing import Protocol
 
-from tamias.content.canonical.tables import FileTable
-from tamias.content.canonical.values.cells import form_of, usual_shape
-from tamias.content.canonical.values.form import TEXT, ColumnForm
-from tamias.content.canonical.values.number_forms import decimal_sign
+from tamias.features.archive.canonical.tables import FileTable
+from tamias.features.archive.canonical.values.cells import form_of, usual_shape
+from tamias.features.archive.canonical.values.form import TEXT, ColumnForm
+from tamias.features.archive.canonical.values.number_forms import decimal_sign
 from tamias.features.tables.limits import ProfileLimits
 from tamias.features.tables.loaded_forms import DIFFERENT
 from tamias.features.tables.meaning.meanings import ColumnSample, meaning_of, says

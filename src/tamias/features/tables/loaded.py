@@ -3,7 +3,7 @@
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tamias.content.canonical.values.form import TEXT, ColumnForm
+from tamias.features.archive.canonical.values.form import TEXT, ColumnForm
 from tamias.features.tables.columns import ColumnFigures
 from tamias.features.tables.limits import ProfileLimits
 from tamias.features.tables.loaded_forms import known_typed, known_values, null_words, sampled_values

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tamias.content.canonical.values.cells import form_of
-from tamias.content.canonical.values.form import NULLS, TEXT, TYPED_NULLS, ColumnForm
-from tamias.content.canonical.values.number_forms import decimal_sign
+from tamias.features.archive.canonical.values.cells import form_of
+from tamias.features.archive.canonical.values.form import NULLS, TEXT, TYPED_NULLS, ColumnForm
+from tamias.features.archive.canonical.values.number_forms import decimal_sign
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

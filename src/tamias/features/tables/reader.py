@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tamias.archive.reader.content import NoTable, Table, TableVersion
-from tamias.content.canonical import Unreadable
-from tamias.content.canonical.tables import FileTable, found_table
-from tamias.content.canonical.text import marked_chunks
-from tamias.content.canonical.workbooks import opened_workbook
 from tamias.content.formats import PARQUET, Form, bare_type, form_of
+from tamias.features.archive.canonical.tables import FileTable, found_table
+from tamias.features.archive.canonical.text import marked_chunks
+from tamias.features.archive.canonical.workbooks import opened_workbook
 from tamias.features.tables.loaded_forms import load_rows, loaded_forms, typed_column
 from tamias.features.tables.scratch import open_confined
+from tamias.model.document import Unreadable
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

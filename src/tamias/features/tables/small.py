@@ -12,8 +12,8 @@ from math import isfinite
 from operator import add
 from typing import Any
 
-from tamias.content.canonical.tables import FileTable
-from tamias.content.canonical.values.form import NULLS, TEXT, TYPED_NULLS, ColumnForm, Uncertain
+from tamias.features.archive.canonical.tables import FileTable
+from tamias.features.archive.canonical.values.form import NULLS, TEXT, TYPED_NULLS, ColumnForm, Uncertain
 from tamias.features.tables.columns import ColumnFigures, TableColumns
 from tamias.features.tables.encoding import Utf8Text
 from tamias.features.tables.limits import ProfileLimits

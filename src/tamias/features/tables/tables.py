@@ -8,9 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.content.canonical import Unreadable
-from tamias.content.canonical.tables import FileTable, found_table
-from tamias.content.canonical.values.form import Uncertain
+from tamias.features.archive.canonical.tables import FileTable, found_table
+from tamias.features.archive.canonical.values.form import Uncertain
 from tamias.features.tables.columns import TableColumns
 from tamias.features.tables.encoding import Utf8Text
 from tamias.features.tables.limits import MIB, MemoryLimit, ProfileLimit, ProfileLimits, Watch
@@ -18,6 +17,7 @@ from tamias.features.tables.loaded import LoadedValues
 from tamias.features.tables.loaded_forms import load_rows
 from tamias.features.tables.scratch import ScratchFolder, workbench
 from tamias.features.tables.small import small_table
+from tamias.model.document import Unreadable
 from tamias.model.profile import TableProfile
 
 _ROWS = "rows.csv"

@@ -17,9 +17,8 @@ from tamias.archive.blobs import BlobDamaged, BlobMissing
 from tamias.archive.moments import shown
 from tamias.archive.reader.content import Content
 from tamias.archive.versions.resources import read_versions
-from tamias.content.canonical import Unreadable
-from tamias.content.canonical.tables import found_table
 from tamias.content.formats import Form, form_of, load_analyser, syntax_of
+from tamias.features.archive.canonical.tables import found_table
 from tamias.features.pages.html.page import CsvTable, HtmlPage
 from tamias.features.service.http.callers import may_read_all
 from tamias.features.service.http.exchange import number
@@ -27,7 +26,7 @@ from tamias.features.service.queries.history import resource_named, version_numb
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import check_open
 from tamias.features.service.service import Service
-from tamias.model.document import Document
+from tamias.model.document import Document, Unreadable
 from tamias.model.finding import Quads
 from tamias.model.resource import Resource, Version
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from tamias.content.canonical.json_digest import Brackets
+from tamias.features.archive.canonical.json_digest import Brackets
 
 _LAST_KEY = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:\s*\[?\s*\Z')
 _LONGEST_FRAME = 1 << 10

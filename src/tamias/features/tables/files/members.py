@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from tamias.content.containers.directory import bounded_zip
+from tamias.content.containers.archives import bounded_zip
 from tamias.content.containers.limits import MAX_ENTRIES
 from tamias.content.containers.sevenzip import bounded_sevenzip
 from tamias.content.containers.tar import tar_entries

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tamias.content.canonical.values.form import ColumnForm
+from tamias.features.archive.canonical.values.form import ColumnForm
 from tamias.features.tables.limits import MIB, ProfileLimit, ProfileLimits, Watch
 from tamias.features.tables.meaning.meanings import ColumnSample, meaning_of
 from tamias.features.tables.scratch import workbench

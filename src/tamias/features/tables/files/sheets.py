@@ -5,9 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.content.canonical.sheet_rows import Order, Report, Sheet
-from tamias.content.canonical.workbooks import ENCRYPTED, MEMORY, is_encrypted, read_sheets
 from tamias.content.formats import CSV
+from tamias.features.archive.canonical.sheet_rows import Order, Report, Sheet
+from tamias.features.archive.canonical.workbooks import ENCRYPTED, MEMORY, is_encrypted, read_sheets
 from tamias.features.tables.encoding import as_utf8
 from tamias.features.tables.limits import ProfileLimits, Watch
 from tamias.features.tables.scratch import ScratchFolder

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 import msgspec
 
-from tamias.content.canonical.values.form import ColumnForm
+from tamias.features.archive.canonical.values.form import ColumnForm
 from tamias.features.tables.meaning import checks
 from tamias.model.profile import Meaning
 

@@ -4,9 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from tamias.content.canonical.values.form import TEXT, TYPED_NULLS, ColumnForm, each_read
-from tamias.content.canonical.values.number_forms import are_words, as_lines, number_form, plain_number_form
-from tamias.content.canonical.values.time_forms import time_form
+from tamias.features.archive.canonical.values.form import TEXT, TYPED_NULLS, ColumnForm, each_read
+from tamias.features.archive.canonical.values.number_forms import (
+    are_words,
+    as_lines,
+    number_form,
+    plain_number_form,
+)
+from tamias.features.archive.canonical.values.time_forms import time_form
 
 TRUTHS = (
     ("true", "false"), ("wahr", "falsch"), ("vrai", "faux"), ("vero", "falso"), ("verdadero", "falso"),

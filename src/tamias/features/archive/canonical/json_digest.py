@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from tamias.content.canonical import Unreadable
-from tamias.content.canonical.canonical_json import (
+from tamias.features.archive.canonical.canonical_json import (
     FEATURES,
     IN_ORDER,
     SMALL,
@@ -25,7 +24,8 @@ from tamias.content.canonical.canonical_json import (
     raw_json,
     value_of,
 )
-from tamias.content.canonical.text import Source, marked_chunks
+from tamias.features.archive.canonical.text import Source, marked_chunks
+from tamias.model.document import Unreadable
 
 if TYPE_CHECKING:
     import numpy as np

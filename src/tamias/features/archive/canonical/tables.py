@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tamias.content.canonical import Unreadable
-from tamias.content.canonical.text import LONGEST_LINE, FoundText, Source, found_text
-from tamias.content.canonical.values.cells import kind_of, usual_kind
 from tamias.content.formats import TSV, bare_type
+from tamias.features.archive.canonical.text import LONGEST_LINE, FoundText, Source, found_text
+from tamias.features.archive.canonical.values.cells import kind_of, usual_kind
+from tamias.model.document import Unreadable
 
 if TYPE_CHECKING:
     import _csv

@@ -10,13 +10,12 @@ from xml.parsers import expat
 import msgspec
 from pyoxigraph import RdfFormat, parse, serialize
 
-from tamias.content.canonical import BrokenDocument, Unreadable
-from tamias.content.canonical.text import Source, marked_chunks, open_source, size_of
 from tamias.content.containers.streams import HEAD
 from tamias.content.formats import load_analyser, syntax_of
 from tamias.content.quad_lines import QuadLines
 from tamias.content.sniff import found_charset
-from tamias.model.document import Document, LimitExceeded
+from tamias.features.archive.canonical.text import Source, marked_chunks, open_source, size_of
+from tamias.model.document import Document, LimitExceeded, Unreadable
 from tamias.model.finding import Finding, Problem, Quads
 
 NO_BASE = "http://base.invalid/"
@@ -37,6 +36,10 @@ MOST_NESTING = 200_000
 _FLAT = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 _ROUND = bytes.maketrans(b"[]", b"()")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]()"))
+
+
+class BrokenDocument(Unreadable):
+    """A document has faults, but a part of it can be read."""
 
 
 def statement_lines(source: Source, media_type: str, most_bytes: int, base: str | None = None) -> set[bytes]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.content.canonical import Unreadable
+from tamias.model.document import Unreadable
 
 SMALL = 1 << 18
 """Texts up to this length become objects at once."""

@@ -17,10 +17,9 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.archive.blobs import Blob, BlobDamaged, BlobMissing, BlobWriter, Prepared
+from tamias.archive.blobs import Blob, BlobDamaged, BlobMissing, BlobWriter, Prepared, insert_blobs
 from tamias.archive.sources.catalogues import read_trust, write_trust
-from tamias.archive.versions.fingerprints import fingerprint_of, is_comparable
-from tamias.archive.versions.judgement import PAGES, AttemptMeaning, Judgement, KnownState, Observation, judge
+from tamias.archive.versions.judgement import PAGES, AttemptMeaning, Judgement, KnownState
 from tamias.archive.versions.resources import (
     VisitNote,
     Watched,
@@ -31,12 +30,20 @@ from tamias.archive.versions.resources import (
     read_declared_type,
     read_watched,
 )
-from tamias.archive.versions.soft_errors import error_in
-from tamias.content.canonical.content_digest import ContentDigest, Stored, content_digest, noise_between
 from tamias.content.formats import CSV, PARQUET, TSV, Form, form_of, type_with_charset
 from tamias.crawl.revisit.timetable import Timetable
+from tamias.crawl.store.visit import SEEN, CommitBatch, CommitHook, JudgedResponse, Visit
 from tamias.database.connect import Cursor, Session
 from tamias.database.threads import SessionThread, wait_uncancelled
+from tamias.features.archive.canonical.content_digest import (
+    ContentDigest,
+    Stored,
+    content_digest,
+    fingerprint_of,
+    is_comparable,
+    noise_between,
+)
+from tamias.features.archive.judge import Observation, error_in, judge
 from tamias.model.capture import Body, Capture, Outcome
 from tamias.model.faults import reached
 from tamias.model.item import NEVER, WATCH
@@ -46,7 +53,7 @@ from tamias.model.resource import Resource, Version, resource_id
 from tamias.model.url import host, without_password
 from tamias.plugins import find
 from tamias.schedule.hints import ResourceHints, Trust, first_interval, http_hints, said_changed
-from tamias.schedule.visit import NextVisit, Seen, VisitPolicy, next_visit, pack, unpack
+from tamias.schedule.visit import NextVisit, VisitPolicy, next_visit, pack, unpack
 
 MOST_UNCOMMITTED = 10_000
 """Bodies that are remembered until their commit, and some time longer."""
@@ -54,14 +61,6 @@ MOST_UNCOMMITTED = 10_000
 MOST_AT_ONCE = 100
 """Captures that are kept together."""
 
-SEEN: dict[AttemptMeaning, Seen] = {
-    AttemptMeaning.CHANGED: "changed",
-    AttemptMeaning.NOISE: "noise",
-    AttemptMeaning.UNCHANGED: "unchanged",
-    AttemptMeaning.SUSPECT: "failed",
-    AttemptMeaning.GONE: "gone",
-    AttemptMeaning.FAILED: "failed",
-}
 COUNTED: dict[Form, str] = {
     Form.ROWS: "rows", Form.SHEETS: "rows", Form.STATEMENTS: "statements", Form.MEMBERS: "files",
     Form.TEXT: "lines", Form.JSON_LINES: "lines",
@@ -69,14 +68,11 @@ COUNTED: dict[Form, str] = {
 _DATA = dict.fromkeys(Form, 2.0) | {Form.STATEMENTS: 1, Form.MEMBERS: 1, Form.TEXT: inf}
 """Items that make data of each form: any message can be read as a table of one row."""
 _STORED = (AttemptMeaning.CHANGED, AttemptMeaning.NOISE, AttemptMeaning.SUSPECT)
-_TELLING = (AttemptMeaning.CHANGED, AttemptMeaning.NOISE, AttemptMeaning.UNCHANGED)
 
 
-class ArchiveResult(msgspec.Struct, kw_only=True):
+class ArchiveResult(JudgedResponse, kw_only=True):
     """The result of one attempt on a resource, and what is needed to commit it."""
 
-    watched: Watched
-    judgement: Judgement
     capture: Capture
     media_type: str | None
     content: ContentDigest | None
@@ -86,7 +82,6 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
     prepared: Prepared | None
     profile: tuple[bytes, str | None] | None = None
     """Of a small table, as it is stored; others are profiled by the service."""
-    next: NextVisit
     trust: Trust | None
     """In the dates that the host's sitemaps and catalogues tell, after this visit."""
     is_new: bool
@@ -95,11 +90,6 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
     now: int
     is_settled: bool = False
     """Whether nobody waits for its commit any more."""
-
-    @property
-    def trusted(self) -> bool:
-        """Return whether the response is what the resource is."""
-        return self.judgement.meaning in _TELLING
 
     @property
     def stored_body(self) -> Body | None:
@@ -133,7 +123,7 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
     def note(self) -> VisitNote:
         """Return the consequences of the visit for the resource."""
         gone = self.judgement.meaning is AttemptMeaning.GONE
-        state = "gone" if gone else self.watched.state if not self.trusted else "active"
+        state = "gone" if gone else self.watched.state if not self.judgement.trusted else "active"
         return VisitNote(
             resource=self.watched.id,
             state=state,
@@ -143,9 +133,9 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
             history=pack(self.next.history),
             change_rate=self.next.rate,
             missed=self.next.missed,
-            visited_at=self.now if self.trusted else None,
-            trouble=None if self.trusted else self._trouble(),
-            suspicious=True if self.is_suspect else False if self.trusted else None,
+            visited_at=self.now if self.judgement.trusted else None,
+            trouble=None if self.judgement.trusted else self._trouble(),
+            suspicious=True if self.is_suspect else False if self.judgement.trusted else None,
         )
 
     def _trouble(self) -> str:
@@ -156,11 +146,9 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
 
 def _put_new(cursor: Cursor, new: Sequence[ArchiveResult]) -> None:
     if new:
-        found = [
-            (Resource(id=each.watched.id, url=each.watched.url, added_at=each.now), each.watched.host)
-            for each in new
-        ]
-        put_resources(cursor, found, new[0].now)
+        known = [Resource(id=each.watched.id, url=each.watched.url, added_at=each.now) for each in new]
+        hosts = [each.watched.host for each in new]
+        put_resources(cursor, list(zip(known, hosts, strict=True)), new[0].now)
 
 
 def record_results(cursor: Cursor, results: Sequence[tuple[ArchiveResult, str]]) -> None:
@@ -243,8 +231,8 @@ class _Known(msgspec.Struct):
     """Changes with each test."""
 
 
-class Archiver:
-    """Keeps resources for one worker. What is not kept by its commit did not happen."""
+class Archiver(CommitHook):
+    """Judge and store bodies for one worker, and commit the versions they are."""
 
     def __init__(
         self,
@@ -261,11 +249,12 @@ class Archiver:
         What stays suspicious for longer than `patience_ms` becomes a version; without it, it never does.
         """
         self._writer = writer
+        self.is_elsewhere = writer.reader.packs.is_elsewhere
         self._session = session
         self._policy = policy
         self._key = key
         self._everything = everything
-        self.patience_ms = patience_ms
+        self._patience_ms = patience_ms
         self._thread = SessionThread(session, "archive")
         self._waiting: list[_Attempt] = []
         self._settled: list[Prepared] = []
@@ -301,14 +290,29 @@ class Archiver:
             raise
 
     @property
-    def is_elsewhere(self) -> bool:
-        """Tell if bodies are sent to a remote store."""
-        return self._writer.reader.packs.is_elsewhere
-
-    @property
-    def waits_for(self) -> str | None:
+    def waits_for(self) -> str | None:  # type: ignore[override]
         """The store, in a sentence, while it cannot be reached."""
         return self._writer.reader.packs.waits_for
+
+    def prepare(self, visits: Sequence[Visit]) -> None:
+        """Sync the bodies of visits, or send them to the store."""
+        if not self.is_elsewhere or any(each.archived for each in visits):
+            self.sync()
+
+    def write(self, cursor: Cursor, batch: CommitBatch) -> None:
+        """Write the rows of bodies, and then what refers to them."""
+        found = [
+            (each.archived, each.record.id)
+            for each in batch.visits
+            if isinstance(each.archived, ArchiveResult) and each.record
+        ]
+        insert_blobs(cursor, [each.prepared for each, _ in found if each.prepared is not None])
+        record_results(cursor, found)
+
+    def after(self, visit: Visit, *, committed: bool) -> None:
+        """Let go of the body: its pack may be sealed."""
+        if isinstance(visit.archived, ArchiveResult):
+            self.settle(visit.archived)
 
     def sync(self) -> None:
         """Makes durable what was written; before the transactions that rely on it."""
@@ -395,7 +399,7 @@ class Archiver:
         stored = known.shared.get(attempt.body, 0) if attempt.body is not None else 0
         observed = self._observe(attempt, content, watched, stored)
         judgement = judge(
-            observed, self._comparable(watched) if now is not None else watched.known, self.patience_ms
+            observed, self._comparable(watched) if now is not None else watched.known, self._patience_ms
         )
         is_noise = judgement.meaning is AttemptMeaning.NOISE
         result = ArchiveResult(
@@ -525,7 +529,7 @@ def _tested(
     watched: Watched, judgement: Judgement, now: int, trust: dict[str, tuple[int, int]]
 ) -> Trust | None:
     """Return the new trust in the host's dates, if the visit tested one."""
-    if watched.hint_at is None or watched.visited_at is None or judgement.meaning not in _TELLING:
+    if watched.hint_at is None or watched.visited_at is None or not judgement.trusted:
         return None
     said = said_changed(watched.hint_at, watched.visited_at, now)
     after = Trust(*trust.get(watched.host, (0, 0))).after(said, judgement.meaning is AttemptMeaning.CHANGED)
@@ -542,7 +546,7 @@ def _by_user(watched: Watched, judgement: Judgement, capture: Capture, due: int)
     if watched.every is None:
         return due
     regular = capture.ended_at + watched.every
-    return regular if judgement.meaning in _TELLING else min(due, regular)
+    return regular if judgement.trusted else min(due, regular)
 
 
 def _profile(content: bytes, result: ArchiveResult) -> tuple[bytes, str | None] | None:

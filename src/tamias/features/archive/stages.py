@@ -1,67 +1,19 @@
 """Bodies as versions of resources: on for what is watched, and where a crawl names the sink `archive`."""
 
-from collections.abc import Sequence
-
 import msgspec
 
-from tamias.archive.blobs import BlobWriter, insert_blobs
+from tamias.archive.blobs import BlobWriter
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.versions.judgement import AttemptMeaning, Judgement
 from tamias.crawl.analysis.extractor import Extractor
 from tamias.crawl.commit.link_put import CommitContext
-from tamias.crawl.revisit.archiver import Archiver, record_results
 from tamias.crawl.revisit.timetable import policy_from
-from tamias.crawl.store.visit import CommitBatch, CommitHook, Visit, hook_of
+from tamias.crawl.store.visit import Visit, hook_of
 from tamias.crawl.visit.stages import READ_BEFORE, Place, StageContext
-from tamias.database.connect import Cursor
+from tamias.features.archive.archiver import Archiver
 from tamias.model.capture import Outcome
 from tamias.model.item import WATCH
 from tamias.schedule.visit import DAY_MS
-
-
-class ArchiveHook(CommitHook):
-    """Make bodies durable, and commit the versions they are."""
-
-    def __init__(self, context: CommitContext) -> None:
-        settings = context.settings
-        packs = packs_of(context.session, context.data, settings.archive.patience)
-        packs.probe()  # before anything is leased whose body could not be kept
-        session = context.database.session()  # of its own; it connects for the first capture
-        self.archiver = Archiver(
-            BlobWriter(packs, session),
-            session,
-            policy_from(settings.schedule),
-            key=context.admission.key,
-            everything="archive" in settings.crawl.sinks,
-            patience_ms=round(settings.archive.suspicious_days * DAY_MS),
-        )
-        self.is_elsewhere = packs.is_elsewhere
-        self._packs = packs
-
-    @property
-    def waits_for(self) -> str | None:  # type: ignore[override]
-        """The store, in a sentence, while it cannot be reached."""
-        return self._packs.waits_for
-
-    def prepare(self, visits: Sequence[Visit]) -> None:
-        """Sync the bodies of visits, or send them to the store."""
-        if not self.is_elsewhere or any(each.archived for each in visits):
-            self.archiver.sync()
-
-    def write(self, cursor: Cursor, batch: CommitBatch) -> None:
-        """Write the rows of bodies, and then what refers to them."""
-        found = [(each.archived, each.record.id) for each in batch.visits if each.archived and each.record]
-        insert_blobs(cursor, [each.prepared for each, _ in found if each.prepared is not None])
-        record_results(cursor, found)
-
-    def after(self, visit: Visit, *, committed: bool) -> None:
-        """Let go of the body: its pack may be sealed."""
-        if visit.archived is not None:
-            self.archiver.settle(visit.archived)
-
-    def close(self) -> None:
-        """Let go of the packs."""
-        self.archiver.close()
 
 
 class ArchiveStage:
@@ -105,16 +57,29 @@ class DoubtOverblown:
 
 def archive_stage(context: StageContext) -> ArchiveStage | None:
     """Return the stage that stores responses; None if the hook is off."""
-    hook = hook_of(context.store.hooks, ArchiveHook)
-    return ArchiveStage(hook.archiver, context.reader.extractor) if hook is not None else None
+    hook = hook_of(context.store.hooks, Archiver)
+    return ArchiveStage(hook, context.reader.extractor) if hook is not None else None
 
 
 def overblown_stage(context: StageContext) -> DoubtOverblown | None:
     """Return the stage that doubts what was read; None if the hook is off."""
-    return DoubtOverblown() if hook_of(context.store.hooks, ArchiveHook) is not None else None
+    return DoubtOverblown() if hook_of(context.store.hooks, Archiver) is not None else None
 
 
-def archive_hook(context: CommitContext) -> ArchiveHook | None:
+def archive_hook(context: CommitContext) -> Archiver | None:
     """Return the hook of a crawl; None if nothing is archived in it."""
-    is_on = WATCH in context.crawls or "archive" in context.settings.crawl.sinks
-    return ArchiveHook(context) if is_on else None
+    settings = context.settings
+    everything = "archive" in settings.crawl.sinks
+    if not everything and WATCH not in context.crawls:
+        return None
+    packs = packs_of(context.session, context.data, settings.archive.patience)
+    packs.probe()  # before anything is leased whose body could not be kept
+    session = context.database.session()  # of its own; it connects for the first capture
+    return Archiver(
+        BlobWriter(packs, session),
+        session,
+        policy_from(settings.schedule),
+        key=context.admission.key,
+        everything=everything,
+        patience_ms=round(settings.archive.suspicious_days * DAY_MS),
+    )

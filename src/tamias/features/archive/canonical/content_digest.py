@@ -10,26 +10,26 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.content.canonical import Unreadable
-from tamias.content.canonical.blank_nodes import canonical_lines
-from tamias.content.canonical.canonical_json import canonical, value_of
-from tamias.content.canonical.json_digest import Regard, json_digest, json_text
-from tamias.content.canonical.statements import statement_lines
-from tamias.content.canonical.tables import FileTable, Row, found_table
-from tamias.content.canonical.text import (
+from tamias.content.blank_nodes import canonical_lines
+from tamias.content.formats import TAR, Form, bare_type, form_of
+from tamias.features.archive.canonical.canonical_json import canonical, value_of
+from tamias.features.archive.canonical.directory import members
+from tamias.features.archive.canonical.json_digest import Regard, json_digest, json_text
+from tamias.features.archive.canonical.statements import statement_lines
+from tamias.features.archive.canonical.tables import FileTable, Row, found_table
+from tamias.features.archive.canonical.text import (
     CHUNK,
     FoundText,
     Source,
     found_text,
+    looked_at,
     marked_chunks,
     open_source,
     size_of,
+    unpack,
 )
-from tamias.content.canonical.workbooks import opened_workbook
-from tamias.content.containers.directory import members
-from tamias.content.containers.packed import looked_at, unpack
-from tamias.content.containers.workbook_parts import beside_cells
-from tamias.content.formats import TAR, Form, bare_type, form_of
+from tamias.features.archive.canonical.workbooks import beside_cells, opened_workbook
+from tamias.model.document import Unreadable
 
 MOST_BYTES = 64 << 20
 STREAMED = 16
@@ -40,6 +40,10 @@ _RARELY = 20
 """A cell that one row in so many lacks is missing there; more often, it is left out on purpose."""
 _UNKNOWN = frozenset({"", "application/octet-stream"})
 
+SCHEME = "07"
+"""The rules by which contents were compared when a fingerprint was made; earlier ones have no such mark."""
+_LENGTH = len(SCHEME) + 64
+
 
 class ContentDigest(msgspec.Struct, frozen=True):
     """The digest of a file's content: equal for two files if and only if their contents are equal."""
@@ -48,6 +52,16 @@ class ContentDigest(msgspec.Struct, frozen=True):
     digest: bytes
     items: int | None
     """How much it says: rows, statements, items of JSON, files; None where not read as its type says."""
+
+
+def fingerprint_of(content: ContentDigest | None) -> str | None:
+    """Return the fingerprint as it is stored; None when only bytes can be compared."""
+    return None if content is None else SCHEME + content.digest.hex()
+
+
+def is_comparable(fingerprint: str | None) -> bool:
+    """Return whether a stored fingerprint was made by the present rules."""
+    return fingerprint is not None and len(fingerprint) == _LENGTH and fingerprint.startswith(SCHEME)
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):

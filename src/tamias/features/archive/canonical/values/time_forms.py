@@ -6,8 +6,8 @@ from datetime import date
 
 import msgspec
 
-from tamias.content.canonical.values.form import ColumnForm, Uncertain, each_read
-from tamias.content.canonical.values.number_forms import FITTING, do_fit
+from tamias.features.archive.canonical.values.form import ColumnForm, Uncertain, each_read
+from tamias.features.archive.canonical.values.number_forms import FITTING, do_fit
 
 _CLOCK = re.compile(
     r"(?P<date>.*?\d)(?P<gap>[T ])\d{1,2}:\d{2}(?P<second>:\d{2}(?:[.,]\d{1,9})?)?"

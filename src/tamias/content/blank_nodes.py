@@ -11,7 +11,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from tamias.content.canonical import Unreadable
+from tamias.model.document import Unreadable
 
 MAX_STEPS = 5_000_000
 _TERM = re.compile(rb'"(?:[^"\\]|\\.)*"|<[^<>\s]*>|(_:[^\s]+)')

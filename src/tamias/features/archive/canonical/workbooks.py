@@ -1,18 +1,28 @@
-"""Workbooks (XLSX, XLS, ODS): a child process under limits writes the sheets as CSV files."""
+"""Workbooks (XLSX, XLS, ODS): a child process under limits writes the sheets as CSV files.
 
+Pictures, comments, embedded files, macros and links beside the cells are compared by their checksums.
+"""
+
+import re
 import subprocess
 import sys
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html import unescape
 from pathlib import Path
 
 import msgspec
 
-from tamias.content.canonical import Unreadable, sheet_rows
-from tamias.content.canonical.sheet_rows import Order, Report
-from tamias.content.canonical.tables import FileTable, found_table
-from tamias.content.canonical.text import Source, size_of
+from tamias.content.containers.archives import bounded_zip
+from tamias.features.archive.canonical import sheet_rows
+from tamias.features.archive.canonical.directory import members
+from tamias.features.archive.canonical.sheet_rows import Order, Report
+from tamias.features.archive.canonical.tables import FileTable, found_table
+from tamias.features.archive.canonical.text import Source, open_source, size_of
+from tamias.model.document import LimitExceeded, Unreadable
 from tamias.model.process import environment_without_secrets
 
 _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -28,6 +38,16 @@ MOST_ROWS = 2_000_000
 MOST_COLUMNS = 16_384
 MOST_SHEETS = 500
 MOST_SECONDS = 60
+MOST_LINKS = 1 << 22
+"""Bytes of all relations that are read; those of a larger workbook are compared by their checksums."""
+_PART = re.compile(r"/media/|/embeddings/|comment[^/]*$|/vbaproject\.bin$|^pictures/", re.IGNORECASE)
+_RELATIONS = re.compile(r"/worksheets/_rels/[^/]+\.rels$")
+_RELATION = re.compile(rb"<(?:\w+:)?Relationship\b[^>]*>")
+_OUTSIDE = re.compile(rb"""\bTargetMode\s*=\s*["']External["']""")
+_TARGET = re.compile(rb"""\bTarget\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_FAULTS = (
+    zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, OverflowError, EOFError, LimitExceeded,
+)  # fmt: skip
 
 
 @contextmanager
@@ -95,3 +115,42 @@ def _ended(code: int) -> str:
         f"not read: the reader of workbooks ended with {f'signal {-code}' if code < 0 else f'code {code}'},"
         f" as when it needs more than {MEMORY // MIB} MiB of memory"
     )
+
+
+def beside_cells(source: Source) -> list[str]:
+    """The checksums of its parts and the addresses of its links, sorted; without names, which are numbers.
+
+    Nothing of what is no zip archive.
+    """
+    try:
+        found = members(source)
+    except Unreadable:
+        return []
+    parts = [f"{each.crc:08x} {each.size}" for each in found if _PART.search(each.name)]
+    relations = [each for each in found if _RELATIONS.search(each.name)]
+    try:
+        links = _links(source, [each.name for each in relations])
+    except _FAULTS:
+        links = [f"{each.crc:08x} {each.size}" for each in relations]
+    return sorted(parts) + sorted(links)
+
+
+def _links(source: Source, names: list[str]) -> list[str]:
+    links: list[str] = []
+    if not names:
+        return links
+    left = MOST_LINKS
+    with open_source(source) as file, bounded_zip(file) as archive:
+        for name in names:
+            with archive.open(name) as member:
+                text = member.read(left + 1)
+            left -= len(text)
+            if left < 0:
+                raise LimitExceeded(f"more than {MOST_LINKS} bytes of relations")
+            links += map(_address, filter(_OUTSIDE.search, _RELATION.findall(text)))
+    return links
+
+
+def _address(relation: bytes) -> str:
+    found = _TARGET.search(relation)
+    return unescape((found[1] or found[2] or b"").decode("utf-8", "replace")) if found else ""

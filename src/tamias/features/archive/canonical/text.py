@@ -8,10 +8,17 @@ from typing import BinaryIO, TextIO
 
 import msgspec
 
-from tamias.content.canonical import Unreadable
 from tamias.content.charsets import found_encoding, marked_encoding
+from tamias.content.containers.codecs import CODECS, DamageError
+from tamias.content.containers.streams import HEAD
+from tamias.content.containers.tar import is_tar
+from tamias.content.formats import CSV, GZIP, PLAIN, TAR
+from tamias.content.sniff import found_type, signed_type
+from tamias.model.document import Unreadable
 
 CHUNK = 1 << 20
+MOST_MEMORY = 128 << 20
+"""Of a decoder; what xz -9 and zstd --ultra have written needs as much."""
 
 LONGEST_LINE = 8 * CHUNK
 
@@ -90,3 +97,26 @@ def _check_lines(file: BinaryIO) -> None:
             raise Unreadable("not text: it has zero bytes")
         if unbroken > LONGEST_LINE:
             raise Unreadable(f"a line of more than {LONGEST_LINE} bytes")
+
+
+def unpack(source: Source, target: Path, most_bytes: int) -> None:
+    """Unpacks a compressed file. Raises `Unreadable`."""
+    size = 0
+    with open_source(source) as raw, target.open("wb") as file:
+        codec = CODECS.get(signed_type(raw.read(HEAD), ()) or GZIP, CODECS[GZIP])
+        raw.seek(0)
+        try:
+            for chunk in codec(raw, MOST_MEMORY):
+                size += len(chunk)
+                if size > most_bytes:
+                    raise Unreadable(f"unpacks to more than {most_bytes} bytes")
+                file.write(chunk)
+        except DamageError as fault:
+            raise Unreadable(str(fault)) from fault
+
+
+def looked_at(source: Source) -> str | None:
+    """Return the media type that a file seems to have; any text as CSV. None for what is not text."""
+    head = next(marked_chunks(source), b"")[:HEAD]
+    found = TAR if b"\0" in head and is_tar(head) else found_type(head, None, "")
+    return CSV if found == PLAIN else None if found == "application/octet-stream" else found

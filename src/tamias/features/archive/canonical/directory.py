@@ -6,17 +6,16 @@ A zip archive tells them in its directory; a tar archive is read to its end.
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable
 from typing import BinaryIO
 
 import msgspec
 
-from tamias.content.canonical import Unreadable
-from tamias.content.canonical.text import CHUNK, Source, open_source, size_of
+from tamias.content.containers.archives import bounded_zip
 from tamias.content.containers.codecs import DamageError
 from tamias.content.containers.limits import MAX_DIRECTORY, MAX_ENTRIES
 from tamias.content.containers.tar import BLOCK, TarEntry, is_tar, tar_entries
-from tamias.model.document import LimitExceeded
+from tamias.features.archive.canonical.text import CHUNK, Source, open_source, size_of
+from tamias.model.document import LimitExceeded, Unreadable
 
 _ENCRYPTED = 0x1
 _FAULTS = (zipfile.BadZipFile, ValueError, NotImplementedError, OverflowError, EOFError, LimitExceeded)
@@ -47,32 +46,6 @@ class ArchiveEntry(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it changes whenever an office file is saved."""
     special: str | None = None
     """What it is, if it is no file: a link, a device. Of a link to a file of the archive, it is that file."""
-
-
-class _BoundedDirectory:
-    """Stands between zipfile and the file, since zipfile reads a directory of any size into memory."""
-
-    def __init__(self, file: BinaryIO, look: Callable[[bytes], None]) -> None:
-        self._file = file
-        self._look = look
-        self.seek = file.seek
-        self.tell = file.tell
-        self.seekable = file.seekable
-
-    def read(self, size: int = -1) -> bytes:
-        if size > MAX_DIRECTORY:
-            raise LimitExceeded(f"zip directory of more than {MAX_DIRECTORY} bytes")
-        data = self._file.read(size)
-        self._look(data)
-        return data
-
-
-def bounded_zip(file: BinaryIO, look: Callable[[bytes], None] = lambda _data: None) -> zipfile.ZipFile:
-    """The archive in a seekable file, to be closed. Raises `LimitExceeded`, or what `look` does.
-
-    `look` sees the directory before it becomes objects.
-    """
-    return zipfile.ZipFile(_BoundedDirectory(file, look))
 
 
 def members(source: Source, most_bytes: int = MOST_TAR) -> list[ArchiveEntry]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-from tamias.content.canonical.values.form import ColumnForm, Uncertain
+from tamias.features.archive.canonical.values.form import ColumnForm, Uncertain
 
 FITTING = 0.95
 """The share of a sample that must be of a form."""
