@@ -27,7 +27,7 @@ OWNERS_ALONE = {
     "frontier_urls",
     "links",
     "pages",
-    *("alert", "alert_message", "alert_round"),  # alerts are sent beside the requests
+    *("alert_message", "alert_round"),  # alerts are sent beside the requests
     "snapshot_capture",  # snapshots are made and read by commands
     *("erasing", "erasing_capture", "forgotten_quads"),  # what is forgotten is removed by the owner
 }

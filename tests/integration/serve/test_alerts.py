@@ -60,7 +60,8 @@ def archive(data):
         ):
             filled.put(f"http://alerts.example/{name}")
             filled.run(
-                "UPDATE tamias.resource SET state = %s, trouble = %s, visited_at = %s WHERE url = %s",
+                "UPDATE tamias.resource SET state = %s, trouble = %s, visited_at = %s, versions = 1"
+                " WHERE url = %s",
                 *(state, trouble, visited, f"http://alerts.example/{name}"),
             )
         filled.run("TRUNCATE tamias.catalogue_news")

@@ -2,44 +2,35 @@
 
 import platform
 import shutil
+import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 from uuid import uuid4
 
 import msgspec
 
 from tamias.archive.moments import rfc3339
 from tamias.database.connect import Cursor, Session
-from tamias.database.sql import statements
-from tamias.features.alerts.settings import AlertsSettings
+from tamias.features.alerts.changes import SQL, WEEK_MS, Alert, read_changes
+from tamias.features.alerts.settings import AlertKind, AlertsSettings
 from tamias.features.service.http.health import Gauge
+from tamias.model.item import WATCH
 from tamias.settings import Settings
 
-SQL = statements("tamias.features.alerts", "alerts.sql")
 MOST_ALERTS = 500
 """Of one kind."""
 _DAY_MS = 86_400_000
-_SUSPICIOUS_MS = 7 * _DAY_MS
-
-AlertKind = Literal["gone", "failing", "suspicious", "disk", "catalogue"]
-
 
 _TEXTS: dict[AlertKind, str] = {
     "gone": "{0} is gone.",
     "failing": "{0} has had no usable answer since {2}: {1}",
     "suspicious": "{0} gave a suspicious response at {2}: {1}",
+    "wall": "{0} has been behind a wall since {2}: {1}",
+    "blocked": "{0} has refused all visits since {2}: {1}",
+    "harvest": "{0} could not be harvested since {2}: {1}",
 }
-"""What is said of a resource of a kind, by its URL, why, and since when."""
-
-
-class Alert(msgspec.Struct, frozen=True):
-    """An alert."""
-
-    key: str
-    """The same for as long as it is the same thing."""
-    kind: AlertKind
-    text: str
+"""What is said of each kind, by a URL or host, why, and since when."""
 
 
 def archive_alerts(session: Session, settings: AlertsSettings, known: Collection[str] = ()) -> list[Alert]:
@@ -47,9 +38,9 @@ def archive_alerts(session: Session, settings: AlertsSettings, known: Collection
     now = session.now()
     found = _catalogue(session, now, settings)
     for kind, text in _TEXTS.items():
-        for name, *said, _ in _rows(session, now, settings, kind, known):
-            said[2:] = map(rfc3339, said[2:])
-            found.append(Alert(f"{kind} {name}", kind, text.format(*said)))
+        for name, place, reason, since, _ in _rows(session, now, settings, kind, known):
+            said = text.format(place, reason, rfc3339(since))
+            found.append(Alert(f"{kind} {name}", kind, said, since, subject=name))
     return found
 
 
@@ -59,6 +50,7 @@ def attention_counts(session: Session, data: Path, settings: AlertsSettings) -> 
     counts: dict[AlertKind, int] = {
         "disk": len(disk_alerts(data, settings)),
         "catalogue": len(_catalogue(session, now, settings)),
+        **dict(session.fetch_all(SQL["count_changes"])),
     }
     for kind in _TEXTS:
         rows = _rows(session, now, settings, kind, (), limit=1)
@@ -69,7 +61,7 @@ def attention_counts(session: Session, data: Path, settings: AlertsSettings) -> 
 def attention_metric(session: Session, data: Path, settings: Settings) -> Gauge:
     """Return how many things need attention, for Prometheus."""
     counts = attention_counts(session, data, settings.of_feature("alerts", AlertsSettings))
-    by_kind = {f'{{kind="{kind}"}}': float(counts[kind]) for kind in get_args(AlertKind)}
+    by_kind = {f'{{kind="{kind}"}}': float(counts.get(kind, 0)) for kind in get_args(AlertKind)}
     return Gauge("tamias_attention", "What needs attention, as alerts say it", by_kind)
 
 
@@ -85,7 +77,7 @@ def disk_alerts(data: Path, settings: AlertsSettings) -> list[Alert]:
         return []
     where = f"the disk of {data} at {platform.node()}"
     text = f"{free:.0f} MB are free on {where}, less than alerts.disk ({settings.disk:g})."
-    return [Alert(disk_key(data), "disk", text)]
+    return [Alert(disk_key(data), "disk", text, int(time.time() * 1000))]
 
 
 def _catalogue(session: Session, now: int, settings: AlertsSettings) -> list[Alert]:
@@ -95,7 +87,7 @@ def _catalogue(session: Session, now: int, settings: AlertsSettings) -> list[Ale
     if not count or now - since < settings.catalogue * 60_000:
         return []
     text = f"The catalogue lacks {count} changes, the first of {rfc3339(since)}."
-    return [Alert("catalogue", "catalogue", text)]
+    return [Alert("catalogue", "catalogue", text, since)]
 
 
 def _rows(
@@ -110,8 +102,9 @@ def _rows(
     values = {
         "known": [key.removeprefix(f"{kind} ") for key in known if key.startswith(f"{kind} ")],
         "failing": now - int(settings.failing * _DAY_MS),
-        "since": now - _SUSPICIOUS_MS,
+        "since": now - WEEK_MS,
         "limit": limit,
+        "watch": WATCH,
     }
     return session.fetch_all(SQL[kind], values)
 
@@ -168,14 +161,17 @@ def look(session: Session, data: Path, settings: AlertsSettings, pause_ms: int =
         return
     disk = disk_key(data) if _begins(session, disk_key(data), now, pause_ms) else None
     alerts = disk_alerts(data, settings) if disk else []
+    rounds: dict[str, int] = {}
     shared = _begins(session, "look", now, pause_ms)
     if shared:
         known = [key for (key,) in session.fetch_all(SQL["known"])]
         alerts += archive_alerts(session, settings, known)
+        changes, rounds = read_changes(session, settings, now)
+        alerts += changes
     if not shared and disk is None:
         return
-    over = {"shared": shared, "disk": disk, "unseen": now - _UNSEEN_MS}
-    session.transact(lambda cursor: _note(cursor, alerts, over, settings, now))
+    over = {"shared": shared, "disk": disk, "unseen": now - _UNSEEN_MS, "week": now - WEEK_MS}
+    session.transact(lambda cursor: _note(cursor, alerts, over, settings, now, rounds))
     if settings.digest:
         session.execute(SQL["start_clock"], {"kind": "digest", "now": now})
         if _begins(session, "digest", now, int(settings.digest * 3_600_000)):
@@ -216,22 +212,31 @@ def _begins(session: Session, kind: str, now: int, pause_ms: int) -> bool:
 
 
 def _note(
-    cursor: Cursor, alerts: Sequence[Alert], over: dict[str, Any], settings: AlertsSettings, now: int
+    cursor: Cursor,
+    alerts: Sequence[Alert],
+    over: dict[str, Any],
+    settings: AlertsSettings,
+    now: int,
+    rounds: dict[str, int],
 ) -> None:
     known = {row[0] for row in cursor.execute(SQL["known"].text).fetchall()}
     for each in alerts:
-        row = {"alert": each.key, "kind": each.kind, "text": each.text, "now": now}
+        row = {**msgspec.structs.asdict(each), "alert": each.key, "now": now}
         cursor.execute(SQL["put_alert"].text, row)
     cursor.execute(SQL["forget_alerts"].text, {**over, "now_known": [each.key for each in alerts]})
-    new = [each for each in alerts if each.key not in known]
+    for kind, at in rounds.items():
+        cursor.execute(SQL["end_round"].text, {"kind": kind, "now": at})
+    wanted = settings.kinds or get_args(AlertKind)
+    new = [each for each in alerts if each.key not in known and each.kind in wanted]
     if new:
         subject = f"Tamias: {_summed_up([each.kind for each in new])}"
         footer = "Each is reported once, and again only if it was over in between."
-        _put(cursor, settings, now, subject, [(each.kind, each.text, now) for each in new], footer)
+        _put(cursor, settings, now, subject, [(each.kind, each.text, each.since) for each in new], footer)
 
 
 def _digest(cursor: Cursor, settings: AlertsSettings, now: int) -> None:
-    rows = cursor.execute(SQL["standing"].text).fetchall()
+    values = {"kinds": list(settings.kinds) or None, "subject": None}
+    rows = cursor.execute(SQL["standing"].text, values).fetchall()
     if rows:
         subject = f"Tamias digest: {_summed_up([row[1] for row in rows])}"
         footer = "All of this was reported before and still needs attention."

@@ -31,3 +31,11 @@ CREATE TABLE IF NOT EXISTS alert_round (
     kind text PRIMARY KEY,
     at int8 NOT NULL
 );
+
+-- name: version_2
+-- The id of a resource, the address of a portal or the name of a host that an alert is about.
+ALTER TABLE alert ADD COLUMN IF NOT EXISTS subject text NOT NULL DEFAULT '';
+
+-- name: rights
+-- The web service lists and counts alerts; harvests that fail are found by `walk`.
+GRANT SELECT ON alert, walk TO tamias_service;

@@ -15,7 +15,6 @@ from tamias.features.alerts.messages import (
     claim_message,
     look,
     settle_message,
-    targets_of,
 )
 from tamias.features.alerts.settings import AlertsSettings
 from tamias.features.service.events.webhooks import post
@@ -44,8 +43,6 @@ class AlertSender:
 
     async def run(self) -> None:
         """Looks for what needs attention and sends what is due, again and again."""
-        if not targets_of(self._settings):
-            return
         while True:
             try:
                 await self._round()

@@ -5,6 +5,11 @@ from typing import Annotated, Literal
 
 from tamias.settings import FeatureSettings, about
 
+AlertKind = Literal[
+    "gone", "failing", "suspicious", "disk", "catalogue",
+    "wall", "blocked", "harvest", "lost", "licence", "columns",
+]  # fmt: skip
+
 
 class AlertsSettings(FeatureSettings, frozen=True, kw_only=True):
     """Settings of alerts: who gets them, when, and what they are about."""
@@ -18,6 +23,9 @@ class AlertsSettings(FeatureSettings, frozen=True, kw_only=True):
     ] = "starttls"
     smtp_ca: Annotated[str, about("file of certificates to trust for it; empty: the system's")] = ""
     webhook: Annotated[str, about("URL that gets alerts as JSON")] = ""
+    kinds: Annotated[
+        tuple[AlertKind, ...], about("kinds of alerts that are sent; empty: all; the feed has all")
+    ] = ()
     digest: Annotated[float, about("hours between digests of all that needs attention; 0: none", ge=0)] = 24.0
     quiet: Annotated[
         str,
@@ -28,6 +36,13 @@ class AlertsSettings(FeatureSettings, frozen=True, kw_only=True):
     catalogue: Annotated[
         float, about("minutes that the catalogue may be behind before it is reported", ge=0)
     ] = 60.0
+
+    lost: Annotated[
+        int, about("datasets; a portal that loses as many between two harvests is reported", ge=1)
+    ] = 100
+    lost_percent: Annotated[float, about("the same as a share of its datasets, in percent", gt=0, le=100)] = (
+        10.0
+    )
 
     def refused(self) -> Iterator[tuple[str, str]]:
         """Yield settings that no type refuses, with what they must be."""
