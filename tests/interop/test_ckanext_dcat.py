@@ -11,9 +11,9 @@ from pyoxigraph import RdfFormat, Triple, serialize
 from servers import ckanext_dcat
 from servers.packages import NotRun
 
+from tamias.features.dcat.datasets.dcat import catalogue_quads
+from tamias.features.dcat.datasets.mapping import map_record
 from tamias.features.portals.records.ckan import MAPPING
-from tamias.harvesters.dcat import catalogue_quads
-from tamias.harvesters.mapping import map_record
 
 pytestmark = pytest.mark.skipif(not os.environ.get("TAMIAS_NIGHTLY"), reason="started by `make nightly` only")
 ROOT = "https://data.example.org/"

@@ -434,7 +434,10 @@ def http_handle(options: HttpOptions) -> pycurl.Curl:
     return _handle(
         options,
         (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
-        (pycurl.HTTP_VERSION, _http_version(options)),
+        (
+            pycurl.HTTP_VERSION,
+            pycurl.CURL_HTTP_VERSION_2TLS if options.http2 else pycurl.CURL_HTTP_VERSION_1_1,
+        ),
         (pycurl.HTTP09_ALLOWED, 0),
         (pycurl.FOLLOWLOCATION, 0),
         (pycurl.USERAGENT, options.user_agent),
@@ -494,10 +497,6 @@ def _handle(options: HttpOptions, *special: tuple[int, object]) -> pycurl.Curl:
     if trusted is not None:
         curl.setopt(pycurl.CAINFO, trusted)
     return curl
-
-
-def _http_version(options: HttpOptions) -> int:
-    return int(pycurl.CURL_HTTP_VERSION_2TLS if options.http2 else pycurl.CURL_HTTP_VERSION_1_1)
 
 
 def connect_to(options: HttpOptions, url: str | None = None) -> list[str]:

@@ -83,6 +83,9 @@ TERMS: Final = frozenset(
 )
 
 _NO_IRI = re.compile(r'%(?![0-9A-Fa-f]{2})|[\x00-\x20<>"{}|\\^`\x7f]|[^\x00-\x7f]')
+_LONGEST_IRI = 4096
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s].*", re.DOTALL)
+_WEB = re.compile(r"(?:https?|ftps?)://[^\s/?#]+.*", re.DOTALL | re.IGNORECASE)
 _UP_TO_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 
 
@@ -117,6 +120,27 @@ def address_iri(url: str) -> str:
     host = _UP_TO_PATH.match(iri)
     behind = host.end() if host else 0
     return iri[:behind] + iri[behind:].replace("[", "%5B").replace("]", "%5D")
+
+
+def sound_iri(text: str | None, *, web: bool = False) -> NamedNode | None:
+    """Return the absolute IRI that a text is; None for any other text.
+
+    With `web` it must be an address that can be fetched, and invalid characters are percent-encoded.
+
+    >>> sound_iri("https://example.org/a b", web=True), sound_iri("see the website")
+    (<NamedNode value=https://example.org/a%20b>, None)
+    """
+    text = (text or "").strip()
+    if len(text) > _LONGEST_IRI or not (_WEB if web else _ABSOLUTE).fullmatch(text):
+        return None
+    try:
+        return NamedNode(text)
+    except ValueError:
+        pass
+    try:
+        return NamedNode(address_iri(text)) if web else None
+    except ValueError:
+        return None
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -18,7 +18,12 @@ FOR_SOME_DOCUMENTS = (
         "tamias.analyse.xml.nodes",
         "tamias.features.quality",
     ),
-    *("tamias.archive.blobs.lines", "tamias.archive.blobs.objects", "tamias.harvesters", "tamias.serve"),
+    *(
+        "tamias.archive.blobs.lines",
+        "tamias.archive.blobs.objects",
+        "tamias.features.dcat.datasets",
+        "tamias.serve",
+    ),
 )
 FOR_OTHER_VERBS = (*FOR_SOME_DOCUMENTS, "asyncio", "psycopg", "pycurl", "pyoxigraph", "selectolax", "uvloop")
 

@@ -9,8 +9,8 @@ from pyoxigraph import NamedNode, RdfFormat, parse
 
 from tamias.archive.sources.catalogues import note_datasets, put_portal
 from tamias.archive.sources.source_records import keep_records
+from tamias.features.dcat.datasets.mapping import map_record
 from tamias.features.portals.records.ckan import MAPPING
-from tamias.harvesters.mapping import map_record
 
 from .conftest import START, Filled, Running
 

@@ -8,8 +8,8 @@ import pytest
 
 from tamias.archive.sources.catalogues import note_datasets, note_listed, note_whole
 from tamias.archive.sources.source_records import keep_records
+from tamias.features.dcat.datasets.mapping import map_record
 from tamias.features.portals.records.ckan import MAPPING
-from tamias.harvesters.mapping import map_record
 from tamias.model.dataset import Dataset, Distribution
 from tamias.model.finding import Present
 

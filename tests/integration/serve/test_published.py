@@ -267,7 +267,7 @@ def test_the_file_in_a_dataset_page_is_the_newest_version_with_its_digest(client
 
 
 def test_a_search_engine_finds_a_dataset_of_schema_org_in_the_page(client, served):
-    from tamias.harvesters.schemaorg import datasets_in
+    from tamias.features.dcat.datasets.schemaorg import datasets_in
 
     page = client.get(f"/dataset/{NUMBERS}", headers={"Accept": "text/html"})
     reading = tamias.read(page.content, base=f"{served.address}/dataset/{NUMBERS}", media_type="text/html")

@@ -33,6 +33,7 @@ from tamias.model.kind import SITEMAP
 from tamias.model.site import Hint, Hints, Metas, SemanticDataset, SemanticDatasets, Signal
 from tamias.model.usage import verdict
 from tamias.permit.signals import signals_of
+from tamias.plugins import load_all
 from tamias.protocols import DocumentSink
 from tamias.seeds.well_known import stands_there
 from tamias.settings import Settings
@@ -419,9 +420,8 @@ def _size(quads: Sequence[Quad]) -> int:
 
 def _take_datasets(found: Extraction, quads: Sequence[Quad], url: str) -> None:
     if any(quad.object in _DATASET for quad in quads):
-        from tamias.harvesters.schemaorg import datasets_in
-
-        _take(found, Datasets(datasets_in(quads, url)))
+        for datasets_in in load_all("page_datasets").values():
+            _take(found, Datasets(datasets_in(quads, url)))
 
 
 def _headers(capture: Capture) -> tuple[tuple[str, str], ...]:

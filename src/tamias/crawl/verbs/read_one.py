@@ -15,10 +15,10 @@ from pyoxigraph import BlankNode, NamedNode, Quad
 from tamias.archive.sources.access_plan import Access, access_plan
 from tamias.archive.sources.claim import authoritative
 from tamias.crawl.verbs.read import Reading, fetch_text, read_with
-from tamias.harvesters.descriptions import is_iri
 from tamias.model.errors import UsageError
 from tamias.model.site import SemanticDataset, covers
 from tamias.model.url import authority
+from tamias.model.vocabulary import sound_iri
 from tamias.settings import Settings
 
 MOST_SITEMAPS: Final = 5
@@ -52,7 +52,7 @@ def read_one(
 ) -> OneIri:
     """Reads about one IRI. `declared`: datasets, and what counts of them; None: its site is asked."""
 
-    if not is_iri(iri):
+    if sound_iri(iri) is None:
         raise UsageError(f"{iri!r} is not an IRI")
 
     def read(url: str) -> Reading:
@@ -119,7 +119,7 @@ def _question(endpoint: str, iri: str, slicing: str | None) -> str:
     """The address that asks an endpoint for the description, as its slicing says that it is made."""
     address, _, query = endpoint.partition("?")
     pairs = parse_qsl(query, keep_blank_values=True)
-    graphs = "".join(f" FROM <{graph}>" for name, graph in pairs if name == _NAMED and is_iri(graph))
+    graphs = "".join(f" FROM <{graph}>" for name, graph in pairs if name == _NAMED and sound_iri(graph))
     others = [pair for pair in pairs if pair[0] != _NAMED]
     node = f"<{iri}>"
     if slicing in {"cbd", "scbd", "msg"}:

@@ -60,7 +60,7 @@ from tamias.model.item import DESCRIBED, TRUSTED, WATCH
 from tamias.model.kind import CONTEXT, DUMP, PROBE, ROBOTS, SITEMAP, kind_of
 from tamias.model.lease import Task
 from tamias.model.url import is_address
-from tamias.plugins import load_all
+from tamias.plugins import load, load_all
 from tamias.protocols import Harvester
 from tamias.seeds.well_known import USAGE_FILES, kind_there
 
@@ -80,7 +80,7 @@ class HarvestClient:
         self._visit = visit
         self._kind = kind_of(visit.task.tags)
         self._keepers = [each for each in context.store.hooks if each.keeps_responses]
-        self._bytes = 0
+        self.bytes = 0
         self.last: Capture | None = None
         self.records_held = count_held
 
@@ -99,7 +99,7 @@ class HarvestClient:
         if capture.status == TOO_MANY_REQUESTS and capture.retry_after_ms is None:
             usual = int(self._context.settings.crawl.retry_wait * 1000)
             capture = msgspec.structs.replace(capture, retry_after_ms=usual)
-        self._bytes += capture.body.size if capture.body else 0
+        self.bytes += capture.body.size if capture.body else 0
         self.last = capture
         for hook in self._keepers:
             self._visit.written += await asyncio.to_thread(hook.keep_response, capture, request)
@@ -140,11 +140,6 @@ class HarvestClient:
                 finding = Quads([labels.quad(quad) for quad in finding.quads])  # noqa: PLW2901
             yield finding
 
-    def bytes_since(self) -> int:
-        """Bytes of all bodies since this was last asked."""
-        size, self._bytes = self._bytes, 0
-        return size
-
     def step_ends(self) -> None:
         """Delete the last response from disk."""
         if self.last is not None:
@@ -184,8 +179,7 @@ def _without(finding: Finding, names: set[str], said: set[Quad]) -> Finding:
 
 def _statements(records: Iterable[SourceRecord]) -> set[Quad]:
     """Return the quads that the records map to."""
-    from tamias.harvesters.mapping import map_again
-
+    map_again = load("records", "mapped")
     return {quad for record in records for quad in map_again(record)}
 
 
@@ -257,7 +251,7 @@ class HarvestStage:
         progress = await asyncio.to_thread(self._files.sound, path, memory.progress) or HarvestProgress(
             started_at=self._store.now()
         )
-        before = progress.steps
+        before, bytes_before = progress.steps, progress.bytes
         if progress.end is None:
             harvest = Harvest(
                 url=task.url, kind=kind, state=progress.state, bookmark=bookmark, trusted=TRUSTED in task.tags
@@ -266,7 +260,7 @@ class HarvestStage:
                 async for step in steps:
                     client.step_ends()
                     held.earned += step.earned
-                    progress.bytes += client.bytes_since()
+                    progress.bytes = bytes_before + client.bytes
                     if client.last is not None:
                         progress.cut |= client.last.cut & TRAP
                         for hop in client.last.hops[-1:]:
@@ -342,8 +336,7 @@ class HarvestStage:
 
     def _write_again(self, path: Path, progress: HarvestProgress, task: Task) -> None:
         """The whole document: what the harvest said of the catalogue, then every record that is present."""
-        from tamias.harvesters.mapping import map_again
-
+        map_again = load("records", "mapped")
         naming, after = self._extractor.harvest_naming(task.url, TRUSTED in task.tags), ""
         while True:
             query = partial(present_records, self._session, task.url, after)

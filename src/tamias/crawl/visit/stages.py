@@ -205,7 +205,9 @@ class Fetch:
 
     async def run(self, visit: Visit) -> bool:
         task, held = visit.task, visit.held
-        held.visits += _is_counted(task)
+        # The first visit to a URL that a document named counts against the budget of its host.
+        is_first = task.depth > 0 and task.status is Outcome.NEW and not task.fails
+        held.visits += is_first and kind_of(task.tags) not in (PROBE, CONTEXT)
         capture = await self._reader.fetched(task, held) if self._reader.interrupted else None
         if capture is None:
             request = request_for(task, keeps_errors=self._keeps_errors)
@@ -273,9 +275,3 @@ def request_for(task: Task, *, keeps_errors: bool = False) -> Request:
         last_modified=None if task.reopened else task.last_modified,
         keeps_errors=keeps_errors,
     )
-
-
-def _is_counted(task: Task) -> bool:
-    """Tell if a visit counts against its host's budget: the first one to a URL that a document named."""
-    kind = kind_of(task.tags)
-    return task.depth > 0 and task.status is Outcome.NEW and not task.fails and kind not in (PROBE, CONTEXT)

@@ -17,9 +17,9 @@ from tamias.archive.sources.declared import (
 from tamias.crawl.plan.admit import Admission
 from tamias.database.connect import Session
 from tamias.frontier.keys import bucket_of, hash64, host_hash
-from tamias.harvesters.descriptions import is_iri
 from tamias.model.errors import UrlError, UsageError
 from tamias.model.url import fetch_url
+from tamias.model.vocabulary import sound_iri
 
 CRAWLED: Final = "this crawl"
 _WAYS: Final = {"sparqlEndpoint": "sparql", "dataDump": "dump", "uriLookupEndpoint": "document"}
@@ -44,7 +44,7 @@ Ask = Callable[[str], list[dict[str, str]]]
 
 def where_is(session: Session, admission: Admission, buckets: int, ask: Ask, iri: str) -> list[ServedAt]:
     """Return all places, those that were crawled first. Raises `UsageError` for what is no IRI."""
-    if not is_iri(iri):
+    if sound_iri(iri) is None:
         raise UsageError(f"{iri!r} is not an IRI")
     declared = declared_datasets(session, iri)
     found = _crawled(session, admission, buckets, iri)

@@ -6,4 +6,10 @@ alone. The graph of a version never changes, unless its content is profiled or i
 
 from tamias.plugins import Feature
 
-FEATURE = Feature(name="dcat", about="describes the archive in RDF", module=__name__)
+FEATURE = Feature(
+    name="dcat",
+    about="describes datasets and the archive in RDF",
+    module=__name__,
+    page_datasets={"schemaorg": f"{__name__}.datasets.schemaorg:datasets_in"},
+    records={"mapped": f"{__name__}.datasets.mapping:map_again"},
+)

@@ -6,8 +6,8 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 from tamias.archive.sources.declared import DeclaredDataset, declared_datasets
 from tamias.database.connect import Session
+from tamias.features.dcat.datasets.authority import frequency_iri
 from tamias.features.dcat.terms import GraphBuilder, address, catalogue_graph, moment, text
-from tamias.harvesters.authority import frequency_iri
 from tamias.model.item import NEVER
 
 

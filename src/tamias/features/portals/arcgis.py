@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
+from tamias.features.dcat.datasets.mapping import RecordMapping
+from tamias.features.dcat.datasets.records import TITLES, table, text, texts, web
 from tamias.features.portals.fields import Fields, terms
 from tamias.features.portals.paging.changes import ListedPortal, at_root, read_changes_or_all
 from tamias.features.portals.paging.listing import ChangeOrder, PortalListing, json_at
@@ -14,8 +16,6 @@ from tamias.features.portals.paging.position import Position
 from tamias.features.portals.paging.validators import read_file_listing
 from tamias.features.portals.paging.ways import in_turn
 from tamias.features.portals.records import pod
-from tamias.harvesters.mapping import RecordMapping
-from tamias.harvesters.records import TITLES, table, text, texts, web
 from tamias.model.dataset import Agent, Dataset, Distribution
 from tamias.model.finding import HarvestStep
 from tamias.protocols import PoliteClient

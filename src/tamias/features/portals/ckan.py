@@ -7,6 +7,8 @@ from urllib.parse import quote
 
 import msgspec
 
+from tamias.features.dcat.datasets.mapping import MappedRecord, map_record
+from tamias.features.dcat.datasets.records import described
 from tamias.features.portals.data_json import DataJsonHarvester
 from tamias.features.portals.dcat import CatalogueHarvester
 from tamias.features.portals.paging.changes import ListedPortal, read_changes
@@ -23,8 +25,6 @@ from tamias.features.portals.paging.listing import (
 from tamias.features.portals.paging.position import Position, read_to_the_end
 from tamias.features.portals.paging.ways import in_turn, roots, through
 from tamias.features.portals.records.ckan import MAPPING
-from tamias.harvesters.mapping import MappedRecord, map_record
-from tamias.harvesters.records import described
 from tamias.model.finding import Deleted, HarvestEnd, HarvestStep, Present, Problem
 from tamias.protocols import PoliteClient
 

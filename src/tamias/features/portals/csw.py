@@ -11,6 +11,9 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import msgspec
 from lxml import etree
 
+from tamias.features.dcat.datasets.dcat import catalogue_quads
+from tamias.features.dcat.datasets.mapping import MappedRecord, map_element
+from tamias.features.dcat.datasets.records import MOST_PAGE, CycleDetector, failure
 from tamias.features.portals.paging.changes import DatedState, a_little_before
 from tamias.features.portals.paging.position import DatedBookmark, read_bookmark
 from tamias.features.portals.records.csw import (
@@ -21,9 +24,6 @@ from tamias.features.portals.records.csw import (
     stamp_of,
 )
 from tamias.features.portals.records.oai_xml import BARE, Element, content, inner, local
-from tamias.harvesters.dcat import catalogue_quads
-from tamias.harvesters.mapping import MappedRecord, map_element
-from tamias.harvesters.records import MOST_PAGE, CycleDetector, failure
 from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.dataset import Agent
 from tamias.model.finding import Finding, Harvest, HarvestEnd, HarvestStep, Problem, Quads

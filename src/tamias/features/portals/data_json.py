@@ -5,13 +5,13 @@ from itertools import chain, islice
 
 import msgspec
 
+from tamias.features.dcat.datasets.dcat import catalogue_quads
+from tamias.features.dcat.datasets.descriptions import Descriptions
+from tamias.features.dcat.datasets.from_dcat import addresses_in
+from tamias.features.dcat.datasets.mapping import BAD, MappedRecord, map_record
+from tamias.features.dcat.datasets.records import described, failure, links
 from tamias.features.portals.paging.validators import file_bookmark, request_if_changed, unchanged_end
 from tamias.features.portals.records import pod
-from tamias.harvesters.dcat import catalogue_quads
-from tamias.harvesters.descriptions import Descriptions
-from tamias.harvesters.from_dcat import addresses_in
-from tamias.harvesters.mapping import BAD, MappedRecord, map_record
-from tamias.harvesters.records import described, failure, links
 from tamias.model.capture import Capture, Outcome
 from tamias.model.finding import (
     Finding,

@@ -8,13 +8,9 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from tamias.features.portals.fields import Fields, at, terms
-from tamias.features.portals.paging.changes import DatedState
-from tamias.features.portals.paging.listing import as_stamp
-from tamias.features.portals.paging.ways import roots
-from tamias.harvesters.dcat import catalogue_quads
-from tamias.harvesters.mapping import BAD, MappedRecord, RecordMapping, map_record
-from tamias.harvesters.records import (
+from tamias.features.dcat.datasets.dcat import catalogue_quads
+from tamias.features.dcat.datasets.mapping import BAD, MappedRecord, RecordMapping, map_record
+from tamias.features.dcat.datasets.records import (
     MOST_PAGE,
     CycleDetector,
     checksum,
@@ -26,7 +22,11 @@ from tamias.harvesters.records import (
     text,
     texts,
 )
-from tamias.harvesters.terms import below
+from tamias.features.dcat.datasets.terms import below
+from tamias.features.portals.fields import Fields, at, terms
+from tamias.features.portals.paging.changes import DatedState
+from tamias.features.portals.paging.listing import as_stamp
+from tamias.features.portals.paging.ways import roots
 from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty, Distribution, Period
 from tamias.model.finding import Finding, Harvest, HarvestEnd, HarvestStep, Links, Present, Problem, Quads

@@ -13,14 +13,14 @@ import msgspec
 from pyoxigraph import NamedNode, Quad
 
 from tamias.content.blank_labels import Labels
+from tamias.features.dcat.datasets.descriptions import MOST_STATEMENTS, Descriptions, is_web
+from tamias.features.dcat.datasets.from_dcat import datasets_in
+from tamias.features.dcat.datasets.records import DATASETS_A_FINDING, catalogue_findings, failure
 from tamias.features.portals.paging.changes import DatedState, a_little_before
 from tamias.features.portals.paging.listing import as_stamp
 from tamias.features.portals.paging.position import DatedBookmark
 from tamias.features.portals.paging.validators import file_bookmark, request_if_changed, unchanged_end
 from tamias.features.portals.records.dcat import catalogue_records
-from tamias.harvesters.descriptions import MOST_STATEMENTS, Descriptions, is_iri, is_web
-from tamias.harvesters.from_dcat import datasets_in
-from tamias.harvesters.records import DATASETS_A_FINDING, catalogue_findings, failure
 from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.finding import (
     Finding,
@@ -31,7 +31,7 @@ from tamias.model.finding import (
     Quads,
     SourceRecords,
 )
-from tamias.model.vocabulary import RDF_TYPE
+from tamias.model.vocabulary import RDF_TYPE, sound_iri
 from tamias.protocols import PoliteClient
 
 MOST_PAGES = 10_000
@@ -198,7 +198,7 @@ class _CataloguePage:
 
     def _following(self) -> str | None:
         """Return the next page, by this page's own view, or the only view there is."""
-        own = [NamedNode(url) for url in (self._url, self._state.page) if is_iri(url)]
+        own = [NamedNode(url) for url in (self._url, self._state.page) if sound_iri(url)]
         views = [view for predicate in _NEXT for view in self._said.saying(predicate)]
         if any(self._said.values(view, RDF_TYPE.value) for view in own):
             views = [view for view in views if view in own]

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
+from tamias.features.dcat.datasets.mapping import RecordMapping
+from tamias.features.dcat.datasets.records import text
 from tamias.features.portals.data_json import DataJsonHarvester
 from tamias.features.portals.paging.changes import ListedPortal, at_root
 from tamias.features.portals.paging.listing import PortalListing, json_at
@@ -13,11 +15,9 @@ from tamias.features.portals.paging.position import Position
 from tamias.features.portals.paging.validators import read_file_listing
 from tamias.features.portals.paging.ways import in_turn, through
 from tamias.features.portals.records import pod
-from tamias.harvesters.mapping import RecordMapping
-from tamias.harvesters.records import text
-from tamias.harvesters.terms import sound_iri
 from tamias.model.dataset import Dataset
 from tamias.model.finding import HarvestStep
+from tamias.model.vocabulary import sound_iri
 from tamias.protocols import PoliteClient
 
 

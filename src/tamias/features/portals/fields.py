@@ -13,8 +13,8 @@ from typing import Any, Final, Generic, TypeVar, cast, get_origin
 
 import msgspec
 
-from tamias.harvesters.mapping import plain
-from tamias.harvesters.records import (
+from tamias.features.dcat.datasets.mapping import plain
+from tamias.features.dcat.datasets.records import (
     NO_FIELDS,
     count,
     decoded,
@@ -26,7 +26,7 @@ from tamias.harvesters.records import (
     texts,
     web,
 )
-from tamias.harvesters.terms import sound_iri
+from tamias.model.vocabulary import sound_iri
 
 S = TypeVar("S")
 Rule = Any

@@ -9,12 +9,9 @@ from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 import msgspec
 
-from tamias.features.portals.paging.changes import DatedState
-from tamias.features.portals.paging.listing import as_stamp
-from tamias.features.portals.records.ogc import RECORDS_MAPPING, STAC_MAPPING
-from tamias.harvesters.dcat import catalogue_quads
-from tamias.harvesters.mapping import map_record
-from tamias.harvesters.records import (
+from tamias.features.dcat.datasets.dcat import catalogue_quads
+from tamias.features.dcat.datasets.mapping import map_record
+from tamias.features.dcat.datasets.records import (
     CycleDetector,
     count,
     failure,
@@ -23,6 +20,9 @@ from tamias.harvesters.records import (
     tables,
     text,
 )
+from tamias.features.portals.paging.changes import DatedState
+from tamias.features.portals.paging.listing import as_stamp
+from tamias.features.portals.records.ogc import RECORDS_MAPPING, STAC_MAPPING
 from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.finding import Finding, Harvest, HarvestEnd, HarvestStep, Problem, Quads
 from tamias.model.url import host_key

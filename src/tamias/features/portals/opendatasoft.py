@@ -7,12 +7,12 @@ from urllib.parse import quote
 
 import msgspec
 
+from tamias.features.dcat.datasets.mapping import RecordMapping
+from tamias.features.dcat.datasets.records import TITLES, text, texts
 from tamias.features.portals.fields import Fields, terms
 from tamias.features.portals.paging.changes import ListedPortal, at_root, read_changes_or_all
 from tamias.features.portals.paging.listing import ChangeOrder, PortalListing, json_at
 from tamias.features.portals.paging.position import Position
-from tamias.harvesters.mapping import RecordMapping
-from tamias.harvesters.records import TITLES, text, texts
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
 
 PAGE_RECORDS = 100

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from tamias.features.dcat.datasets.mapping import BAD
 from tamias.features.portals.paging.ways import roots
-from tamias.harvesters.mapping import BAD
 from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.finding import Harvest, HarvestEnd, HarvestStep, Links
 from tamias.protocols import PoliteClient

@@ -7,12 +7,12 @@ from urllib.parse import quote
 
 import msgspec
 
+from tamias.features.dcat.datasets.mapping import RecordMapping
+from tamias.features.dcat.datasets.records import table, tables, text
 from tamias.features.portals.fields import Fields, terms
 from tamias.features.portals.paging.changes import ListedPortal, at_root, read_changes_or_all
 from tamias.features.portals.paging.listing import ChangeOrder, PortalListing, json_at
 from tamias.features.portals.paging.position import Position
-from tamias.harvesters.mapping import RecordMapping
-from tamias.harvesters.records import table, tables, text
 from tamias.model.dataset import Agent, Dataset, Distribution
 from tamias.model.url import authority
 

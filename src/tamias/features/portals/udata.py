@@ -6,14 +6,14 @@ from typing import Any, Final
 
 import msgspec
 
+from tamias.features.dcat.datasets.mapping import RecordMapping
+from tamias.features.dcat.datasets.records import TITLES, checksum, table, text
 from tamias.features.portals.fields import Fields, each_of, terms
 from tamias.features.portals.paging.changes import ListedPortal, read_changes_or_all
 from tamias.features.portals.paging.listing import PortalListing, ask_json, json_at
 from tamias.features.portals.paging.position import Position
 from tamias.features.portals.paging.ways import roots
 from tamias.features.portals.records.ckan import service_kind
-from tamias.harvesters.mapping import RecordMapping
-from tamias.harvesters.records import TITLES, checksum, table, text
 from tamias.model.dataset import Agent, AgentRole, Dataset, Distribution, Period
 from tamias.protocols import PoliteClient
 

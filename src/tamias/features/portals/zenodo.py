@@ -8,13 +8,10 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from tamias.features.portals.fields import Fields, at, terms
-from tamias.features.portals.paging.changes import DatedState, a_little_before
-from tamias.features.portals.paging.ways import roots
-from tamias.harvesters.dcat import catalogue_quads
-from tamias.harvesters.descriptions import is_web
-from tamias.harvesters.mapping import MappedRecord, RecordMapping, map_record
-from tamias.harvesters.records import (
+from tamias.features.dcat.datasets.dcat import catalogue_quads
+from tamias.features.dcat.datasets.descriptions import is_web
+from tamias.features.dcat.datasets.mapping import MappedRecord, RecordMapping, map_record
+from tamias.features.dcat.datasets.records import (
     TITLES,
     checksum,
     count,
@@ -26,6 +23,9 @@ from tamias.harvesters.records import (
     text,
     texts,
 )
+from tamias.features.portals.fields import Fields, at, terms
+from tamias.features.portals.paging.changes import DatedState, a_little_before
+from tamias.features.portals.paging.ways import roots
 from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty, Distribution, Period
 from tamias.model.finding import Deleted, Finding, Harvest, HarvestEnd, HarvestStep, Problem, Quads

@@ -114,8 +114,8 @@ def _portal_page(db: ServiceSession, portal: str, page: int, from_: int) -> Cata
 
 def _record_quads(named: str, records: Sequence[SourceRecord]) -> Iterator[Quad]:
     # All harvesters are behind this import: a service that is never asked for records does not load them.
-    from tamias.harvesters.dcat import catalogue_quads
-    from tamias.harvesters.mapping import BAD, map_again
+    from tamias.features.dcat.datasets.dcat import catalogue_quads
+    from tamias.features.dcat.datasets.mapping import BAD, map_again
 
     yield from catalogue_quads(named, "", None, named)
     for record in records:

@@ -61,7 +61,7 @@ def _records(
 
 def _pod_records(found: CataloguePage, publisher: str) -> list[dict[str, Any]]:
     # Only who asks for this loads the readers of DCAT.
+    from tamias.features.dcat.datasets.from_dcat import datasets_in
     from tamias.features.published.pod_records import pod_record
-    from tamias.harvesters.from_dcat import datasets_in
 
     return [pod_record(each, publisher) for each in datasets_in(found.quads, found.catalogue.value)]

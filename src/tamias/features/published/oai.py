@@ -259,7 +259,7 @@ def _resumption(selection: _Selection, records: Sequence[_OaiRecord]) -> str:
 
 def _dublin_core(quads: Sequence[Quad]) -> str:
     # Only who asks for this loads the readers of DCAT.
-    from tamias.harvesters.from_dcat import datasets_in
+    from tamias.features.dcat.datasets.from_dcat import datasets_in
 
     (dataset,) = datasets_in(quads)
     said = [

@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tamias.harvesters.authority import access_iri, repetition
-from tamias.harvesters.terms import last_segment, sound_iri
+from tamias.features.dcat.datasets.authority import access_iri, repetition
+from tamias.features.dcat.datasets.terms import last_segment
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
+from tamias.model.vocabulary import sound_iri
 
 _ACCESS = {"RESTRICTED": "restricted public", "NON_PUBLIC": "non-public"}
 _TAG = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")

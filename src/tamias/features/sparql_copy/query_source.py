@@ -11,6 +11,11 @@ import msgspec
 from pyoxigraph import NamedNode
 
 from tamias.content.blank_labels import Labels
+from tamias.features.dcat.datasets.dcat import catalogue_quads, dataset_quads
+from tamias.features.dcat.datasets.descriptions import MOST_STATEMENTS, Descriptions, is_web
+from tamias.features.dcat.datasets.from_dcat import datasets_in
+from tamias.features.dcat.datasets.records import addresses_of, catalogue_findings, failure, links
+from tamias.features.dcat.datasets.terms import below
 from tamias.features.sparql_copy.client import (
     LONG_QUERY,
     EndpointClient,
@@ -19,11 +24,6 @@ from tamias.features.sparql_copy.client import (
     without_parameter,
 )
 from tamias.features.sparql_copy.select import Question, SelectState, question, select_pages
-from tamias.harvesters.dcat import catalogue_quads, dataset_quads
-from tamias.harvesters.descriptions import MOST_STATEMENTS, Descriptions, is_web
-from tamias.harvesters.from_dcat import datasets_in
-from tamias.harvesters.records import addresses_of, catalogue_findings, failure, links
-from tamias.harvesters.terms import below
 from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.dataset import Dataset, Distribution
 from tamias.model.errors import UsageError

@@ -14,8 +14,8 @@ from lxml import etree
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 
 from tamias.content.formats import NTRIPLES
-from tamias.harvesters.mapping import FIELDS, MOST_SEARCHED
-from tamias.harvesters.terms import last_segment
+from tamias.features.dcat.datasets.mapping import FIELDS, MOST_SEARCHED
+from tamias.features.dcat.datasets.terms import last_segment
 from tamias.model.finding import SourceRecord
 
 _TOKEN = re.compile(r"[-+]?\w[\w.+-]*")

@@ -92,8 +92,8 @@ def _sheet(table: int) -> str:
 
 def _tell_mapping(place: CommonOptions, portal: str) -> None:
     """Reads the kept records again with the present rules; no request is made."""
+    from tamias.features.dcat.datasets.mapping import BAD, map_again, mapping_of
     from tamias.features.stats.coverage import MappingCoverage
-    from tamias.harvesters.mapping import BAD, map_again, mapping_of
 
     found, unread = MappingCoverage(), list[str]()
     with archive_at(place) as archive:

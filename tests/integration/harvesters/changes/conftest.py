@@ -11,9 +11,9 @@ import pytest
 
 from tamias.content.containers.documents import documents
 from tamias.crawl.analysis.analysers import Analysers
+from tamias.features.dcat.datasets.mapping import map_again
 from tamias.fetch.credentials import HttpOptions
 from tamias.fetch.http import HttpFetcher
-from tamias.harvesters.mapping import map_again
 from tamias.model.capture import Outcome
 from tamias.model.document import Document
 from tamias.model.finding import Datasets, Deleted, Harvest, Present, Quads, SourceRecords

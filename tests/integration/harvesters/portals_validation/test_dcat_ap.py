@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tamias.features.dcat.datasets.dcat import catalogue_quads, dataset_quads
+from tamias.features.dcat.datasets.from_dcat import datasets_in
+from tamias.features.dcat.datasets.mapping import dataset_again, map_again, mapping_of
+from tamias.features.dcat.datasets.schemaorg import datasets_in as datasets_in_page
 from tamias.features.stats.coverage import MappingCoverage
-from tamias.harvesters.dcat import catalogue_quads, dataset_quads
-from tamias.harvesters.from_dcat import datasets_in
-from tamias.harvesters.mapping import dataset_again, map_again, mapping_of
-from tamias.harvesters.schemaorg import datasets_in as datasets_in_page
 
 
 def _kinds():

@@ -6,13 +6,13 @@ import pytest
 from lxml import etree
 from pyoxigraph import RdfFormat, parse, serialize
 
+from tamias.features.dcat.datasets.dcat import catalogue_quads
+from tamias.features.dcat.datasets.mapping import FIELDS, map_again, map_element, map_record
 from tamias.features.portals.dataverse import export_mapping
 from tamias.features.portals.records import ckan, pod
 from tamias.features.portals.records.oai import MAPPING as OAI_MAPPING
 from tamias.features.portals.records.oai import mapped_dataset
 from tamias.features.stats.coverage import MappingCoverage
-from tamias.harvesters.dcat import catalogue_quads
-from tamias.harvesters.mapping import FIELDS, map_again, map_element, map_record
 
 ROOT = "https://portal.example/"
 MOST_DROPPED = 0.03

@@ -6,13 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import RdfFormat, parse, serialize
 
+from tamias.features.dcat.datasets.dcat import dataset_quads
+from tamias.features.dcat.datasets.mapping import BAD, map_record
+from tamias.features.dcat.datasets.terms import day_or_moment, mailbox, text_literal
 from tamias.features.portals import arcgis, opendatasoft, socrata, udata
 from tamias.features.portals.records import ckan as ckan_records
 from tamias.features.stats.coverage import MappingCoverage
-from tamias.harvesters.dcat import dataset_quads
-from tamias.harvesters.mapping import BAD, map_record
-from tamias.harvesters.terms import day_or_moment, mailbox, sound_iri, text_literal
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
+from tamias.model.vocabulary import sound_iri
 from tests.examples import examples
 
 ROOT = "https://data.example.org/"
@@ -137,7 +138,7 @@ def test_a_state_is_small_whatever_the_portal():
 
 
 def test_no_value_is_lost_of_a_record_too_large_to_be_searched(monkeypatch):
-    monkeypatch.setattr("tamias.harvesters.mapping.MOST_SEARCHED", 0)
+    monkeypatch.setattr("tamias.features.dcat.datasets.mapping.MOST_SEARCHED", 0)
     record = {"id": "a", "notes": "A text of several words.", "own_field": "several words"}
     quads = map_record(ckan_records.MAPPING, msgspec.json.encode(record), ROOT).quads
     assert any(quad.predicate.value.endswith("#ckan.own_field") for quad in quads)

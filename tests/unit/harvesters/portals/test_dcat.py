@@ -3,7 +3,7 @@
 import pytest
 from pyoxigraph import Literal, NamedNode, RdfFormat, Store, serialize
 
-from tamias.harvesters.dcat import catalogue_quads, dataset_quads
+from tamias.features.dcat.datasets.dcat import catalogue_quads, dataset_quads
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
 
 CATALOGUE = "https://data.example.org/"

@@ -3,8 +3,8 @@
 import pytest
 from pyoxigraph import RdfFormat, parse
 
-from tamias.harvesters.descriptions import Descriptions
-from tamias.harvesters.from_dcat import addresses_in, datasets_in, unread_in
+from tamias.features.dcat.datasets.descriptions import Descriptions
+from tamias.features.dcat.datasets.from_dcat import addresses_in, datasets_in, unread_in
 from tamias.model.dataset import Period
 
 PREFIXES = """@prefix dcat: <http://www.w3.org/ns/dcat#> . @prefix dct: <http://purl.org/dc/terms/> .

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
+from tamias.features.dcat.datasets.dcat import dataset_quads
 from tamias.features.portals import dataverse, zenodo
 from tamias.features.portals.records import oai as oai_records
 from tamias.features.portals.records import pod
 from tamias.features.portals.records.oai_xml import elements, local
-from tamias.harvesters.dcat import dataset_quads
 from tamias.model.dataset import Period
 from tamias.model.finding import Problem
 

@@ -3,7 +3,7 @@
 import pytest
 from pyoxigraph import RdfFormat, parse
 
-from tamias.harvesters.schemaorg import datasets_in
+from tamias.features.dcat.datasets.schemaorg import datasets_in
 from tamias.model.dataset import Period
 
 

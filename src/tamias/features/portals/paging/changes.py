@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from tamias.features.dcat.datasets.mapping import BAD, MappedRecord, map_record
+from tamias.features.dcat.datasets.records import described
 from tamias.features.portals.paging.listing import (
     ChangeOrder,
     PortalListing,
@@ -32,8 +34,6 @@ from tamias.features.portals.paging.position import (
     read_bookmark,
 )
 from tamias.features.portals.paging.ways import roots
-from tamias.harvesters.mapping import BAD, MappedRecord, map_record
-from tamias.harvesters.records import described
 from tamias.model.capture import Outcome
 from tamias.model.finding import Deleted, Finding, Harvest, HarvestEnd, HarvestStep, Present, Problem, Quads
 from tamias.protocols import PoliteClient

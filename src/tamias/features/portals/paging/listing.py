@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from tamias.features.dcat.datasets.dcat import catalogue_quads
+from tamias.features.dcat.datasets.mapping import BAD, MappedRecord, RecordMapping, map_record
+from tamias.features.dcat.datasets.records import MOST_PAGE, described, failure
 from tamias.features.portals.paging.position import Position, digest, read_to_the_end
-from tamias.harvesters.dcat import catalogue_quads
-from tamias.harvesters.mapping import BAD, MappedRecord, RecordMapping, map_record
-from tamias.harvesters.records import MOST_PAGE, described, failure
 from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.finding import Finding, HarvestEnd, HarvestStep, Problem, Quads
 from tamias.protocols import PoliteClient

@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from tamias.features.portals.fields import Fields, each_of, terms
-from tamias.harvesters.location import box_polygon
-from tamias.harvesters.mapping import RecordMapping
-from tamias.harvesters.records import (
+from tamias.features.dcat.datasets.location import box_polygon
+from tamias.features.dcat.datasets.mapping import RecordMapping
+from tamias.features.dcat.datasets.records import (
     by_language,
     checksum,
     decoded,
@@ -19,7 +18,7 @@ from tamias.harvesters.records import (
     text,
     translated,
 )
-from tamias.harvesters.terms import sound_iri
+from tamias.features.portals.fields import Fields, each_of, terms
 from tamias.model.dataset import (
     Agent,
     AgentRole,
@@ -31,6 +30,7 @@ from tamias.model.dataset import (
     Period,
     QualifiedRelation,
 )
+from tamias.model.vocabulary import sound_iri
 
 SERVICES: Final = frozenset({"csw", "sparql", "wcs", "wfs", "wms", "wmts"})
 _DIGESTS: Final = {32: "md5", 40: "sha1", 64: "sha256", 128: "sha512"}

@@ -6,15 +6,16 @@ from typing import Final
 
 import msgspec
 
+from tamias.features.dcat.datasets.descriptions import is_web
+from tamias.features.dcat.datasets.location import box_polygon
+from tamias.features.dcat.datasets.mapping import RecordMapping
+from tamias.features.dcat.datasets.records import first_agent
+from tamias.features.dcat.datasets.terms import below
 from tamias.features.portals.records.ckan import SERVICES
 from tamias.features.portals.records.oai import OaiHeader, from_dublin_core
 from tamias.features.portals.records.oai_xml import Element, content, inner, local
-from tamias.harvesters.descriptions import is_iri, is_web
-from tamias.harvesters.location import box_polygon
-from tamias.harvesters.mapping import RecordMapping
-from tamias.harvesters.records import first_agent
-from tamias.harvesters.terms import below
 from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty, Distribution, Period
+from tamias.model.vocabulary import sound_iri
 
 _HREF: Final = "{http://www.w3.org/1999/xlink}href"
 _ROLES: Final = {
@@ -148,7 +149,7 @@ class _IsoRecord:
         for text in _texts(self._record, "hierarchyLevel"):
             yield DcatProperty("dct:type", text)
         for text in _texts(self._record, "parentIdentifier"):
-            if is_iri(text):
+            if sound_iri(text):
                 yield DcatProperty("dct:isPartOf", text)
         for element in self._about.iter("{*}Distance"):
             length = content(element)

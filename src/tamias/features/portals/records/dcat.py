@@ -12,11 +12,11 @@ from pyoxigraph import BlankNode, NamedNode, Quad, RdfFormat, Triple, parse, ser
 
 from tamias.content.blank_labels import Labels
 from tamias.content.formats import NTRIPLES
+from tamias.features.dcat.datasets.descriptions import Descriptions, Node, Term
+from tamias.features.dcat.datasets.from_dcat import datasets_by_node, datasets_in
+from tamias.features.dcat.datasets.mapping import RecordMapping, source_record
+from tamias.features.dcat.datasets.terms import DCAT, FOAF
 from tamias.features.portals.paging.position import digest
-from tamias.harvesters.descriptions import Descriptions, Node, Term
-from tamias.harvesters.from_dcat import datasets_by_node, datasets_in
-from tamias.harvesters.mapping import RecordMapping, source_record
-from tamias.harvesters.terms import DCAT, FOAF
 from tamias.model.dataset import Dataset
 from tamias.model.finding import SourceRecord
 from tamias.model.vocabulary import RDF_TYPE

@@ -8,14 +8,15 @@ from lxml import etree
 from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 
 from tamias.content.blank_labels import Labels
+from tamias.features.dcat.datasets.descriptions import Descriptions, is_web
+from tamias.features.dcat.datasets.from_dcat import datasets_in
+from tamias.features.dcat.datasets.mapping import RecordMapping, element_of, map_stored_element
+from tamias.features.dcat.datasets.terms import DCAT, below
 from tamias.features.portals.paging.position import digest
 from tamias.features.portals.records.oai_xml import Element, content, inner, local, space
-from tamias.harvesters.descriptions import Descriptions, is_iri, is_web
-from tamias.harvesters.from_dcat import datasets_in
-from tamias.harvesters.mapping import RecordMapping, element_of, map_stored_element
-from tamias.harvesters.terms import DCAT, below
 from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty, Distribution, Period
 from tamias.model.finding import SourceRecord
+from tamias.model.vocabulary import sound_iri
 
 _TEXTS: Final = {
     "title": "dct:title",
@@ -96,7 +97,7 @@ def from_dublin_core(
         keywords=said.all("subject"),
         landing_page=next((page for page in pages if page not in files), None),
         licence=next(filter(is_web, rights), None),
-        rights=next((word for word in rights if not is_iri(word)), None),
+        rights=next((word for word in rights if not sound_iri(word)), None),
         access_rights=_access(rights),
         publisher=_named(said.all("publisher")),
         creator=_named(said.all("creator")),
@@ -241,7 +242,7 @@ def _name(pages: list[str], header: OaiHeader, catalogue: str) -> str:
     """A DOI before any other address, and those before the identifier of the record."""
     doi = next((page for page in pages if page.startswith("https://doi.org/")), None)
     name = doi or next((page for page in pages if not _DATA_FILE.search(page)), header.identifier)
-    return name if is_iri(name) else below(catalogue, header.identifier, "dataset").value
+    return name if sound_iri(name) else below(catalogue, header.identifier, "dataset").value
 
 
 def _access(rights: tuple[str, ...]) -> str | None:

@@ -3,9 +3,18 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from tamias.features.dcat.datasets.mapping import RecordMapping, plain
+from tamias.features.dcat.datasets.records import (
+    TITLES,
+    first_agent,
+    properties,
+    table,
+    tables,
+    text,
+    texts,
+    web,
+)
 from tamias.features.portals.fields import Fields, each_of, terms
-from tamias.harvesters.mapping import RecordMapping, plain
-from tamias.harvesters.records import TITLES, first_agent, properties, table, tables, text, texts, web
 from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty, Distribution, Period
 
 _DATA: Final = frozenset({"enclosure", "data", "item", "items", "download", "service", "preview"})

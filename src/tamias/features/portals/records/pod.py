@@ -11,11 +11,11 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from tamias.features.dcat.datasets.location import box_polygon
+from tamias.features.dcat.datasets.mapping import RecordMapping, plain
+from tamias.features.dcat.datasets.records import TITLES, checksum, table, tables, text, texts, web
+from tamias.features.dcat.datasets.terms import below
 from tamias.features.portals.fields import Fields, terms
-from tamias.harvesters.location import box_polygon
-from tamias.harvesters.mapping import RecordMapping, plain
-from tamias.harvesters.records import TITLES, checksum, table, tables, text, texts, web
-from tamias.harvesters.terms import below
 from tamias.model.dataset import (
     Agent,
     AgentRole,

@@ -159,8 +159,8 @@ def with_words_of_records(
     if catalogue is None:
         return list(datasets)
     # All harvesters are behind this import: a service that is never asked for records does not load them.
-    from tamias.harvesters.mapping import BAD, dataset_again
-    from tamias.harvesters.terms import below
+    from tamias.features.dcat.datasets.mapping import BAD, dataset_again
+    from tamias.features.dcat.datasets.terms import below
 
     found: dict[str, tuple[Dataset, str]] = {}
     names = [below(catalogue, record).value for record in late]

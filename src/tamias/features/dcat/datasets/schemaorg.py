@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
-from tamias.harvesters.descriptions import Descriptions, Node, Term, is_iri, is_web
-from tamias.harvesters.terms import below
+from tamias.features.dcat.datasets.descriptions import Descriptions, Node, Term, is_web
+from tamias.features.dcat.datasets.terms import below
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
+from tamias.model.vocabulary import sound_iri
 
 _SPACES = ("http://schema.org/", "https://schema.org/")
 _UNITS = {"b": 1, "bytes": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
@@ -23,13 +24,13 @@ def _terms(*names: str) -> tuple[str, ...]:
     return tuple(space + name for name in names for space in _SPACES)
 
 
-def datasets_in(quads: Iterable[Quad] | Descriptions, page: str | None = None) -> list[Dataset]:
+def datasets_in(quads: Iterable[Quad], page: str | None = None) -> list[Dataset]:
     """The datasets that the quads of a page describe.
 
     Its name is the node's own, or its `url`, or an identifier that is an IRI; else one within `page`, where
     that is given. What has no title, or none of these, is left out: a mere mention is no description.
     """
-    said = quads if isinstance(quads, Descriptions) else Descriptions(quads)
+    said = Descriptions(quads)
     found = (_dataset(said, node, page) for node in said.of_type(*_terms("Dataset")))
     return list({dataset.iri: dataset for dataset in found if dataset is not None}.values())
 
@@ -203,7 +204,9 @@ def _distribution(said: Descriptions, node: Term, url: str, *, access_only: bool
     encoding = said.text(node, *_terms("encodingFormat", "fileFormat"))
     return Distribution(
         url=url,
-        iri=node.value if isinstance(node, NamedNode) and node.value != url and is_iri(node.value) else None,
+        iri=node.value
+        if isinstance(node, NamedNode) and node.value != url and sound_iri(node.value)
+        else None,
         access_only=access_only,
         title=said.text(node, *_terms("name")),
         description=said.text(node, *_terms("description")),

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Triple
 
-from tamias.harvesters.terms import sound_iri
-from tamias.model.vocabulary import RDF_TYPE
+from tamias.model.vocabulary import RDF_TYPE, sound_iri
 
 MOST_STATEMENTS = 500_000
 """What is kept of one page; about 300 bytes each."""
@@ -102,12 +101,7 @@ class Descriptions:
 
     def iris(self, node: Term, *predicates: str) -> tuple[str, ...]:
         """Return the values that are IRIs, also where a literal holds one."""
-        return tuple(word for word in self.words(node, *predicates) if is_iri(word))
-
-
-def is_iri(text: str) -> bool:
-    """Return whether a text is an absolute IRI."""
-    return sound_iri(text) is not None
+        return tuple(word for word in self.words(node, *predicates) if sound_iri(word))
 
 
 def is_web(text: str | None) -> bool:

@@ -7,13 +7,9 @@ from typing import Any
 import msgspec
 from pyoxigraph import Literal, NamedNode
 
-from tamias.harvesters.terms import (
-    DcatStatements,
-    sound_iri,
-    text_literal,
-)
+from tamias.features.dcat.datasets.terms import DcatStatements, text_literal
 from tamias.model.dataset import NamedPlace
-from tamias.model.vocabulary import word
+from tamias.model.vocabulary import sound_iri, word
 
 _NUMBER = r"[-+]?\d{1,12}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?"
 _FOUR_NUMBERS = re.compile(rf"\s*{_NUMBER}(?:\s*,\s*{_NUMBER}|\s+{_NUMBER}){{3}}\s*")

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
-from tamias.harvesters.descriptions import Descriptions, Node, Term, is_iri, is_web
-from tamias.harvesters.terms import (
+from tamias.features.dcat.datasets.descriptions import Descriptions, Node, Term, is_web
+from tamias.features.dcat.datasets.terms import (
     ADMS,
     DCAT,
     DCT,
@@ -22,6 +22,7 @@ from tamias.harvesters.terms import (
     last_segment,
 )
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
+from tamias.model.vocabulary import sound_iri
 
 SCHEMA = "http://schema.org/"
 LOCN = "http://www.w3.org/ns/locn#"
@@ -295,7 +296,7 @@ def _format(word: str | None) -> str | None:
     >>> _format("http://publications.europa.eu/resource/authority/file-type/CSV"), _format("CSV")
     ('CSV', 'CSV')
     """
-    if word and is_iri(word) and "://" in word:
+    if word and sound_iri(word) and "://" in word:
         return _media_type(word) if _MEDIA_TYPES in word else last_segment(word)
     return word
 

@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import msgspec
 
-from tamias.harvesters.descriptions import Descriptions
-from tamias.harvesters.from_dcat import addresses_in, unread_in
-from tamias.harvesters.mapping import MappedRecord
-from tamias.harvesters.terms import sound_iri
+from tamias.features.dcat.datasets.descriptions import Descriptions
+from tamias.features.dcat.datasets.from_dcat import addresses_in, unread_in
+from tamias.features.dcat.datasets.mapping import MappedRecord
 from tamias.model.capture import Capture, Outcome
 from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty
 from tamias.model.finding import Datasets, Finding, HarvestEnd, Links, Quads, SourceRecords
+from tamias.model.vocabulary import sound_iri
 from tamias.protocols import PoliteClient
 
 MOST_PAGE = 64 << 20

@@ -13,9 +13,9 @@ from lxml import etree
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tamias import plugins
-from tamias.harvesters.dcat import dataset_quads
-from tamias.harvesters.from_dcat import datasets_in
-from tamias.harvesters.terms import (
+from tamias.features.dcat.datasets.dcat import dataset_quads
+from tamias.features.dcat.datasets.from_dcat import datasets_in
+from tamias.features.dcat.datasets.terms import (
     DcatStatements,
     below,
     last_segment,

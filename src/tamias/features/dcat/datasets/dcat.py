@@ -10,20 +10,19 @@ from urllib.parse import unquote
 
 from pyoxigraph import Literal, NamedNode, Quad
 
-from tamias.harvesters import authority
-from tamias.harvesters.location import describe_location, describe_place
-from tamias.harvesters.terms import (
+from tamias.features.dcat.datasets import authority
+from tamias.features.dcat.datasets.location import describe_location, describe_place
+from tamias.features.dcat.datasets.terms import (
     DcatStatements,
     below,
     day_or_moment,
     last_segment,
     mailbox,
-    sound_iri,
     text_literal,
 )
 from tamias.model.dataset import Agent, AgentRole, DataService, Dataset, DcatProperty, Distribution, Period
 from tamias.model.url import host
-from tamias.model.vocabulary import word
+from tamias.model.vocabulary import sound_iri, word
 
 FORMS: Final = {
     name: form

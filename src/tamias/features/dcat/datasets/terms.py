@@ -7,15 +7,12 @@ from urllib.parse import quote
 
 from pyoxigraph import Literal, NamedNode, Quad
 
-from tamias.model.vocabulary import SPACES, address_iri, word
+from tamias.model.vocabulary import SPACES, sound_iri, word
 
 ADMS, DCAT, DCT, FOAF, RDF, RDFS, SKOS, SPDX, VCARD = (
     SPACES[name] for name in ("adms", "dcat", "dct", "foaf", "rdf", "rdfs", "skos", "spdx", "vcard")
 )
 
-_LONGEST_IRI = 4096
-_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s].*", re.DOTALL)
-_WEB = re.compile(r"(?:https?|ftps?)://[^\s/?#]+.*", re.DOTALL | re.IGNORECASE)
 _EMAIL = re.compile(r"(?:mailto:)?([^\s@:/<>\"]+@[^\s@:/<>\"]+)", re.IGNORECASE)
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d)(Z|[+-]\d\d:\d\d)?")
 _MOMENT = re.compile(
@@ -23,27 +20,6 @@ _MOMENT = re.compile(
 )
 _MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])")
 _YEAR = re.compile(r"[1-9]\d{3}")
-
-
-def sound_iri(text: str | None, *, web: bool = False) -> NamedNode | None:
-    """Return the absolute IRI that a text is; None for any other text.
-
-    With `web` it must be an address that can be fetched, and invalid characters are percent-encoded.
-
-    >>> sound_iri("https://example.org/a b", web=True), sound_iri("see the website")
-    (<NamedNode value=https://example.org/a%20b>, None)
-    """
-    text = (text or "").strip()
-    if len(text) > _LONGEST_IRI or not (_WEB if web else _ABSOLUTE).fullmatch(text):
-        return None
-    try:
-        return NamedNode(text)
-    except ValueError:
-        pass
-    try:
-        return NamedNode(address_iri(text)) if web else None
-    except ValueError:
-        return None
 
 
 def mailbox(text: str | None) -> NamedNode | None:

@@ -1,1 +1,0 @@
-"""Harvesters: read what is more than a document, request by request (`protocols.Harvester`)."""
