@@ -9,8 +9,8 @@ from tamias.archive.sources.source_records import records_at
 from tamias.database.connect import Session
 from tamias.database.sql import statements
 from tamias.features.alerts.settings import AlertKind, AlertsSettings
+from tamias.features.dcat.datasets.mapping import BAD, dataset_again
 from tamias.features.dcat.profiles import stored_profile
-from tamias.harvesters.mapping import BAD, dataset_again
 from tamias.model.profile import Profile
 
 _EXPECTED = (
