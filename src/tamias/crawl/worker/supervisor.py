@@ -186,8 +186,8 @@ class Supervisor:
         """Run the regular work for the whole archive, after its resources were visited."""
         from tamias.crawl.revisit.timetable import keep_house
 
-        blobs = BlobReader(packs_of(self._session, self._data), self._session, HOUSE_CACHE_BYTES)
-        keep_house(self._session, blobs, self._settings)
+        packs = packs_of(self._session, self._data, self._settings.crawl.max_wait)
+        keep_house(self._session, BlobReader(packs, self._session, HOUSE_CACHE_BYTES), self._settings)
 
     async def _wait_for_deliveries(self) -> None:
         """Wait until the sinks have everything, but not longer than `--max-wait`."""
@@ -213,7 +213,7 @@ class Supervisor:
 
     def unfetched_seeds(self, end: CrawlSnapshot) -> list[SeedOutcome]:
         """Seeds of this run, or of the crawl if it was given none, when not one could be fetched."""
-        others = bool(end.outcomes.keys() & {Outcome.OK.word, Outcome.UNCHANGED.word})
+        others = not {Outcome.OK.word, Outcome.UNCHANGED.word}.isdisjoint(end.outcomes)
         buckets = self._frontier.buckets
         return unfetched_seeds(self._session, buckets, self._crawl, self._seeds, others_fetched=others)
 
@@ -293,12 +293,12 @@ class Supervisor:
             return Ended.LIMIT
         if self._until is Until.SERVED:
             return None
+        if not self._is_idle(figures):
+            return None
+        if figures.next_at is None:
+            return Ended.PAUSED
         wait = self._settings.crawl.max_wait * 1000
-        if self._is_idle(figures) and (
-            figures.next_at is None or figures.next_at - self._session.time() > wait
-        ):
-            return Ended.PAUSED if figures.next_at is None else Ended.WAITING
-        return None
+        return Ended.WAITING if figures.next_at - self._session.time() > wait else None
 
     def _is_over_time(self) -> bool:
         limit = self._settings.crawl.max_time
