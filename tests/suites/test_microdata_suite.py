@@ -8,7 +8,7 @@ import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, Store, parse
 
 import tamias
-from tamias.analyse.markup import microdata
+from tamias.features.markup import microdata
 
 pytestmark = pytest.mark.suite("w3c-microdata-rdf-tests")
 

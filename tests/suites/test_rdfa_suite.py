@@ -11,8 +11,8 @@ import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, NamedNode, RdfFormat, Store, parse
 
 import tamias
-from tamias.analyse.markup import rdfa
 from tamias.analyse.markup.page import MarkupPage
+from tamias.features.markup import rdfa
 from tamias.model.finding import Quads
 
 SCORES = tomllib.loads((Path(__file__).parent / "scores.toml").read_text())

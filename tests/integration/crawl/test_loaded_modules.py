@@ -11,7 +11,7 @@ DATA = '<script type="application/ld+json">{"@id": "http://a.test/x", "http://a.
 
 FOR_SOME_DOCUMENTS = (
     *("lxml", "numpy", "openpyxl", "pyarrow", "pyfastcdc", "pyjelly", "pyld", "tomllib"),
-    *("tamias.analyse.jsonld.reader", "tamias.analyse.markup.rdfa", "tamias.features.tables.body"),
+    *("tamias.analyse.jsonld.reader", "tamias.features.markup.rdfa", "tamias.features.tables.body"),
     *(
         "tamias.analyse.rdf",
         "tamias.features.scraping.book",

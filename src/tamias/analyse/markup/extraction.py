@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
-from typing import Final, NamedTuple, Protocol, cast
+from typing import Final, NamedTuple
 
 from tamias.analyse.limits import RefusedError
 from tamias.analyse.markup.page import MarkupPage
@@ -20,39 +20,21 @@ class MarkupGate(NamedTuple):
     """A test of pages for an extractor: one of the words or patterns must be in the page in lower case."""
 
     reader: str
-    """The module of the extractor, a `MarkupReader`."""
+    """The module of the extractor; its `extract(page)` yields findings."""
     words: tuple[bytes, ...] = ()
     patterns: tuple[re.Pattern[bytes], ...] = ()
     attributes: tuple[bytes, ...] = ()
     """Attributes that all of these are in; a page with none of them is not searched."""
+    pages: tuple[bool, ...] = (False,)
+    """Whether the pages are XML: HTML by default."""
 
 
-_READERS = "tamias.analyse.markup"
 _GATES: Final = {
-    "jsonld": MarkupGate(f"{_READERS}.jsonld", words=(b"ld+json",)),
-    "microdata": MarkupGate(f"{_READERS}.microdata", words=(b"itemscope",)),
-    # Links alone count where `rel` is a CURIE or a term that all pages have; in XHTML+RDFa, whatever it is.
-    "rdfa": MarkupGate(
-        f"{_READERS}.rdfa",
-        patterns=(
-            re.compile(rb"property\s*+="),
-            re.compile(rb"typeof\s*+="),
-            re.compile(
-                rb"""re[lv]\s*+=\s*+(?:["'][^"'<>]{0,200}?|[^\s"'<>]{0,200}?)(?::|license|describedby)"""
-            ),
-            re.compile(rb"\A.{0,1000}\+rdfa", re.DOTALL),
-        ),
+    "jsonld": MarkupGate("tamias.analyse.markup.jsonld", words=(b"ld+json",)),
+    "rdfxml": MarkupGate(
+        "tamias.analyse.markup.rdfxml", words=(b"http://www.w3.org/1999/02/22-rdf-syntax-ns#",), pages=(True,)
     ),
-    "metas": MarkupGate(
-        f"{_READERS}.metas",
-        patterns=(
-            re.compile(rb"""name\s*+=\s*+["']?+\s*+(?:dc(?:terms|t)?+[.:]|og:)"""),
-            re.compile(rb"""rel\s*+=\s*+["']?+schema\."""),
-        ),
-    ),
-    "rdfxml": MarkupGate(f"{_READERS}.rdfxml", words=(b"http://www.w3.org/1999/02/22-rdf-syntax-ns#",)),
 }
-_IN_XML: Final = ("rdfa", "rdfxml")
 
 
 @cache
@@ -61,19 +43,13 @@ def gates() -> dict[str, MarkupGate]:
     return {**_GATES, **load_all("extractors")}
 
 
-@cache
-def _names(is_xml: bool) -> tuple[str, ...]:
-    """Return the extractors for XML, or for pages of HTML."""
-    return _IN_XML if is_xml else tuple(name for name in gates() if name != "rdfxml")
-
-
 def is_open(extractor: str, markup: bytes) -> bool:
     """Return whether a page, by its markup in lower case, may have what an extractor reads.
 
-    >>> is_open("microdata", b"<div itemscope>"), is_open("jsonld", b"<p class='h-auto'>")
+    >>> is_open("jsonld", b"<script type=application/ld+json>"), is_open("jsonld", b"<p class='h-auto'>")
     (True, False)
     """
-    _, words, patterns, attributes = gates()[extractor]
+    _, words, patterns, attributes, _ = gates()[extractor]
     if attributes and not any(attribute in markup for attribute in attributes):
         return False
     for word in words:
@@ -85,15 +61,10 @@ def is_open(extractor: str, markup: bytes) -> bool:
     return False
 
 
-class MarkupReader(Protocol):
-    """A module of this package that reads one syntax."""
-
-    def extract(self, page: MarkupPage, /) -> Iterator[Finding]: ...
-
-
 def extracted(page: MarkupPage) -> Iterator[Finding]:
     """Yield what all extractors find. The tree is built once, and only if one of them may find something."""
-    open_ones = [name for name in _names(page.is_xml) if is_open(name, page.markup)]
+    here = [name for name, gate in gates().items() if page.is_xml in gate.pages]
+    open_ones = [name for name in here if is_open(name, page.markup)]
     if not open_ones:
         return
     try:
@@ -102,8 +73,7 @@ def extracted(page: MarkupPage) -> Iterator[Finding]:
         yield Problem(str(refusal))
         return
     for name in open_ones:
-        reader = cast("MarkupReader", import_module(gates()[name].reader))
-        yield from reader.extract(page)
+        yield from import_module(gates()[name].reader).extract(page)
 
 
 def extractors() -> list[str]:

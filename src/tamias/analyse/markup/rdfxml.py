@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from lxml import etree
 
 from tamias.analyse.markup.page import MarkupPage
-from tamias.analyse.markup.rdfa.terms import RDF
 from tamias.analyse.rdf.rdf_xml import rdf_xml_quads
 from tamias.analyse.rdf.recover import Faults, batched
 from tamias.model.finding import Finding, Problem
 from tamias.settings import AnalyseSettings
+
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
 
 def extract(page: MarkupPage) -> Iterator[Finding]:

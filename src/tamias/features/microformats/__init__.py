@@ -6,5 +6,6 @@ FEATURE = Feature(
     name="microformats",
     about="reads microformats of pages",
     module=__name__,
+    requires=("markup",),
     extractors={"microformats": "tamias.features.microformats.gate:GATE"},
 )

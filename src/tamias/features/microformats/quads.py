@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
-from tamias.analyse.markup.iri import is_absolute, named_node
 from tamias.analyse.markup.page import MarkupPage
+from tamias.features.markup.statements import is_absolute, named_node
 from tamias.features.microformats.items import microformats
 from tamias.model.finding import Finding, Problem, Quads
 from tamias.model.vocabulary import RDF_TYPE

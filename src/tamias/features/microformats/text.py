@@ -8,7 +8,7 @@ from typing import cast
 
 from lxml import etree
 
-from tamias.analyse.markup.iri import resolved
+from tamias.features.markup.statements import resolved
 
 HTML_SPACE = " \t\n\f\r"
 _COST = 4

@@ -9,5 +9,6 @@ FEATURE = Feature(
     name="scraping",
     about="reads pages by rules that users write (analyse.rules)",
     module=__name__,
+    requires=("markup",),
     page_rules={"scraping": "tamias.features.scraping.book:load_rules"},
 )

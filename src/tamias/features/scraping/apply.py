@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from tamias.analyse.markup.iri import named_node, resolved
+from tamias.features.markup.statements import named_node, resolved
 from tamias.features.scraping.rule import PageRule, Pagination, Selector, SubjectRule, Term, ValueRule
 from tamias.features.scraping.words import PREFIXES, filled
 from tamias.model.finding import Finding, Links, Problem, Quads

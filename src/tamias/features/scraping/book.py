@@ -5,7 +5,7 @@ from pathlib import Path
 
 from selectolax.lexbor import LexborHTMLParser
 
-from tamias.analyse.markup.iri import resolved
+from tamias.features.markup.statements import resolved
 from tamias.features.scraping.apply import apply
 from tamias.features.scraping.load import load_portal
 from tamias.features.scraping.rule import PageRule, PortalRules

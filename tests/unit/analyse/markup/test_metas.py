@@ -3,9 +3,9 @@
 import pytest
 from pyoxigraph import Dataset, RdfFormat, parse
 
-from tamias.analyse.markup import metas
 from tamias.analyse.markup.extraction import extracted
 from tamias.analyse.markup.page import MarkupPage
+from tamias.features.markup import metas
 from tamias.model.finding import Quads
 
 URL = "http://a.example/d/page"

@@ -3,8 +3,8 @@
 import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
-from tamias.analyse.markup import microdata
 from tamias.analyse.markup.page import MarkupPage
+from tamias.features.markup import microdata
 from tamias.model.finding import Problem, Quads
 from tests.messages import unnamed
 

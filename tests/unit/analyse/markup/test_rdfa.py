@@ -3,8 +3,8 @@
 import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
-from tamias.analyse.markup import rdfa
 from tamias.analyse.markup.page import MarkupPage
+from tamias.features.markup import rdfa
 from tamias.model.finding import Problem, Quads
 
 URL = "http://a.example/d/page"

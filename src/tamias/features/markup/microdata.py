@@ -12,11 +12,10 @@ import msgspec
 from lxml import etree
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from tamias.analyse.markup.iri import is_absolute
 from tamias.analyse.markup.page import MarkupPage
-from tamias.analyse.markup.rdfa.terms import RDF
-from tamias.analyse.markup.rdfa.values import text_of
-from tamias.analyse.markup.statements import XSD, MarkupStatements, Node, Term, date_type
+from tamias.features.markup.rdfa import text_of
+from tamias.features.markup.rdfa.terms import RDF
+from tamias.features.markup.statements import XSD, MarkupStatements, Node, Term, date_type, is_absolute
 from tamias.model.finding import Finding
 
 REGISTRY: dict[str, dict[str, str]] = {

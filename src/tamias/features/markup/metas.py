@@ -10,8 +10,8 @@ from lxml import etree
 from pyoxigraph import NamedNode
 
 from tamias.analyse.markup.page import MarkupPage
-from tamias.analyse.markup.rdfa.terms import OPEN_GRAPH
-from tamias.analyse.markup.statements import MarkupStatements
+from tamias.features.markup.rdfa.terms import OPEN_GRAPH
+from tamias.features.markup.statements import MarkupStatements
 from tamias.model.finding import Finding
 
 _ELEMENTS = "http://purl.org/dc/elements/1.1/"

@@ -9,10 +9,9 @@ import msgspec
 from lxml import etree
 from pyoxigraph import BlankNode, NamedNode
 
-from tamias.analyse.markup.iri import is_absolute, resolved
 from tamias.analyse.markup.page import MarkupPage
-from tamias.analyse.markup.rdfa.terms import LINK_TERMS, OPEN_GRAPH, PREFIXES, TERMS, XHTML_TERMS, XHV
-from tamias.analyse.markup.statements import MarkupStatements, Node, TooMuchError
+from tamias.features.markup.rdfa.terms import LINK_TERMS, OPEN_GRAPH, PREFIXES, TERMS, XHTML_TERMS, XHV
+from tamias.features.markup.statements import MarkupStatements, Node, TooMuchError, is_absolute, resolved
 
 _PAGE_PREFIXES = {**OPEN_GRAPH, **PREFIXES}
 _RDFA_VERSION = re.compile(r"(?i)\bX?HTML\+RDFa\s+(1\.[01])")
