@@ -1,9 +1,13 @@
 """A table has the same charset, header, columns, types and rows whoever is asked for it."""
 
+import gzip
+import io
 import json
 import os
 import subprocess
 import sys
+import zipfile
+from datetime import date
 from pathlib import Path
 
 import duckdb
@@ -12,6 +16,7 @@ import pytest
 from pyoxigraph import Literal
 
 import tamias
+from tamias.archive.reader.content import NoTable
 from tamias.archive.versions.resources import read_resources, read_versions
 from tamias.features.dcat.profiles import read_profile
 from tamias.features.dcat.terms import CatalogueBases
@@ -209,6 +214,51 @@ def test_a_table_without_a_declared_charset_reads_right_everywhere(filled, chars
         }
         [table] = read_profile(filled.session, archive.get(url).version.sha256).tables
         assert described == {(each.name, each.read_as, table.encoding) for each in table.columns}
+
+
+def zipped(text):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("readme.txt", "a;b")
+        archive.writestr("a.csv", text)
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("pack", "media_type"), [(gzip.compress, "application/gzip"), (zipped, "application/zip")]
+)
+def test_a_packed_table_has_the_columns_types_and_rows_of_its_profile(filled, pack, media_type):
+    lines = WORDS["windows-1251"].splitlines(keepends=True)
+    bodies = [pack("".join(some).encode("windows-1251")) for some in (lines[:-1], lines)]
+    name = filled.put(f"{BASE}a", *bodies, media_type=media_type)
+    while profile_some(filled.session, filled.writer.reader):
+        pass
+    with tamias.Archive(filled.data) as archive:
+        [table] = read_profile(filled.session, archive.get(name).version.sha256).tables
+        rows, history = archive.get(name).table(), archive.history(name)
+    expected = ([column.name for column in table.columns], types_of(table), table.rows)
+    assert (rows.columns, rows.types, len(rows)) == expected
+    assert (history.columns[:-2], history.types[:-2], count_current(history)) == expected
+    moscow = ("Москва", 12_000_000, date(2020, 2, 1), 1.5)
+    assert duckdb.from_arrow(rows).fetchall() == [moscow, ("Казань", 12, date(2021, 3, 2), None)]
+
+
+def test_what_is_packed_and_is_no_table_is_refused(filled):
+    filled.put(f"{BASE}a", gzip.compress(gzip.compress(b"a,b\n1,2\n")), media_type="application/gzip")
+    filled.put(f"{BASE}b", gzip.compress(b"a,b\n1,2\n")[:-9], media_type="application/gzip")
+    with tamias.Archive(filled.data) as archive:
+        for name in "ab":
+            with pytest.raises(NoTable):
+                archive.get(f"{BASE}{name}").table()
+
+
+def test_a_table_of_many_columns_is_read_without_a_word_on_the_screen(filled, capfd):
+    """The optimizer of DuckDB needed more than its memory; its bar is on the screen after two seconds."""
+    table = [[f"c{number}" for number in range(300)], *([str(row)] * 300 for row in range(5))]
+    filled.put(f"{BASE}a", "\n".join(map(",".join, table)).encode())
+    with tamias.Archive(filled.data) as archive:
+        rows = archive.get(f"{BASE}a").table()
+    assert (rows.types, len(rows), capfd.readouterr()) == (["BIGINT"] * 300, 5, ("", ""))
 
 
 @pytest.mark.parametrize("ending", ["xlsx", "ods"])

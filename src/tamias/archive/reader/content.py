@@ -100,9 +100,14 @@ class Content:
         return type_with_charset(self.version.media_type, self.version.declared_type)
 
     def table(self) -> Table:
-        """The rows of CSV, JSON, Parquet or the first sheet of a workbook. Raises `NoTable` otherwise."""
-        table: Table = load("table_readers", "table")(self.text_type, self.spooled)
+        """The rows of CSV, JSON, Parquet, the first sheet of a workbook or CSV of a zip. Raises `NoTable`."""
+        table: Table = load("table_readers", "table")([self.table_version], history=False)
         return table
+
+    @property
+    def table_version(self) -> TableVersion:
+        """Describe the version as `table` reads it."""
+        return TableVersion(self.version.number, self.version.captured_at, self.text_type, self.spooled)
 
     def spooled(self, folder: Path) -> Path:
         """The exact bytes in a new file of a folder."""

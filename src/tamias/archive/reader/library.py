@@ -12,7 +12,7 @@ from tamias.archive.blobs import BlobReader
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.captures import named_captures
 from tamias.archive.moments import Moment, milliseconds, rfc3339
-from tamias.archive.reader.content import BodyReader, Content, Table, TableVersion
+from tamias.archive.reader.content import BodyReader, Content, Table
 from tamias.archive.sources.source_records import RecordBodies, find_record, latest_records, record_versions
 from tamias.archive.tombstones import check_forgotten, check_gone, check_moment, is_record
 from tamias.archive.versions.resources import page_of_resources, read_resources, read_versions
@@ -162,13 +162,8 @@ class ArchiveReader:
         versions, reader = self._history(resource)
         if not versions:
             raise NotArchived(f"{resource.url} is watched, but has no version yet")
-        contents = [Content(resource, each, reader) for each in versions]
-        found: Table = load("table_readers", "history")(
-            [
-                TableVersion(each.version.number, each.version.captured_at, each.text_type, each.spooled)
-                for each in contents
-            ]
-        )
+        contents = [Content(resource, each, reader).table_version for each in versions]
+        found: Table = load("table_readers", "table")(contents, history=True)
         return found
 
     def diff(

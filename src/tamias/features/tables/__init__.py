@@ -15,9 +15,6 @@ FEATURE = Feature(
         "document": "tamias.features.tables.body:document_profile",
         "waiting": "tamias.features.tables.chores:profile_some",
     },
-    table_readers={
-        "table": "tamias.features.tables.reader:read_table",
-        "history": "tamias.features.tables.reader:read_history",
-    },
+    table_readers={"table": "tamias.features.tables.reader:read_table"},
     chores={"tables": "tamias.features.tables.chores:profile_and_join"},
 )

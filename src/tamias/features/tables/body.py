@@ -8,18 +8,16 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.content.containers.archives import zip_members
 from tamias.content.containers.codecs import DamageError
-from tamias.content.containers.limits import Meter, OpenLimits
 from tamias.content.containers.streams import HEAD
 from tamias.content.formats import BY_NAME, PARQUET, XHTML, ZIP, Form, form_of, is_rdf
-from tamias.features.archive.canonical.text import MOST_MEMORY, looked_at, unpack
+from tamias.features.archive.canonical.text import looked_at, unpack
 from tamias.features.tables import kinds
-from tamias.features.tables.encoding import as_utf8, small_text
-from tamias.features.tables.files.members import ARCHIVES, archive_members
+from tamias.features.tables.encoding import SMALL, as_utf8, small_text
+from tamias.features.tables.files.members import ARCHIVES, archive_members, table_members
 from tamias.features.tables.kinds import types
 from tamias.features.tables.limits import ProfileLimit, ProfileLimits, Watch
-from tamias.features.tables.scratch import ScratchFolder
+from tamias.features.tables.scratch import ScratchFolder, first_line
 from tamias.features.tables.tables import Tables, quick_table
 from tamias.model.document import Document, LimitExceeded, Unreadable
 from tamias.model.profile import Profile, TableProfile
@@ -57,9 +55,9 @@ def small_profile(
 ) -> Profile | None:
     """Return what `profile` returns for a small, unambiguous table, without writing a file; else None."""
     found = types(None, media_type, declared_type, name)
-    text = small_text(content, declared_type) if content and found.found in kinds.TABLES else None
-    if text is None:
+    if not 0 < len(content) <= SMALL or found.found not in kinds.TABLES:
         return None
+    text = small_text(content, declared_type, ScratchFolder(None), "")
     try:
         table = quick_table(text, name, found.found, limits)
     except Exception:  # noqa: BLE001 - whatever it is, `profile` tells
@@ -185,19 +183,12 @@ class _Profiler:
         if kind != ZIP:
             return
         target = self._folder.path / "member"
-        with self._path.open("rb") as file:
-            meter = Meter(OpenLimits(max_bytes=self._limits.bytes), file.tell)
-            members = zip_members(file, meter, MOST_MEMORY)
-            named = (each for each in members if each.name.lower().endswith((".csv", ".tsv")))
-            try:
-                for each in islice((each for each in named if not each.skipped), self._limits.sheets):
-                    with target.open("wb") as copy:
-                        for chunk in each.chunks:
-                            meter.unpacked(len(chunk))
-                            copy.write(chunk)
-                    yield from self._table_in(target, each.name)
-            except (DamageError, LimitExceeded, ProfileLimit) as fault:
-                self._problems.append(str(fault))
+        names = table_members(self._path, target, self._limits.bytes)
+        try:
+            for name in islice(names, self._limits.sheets):
+                yield from self._table_in(target, name)
+        except (DamageError, LimitExceeded, ProfileLimit) as fault:
+            self._problems.append(str(fault))
 
     def _table_in(self, path: Path, name: str) -> "tuple[TableProfile, ...]":
         named = BY_NAME.get(name.rpartition(".")[2].lower())
@@ -221,6 +212,6 @@ class _Profiler:
         try:
             table = parquet_table(self._path, self._name, self._folder.path, self._limits, self._watch)
         except duckdb.Error as error:
-            self._problems.append(f"no Parquet that can be read: {str(error).partition(chr(10))[0][:300]}")
+            self._problems.append(f"no Parquet that can be read: {first_line(error)}")
             return ()
         return (table,)

@@ -154,8 +154,5 @@ class TableColumns:
 
 def _can_join(form: ColumnForm, meaning: Meaning | None, figures: ColumnFigures) -> bool:
     """Texts and codes, not measures, times or truth values."""
-    if figures.distinct < 2:
-        return False
-    if form is TEXT:
-        return True
-    return form.datatype == "integer" and meaning is not None and meaning.type in _JOINED
+    is_code = form.datatype == "integer" and meaning is not None and meaning.type in _JOINED
+    return figures.distinct > 1 and (form is TEXT or is_code)

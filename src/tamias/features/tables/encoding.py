@@ -49,12 +49,13 @@ def as_utf8(
     path: Path, folder: ScratchFolder, name: str, declared: str | None, limits: ProfileLimits, watch: Watch
 ) -> Utf8Text:
     """Copies a file as UTF-8 without mark or NULs, with plain line ends; may raise `ProfileLimit`."""
-    encoding = encoding_in(path, declared, limits.bytes)
     size = path.stat().st_size
     complete = size <= limits.bytes
-    held = io.BytesIO() if complete and size <= SMALL else None
+    if complete and size <= SMALL:
+        return small_text(path.read_bytes(), declared, folder, name)
+    encoding = encoding_in(path, declared, limits.bytes)
     lines, longest, run, last = 0, 0, 0, b""
-    with held or (folder.path / name).open("wb") as copy:
+    with (folder.path / name).open("wb") as copy:
         for chunk in _decoded(path, encoding, limits.bytes):
             watch.check()
             copy.write(chunk)
@@ -63,14 +64,13 @@ def as_utf8(
             run = len(pieces[-1]) + (run if len(pieces) == 1 else 0)
             lines += len(pieces) - 1
             last = chunk or last
-        content = None if held is None else held.getvalue()
     if not complete:
         _drop_last_line(folder.path / name, run)
     unended = complete and bool(last) and not last.endswith(b"\n")
     return Utf8Text(
         folder=folder,
         name=name,
-        content=content,
+        content=None,
         encoding=encoding,
         lines=lines + unended,
         longest=max(longest, run),
@@ -78,16 +78,14 @@ def as_utf8(
     )
 
 
-def small_text(content: bytes, declared: str | None) -> Utf8Text | None:
-    """The same of a small file in memory; None where it is too large."""
-    if len(content) > SMALL:
-        return None
+def small_text(content: bytes, declared: str | None, folder: ScratchFolder, name: str) -> Utf8Text:
+    """The same of a small file in memory."""
     encoding = found_encoding(io.BytesIO(content), declared)
     plain = _plain(content[encoding.mark :].decode(encoding.name, "backslashreplace"))
     lines = plain.split(b"\n")
     return Utf8Text(
-        folder=ScratchFolder(None),
-        name="",
+        folder=folder,
+        name=name,
         content=plain,
         encoding=encoding,
         lines=len(lines) - (not lines[-1]),

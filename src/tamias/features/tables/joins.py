@@ -100,45 +100,39 @@ def containment(a: bytes, b: bytes) -> tuple[float, int]:
     return shared / len(seen), shared
 
 
-def candidates(
-    sketches: Iterable[ColumnSketch],
-    *,
-    least: float = LEAST_CONTAINED,
-    values: int = LEAST_VALUES,
-    longest_list: int = LONGEST_LIST,
-) -> list[Join]:
+def candidates(sketches: Iterable[ColumnSketch]) -> list[Join]:
     """The joins between columns of different tables, the surest first.
 
     Columns with the same sketch are one group: each of its columns is joined with the first of them, and
     the first with other groups, so that a thousand tables with one column in common are no million pairs.
     """
-    groups = _groups(sketches, values)
+    groups = _groups(sketches)
     joins = [join for group in groups for join in _within_group(group)]
-    for (a, b), shared in _pairs(groups, longest_list).items():
+    for (a, b), shared in _pairs(groups).items():
         if shared >= LEAST_SHARED:
-            joins += _between(groups[a][0], groups[b][0], least)
-            joins += _between(groups[b][0], groups[a][0], least)
+            joins += _between(groups[a][0], groups[b][0])
+            joins += _between(groups[b][0], groups[a][0])
     return sorted(joins, key=lambda join: (-join.containment, -join.shared, join.of.table, join.of.column))
 
 
-def _groups(sketches: Iterable[ColumnSketch], values: int) -> list[list[ColumnSketch]]:
+def _groups(sketches: Iterable[ColumnSketch]) -> list[list[ColumnSketch]]:
     groups: defaultdict[bytes, list[ColumnSketch]] = defaultdict(list)
     for sketch in sketches:
-        if sketch.distinct >= values and sketch.sketch:
+        if sketch.distinct >= LEAST_VALUES and sketch.sketch:
             groups[sketch.sketch].append(sketch)
     return list(groups.values())
 
 
-def _pairs(groups: list[list[ColumnSketch]], longest_list: int) -> Counter[tuple[int, int]]:
+def _pairs(groups: list[list[ColumnSketch]]) -> Counter[tuple[int, int]]:
     """Count the hashes that each two groups share, for those that share any."""
     pairs: Counter[tuple[int, int]] = Counter()
     for part in range(_PARTS):
-        for holders in _holders(groups, part, longest_list):
+        for holders in _holders(groups, part):
             pairs.update((a, b) for place, a in enumerate(holders) for b in holders[place + 1 :])
     return pairs
 
 
-def _holders(groups: list[list[ColumnSketch]], part: int, longest_list: int) -> Iterator[list[int]]:
+def _holders(groups: list[list[ColumnSketch]], part: int) -> Iterator[list[int]]:
     """The groups that have a hash in common, for each hash of this part that some, but not too many, have."""
     chosen = [_of_part(group[0].sketch, part) for group in groups]
     if not chosen:
@@ -150,7 +144,7 @@ def _holders(groups: list[list[ColumnSketch]], part: int, longest_list: int) -> 
     starts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]])) if len(hashes) else hashes
     lengths = np.diff(np.append(starts, len(hashes)))
     for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
-        if 1 < length <= longest_list:
+        if 1 < length <= LONGEST_LIST:
             yield numbers[start : start + length].tolist()
 
 
@@ -167,12 +161,12 @@ def _within_group(group: list[ColumnSketch]) -> Iterable[Join]:
             yield Join(of=other, within=first, containment=1.0, shared=len(first.sketch) // 8)
 
 
-def _between(of: ColumnSketch, within: ColumnSketch, least: float) -> Iterable[Join]:
+def _between(of: ColumnSketch, within: ColumnSketch) -> Iterable[Join]:
     # More values cannot be among fewer, unless the count is an estimate.
-    if of.table == within.table or of.distinct * least > within.distinct * 1.1:
+    if of.table == within.table or of.distinct * LEAST_CONTAINED > within.distinct * 1.1:
         return
     share, shared = containment(of.sketch, within.sketch)
-    if share >= least and shared >= LEAST_SHARED:
+    if share >= LEAST_CONTAINED and shared >= LEAST_SHARED:
         yield Join(of=of, within=within, containment=round(share, 3), shared=shared)
 
 

@@ -6,18 +6,20 @@ CSV and workbooks have the rows, columns and types that their profile tells.
 import csv
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tamias.archive.reader.content import NoTable, Table, TableVersion
-from tamias.content.formats import PARQUET, Form, bare_type, form_of
+from tamias.content.containers.codecs import DamageError
+from tamias.content.formats import PARQUET, ZIP, Form, bare_type, form_of
 from tamias.features.archive.canonical.tables import FileTable, found_table
-from tamias.features.archive.canonical.text import marked_chunks
+from tamias.features.archive.canonical.text import looked_at, marked_chunks, unpack
 from tamias.features.archive.canonical.workbooks import opened_workbook
+from tamias.features.tables.files.members import table_members
 from tamias.features.tables.loaded_forms import load_rows, loaded_forms, typed_column
-from tamias.features.tables.scratch import open_confined
-from tamias.model.document import Unreadable
+from tamias.features.tables.scratch import first_line, open_confined
+from tamias.model.document import LimitExceeded, Unreadable
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -29,41 +31,13 @@ DISK = 8 << 30
 
 _JSON = "read_json(?, compression = 'none', maximum_object_size = 134217728)"
 _SQL = {Form.JSON: _JSON, Form.JSON_LINES: _JSON, Form.BYTES: "read_parquet(?)"}
-_TABLES = (Form.ROWS, Form.SHEETS, Form.JSON, Form.JSON_LINES)
 
 
-def readable_as_table(media_type: str | None) -> bool:
-    """Return whether a body of this type can be read as a table."""
-    return form_of(media_type) in _TABLES or bare_type(media_type) == PARQUET
+def read_table(versions: Sequence[TableVersion], *, history: bool) -> Table:
+    """Read the table of a version; or the rows of all, oldest first, each once for as long as it stayed.
 
-
-def read_table(media_type: str | None, spool: Callable[[Path], Path]) -> Table:
-    """Read a table; `spool` puts the content into a file of the folder it is given.
-
-    The type has the charset that is declared. Raises `NoTable`.
+    See `Archive.history`. Raises `NoTable`.
     """
-    if not readable_as_table(media_type):
-        raise NoTable(
-            f"{bare_type(media_type) or 'an unknown type'} is not read as a table;"
-            " CSV, workbooks, JSON and Parquet are"
-        )
-    return _read([TableVersion(0, 0, media_type, spool)], f"this {bare_type(media_type)}", history=False)
-
-
-def read_history(versions: Sequence[TableVersion]) -> Table:
-    """The rows of all versions, oldest first, each row once for as long as it stayed: see `Archive.history`.
-
-    Raises `NoTable`.
-    """
-    for version in versions:
-        if not readable_as_table(version.media_type):
-            raise NoTable(
-                f"version {version.number} is {bare_type(version.media_type) or 'of an unknown type'}"
-            )
-    return _read(versions, "a version", history=True)
-
-
-def _read(versions: Sequence[TableVersion], what: str, *, history: bool) -> Table:
     import duckdb
 
     folder = Path(tempfile.mkdtemp(prefix="tamias-table-"))
@@ -80,7 +54,9 @@ def _read(versions: Sequence[TableVersion], what: str, *, history: bool) -> Tabl
     except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, duckdb.Error | Unreadable):
-            raise NoTable(f"{what} cannot be read as a table: {_first_line(error)}") from error
+            raise NoTable(
+                f"{bare_type(versions[-1].media_type)} cannot be read as a table: {first_line(error)}"
+            ) from error
         raise
 
 
@@ -94,9 +70,18 @@ class _Column(NamedTuple):
 
 def _file_of(version: TableVersion, folder: Path) -> tuple[Path, FileTable | str]:
     """A file that DuckDB reads, with the table that it was written from, or the SQL that reads it."""
-    form, path = form_of(version.media_type), version.spool(folder)
+    media_type, kind = version.media_type, bare_type(version.media_type)
+    form = Form.PACKED if kind == ZIP else form_of(media_type)
+    if kind != PARQUET and form in (Form.STATEMENTS, Form.MEMBERS, Form.TEXT, Form.BYTES):
+        raise Unreadable(
+            f"version {version.number} is {kind or 'of an unknown type'};"
+            " CSV, workbooks, JSON and Parquet are read, also compressed, and CSV in zip archives"
+        )
+    path = version.spool(folder)
+    if form is Form.PACKED:
+        return _file_of(_unpacked(version, path), folder)
     if form is Form.ROWS:
-        table = found_table(path, DISK, content_type=version.media_type)
+        table = found_table(path, DISK, content_type=media_type)
         return _plain(table, path), table
     if form is Form.SHEETS:
         with opened_workbook(path) as sheets:
@@ -111,6 +96,23 @@ def _file_of(version: TableVersion, folder: Path) -> tuple[Path, FileTable | str
         path.unlink()
         return copy, _SQL[form]
     return path, _SQL[form]
+
+
+def _unpacked(version: TableVersion, path: Path) -> TableVersion:
+    """The content of a compressed file, or the first table of a zip archive."""
+    target = path.with_name(path.name + ".content")
+    try:
+        if bare_type(version.media_type) != ZIP:
+            unpack(path, target, DISK)
+        elif next(table_members(path, target, DISK), None) is None:
+            raise Unreadable("no table is in it")
+    except (DamageError, LimitExceeded) as fault:
+        raise Unreadable(str(fault)) from fault
+    path.unlink()
+    found = looked_at(target)
+    if form_of(found) is Form.PACKED:
+        raise Unreadable("it is compressed twice")
+    return version._replace(media_type=found, spool=lambda _folder: target)
 
 
 def _plain(table: FileTable, path: Path) -> Path:
@@ -218,8 +220,4 @@ def write_parquet_rows(path: Path, target: Path, most_bytes: int) -> None:
             while (some := rows.fetchmany(1000)) and file.tell() <= most_bytes:
                 writer.writerows(some)
     except duckdb.Error as error:
-        raise Unreadable(_first_line(error)) from error
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0][:300]
+        raise Unreadable(first_line(error)) from error

@@ -45,6 +45,8 @@ def open_confined(
         "python_enable_replacements": False,
     }
     tables = duckdb.connect(":memory:", config=config | ({"threads": threads} if threads else {}))
+    # No bar on the caller's screen. `in_clause` needs more than the memory for tables of 300 columns.
+    tables.execute("SET enable_progress_bar = false; SET disabled_optimizers = 'in_clause'")
     tables.execute("SET allowed_paths = ?", [[str(path) for path in readable]])
     tables.execute("SET enable_external_access = false")
     tables.execute("SET lock_configuration = true")
@@ -89,3 +91,8 @@ def _interrupt_late(tables: "duckdb.DuckDBPyConnection", watch: Watch, done: thr
     while not done.wait(pause):
         tables.interrupt()
         pause = 0.05
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of a message of DuckDB."""
+    return str(error).partition("\n")[0][:300]

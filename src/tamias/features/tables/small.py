@@ -97,10 +97,7 @@ def small_table(text: Utf8Text, table: FileTable, limits: ProfileLimits) -> Tabl
         raise Uncertain("size")
     if table.width > limits.columns or not PLAIN.fullmatch(text.content.decode()):
         raise Uncertain("characters")
-    columns = TableColumns(SmallValues(list(map(_trimmed, table.rows())), table.width, limits), table, limits)
+    rows = [list(map(str.strip, row)) for row in table.rows()]
+    columns = TableColumns(SmallValues(rows, table.width, limits), table, limits)
     columns.look()
     return columns
-
-
-def _trimmed(row: Sequence[str]) -> list[str]:
-    return list(map(str.strip, row))

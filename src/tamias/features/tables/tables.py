@@ -15,7 +15,7 @@ from tamias.features.tables.encoding import Utf8Text
 from tamias.features.tables.limits import MIB, MemoryLimit, ProfileLimit, ProfileLimits, Watch
 from tamias.features.tables.loaded import LoadedValues
 from tamias.features.tables.loaded_forms import load_rows
-from tamias.features.tables.scratch import ScratchFolder, workbench
+from tamias.features.tables.scratch import ScratchFolder, first_line, workbench
 from tamias.features.tables.small import small_table
 from tamias.model.document import Unreadable
 from tamias.model.profile import TableProfile
@@ -96,7 +96,7 @@ class Tables:
                 raise
             self._problems.append(f"{name}: {limit}")
         except duckdb.Error as error:
-            self._problems.append(f"{name}: cannot be read as a table: {_first_line(error)}")
+            self._problems.append(f"{name}: cannot be read as a table: {first_line(error)}")
         return _profile(text, name, table, found)
 
     def _write_rows(self, table: FileTable, path: Path, name: str, width: int) -> None:
@@ -128,7 +128,3 @@ def _profile(text: Utf8Text, name: str, table: FileTable, found: TableColumns | 
         columns=tuple(found.profiles) if found else (),
         complete=text.complete and found is not None and found.complete,
     )
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0][:300]

@@ -1,4 +1,4 @@
-"""Members of archives: names and sizes from their directories; nothing is unpacked.
+"""Members of archives: names and sizes from their directories, and the tables among those of a zip archive.
 
 A zip archive is opened only if its directory is of bearable size: Python's own reader takes any into memory.
 """
@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from tamias.content.containers.archives import bounded_zip
-from tamias.content.containers.limits import MAX_ENTRIES
+from tamias.content.containers.archives import bounded_zip, zip_members
+from tamias.content.containers.limits import MAX_ENTRIES, Meter, OpenLimits
 from tamias.content.containers.sevenzip import bounded_sevenzip
 from tamias.content.containers.tar import tar_entries
 from tamias.content.formats import SEVEN_ZIP, TAR, ZIP
+from tamias.features.archive.canonical.text import MOST_MEMORY
 from tamias.features.tables.limits import ProfileLimit, ProfileLimits, Watch
 from tamias.model.document import LimitExceeded
 from tamias.model.profile import MemberProfile, Members
@@ -73,3 +74,19 @@ def _of_7z(file: BinaryIO) -> Iterator[MemberProfile]:
 
 
 _READERS = {ZIP: _of_zip, TAR: _of_tar, SEVEN_ZIP: _of_7z}
+
+
+def table_members(path: Path, target: Path, most_bytes: int) -> Iterator[str]:
+    """Write each table of a zip archive to `target`, one after another, and yield its name.
+
+    Raises `DamageError` and `LimitExceeded`.
+    """
+    with path.open("rb") as file:
+        meter = Meter(OpenLimits(max_bytes=most_bytes), file.tell)
+        for member in zip_members(file, meter, MOST_MEMORY):
+            if member.name.lower().endswith((".csv", ".tsv")) and not member.skipped:
+                with target.open("wb") as copy:
+                    for chunk in member.chunks:
+                        meter.unpacked(len(chunk))
+                        copy.write(chunk)
+                yield member.name
