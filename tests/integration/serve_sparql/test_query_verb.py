@@ -5,7 +5,9 @@ import os
 
 import pytest
 
+import tamias as library
 from tamias.database.locks import alone
+from tamias.features.catalogue import catalogue
 from tests import commands
 
 QUERY = "SELECT ?title ?n { ?v dcat:version ?n ; dct:title ?title } ORDER BY ?n"
@@ -83,3 +85,16 @@ def test_the_answer_does_not_wait_for_another_process_that_fills_the_store(tamia
     assert meanwhile.stdout.splitlines() == before
     assert "which the SPARQL store lacks" in meanwhile.stderr
     assert len(tamias(query, "--format", "csv").stdout.splitlines()) == 3
+
+
+def test_a_query_leaves_to_the_service_what_takes_long(corpus, monkeypatch, caplog):
+    monkeypatch.setattr(catalogue, "_DOCUMENT_SECONDS", -1.0)
+    query = "SELECT ?o { ?s <http://d.example/p> ?o }"
+    corpus.crawl(
+        "http://d.example/3", b'<http://d.example/3> <http://d.example/p> "3" <http://d.example/3> .\n'
+    )
+    with library.Archive(corpus.data) as archive:
+        with alone(corpus.data / "catalogue" / "eldest.lock", 60):
+            assert list(archive.query(query)) == []
+        assert "another process is bringing 1 documents" in caplog.text
+        assert [row["o"].value for row in archive.query(query)] == ["3"]

@@ -7,6 +7,7 @@ import logging
 import re
 import secrets
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -31,7 +32,8 @@ from tamias.archive.reader.library import ArchiveReader, NotArchived
 from tamias.archive.references import committed_lengths
 from tamias.crawl.verbs.library import Found
 from tamias.crawl.verbs.read import read_with
-from tamias.features.catalogue.catalogue import Catalogue
+from tamias.database.locks import is_free
+from tamias.features.catalogue.catalogue import Catalogue, DocumentTurn
 from tamias.features.catalogue.errors import QueryRefused
 from tamias.features.catalogue.exchange import Answer
 from tamias.features.catalogue.store.snapshots import make_store
@@ -44,7 +46,7 @@ from tamias.sinks.segments.segment_files import SegmentReader
 MOST_VERSIONS: Final = 100
 """Graphs of versions that one query may name."""
 _TURN_SECONDS: Final = 3.0
-"""A process that brings news for longer has many: the answer is of what the store has."""
+"""A service that brings news for longer has many: the answer is of what the store has."""
 _LOG: Final = logging.getLogger("tamias.catalogue")
 _RESULTS: Final = "application/sparql-results+json"
 _ACCEPT: Final = f"{_RESULTS}, application/n-triples;q=0.9"
@@ -98,17 +100,24 @@ class ArchiveQueries:
         if at is not None:
             return self._ask_quads(query, accept, self._graphs_at(milliseconds(at)))
         if self._catalogue.is_filled_by_us:
-            with closing(self._catalogue.refresher(self._archive.session, self._bases)) as refresher:
-                try:
-                    refresher.round(turn=_TURN_SECONDS)
-                except DataInUse:
-                    _LOG.warning("%s", refresher.lacking())
+            self._bring_news()
         if not names_versions(query):
             return self._catalogue.ask(query, accept)
         names = list(dict.fromkeys(_FROM.findall(query)))
         if len(names) > MOST_VERSIONS:
             raise UsageError(f"a query names at most {MOST_VERSIONS} graphs with FROM")
         return self._ask_quads(query, accept, (quad for name in names for quad in self._graph(name)))
+
+    def _bring_news(self) -> None:
+        lock = self._archive.data / "catalogue" / "eldest.lock"
+        is_followed, turn = not is_free(lock), DocumentTurn(threading.Event())
+        with closing(self._catalogue.refresher(self._archive.session, self._bases)) as refresher:
+            try:
+                refresher.round(is_enough=lambda: is_followed and turn.is_over(), turn=_TURN_SECONDS)
+            except DataInUse:
+                turn.was_cut = True
+            if turn.was_cut:
+                _LOG.warning("%s", refresher.lacking())
 
     def _ask_quads(self, query: str, accept: str, quads: Iterable[Quad]) -> Answer:
         with tempfile.TemporaryDirectory(prefix="tamias-past-", ignore_cleanup_errors=True) as folder:

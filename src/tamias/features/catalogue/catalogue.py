@@ -247,20 +247,17 @@ class CatalogueFollower:
             closing(self._catalogue.refresher(session, bases, self._ending.is_set)) as refresher,
         ):
             while not self._ending.is_set() and time.monotonic() < end:
-                turn = _Turn(self._ending)
+                turn = DocumentTurn(self._ending)
                 try:
                     written = refresher.round(self._patience, turn.is_over)
                 finally:
-                    self._end_round()
+                    with self._changed:
+                        self._rounds += 1
+                        self._changed.notify_all()
                 self._pause = self._seconds
                 if turn.was_cut or not self._rest(turn.began):
                     left = turn.began + _MANY_SECONDS - time.monotonic() if written > _MANY_GRAPHS else 0.0
                     self._ending.wait(max(self._pause, left))
-
-    def _end_round(self) -> None:
-        with self._changed:
-            self._rounds += 1
-            self._changed.notify_all()
 
     def _rest(self, began: float) -> bool:
         """Waits longer, until somebody asks; False where somebody has just asked, or may ask elsewhere."""
@@ -276,7 +273,7 @@ class CatalogueFollower:
         return True
 
 
-class _Turn:
+class DocumentTurn:
     """A round's share of time for documents of crawls; the rest is brought in the next one."""
 
     def __init__(self, ending: threading.Event) -> None:

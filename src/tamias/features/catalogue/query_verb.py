@@ -5,6 +5,7 @@ import sys
 from contextlib import closing
 from itertools import zip_longest
 from pathlib import Path
+from shutil import copyfileobj
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
@@ -62,7 +63,7 @@ def command(place: CommonOptions, sparql: str, form: str | None, at: str | None)
         if form == "table":
             _table(content)
         else:
-            to_stdout(lambda out: _copy(content, out))
+            to_stdout(lambda out: copyfileobj(content, out))
 
 
 def _ask(place: CommonOptions, query: str, accept: str, at: str | None) -> "Answer":
@@ -104,8 +105,3 @@ def _table(content: BinaryIO) -> None:
     ]
     for row in rows:
         say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip())
-
-
-def _copy(content: BinaryIO, out: BinaryIO) -> None:
-    while piece := content.read(64 * 1024):
-        out.write(piece)

@@ -354,7 +354,9 @@ class Refresher:
         for resources, versions in lots:
             found = quads_of_heads(self._session, resources, bases)
             found |= quads_of_versions(self._session, versions, bases)
-            self._replace_named({catalogue_graph(*name.split("_")).value: it for name, it in found.items()})
+            empty = [name.split("_") for name, quads in found.items() if not quads]
+            removed: dict[str, list[Quad]] = {catalogue_graph(*name).value: [] for name in empty}
+            self._replace(removed | by_graph(chain.from_iterable(found.values())))
         return len(news.resources) + len(news.versions)
 
     def _write_archive(self, bases: CatalogueBases) -> None:
@@ -362,11 +364,6 @@ class Refresher:
         if not self._has_archive:
             self._replace({catalogue_graph().value: archive_quads(bases)})
             self._has_archive = True
-
-    def _replace_named(self, found: Mapping[str, list[Quad]]) -> None:
-        """Graphs by their names, which may bring quads of others; one without quads is removed."""
-        removed: dict[str, list[Quad]] = {graph: [] for graph, quads in found.items() if not quads}
-        self._replace(removed | by_graph(chain.from_iterable(found.values())))
 
     def _replace(self, graphs: Mapping[str, Iterable[Quad]]) -> None:
         self._store.replace({graph: ntriples(quads) for graph, quads in graphs.items()})
