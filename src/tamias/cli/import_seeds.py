@@ -32,7 +32,8 @@ def split_seeds(
 ) -> tuple[tuple[str, ...], tuple[str, ...], list[SeedFile]]:
     """Separate seeds and lists of seeds from files of other crawlers."""
     named = [(text, _by_prefix(text)) for text in seeds]
-    listed = [(text, _by_prefix(text) or _by_name(text)) for text in files]
+    usual = {text: (part, text) for part, name in _USUAL.items() for text in files if name.search(text)}
+    listed = [(text, _by_prefix(text) or usual.get(text)) for text in files]
     return (
         tuple(text for text, found in named if found is None),
         tuple(text for text, found in listed if found is None),
@@ -75,7 +76,3 @@ def _by_prefix(text: str) -> SeedFile | None:
     if not colon or argument.startswith("//") or "://" in argument:
         return None
     return (part, argument) if part in parts("seeds").keys() - set(_OWN) else None
-
-
-def _by_name(file: str) -> SeedFile | None:
-    return next(((part, file) for part, usual in _USUAL.items() if usual.search(file)), None)

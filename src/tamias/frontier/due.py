@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 from heapq import nlargest
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -80,50 +80,36 @@ def _retire(bucket: int, places: UrlPlaces, now: int, cursor: Cursor) -> int:
     return len(rows)
 
 
-_DAY_MS: Final = 86_400_000
-_LONGEST_WAIT_MS: Final = 2 * _DAY_MS
+_LONGEST_WAIT_MS: Final = 2 * 86_400_000
 """No lease and no wait of a host is as long."""
 
 
-class FarTimes(NamedTuple):
-    """How many times are too far away to be right."""
-
-    hosts: int
-    urls: int
-
-
-def count_far_times(session: Session, longest: float) -> FarTimes:
-    """Return how many there are, where a visit may be so many seconds away."""
-    hosts = urls = 0
-    for bucket, times in _buckets(session, longest):
-        [(some, visits)] = session.transact(
-            partial(rows_of, name="count_far_times", parameters=times), bucket
-        )
-        hosts, urls = hosts + some, urls + visits
-    return FarTimes(hosts, urls)
+def count_far_times(session: Session, longest: float) -> list[int]:
+    """Return how many hosts, URLs and records have them, where a visit may be so many seconds away."""
+    found = _each_bucket(session, read_buckets(session), "count_far_times", _far_times(session, longest))
+    return [sum(each) for each in zip(*found, strict=True)]
 
 
-def mend_far_times(session: Session, longest: float) -> int:
-    """End such leases and waits, and make such URLs due now; return on how many hosts."""
-    return sum(
-        session.transact(partial(_mend, times=times), bucket) for bucket, times in _buckets(session, longest)
-    )
+def mend_far_times(session: Session, longest: float) -> None:
+    """End such leases and waits, make such URLs due now, and let such records be replaced."""
+    times = _far_times(session, longest)
+    for bucket in range(read_buckets(session)):
+        session.transact(partial(_mend, {"bucket": bucket, **times}), bucket)
 
 
-def _buckets(session: Session, longest: float) -> list[tuple[int, dict[str, Any]]]:
+def _far_times(session: Session, longest: float) -> dict[str, int]:
     now = session.now()
-    times = {"now": now, "soon": now + _LONGEST_WAIT_MS, "late": now + int(longest * 1000) + _LONGEST_WAIT_MS}
-    return [(bucket, {"bucket": bucket, **times}) for bucket in range(read_buckets(session))]
+    return {"now": now, "soon": now + _LONGEST_WAIT_MS, "late": now + int(longest * 1000) + _LONGEST_WAIT_MS}
 
 
-def _mend(cursor: Cursor, times: dict[str, Any]) -> int:
+def _mend(times: dict[str, Any], cursor: Cursor) -> None:
     found = sorted(row[0] for row in rows_of(cursor, "find_far_hosts", times))
     if found:
         hosts = {**times, "qid": Longs(found)}
         for name in ("lock_hosts", "end_far_leases", "advance_far_visits"):
             done_by(cursor, name, hosts)
         refresh(cursor, hosts)
-    return len(found)
+    done_by(cursor, "mend_far_records", times)
 
 
 _PAGE = 1000

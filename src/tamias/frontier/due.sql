@@ -127,11 +127,16 @@ WHERE url.bucket = %(bucket)b::int2 AND url.qid = chosen.qid AND url.crawl = %(c
 RETURNING url.qid, url.crawl, url.lane, url.due, url.score, false, false
 
 -- name: count_far_times
--- How many hosts have such a lease or wait, and how many URLs such a visit; 9223372036854775806 is no time.
+-- How many hosts have such a lease or wait, how many URLs such a visit, and how many records such a time;
+-- 9223372036854775806 is no time.
 SELECT (SELECT count(*) FROM host WHERE host.bucket = %(bucket)b::int2
         AND greatest(host.lease_end, host.not_before, host.blocked_until) > %(soon)b::int8),
        (SELECT count(*) FROM url WHERE url.bucket = %(bucket)b::int2
-        AND url.due > %(late)b::int8 AND url.due < 9223372036854775806)
+        AND url.due > %(late)b::int8 AND url.due < 9223372036854775806),
+       (SELECT count(*) FROM current_document AS known
+        WHERE known.bucket = %(bucket)b::int2 AND known.started_at > %(soon)b::int8)
+       + (SELECT count(*) FROM outbox WHERE outbox.bucket = %(bucket)b::int2 AND outbox.started_at > %(soon)b::int8)
+       + (SELECT count(*) FROM robots WHERE robots.bucket = %(bucket)b::int2 AND robots.expires_at > %(soon)b::int8)
 
 -- name: find_far_hosts
 -- The hosts of such leases, waits and visits.
@@ -154,3 +159,16 @@ WHERE host.bucket = %(bucket)b::int2 AND host.qid = ANY(%(qid)b::int8[])
 UPDATE url SET due = %(now)b::int8
 WHERE url.bucket = %(bucket)b::int2 AND url.qid = ANY(%(qid)b::int8[])
   AND url.due > %(late)b::int8 AND url.due < 9223372036854775806
+
+-- name: mend_far_records
+-- The next reading of a document counts, what waits for a sink is delivered, robots.txt is fetched again, and
+-- continuous crawls are granted visits.
+WITH held AS (UPDATE current_document AS known SET started_at = %(now)b::int8
+              WHERE known.bucket = %(bucket)b::int2 AND known.started_at > %(soon)b::int8),
+rules AS (UPDATE robots SET expires_at = %(now)b::int8
+          WHERE robots.bucket = %(bucket)b::int2 AND robots.expires_at > %(soon)b::int8),
+budgets AS (UPDATE visit_budget SET at = %(now)b::int8, released_at = %(now)b::int8
+            WHERE visit_budget.at > %(soon)b::int8)
+UPDATE outbox SET started_at = %(now)b::int8,
+                  due = CASE outbox.due WHEN 9223372036854775807 THEN outbox.due ELSE %(now)b::int8 END
+WHERE outbox.bucket = %(bucket)b::int2 AND outbox.started_at > %(soon)b::int8

@@ -78,7 +78,8 @@ def common(function: Function) -> Function:
         **words: Any,
     ) -> Any:
         configure(verbose - quiet, as_json=log == "json")
-        place = CommonOptions(data, db or None, config or _usual_config(), as_json, verbose - quiet)
+        config = config or next(filter(Path.exists, [Path("tamias.toml")]), None)
+        place = CommonOptions(data, db or None, config, as_json, verbose - quiet)
         return function(place=place, **words)
 
     return wrapped  # fmt: skip
@@ -186,11 +187,6 @@ def count_of(count: int, what: str) -> str:
 def printable(text: str) -> str:
     """The text with control characters and direction marks made visible."""
     return "".join(each if each.isprintable() or each in "\n\t" else f"\\x{ord(each):02x}" for each in text)
-
-
-def _usual_config() -> Path | None:
-    usual = Path("tamias.toml")
-    return usual if usual.exists() else None
 
 
 def start_database_early(place: CommonOptions) -> None:

@@ -150,16 +150,16 @@ class Documents:
 
     def _catch_up(self) -> None:
         """A capture has its id when it begins and is seen when it is committed. So it is looked for in what
-        is past already, and every few minutes in all that may still have been under way.
+        is past already (a wrong clock dates some ahead), and every few minutes in all that may be under way.
         """
         far = time.monotonic() - self._looked_far_at > _LONG_SECONDS
-        overlap = _LONG_OVERLAP_MS if far else _OVERLAP_MS
+        overlap, newest = _LONG_OVERLAP_MS if far else _OVERLAP_MS, new_capture_id(self._outbox.now())
 
         def work(cursor: Cursor) -> None:
             for bucket in range(self._buckets):
                 place = {"bucket": bucket, "sink": self._sink}
                 latest = cursor.execute(_SQL["latest_told"].text, place).fetchone()
-                after = _before(latest[0], overlap) if latest else _FIRST
+                after = _before(min(latest[0], newest), overlap) if latest else _FIRST
                 cursor.execute(_SQL["catch_up"].text, {**place, "after": after})
 
         self._session.transact(work)

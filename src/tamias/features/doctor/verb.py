@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from tamias.cli.console.options import CommonOptions, common, print_result
+from tamias.cli.console.options import CommonOptions, common, count_of, print_result
 from tamias.model.errors import DataMissing, TamiasError
 
 _GIGABYTE = 1 << 30
@@ -35,7 +35,7 @@ def command(place: CommonOptions, *, repair: bool) -> int:
     Example: tamias doctor --data ./tamias-data
     """
     checks = [
-        _check("python", _python),
+        _check("python", lambda: f"{sys.version.split()[0]} at {sys.executable}"),
         _check("libraries", _libraries),
         _check("settings", lambda: _settings(place)),
         _check("disk", lambda: _disk(place.data)),
@@ -57,10 +57,6 @@ def _check(name: str, look: Callable[[], str]) -> MachineCheck:
         return MachineCheck(name, False, str(error))
     except (OSError, ImportError) as error:
         return MachineCheck(name, False, f"{type(error).__name__}: {error}")
-
-
-def _python() -> str:
-    return f"{sys.version.split()[0]} at {sys.executable}"
 
 
 def _libraries() -> str:
@@ -152,7 +148,9 @@ def _clock(place: CommonOptions, *, repair: bool) -> str:
         far = count_far_times(session, longest)
         if not any(far):
             return "no lease or visit is too far in the future"
-        found = f"{far.hosts:,} hosts are leased or wait for days, {far.urls:,} URLs are due too late"
+        hosts, urls, records = map(count_of, far, ("host", "URL", "record"))
+        found = f"{hosts} leased or waiting for days, {urls} due too late, {records} from the future"
         if not repair:
             raise TamiasError(f"{found}: a clock was wrong; 'tamias doctor --repair' makes them due now")
-        return f"{found}: made due now, on {mend_far_times(session, longest):,} hosts"
+        mend_far_times(session, longest)
+        return f"{found}: due now"
