@@ -2,7 +2,6 @@
 
 import json
 import signal
-import socket
 
 import pytest
 from pyoxigraph import RdfFormat, Store, parse
@@ -10,6 +9,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 import tamias as library
 from tamias.features.graph_stores.document_files import read_index
+from tests.others import OTHERS
 
 PAGES = 8
 SINKS = ("warc", "archive", "turtle-files", "hdt-files", "sparql")
@@ -105,27 +105,6 @@ def test_a_crawl_that_was_interrupted_goes_on_writing_to_its_sink(tamias, chain,
     assert holds(tamias, chain, sparql_server, sink)
     exported = parse("\n".join(tamias.quads()).encode(), format=RdfFormat.N_QUADS)
     assert triples(exported) == wanted(chain)
-
-
-def start_worker(tamias):
-    return tamias.start("worker", "--workers", "1", "--allow-private")
-
-
-def start_far_worker(tamias):
-    frontier = tamias.start("frontier", "--port", "0", "--json")
-    address = json.loads(frontier.stdout.readline())["address"]
-    scratch = str(tamias.data.parent / "scratch")
-    words = ("--frontier", address, "--workers", "1", "--scratch", scratch, "--allow-private")
-    return tamias.start("worker", *words)
-
-
-def start_service(tamias):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    return tamias.start("serve", "--port", str(port), "--workers", "1")
-
-
-OTHERS = {"worker": start_worker, "far worker": start_far_worker, "service": start_service}
 
 
 @pytest.mark.parametrize("sink", SINKS)

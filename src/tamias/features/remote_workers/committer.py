@@ -82,15 +82,12 @@ class Lender:
 
 
 def lending_terms(lease_filter: LeaseFilter, settings: Settings, crawl: int) -> LeaseFilter:
-    """Return the lease filter of the service and the crawl, without harvested or watched addresses."""
-    interest = lease_filter.interest or Interest()
-    harvests = [kind_tag(kind) for kind in sorted(harvesters())]
-    return msgspec.structs.replace(
-        terms_of(settings, crawl),
-        crawls=(crawl,),
-        interest=Interest(interest.require, (*interest.forbid, *harvests)),
-        section=lease_filter.section,
-    )
+    """Return the lease filter of a crawl in the section of the service, without harvested addresses."""
+    terms = terms_of(settings, crawl)
+    wanted = terms.interest or Interest()
+    harvests = map(kind_tag, sorted(harvesters()))
+    interest = Interest(wanted.require, (*wanted.forbid, *harvests))
+    return msgspec.structs.replace(terms, interest=interest, section=lease_filter.section)
 
 
 _SQL = statements("tamias.features.remote_workers", "committer.sql")

@@ -23,9 +23,6 @@ Ask = Callable[[Callable[[Session], WirePolicy]], Awaitable[WirePolicy]]
 """Runs a function with a session, in a thread that may wait for the database."""
 
 
-"""Sinks for workers at the database only."""
-
-
 class WorkerRegistry:
     """Has a committer for each crawl from its first hello on, and a new one when its policy changes."""
 

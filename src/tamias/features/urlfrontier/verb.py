@@ -75,7 +75,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
     options = Options(
         host=host, port=port, token=token, certificate=tls_cert, key=tls_key, threads=threads,
         session_names=frozenset(settings.filters.session_names), data=place.data,
-        own=place.settings().settings, lease_filter=lease_filter,
+        own=settings, lease_filter=lease_filter,
         shared_politeness=shared_politeness, unsynced=frozenset(no_sync),
     )  # fmt: skip
     with closing(
