@@ -106,7 +106,7 @@ def _list(place: CommonOptions, session: "Session") -> None:
         return
     for each in found:
         most = "" if each.limit is None else f", at most {each.limit:,}"
-        urls = f"{each.open:,} of {each.known:,} URLs open on {each.hosts:,} hosts"
+        urls = f"{each.open:,} of {each.known:,} URLs open, hosts: {each.hosts:,}"
         say(f"{each.name}: {each.state}, {urls}{most}")
         flags = each.policy.get("flags") or {}
         for name in sorted(flags):
