@@ -118,7 +118,8 @@ class Stage:
 
         self._place = place
         self._continues = f"'{place.command('crawl', *crawl)}' continues"
-        self._pending: Path | None = None
+        self.pending: Path | None = None
+        """The file of the seeds of this run."""
         self._keeper: KeeperProcess | None = None
         self._use: Embedded | None = None
         self.workers: ForkServer | None = None
@@ -161,25 +162,21 @@ class Stage:
         from tamias.crawl.plan.pending_seeds import write_pending
 
         if pending.seeds:
-            self._pending = write_pending(self._place.data, pending)
+            self.pending = write_pending(self._place.data, pending)
         self.advice = self._continues
-
-    def is_own(self, path: Path) -> bool:
-        """Return whether the pending seeds in this file are those of this run."""
-        return path == self._pending
 
     def stored(self) -> None:
         """Note that all that was named is in the frontier."""
         self.advice = self._continues
-        if self._pending is not None:
-            self._pending.unlink(missing_ok=True)
+        if self.pending is not None:
+            self.pending.unlink(missing_ok=True)
 
     def drop(self) -> None:
         """The run is refused: its seeds are not to be taken up later."""
-        if self._pending is not None:
-            self._pending.unlink(missing_ok=True)
+        if self.pending is not None:
+            self.pending.unlink(missing_ok=True)
             with suppress(OSError):  # others are pending, or the data directory is in use
-                self._pending.parent.rmdir()
+                self.pending.parent.rmdir()
                 self._place.data.rmdir()
 
     def close(self) -> None:
@@ -219,6 +216,7 @@ def _crawl(
     with closing(_start(place, seeds, stage)) as database:
         from tamias.crawl.store.progress import Ended
         from tamias.crawl.worker.supervisor import Supervisor
+        from tamias.frontier.crawls import resume_run
 
         _take_pending(place, database, stage)
         try:
@@ -226,6 +224,8 @@ def _crawl(
             policy, seeds = _begin_run(
                 place, database, flags, seeds, crawl, imports=imports, in_service=in_service, stage=stage
             )
+            with closing(database.session()) as session:
+                resume_run(session, crawl)
         except TamiasError:
             stage.drop()
             raise
@@ -287,14 +287,13 @@ def _begin_run(
     in_service: bool = False,
     stage: Stage,
 ) -> tuple[RunPolicy, list[Seed]]:
-    """Check the options of the run, write them to the row of the crawl, and resume it.
+    """Check the options of the run, and write them to the row of the crawl.
 
     Returns the options, and the seeds that they allow; those of files of other crawlers are put. Options stay
     as they are if anything is refused.
     """
     from tamias.crawl.plan.policy import write_policy
     from tamias.crawl.verbs.seed_check import usable_seeds
-    from tamias.frontier.crawls import resume_run
     from tamias.sinks.delivery import try_sink
 
     for sink in flags.get("crawl__sinks") or ():
@@ -309,7 +308,6 @@ def _begin_run(
     row = structs.replace(policy.policy, in_service=True) if in_service else policy.policy
     with closing(database.session()) as session:
         write_policy(session, row, crawl)
-        resume_run(session, crawl)
     return policy, seeds
 
 
@@ -367,9 +365,11 @@ def _take_pending(place: CommonOptions, database: "Database", stage: Stage) -> N
     """
     from tamias.crawl.plan.admit import open_frontier, seed_items
     from tamias.crawl.plan.pending_seeds import read_pending
+    from tamias.crawl.plan.policy import read_run
+    from tamias.frontier.crawls import stop
 
     for path, pending in read_pending(place.data):
-        if stage.is_own(path):
+        if path == stage.pending:
             continue
         seeds = [structs.replace(seed, line=seed.line or "of an interrupted run") for seed in pending.seeds]
         try:
@@ -379,9 +379,10 @@ def _take_pending(place: CommonOptions, database: "Database", stage: Stage) -> N
             click.echo(f"an interrupted run is dropped: {printable(str(error))}", err=True)
             path.unlink(missing_ok=True)
             continue
-        items = seed_items(policy.settings, seeds, crawl)
         with closing(database.session()) as session:
-            open_frontier(session, policy.settings).put(items)
+            if not read_run(session, crawl)[1]:
+                stop(session, crawl)  # its user interrupted its first run, and has not resumed it
+            open_frontier(session, policy.settings).put(seed_items(policy.settings, seeds, crawl))
         path.unlink(missing_ok=True)
 
 
@@ -392,10 +393,8 @@ def _tell_skipped(stage: Stage) -> None:
 
 def _tell_deliveries(supervisor: "Supervisor") -> None:
     if supervisor.undelivered:
-        click.echo(
-            f"{supervisor.undelivered} documents still wait for their sinks; the next run continues",
-            err=True,
-        )
+        wait = "documents still wait for their sinks; the next run continues"
+        click.echo(f"{supervisor.undelivered} {wait}", err=True)
     for refused in supervisor.refused_deliveries():
         click.echo(f"not delivered: {printable(refused)}", err=True)
 

@@ -37,9 +37,7 @@ def web(site, site_at, reply):
     site.pages |= {f"/{number}": page(number) for number in range(10)}
     site.pages |= {"/image.png": reply(200, b"\x89PNG\r\n\x1a\n", Content_Type="image/png")}
     site.pages["/private/6"] = site.pages["/6"]
-    site.pages["/robots.txt"] = reply(
-        200, b"User-agent: *\nDisallow: /private\n", Content_Type="text/plain"
-    )
+    site.pages["/robots.txt"] = reply(200, b"User-agent: *\nDisallow: /private\n", Content_Type="text/plain")
     return site
 
 

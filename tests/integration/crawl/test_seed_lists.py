@@ -8,6 +8,7 @@ import pytest
 from tamias.crawl.plan.pending_seeds import PendingSeeds, write_pending
 from tamias.model.item import Seed
 from tests.messages import unsaid
+from tests.others import start_worker
 
 GOOD = ("/first", "/middle", "/last")
 BAD = {
@@ -115,3 +116,17 @@ def test_what_an_interrupted_run_may_not_do_stops_no_later_run(tamias, pages):
     assert tamias.crawl("--crawl", "watch", pages.url("/a")).returncode == 2
     again = tamias.crawl()
     assert (again.returncode, "interrupted" in again.stderr) == (0, False), again.stderr
+
+
+def test_nobody_begins_a_crawl_whose_user_interrupted_it_before_its_first_request(tamias, pages):
+    seed, options = Seed(address=pages.url("/middle")), {"permit__allow_private": True}
+    write_pending(tamias.data, PendingSeeds([seed], options))
+    assert tamias.crawl("--crawl", "second", pages.url("/first")).returncode == 0
+    worker = start_worker(tamias)
+    word = ("--in-service", "--allow-private", "--delay", "0", "--crawl", "third")
+    assert tamias.run("crawl", *word, pages.url("/last")).returncode == 0
+    tamias.start("worker", "--workers", "1", "--allow-private", "--crawl", "third")
+    tamias.wait_until(lambda: pages.asked("/last"))
+    assert (worker.poll(), pages.asked("/middle")) == (None, 0)
+    assert tamias.run("crawl").returncode == 0
+    assert pages.asked("/middle") == 1

@@ -55,8 +55,7 @@ def _tell_known(
         states = seed_states(session, frontier.buckets, seed_items(settings, seeds, crawl))
         reopened = count_widened(session, frontier.buckets, crawl, before, after)
         left = next((each.open for each in frontier.figures().crawls if each.crawl == crawl), 0)
-    opened = widenings(before, after)
-    asyncio.run(_tell_prospects(place, policy, seeds, states, opened))
+    asyncio.run(_tell_prospects(place, policy, seeds, states, widenings(before, after)))
     if place.json:
         say_json({"reopened": {each.option: each.urls for each in reopened}, "open": left})
         return

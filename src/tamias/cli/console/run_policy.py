@@ -26,13 +26,6 @@ class RunPolicy(msgspec.Struct, frozen=True):
     """The options that are others than before, for users."""
 
 
-def _is_own(key: str) -> bool:
-    """Return whether an option is for this run alone."""
-    from tamias.crawl.plan.policy import MACHINE, RUN
-
-    return key.replace("__", ".") in MACHINE | RUN or key.startswith("archive__")
-
-
 def run_policy(
     place: CommonOptions, database: "Database", flags: dict[str, Any], seeds: list[Seed], crawl: int
 ) -> RunPolicy:
@@ -41,12 +34,17 @@ def run_policy(
     Flags come first, then the flags of earlier runs, then what file and environment name, then what the crawl
     had. Nothing is written: the caller still has to check the rest.
     """
-    from tamias.crawl.plan.policy import RUN, CrawlPolicy, options_of, overlay, read_policy
+    from tamias.crawl.plan.policy import MACHINE, RUN, CrawlPolicy, options_of, overlay, read_policy
 
     with closing(database.session()) as session:
         known = read_policy(session, crawl)
     given = {key: value for key, value in flags.items() if value is not None}
-    lasting = known.flags | {key: value for key, value in given.items() if not _is_own(key)}
+    passing = MACHINE | RUN  # what is of this run alone
+    lasting = known.flags | {
+        key: value
+        for key, value in given.items()
+        if passing.isdisjoint((key.partition("__")[0], key.replace("__", ".")))
+    }
     resolved = place.settings(**{**lasting, **given})
     inherited = {
         key: value

@@ -225,14 +225,14 @@ class Supervisor:
 
     async def _run_workers(self, show: Callable[[CrawlSnapshot], None], figures: CrawlStats) -> None:
         working = asyncio.create_task(self._pool.run())
-        pause = LOOK_SECONDS
+        pause = 0.0
         try:
             while self._ended is None and not working.done():
-                await self._pool.news(working, pause)
+                await self._pool.news(working, min(LONGEST_LOOK_SECONDS, max(LOOK_SECONDS, pause)))
                 begun = time.monotonic()
                 figures = await self._ask(self._figures, figures)
                 await self._note_deferred(figures)
-                pause = _pause(time.monotonic() - begun)
+                pause = LOOK_PART * (time.monotonic() - begun)
                 self._ended = self._ended or self._verdict(figures)
                 show(self._snapshot(figures))
         finally:
@@ -341,7 +341,3 @@ class Supervisor:
             if waiting and figures.next_at
             else None,
         )
-
-
-def _pause(cost: float) -> float:
-    return min(LONGEST_LOOK_SECONDS, max(LOOK_SECONDS, LOOK_PART * cost))
