@@ -1,8 +1,11 @@
 """The catalogue as other harvesters take it: pages of DCAT-AP, a portal's records, data.json, OAI-PMH."""
 
 import json
+import os
+from pathlib import Path
 
 import httpx
+import jsonschema_rs
 import pytest
 from lxml import etree
 from pyoxigraph import NamedNode, RdfFormat, parse
@@ -10,12 +13,16 @@ from pyoxigraph import NamedNode, RdfFormat, parse
 from tamias.archive.sources.catalogues import note_datasets, put_portal
 from tamias.archive.sources.source_records import keep_records
 from tamias.features.dcat.datasets.mapping import map_record
+from tamias.features.portals.records import pod
 from tamias.features.portals.records.ckan import MAPPING
 
 from .conftest import START, Filled, Running
 
 PORTAL = "https://town.example/"
 COUNT = 130
+US = "https://us.example/data.json"
+PUBLIC = os.environ.get("TAMIAS_DCAT_US", "")
+"""The folder of the public harvester of DCAT-US 3, with its JSON schemas."""
 DCAT = "http://www.w3.org/ns/dcat#"
 HYDRA = "http://www.w3.org/ns/hydra/core#"
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
@@ -39,6 +46,54 @@ MAPPED = [
 ]  # fmt: skip
 
 
+def us_set(name, **more):
+    return {"identifier": f"https://us.example/{name}", "title": name, "description": f"On {name}."} | more
+
+
+KIND = {"@type": "Kind", "fn": "Desk", "hasEmail": "mailto:desk@us.example"}
+US_CATALOGUE = {
+    "title": "State",
+    "description": "All of it.",
+    "publisher": {"name": "State office"},
+    "contactPoint": [KIND],
+    "dataset": [
+        us_set(
+            "top",
+            license="https://creativecommons.org/publicdomain/zero/1.0/",
+            theme=[{"@id": "https://us.example/theme", "prefLabel": "Water"}],
+            temporal=[{"startDate": "2020-01-01"}],
+            spatial=[{"prefLabel": "State", "bbox": "POLYGON((8 47,9 47,9 48,8 48,8 47))"}],
+            distribution=[{"downloadURL": "https://us.example/top.csv", "mediaType": "text/csv"}],
+        )
+    ],
+    "service": [
+        {
+            "@id": "https://us.example/s",
+            "title": "API",
+            "endpointURL": ["https://us.example/api"],
+            "servesDataset": [us_set("served")],
+        }
+    ],
+    "record": [
+        {"@id": "https://us.example/r", "primaryTopic": "https://us.example/top", "modified": "2024-06-15"}
+    ],
+    "datasetSeries": [
+        {
+            "@id": "https://us.example/y",
+            "title": "Years",
+            "description": "Each.",
+            "seriesMember": [us_set("top")],
+        }
+    ],
+    "catalog": [{"@id": "https://us.example/c", "title": "Child", "dataset": [us_set("child")]}],
+}
+US_FILE = pod.read_file(json.dumps(US_CATALOGUE).encode(), US)
+US_WHOLE = map_record(pod.CATALOGUE, US_FILE.catalogue, US)
+US_INNER = [each for each in US_FILE.inner if b'"top"' not in each]
+"""Without the member of the series, which is in the list too."""
+US_MAPPED = [map_record(pod.MAPPING, each, US) for each in [*US_FILE.records, *US_INNER]]
+
+
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     """A service over 130 archived files and a harvested portal with 130 records."""
@@ -50,6 +105,9 @@ def address(tmp_path_factory):
         put_portal(cursor, PORTAL, "ckan", START)
         keep_records(cursor, PORTAL, START, [each.source for each in MAPPED])
         note_datasets(cursor, PORTAL, "ckan", START, [each.dataset for each in MAPPED])
+        put_portal(cursor, US, "data-json", START)
+        keep_records(cursor, US, START, [each.source for each in [US_WHOLE, *US_MAPPED]])
+        note_datasets(cursor, US, "data-json", START, [each.dataset for each in US_MAPPED])
 
     filled.session.transact(harvested)
     filled.close()
@@ -144,6 +202,87 @@ def test_data_json_of_a_portal_says_what_its_records_say(address):
         for number in range(COUNT)
     ]  # fmt: skip
     assert sorted(told, key=lambda each: each["identifier"]) == expected
+
+
+def us_json(address, portal=""):
+    wanted = {"version": "3"} | ({"portal": portal} if portal else {})
+    return httpx.get(f"{address}/data.json", params=wanted, timeout=60).raise_for_status().json()
+
+
+def test_data_json_in_version_3_has_all_parts_of_a_catalogue(address):
+    told = us_json(address, US)
+    (top,) = [each for each in told["dataset"] if each["title"] == "top"]
+    assert top == {
+        "@type": "Dataset",
+        "@id": "https://us.example/top",
+        "title": "top",
+        "description": "On top.",
+        "identifier": "https://us.example/top",
+        "publisher": {"@type": "Organization", "name": "State office"},
+        "contactPoint": [KIND],
+        "theme": [{"@type": "Concept", "@id": "https://us.example/theme", "prefLabel": "Water"}],
+        "spatial": [
+            {"@type": "Location", "prefLabel": "State", "bbox": "POLYGON((8 47,9 47,9 48,8 48,8 47))"}
+        ],
+        "temporal": [{"@type": "PeriodOfTime", "startDate": "2020-01-01"}],
+        "license": "https://creativecommons.org/publicdomain/zero/1.0/",
+        "distribution": [
+            {
+                "@type": "Distribution",
+                "downloadURL": "https://us.example/top.csv",
+                "mediaType": "text/csv",
+                "license": "https://creativecommons.org/publicdomain/zero/1.0/",
+            }
+        ],
+    }
+    again = pod.read_file(json.dumps(told).encode(), US)
+    written = [map_record(pod.MAPPING, each, US) for each in [*again.records, *again.inner]]
+    whole = map_record(pod.CATALOGUE, again.catalogue, US)
+
+    def links(mapped):
+        """The statements that join parts, of the file that was harvested and of the one that was written."""
+        names = {
+            "dataset",
+            "service",
+            "catalog",
+            "seriesMember",
+            "servesDataset",
+            "endpointURL",
+            "primaryTopic",
+        }
+        return {
+            (quad.subject.value, quad.predicate.value, quad.object.value)
+            for each in mapped
+            for quad in each.quads
+            if quad.predicate.value.replace("#", "/").rpartition("/")[2] in names
+        }
+
+    assert links([whole, *written]) == links([US_WHOLE, *US_MAPPED])
+
+
+def test_data_json_in_version_3_has_every_dataset_of_the_archive_and_of_a_portal(address):
+    told = us_json(address)
+    assert sorted(each["title"] for each in told["dataset"]) == sorted(f"Numbers {n}" for n in range(COUNT))
+    told = us_json(address, PORTAL)
+    assert sorted(each["title"] for each in told["dataset"]) == sorted(f"Trees {n}" for n in range(COUNT))
+
+
+def test_data_json_has_no_other_version(address):
+    assert httpx.get(f"{address}/data.json?version=2").status_code == 400
+
+
+@pytest.mark.skipif(not PUBLIC, reason="TAMIAS_DCAT_US names no folder with the public schemas of DCAT-US 3")
+@pytest.mark.parametrize("portal", ["", PORTAL, US])
+def test_data_json_in_version_3_is_valid_by_the_public_schemas(address, portal):
+    files = Path(PUBLIC, "schemas/dcatus3.0/definitions").glob("*.json")
+    schemas = {each["$id"]: each for each in (json.loads(file.read_bytes()) for file in files)}
+    wanted = {"$ref": "https://resources.data.gov/dcat-us/3.0.0/definitions/catalog"}
+    registry = jsonschema_rs.Registry(list(schemas.items()))
+    validator = jsonschema_rs.Draft202012Validator(wanted, registry=registry, validate_formats=True)
+    told = us_json(address, portal)
+    assert [f"{each.instance_path}: {each.message}" for each in validator.iter_errors(told)] == []
+    del told["dataset"][0]["contactPoint"]
+    assert not validator.is_valid(told)
 
 
 def ask(address, **words):

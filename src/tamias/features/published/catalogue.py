@@ -1,6 +1,6 @@
 """The catalogue as DCAT-AP 3, page by page with Hydra's links, and the archive as a VoID dataset."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 from urllib.parse import urlencode
 
@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from tamias.archive.figures import basic_figures
-from tamias.archive.sources.source_records import count_of_records, page_of_records
+from tamias.archive.sources.source_records import count_of_records, page_of_records, records_at
 from tamias.features.dcat.terms import PREFIXES, CatalogueBases, bases_of, catalogue_graph
 from tamias.features.published.graphs import archive_graph, catalogue_graphs, rows_of
 from tamias.features.service.http.endpoints import EndpointTable, Parameter, ResponseSpec, path_parameter
@@ -21,14 +21,26 @@ from tamias.features.service.http.rdf import FORMS, MEDIA_TYPES, rdf_answer, wan
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 from tamias.model.finding import SourceRecord
+from tamias.model.item import NEVER
 
 DATASETS_A_PAGE: Final = 100
 MOST_PAGE: Final = 1_000_000
+MOST_BYTES: Final = 64 << 20
+"""Of what a portal says of its catalogue; a larger record is left out."""
 _HYDRA: Final = "http://www.w3.org/ns/hydra/core#"
 _VOID: Final = "http://rdfs.org/ns/void#"
 _TYPE: Final = NamedNode(PREFIXES["rdf"] + "type")
 _XSD: Final = PREFIXES["xsd"]
 _VOCABULARIES: Final = ("dcat", "dct", "prov", "csvw", "dqv", "spdx")
+
+
+class PortalPage(msgspec.Struct, frozen=True):
+    """A page of the stored records of a portal, and what it says of its catalogue."""
+
+    catalogue: str
+    records: list[SourceRecord]
+    total: int
+    described: SourceRecord | None
 
 
 class CataloguePage(msgspec.Struct, frozen=True):
@@ -87,7 +99,10 @@ def catalogue_page(
     db: ServiceSession, bases: CatalogueBases, portal: str | None, page: int, from_: int = 0
 ) -> CataloguePage:
     """A page of the archive's catalogue, or of what a portal describes. Raises `HttpProblem`."""
-    return _page(db, bases, page, from_) if portal is None else _portal_page(db, portal, page, from_)
+    if portal is None:
+        return _page(db, bases, page, from_)
+    found = portal_page(db, portal, page, from_)
+    return CataloguePage(NamedNode(found.catalogue), list(_record_quads(found, page)), found.total)
 
 
 def _page(db: ServiceSession, bases: CatalogueBases, page: int, from_: int) -> CataloguePage:
@@ -99,8 +114,8 @@ def _page(db: ServiceSession, bases: CatalogueBases, page: int, from_: int) -> C
     return CataloguePage(bases.catalogue(), catalogue_graphs(db.session, names, bases), total)
 
 
-def _portal_page(db: ServiceSession, portal: str, page: int, from_: int) -> CataloguePage:
-    """Return what a portal describes, as DCAT-AP 3 again: made of the records that its harvests stored."""
+def portal_page(db: ServiceSession, portal: str, page: int, from_: int = 0) -> PortalPage:
+    """Return what the harvests of a portal stored. Raises `HttpProblem`."""
     total = count_of_records(db.session, portal, from_)
     if not total and not (from_ and count_of_records(db.session, portal, 0)):
         raise HttpProblem(404, f"no records of {portal[:200]} are stored; `tamias list` names the portals")
@@ -109,16 +124,20 @@ def _portal_page(db: ServiceSession, portal: str, page: int, from_: int) -> Cata
     start = (page - 1) * DATASETS_A_PAGE
     records = page_of_records(db.session, portal, start, DATASETS_A_PAGE, from_)
     named = records[0].catalogue if records else portal
-    return CataloguePage(NamedNode(named), list(_record_quads(named, records)), total)
+    stored = records_at(db.session, portal, [f"{named}#catalogue"], NEVER, MOST_BYTES)
+    return PortalPage(named, records, total, stored[0][0] if stored else None)
 
 
-def _record_quads(named: str, records: Sequence[SourceRecord]) -> Iterator[Quad]:
+def _record_quads(found: PortalPage, page: int) -> Iterator[Quad]:
+    """Yield DCAT-AP 3 again; what the portal says of its catalogue is on the first page."""
     # All harvesters are behind this import: a service that is never asked for records does not load them.
     from tamias.features.dcat.datasets.dcat import catalogue_quads
     from tamias.features.dcat.datasets.mapping import BAD, map_again
 
-    yield from catalogue_quads(named, "", None, named)
-    for record in records:
+    if found.described is None:
+        yield from catalogue_quads(found.catalogue, "", None, found.catalogue)
+    whole = [found.described] if found.described is not None and page == 1 else []
+    for record in [*whole, *found.records]:
         try:
             yield from map_again(record)
         except BAD:
