@@ -14,13 +14,20 @@ RESERVATION = "tdm-reservation"
 TDM_KEYS = (RESERVATION, "tdm-policy")
 CONTENT_USAGE = "content-usage"
 CONTENT_SIGNAL = "content-signal"
-USE_KEYS = (CONTENT_USAGE, CONTENT_SIGNAL)
+LICENCE = "license"
+"""The key of a licence (RSL) that robots.txt names, and of the uses that it does not allow."""
+USE_KEYS = (CONTENT_USAGE, CONTENT_SIGNAL, LICENCE)
 AI_AGENTS = "user-agent"
 """The key of a signal that names AI crawlers which robots.txt keeps out, though it lets us in."""
 AI_TXT = "ai.txt"
 
 _TRAINING = frozenset({"ai-train", "train-ai", "train-genai", "ai"})
 _INPUT = frozenset({"ai-input", "ai"})
+_LEVELS = {
+    "use=reference": frozenset({"ai-train", "ai-input"}),
+    "use=immediate": frozenset({"ai-train", "ai-input", "mining", "showing"}),
+}
+"""The uses that a level of Content-Signal refuses: it allows references only, or use at the moment only."""
 
 
 class UsageVerdict(msgspec.Struct, frozen=True):
@@ -65,17 +72,13 @@ def verdict(signals: Iterable[Signal]) -> UsageVerdict:
     if not signals:
         return _NOTHING_FORBIDDEN
     words = {word for signal in signals if _is_robots_rule(signal) for word in signal.value.split()}
-    refused = {
-        use.removesuffix("=no").removesuffix("=n")
-        for use in (signal.value for signal in signals if signal.key in USE_KEYS)
-        if use.endswith(("=no", "=n"))
-    }
+    refused = _refused(signals)
     keeps_ai_out = any(signal.key == AI_AGENTS or signal.source == AI_TXT for signal in signals)
     return UsageVerdict(
         nofollow=not words.isdisjoint(("nofollow", "none")),
         noindex=not words.isdisjoint(("noindex", "none")) or "search" in refused,
-        noarchive=not words.isdisjoint(("noarchive", "nocache")),
-        tdm_reserved=is_reserved(signals),
+        noarchive="showing" in refused or not words.isdisjoint(("noarchive", "nocache")),
+        tdm_reserved="mining" in refused or is_reserved(signals),
         no_training=keeps_ai_out or not refused.isdisjoint(_TRAINING),
         no_ai_input=not refused.isdisjoint(_INPUT),
     )
@@ -118,3 +121,14 @@ def is_reserved(signals: Iterable[Signal]) -> bool:
 
 def _is_robots_rule(signal: Signal) -> bool:
     return signal.key in TAG_HEADERS or (signal.source == "meta" and signal.key not in TDM_KEYS)
+
+
+def _refused(signals: Iterable[Signal]) -> set[str]:
+    """Return the uses that preferences, levels and licences refuse."""
+    refused: set[str] = set()
+    for signal in signals:
+        if signal.key in USE_KEYS and signal.value.endswith(("=no", "=n")):
+            refused.add(signal.value.removesuffix("=no").removesuffix("=n"))
+        elif signal.key == CONTENT_SIGNAL:
+            refused |= _LEVELS.get(signal.value, frozenset())
+    return refused

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from tamias.model.usage import AI_AGENTS
+from tamias.model.usage import AI_AGENTS, LICENCE
 
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _ASCII = "".join(map(chr, range(128)))
@@ -119,6 +119,7 @@ MOST_AI_RULES = 100
 """Of one group of AI crawlers."""
 
 MOST_SITEMAPS = 100
+MOST_LICENCES = 10
 MOST_SIGNALS = 100
 MOST_SIGNAL_CHARACTERS = 1000
 """A longer usage line is dropped: half of it could say the opposite."""
@@ -173,7 +174,7 @@ class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
     sitemaps: tuple[str, ...] = ()
     """Absolute addresses as written, whichever group they stand in."""
     signals: tuple[tuple[str, str], ...] = ()
-    """Content-Signal and Content-Usage lines of our group: the key, and what is behind the colon."""
+    """Content-Signal and Content-Usage lines of our group, License lines of all: the key and its value."""
     ai_groups: tuple[tuple[str, tuple[RobotsRule, ...]], ...] = ()
     """The groups of AI crawlers: their names, and the rules of each, the strongest first."""
     suspect: bool = False
@@ -254,6 +255,7 @@ class _RobotsReader:
         self.delays: dict[str, list[float]] = {product: [], "*": []}
         self.signals: dict[str, list[tuple[str, str]]] = {product: [], "*": []}
         self.sitemaps: dict[str, None] = {}
+        self.licences: dict[str, None] = {}
 
     def read(self, number: int, line: str) -> None:
         key, value = _key_and_value(line)
@@ -268,8 +270,10 @@ class _RobotsReader:
             self._delay(value)
         elif key in _SIGNALS:
             self._signal(key, value)
+        elif key == LICENCE:
+            self._address(value, self.licences, MOST_LICENCES)
         elif key.startswith(_SITEMAP):
-            self._sitemap(value)
+            self._address(value, self.sitemaps, MOST_SITEMAPS)
 
     def rules(self, suspect: bool) -> Rules:
         who = self.product if self.named else "*"
@@ -283,7 +287,7 @@ class _RobotsReader:
             canonical=None if canonical == literal else canonical,
             crawl_delay=max(self.delays[who], default=None),
             sitemaps=tuple(self.sitemaps),
-            signals=tuple(self.signals[who]),
+            signals=(*self.signals[who], *((LICENCE, url) for url in self.licences)),
             ai_groups=self._ai_groups(),
             suspect=suspect,
         )
@@ -325,9 +329,11 @@ class _RobotsReader:
             if name in self.delay_group.names:
                 delays.append(seconds)
 
-    def _sitemap(self, value: str) -> None:
-        if value.lower().startswith(_ABSOLUTE) and len(self.sitemaps) < MOST_SITEMAPS:
-            self.sitemaps[_shown(value)] = None
+    @staticmethod
+    def _address(value: str, found: dict[str, None], most: int) -> None:
+        """Take an absolute address, whichever group it stands in."""
+        if value.lower().startswith(_ABSOLUTE) and len(found) < most:
+            found[_shown(value)] = None
 
     def _signal(self, key: str, value: str) -> None:
         self.signal_group.closed = True

@@ -13,8 +13,17 @@ from typing import Any
 import msgspec
 
 from tamias.model.site import Signal
-from tamias.model.usage import AI_AGENTS, AI_TXT, CONTENT_SIGNAL, CONTENT_USAGE, TAG_HEADERS, TDM_KEYS
+from tamias.model.usage import (
+    AI_AGENTS,
+    AI_TXT,
+    CONTENT_SIGNAL,
+    CONTENT_USAGE,
+    LICENCE,
+    TAG_HEADERS,
+    TDM_KEYS,
+)
 from tamias.model.usage import TDM_KEYS as KEYS
+from tamias.permit.licences import LicensedContent, refused_uses
 from tamias.permit.robots import (
     TOKEN,
     Rules,
@@ -171,16 +180,17 @@ def signals_of(
     url: str = "/",
     tdm: Sequence[TdmRule] = (),
     ai: Rules | None = None,
+    licensed: Sequence[LicensedContent] = (),
 ) -> tuple[Signal, ...]:
     """Return the signals for us: `robots_signals` are `Rules.usage`, `tdm` is the host's tdmrep.json.
 
-    `ai` is the host's ai.txt, which has the form of a robots.txt. Rules for other agents are left out; rules
-    without effect, such as `noai`, are kept.
+    `ai` is the host's ai.txt, which has the form of a robots.txt, `licensed` its licences (RSL). Rules for
+    other agents are left out; rules without effect, such as `noai`, are kept.
     """
     signal_headers = [(key, value) for name, value in headers if (key := name.lower()) in SIGNAL_HEADERS]
     said = [(name.strip().lower(), content) for name, content in metas]
     robots_signals = tuple(robots_signals)
-    if not (signal_headers or said or robots_signals or tdm or ai):
+    if not (signal_headers or said or robots_signals or tdm or ai or licensed):
         return ()
     found = [
         *(signal for key in TAG_HEADERS for signal in _tag_signals(key, signal_headers, agent_token.lower())),
@@ -188,9 +198,10 @@ def signals_of(
         *tdm_file_signals(tdm, url),
         *tdm_signals("header", signal_headers),
         *tdm_signals("meta", said),
-        *(Signal("robots.txt", key, agents) for key, agents in robots_signals if key == AI_AGENTS),
+        *(Signal("robots.txt", key, said) for key, said in robots_signals if key in (AI_AGENTS, LICENCE)),
         *(Signal("robots.txt", key, use) for key, use in robots_usage(robots_signals, url)),
         *_ai_txt_signals(ai, url),
+        *_licence_signals(licensed, url),
         *_usage_headers(signal_headers),
     ]
     return tuple(dict.fromkeys(found))[:MOST_SIGNALS]
@@ -249,6 +260,10 @@ def _ai_txt_signals(rules: Rules | None, url: str) -> Iterator[Signal]:
     said = rules.verdict(url) if rules is not None else None
     if said is not None and not said.allowed:
         yield Signal(AI_TXT, "disallow", said.rule)
+
+
+def _licence_signals(licensed: Sequence[LicensedContent], url: str) -> Iterator[Signal]:
+    return (Signal("rsl", LICENCE, f"{use}=no") for use in refused_uses(licensed, url))
 
 
 def _bounded(values: Iterable[str]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tamias.model.site import Signal
 from tamias.model.usage import UsageVerdict, reasons, verdict
+from tamias.permit.licences import licensed_content
 from tamias.permit.robots import parse
 from tamias.permit.signals import content_signal, content_usage, signals_of, tag_rules
 
@@ -223,3 +224,74 @@ def test_the_reasons_of_a_verdict_are_the_signals_that_decided():
     ]
     because = "robots.txt user-agent: gptbot; header content-signal: ai-train=no"
     assert list(reasons(signals)) == [("no_training", because)]
+
+
+@pytest.mark.parametrize(
+    ("level", "expected"),
+    [
+        ("full", UsageVerdict()),
+        ("reference", UsageVerdict(no_training=True, no_ai_input=True)),
+        (
+            "immediate",
+            UsageVerdict(noarchive=True, tdm_reserved=True, no_training=True, no_ai_input=True),
+        ),
+    ],
+)
+def test_the_level_of_use_in_a_content_signal_limits_what_is_done_with_it(level, expected):
+    robots = parse(f"User-agent: *\nContent-Signal: search=yes, use={level}\nAllow: /".encode())
+    assert verdict(signals_of((), (), robots.usage("https://x/a"), url="https://x/a")) == expected
+
+
+RSL = """<?xml version="1.0"?><rsl xmlns="https://rslstandard.org/rsl" max-age="7">{}</rsl>"""
+
+
+@pytest.mark.parametrize(
+    ("licences", "refused"),
+    [
+        ("", []),
+        ('<license><permits type="usage">all</permits></license>', []),
+        ('<license><permits type="usage">search</permits></license>', ["ai-train", "ai-input"]),
+        ('<license><permits type="usage">search ai-all</permits></license>', []),
+        ('<license><prohibits type="usage">ai-train</prohibits></license>', ["ai-train"]),
+        ('<license><prohibits type="usage">ai-all</prohibits></license>', ["ai-train", "ai-input"]),
+        ('<license><prohibits type="usage">all</prohibits></license>', ["search", "ai-train", "ai-input"]),
+        (
+            '<license><permits type="usage">ai-train</permits><payment type="subscription"/></license>'
+            '<license><permits type="usage">search,ai-input</permits><payment type="attribution"/></license>',
+            ["ai-train"],
+        ),
+        ('<license><permits type="user">education</permits></license>', ["search", "ai-train", "ai-input"]),
+        ("<license><payment/></license>", []),
+        ("<license><payment><amount>1</amount></payment></license>", ["search", "ai-train", "ai-input"]),
+    ],
+)
+def test_a_licence_refuses_what_it_does_not_allow_for_nothing(licences, refused):
+    body = RSL.format(f'<content url="/a/">{licences}</content>').encode()
+    licensed = licensed_content(body, "https://x")
+    assert found(url="https://x/a/b", licensed=licensed) == [
+        ("rsl", "license", f"{use}=no") for use in refused
+    ]
+    assert found(url="https://x/b", licensed=licensed) == []
+
+
+def test_the_longest_pattern_of_a_licence_decides_and_addresses_of_other_hosts_do_not():
+    none, all_of_it = ('<prohibits type="usage">all</prohibits>', '<permits type="usage">all</permits>')
+    parts = {"/": none, "https://x/open/*.csv": all_of_it, "https://y/": none}
+    body = "".join(f'<content url="{url}"><license>{said}</license></content>' for url, said in parts.items())
+    licensed = licensed_content(RSL.format(body).encode(), "https://x")
+    assert found(url="https://x/open/a.csv", licensed=licensed) == []
+    refused = [value for *_, value in found(url="https://x/open/a.ttl", licensed=licensed)]
+    assert refused == ["search=no", "ai-train=no", "ai-input=no"]
+    assert len(licensed) == 2
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"<rsl>", b"<html/>", b"\xff", b'<!DOCTYPE r [<!ENTITY a "b">]><rsl>&a;</rsl>']
+)
+def test_what_is_no_licence_says_nothing(body):
+    assert licensed_content(body, "https://x") == ()
+
+
+def test_licences_of_robots_txt_are_signals_whichever_group_they_stand_in():
+    rules = parse(b"User-agent: GPTBot\nDisallow: /a\n\nLicense: https://x/rsl.xml\nLicense: none\n")
+    assert found(robots=rules.usage("https://x/b")) == [("robots.txt", "license", "https://x/rsl.xml")]

@@ -10,10 +10,12 @@ from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.worker_store import WorkerStore
 from tamias.model.capture import Capture
 from tamias.model.item import MOST_DEPTH, WATCH, Item
-from tamias.model.kind import PROBE, SITEMAP, kind_of
+from tamias.model.kind import CONTEXT, PROBE, SITEMAP, kind_of
 from tamias.model.lease import Task
 from tamias.model.site import Signal
 from tamias.model.url import authority
+from tamias.model.usage import LICENCE
+from tamias.permit.licences import LicensedContent, is_licence, licensed_content
 from tamias.permit.robots import Rules, parse
 from tamias.permit.signals import PLACE, TdmRule, signals_of, tdm_rules
 from tamias.seeds.well_known import well_known_urls
@@ -77,6 +79,8 @@ class SitemapDiscovery:
             return []
         wanted = sitemaps if self._settings.seeds.sitemaps else ()
         items = [self._item(url, SITEMAP, task) for url in wanted if self._admits(url, task)]
+        licences = licences_in(self._robots.signals(task.url))
+        items += [self._item(url, CONTEXT, task) for url in licences if self._admits(url, task)]
         if self._settings.seeds.probe and task.depth == 0 and task.crawl != WATCH:
             places = well_known_urls(place, bool(sitemaps))
             items += [self._item(each.url, PROBE, task) for each in places]
@@ -91,19 +95,21 @@ class SitemapDiscovery:
 
 _REMEMBERED = 10_000
 _NONE_SECONDS = 60.0
+_MOST_NOTED = 100
 AI_TXT_PLACE = "/ai.txt"
 
 
 class _UsageFiles(NamedTuple):
     tdm: tuple[TdmRule, ...] = ()
     ai: Rules | None = None
+    licensed: tuple[LicensedContent, ...] = ()
 
 
 _NO_FILES = _UsageFiles()
 
 
 class UsageSignals:
-    """Gathers the signals in force for a capture: headers, metas, robots.txt, ai.txt, tdmrep.json."""
+    """Gathers the signals in force for a capture: headers, metas, files of its host, licences."""
 
     def __init__(
         self,
@@ -117,27 +123,46 @@ class UsageSignals:
         self._store = store
         self._probed = probed
         self._files: dict[str, tuple[_UsageFiles, float]] = {}
+        self._noted: dict[str, bytes] = {}
+
+    def note(self, address: str, body: bytes) -> None:
+        """Remember a licence until it is committed."""
+        if is_licence(body):
+            if len(self._noted) >= _MOST_NOTED:
+                self._noted.clear()
+            self._noted[address] = body
 
     async def signals(self, capture: Capture, metas: Sequence[tuple[str, str]]) -> tuple[Signal, ...]:
         """Return all usage signals with their sources."""
         headers, url = capture.hops[-1].headers if capture.hops else (), capture.final_url
         robots_signals = self._robots.signals(url)
-        files = await self._usage_files(url) if self._probed else _NO_FILES
-        return signals_of(headers, metas, robots_signals, url=url, tdm=files.tdm, ai=files.ai)
+        licences = licences_in(robots_signals)
+        files = await self._usage_files(url, licences) if self._probed or licences else _NO_FILES
+        return signals_of(
+            headers, metas, robots_signals, url=url, tdm=files.tdm, ai=files.ai, licensed=files.licensed
+        )
 
-    async def _usage_files(self, url: str) -> _UsageFiles:
+    async def _usage_files(self, url: str, licences: Sequence[str]) -> _UsageFiles:
         if not url.startswith(("http://", "https://")):
             return _NO_FILES
         place = authority(url)
         files, until = self._files.get(place, (_NO_FILES, 0.0))
         if until < time.monotonic():
-            known = await self._store.read_contexts([place + PLACE, place + AI_TXT_PLACE], 0)
+            known = await self._store.read_contexts([place + PLACE, place + AI_TXT_PLACE, *licences], 0)
             files = _files(known.get(place + PLACE), known.get(place + AI_TXT_PLACE))
+            bodies = [self._noted.get(each) or known.get(each) or b"" for each in licences]
+            licensed = tuple(part for body in bodies for part in licensed_content(body, place))
+            files = files._replace(licensed=licensed)
             if len(self._files) >= _REMEMBERED:
                 self._files.clear()
             seconds = _NONE_SECONDS if files == _NO_FILES else 3600.0
             self._files[place] = files, time.monotonic() + seconds
         return files
+
+
+def licences_in(signals: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the addresses of the licences among the signals of a robots.txt."""
+    return [value for key, value in signals if key == LICENCE]
 
 
 def _files(tdm: bytes | None, ai: bytes | None) -> _UsageFiles:

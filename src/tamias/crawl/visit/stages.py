@@ -219,12 +219,13 @@ class Fetch:
         return True
 
 
-class KeepContext:
-    """Keep a JSON-LD context for those who wait for it, unread."""
+class KeepContext(_CoreStage):
+    """Keep a JSON-LD context or a licence for those who wait for it, unread."""
 
     async def run(self, visit: Visit) -> bool:
         body = whole(visit.capture.body, MAX_CONTEXT) if visit.capture.outcome is Outcome.OK else None
         visit.is_context, visit.context = True, body
+        self._context.usage.note(visit.task.url, body or b"")
         return False
 
 

@@ -181,7 +181,7 @@ class StageLists:
         keeps = [KeepResponses(self._keepers)] if self._keepers else []
         before, after = [*keeps, *self._at("response")], self._at("document")
         if kind == CONTEXT:
-            return [*before, KeepContext()]
+            return [*before, KeepContext(self._context)]
         extract = Extract(self._context)
         if kind == PROBE:
             return [*before, Probe(self._context), extract, KeepWellKnown(), *after]
