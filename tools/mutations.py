@@ -464,7 +464,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a token opens only what its scopes say",
-        "access/tokens.py",
+        "features/tokens/tokens.py",
         '        return scope in self.scopes or "admin" in self.scopes',
         "        return True",
         ("integration/serve/test_access.py::test_a_token_opens_what_its_scope_says_and_nothing_else",),
@@ -478,7 +478,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a withdrawn token opens nothing",
-        "access/tokens.py",
+        "features/tokens/tokens.py",
         "    if row is None or row[6] is not None or",
         "    if row is None or",
         ("integration/serve/test_access.py::test_a_withdrawn_token_and_its_sessions_are_over_at_once",),

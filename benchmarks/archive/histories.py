@@ -21,8 +21,8 @@ from backports import zstd
 
 from benchmarks.measuring.targets import BenchmarkTarget, report_targets, skipped_program
 from tamias.archive.blobs import BlobReader, BlobWriter, LocalPacks, insert_blobs
-from tamias.archive.blobs.recode import recode_versions
 from tamias.database.connect import Database, Session
+from tamias.features.repack.recode import recode_versions
 from tamias.model.capture import Body
 
 Table = list[list[str]]

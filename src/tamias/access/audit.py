@@ -20,7 +20,7 @@ _LONGEST = 500
 _LONGEST_OUTCOME = 200
 _LAST = 2**62
 _log = logging.getLogger(__name__)
-_SQL = statements("tamias.access", "access.sql")
+_SQL = statements("tamias.access", "audit.sql")
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,15 +5,19 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
-from tamias.analyse.limits import RefusedError
 from tamias.model.document import LimitExceeded
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
+MIB = 1 << 20
 CHUNK = 1 << 14
 FEW = 1 << 11
 """Bytes that are counted before numpy would have begun."""
+
+
+class RefusedError(Exception):
+    """A document is not read on, because it would cost too much; the message names the limit."""
 
 
 class _Chunked(io.RawIOBase):

@@ -122,11 +122,6 @@ BUILT_IN: Final = (
            syntax=RdfFormat.RDF_XML, analyser=_RDF, q=0.8),
     Format(media_type=N3, aliases=("application/n3", "text/rdf+n3"), endings=("n3",), form=Form.STATEMENTS,
            syntax=RdfFormat.N3, analyser=_RDF, q=0.7),
-    Format(media_type=RDF_JSON, aliases=("application/x-rdf+json", "text/rdf+json"),
-           names=("rdf/json", "rdfjson"), endings=("rj",), form=Form.STATEMENTS,
-           analyser="tamias.analyse.rdf.rdf_json:RdfJsonAnalyser", q=0.6),
-    Format(media_type=TRIX, aliases=("application/trix+xml", "application/x-trix", "text/trix"),
-           endings=("trix",), form=Form.STATEMENTS, analyser="tamias.analyse.rdf.trix:TrixAnalyser", q=0.6),
     # Pages, and what lists addresses
     Format(media_type=HTML, endings=("html", "htm"), analyser=_HTML, q=0.5),
     Format(media_type=XHTML, endings=("xhtml",), analyser=_HTML),

@@ -90,11 +90,11 @@ _UP_TO_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 
 
 @cache
-def term(name: str, base: str = VOCABULARY) -> NamedNode:
+def term(name: str) -> NamedNode:
     """Return one of Tamias's own terms; `KeyError` for a name that is none."""
     if name not in TERMS:
         raise KeyError(f"{name!r} is not a term of Tamias's vocabulary (tamias.model.vocabulary.TERMS)")
-    return NamedNode(base + name)
+    return NamedNode(VOCABULARY + name)
 
 
 @cache

@@ -14,8 +14,6 @@ import pyoxigraph
 from tamias.analyse.html.analyser import HtmlAnalyser
 from tamias.analyse.links.linkset import LinksetAnalyser
 from tamias.analyse.rdf.analyser import RdfAnalyser
-from tamias.analyse.rdf.rdf_json import RdfJsonAnalyser
-from tamias.analyse.rdf.trix import TrixAnalyser
 from tamias.analyse.sitemaps.analyser import SitemapAnalyser
 from tamias.content.sniff import found_charset
 from tamias.features.ftp.listing_analyser import FtpListingAnalyser
@@ -24,6 +22,8 @@ from tamias.features.hdt.parts import Cursor
 from tamias.features.jelly.analyser import JellyAnalyser
 from tamias.features.scraping.book import RuleBook
 from tamias.features.scraping.load import load_portal
+from tamias.features.syntaxes.rdf_json import RdfJsonAnalyser
+from tamias.features.syntaxes.trix import TrixAnalyser
 from tamias.model.document import Document
 from tamias.model.errors import ConfigError, UrlError
 from tamias.model.finding import Links, Problem, Quads

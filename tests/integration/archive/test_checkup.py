@@ -7,10 +7,10 @@ from contextlib import closing
 import msgspec
 import pytest
 
-from tamias.archive.blobs.recode import recode_versions
 from tamias.archive.captures import insert_captures
 from tamias.archive.stored_files import commit_files, new_segment
 from tamias.features.check.checkup import Checkup
+from tamias.features.repack.recode import recode_versions
 from tamias.features.warc.warc_writer import WarcWriter
 from tamias.model.capture import Body, Capture, CaptureRecord, Hop, Outcome
 from tamias.sinks.segments import segment_files as segments

@@ -13,9 +13,9 @@ import pytest
 
 from tamias.archive.blobs import BlobReader, LocalPacks
 from tamias.archive.blobs.packs import StoreUnavailable
-from tamias.archive.blobs.recode import Recoded, recode_versions, recode_without
 from tamias.archive.reader.library import ArchiveReader
 from tamias.features.repack import repacker as repacking
+from tamias.features.repack.recode import Recoded, recode_versions, recode_without
 from tests import commands
 from tests.examples import sample
 

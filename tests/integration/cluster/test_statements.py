@@ -23,7 +23,7 @@ COORDINATORS = {
     "features/strategy/strategy.sql:begin_version",
     "sinks/outbox.sql:add_sink",
     "frontier/service.sql:make_crawl",
-    "archive/figures.sql:states",
+    "features/stats/figures.sql:states",
     "features/pages/pages.sql:planned",
 }
 """Crawls, sinks and strategies have small numbers, which no other node gives out; samples are taken there."""

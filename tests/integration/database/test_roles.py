@@ -56,7 +56,7 @@ RUNS = {
     Role.SERVICE: (
         *(
             *_FRONTIER,
-            "archive/figures",
+            "features/stats/figures",
             "archive/reader/library",
             "features/service/queries/queries",
             "features/service/api/frontier",
@@ -70,7 +70,8 @@ RUNS = {
         *(
             "features/service/sparql/downloads",
             "features/service/events/webhooks",
-            "access/access",
+            "access/audit",
+            "features/tokens/tokens",
         ),
     ),
 }

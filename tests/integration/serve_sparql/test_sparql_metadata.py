@@ -13,13 +13,13 @@ from tamias.features.catalogue.catalogue import Catalogue
 from tamias.features.catalogue.errors import QueryRefused, QueryTooLong, StoreAway
 from tamias.features.catalogue.fetch_queries import find_needed_fetches
 from tamias.features.catalogue.store.local_store import LocalStore
+from tamias.features.dcat.activity import activity_quads
 from tamias.features.dcat.terms import PREFIXES
 from tamias.frontier.keys import host_hash
 from tamias.model.capture import CaptureRecord, Extent, Hop, Outcome, new_capture_id
 from tamias.model.lease import Lease, Task
 from tamias.model.url import host
 from tamias.settings import ServeSettings
-from tamias.sinks.metadata import activity_quads
 from tests.messages import saying
 
 START = 1_767_225_600_000

@@ -14,10 +14,10 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from tamias.access.audit import list_entries
-from tamias.access.tokens import NewToken, make_token, withdraw_token
 from tamias.database.connect import Database
 from tamias.features.remote_workers.client import FrontierClient
 from tamias.features.remote_workers.grpc.channel import ReconnectingChannel, ServiceTarget
+from tamias.features.tokens.tokens import NewToken, make_token, withdraw_token
 from tests import commands
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamias.analyse.rdf.rdf_json import RdfJsonAnalyser
+from tamias.features.syntaxes.rdf_json import RdfJsonAnalyser
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Quads
 from tamias.settings import AnalyseSettings
@@ -167,7 +167,7 @@ def test_one_endless_subject_is_refused():
 
 def test_memory_does_not_grow_with_the_document():
     program = (
-        "import io, resource; from tamias.analyse.rdf.rdf_json import RdfJsonAnalyser\n"
+        "import io, resource; from tamias.features.syntaxes.rdf_json import RdfJsonAnalyser\n"
         "from tamias.model.document import Document\n"
         "def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "class Long(io.RawIOBase):\n"

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tamias.analyse.rdf.trix import TrixAnalyser
+from tamias.features.syntaxes.trix import TrixAnalyser
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Quads
 from tamias.settings import AnalyseSettings
@@ -192,7 +192,7 @@ def test_deep_nesting_is_a_problem():
 )
 def test_memory_does_not_grow_with_the_document(filler):
     program = (
-        "import io, resource; from tamias.analyse.rdf.trix import TrixAnalyser\n"
+        "import io, resource; from tamias.features.syntaxes.trix import TrixAnalyser\n"
         "from tamias.model.document import Document\n"
         "def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "class Long(io.RawIOBase):\n"

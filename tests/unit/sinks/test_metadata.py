@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Dataset, NamedNode, RdfFormat, Store, parse, serialize
 
+from tamias.features.dcat.activity import activity_quads
 from tamias.model.capture import CaptureRecord, Extent, Hop, Outcome
 from tamias.model.errors import UrlError
 from tamias.model.site import Signal
 from tamias.model.url import fetch_url
 from tamias.model.vocabulary import METADATA_GRAPH, TERMS, VOCABULARY, address_iri, term
-from tamias.sinks.metadata import Bases, activity_quads
 from tests.messages import saying
 
 PAGE = Path(__file__).parents[3] / "docs" / "vocabulary.md"
@@ -66,10 +66,10 @@ REFUSED = CaptureRecord(
 )
 
 
-def facts(record, bases=None):
+def facts(record):
     """Predicate to values, of the activity itself."""
     store = Store()
-    store.extend(activity_quads(record, bases))
+    store.extend(activity_quads(record))
     rows = store.query(
         "PREFIX prov: <http://www.w3.org/ns/prov#>"
         "SELECT ?p ?o { GRAPH <urn:tamias:metadata> { ?a a prov:Activity ; ?p ?o } } ORDER BY ?p ?o"
@@ -157,13 +157,6 @@ def test_what_did_not_happen_is_not_told():
 @pytest.mark.parametrize("outcome", [Outcome.UNCHANGED, Outcome.FAILED, Outcome.GONE])
 def test_only_a_document_that_came_is_a_result(outcome):
     assert "generated" not in facts(msgspec.structs.replace(RECORD, outcome=outcome))
-
-
-def test_activities_and_terms_have_the_configured_bases():
-    bases = Bases(activities="https://a.example/activity/", vocabulary="https://a.example/terms#")
-    quads = activity_quads(RECORD, bases)
-    assert quads[0].subject == NamedNode("https://a.example/activity/" + RECORD.id)
-    assert not any(VOCABULARY in str(quad) for quad in quads)
 
 
 def test_the_same_record_gives_the_same_quads():

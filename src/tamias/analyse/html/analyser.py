@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 
 from selectolax.lexbor import LexborHTMLParser
 
+from tamias.analyse.chunks import RefusedError
 from tamias.analyse.html.anchors import anchored, links_with_words
 from tamias.analyse.html.requisites import requisites
 from tamias.analyse.jsonld.contexts import Contexts
-from tamias.analyse.limits import RefusedError
 from tamias.analyse.links.header import KINDS
 from tamias.analyse.markup.extraction import extracted
 from tamias.analyse.markup.page import XML, MarkupPage

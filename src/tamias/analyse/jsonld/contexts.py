@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.analyse.limits import MIB, RefusedError
+from tamias.analyse.chunks import MIB, RefusedError
 from tamias.model.document import DocumentBudget
 
 Contexts = Callable[[str], bytes | None]

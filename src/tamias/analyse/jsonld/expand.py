@@ -4,8 +4,8 @@ import json
 import warnings
 from typing import Any
 
+from tamias.analyse.chunks import RefusedError
 from tamias.analyse.jsonld.contexts import MAX_CONTEXT, Contexts, known
-from tamias.analyse.limits import RefusedError
 from tamias.model.document import DocumentBudget, LimitExceeded
 
 MAX_CONTEXTS = 100

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 from pyoxigraph import BlankNode, Literal, Quad, RdfFormat, parse
 
+from tamias.analyse.chunks import RefusedError
 from tamias.analyse.jsonld.contexts import (
     MAX_ADDED,
     Contexts,
@@ -16,7 +17,6 @@ from tamias.analyse.jsonld.contexts import (
 )
 from tamias.analyse.jsonld.expand import MissingContexts, Unexpandable, expanded
 from tamias.analyse.jsonld.text import values
-from tamias.analyse.limits import RefusedError
 from tamias.analyse.rdf.recover import Faults, Read, TextPlace
 from tamias.analyse.rdf.statements import blank_node, written
 from tamias.content.quad_lines import QuadLines

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import import_module
 from typing import Final, NamedTuple
 
-from tamias.analyse.limits import RefusedError
+from tamias.analyse.chunks import RefusedError
 from tamias.analyse.markup.page import MarkupPage
 from tamias.model.finding import Finding, Problem
 from tamias.plugins import load_all

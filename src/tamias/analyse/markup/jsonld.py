@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import msgspec
 from lxml import etree
 
+from tamias.analyse.chunks import RefusedError
 from tamias.analyse.jsonld.reader import JsonLd
 from tamias.analyse.jsonld.text import unwrapped
-from tamias.analyse.limits import RefusedError
 from tamias.analyse.markup.page import MarkupPage
 from tamias.analyse.rdf.nesting import JSON, Nesting
 from tamias.analyse.rdf.recover import Faults, Read, batched

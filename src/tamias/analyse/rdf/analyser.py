@@ -9,10 +9,9 @@ from typing import BinaryIO
 
 from pyoxigraph import RdfFormat, parse
 
-from tamias.analyse.chunks import StreamStop, as_stream, read_chunks, utf8_chunks
+from tamias.analyse.chunks import MIB, RefusedError, StreamStop, as_stream, read_chunks, utf8_chunks
 from tamias.analyse.jsonld.contexts import Contexts, with_first_context, with_linked_context
 from tamias.analyse.jsonld.reader import JsonLd
-from tamias.analyse.limits import MIB, RefusedError
 from tamias.analyse.rdf.n3 import N3
 from tamias.analyse.rdf.nesting import JSON, TURTLE, XML, Nesting
 from tamias.analyse.rdf.rdf_xml import if_silent, rdf_xml_quads

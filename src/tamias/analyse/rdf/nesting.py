@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tamias.analyse.chunks import times
-from tamias.analyse.limits import RefusedError
+from tamias.analyse.chunks import RefusedError, times
 from tamias.settings import AnalyseSettings
 
 MAX_TOKEN = 1 << 20

@@ -24,7 +24,7 @@ from pyoxigraph import (
     serialize,
 )
 
-from tamias.analyse.limits import MIB, RefusedError
+from tamias.analyse.chunks import MIB, RefusedError
 from tamias.content.quad_lines import QuadLines
 from tamias.model.document import Document, DocumentBudget, LimitExceeded
 from tamias.model.finding import Finding, Problem, Quads

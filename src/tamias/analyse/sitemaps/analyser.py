@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from typing import Protocol
 from xml.parsers.expat import ErrorString, ExpatError
 
-from tamias.analyse.chunks import read_chunks, utf8_chunks
-from tamias.analyse.limits import RefusedError
+from tamias.analyse.chunks import RefusedError, read_chunks, utf8_chunks
 from tamias.analyse.sitemaps import feeds, urlset
 from tamias.analyse.sitemaps.contents import Gathered
 from tamias.analyse.sitemaps.elements import Element, Elements

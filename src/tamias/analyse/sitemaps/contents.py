@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TypeVar
 
-from tamias.analyse.limits import RefusedError
+from tamias.analyse.chunks import RefusedError
 from tamias.model.errors import UrlError
 from tamias.model.finding import Finding, Links, Problem
 from tamias.model.kind import SITEMAP

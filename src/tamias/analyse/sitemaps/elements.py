@@ -8,7 +8,7 @@ from xml.parsers import expat
 
 import msgspec
 
-from tamias.analyse.limits import MIB, RefusedError
+from tamias.analyse.chunks import MIB, RefusedError
 
 MAX_TOKEN = MIB
 """A tag or comment of more bytes than this is not waited for: expat begins it anew with every chunk."""

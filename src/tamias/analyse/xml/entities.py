@@ -7,7 +7,7 @@ it from here has only flat entities of bounded size, and bounded use of them.
 import re
 from collections.abc import Iterator
 
-from tamias.analyse.limits import MIB, RefusedError
+from tamias.analyse.chunks import MIB, RefusedError
 
 MAX_PROLOG = 256 * 1024
 MAX_LEVELS = 8

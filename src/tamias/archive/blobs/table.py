@@ -102,3 +102,9 @@ def columns(blobs: Sequence[Blob]) -> dict[str, list[Any]]:
 def digests(sha256s: Iterable[str]) -> dict[str, list[Any]]:
     """Digests as the parameter of a statement."""
     return {"sha256": Digests(sha256s)}
+
+
+def read_blobs(session: Session, sha256s: Sequence[str]) -> dict[str, Blob]:
+    """The rows of these, without what they are decoded with."""
+    found = (blob_of(row) for row in session.fetch_all(SQL["blobs"], digests(sha256s)))
+    return {blob.sha256: blob for blob in found}

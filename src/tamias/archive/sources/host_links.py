@@ -13,7 +13,7 @@ from tamias.model.url import host
 if TYPE_CHECKING:
     from tamias.database.connect import Session
 
-_SQL = statements("tamias.archive.sources", "host_links.sql")
+_SQL = statements("tamias.archive.sources", "sites.sql")
 
 MOST_OF_A_HOST = 100
 """Hosts that are counted for one that leads to them."""

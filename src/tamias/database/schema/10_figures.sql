@@ -13,7 +13,7 @@ CREATE TABLE measure (
 
 -- Counts as of the last fold; what came since is in `tally_news`. The truth is the sum of both.
 CREATE TABLE tally (
-    what text NOT NULL,                         -- host, type, size, source, blob: see tamias.archive.figures
+    what text NOT NULL,                         -- host, type, size, source, blob: see tamias.features.stats.figures
     key text COLLATE "C" NOT NULL,
     n int8 NOT NULL,
     bytes int8 NOT NULL,

@@ -6,7 +6,7 @@ FEATURE = Feature(
     name="access",
     about="tokens of the service, and the log of writing calls",
     module=__name__,
-    requires=("service",),
+    requires=("service", "tokens"),
     verbs={
         "token": Verb(
             "make, list and withdraw tokens of the service", "tamias.features.access.token_verb:command"

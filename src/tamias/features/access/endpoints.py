@@ -7,7 +7,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.access.audit import AuditEntry, list_entries
-from tamias.access.tokens import NewToken, TokenDescription, list_tokens, make_token, withdraw_token
 from tamias.features.service.http.callers import record_of
 from tamias.features.service.http.endpoints import (
     PAGED,
@@ -28,6 +27,7 @@ from tamias.features.service.http.exchange import (
 )
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.service import Service
+from tamias.features.tokens.tokens import NewToken, TokenDescription, list_tokens, make_token, withdraw_token
 
 MOST_BYTES = 64 * 1024
 _NUMBER = re.compile(r"[1-9][0-9]{0,17}")

@@ -10,7 +10,7 @@ from tamias.cli.console.options import CommonOptions, common, print_result, say,
 from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from tamias.access.tokens import AccessScope
+    from tamias.features.tokens.tokens import AccessScope
 
 _SCOPES = ("read", "add", "crawl", "forget", "admin")
 
@@ -48,8 +48,8 @@ def make(
 
     Example: tamias token make alice --scope add --scope crawl --bound data.example.org --days 90
     """
-    from tamias.access.tokens import NewToken, make_token
     from tamias.database.connect import Database
+    from tamias.features.tokens.tokens import NewToken, make_token
 
     new = NewToken(name=name, scopes=list(scopes), bounds=list(bounds), days=days)
     with (
@@ -68,7 +68,7 @@ def list_(place: CommonOptions) -> None:
 
     Example: tamias token list
     """
-    from tamias.access.tokens import list_tokens
+    from tamias.features.tokens.tokens import list_tokens
 
     with session_at(place) as session:
         found = list_tokens(session)
@@ -92,7 +92,7 @@ def withdraw(place: CommonOptions, name: str) -> None:
 
     Example: tamias token withdraw alice
     """
-    from tamias.access.tokens import withdraw_token
+    from tamias.features.tokens.tokens import withdraw_token
 
     with (
         session_at(place) as session,

@@ -7,9 +7,9 @@ from pathlib import Path
 import zstandard
 from psycopg import sql
 
+from tamias.database.citus import without_triggers
 from tamias.database.connect import Cursor
 from tamias.database.sql import statements
-from tamias.database.triggers import without_triggers
 from tamias.features.backup.folder import BackupDamaged, SavedSequence, SavedTable, open_file, refuse_strange
 
 _SQL = statements("tamias.features.backup", "backup.sql")

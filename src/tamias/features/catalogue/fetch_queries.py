@@ -18,9 +18,9 @@ from tamias.archive.captures import CaptureFilter, count_buckets, matching_captu
 from tamias.database.connect import Database
 from tamias.features.catalogue.errors import QueryRefused
 from tamias.features.catalogue.query_text import Token, tokenize
+from tamias.features.dcat.activity import VALUES, activity_quads, activity_values
 from tamias.model import vocabulary as v
 from tamias.model.capture import CaptureRecord, Outcome
-from tamias.sinks.metadata import VALUES, activity_quads, activity_values
 
 MOST_FETCHES: Final = 200_000
 """The most fetches that one query may be about."""

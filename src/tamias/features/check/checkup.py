@@ -9,8 +9,8 @@ import msgspec
 
 from tamias.archive.blobs import BlobReader, BlobWriter
 from tamias.archive.blobs.collect import FreedSpace, collect
-from tamias.archive.blobs.recode import read_blobs
 from tamias.archive.blobs.store import elsewhere, packs_of
+from tamias.archive.blobs.table import read_blobs
 from tamias.archive.file_store import file_store, segments_of
 from tamias.archive.moved_captures import damaged_captures
 from tamias.archive.references import (

@@ -14,10 +14,9 @@ from typing import Any, LiteralString
 import msgspec
 from psycopg import sql
 
-from tamias.database.citus import one_table_after_another
+from tamias.database.citus import one_table_after_another, without_triggers
 from tamias.database.connect import Cursor, Database, Session
 from tamias.database.migrate import UNFINISHED
-from tamias.database.triggers import without_triggers
 from tamias.model.errors import DatabaseError, UsageError
 
 PIECES = 16

@@ -10,9 +10,9 @@ from tamias.archive.captures import all_captures, all_extents, current_extents
 from tamias.archive.file_store import segments_of
 from tamias.archive.references import committed_lengths
 from tamias.database.connect import Session
+from tamias.features.dcat.activity import activity_quads
 from tamias.features.exports.usage_gate import UsageGate
 from tamias.model.capture import Extent
-from tamias.sinks.metadata import activity_quads
 from tamias.sinks.segments.segment_files import SegmentReader
 
 RECORDS_AT_ONCE = 500

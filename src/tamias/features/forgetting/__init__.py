@@ -6,7 +6,7 @@ FEATURE = Feature(
     name="forgetting",
     about="removes forgotten resources and versions, byte by byte, and applies retention rules",
     module=__name__,
-    requires=("warc",),
+    requires=("warc", "repack"),
     verbs={
         "forget": Verb(
             "remove resources or versions for good; a tombstone stays",

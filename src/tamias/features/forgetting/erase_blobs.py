@@ -14,10 +14,10 @@ from tamias.archive.blobs.collect import empty_pack, recover, remove_pack
 from tamias.archive.blobs.frames import PayloadError
 from tamias.archive.blobs.groups import members
 from tamias.archive.blobs.packs import Pack, Packs
-from tamias.archive.blobs.recode import read_blobs, recode_without
-from tamias.archive.blobs.table import SQL, blob_of
+from tamias.archive.blobs.table import SQL, blob_of, read_blobs
 from tamias.archive.blobs.writer import BlobWriter
 from tamias.database.connect import Cursor, Session
+from tamias.features.repack.recode import recode_without
 from tamias.model.errors import TamiasError
 from tamias.model.faults import reached
 

@@ -15,8 +15,8 @@ import msgspec
 from tamias import plugins
 from tamias.archive.blobs import BlobWriter
 from tamias.archive.blobs.collect import LEAST_USED_AFTER_REPACK, FreedSpace, free_packs
-from tamias.archive.blobs.recode import read_blobs
 from tamias.archive.blobs.store import packs_of
+from tamias.archive.blobs.table import read_blobs
 from tamias.archive.captures import count_buckets
 from tamias.archive.moments import rfc3339
 from tamias.archive.tombstones import Tombstone, marks_key, spellings, under_way

@@ -17,7 +17,7 @@ from pyoxigraph import RdfFormat, Store
 
 from tamias.archive.blobs import BlobDamaged, BlobMissing, BlobReader
 from tamias.archive.blobs.packs import PackError, Packs
-from tamias.archive.blobs.recode import read_blobs
+from tamias.archive.blobs.table import read_blobs
 from tamias.archive.file_store import FileStore, file_store, part_key, segments_of
 from tamias.archive.references import segments
 from tamias.archive.stored_files import StoredFile, files_of

@@ -6,6 +6,7 @@ FEATURE = Feature(
     name="graph_stores",
     about="delivers documents to SPARQL servers and as Turtle files",
     module=__name__,
+    requires=("dcat",),
     graph_sinks={
         "sparql": "tamias.features.graph_stores.document_files:sparql",
         "turtle-files": "tamias.features.graph_stores.document_files:turtle_files",

@@ -15,6 +15,7 @@ from typing import IO, BinaryIO, cast
 import msgspec
 
 from tamias.database.disk import sync_path, write_errors
+from tamias.features.dcat.activity import activity_triples
 from tamias.features.graph_stores.placement import PostgresLedger
 from tamias.features.graph_stores.sparql_sink import CREDENTIALS, SparqlSink, SparqlStore
 from tamias.model.capture import CaptureRecord
@@ -24,7 +25,6 @@ from tamias.service_client import credentials
 from tamias.sinks.delivery import Beat, DocumentRefused, GraphSink, SinkError, Surroundings
 from tamias.sinks.export import export
 from tamias.sinks.graphs import whole_lines
-from tamias.sinks.metadata import activity_triples
 from tamias.sinks.outbox import Edition
 
 INDEX = "index.jsonl"

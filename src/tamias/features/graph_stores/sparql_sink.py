@@ -11,6 +11,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
+from tamias.features.dcat.activity import activity_triples
 from tamias.features.graph_stores.placement import Placement, Triples
 from tamias.model.capture import CaptureRecord
 from tamias.model.errors import ConfigError
@@ -18,7 +19,6 @@ from tamias.model.vocabulary import METADATA_GRAPH
 from tamias.service_client import Credentials, NoResponse, Response, ServiceClient
 from tamias.sinks.delivery import Beat, DocumentRefused, SinkAway, SinkStumbled
 from tamias.sinks.graphs import whole_lines
-from tamias.sinks.metadata import activity_triples
 
 _ESCAPE = re.compile(rb"\\(?:\\([uU])?|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|.)", re.DOTALL)
 _BLANK = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|<[^<>]*>|(_:[^\x00-\x20<>"\\]+)')

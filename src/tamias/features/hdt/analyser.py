@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
-from tamias.analyse.chunks import read_chunks
-from tamias.analyse.limits import MIB, RefusedError
+from tamias.analyse.chunks import MIB, RefusedError, read_chunks
 from tamias.analyse.rdf.statements import RdfStatements, StatementAnalyser, blank_node, iri, literal
 from tamias.content.formats import read_by
 from tamias.features.hdt.layout import Numbers

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from io import BufferedReader
 from typing import cast
 
-from tamias.analyse.chunks import as_stream, read_chunks
-from tamias.analyse.limits import RefusedError
+from tamias.analyse.chunks import RefusedError, as_stream, read_chunks
 from tamias.analyse.rdf.statements import RdfStatements, StatementAnalyser
 from tamias.content.formats import read_by
 from tamias.model.document import Document

@@ -5,7 +5,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from tamias.access.audit import AuditEntry, list_entries
-from tamias.access.tokens import (
+from tamias.features.pages.html.forms import check_form, form_caller, form_fields
+from tamias.features.pages.html.page import HtmlPage, html
+from tamias.features.service.http.callers import record_of
+from tamias.features.service.http.problems import HttpProblem
+from tamias.features.service.service import Service
+from tamias.features.tokens.tokens import (
     SCOPES,
     NewToken,
     TokenDescription,
@@ -13,11 +18,6 @@ from tamias.access.tokens import (
     make_token,
     withdraw_token,
 )
-from tamias.features.pages.html.forms import check_form, form_caller, form_fields
-from tamias.features.pages.html.page import HtmlPage, html
-from tamias.features.service.http.callers import record_of
-from tamias.features.service.http.problems import HttpProblem
-from tamias.features.service.service import Service
 from tamias.model.errors import UsageError
 
 

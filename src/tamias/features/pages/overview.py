@@ -4,7 +4,6 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.archive.figures import Figures, read_figures
 from tamias.archive.moments import of_row, rfc3339
 from tamias.crawl.store.progress import CrawlSnapshot
 from tamias.features.pages.crawl import activity
@@ -13,6 +12,7 @@ from tamias.features.pages.html.page import HtmlPage, html, table_of
 from tamias.features.pages.queries import rows
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
+from tamias.features.stats.figures import Figures, read_figures
 
 LATEST_CHANGES = 10
 _SECONDS_LIVE = 2.0

@@ -7,13 +7,13 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from tamias.access.tokens import SECRET_NAME
 from tamias.features.pages.html.forms import form_caller, form_fields
 from tamias.features.pages.html.page import HtmlPage, html
 from tamias.features.service.http.callers import COOKIE, SESSION_SECONDS, find_caller, new_session, record_of
 from tamias.features.service.http.exchange import parameter
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.service import Service
+from tamias.features.tokens.tokens import SECRET_NAME
 
 _PAUSE = 0.5
 """Seconds before a wrong secret is answered: guessing takes long."""

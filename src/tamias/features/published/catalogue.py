@@ -10,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from tamias.archive.figures import basic_figures
 from tamias.archive.sources.source_records import count_of_records, page_of_records, records_at
 from tamias.features.dcat.terms import PREFIXES, CatalogueBases, bases_of, catalogue_graph
 from tamias.features.published.graphs import archive_graph, catalogue_graphs, rows_of
@@ -20,6 +19,7 @@ from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.http.rdf import FORMS, MEDIA_TYPES, rdf_answer, wanted_form
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
+from tamias.features.stats.figures import basic_figures
 from tamias.model.finding import SourceRecord
 from tamias.model.item import NEVER
 

@@ -8,7 +8,6 @@ from xml.sax.saxutils import escape
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.archive.figures import basic_figures
 from tamias.archive.moments import rfc3339
 from tamias.features.dcat.terms import bases_of
 from tamias.features.published.graphs import rows_of
@@ -18,6 +17,7 @@ from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import unlisted
 from tamias.features.service.service import Service
+from tamias.features.stats.figures import basic_figures
 from tamias.model.site import NAMESPACE
 
 PLACES_A_PART: Final = 50_000

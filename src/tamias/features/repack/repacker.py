@@ -16,8 +16,8 @@ from tamias.archive.blobs import BlobDamaged, BlobLost, BlobMissing, BlobWriter
 from tamias.archive.blobs.blob import Blob, Codec
 from tamias.archive.blobs.collect import LEAST_USED_AFTER_REPACK, FreedSpace, free_packs, recover
 from tamias.archive.blobs.packs import PackError, StoreUnavailable
-from tamias.archive.blobs.recode import Recoded, can_recode, read_blobs, recode_alike, recode_versions
 from tamias.archive.blobs.store import packs_of
+from tamias.archive.blobs.table import read_blobs
 from tamias.archive.moved_captures import move_captures
 from tamias.archive.references import ColdResource, cold_resources
 from tamias.archive.sources.revisits import read_figure, write_figure
@@ -26,6 +26,7 @@ from tamias.database.connect import Database, Session
 from tamias.database.disk import make_data_folder
 from tamias.database.locks import opened, try_alone
 from tamias.database.months import first_id, months_before
+from tamias.features.repack.recode import Recoded, can_recode, recode_alike, recode_versions
 from tamias.model.errors import DataInUse, UsageError
 
 AT_ONCE = 500

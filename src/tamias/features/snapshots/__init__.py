@@ -6,7 +6,7 @@ FEATURE = Feature(
     name="snapshots",
     about="freezes the corpus at a time, to cite it and export it again",
     module=__name__,
-    requires=("service", "pages", "exports"),
+    requires=("service", "pages", "exports", "dcat"),
     tables=("snapshot",),
     verbs={
         "snapshot": Verb(

@@ -23,6 +23,7 @@ from tamias.archive.versions.resources import read_versions
 from tamias.content.formats import suffix_of
 from tamias.database.connect import Cursor, Session
 from tamias.database.disk import write_hashed
+from tamias.features.dcat.activity import activity_quads
 from tamias.features.exports.line_sorter import LineSorter
 from tamias.features.exports.usage_gate import UsageGate
 from tamias.features.snapshots.datacite import datacite, readable
@@ -50,7 +51,6 @@ from tamias.model.url import fetch_url, host
 from tamias.model.usage import BULK
 from tamias.model.vocabulary import term
 from tamias.sinks.graphs import whole_lines
-from tamias.sinks.metadata import activity_quads
 from tamias.sinks.segments.segment_files import SegmentReader
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")

@@ -17,8 +17,8 @@ from tamias.model.errors import UsageError
 from tamias.plugins import host_notes
 
 if TYPE_CHECKING:
-    from tamias.archive.figures import Basic
     from tamias.features.dcat.joins import TableColumn
+    from tamias.features.stats.figures import Basic
 
 SHARED_SECONDS = 20.0
 """How long the database may look for content that several resources have."""
@@ -132,10 +132,10 @@ def _column(column: "TableColumn") -> str:
 
 def _tell_figures(place: CommonOptions) -> None:
     from tamias.archive.captures import corpus_figures
-    from tamias.archive.figures import read_figures
     from tamias.archive.sources.source_records import record_stats
     from tamias.archive.versions.same_content import shared_content
     from tamias.database.connect import Database
+    from tamias.features.stats.figures import read_figures
     from tamias.filters.blocked import blocked_figures
     from tamias.frontier.postgres import PostgresFrontier
 

@@ -9,7 +9,7 @@ FEATURE = Feature(
     name="urlfrontier",
     about="serves the frontier to other crawlers, and to workers without a database",
     module=__name__,
-    requires=("remote_workers",),
+    requires=("remote_workers", "tokens"),
     verbs={
         "frontier": Verb(
             "serve the frontier over gRPC, for any crawler", "tamias.features.urlfrontier.verb:command"

@@ -17,12 +17,12 @@ from typing import Any, Final, Literal
 import msgspec
 
 from tamias.access.audit import record
-from tamias.access.tokens import OWNER, SCOPES, AccessScope, Caller, caller_with, is_token
 from tamias.crawl.plan.forgotten_urls import ForgottenUrls
 from tamias.database.connect import Database
 from tamias.features.remote_workers.grpc import messages
 from tamias.features.remote_workers.grpc.connection import CallError, Code, refusal
 from tamias.features.remote_workers.registry import WorkerRegistry
+from tamias.features.tokens.tokens import OWNER, SCOPES, AccessScope, Caller, caller_with, is_token
 from tamias.features.urlfrontier.control import Answerer, ControlCalls
 from tamias.features.urlfrontier.gets import Gets
 from tamias.features.urlfrontier.grpc.http2 import Call, Connections, Http2Connection

@@ -4,8 +4,8 @@ import re
 
 from selectolax.lexbor import LexborHTMLParser
 
+from tamias.analyse.chunks import RefusedError
 from tamias.analyse.html.analyser import check_nesting
-from tamias.analyse.limits import RefusedError
 from tamias.content.formats import HTML
 from tamias.features.walls.table import HEADERS, PAGES, PageMark
 from tamias.model.capture import Capture

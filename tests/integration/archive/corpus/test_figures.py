@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from tamias.archive import figures
-from tamias.archive.figures import Basic, basic_figures, read_figures
+from tamias.features.stats import figures
+from tamias.features.stats.figures import Basic, basic_figures, read_figures
 from tamias.model.capture import Outcome
 
 MINUTE = 60_000

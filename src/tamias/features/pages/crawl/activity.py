@@ -2,10 +2,10 @@
 
 import msgspec
 
-from tamias.archive.figures import DAY_MS, SAMPLED_RESOURCES, SLOT_MS
 from tamias.archive.moments import of_row, rfc3339
 from tamias.features.pages.queries import rows, rows_of_buckets
 from tamias.features.service.queries.thread_pool import ServiceSession
+from tamias.features.stats.figures import DAY_MS, SAMPLED_RESOURCES, SLOT_MS
 from tamias.model.capture import Outcome
 
 DAYS = 30

@@ -6,7 +6,6 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from tamias.access.tokens import AccessScope
 from tamias.archive.tombstones import LONGEST_REASON, find_target, put_tombstone
 from tamias.features.pages.html.forms import check_form, form_caller, form_fields
 from tamias.features.service.api.resources import NewResource, add_wanted
@@ -15,6 +14,7 @@ from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.history import resource_named
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
+from tamias.features.tokens.tokens import AccessScope
 from tamias.model.item import Seed
 
 

@@ -6,11 +6,11 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
-from tamias.access.tokens import AccessScope, Caller
 from tamias.features.service.http.callers import check_caller, check_targets, find_caller, record_of
 from tamias.features.service.http.exchange import body
 from tamias.features.service.http.problems import UNREAD, HttpProblem
 from tamias.features.service.service import Service
+from tamias.features.tokens.tokens import AccessScope, Caller
 
 _FORM = "application/x-www-form-urlencoded"
 _MOST_FIELDS = 10

@@ -9,7 +9,6 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.access.tokens import urls_of
 from tamias.archive.moments import rfc3339_or_none, shown
 from tamias.archive.versions.resources import WatchedResource, list_watched, note_wanted
 from tamias.crawl.revisit.watches import Added, Wanted
@@ -32,6 +31,7 @@ from tamias.features.service.http.exchange import (
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
+from tamias.features.tokens.tokens import urls_of
 from tamias.frontier.due import make_due
 from tamias.model.errors import UsageError
 from tamias.model.item import TRUSTED, WATCH

@@ -6,7 +6,6 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.archive.figures import Basic, Figures, basic_figures, read_figures
 from tamias.features.dcat.joins import JoinCandidate, read_joins
 from tamias.features.service.http.endpoints import PAGED, URL, EndpointTable, Parameter, ResponseSpec
 from tamias.features.service.http.exchange import (
@@ -19,6 +18,7 @@ from tamias.features.service.http.exchange import (
     parameter,
 )
 from tamias.features.service.service import Service
+from tamias.features.stats.figures import Basic, Figures, basic_figures, read_figures
 
 _SECONDS = 0.2
 """How old figures may be: they are asked for by pages and monitors that ask often."""

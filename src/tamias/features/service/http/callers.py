@@ -16,7 +16,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tamias.access.tokens import (
+from tamias.database.connect import Session
+from tamias.database.disk import make_data_folder
+from tamias.database.sql import statements
+from tamias.features.service.http.problems import UNREAD, HttpProblem, problem_of
+from tamias.features.service.queries.thread_pool import SessionPool
+from tamias.features.tokens.tokens import (
     OWNER,
     SECRET_NAME,
     AccessScope,
@@ -26,11 +31,6 @@ from tamias.access.tokens import (
     is_token,
     uncovered,
 )
-from tamias.database.connect import Session
-from tamias.database.disk import make_data_folder
-from tamias.database.sql import statements
-from tamias.features.service.http.problems import UNREAD, HttpProblem, problem_of
-from tamias.features.service.queries.thread_pool import SessionPool
 from tamias.model.errors import ConfigError
 from tamias.model.url import shown_target
 

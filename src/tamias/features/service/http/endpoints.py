@@ -12,11 +12,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tamias import __version__
 from tamias.access.audit import record
-from tamias.access.tokens import AccessScope
 from tamias.features.service.http.callers import check_scope, record_of
 from tamias.features.service.http.exchange import show_problem
 from tamias.features.service.http.problems import MEDIA_TYPE, HttpProblem, ProblemDocument, problem_of
 from tamias.features.service.service import Service
+from tamias.features.tokens.tokens import AccessScope
 
 _log = logging.getLogger(__name__)
 

@@ -12,12 +12,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias import __version__
-from tamias.archive.figures import Basic, basic_figures
 from tamias.features.service.http.endpoints import EndpointTable, ResponseSpec
 from tamias.features.service.http.exchange import json_answer
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
+from tamias.features.stats.figures import Basic, basic_figures
 from tamias.filters.blocked import Blocked, blocked_figures
 from tamias.model.lease import FrontierStats
 from tamias.plugins import load_all

@@ -6,8 +6,7 @@ from json import JSONDecodeError, JSONDecoder
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
-from tamias.analyse.chunks import read_chunks, utf8_chunks
-from tamias.analyse.limits import RefusedError
+from tamias.analyse.chunks import RefusedError, read_chunks, utf8_chunks
 from tamias.analyse.rdf.nesting import JSON, Nesting
 from tamias.analyse.rdf.statements import RdfStatements, StatementAnalyser, blank_node, iri, literal
 from tamias.content.formats import read_by

@@ -13,7 +13,7 @@ from tamias.database.connect import Cursor, Session, read_buckets
 from tamias.database.sql import statements
 from tamias.model.capture import Outcome
 
-_SQL = statements("tamias.archive", "figures.sql")
+_SQL = statements("tamias.features.stats", "figures.sql")
 
 DAY_MS = 86_400_000
 SLOT_MS = 300_000

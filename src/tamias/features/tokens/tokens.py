@@ -23,7 +23,7 @@ MOST_BOUNDS = 100
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _TOKEN = re.compile(r"tam_([0-9a-f]{12})_[A-Za-z0-9_-]{43}")
 _HOST = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\]")
-_SQL = statements("tamias.access", "access.sql")
+_SQL = statements("tamias.features.tokens", "tokens.sql")
 
 
 class Caller(msgspec.Struct, frozen=True):

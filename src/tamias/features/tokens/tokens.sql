@@ -1,4 +1,4 @@
--- Named tokens and the log of writing calls.
+-- Named tokens.
 
 -- name: put_token
 -- A new token; nothing where one of that name is in use.
@@ -33,16 +33,3 @@ WHERE resource.url = ANY(%(urls)b::text[])
 -- name: urls_of
 -- The addresses of resources by their ids.
 SELECT resource.resource, resource.url FROM resource WHERE resource.resource = ANY(%(ids)b::text[])
-
--- name: put_entry
--- One writing call.
-INSERT INTO audit (at, who, what, targets, count, outcome)
-VALUES (%(at)b::int8, %(who)b::text, %(what)b::text, %(targets)b::text[], %(count)b::int4, %(outcome)b::text)
-
--- name: list_entries
--- The latest calls before one, all or of one caller.
-SELECT audit.entry, audit.at, audit.who, audit.what, audit.targets, audit.count, audit.outcome
-FROM audit
-WHERE audit.entry < %(before)b::int8 AND audit.at >= %(since)b::int8
-  AND (%(who)b::text IS NULL OR audit.who = %(who)b::text)
-ORDER BY audit.entry DESC LIMIT %(limit)b::int4

@@ -13,7 +13,7 @@ import msgspec
 from tamias.archive.blobs.blob import Blob, BlobLost, Codec
 from tamias.archive.blobs.frames import LEAST_BASE
 from tamias.archive.blobs.groups import MOST_MEMBERS
-from tamias.archive.blobs.table import SQL, blob_of, columns, digests, hold_packs
+from tamias.archive.blobs.table import SQL, blob_of, columns, digests, hold_packs, read_blobs
 from tamias.archive.blobs.writer import BlobWriter
 from tamias.database.connect import Cursor, Session
 from tamias.model.faults import reached
@@ -59,12 +59,6 @@ def can_recode(blob: Blob | None, *, forced: bool = False) -> TypeGuard[Blob]:
     if blob is None or blob.codec in (Codec.CHUNKS, Codec.GROUP):
         return False
     return forced or blob.size <= BODY_BYTES
-
-
-def read_blobs(session: Session, sha256s: Sequence[str]) -> dict[str, Blob]:
-    """The rows of these, without what they are decoded with."""
-    found = (blob_of(row) for row in session.fetch_all(SQL["blobs"], digests(sha256s)))
-    return {blob.sha256: blob for blob in found}
 
 
 def recode_versions(
