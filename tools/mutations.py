@@ -565,7 +565,7 @@ MUTATIONS = (
     ),
     Mutation(
         "pauses and failures of a harvest count since its last progress",
-        "crawl/visit/harvests.py",
+        "features/harvests/stage.py",
         "if progress.steps > before + 1:",
         "if False:",
         ("integration/harvesters/test_throttled.py::test_failures_count_since_the_last_progress",),

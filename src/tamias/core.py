@@ -4,11 +4,6 @@ from tamias.plugins import Feature, Verb
 
 _VERBS = {
     "crawl": "crawl from seeds until nothing is left",
-    "add": "watch resources, portals and endpoints",
-    "list": "what is watched: state, versions, visits, trouble",
-    "remove": "stop watching resources; their history stays",
-    "versions": "list the versions of a resource",
-    "get": "return one version, byte for byte",
     "crawls": "list, pause, resume, limit, delete or reopen crawls",
     "tag": "add tags to known URLs, or remove them",
     "worker": "run workers for a crawl, through its database or its frontier",
@@ -25,9 +20,9 @@ CORE = Feature(
     verbs={name: Verb(about, f"tamias.cli.{name}:command") for name, about in _VERBS.items()},
     seeds={
         "address": "tamias.seeds.address:AddressSeeds",
-        "list": "tamias.seeds.listing:ListSeeds",
-        "urlfrontier": "tamias.seeds.urlfrontier:UrlFrontierSeeds",
-        "cdx": "tamias.seeds.cdx:CdxSeeds",
+        "list": "tamias.seeds.files:ListSeeds",
+        "urlfrontier": "tamias.seeds.files:UrlFrontierSeeds",
+        "cdx": "tamias.seeds.files:CdxSeeds",
     },
     filters={
         "scheme": "tamias.filters.url_filters:SchemeFilter",

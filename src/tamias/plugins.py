@@ -32,7 +32,6 @@ KINDS = {
     "taggers": "derive tags from the content of a page (protocols.Tagger)",
     "harvesters": "read a source that is more than a document (protocols.Harvester)",
     "mappings": "read stored records (features.dcat.datasets.mapping.RecordMapping, or its maker)",
-    "records": "make the statements of a stored record (model.finding.SourceRecord) again",
     "page_datasets": "find the datasets that the statements of a page describe, given these and its URL",
     "profilers": "say what is in a body, when it is captured and later (features.tables)",
     "table_readers": "read versions as tables, for the library (features.tables)",

@@ -15,9 +15,7 @@ from tamias.model.document import Document, LimitExceeded
 from tamias.model.errors import TamiasError
 from tamias.model.url import fetch_url
 from tamias.protocols import SeedSource
-from tamias.seeds.cdx import CdxSeeds
-from tamias.seeds.listing import ListSeeds
-from tamias.seeds.urlfrontier import UrlFrontierSeeds
+from tamias.seeds.files import CdxSeeds, ListSeeds, UrlFrontierSeeds
 
 LIMITS = OpenLimits(max_bytes=8 << 20, ratio_after=1 << 20, max_members=200, max_memory=8 << 20)
 CHUNK = 1 << 16

@@ -11,8 +11,7 @@ from warcio.warcwriter import WARCWriter
 from tamias.features.warc.seeds import WarcSeeds
 from tamias.model.errors import UsageError
 from tamias.model.item import NEVER
-from tamias.seeds.cdx import CdxSeeds
-from tamias.seeds.urlfrontier import UrlFrontierSeeds
+from tamias.seeds.files import CdxSeeds, UrlFrontierSeeds
 
 
 def seeds(source, tmp_path, content):

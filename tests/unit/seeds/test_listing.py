@@ -3,7 +3,7 @@
 import pytest
 
 from tamias.model.item import TRUSTED
-from tamias.seeds.listing import ListSeeds
+from tamias.seeds.files import ListSeeds
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ def seed_problem(seed: Seed, admission: Admission) -> str | None:
 
 def _unknown_kind(kind: str | None) -> str | None:
     """Return what to say of a kind of source that no harvester reads."""
-    from tamias.crawl.visit.harvests import harvesters  # takes long to load
+    from tamias.crawl.visit.stages import harvesters  # takes long to load
 
     known = {*harvesters(), SITEMAP}
     if kind in known:

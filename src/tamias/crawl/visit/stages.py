@@ -5,6 +5,7 @@ The lists are made once, from the settings (`visit/visitor.py`). What is off is 
 
 import asyncio
 from collections.abc import Sequence
+from functools import cache
 from typing import Literal, Protocol
 
 import msgspec
@@ -13,7 +14,7 @@ from tamias.content.formats import media_type_of
 from tamias.crawl.analysis.analysers import ACCEPT_CONTEXT, MAX_CONTEXT
 from tamias.crawl.analysis.extractor import discard, start_of, whole
 from tamias.crawl.commit.bulk_copies import Coverage
-from tamias.crawl.plan.admit import Admission
+from tamias.crawl.plan.admit import Admission, Reference
 from tamias.crawl.request.robots import PoliteFetcher, RobotsDelayed, postponed
 from tamias.crawl.store.held_lease import HeldLease, NotNow
 from tamias.crawl.store.visit import CommitHook, Visit
@@ -23,17 +24,23 @@ from tamias.crawl.visit.site import SitemapDiscovery, UsageSignals
 from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.cut import TRAP
 from tamias.model.item import DESCRIBED
-from tamias.model.kind import CONTEXT, PROBE, REQUISITE, format_in, kind_of
+from tamias.model.kind import CONTEXT, DUMP, PROBE, REQUISITE, ROBOTS, SITEMAP, format_in, kind_of
 from tamias.model.lease import Task
 from tamias.permit.traps import LOOKED_AT, Traps
+from tamias.plugins import load_all
+from tamias.protocols import Harvester
+from tamias.seeds.well_known import USAGE_FILES, kind_there
 from tamias.settings import Settings
 
 DEATHS_ALLOWED = 1
 READ_BEFORE = (Outcome.OK, Outcome.UNCHANGED)
 """How the last visit ended where the body of the version that is known was read."""
 
-Place = Literal["request", "response", "document"]
-"""Where a stage of a feature stands: before the request, before the response is read, or after that."""
+Place = Literal["request", "response", "document", "harvest"]
+"""Where a stage of a feature stands: before the request, before or after the response is read, or instead."""
+
+ONE_REQUEST = frozenset({SITEMAP, PROBE, CONTEXT, ROBOTS, DUMP})
+"""Kinds of addresses that are asked for once, as a page is."""
 
 
 class VisitStage(Protocol):
@@ -276,3 +283,28 @@ def request_for(task: Task, *, keeps_errors: bool = False) -> Request:
         last_modified=None if task.reopened else task.last_modified,
         keeps_errors=keeps_errors,
     )
+
+
+class KeepWellKnown:
+    """Open what stands at a well-known address, or keep it for those who ask for it."""
+
+    async def run(self, visit: Visit) -> bool:
+        task = visit.task
+        kind = kind_there(task.url) if visit.capture.body is not None else None
+        if kind is not None and is_harvested(kind):
+            visit.references.append(Reference((task.url,), task.url, task.depth, task.crawl, kind))
+        elif kind in USAGE_FILES:
+            visit.is_context, visit.context = True, whole(visit.capture.body, MAX_CONTEXT)
+        return True
+
+
+def is_harvested(kind: str) -> bool:
+    """Tell if addresses of a kind are harvested."""
+    return kind not in ONE_REQUEST and kind in harvesters()
+
+
+@cache
+def harvesters() -> dict[str, Harvester]:
+    """The harvester of each kind of address that an installed part can open."""
+    made: list[Harvester] = [part() for part in load_all("harvesters").values()]
+    return {kind: harvester for harvester in made for kind in harvester.kinds}

@@ -6,7 +6,7 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import Coroutine
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -15,9 +15,7 @@ from tamias.crawl.analysis.extractor import discard
 from tamias.crawl.commit.database_store import DatabaseStore
 from tamias.crawl.request.gate import given_up_words
 from tamias.crawl.store.held_lease import HeldLease, NotNow
-from tamias.crawl.store.visit import Visit, hook_of
-from tamias.crawl.visit.harvests import HarvestStage, KeepWellKnown, NoHarvest, is_harvested
-from tamias.crawl.visit.progress_files import ProgressFiles
+from tamias.crawl.store.visit import Visit
 from tamias.crawl.visit.stages import (
     CheckScope,
     CoveredByCopies,
@@ -26,6 +24,7 @@ from tamias.crawl.visit.stages import (
     Fetch,
     KeepContext,
     KeepResponses,
+    KeepWellKnown,
     LeaveTraps,
     OpenSite,
     Place,
@@ -34,6 +33,7 @@ from tamias.crawl.visit.stages import (
     RobotsFile,
     StageContext,
     VisitStage,
+    is_harvested,
 )
 from tamias.model.capture import Capture, Outcome
 from tamias.model.errors import DiskFull, TamiasError
@@ -162,20 +162,12 @@ class StageLists:
         opens = kind is None and robots and (seeds.sitemaps or seeds.probe)
         first = [scope, *([OpenSite(context)] if opens else ()), DeadlyDocuments(context)]
         if kind is not None and is_harvested(kind):
-            return [*first, self._harvest]
+            return [*first, *self._at("harvest")]
         store = context.store
         if isinstance(store, DatabaseStore):  # a service looks at that before it lends
             first.append(CoveredByCopies(context, store.context.coverage))
         fetch = Fetch(context, keeps_errors=bool(self._keepers))
         return [*first, LeaveTraps(context), *self._at("request"), fetch]
-
-    @cached_property
-    def _harvest(self) -> VisitStage:
-        store = self._context.store
-        files = hook_of(store.hooks, ProgressFiles)
-        if files is None or not isinstance(store, DatabaseStore):
-            return NoHarvest()
-        return HarvestStage(self._context, store, files)
 
     def _response(self, kind: str | None) -> list[VisitStage]:
         keeps = [KeepResponses(self._keepers)] if self._keepers else []

@@ -11,5 +11,4 @@ FEATURE = Feature(
     about="describes datasets and the archive in RDF",
     module=__name__,
     page_datasets={"schemaorg": f"{__name__}.datasets.schemaorg:datasets_in"},
-    records={"mapped": f"{__name__}.datasets.mapping:map_again"},
 )

@@ -6,5 +6,6 @@ FEATURE = Feature(
     name="ldes",
     about="follows event streams (LDES) and TREE collections",
     module=__name__,
+    requires=("harvests",),
     harvesters={"ldes": "tamias.features.ldes.harvester:LdesHarvester"},
 )

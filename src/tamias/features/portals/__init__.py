@@ -6,7 +6,7 @@ FEATURE = Feature(
     name="portals",
     about="harvests CKAN, OAI-PMH, CSW, Zenodo and other catalogues of datasets as DCAT",
     module=__name__,
-    requires=("dcat",),
+    requires=("dcat", "harvests"),
     harvesters={
         "arcgis": "tamias.features.portals.arcgis:ArcGisHarvester",
         "ckan": "tamias.features.portals.ckan:CkanHarvester",

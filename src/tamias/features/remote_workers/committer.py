@@ -26,7 +26,7 @@ from tamias.crawl.plan.run_limit import RunLimit, RunShare
 from tamias.crawl.revisit.timetable import budget_of
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.visit import CommitHook, Visit, hook_of
-from tamias.crawl.visit.harvests import harvesters
+from tamias.crawl.visit.stages import harvesters
 from tamias.database.connect import Database
 from tamias.database.sql import statements
 from tamias.features.remote_workers.delivery_check import DeliveryCheck, Untrue, until

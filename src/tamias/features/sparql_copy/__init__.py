@@ -6,7 +6,7 @@ FEATURE = Feature(
     name="sparql_copy",
     about="copies SPARQL endpoints, and follows what a query returns",
     module=__name__,
-    requires=("dcat",),
+    requires=("dcat", "harvests"),
     harvesters={
         "sparql": "tamias.features.sparql_copy.copying:SparqlHarvester",
         "sparql-query": "tamias.features.sparql_copy.query_source:QueryHarvester",

@@ -6,7 +6,7 @@ from tamias.features.warc.records import warc_blocks
 from tamias.model.errors import UrlError
 from tamias.model.item import Seed
 from tamias.model.url import fetch_url
-from tamias.seeds.imported import open_seeds
+from tamias.seeds.files import open_seeds
 
 
 class WarcSeeds:

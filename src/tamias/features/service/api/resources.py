@@ -12,7 +12,7 @@ from starlette.responses import Response
 from tamias.archive.moments import rfc3339_or_none, shown
 from tamias.archive.versions.resources import WatchedResource, list_watched, note_wanted
 from tamias.crawl.revisit.watches import Added, Wanted
-from tamias.crawl.visit.harvests import harvesters
+from tamias.crawl.visit.stages import harvesters
 from tamias.features.service.api.datasets import ID_CURSOR
 from tamias.features.service.http.callers import check_targets, record_of
 from tamias.features.service.http.endpoints import PAGED, EndpointTable, Parameter, ResponseSpec

@@ -15,14 +15,12 @@ def command(place: CommonOptions, urls: tuple[str, ...]) -> None:
 
     Example: tamias remove https://example.org/data.csv
     """
-    from tamias.crawl.plan.admit import Admission, same_url
+    from tamias.crawl.plan.admit import Admission, open_frontier
     from tamias.crawl.revisit.watches import Watcher
-    from tamias.frontier.postgres import PostgresFrontier
 
     settings = place.settings().settings
-    names = frozenset(settings.filters.session_names)
     with session_at(place) as session:
-        frontier = PostgresFrontier(session, same_url=same_url(names))
+        frontier = open_frontier(session, settings)
         with audited(session, place.data, "remove", urls) as ending:
             unknown = Watcher(session, frontier, Admission(settings, ())).stop(urls)
             if unknown:

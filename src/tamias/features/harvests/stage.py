@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from functools import cache, partial
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -28,16 +28,15 @@ from tamias.archive.sources.harvests import (
 )
 from tamias.archive.sources.source_records import keep_records, present_records
 from tamias.content.blank_labels import Labels, rename_blank_nodes
-from tamias.crawl.analysis.analysers import MAX_CONTEXT
-from tamias.crawl.analysis.extractor import Extraction, discard, start_of, whole
+from tamias.crawl.analysis.extractor import Extraction, discard, start_of
 from tamias.crawl.commit.database_store import DatabaseStore
 from tamias.crawl.plan.admit import Reference
 from tamias.crawl.revisit.change_hints import describe, said_by_catalogue
 from tamias.crawl.revisit.watches import Watcher, wanted_of
 from tamias.crawl.store.held_lease import NotNow
-from tamias.crawl.store.visit import Visit
+from tamias.crawl.store.visit import Visit, hook_of
 from tamias.crawl.visit.progress_files import HarvestEnded, ProgressFiles
-from tamias.crawl.visit.stages import StageContext
+from tamias.crawl.visit.stages import Place, StageContext, harvesters
 from tamias.database.connect import Cursor
 from tamias.database.threads import run_uncancelled
 from tamias.model.capture import Capture, Hop, Outcome, Request
@@ -57,16 +56,12 @@ from tamias.model.finding import (
     SourceRecords,
 )
 from tamias.model.item import DESCRIBED, TRUSTED, WATCH
-from tamias.model.kind import CONTEXT, DUMP, PROBE, ROBOTS, SITEMAP, kind_of
+from tamias.model.kind import kind_of
 from tamias.model.lease import Task
 from tamias.model.url import is_address
-from tamias.plugins import load, load_all
-from tamias.protocols import Harvester
-from tamias.seeds.well_known import USAGE_FILES, kind_there
 
 LONGEST_PAUSE = 60.0
 """Seconds. A harvest whose host wants a longer pause gives the host back meanwhile."""
-CountRecords = Callable[[], Coroutine[Any, Any, int]]
 PAUSES = 5
 """Pauses for one request, one after another, before the harvest is given back and goes on later."""
 TOO_MANY_REQUESTS = 429
@@ -75,7 +70,9 @@ TOO_MANY_REQUESTS = 429
 class HarvestClient:
     """Carry out `protocols.PoliteClient` for one harvest: each request waits for its turn."""
 
-    def __init__(self, context: StageContext, visit: Visit, count_held: CountRecords) -> None:
+    def __init__(
+        self, context: StageContext, visit: Visit, count_held: Callable[[], Coroutine[Any, Any, int]]
+    ) -> None:
         self._context = context
         self._visit = visit
         self._kind = kind_of(visit.task.tags)
@@ -152,18 +149,17 @@ def _labels(capture: Capture) -> Labels:
     return Labels("p" + blake2b(f"{capture.final_url}\n{digest}".encode(), digest_size=8).hexdigest())
 
 
-Refuse = Callable[[SourceRecord], str | None]
-"""Why a record was forgotten, if it was."""
-
-
-def without_records(findings: Sequence[Finding], refuse: Refuse) -> Sequence[Finding]:
+def without_records(
+    findings: Sequence[Finding], refuse: Callable[[SourceRecord], str | None]
+) -> Sequence[Finding]:
     """The findings of a step without what forgotten records say, and no other record of the step."""
     records = [each for found in findings if isinstance(found, SourceRecords) for each in found.records]
     gone = [each for each in records if refuse(each) is not None]
     if not gone:
         return findings
     names = {each.record for each in gone}
-    said = _statements(gone) - _statements(each for each in records if each.record not in names)
+    others = (each for each in records if each.record not in names)
+    said = {*_statements(gone)}.difference(_statements(others))
     return [_without(finding, names, said) for finding in findings]
 
 
@@ -177,10 +173,11 @@ def _without(finding: Finding, names: set[str], said: set[Quad]) -> Finding:
     return finding
 
 
-def _statements(records: Iterable[SourceRecord]) -> set[Quad]:
-    """Return the quads that the records map to."""
-    map_again = load("records", "mapped")
-    return {quad for record in records for quad in map_again(record)}
+def _statements(records: Iterable[SourceRecord]) -> list[Quad]:
+    """Return the quads that the records map to, record by record."""
+    from tamias.features.dcat.datasets.mapping import map_again  # pages do not need it
+
+    return [quad for record in records for quad in map_again(record)]
 
 
 _log = logging.getLogger(__name__)
@@ -196,12 +193,10 @@ EARNING_BY_STEPS = frozenset({"sparql"})
 """Kinds whose steps say what they have earned: new words in the answers of an endpoint show nothing."""
 
 
-ONE_REQUEST = frozenset({SITEMAP, PROBE, CONTEXT, ROBOTS, DUMP})
-"""Kinds of addresses that are asked for once, as a page is."""
-
-
 class NoHarvest:
     """Give back what takes a harvest: nothing of that is lent to a worker without a database."""
+
+    place: Place = "harvest"
 
     async def run(self, visit: Visit) -> bool:
         raise NotNow
@@ -209,6 +204,8 @@ class NoHarvest:
 
 class HarvestStage:
     """Harvest a source with its installed harvester, and make one document of it."""
+
+    place: Place = "harvest"
 
     def __init__(self, context: StageContext, store: DatabaseStore, files: ProgressFiles) -> None:
         self._context = context
@@ -336,14 +333,13 @@ class HarvestStage:
 
     def _write_again(self, path: Path, progress: HarvestProgress, task: Task) -> None:
         """The whole document: what the harvest said of the catalogue, then every record that is present."""
-        map_again = load("records", "mapped")
         naming, after = self._extractor.harvest_naming(task.url, TRUSTED in task.tags), ""
         while True:
             query = partial(present_records, self._session, task.url, after)
             records, after = self._store.thread.wait(query)
             if not records:
                 break
-            quads = [_labelled(quad) for record in records for quad in map_again(record)]
+            quads = [_labelled(quad) for quad in _statements(records)]
             progress.quads += len(quads)
             self._files.append(path, progress, naming.nquads(quads))
         progress.quads -= naming.left_out
@@ -443,29 +439,12 @@ class HarvestStage:
         return found
 
 
-class KeepWellKnown:
-    """Open what stands at a well-known address, or keep it for those who ask for it."""
-
-    async def run(self, visit: Visit) -> bool:
-        task = visit.task
-        kind = kind_there(task.url) if visit.capture.body is not None else None
-        if kind is not None and is_harvested(kind):
-            visit.references.append(Reference((task.url,), task.url, task.depth, task.crawl, kind))
-        elif kind in USAGE_FILES:
-            visit.is_context, visit.context = True, whole(visit.capture.body, MAX_CONTEXT)
-        return True
-
-
-def is_harvested(kind: str) -> bool:
-    """Tell if addresses of a kind are harvested."""
-    return kind not in ONE_REQUEST and kind in harvesters()
-
-
-@cache
-def harvesters() -> dict[str, Harvester]:
-    """The harvester of each kind of address that an installed part can open."""
-    made: list[Harvester] = [part() for part in load_all("harvesters").values()]
-    return {kind: harvester for harvester in made for kind in harvester.kinds}
+def harvest_stage(context: StageContext) -> HarvestStage | NoHarvest:
+    """Return the stage that harvests; nothing is harvested by a worker without a database."""
+    files = hook_of(context.store.hooks, ProgressFiles)
+    if files is None or not isinstance(context.store, DatabaseStore):
+        return NoHarvest()
+    return HarvestStage(context, context.store, files)
 
 
 def _labelled(quad: Quad) -> Quad:

@@ -1,7 +1,6 @@
 """`tamias get`: one version, byte for byte."""
 
 from pathlib import Path
-from typing import BinaryIO
 
 import click
 
@@ -30,11 +29,7 @@ def command(place: CommonOptions, url: str, at: str | None, number: int | None, 
         raise UsageError("with --json, name a file for the content: -o FILE")
     with archive_at(place) as archive:
         content = archive.get(url, at=at, version=number)
-
-        def write(out: BinaryIO) -> None:
-            out.writelines(content.pieces())
-
-        to_output(write, output)
+        to_output(lambda out: out.writelines(content.pieces()), output)
         if target := redirect_of(archive, content, url):
             click.echo(f"tamias: {url} redirects to {target}; this is what is there", err=True)
         if place.json:

@@ -1,0 +1,1 @@
+"""The commands about what is watched, and its versions."""
