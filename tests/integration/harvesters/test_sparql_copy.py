@@ -257,6 +257,16 @@ def test_a_server_without_select_is_copied_by_construct(proxy, sparql_server, co
     assert not found.end.complete
 
 
+def test_a_graph_that_is_begun_again_in_another_way_has_each_statement_once(proxy, sparql_server, copied):
+    sparql_server.load(many_subjects(subjects=60))
+    proxy.refuses = r"OFFSET \d{3}"
+    found = copied(SparqlHarvester(page=100), proxy.url, "sparql")
+    assert found.end.complete, found.end.reason
+    assert any("MD5" in query for query in proxy.pages)
+    loaded = parse(sparql_server.content(), format=RdfFormat.N_QUADS)
+    assert sorted(str(quad) for quad in data(found)) == sorted(map(str, loaded))
+
+
 def test_a_server_without_hashes_and_order_is_paged_by_number(proxy, sparql_server, copied, comparable):
     sparql_server.load(many_subjects(subjects=60))
     proxy.refuses = "MD5|ORDER BY"

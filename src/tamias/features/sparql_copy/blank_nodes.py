@@ -63,14 +63,10 @@ async def labels_hold(source: StatementSource, sample: Sample) -> bool:
             return True
     if missed:
         return False
-    later = _turns(await sampled(source, sample.where, len(sample.quads) // 2))
-    return _windows_agree(list(turns), list(later))
-
-
-def _windows_agree(labels: list[str], later: list[str]) -> bool:
-    """Return whether a later window has some of the labels, and not in the same sequence."""
-    common = min(len(labels), len(later))
-    return not set(labels).isdisjoint(later) and labels[:common] != later[:common]
+    # A later window has some of the labels, and not in the same sequence.
+    later = list(_turns(await sampled(source, sample.where, len(sample.quads) // 2)))
+    common = min(len(turns), len(later))
+    return not turns.keys().isdisjoint(later) and [*turns][:common] != later[:common]
 
 
 def _turns(quads: list[Quad]) -> dict[str, int]:

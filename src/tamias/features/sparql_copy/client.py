@@ -1,6 +1,7 @@
 """Sends queries to one endpoint in the way it accepts them; whatever goes wrong becomes one `QueryFailed`."""
 
-from typing import Literal
+from collections.abc import Awaitable
+from typing import Literal, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
@@ -68,6 +69,19 @@ class QueryFailed(Exception):
             self.capture.outcome in (Outcome.REFUSED, Outcome.SKIPPED)
             or self.capture.retry_after_ms is not None
         )
+
+
+_T = TypeVar("_T")
+
+
+async def answered(wanted: Awaitable[_T], otherwise: _T) -> _T:
+    """Return what an endpoint answers, or `otherwise` if it does not. Raises only what is final."""
+    try:
+        return await wanted
+    except QueryFailed as failure:
+        if failure.final:
+            raise
+        return otherwise
 
 
 class EndpointDialect(msgspec.Struct, omit_defaults=True):

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from pyoxigraph import Quad
 
 from tamias.features.sparql_copy import queries
-from tamias.features.sparql_copy.client import EndpointClient, EndpointLimits, QueryFailed
-from tamias.features.sparql_copy.default_graph import SeenStatements, own_or_all
+from tamias.features.sparql_copy.client import EndpointClient, EndpointLimits, QueryFailed, answered
+from tamias.features.sparql_copy.default_graph import MOST_COMPARED, SeenStatements, own_or_all
 from tamias.features.sparql_copy.listing import GraphListing, ListedGraph, digest, list_graphs, prove
 from tamias.features.sparql_copy.source import StatementSource, uncut
 from tamias.features.sparql_copy.state import CopyPart, CopyState, Way, packed, unpacked
@@ -60,6 +60,8 @@ class Copy:
         """How many statements the named graphs have, each counted once."""
         self._seen_all = state.stage != "surveyed"
         """False after a break: what came before it was not seen here."""
+        self._begun = [SeenStatements()]
+        """What came of the graph being copied, each time that it was begun."""
         self._failures = 0
         self._good = 0
         self._earned = 0.0
@@ -111,7 +113,10 @@ class Copy:
                 self._failures = 0
             if findings:
                 yield findings
-            if self._limit_reached():
+            for name, value in (("most_graphs", state.graphs), ("most_statements", state.statements)):
+                if value > (most := getattr(self._limits, name)):
+                    state.cut_short = f"{name} ({most:,})"
+            if state.cut_short:
                 return
 
     async def _advance(self) -> list[Finding]:
@@ -340,20 +345,14 @@ class Copy:
             self._state.part = replace(part, way="hashes", span=span, offset=0, last=0, digest=0)
 
     def _begin(self, part: CopyPart, way: Way) -> list[Finding]:
-        """The same graph from its beginning, in another way; what came of it does not count."""
+        """The same graph from its beginning, in another way; what came of it is not kept twice."""
         self._state.relabelled |= self._torn(part)
         self._before = None
+        self._begun.append(SeenStatements())
         if not part.compared:
             self._state.statements -= part.copied - part.base
-        self._state.part = CopyPart(
-            graph=part.graph,
-            own=part.own,
-            compared=part.compared,
-            content=part.content,
-            expected=part.expected,
-            copied=part.base,
-            base=part.base,
-            way=way,
+        self._state.part = replace(
+            part, way=way, copied=part.base, offset=0, last=0, digest=0, span=queries.Span()
         )
         return []
 
@@ -367,6 +366,7 @@ class Copy:
             state.part = replace(part, content="ground", way="pages", offset=0, base=part.copied)
             return
         state.part = None
+        self._begun = [SeenStatements()]
         if part.expected is not None and part.copied != part.expected:
             state.miscounted += 1
             name = "the default graph" if part.graph is None else f"<{part.graph}>"
@@ -395,32 +395,32 @@ class Copy:
         state.pages += 1
         state.statements += len(quads) + page.unreadable
         state.unreadable += page.unreadable
-        self._earned += self._worth(len(quads))
+        # What the endpoint did not count before may have no end.
+        promised = min(state.promised, self._limits.most_statements)
+        most_earned = EARNED_BY_COUNTED if state.statements <= promised else EARNED_BY_OTHERS
+        self._earned += min(most_earned, len(quads) / WORTH_A_VISIT)
         self._good += 1
         if self._good % _PATIENCE == 0:
             most = min(self._limits.page, state.cap or self._limits.page)
             state.page = max(state.page, min(most, state.page * 3 // 2))
         if state.labels == "none" and any(has_blank_inside(quad) for quad in quads):
             state.labels, state.relabelled = "change", True
-        if state.labels == "change":
-            quads = relabelled(quads, f"p{state.pages}x")
+        quads = self._new_statements(quads)
         found: list[Finding] = [Quads(quads)] if quads else []
         if page.unreadable:
             found.append(Problem(f"{page.unreadable} rows of a response are not RDF: {page.example}"))
         return found
 
-    def _worth(self, statements: int) -> float:
-        """Visits that a page has earned: what the endpoint did not count before may have no end."""
-        promised = min(self._state.promised, self._limits.most_statements)
-        most = EARNED_BY_COUNTED if self._state.statements <= promised else EARNED_BY_OTHERS
-        return min(most, statements / WORTH_A_VISIT)
-
-    def _limit_reached(self) -> bool:
-        state, limits = self._state, self._limits
-        for name, value in (("most_graphs", state.graphs), ("most_statements", state.statements)):
-            if value > getattr(limits, name):
-                state.cut_short = f"{name} ({getattr(limits, name):,})"
-        return bool(state.cut_short)
+    def _new_statements(self, quads: list[Quad]) -> list[Quad]:
+        """The statements of a page without those that came before their graph was begun again."""
+        state = self._state
+        if state.labels == "change":
+            return relabelled(quads, f"p{state.pages}x")
+        for earlier in self._begun[:-1]:
+            quads = earlier.without(quads)
+        if (state.part or CopyPart()).copied < MOST_COMPARED:
+            self._begun[-1].add(quads)
+        return quads
 
     async def _recover(self, failure: QueryFailed) -> list[Finding]:
         """Tries again, with less, or in another way. Raises the failure when nothing can help now."""
@@ -428,20 +428,14 @@ class Copy:
         if failure.final:
             raise failure
         if self._failures >= (MOST_REFUSALS if failure.lasting else MOST_FAILURES):
-            await self._check_alive(failure)
+            if await answered(self._client.select(queries.ANY, tries=3), None) is None:
+                raise failure
             self._failures = 0
             return self._try_otherwise(failure)
         if self._failures > 1:
             floor = min(self._state.page, self._limits.least_page)
             self._state.page = max(floor, self._state.page // _SHRINK)
         return []
-
-    async def _check_alive(self, failure: QueryFailed) -> None:
-        """Raises the failure if the endpoint does not answer the smallest query either."""
-        try:
-            await self._client.select(queries.ANY, tries=3)
-        except QueryFailed:
-            raise failure from None
 
     def _try_otherwise(self, failure: QueryFailed) -> list[Finding]:
         state = self._state

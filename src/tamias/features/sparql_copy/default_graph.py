@@ -12,7 +12,7 @@ import numpy
 from pyoxigraph import Quad
 
 from tamias.features.sparql_copy import queries
-from tamias.features.sparql_copy.client import EndpointClient, QueryFailed
+from tamias.features.sparql_copy.client import EndpointClient, answered
 from tamias.features.sparql_copy.listing import GraphListing
 from tamias.features.sparql_copy.state import CopyPart, CopyState, Union
 
@@ -60,13 +60,7 @@ async def default_graph(client: EndpointClient, state: CopyState, listing: Graph
         state.union = await _union(client, said=state.union_said)
     if not state.union:
         return CopyPart(expected=total)
-    try:
-        part = await _own_part(client, state, total)
-    except QueryFailed as failure:
-        if failure.final:
-            raise
-        part = None
-    if part is None:
+    if (part := await answered(_own_part(client, state, total), None)) is None:
         state.union = "sampled"
         return None
     return part if part.compared else await own_or_all(client, state, part, part.expected or 0)
@@ -76,7 +70,7 @@ async def own_or_all(client: EndpointClient, state: CopyState, part: CopyPart, o
     """The part, which has so many statements that no named graph has; else the whole graph, or nothing."""
     if own == 0:
         return None
-    if own > 0 and (state.union == "said" or await _has_unnamed_graph(client)):
+    if own > 0 and (state.union == "said" or await answered(client.number(queries.COUNT_UNNAMED), 0) > 0):
         return part
     state.union = ""  # a default graph with more than the others have may well be one of its own
     return CopyPart(expected=state.default_count)
@@ -113,21 +107,10 @@ async def _union(client: EndpointClient, *, said: bool) -> Union:
         return "said"
     found: Union = ""
     for way, exceptions in (("sampled", queries.NAMED_ONLY_OF_SOME), ("seen", queries.NAMED_ONLY)):
-        try:
-            if await client.select(exceptions, tries=2):
-                return ""
-        except QueryFailed as failure:
-            if failure.final:
-                raise
+        rows = await answered(client.select(exceptions, tries=2), None)
+        if rows is None:
             return found
+        if rows:
+            return ""
         found = way  # type: ignore[assignment]
     return found
-
-
-async def _has_unnamed_graph(client: EndpointClient) -> bool:
-    try:
-        return await client.number(queries.COUNT_UNNAMED) > 0
-    except QueryFailed as failure:
-        if failure.final:
-            raise
-        return False

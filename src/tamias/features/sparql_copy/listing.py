@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tamias.features.sparql_copy import queries
 from tamias.features.sparql_copy.answers import Row
-from tamias.features.sparql_copy.client import EndpointClient, QueryFailed
+from tamias.features.sparql_copy.client import EndpointClient, QueryFailed, answered
 from tamias.features.sparql_copy.queries import Span
 from tamias.features.sparql_copy.source import uncut
 from tamias.features.sparql_copy.state import CopyState
@@ -33,11 +33,6 @@ class GraphListing(NamedTuple):
     unnamed: int = 0
     """Graphs that cannot be requested by name: their names are blank nodes or no IRIs."""
 
-    @property
-    def total(self) -> int:
-        """Return a digest of all statements that were counted."""
-        return sum(graph.statements or 0 for graph in self.graphs)
-
 
 async def list_graphs(
     client: EndpointClient, state: CopyState, span: Span, *, proven: bool = True
@@ -61,18 +56,16 @@ async def list_graphs(
         if span.width == 1:
             raise QueryFailed("the graphs cannot be listed: the server ignores conditions", lasting=True)
         span = span.resized(0.5)
-    graphs, unnamed = _listed(rows), sum(map(_is_unnamed, rows))
+    graphs, unnamed = _listed(rows)
     if client.graphs:
         graphs, unnamed = [graph for graph in graphs if graph.name in client.graphs], 0
     return GraphListing(span, graphs, 0 if proven else len(rows), unnamed)
 
 
-def _listed(rows: list[Row]) -> list[ListedGraph]:
-    return sorted(ListedGraph(row["g"].text, _number(row)) for row in rows if _has_name(row))
-
-
-def _is_unnamed(row: Row) -> bool:
-    return "g" in row and not _has_name(row)
+def _listed(rows: list[Row]) -> tuple[list[ListedGraph], int]:
+    """The graphs that have names, and the number of the others."""
+    graphs = sorted(ListedGraph(row["g"].text, _number(row)) for row in rows if _has_name(row))
+    return graphs, sum("g" in row for row in rows) - len(graphs)
 
 
 async def prove(client: EndpointClient, state: CopyState, listing: GraphListing) -> GraphListing | None:
@@ -89,12 +82,10 @@ async def _are_all(client: EndpointClient, state: CopyState, span: Span, rows: i
 
 async def _rows(client: EndpointClient, state: CopyState, span: Span, limit: int) -> list[Row]:
     if state.counts:
-        try:
-            return await client.select(queries.graphs(span, limit), _TRIES)
-        except QueryFailed as failure:
-            if failure.final:
-                raise
-            state.counts = False
+        rows = await answered(client.select(queries.graphs(span, limit), _TRIES), None)
+        if rows is not None:
+            return rows
+        state.counts = False
     return await client.select(queries.graphs(span, limit, counted=False), _TRIES)
 
 

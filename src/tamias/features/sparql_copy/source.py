@@ -21,14 +21,13 @@ class StatementSource:
         self, where: str, limit: int, offset: int = 0, *, order: bool = False
     ) -> StatementPage:
         """A window of the statements of a pattern. Raises `QueryFailed`."""
+        query = (queries.construct if self._state.triples else queries.select)(
+            where, limit, offset, order=order
+        )
         if self._state.triples:
-            page = StatementPage(
-                await self._client.triples(queries.construct(where, limit, offset, order=order))
-            )
+            page = StatementPage(await self._client.triples(query))
         else:
-            page = StatementPage.of_rows(
-                await self._client.select(queries.select(where, limit, offset, order=order))
-            )
+            page = StatementPage.of_rows(await self._client.select(query))
         if page.rows == limit:
             self._state.most = max(self._state.most, limit)
         return page

@@ -8,7 +8,7 @@ from pyoxigraph import NamedNode, Quad
 from tamias.content.formats import JSON_LD, NTRIPLES, RDF_XML, TURTLE
 from tamias.features.sparql_copy import queries
 from tamias.features.sparql_copy.blank_nodes import Sample, labels_hold, sampled
-from tamias.features.sparql_copy.client import RESULT_FORMATS, EndpointClient, QueryFailed
+from tamias.features.sparql_copy.client import RESULT_FORMATS, EndpointClient, QueryFailed, answered
 from tamias.features.sparql_copy.default_graph import default_graph
 from tamias.features.sparql_copy.listing import GraphListing, list_graphs
 from tamias.features.sparql_copy.queries import Span
@@ -82,7 +82,8 @@ async def survey(client: EndpointClient, state: CopyState) -> GraphListing | Non
         await _find_labels(client, StatementSource(client, state), state)
         state.stage = "labelled"
     elif state.stage == "labelled":
-        await _count_default(client, state)
+        state.default_count = await answered(client.number(queries.COUNT_DEFAULT), None)
+        state.counts = state.default_count is not None
         state.stage = "counted"
     else:
         listing = await list_graphs(client, state, Span(), proven=False)
@@ -137,14 +138,9 @@ async def _find_labels(client: EndpointClient, source: StatementSource, state: C
 
 async def _all_hold(client: EndpointClient, source: StatementSource, samples: list[Sample]) -> bool:
     """Return whether labels hold in all samples. One label in two of them stands for one node, or for two."""
-    if len({label for sample in samples for label in sample.turns}) < len(samples):
-        try:
-            if not await client.select(queries.SHARED_BLANKS[1], tries=2):
-                return False
-        except QueryFailed as failure:
-            if failure.final:
-                raise
-            return False
+    has_twice = len({label for sample in samples for label in sample.turns}) < len(samples)
+    if has_twice and not await answered(client.select(queries.SHARED_BLANKS[1], tries=2), []):
+        return False
     return all([await labels_hold(source, sample) for sample in samples])
 
 
@@ -181,25 +177,12 @@ async def _sample(source: StatementSource, where: str) -> list[Quad] | None:
     return None
 
 
-async def _count_default(client: EndpointClient, state: CopyState) -> None:
-    try:
-        state.default_count = await client.number(queries.COUNT_DEFAULT)
-    except QueryFailed as failure:
-        if failure.final:
-            raise
-        state.counts = False
-
-
 async def _check_shared_blanks(client: EndpointClient, state: CopyState, listing: GraphListing) -> None:
     """Blank nodes that change their labels cannot be kept together over several graphs."""
     several = len(listing.graphs) > 1, bool(listing.graphs) and state.default is not None and not state.union
     shared = [query for query, has in zip(queries.SHARED_BLANKS, several, strict=True) if has]
     if shared and state.triple_terms:
         shared.append(queries.select(queries.some(queries.TRIPLE_TERM, named=True), 1))
-    try:
-        for query in shared:
-            state.relabelled = state.relabelled or bool(await client.select(query, tries=2))
-    except QueryFailed as failure:
-        if failure.final:
-            raise
-        state.relabelled = True
+    for query in shared:
+        rows = await answered(client.select(query, tries=2), None)
+        state.relabelled = state.relabelled or rows is None or bool(rows)
