@@ -13,7 +13,7 @@ import pytest
 
 from tamias.cli.crawl import command as crawl_verb
 from tamias.database.connect import Database
-from tamias.database.migrate import migrations
+from tamias.database.migrate import FIRST, migrations
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.errors import ConfigError, LimitReached
 from tamias.model.item import Item
@@ -431,19 +431,23 @@ def test_it_is_said_that_a_version_which_stored_no_sinks_began_the_crawl(tamias,
     assert "changed" not in tamias.run("crawl").stderr
 
 
-def test_data_of_the_schema_before_is_continued_with_its_options(tamias, chain):
-    options = {"crawl.depth": 3, "filters.exclude": ["/9"], "crawl.max_urls": 3, "crawl.sinks": ["warc"]}
+@pytest.mark.parametrize("schema", [migrations()[0], migrations()[-2]], ids=["first", "before"])
+def test_data_of_earlier_schemas_is_continued_with_its_options(tamias, chain, schema):
+    options = {"crawl.depth": 3, "filters.exclude": ["/9"], "crawl.max_urls": 3}
     flags = {"crawl__depth": 3, "permit__allow_private": True, "fetch__delay": 0.0}
-    policy = json.dumps({"flags": flags, "options": options})
+    with_sinks = schema.number > FIRST
+    policy = json.dumps(
+        {"flags": flags, "options": options | ({"crawl.sinks": ["warc"]} if with_sinks else {})}
+    )
     with closing(Database(tamias.data)) as database, closing(database.session()) as session:
         session.execute(b"DROP SCHEMA tamias CASCADE")
-    before = Database(tamias.data, upto=migrations()[-2].number)
+    before = Database(tamias.data, upto=schema.number)
     with closing(before), closing(before.session()) as session:
         session.execute(b"UPDATE crawl SET policy = %s, state = 'stopped' WHERE crawl = 1", [policy])
         frontier = PostgresFrontier(session, same_url=str.__eq__)
         frontier.put([Item(url=chain.seed, key=chain.seed, host=chain.site.address)])
     done = tamias.run("crawl", "--workers", "1")
-    assert (done.returncode, "changed" in done.stderr) == (0, False), done.stderr
+    assert (done.returncode, "changed" in done.stderr) == (0, not with_sinks), done.stderr
     assert chain.depths() == [0, 1, 2, 3]
-    assert any((tamias.data / "warc").iterdir())
+    assert (tamias.data / "warc").exists() == with_sinks
     assert row(tamias)["policy"]["options"]["filters.exclude"] == ["/9"]
