@@ -26,12 +26,12 @@ demo: setup
 	$(BIN)/tamias demo
 
 # Every change: ten minutes. Assertions are rewritten once, beside the checks, not by each process. A file is run
-# by one process, so that what its tests share is made once. Half of the time tests wait for something, so two
-# processes share a core.
+# by one process, so that what its tests share is made once. Three quarters of the time tests wait for something, so
+# four processes share a core.
 test: setup
 	sh tests/system-packages.sh
 	$(MAKE) --no-print-directory -j 2 check collected
-	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n 8 --dist loadfile --no-loadscope-reorder
 
 collected: setup
 	$(BIN)/pytest --collect-only -qq >/dev/null

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 LINES = 250_000 if os.environ.get("TAMIAS_NIGHTLY") else 100_000
+LEASE = "6"
+"""Seconds until a document can be read on after the death of its reader."""
 MOST_GROWTH = 60 << 20 if LINES > 100_000 else 30 << 20
 
 
@@ -59,7 +61,7 @@ def test_a_large_dump_is_read_whole_by_a_worker_that_stays_small(tamias, site, r
 
 def killed_at(tamias, kill, place, *words):
     """Crawls until a worker dies at a place; then the rest dies, too."""
-    tamias.env["TAMIAS_FAULT"] = place
+    tamias.env |= {"TAMIAS_FAULT": place, "TAMIAS_FRONTIER__LEASE": LEASE}
     crawl = tamias.start("crawl", "--allow-private", "--delay", "0", "--workers", "1", *words)
     said = []
     for line in crawl.stderr:
