@@ -14,7 +14,7 @@ import pytest
 from tamias.features.dcat.terms import CatalogueBases
 from tamias.features.pages.jsonld import dataset_jsonld
 from tamias.model.profile import ColumnProfile, Profile, TableProfile, Types
-from tamias.model.resource import Resource, Version
+from tamias.model.resource import Resource, Source, Version
 
 PYTHON = Path(sys.prefix) / "croissant" / "bin" / "python"
 CONTENT = b"id,name,day\n1,a,2020-01-01\n2,b,2020-01-02\n"
@@ -23,17 +23,23 @@ import json, sys
 import mlcroissant
 dataset = mlcroissant.Dataset(jsonld=sys.argv[1])
 records = [{key: str(value) for key, value in each.items()} for each in dataset.records("records-1")]
-print(json.dumps({"records": records, "report": dataset.metadata.issues.report()}))
+about = dataset.metadata
+version, licence = about.ctx.conforms_to.value, about.license
+report = about.issues.report()
+print(json.dumps({"records": records, "report": report, "version": version, "licence": licence}))
 """
 
 pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="mlcroissant is not there; make nightly")
 
 
 @pytest.fixture
-def described(tmp_path):
+def described(tmp_path, request):
     """What our page tells of a table, with the file beside it instead of on a server."""
+    sources = getattr(request, "param", ())
     url, digest = "http://data.example/a.csv", hashlib.sha256(CONTENT).hexdigest()
-    resource = Resource(id="9637fc70d9dc55fb671d5c1f", url=url, title="Names", added_at=0, versions=1)
+    resource = Resource(
+        id="9637fc70d9dc55fb671d5c1f", url=url, title="Names", added_at=0, versions=1, sources=sources
+    )
     version = Version(
         resource=resource.id, number=1, captured_at=0, sha256=digest, byte_size=len(CONTENT),
         media_type="text/csv", capture="",
@@ -43,7 +49,9 @@ def described(tmp_path):
         ColumnProfile(name="name", number=2),
         ColumnProfile(name="day", number=3, datatype="date"),
     )
-    table = TableProfile(name="a", header=True, rows=2, width=3, delimiter=",", columns=columns)
+    table = TableProfile(
+        name="a", header=True, rows=2, width=3, delimiter=",", encoding="utf-8", columns=columns
+    )
     profile = Profile(size=len(CONTENT), types=Types(found="text/csv"), tables=(table,))
     (tmp_path / "a.csv").write_bytes(CONTENT)
     told = dataset_jsonld(resource, [version], profile, CatalogueBases())
@@ -65,6 +73,16 @@ def test_mlcroissant_reads_the_records_and_misses_only_the_licence(described, tm
     assert [next(iter(each.values())) for each in told["records"]] == ["1", "2"]
     assert told["report"].count("  -  ") == 1
     assert "schema.org/license" in told["report"]
+    assert (told["version"], "not standard" in done.stderr) == ("http://mlcommons.org/croissant/1.1", False)
+
+
+@pytest.mark.parametrize(
+    "described", [[Source(source="", portal="http://p.example/", licence="cc-by-4.0")]], indirect=True
+)
+def test_mlcroissant_misses_nothing_where_a_portal_names_the_licence(described, tmp_path):
+    told = json.loads(read(described, tmp_path).stdout)
+    eu = "http://publications.europa.eu/resource/authority/licence/"
+    assert (told["report"], told["licence"]) == ("", [f"{eu}CC_BY_4_0"])
 
 
 def test_mlcroissant_refuses_a_file_with_another_digest(described, tmp_path):

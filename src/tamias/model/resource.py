@@ -19,6 +19,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     title: str | None = None
     format: str | None = None
     """As the source says it: a short name or a media type."""
+    licence: str | None = None
+    """As a portal says it, of the file or of its dataset."""
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +87,11 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     last_error: LastError | None = None
     """The latest; it stays when later visits succeed."""
     sources: tuple[Source, ...] = ()
+
+    @property
+    def licences(self) -> tuple[str, ...]:
+        """Return the licences that its sources name, each once."""
+        return tuple(dict.fromkeys(each.licence for each in self.sources if each.licence))
 
 
 def resource_id(key: str) -> str:

@@ -255,7 +255,7 @@ def embedded(client, named=NUMBERS):
 def test_a_dataset_page_carries_what_croissant_requires(client, served):
     told = embedded(client)
     assert told["@type"] == "sc:Dataset"
-    assert told["conformsTo"] == "http://mlcommons.org/croissant/1.0"
+    assert told["conformsTo"] == "http://mlcommons.org/croissant/1.1"
     needed = ("@context", "name", "description", "url", "creator", "datePublished", "version", "distribution")
     assert [name for name in needed if not told.get(name)] == []
 

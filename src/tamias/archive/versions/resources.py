@@ -23,7 +23,16 @@ _VERSION_FIELDS = (
     "resource", "number", "captured_at", "sha256", "byte_size", "media_type", "declared_type", "fingerprint",
     "noise", "suspicious", "capture",
 )  # fmt: skip
-_SQL = statements("tamias.archive.versions", "resources.sql", version=_VERSION)
+LICENCE = (
+    "SELECT form.value ->> 'licence' AS licence FROM offered"
+    " JOIN portal ON portal.portal = offered.portal AND portal.url = source.portal"
+    " JOIN described ON described.portal = offered.portal AND described.record = offered.record"
+    " CROSS JOIN LATERAL jsonb_array_elements(described.told -> 'forms') AS form (value)"
+    " WHERE offered.url = resource.url AND form.value ->> 'url' = offered.url AND form.value ? 'licence'"
+    " ORDER BY described.gone_at IS NOT NULL, offered.record LIMIT 1"
+)
+"""The licence that the portal of a `source` names of the file of a `resource`."""
+_SQL = statements("tamias.archive.versions", "resources.sql", version=_VERSION, licence=LICENCE)
 PAGE = 1000
 
 
@@ -297,7 +306,7 @@ def _source_columns(pairs: dict[tuple[str, str], Source]) -> dict[str, list[Any]
 def resource_of(row: Sequence[Any], sources: Iterable[Sequence[Any]]) -> Resource:
     """The columns of a resource, and those of each of its sources."""
     error = LastError(*row[10:]) if row[10] is not None else None
-    named = tuple(Source(source=s, portal=p, title=t, format=f) for s, p, t, f in sources)
+    named = tuple(Source(**dict(zip(Source.__struct_fields__, each, strict=False))) for each in sources)
     return Resource(**dict(zip(_RESOURCE, row, strict=False)), last_error=error, sources=named)
 
 

@@ -1,4 +1,5 @@
--- Resources under watch, their sources and versions. `{version}` stands for the columns of a version.
+-- Resources under watch, their sources and versions. `{version}` stands for the columns of a version, `{licence}` for
+-- the query of what a source says.
 
 -- name: put_resources
 -- Makes resources known; one that was forgotten counts its versions on. A known one takes a title or a promise that it lacked, and what the user says of visits.
@@ -154,9 +155,11 @@ WHERE resource.resource = new.resource
 SELECT resource.resource, resource.url, resource.state, resource.title, resource.media_type, resource.expected,
        resource.added_at, resource.next_visit, resource.change_rate, resource.versions,
        resource.error, resource.error_at,
-       coalesce((SELECT jsonb_agg(jsonb_build_array(source.source, source.portal, source.title, source.format)
+       coalesce((SELECT jsonb_agg(jsonb_build_array(source.source, source.portal, source.title, source.format,
+                                                    said.licence)
                                   ORDER BY source.first_seen, source.source)
-                 FROM source WHERE source.resource = resource.resource), '[]')
+                 FROM source LEFT JOIN LATERAL ({licence}) AS said ON source.portal IS NOT NULL
+                 WHERE source.resource = resource.resource), '[]')
 FROM kept_resource AS resource WHERE resource.resource = ANY(%(resource)b::text[]) ORDER BY resource.resource
 
 -- name: note_trouble

@@ -13,6 +13,7 @@ from pyoxigraph import NamedNode, Quad
 from tamias.archive.moments import rfc3339
 from tamias.archive.versions.resources import Suspect
 from tamias.archive.versions.same_content import SameContent
+from tamias.features.dcat.datasets.authority import licence_iri
 from tamias.features.dcat.joins import JoinCandidate
 from tamias.features.dcat.measures import Measure, describe_measures
 from tamias.features.dcat.profiles import describe_joins, describe_profile
@@ -123,6 +124,7 @@ def head_quads(
     """
     builder = GraphBuilder(catalogue_graph(resource.id))
     _describe_dataset(builder, resource, versions, _title(resource), bases)
+    _describe_licences(builder, resource, versions, bases)
     describe_joins(builder, joins, bases)
     _describe_address(builder, resource)
     _describe_suspects(builder, resource, suspects, bases)
@@ -187,6 +189,25 @@ def _describe_origin(builder: GraphBuilder, resource: Resource, node: NamedNode)
     builder.typed(node, "dcat:distribution", form, "dcat:Distribution")
     builder.each(form, {"dcat:accessURL": place, "dcat:downloadURL": place})
     builder.shared(form, "dcat:mediaType", kind, "dct:MediaType")
+
+
+def _describe_licences(
+    builder: GraphBuilder, resource: Resource, versions: Sequence[Version], bases: CatalogueBases
+) -> None:
+    """Describe the licences that portals name: of the file on the Web and of the newest version."""
+    node = bases.dataset(resource.id)
+    forms = [NamedNode(node.value + "#distribution")]
+    for version in versions[-1:]:
+        number = bases.version(resource.id, version.number)
+        forms += [NamedNode(number.value + "#distribution"), bases.file(version)]
+    for place, licence in enumerate(resource.licences, 1):
+        iri = address(licence_iri(licence) or licence)
+        for form in forms:
+            builder.typed(
+                form, "dct:license", iri or NamedNode(f"{node.value}#licence-{place}"), "dct:LicenseDocument"
+            )
+        if iri is None:
+            builder.add(NamedNode(f"{node.value}#licence-{place}"), "rdfs:label", text(licence))
 
 
 def _describe_version(

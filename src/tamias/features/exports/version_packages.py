@@ -14,7 +14,7 @@ from tamias.features.exports.packages import Bag, Crate, Package, references
 from tamias.features.exports.usage_gate import UsageGate
 from tamias.model.capture import Hop
 from tamias.model.resource import Version
-from tamias.model.vocabulary import address_iri
+from tamias.model.vocabulary import address_iri, sound_iri
 
 SOFTWARE = f"Tamias {__version__}"
 
@@ -117,7 +117,12 @@ def _add_to_crate(crate: Crate, archive: ArchiveReader, holding: Holding) -> Non
     about = f"What is known of {holding.title}"
     crate.add_file(file, [_describe_holding(holding)], name=about, encodingFormat="application/json")
     crate.add_folder(
-        f"data/{resource.id}/", [*paths, file], name=holding.title, identifier=resource.id, url=resource.url
+        f"data/{resource.id}/",
+        [*paths, file],
+        name=holding.title,
+        identifier=resource.id,
+        url=resource.url,
+        license=[{"@id": each} if sound_iri(each, web=True) else each for each in resource.licences],
     )
     crate.describe(source, "CreativeWork", name=holding.title, url=resource.url)
 

@@ -1,4 +1,4 @@
-"""A dataset as JSON-LD for its page: schema.org's Dataset, which Croissant 1.0 builds on."""
+"""A dataset as JSON-LD for its page: schema.org's Dataset, which Croissant 1.1 builds on."""
 
 import re
 from collections.abc import Sequence
@@ -7,20 +7,21 @@ from typing import Any, Final
 import msgspec
 
 from tamias.archive.moments import rfc3339
+from tamias.features.dcat.datasets.authority import licence_iri
 from tamias.features.dcat.terms import CatalogueBases
 from tamias.model.profile import ColumnProfile, Profile, TableProfile
 from tamias.model.resource import Resource, Version
 from tamias.model.url import host
 
-CONFORMS_TO: Final = "http://mlcommons.org/croissant/1.0"
+CONFORMS_TO: Final = "http://mlcommons.org/croissant/1.1"
 MOST_COLUMNS: Final = 500
 _UNFIT_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 _TABULAR: Final = frozenset({"text/csv", "text/tab-separated-values"})
 _TERMS: Final = (
-    "citeAs", "column", "equivalentProperty", "extract", "field", "fileObject", "fileProperty", "fileSet",
-    "format", "includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField", "path", "recordSet",
-    "references", "regex", "repeated", "replace", "samplingRate", "separator", "source", "subField",
-    "transform",
+    "arrayShape", "citeAs", "column", "containedIn", "equivalentProperty", "extract", "field", "fileObject",
+    "fileProperty", "fileSet", "format", "includes", "isArray", "isLiveDataset", "jsonPath", "key", "md5",
+    "parentField", "path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate",
+    "separator", "source", "subField", "transform",
 )  # fmt: skip
 _CONTEXT: Final[dict[str, Any]] = {
     "@language": "en",
@@ -32,7 +33,9 @@ _CONTEXT: Final[dict[str, Any]] = {
     "conformsTo": "dct:conformsTo",
     "data": {"@id": "cr:data", "@type": "@json"},
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "description": {"@container": "@language"},
     "examples": {"@id": "cr:examples", "@type": "@json"},
+    "name": {"@container": "@language"},
     **{term: f"cr:{term}" for term in _TERMS},
 }
 """The context that Croissant asks for."""
@@ -75,6 +78,8 @@ def dataset_jsonld(
             "name": bases.title,
         },
     }
+    if resource.licences:
+        document["license"] = [licence_iri(each) or each for each in resource.licences]
     return document if not versions else document | _dated(versions) | _filed(versions[-1], profile, bases)
 
 

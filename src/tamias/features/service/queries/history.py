@@ -220,8 +220,8 @@ def _read(db: ServiceSession, values: dict[str, Any]) -> dict[int, ResourceHisto
 
 def history_of(row: tuple[Any, ...]) -> ResourceHistory:
     """A row of `histories`: the resource, then columns of its sources, then columns of its versions."""
-    resource = resource_of(row[:12], zip(*row[12:16], strict=True) if row[12] else ())
-    versions = zip(*row[16:], strict=True) if row[16] else ()
+    resource = resource_of(row[:12], zip(*row[12:17], strict=True) if row[12] else ())
+    versions = zip(*row[17:], strict=True) if row[17] else ()
     return ResourceHistory(resource, [version_of((resource.id, *each)) for each in versions])
 
 

@@ -5,7 +5,7 @@
 SELECT wanted.place, resource.resource, resource.url, resource.state, resource.title, resource.media_type, resource.expected,
        resource.added_at, resource.next_visit, resource.change_rate, resource.versions,
        resource.error, resource.error_at,
-       named.source, named.portal, named.title, named.format,
+       named.source, named.portal, named.title, named.format, named.licence,
        kept.number, kept.captured_at, kept.sha256, kept.byte_size, kept.media_type, kept.told_type, kept.fingerprint,
        kept.noise, kept.suspicious, kept.capture
 FROM unnest(%(resource)b::text[], %(url)b::text[]) WITH ORDINALITY AS wanted (resource, url, place)
@@ -17,8 +17,10 @@ CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(source.source ORDER BY source.first_seen, source.source), '{}') AS source,
            array_agg(source.portal ORDER BY source.first_seen, source.source) AS portal,
            array_agg(source.title ORDER BY source.first_seen, source.source) AS title,
-           array_agg(source.format ORDER BY source.first_seen, source.source) AS format
-    FROM source WHERE source.resource = resource.resource) AS named
+           array_agg(source.format ORDER BY source.first_seen, source.source) AS format,
+           array_agg(said.licence ORDER BY source.first_seen, source.source) AS licence
+    FROM source LEFT JOIN LATERAL ({licence}) AS said ON source.portal IS NOT NULL
+    WHERE source.resource = resource.resource) AS named
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(version.number), '{}') AS number, array_agg(version.captured_at) AS captured_at,
            array_agg(encode(version.sha256, 'hex')) AS sha256, array_agg(version.byte_size) AS byte_size,

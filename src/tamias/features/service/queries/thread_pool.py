@@ -14,6 +14,7 @@ from tamias.archive.blobs import BlobReader
 from tamias.archive.blobs.reader import BodyCache
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.file_store import segments_of
+from tamias.archive.versions.resources import LICENCE
 from tamias.crawl.plan.admit import Admission, same_url
 from tamias.crawl.revisit.watches import Watcher
 from tamias.database.connect import Connection, Database
@@ -30,7 +31,7 @@ MOST_WAITING = 1000
 STORE_SECONDS = 5.0
 """How long a request waits for a store of bodies that is away."""
 CACHE_BYTES = 32 * 1024 * 1024
-SQL = statements("tamias.features.service.queries", "queries.sql")
+SQL = statements("tamias.features.service.queries", "queries.sql", licence=LICENCE)
 
 
 class ServiceSession:
