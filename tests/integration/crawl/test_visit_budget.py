@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from tamias.crawl.plan.admit import Admission
-from tamias.crawl.revisit.timetable import Continuing, VisitBudget, budget_of
+from tamias.crawl.revisit.timetable import VisitBudget, budget_of
 from tamias.database.connect import Database
+from tamias.features.continuous.schedule import Continuing
 from tamias.frontier.due import WAITING
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier

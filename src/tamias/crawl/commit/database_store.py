@@ -16,7 +16,6 @@ from tamias.archive.sources.sites import open_site, site_is_open
 from tamias.archive.stored_files import dead_writers, files_in_parts, note_merged
 from tamias.crawl.commit.bulk_copies import BulkCopies, Coverage
 from tamias.crawl.commit.committer import LOOK_SECONDS, Committer
-from tamias.crawl.commit.continuous import ContinuousSchedule, CrawlHints
 from tamias.crawl.commit.link_put import CommitContext
 from tamias.crawl.commit.recover import recover
 from tamias.crawl.commit.segment_pool import SEALED_AFTER_MS, SegmentPool
@@ -40,6 +39,7 @@ from tamias.model.lease import Lease
 from tamias.model.site import Hint
 from tamias.permit.availability import KnownRobots, RobotsStore
 from tamias.permit.robots import Rules
+from tamias.plugins import load
 from tamias.schedule.visit import DAY_MS
 
 T = TypeVar("T")
@@ -107,13 +107,13 @@ class DatabaseStore:
         self._settler = Settler(context, copies)
         doubt = DoubtReadings(thread.session, round(settings.archive.suspicious_days * DAY_MS))
         self.hooks: list[CommitHook] = [doubt, self._settler, copies]
+        self._crawl_hints = None
         if settings.crawl.continuous:
-            self.hooks.append(ContinuousSchedule(thread.session, context.frontier, settings))
+            self.hooks.append(load("continuous", "schedule")(thread.session, context.frontier, settings))
+            self._crawl_hints = load("continuous", "hints")(thread.session, context.frontier, admission)
         self.hooks += filter(None, (make(context) for make in hooks))
         self.now = context.now
         self.hints = ChangeHints(thread.session, context.frontier, admission)
-        self._crawl_hints = CrawlHints(thread.session, context.frontier, admission)
-        self._continuous = settings.crawl.continuous
         self._budget = budget_of(thread.session, settings, lease_filter)
         self.limit = limit or RunLimit()
         self._database = database
@@ -201,7 +201,7 @@ class DatabaseStore:
 
     async def _take_hints(self, hints: Sequence[Hint], kind: str | None, crawl: int) -> None:
         await self.thread.run(self.hints.take, said_by_sitemap(hints))
-        if self._continuous and crawl != WATCH:
+        if self._crawl_hints is not None and crawl != WATCH:
             await self.thread.run(self._crawl_hints.take, crawl, hints, kind)
 
     async def maintain(self) -> None:

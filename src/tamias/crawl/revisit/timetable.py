@@ -4,6 +4,7 @@ Workers ask before they lease; the supervisor sets the thresholds and releases n
 """
 
 import time
+from collections.abc import Sequence
 from math import ceil
 from typing import Final
 
@@ -12,7 +13,6 @@ import msgspec
 from tamias.archive.blobs import BlobReader
 from tamias.archive.sources.revisits import (
     Revisit,
-    crawl_rates,
     read_figure,
     read_rates,
     set_importances,
@@ -20,7 +20,6 @@ from tamias.archive.sources.revisits import (
 )
 from tamias.database.connect import Session
 from tamias.database.sql import statements
-from tamias.frontier.due import count_waiting, make_due_known, release_waiting
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.item import WATCH
@@ -89,23 +88,28 @@ def set_thresholds(session: Session, settings: ScheduleSettings) -> Thresholds:
     """Computes the thresholds from all that is known, for everybody."""
     rules = parse_importance(settings.importance)
     set_importances(session, rules.named("portal"), rules.named("quality"))
-    rows = read_rates(session)
-    found = Thresholds()
-    if rows:
-        import numpy as np
-
-        from tamias.schedule.budget import attentive_thresholds, thresholds
-
-        rates, importances, hosts = zip(*rows, strict=True)
-        known, terms = (np.array(rates), np.array(importances), hosts), policy_from(settings).terms
-        if settings.budget is None:
-            found = attentive_thresholds(
-                *known, settings.visits_each * len(rows), host_visits=settings.host_visits, terms=terms
-            )
-        else:
-            found = thresholds(*known, settings.budget, host_share=settings.host_share, terms=terms)
+    found = share_visits(read_rates(session), settings, settings.budget)
     write_figure(session, _FIGURE, found, session.now())
     return found
+
+
+def share_visits(
+    rows: Sequence[tuple[float, float, str]], settings: ScheduleSettings, budget: float | None
+) -> Thresholds:
+    """Share visits out by rates of change, importances and hosts: a budget a day, or so many for each."""
+    if not rows:
+        return Thresholds()
+    import numpy as np
+
+    from tamias.schedule.budget import attentive_thresholds, thresholds
+
+    rates, importances, hosts = zip(*rows, strict=True)
+    known, terms = (np.array(rates), np.array(importances), hosts), policy_from(settings).terms
+    if budget is not None:
+        return thresholds(*known, budget, host_share=settings.host_share, terms=terms)
+    return attentive_thresholds(
+        *known, settings.visits_each * len(rows), host_visits=settings.host_visits, terms=terms
+    )
 
 
 def keep_house(session: Session, blobs: BlobReader, settings: Settings) -> None:
@@ -115,30 +119,9 @@ def keep_house(session: Session, blobs: BlobReader, settings: Settings) -> None:
         chore(session, blobs)
 
 
-_SQL = statements("tamias.crawl.revisit", "continuous.sql")
+_SQL = statements("tamias.crawl.revisit", "visit_budget.sql")
 _DAY_MS: Final = 86_400_000
 _BURSTS_A_DAY: Final = 24
-_PLAN_PART: Final = 10
-_LONGEST_PLAN_MS: Final = 600_000
-_SHORTEST_PLAN_MS: Final = 1_000
-_RELEASE_MS: Final = 500
-_PAGE: Final = 1000
-
-
-class ContinuousPlan(msgspec.Struct, frozen=True):
-    """The division of a crawl's visits among its URLs, for all workers."""
-
-    thresholds: Thresholds = Thresholds()
-    new_per_day: float = 0.0
-    """URLs that are visited for the first time."""
-    known_per_day: float = 0.0
-    """Visits to URLs that were visited before."""
-    planned_at: int = 0
-
-
-def read_plan(session: Session, crawl: int) -> ContinuousPlan:
-    """Return the plan that was made last."""
-    return msgspec.convert(read_figure(session, _figure(crawl)) or {}, ContinuousPlan)
 
 
 class VisitBudget:
@@ -172,92 +155,3 @@ def budget_of(session: Session, settings: Settings, lease_filter: LeaseFilter | 
     crawls = [crawl for crawl in (lease_filter and lease_filter.crawls) or () if crawl != WATCH]
     per_day = settings.crawl.budget if settings.crawl.continuous and len(crawls) == 1 else None
     return None if per_day is None else VisitBudget(session, crawls[0], per_day)
-
-
-class Continuing:
-    """The regular work of a continuous crawl's supervisor, in the database's thread."""
-
-    def __init__(
-        self,
-        session: Session,
-        frontier: PostgresFrontier,
-        settings: Settings,
-        crawl: int,
-        *,
-        plan_ms: float | None = None,
-    ) -> None:
-        """`plan_ms`: between two plans; unless given, a tenth of the shortest interval, or ten minutes."""
-        self._session = session
-        self._frontier = frontier
-        self._settings = settings
-        self._crawl = crawl
-        self._plan = read_plan(session, crawl)
-        shortest = settings.schedule.min_interval * 1000 / _PLAN_PART
-        self._plan_ms = plan_ms or min(_LONGEST_PLAN_MS, max(_SHORTEST_PLAN_MS, shortest))
-        self._released_at = 0
-
-    def open(self) -> int:
-        """Makes due what was read before the crawl went on; returns how many URLs."""
-        opened = 0
-        for bucket in range(self._frontier.buckets):
-            parameters = {"bucket": bucket, "crawl": self._crawl, "page": _PAGE}
-            made = 1
-            while made and (places := self._session.fetch_all(_SQL["find_unplanned"], parameters)):
-                named = [(qid, self._crawl, uid) for qid, uid in places]
-                made = make_due_known(self._session, self._frontier, bucket, named)
-                opened += made
-        return opened
-
-    def step(self) -> None:
-        """Plans anew if it is time, and releases what may be released."""
-        now = self._frontier.now()
-        if now - self._plan.planned_at >= self._plan_ms:
-            self.plan()
-        budget = self._settings.crawl.budget
-        if budget is not None and now - self._released_at >= _RELEASE_MS:
-            self._released_at = now
-            self._release(now, budget)
-
-    def plan(self) -> ContinuousPlan:
-        """Shares out the visits by all that is known now."""
-        rows = crawl_rates(self._session, self._crawl, self._frontier.buckets)
-        new, known = self._shares(len(rows))
-        found = Thresholds()
-        if rows:
-            import numpy as np
-
-            from tamias.schedule.budget import thresholds
-
-            rates, importances, hosts = zip(*rows, strict=True)
-            found = thresholds(
-                np.array(rates),
-                np.array(importances),
-                hosts,
-                known,
-                host_share=self._settings.schedule.host_share,
-                terms=policy_from(self._settings.schedule).terms,
-            )
-        self._plan = ContinuousPlan(found, new, known, self._frontier.now())
-        write_figure(self._session, _figure(self._crawl), self._plan, self._plan.planned_at)
-        return self._plan
-
-    def _shares(self, known: int) -> tuple[float, float]:
-        """Visits a day to new and to known URLs: what one side cannot use is the other's."""
-        schedule, budget = self._settings.schedule, self._settings.crawl.budget
-        if budget is None:
-            return 0.0, schedule.visits_each * known
-        most = known * _DAY_MS / 1000 / schedule.min_interval
-        new = max(budget * self._settings.crawl.new_share, budget - most)
-        waiting = count_waiting(self._session, self._frontier, self._crawl, int(new) + 1)
-        return new, max(budget - min(new, waiting), budget * 1e-6)
-
-    def _release(self, now: int, budget: float) -> None:
-        VisitBudget(self._session, self._crawl, budget).visits(now)
-        parameters = {"crawl": self._crawl, "now": now, "per_ms": self._plan.new_per_day / _DAY_MS}
-        rows = self._session.fetch_all(_SQL["grant_releases"], parameters)
-        if rows[0][0]:
-            release_waiting(self._session, self._frontier, self._crawl, int(rows[0][0]))
-
-
-def _figure(crawl: int) -> str:
-    return f"visits of crawl {crawl}"

@@ -20,7 +20,6 @@ from tamias.crawl.plan.policy import CRAWL, CrawlRow, count_failed, count_first_
 from tamias.crawl.plan.reopening import Reopened, reopen_widened
 from tamias.crawl.plan.run_limit import RunShare, Until, WorkerPlan, run_limit
 from tamias.crawl.plan.seed_outcomes import SeedOutcome, unfetched_seeds
-from tamias.crawl.revisit.timetable import Continuing
 from tamias.crawl.store.disk_space import DiskSpace, Pause
 from tamias.crawl.store.progress import CrawlSnapshot, Ended, Progress, snapshot
 from tamias.crawl.worker.fork_server import DATABASE_WORKER
@@ -114,7 +113,10 @@ class Supervisor:
             make(self._session, self._frontier, settings, near, self._crawl)
             for make in plugins.load_all("upkeep").values()
         ]
-        self._continuing = self._continuing_crawl()
+        self._continuing = None
+        if settings.crawl.continuous and self._until is not Until.VISITED:
+            supervision = plugins.load("continuous", "supervision")
+            self._continuing = supervision(self._session, self._frontier, settings, self._crawl)
 
     def _open_deliveries(self) -> Deliveries:
         """Return what delivers to the sinks of the crawl. A helper has no part in them."""
@@ -136,11 +138,6 @@ class Supervisor:
     def reopen_widened(self) -> list[Reopened]:
         """Open what the crawl allows now, and did not allow before."""
         return reopen_widened(self._session, self._frontier, self._crawl)
-
-    def _continuing_crawl(self) -> Continuing | None:
-        if not self._settings.crawl.continuous or self._until is Until.VISITED:
-            return None
-        return Continuing(self._session, self._frontier, self._settings, self._crawl)
 
     async def run_until_signal(self, show: Callable[[CrawlSnapshot], None]) -> CrawlSnapshot:
         """Call `run` in a process that does nothing else."""

@@ -16,16 +16,20 @@ from tamias.archive.sources.revisits import (
     Revisit,
     UrlHint,
     UrlPlace,
+    crawl_rates,
     note_url_hints,
+    read_figure,
     read_revisits,
+    write_figure,
     write_revisits,
 )
 from tamias.archive.versions.resources import promise_visits
 from tamias.crawl.plan.admit import Admission
-from tamias.crawl.revisit.timetable import ContinuousPlan, PlannedVisit, policy_from, read_plan
+from tamias.crawl.revisit.timetable import PlannedVisit, VisitBudget, policy_from, share_visits
 from tamias.crawl.store.visit import SEEN, CommitBatch, CommitHook, Visit
 from tamias.database.connect import Cursor, Session
-from tamias.frontier.due import make_due_known
+from tamias.database.sql import statements
+from tamias.frontier.due import count_waiting, make_due_known, release_waiting
 from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture import CaptureRecord, Outcome
@@ -35,7 +39,7 @@ from tamias.model.site import Hint
 from tamias.model.url import host
 from tamias.schedule.hints import ResourceHints, Trust, first_interval, importance_by_priority, said_changed
 from tamias.schedule.rules import parse_importance
-from tamias.schedule.visit import DAY_MS, NextVisit, Seen, next_visit, pack, unpack
+from tamias.schedule.visit import DAY_MS, NextVisit, Seen, Thresholds, next_visit, pack, unpack
 from tamias.settings import Settings
 
 _FRESH_SECONDS: Final = 2.0
@@ -43,6 +47,28 @@ _PERMANENT: Final = (301, 308)
 _ONCE: Final = frozenset({CONTEXT, ROBOTS})
 """What belongs to other documents is fetched when they are."""
 BATCH: Final = 1000
+_PLAN_PART: Final = 10
+_LONGEST_PLAN_MS: Final = 600_000
+_SHORTEST_PLAN_MS: Final = 1_000
+_RELEASE_MS: Final = 500
+_PAGE: Final = 1000
+_SQL = statements(__package__, "continuous.sql")
+
+
+class ContinuousPlan(msgspec.Struct, frozen=True):
+    """The division of a crawl's visits among its URLs, for all workers."""
+
+    thresholds: Thresholds = Thresholds()
+    new_per_day: float = 0.0
+    """URLs that are visited for the first time."""
+    known_per_day: float = 0.0
+    """Visits to URLs that were visited before."""
+    planned_at: int = 0
+
+
+def read_plan(session: Session, crawl: int) -> ContinuousPlan:
+    """Return the plan that was made last."""
+    return msgspec.convert(read_figure(session, _figure(crawl)) or {}, ContinuousPlan)
 
 
 class ContinuousSchedule(CommitHook):
@@ -116,11 +142,13 @@ class ContinuousSchedule(CommitHook):
         seen = SEEN[visit.archived.judgement.meaning] if visit.archived else _seen(record, same)
         importance = self._importance.of_url(task.tags, task.score) * importance_by_priority(known.priority)
         before = unpack(known.history)
+        hints = ResourceHints(frequency=known.frequency, modified_at=known.hint_at)
+        is_first = before.visited_at is None
         found = next_visit(
             before,
             seen,
             record.ended_at,
-            expected_days=self._expected(known, record.ended_at) if before.visited_at is None else None,
+            expected_days=first_interval(hints, record.ended_at, self._policy.terms) if is_first else None,
             threshold=self._plan_of(task.crawl).thresholds.of(visit.held.lease.host),
             importance=importance,
             policy=self._policy,
@@ -156,11 +184,6 @@ class ContinuousSchedule(CommitHook):
         if record.sha256 is None and record.outcome is Outcome.OK:
             return record.ended_at + self._harvests_ms  # a harvest, or a redirect to elsewhere
         return found.due_ms
-
-    def _expected(self, known: KnownUrl, now: int) -> float | None:
-        return first_interval(
-            ResourceHints(frequency=known.frequency, modified_at=known.hint_at), now, self._policy.terms
-        )
 
     def _plan_of(self, crawl: int) -> ContinuousPlan:
         read_at, plan = self._plans.get(crawl, (float("-inf"), ContinuousPlan()))
@@ -279,3 +302,78 @@ def _tested(
     after = Trust(*trust.get(name, (0, 0))).after(said, seen == "changed")
     trust[name] = (after.right, after.checked)
     return name, after
+
+
+class Continuing:
+    """The regular work of a continuous crawl's supervisor, in the database's thread."""
+
+    def __init__(
+        self,
+        session: Session,
+        frontier: PostgresFrontier,
+        settings: Settings,
+        crawl: int,
+        *,
+        plan_ms: float | None = None,
+    ) -> None:
+        """`plan_ms`: between two plans; unless given, a tenth of the shortest interval, or ten minutes."""
+        self._session = session
+        self._frontier = frontier
+        self._settings = settings
+        self._crawl = crawl
+        self._plan = read_plan(session, crawl)
+        shortest = settings.schedule.min_interval * 1000 / _PLAN_PART
+        self._plan_ms = plan_ms or min(_LONGEST_PLAN_MS, max(_SHORTEST_PLAN_MS, shortest))
+        self._released_at = 0
+
+    def open(self) -> int:
+        """Makes due what was read before the crawl went on; returns how many URLs."""
+        opened = 0
+        for bucket in range(self._frontier.buckets):
+            parameters = {"bucket": bucket, "crawl": self._crawl, "page": _PAGE}
+            made = 1
+            while made and (places := self._session.fetch_all(_SQL["find_unplanned"], parameters)):
+                named = [(qid, self._crawl, uid) for qid, uid in places]
+                made = make_due_known(self._session, self._frontier, bucket, named)
+                opened += made
+        return opened
+
+    def step(self) -> None:
+        """Plans anew if it is time, and releases what may be released."""
+        now = self._frontier.now()
+        if now - self._plan.planned_at >= self._plan_ms:
+            self.plan()
+        budget = self._settings.crawl.budget
+        if budget is not None and now - self._released_at >= _RELEASE_MS:
+            self._released_at = now
+            self._release(now, budget)
+
+    def plan(self) -> ContinuousPlan:
+        """Shares out the visits by all that is known now."""
+        rows = crawl_rates(self._session, self._crawl, self._frontier.buckets)
+        new, known = self._shares(len(rows))
+        found = share_visits(rows, self._settings.schedule, known)
+        self._plan = ContinuousPlan(found, new, known, self._frontier.now())
+        write_figure(self._session, _figure(self._crawl), self._plan, self._plan.planned_at)
+        return self._plan
+
+    def _shares(self, known: int) -> tuple[float, float]:
+        """Visits a day to new and to known URLs: what one side cannot use is the other's."""
+        schedule, budget = self._settings.schedule, self._settings.crawl.budget
+        if budget is None:
+            return 0.0, schedule.visits_each * known
+        most = known * DAY_MS / 1000 / schedule.min_interval
+        new = max(budget * self._settings.crawl.new_share, budget - most)
+        waiting = count_waiting(self._session, self._frontier, self._crawl, int(new) + 1)
+        return new, max(budget - min(new, waiting), budget * 1e-6)
+
+    def _release(self, now: int, budget: float) -> None:
+        VisitBudget(self._session, self._crawl, budget).visits(now)
+        parameters = {"crawl": self._crawl, "now": now, "per_ms": self._plan.new_per_day / DAY_MS}
+        rows = self._session.fetch_all(_SQL["grant_releases"], parameters)
+        if rows[0][0]:
+            release_waiting(self._session, self._frontier, self._crawl, int(rows[0][0]))
+
+
+def _figure(crawl: int) -> str:
+    return f"visits of crawl {crawl}"
