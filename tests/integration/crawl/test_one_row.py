@@ -288,6 +288,18 @@ def test_a_row_cannot_send_a_worker_into_its_private_network(tamias, chain):
     assert (done.returncode, "--allow-private" in done.stderr) == (ConfigError.exit_code, True), done.stderr
 
 
+def test_a_row_cannot_give_a_worker_more_than_its_machine_allows(tamias, chains):
+    words = ("--in-service", "--allow-private", "--delay", "0", "--depth", "2")
+    assert tamias.run("crawl", *words, *[chain.seed for chain in chains]).returncode == 0
+    with closing(Database(tamias.data)) as database, closing(database.session()) as session:
+        session.execute(b"UPDATE crawl SET policy = jsonb_set(policy, '{flags,fetch__concurrency}', '50')")
+    tamias.start("worker", "--workers", "1", "--allow-private", "--concurrency", "1")
+    tamias.wait_until(lambda: row(tamias)["open"] == 0)
+    spans = [span for chain in chains for span in chain.site.spans]
+    at_once = [sum(begun <= moment < ended for begun, ended in spans) for moment, _ in spans]
+    assert max(at_once) <= 2  # a host that has not answered yet has a slot of its own
+
+
 def test_a_seed_that_is_added_changes_no_option(tamias, chain):
     assert tamias.crawl("--depth", "1", "--exclude", "/9", chain.seed).returncode == 0
     done = tamias.run("crawl", chain.site.url("/other"))

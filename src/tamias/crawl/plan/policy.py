@@ -57,9 +57,9 @@ class CrawlPolicy(msgspec.Struct, frozen=True):
         return self.options | {key.replace("__", "."): value for key, value in self.flags.items()}
 
     def settings(self, own: Settings) -> Settings:
-        """Return the settings of a worker: its own, with all that the row says."""
+        """Return the settings of a worker: its own for its machine, those of the row for the crawl."""
         tags = own.frontier.require, own.frontier.forbid
-        settings = overlay(own, self.values())
+        settings = overlay(own, options_of(overlay(own, self.values())))
         frontier = msgspec.structs.replace(
             settings.frontier,
             require=tuple(dict.fromkeys([*settings.frontier.require, *tags[0]])),

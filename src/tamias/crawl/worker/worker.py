@@ -262,7 +262,8 @@ def database_worker(line: bytes) -> AbstractAsyncContextManager[Worker]:
 async def _database_worker(line: bytes) -> AsyncIterator[Worker]:
     plan = msgspec.json.decode(line, type=WorkerPlan)
     data = Path(plan.data)
-    with closing(Database(data, plan.db, patience=_patience(plan), role=Role.WORKER)) as database:
+    patience = inf if plan.db else None  # its address is right: it was used before
+    with closing(Database(data, plan.db, patience=patience, role=Role.WORKER)) as database:
         session = database.session()
         row = CrawlRow(session, plan.crawl)
         settings = row.settings(plan.settings, bounded=plan.until.is_help)
@@ -283,11 +284,6 @@ async def _database_worker(line: bytes) -> AsyncIterator[Worker]:
         )
         visitor = Visitor(stage_context(store, admission, data), Parking(store))
         yield Worker(settings, store, visitor, waits=plan.until.is_help)
-
-
-def _patience(plan: WorkerPlan) -> float | None:
-    """Return the patience with a server that is away: its address is right, for it was used before."""
-    return inf if plan.db else None
 
 
 def make_hooks(sinks: Sequence[str]) -> list[MakeHook]:
