@@ -65,8 +65,8 @@ async def labels_hold(source: StatementSource, sample: Sample) -> bool:
         return False
     # A later window has some of the labels, and not in the same sequence.
     later = list(_turns(await sampled(source, sample.where, len(sample.quads) // 2)))
-    common = min(len(turns), len(later))
-    return not turns.keys().isdisjoint(later) and [*turns][:common] != later[:common]
+    differ = any(one != other for one, other in zip(turns, later, strict=False))
+    return differ and not turns.keys().isdisjoint(later)
 
 
 def _turns(quads: list[Quad]) -> dict[str, int]:

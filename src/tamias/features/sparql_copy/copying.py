@@ -418,7 +418,7 @@ class Copy:
             return relabelled(quads, f"p{state.pages}x")
         for earlier in self._begun[:-1]:
             quads = earlier.without(quads)
-        if (state.part or CopyPart()).copied < MOST_COMPARED:
+        if state.part and state.part.copied < MOST_COMPARED:
             self._begun[-1].add(quads)
         return quads
 
