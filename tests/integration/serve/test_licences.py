@@ -1,4 +1,4 @@
-"""The licence that a portal names is in all that is said of a file."""
+"""The licence that a portal names is in all that is said of a file; so is what is a high-value dataset."""
 
 import json
 import re
@@ -9,7 +9,7 @@ import pytest
 from pyoxigraph import RdfFormat, parse
 
 from tamias.crawl.revisit.change_hints import describe
-from tamias.model.dataset import Dataset, Distribution
+from tamias.model.dataset import Dataset, DcatProperty, Distribution
 from tests import commands
 
 from .conftest import PORTAL, START, Filled, Running
@@ -27,10 +27,11 @@ def served(tmp_path_factory):
     """A service over three files of a portal: with the word, the text, and without a licence."""
     filled = Filled(tmp_path_factory.mktemp("licences"))
     named = {filled.put(url, b"a\n1\n"): licence for url, licence in FILES.items()}
+    hvd = DcatProperty("dcatap:hvdCategory", "http://data.europa.eu/bna/c_ac64a52d")
     datasets = [
         Dataset(
             iri=f"{PORTAL}{number}", record=str(number), title="A", licence=licence,
-            distributions=(Distribution(url=url),),
+            distributions=(Distribution(url=url),), more=(hvd,) if number == 1 else (),
         )
         for number, (url, licence) in enumerate(FILES.items())
     ]  # fmt: skip
@@ -101,3 +102,11 @@ def test_a_crate_has_the_licence_of_each_folder(served, tmp_path):
         graph = json.loads(zipped.read(named))["@graph"]
     found = {each["@id"]: each.get("license") for each in graph}
     assert [found[f"data/{name}/"] for name in names] == [["cc-by-4.0"], ["Ask the office."], None]
+
+
+def test_files_of_high_value_datasets_are_listed_by_themselves(served):
+    address, _, data = served
+    wanted = ["http://one.example/b.csv"]
+    assert [each["url"] for each in httpx.get(f"{address}/api/v1/resources?hvd=1").json()["items"]] == wanted
+    done = commands.run(["list", "--data", str(data), "--hvd", "--json"], capture_output=True, text=True)
+    assert [each["url"] for each in json.loads(done.stdout)] == wanted

@@ -1,7 +1,7 @@
 """Resources as rows: put under watch, judged and kept when they come, read by whoever wants them."""
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, TypedDict, Unpack
 
 import msgspec
 
@@ -192,20 +192,30 @@ def note_wanted(session: Session, resources: Sequence[str]) -> None:
     session.execute(_SQL["note_wanted"], {"resource": list(resources), "now": session.now()})
 
 
+class WatchedFilters(TypedDict, total=False):
+    """Conditions on watched resources: `trouble`, those that need attention; `hvd`, high-value datasets."""
+
+    host: str | None
+    media_type: str | None
+    portal: str | None
+    state: str | None
+    trouble: bool
+    hvd: bool
+
+
+_ALL_WATCHED: Final[WatchedFilters] = {
+    "host": None, "media_type": None, "portal": None, "state": None, "trouble": False, "hvd": False,
+}  # fmt: skip
+
+
 def list_watched(
     session: Session,
     after: str = "",
     limit: int = PAGE,
-    *,
-    host: str | None = None,
-    media_type: str | None = None,
-    portal: str | None = None,
-    state: str | None = None,
-    trouble: bool = False,
+    **filters: Unpack[WatchedFilters],
 ) -> list[WatchedResource]:
-    """The resources that follow one, in the order of their ids; with `trouble` those that need attention."""
-    values = {"after": after, "limit": limit, "host": host, "media_type": media_type, "portal": portal}
-    values |= {"state": state, "trouble": trouble}
+    """The resources that follow one, in the order of their ids."""
+    values = {"after": after, "limit": limit, **_ALL_WATCHED, **filters}
     return [WatchedResource(*row) for row in session.fetch_all(_SQL["list_watched"], values)]
 
 

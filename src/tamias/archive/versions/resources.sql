@@ -185,6 +185,11 @@ WHERE resource.resource > %(after)b::text
   AND (%(media_type)b::text IS NULL OR resource.media_type = %(media_type)b::text)
   AND (%(state)b::text IS NULL OR resource.state = %(state)b::text)
   AND (NOT %(trouble)b::bool OR resource.trouble IS NOT NULL AND resource.state <> 'stopped')
+  AND (NOT %(hvd)b::bool
+       OR EXISTS (SELECT FROM offered JOIN described ON described.portal = offered.portal
+                                                        AND described.record = offered.record
+                  WHERE offered.url = resource.url AND offered.gone_at IS NULL AND described.gone_at IS NULL
+                    AND described.told ? 'hvd'))
   AND (%(portal)b::text IS NULL OR EXISTS (SELECT FROM source WHERE source.resource = resource.resource
                                                                AND source.portal = %(portal)b::text))
 ORDER BY resource.resource LIMIT %(limit)b::int4

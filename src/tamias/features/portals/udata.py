@@ -7,14 +7,14 @@ from typing import Any, Final
 import msgspec
 
 from tamias.features.dcat.datasets.mapping import RecordMapping
-from tamias.features.dcat.datasets.records import TITLES, checksum, table, text
+from tamias.features.dcat.datasets.records import TITLES, checksum, table, tables, text
 from tamias.features.portals.fields import Fields, each_of, terms
 from tamias.features.portals.paging.changes import ListedPortal, read_changes_or_all
 from tamias.features.portals.paging.listing import PortalListing, ask_json, json_at
 from tamias.features.portals.paging.position import Position
 from tamias.features.portals.paging.ways import roots
 from tamias.features.portals.records.ckan import service_kind
-from tamias.model.dataset import Agent, AgentRole, Dataset, Distribution, Period
+from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty, Distribution, Period
 from tamias.protocols import PoliteClient
 
 PAGE_RECORDS = 100
@@ -53,6 +53,13 @@ def _file(resource: dict[str, Any], _: Mapping[str, str]) -> dict[str, Any]:
     return checksum(text(digest.get("type")), text(digest.get("value"))) | service
 
 
+def _hvd(record: dict[str, Any], _: Mapping[str, str]) -> list[DcatProperty]:
+    """Return the regulation of high-value datasets for one that has their badge."""
+    kinds = [text(each.get("kind")) for each in tables(record.get("badges"))]
+    return [DcatProperty("dcatap:applicableLegislation", _HVD)] if "hvd" in kinds else []
+
+
+_HVD: Final = "http://data.europa.eu/eli/reg_impl/2023/138/oj"
 _DATASET: Final = Fields(
     Dataset,
     iri="{root}datasets/{id}/", record="id", title="title id", description="description",
@@ -91,7 +98,7 @@ _DATASET: Final = Fields(
         conforms_to="schema.url",
         more=terms(TITLES),
     ),
-    more=terms({**TITLES, "tags": "dcat:keyword"}, {"acronym": "dct:alternative"}),
+    more=(terms({**TITLES, "tags": "dcat:keyword"}, {"acronym": "dct:alternative"}), _hvd),
 )  # fmt: skip
 
 

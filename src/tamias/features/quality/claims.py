@@ -8,6 +8,7 @@ from tamias.features.quality.formats import same_format
 from tamias.model.dataset import Agent, Dataset, Distribution
 
 _LONGEST = 500
+_HVD_REGULATION: Final = "/eli/reg_impl/2023/138/oj"
 
 
 class ClaimedForm(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -45,6 +46,8 @@ class ClaimedDescription(msgspec.Struct, frozen=True, kw_only=True, omit_default
     modified: str | None = None
     access_rights: str | None = None
     forms: tuple[ClaimedForm, ...] = ()
+    hvd: tuple[str, ...] = ()
+    """The categories of a high-value dataset, or the regulation that it falls under."""
 
 
 def claims_of(dataset: Dataset) -> ClaimedDescription:
@@ -65,6 +68,11 @@ def claims_of(dataset: Dataset) -> ClaimedDescription:
         modified=_text(dataset.modified),
         access_rights=_text(dataset.access_rights),
         forms=tuple(_form(form, dataset) for form in dataset.distributions),
+        hvd=tuple(
+            _clean(each.value[:_LONGEST])
+            for each in (*dataset.more, *(each for form in dataset.distributions for each in form.more))
+            if each.name == "dcatap:hvdCategory" or each.value.endswith(_HVD_REGULATION)
+        ),
     )
 
 

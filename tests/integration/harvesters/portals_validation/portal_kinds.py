@@ -343,6 +343,7 @@ def _udata(path, query):
         "description": "Le budget.",
         "tags": ["budget"],
         "license": "fr-lo",
+        "badges": [{"kind": "hvd"}],
         "frequency": "annual",
         "created_at": "2020-01-01T00:00:00+00:00",
         "last_modified": "2021-01-01T00:00:00+00:00",

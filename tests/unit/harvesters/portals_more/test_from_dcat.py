@@ -5,13 +5,15 @@ from pyoxigraph import RdfFormat, parse
 
 from tamias.features.dcat.datasets.descriptions import Descriptions
 from tamias.features.dcat.datasets.from_dcat import addresses_in, datasets_in, unread_in
+from tamias.features.quality.claims import claims_of
 from tamias.model.dataset import Period
 
 PREFIXES = """@prefix dcat: <http://www.w3.org/ns/dcat#> . @prefix dct: <http://purl.org/dc/terms/> .
 @prefix foaf: <http://xmlns.com/foaf/0.1/> . @prefix vcard: <http://www.w3.org/2006/vcard/ns#> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix spdx: <http://spdx.org/rdf/terms#> .
 @prefix schema: <http://schema.org/> . @prefix locn: <http://www.w3.org/ns/locn#> .
-@prefix time: <http://www.w3.org/2006/time#> . @prefix : <https://example.org/> .
+@prefix time: <http://www.w3.org/2006/time#> . @prefix dcatap: <http://data.europa.eu/r5r/> .
+@prefix : <https://example.org/> .
 """
 
 
@@ -28,6 +30,22 @@ def distribution(said):
     return dataset(f"dcat:distribution [ dcat:downloadURL <https://example.org/f> ; {said} ]").distributions[
         0
     ]
+
+
+CATEGORY = "http://data.europa.eu/bna/c_ac64a52d"
+LAW = "http://data.europa.eu/eli/reg_impl/2023/138/oj"
+
+
+@pytest.mark.parametrize(
+    ("said", "hvd"),
+    [
+        (f"dcatap:hvdCategory <{CATEGORY}>", (CATEGORY,)),
+        (f"dcat:distribution [ dcat:accessURL :f ; dcatap:applicableLegislation <{LAW}> ]", (LAW,)),
+        ("dcatap:applicableLegislation :law", ()),
+    ],
+)
+def test_a_high_value_dataset_is_known_by_its_category_or_by_the_regulation(said, hvd):
+    assert claims_of(dataset(said)).hvd == hvd
 
 
 def test_a_dataset_that_is_only_listed_counts_too():

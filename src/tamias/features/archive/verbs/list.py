@@ -3,7 +3,7 @@
 import csv
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -12,7 +12,7 @@ from tamias.model.url import host as host_of
 from tamias.plugins import host_notes
 
 if TYPE_CHECKING:
-    from tamias.archive.versions.resources import WatchedResource
+    from tamias.archive.versions.resources import WatchedFilters, WatchedResource
     from tamias.database.connect import Session
 
 COLUMNS = (
@@ -27,10 +27,11 @@ COLUMNS = (
     "--state", type=click.Choice(["active", "gone", "stopped"]), help="Only resources in this state."
 )
 @click.option("--trouble", is_flag=True, help="Only resources whose last visit brought nothing.")
+@click.option("--hvd", is_flag=True, help="Only files of what a portal says is a high-value dataset.")
 @click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), help="Output format. [table]")
 @common
 def command(
-    place: CommonOptions, host: str | None, state: str | None, trouble: bool, form: str | None
+    place: CommonOptions, host: str | None, state: str | None, trouble: bool, hvd: bool, form: str | None
 ) -> None:
     """Lists watched resources: state, versions, last and next visit, and why the last one brought nothing.
 
@@ -39,7 +40,7 @@ def command(
 
     with session_at(place) as session:
         notes = {note.host: note.text for note in host_notes(session)}
-        rows = (_row(each, notes) for each in _all(session, host, state, trouble))
+        rows = (_row(each, notes) for each in _all(session, host=host, state=state, trouble=trouble, hvd=hvd))
         if place.json or form == "json":
             say_json(list(rows))
         elif form == "csv":
@@ -48,13 +49,11 @@ def command(
             _write_table(rows)
 
 
-def _all(
-    session: "Session", host: str | None, state: str | None, trouble: bool
-) -> Iterator["WatchedResource"]:
+def _all(session: "Session", **filters: Unpack["WatchedFilters"]) -> Iterator["WatchedResource"]:
     from tamias.archive.versions.resources import list_watched
 
     after = ""
-    while page := list_watched(session, after, host=host, state=state, trouble=trouble):
+    while page := list_watched(session, after, **filters):
         yield from page
         after = page[-1].id
 

@@ -21,8 +21,8 @@ from tamias.features.dcat.datasets.terms import (
     below,
     last_segment,
 )
-from tamias.model.dataset import Agent, Dataset, Distribution, Period
-from tamias.model.vocabulary import sound_iri
+from tamias.model.dataset import Agent, Dataset, DcatProperty, Distribution, Period
+from tamias.model.vocabulary import sound_iri, word
 
 SCHEMA = "http://schema.org/"
 LOCN = "http://www.w3.org/ns/locn#"
@@ -125,7 +125,14 @@ def _dataset(said: Descriptions, node: Node, record: Node | None, catalogue: str
         provenance=_word(said, node, DCT + "provenance"),
         conforms_to=_words(said, node, DCT + "conformsTo"),
         distributions=tuple(_distributions(said, node)),
+        more=_laws(said, node),
     )
+
+
+def _laws(said: Descriptions, node: Node) -> tuple[DcatProperty, ...]:
+    """Return which laws apply, and the categories of high-value datasets."""
+    names = ("dcatap:applicableLegislation", "dcatap:hvdCategory")
+    return tuple(DcatProperty(name, each) for name in names for each in said.iris(node, word(name).value))
 
 
 def _own_name(identifiers: tuple[str, ...], catalogue: str | None) -> str | None:
@@ -255,6 +262,7 @@ def _distribution(
         conforms_to=_words(said, node, DCT + "conformsTo"),
         service=service,
         service_kind=kind,
+        more=_laws(said, node),
     )
 
 

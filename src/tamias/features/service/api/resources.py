@@ -134,6 +134,7 @@ ENDPOINTS = EndpointTable()
     Parameter("portal", "only resources that this portal lists"),
     Parameter("state", "in this state: active, gone or stopped"),
     Parameter("trouble", "given with any value: whose latest visit brought nothing"),
+    Parameter("hvd", "given with any value: files of what a portal says is a high-value dataset"),
     *PAGED,
 )
 async def listing(request: Request, service: Service) -> Response:
@@ -146,6 +147,7 @@ async def listing(request: Request, service: Service) -> Response:
         list_watched,
         state=state,
         trouble=parameter(request, "trouble") is not None,
+        hvd=parameter(request, "hvd") is not None,
         after=after[0] if after else "",
         limit=most,
         host=parameter(request, "host"),
