@@ -22,7 +22,7 @@ from tamias.features.dcat.datasets.terms import (
     last_segment,
 )
 from tamias.model.dataset import Agent, Dataset, DcatProperty, Distribution, Period
-from tamias.model.vocabulary import sound_iri, word
+from tamias.model.vocabulary import SPACES, sound_iri
 
 SCHEMA = "http://schema.org/"
 LOCN = "http://www.w3.org/ns/locn#"
@@ -131,8 +131,10 @@ def _dataset(said: Descriptions, node: Node, record: Node | None, catalogue: str
 
 def _laws(said: Descriptions, node: Node) -> tuple[DcatProperty, ...]:
     """Return which laws apply, and the categories of high-value datasets."""
-    names = ("dcatap:applicableLegislation", "dcatap:hvdCategory")
-    return tuple(DcatProperty(name, each) for name in names for each in said.iris(node, word(name).value))
+    names, space = ("applicableLegislation", "hvdCategory"), SPACES["dcatap"]
+    return tuple(
+        DcatProperty(f"dcatap:{name}", each) for name in names for each in said.iris(node, space + name)
+    )
 
 
 def _own_name(identifiers: tuple[str, ...], catalogue: str | None) -> str | None:
