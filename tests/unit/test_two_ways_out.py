@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 BIN = Path(sys.executable).parent
 OTHER_WAYS = {
     "crawl/visit/scratch_curl.py": "import pycurl\n",
-    "harvesters/scratch_socket.py": "def look_up():\n    import socket\n    return socket.getaddrinfo\n",
+    "seeds/scratch_socket.py": "def look_up():\n    import socket\n    return socket.getaddrinfo\n",
     "archive/scratch_client.py": "from httpx import Client\n",
     "archive/scratch_benchmark.py": "from benchmarks.measuring import ports\n",
     "crawl/scratch_fetcher.py": "from tamias.fetch.http import HttpFetcher\n",
