@@ -31,7 +31,7 @@ demo: setup
 test: setup
 	sh tests/system-packages.sh
 	$(MAKE) --no-print-directory -j 2 check collected
-	$(BIN)/pytest -n 8 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n 8 --dist loadfile
 
 collected: setup
 	$(BIN)/pytest --collect-only -qq >/dev/null
@@ -47,7 +47,7 @@ TESTS ?= tests
 nightly: setup check
 	sh tests/system-packages.sh
 	sh tests/nightly-packages.sh
-	TAMIAS_NIGHTLY=1 TAMIAS_TEST_PROCESSES=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(TESTS)
+	TAMIAS_NIGHTLY=1 TAMIAS_TEST_PROCESSES=1 $(BIN)/pytest -n 2 --dist loadfile $(TESTS)
 	$(BIN)/python tools/without.py
 
 check: types style
