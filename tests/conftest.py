@@ -149,9 +149,9 @@ def clean_database(database):
 @pytest.fixture(scope="session")
 def administrator(tmp_path_factory):
     """How to connect to a server of somebody else as its superuser, who is asked for no password."""
-    from tamias.database.embedded import binaries
-    from tamias.database.embedded.account import server_account
-    from tamias.database.embedded.server import Server
+    from tamias.features.embedded import binaries
+    from tamias.features.embedded.account import server_account
+    from tamias.features.embedded.server import Server
 
     folder = tmp_path_factory.mktemp("elsewhere")
     (folder / "socket").mkdir()

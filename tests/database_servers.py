@@ -12,8 +12,8 @@ from pathlib import Path
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from tamias.database.embedded import binaries
-from tamias.database.embedded.account import server_account
+from tamias.features.embedded import binaries
+from tamias.features.embedded.account import server_account
 
 PASSWORD = "s3cret-w0rd"
 PATIENCE = 120.0

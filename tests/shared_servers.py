@@ -13,11 +13,10 @@ from contextlib import closing, suppress
 
 import psycopg
 
-from tamias.database.embedded import binaries
-from tamias.database.embedded.account import server_account
-from tamias.database.embedded.cluster import clusters
-from tamias.database.embedded.embedded import Embedded, wait_until_unused
-from tamias.database.embedded.login import DATABASE, OWNER, run_single_session
+from tamias.database.embedded_server import DATABASE, OWNER, Embedded, clusters, wait_until_unused
+from tamias.features.embedded import binaries
+from tamias.features.embedded.account import server_account
+from tamias.features.embedded.login import run_single_session
 
 _TESTER = "tester"
 _NEW = "untouched"

@@ -18,7 +18,7 @@ from benchmarks.measuring.proc import command_line, members
 from benchmarks.measuring.workspace import works_in
 from benchmarks.webs.server import WireRequest
 from benchmarks.webs.sites import NOTHING, LoopbackSites, SiteAnswer
-from tamias.database.embedded.keeper import Running
+from tamias.features.embedded.keeper import Running
 from tamias.model.errors import TamiasError
 
 TEXT_BYTES = 600

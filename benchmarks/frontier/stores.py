@@ -14,9 +14,9 @@ import msgspec
 import psycopg
 
 from tamias.database.connect import Cursor, Session
-from tamias.database.embedded.keeper import Running
 from tamias.database.locks import alone
 from tamias.database.sql import statements
+from tamias.features.embedded.keeper import Running
 from tamias.frontier.keys import hash64, host_hash
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture import Outcome

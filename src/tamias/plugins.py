@@ -68,6 +68,7 @@ KINDS = {
     "problem_pages": "show an error to people (features.service.http.negotiation.ProblemPage)",
     "check": "verify the part of a feature (crawl.verbs.check.CheckPart)",
     "repairs": "finish what was interrupted, before a repair and after a restore (crawl.verbs.check.Repair)",
+    "keepers": "modules that own a server of a data directory: `database` (database.embedded_server)",
     "bodies": "bodies that a feature needs, by name and digest (protocols.NeededBodies)",
 }
 """The kinds of parts that a feature may have besides verbs and formats."""

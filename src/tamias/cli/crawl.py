@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tamias.crawl.worker.supervisor import Supervisor
     from tamias.database.child_server import KeeperProcess
     from tamias.database.connect import Database
-    from tamias.database.embedded.embedded import Embedded
+    from tamias.database.embedded_server import Embedded
 
 MANY_SEEDS = 100_000
 """Workers that are forks of this process would share their memory with it, until it changes."""
@@ -129,17 +129,18 @@ class Stage:
 
     def start_keeper(self) -> None:
         """The keeper of the database loads its modules while what was typed is checked."""
-        from tamias.database.child_server import DATABASE_KEEPER, KeeperProcess
+        from tamias.database.child_server import KeeperProcess
+        from tamias.database.embedded_server import keeper_module
 
         if self._place.db is None and not self._is_up():
-            self._keeper = KeeperProcess(DATABASE_KEEPER, str(self._place.data.absolute()))
+            self._keeper = KeeperProcess(keeper_module(), str(self._place.data.absolute()))
 
     def start_database(self, meanwhile: Callable[[], None]) -> None:
         """Begin with what takes longest, where there is no database; that it takes a while is said at once.
 
         Errors are met again by whoever connects, and told there.
         """
-        from tamias.database.embedded.embedded import Embedded
+        from tamias.database.embedded_server import Embedded
 
         if self._place.db is not None:
             return
@@ -181,7 +182,7 @@ class Stage:
 
     def close(self) -> None:
         """Return when nothing of the run is left running, unless others use the database."""
-        from tamias.database.embedded.embedded import wait_until_unused
+        from tamias.database.embedded_server import wait_until_unused
 
         if self.workers is not None:
             self.workers.close()

@@ -23,8 +23,6 @@ from tamias.model import errors
 from tamias.model.errors import TamiasError
 from tamias.model.process import environment_without_secrets
 
-DATABASE_KEEPER = "tamias.database.embedded.keeper"
-"""The module of PostgreSQL's keeper."""
 NEWCOMER_SECONDS = 120
 _LOCK_SECONDS = 30
 _LONGEST_LINE = 64 * 1024

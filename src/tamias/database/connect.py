@@ -21,7 +21,7 @@ from psycopg.conninfo import conninfo_to_dict
 import tamias.database.columns  # noqa: F401 (a connection writes only the types that were known when it was made)
 from tamias.database.citus import coordinator_elsewhere, is_spread, place_new_tables
 from tamias.database.disk import make_data_folder, tells_of_no_room
-from tamias.database.embedded.embedded import Embedded
+from tamias.database.embedded_server import Embedded
 from tamias.database.migrate import migrate, migrations, refuse_unfinished, rights
 from tamias.database.nodes import ClusterNodes
 from tamias.database.outage import Outage, WatchedConnection, answers

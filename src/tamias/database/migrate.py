@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tamias.database.embedded.binaries import OLDEST_MAJOR
+from tamias.database.embedded_server import OLDEST_MAJOR
 from tamias.database.sql import commands, folder_of, statements
 from tamias.model.errors import DatabaseError, DataMissing, SchemaTooNew, SchemaTooOld
 from tamias.model.faults import reached

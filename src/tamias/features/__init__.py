@@ -4,8 +4,9 @@ The core never imports a feature. A feature imports the core, and the features t
 """
 
 from importlib import import_module
-from pkgutil import iter_modules
+from pathlib import Path
 
 from tamias.core import CORE
 
-FEATURES = (CORE, *(import_module(f"{__name__}.{each.name}").FEATURE for each in iter_modules(__path__)))
+_NAMES = sorted(each.parent.name for each in Path(__file__).parent.glob("*/__init__.py"))
+FEATURES = (CORE, *(import_module(f"{__name__}.{name}").FEATURE for name in _NAMES))

@@ -94,7 +94,7 @@ def test_the_keeper_of_the_database_loads_while_seeds_are_read(terminal):
             loading = processes_of(terminal.folder)
             file.write(b"https://data.example/a\n")
         assert b"the seed https://data.example/a is excluded" in process.stderr.read()
-    keeper = b"\0tamias.database.embedded.keeper\0" + os.fsencode(terminal.folder / "nowhere")
+    keeper = b"\0tamias.features.embedded.keeper\0" + os.fsencode(terminal.folder / "nowhere")
     assert any(keeper in line for line in loading), loading
     assert list(terminal.folder.iterdir()) == [seeds]
     assert processes_of(terminal.folder) == []

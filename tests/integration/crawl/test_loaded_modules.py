@@ -68,7 +68,7 @@ def test_help_loads_nothing_that_only_verbs_need(words):
 
 
 def test_the_keeper_of_the_database_loads_no_library_but_the_one_that_unpacks():
-    shown = "import sys, tamias.database.embedded.keeper; print(*sorted(sys.modules))"
+    shown = "import sys, tamias.features.embedded.keeper; print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
     found = {name.partition(".")[0] for name in done.stdout.split()}
     assert found.isdisjoint({"asyncio", "inspect", "msgspec", "psycopg", "typing_extensions"})

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tamias.database.connect import Database
-from tamias.database.embedded.keeper import Running
+from tamias.features.embedded.keeper import Running
 
 SCRIPT = Path(__file__).with_name("user_process.py")
 PATIENCE = 300.0
@@ -111,7 +111,7 @@ class Place:
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             return False
         return inside or (
-            place in words and (b"tamias.database.embedded.keeper" in words or b"bin/postgres" in words)
+            place in words and (b"tamias.features.embedded.keeper" in words or b"bin/postgres" in words)
         )
 
 

@@ -2,7 +2,7 @@
 
 import subprocess
 
-from tamias.database.embedded import binaries
+from tamias.features.embedded import binaries
 
 
 def test_the_programs_of_the_wheel_are_of_the_version_that_they_say_they_are():

@@ -8,8 +8,8 @@ from contextlib import closing
 import pytest
 
 from tamias.database.connect import Database
-from tamias.database.embedded import binaries
 from tamias.database.locks import alone
+from tamias.features.embedded import binaries
 from tamias.model.errors import DatabaseError, SchemaTooNew
 
 OLD = binaries.of_major(16)
@@ -91,7 +91,7 @@ def test_an_upgrade_whose_keeper_is_killed_is_done_by_the_next(old_place):
 
 def _is_keeper(pid):
     with open(f"/proc/{pid}/cmdline", "rb") as words:
-        return b"tamias.database.embedded.keeper" in words.read()
+        return b"tamias.features.embedded.keeper" in words.read()
 
 
 def test_an_old_cluster_left_by_a_finished_upgrade_is_removed(place):

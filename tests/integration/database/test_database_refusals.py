@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 
 from tamias.database.connect import Database
-from tamias.database.embedded import binaries
-from tamias.database.embedded.account import server_account
+from tamias.features.embedded import binaries
+from tamias.features.embedded.account import server_account
 from tamias.model.errors import DatabaseUnavailable, DataInUse, DiskFull, SchemaTooNew
 from tests.messages import saying
 

@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from tamias.database.connect import Database
-from tamias.database.embedded import binaries
-from tamias.database.embedded.account import server_account
+from tamias.features.embedded import binaries
+from tamias.features.embedded.account import server_account
 from tamias.model.errors import DatabaseError, DatabaseUnavailable, DataMissing
 from tests.messages import saying, unnamed, unsaid
 

@@ -62,7 +62,7 @@ def test_a_child_goes_down_with_its_parent_though_a_shell_had_them_ignore_it(pla
     """As one does that starts programs in the background."""
     program = """if True:
         import signal, subprocess, time
-        from tamias.database.embedded.account import ServerAccount
+        from tamias.features.embedded.account import ServerAccount
         signal.signal(signal.SIGQUIT, signal.SIG_IGN)
         enter = ServerAccount("self").enter(ends_with_parent=True)
         print(subprocess.Popen(["sleep", "60"], preexec_fn=enter).pid, flush=True)
@@ -118,7 +118,7 @@ def test_a_keeper_killed_while_it_makes_the_cluster_leaves_nothing_half_made(new
 
 def _is_keeper(pid):
     with open(f"/proc/{pid}/cmdline", "rb") as words:
-        return b"tamias.database.embedded.keeper" in words.read()
+        return b"tamias.features.embedded.keeper" in words.read()
 
 
 def test_a_number_of_a_dead_server_now_used_by_another_process_is_no_obstacle(place):

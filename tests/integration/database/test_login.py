@@ -15,11 +15,11 @@ from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict
 
 from tamias.database.connect import Database
-from tamias.database.embedded import binaries, login
-from tamias.database.embedded.account import server_account
-from tamias.database.embedded.server import Server
 from tamias.database.migrate import migrate, migrations
 from tamias.database.roles import Role, powers, ready_roles, trouble
+from tamias.features.embedded import binaries, login
+from tamias.features.embedded.account import server_account
+from tamias.features.embedded.server import Server
 from tamias.features.strategy.build import ROLE
 from tamias.model.errors import DataInUse
 
@@ -256,7 +256,7 @@ def test_data_of_an_earlier_version_and_an_older_postgresql_is_upgraded_and_conv
 @pytest.mark.parametrize("victim", ["session", "keeper", "both"])
 def test_a_conversion_that_is_killed_is_done_by_the_next_start(old_place, made_before, victim):
     user = caught_converting(old_place, made_before[0])
-    victims = {"session": [b"--single"], "keeper": [b"tamias.database.embedded.keeper"]}
+    victims = {"session": [b"--single"], "keeper": [b"tamias.features.embedded.keeper"]}
     for words in victims.get(victim, [*victims["keeper"], *victims["session"]]):
         for pid in processes(old_place, words):
             with suppress(ProcessLookupError):

@@ -8,8 +8,8 @@ import pytest
 from backports import zstd
 
 from tamias.database.connect import Database
-from tamias.database.embedded.binaries import newest
-from tamias.database.embedded.embedded import wait_until_unused
+from tamias.database.embedded_server import wait_until_unused
+from tamias.features.embedded.binaries import newest
 
 OIDS = """
 SELECT relname FROM pg_class WHERE relnamespace = 'tamias'::regnamespace AND oid < 16384

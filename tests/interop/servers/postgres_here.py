@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tamias.database.embedded.account import server_account
-from tamias.database.embedded.binaries import newest
+from tamias.features.embedded.account import server_account
+from tamias.features.embedded.binaries import newest
 
 USER, PASSWORD, PORT = "tamias", "a-word-of-the-test", 5432
 

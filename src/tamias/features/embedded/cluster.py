@@ -7,18 +7,18 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from tamias.database.disk import sync_path
-from tamias.database.embedded import binaries
-from tamias.database.embedded.account import ServerAccount
-from tamias.database.embedded.binaries import Binaries
-from tamias.database.embedded.login import SUPERUSER, ready_login, run_as_superuser
-from tamias.database.embedded.programs import run_program
-from tamias.database.embedded.server import SERVER_SECONDS, server_lock
-from tamias.database.embedded.template import make_cluster, run_initdb, sync_file_system
+from tamias.database.embedded_server import SUPERUSER, clusters
 from tamias.database.locks import alone
+from tamias.features.embedded import binaries
+from tamias.features.embedded.account import ServerAccount
+from tamias.features.embedded.binaries import Binaries
+from tamias.features.embedded.login import ready_login, run_as_superuser
+from tamias.features.embedded.server import SERVER_SECONDS, run_program, server_lock
+from tamias.features.embedded.template import make_cluster, run_initdb, sync_file_system
 from tamias.model.errors import DatabaseError, SchemaTooNew
 
 _UNFINISHED = ".new"
@@ -29,8 +29,8 @@ def ready_cluster(folder: Path, account: ServerAccount) -> tuple[Path, Binaries]
     new = binaries.newest()
     account.must_reach(Path(new.program("postgres")))
     cluster = folder / str(new.major)
-    found = max(clusters(folder), key=_major, default=None)
-    if found is not None and _major(found) > new.major:
+    found = max(clusters(folder), key=lambda each: int(each.name), default=None)
+    if found is not None and int(found.name) > new.major:
         raise SchemaTooNew(
             f"{found} was made by PostgreSQL {found.name}, and only {new.major} is installed here; "
             "install a newer Tamias, or set TAMIAS_PG_BIN to that version's programs"
@@ -50,17 +50,6 @@ def ready_cluster(folder: Path, account: ServerAccount) -> tuple[Path, Binaries]
         ready_login(cluster, new, account)
     _remove_all_but(cluster)
     return cluster, new
-
-
-def clusters(folder: Path) -> list[Path]:
-    """The complete clusters in a folder, which need not be there."""
-    with suppress(FileNotFoundError, NotADirectoryError):
-        return [path for path in folder.iterdir() if path.name.isdigit()]
-    return []
-
-
-def _major(cluster: Path) -> int:
-    return int(cluster.name)
 
 
 def _remove_all_but(cluster: Path) -> None:
@@ -89,7 +78,7 @@ def _growing(cluster: Path, account: ServerAccount) -> Iterator[Path]:
 
 
 def _upgrade(old: Path, cluster: Path, new: Binaries, account: ServerAccount) -> None:
-    programs = binaries.of_major(_major(old))
+    programs = binaries.of_major(int(old.name))
     if programs is None:
         raise DatabaseError(
             f"{old} was made by PostgreSQL {old.name}, and its programs are needed once for the upgrade to "

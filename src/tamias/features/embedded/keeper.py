@@ -21,10 +21,10 @@ from tamias.database.child_server import (
     server_log,
     socket_folder,
 )
-from tamias.database.embedded.account import server_account
-from tamias.database.embedded.cluster import ready_cluster
-from tamias.database.embedded.server import Server
 from tamias.database.locks import opened, try_alone
+from tamias.features.embedded.account import server_account
+from tamias.features.embedded.cluster import ready_cluster
+from tamias.features.embedded.server import Server
 from tamias.model.errors import DatabaseError
 from tamias.model.process import end_process
 
@@ -41,7 +41,7 @@ class Running(NamedTuple):
 
 
 def main() -> None:
-    """`python -m tamias.database.embedded.keeper DATA READY_FD`, started by `embedded.py` only."""
+    """`python -m tamias.features.embedded.keeper DATA READY_FD`, started by `embedded.py` only."""
     _forget_surroundings()
     run_keeper(Path(sys.argv[1]) / "pg", int(sys.argv[2]), _keep)
     end_process(0)

@@ -9,26 +9,47 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from tamias.database.child_server import DATABASE_KEEPER, NEWCOMER_SECONDS, ServerUse
+from tamias.database.child_server import NEWCOMER_SECONDS, ServerUse
 from tamias.database.disk import make_data_folder, refusals
-from tamias.database.embedded.cluster import clusters
-from tamias.database.embedded.login import DATABASE, OWNER, SUPERUSER, password_file
 from tamias.database.locks import is_free, is_shared, opened
 from tamias.model.errors import DatabaseError, DatabaseUnavailable, DataInUse, DataMissing, TamiasError
+from tamias.plugins import parts
 
+OLDEST_MAJOR = 15
+"""The oldest version of PostgreSQL that is supported."""
+OWNER = "tamias_owner"
+SUPERUSER = "tamias"
+DATABASE = "postgres"
+LOGIN_FILE = "password"
+"""The file of the owner's password, in the form that libpq reads."""
 _STOP_POLL_SECONDS = 0.05
 _SOCKET_PATH_LIMIT = 107
+
+
+def keeper_module() -> str:
+    """Return the program that owns the server. Raises `DatabaseError` where no feature has one."""
+    found = parts("keepers")
+    if "database" not in found:
+        raise DatabaseError("the embedded server is off or not installed; name a PostgreSQL server with --db")
+    return found["database"]
+
+
+def clusters(folder: Path) -> list[Path]:
+    """The complete clusters in a folder, which need not be there."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        return [path for path in folder.iterdir() if path.name.isdigit()]
+    return []
 
 
 class Embedded(ServerUse):
     """The use of a data directory's server by this process, until `close`."""
 
-    keeper = DATABASE_KEEPER
     failure = DatabaseError
     unavailable = DatabaseUnavailable
     unanswered = DataInUse
 
     def __init__(self, data: Path, *, create: bool = True) -> None:
+        self.keeper = keeper_module()
         self._data = data.absolute()
         folder = self._data / "pg"
         with refusals(folder):
@@ -47,7 +68,7 @@ class Embedded(ServerUse):
         from psycopg.conninfo import make_conninfo  # takes long to load, and the server can start meanwhile
 
         self.start(str(self._data))
-        password = password_file(self.folder)
+        password = self.folder / LOGIN_FILE
         if not password.exists():
             raise DataInUse(f"an earlier version of Tamias works on {self._data}; end it, then try again")
         # Empty words keep PGHOSTADDR and PGPASSWORD out.

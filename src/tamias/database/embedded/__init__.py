@@ -1,1 +1,0 @@
-"""The embedded PostgreSQL server: its programs, cluster, account, login, and the keeper that owns it."""
