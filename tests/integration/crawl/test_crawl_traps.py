@@ -103,6 +103,15 @@ def test_a_calendar_without_an_end_is_left_alone_after_so_many_pages_of_all_work
     assert all("permit.monotony" in each["reason"] for each in skipped)
 
 
+def test_urls_over_the_limit_of_a_host_are_skipped_without_its_delay(tamias, site):
+    tamias.env["TAMIAS_PERMIT__HOST_VISITS"] = "1"
+    site.pages["/"] = "".join(f"<> <#to> </{number}> .\n" for number in range(600)).encode()
+    words = ("--allow-private", "--no-robots", "--delay", "6", "--workers", "1")
+    done = tamias.run("crawl", *words, site.url("/"))  # with a delay for each lease of ten: six minutes
+    assert (done.returncode, "known URLs there were not visited" in done.stderr) == (LIMIT, True), done.stderr
+    assert len(site.log) < 5  # visits that were under way may be over the limit
+
+
 def endless_endpoint(site, reply):
     """Answers whatever is asked with rows that nobody has seen before."""
     given = []

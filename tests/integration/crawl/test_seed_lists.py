@@ -1,5 +1,6 @@
 """Lines of a seed file that cannot be crawled: each is reported with its number, the rest is crawled."""
 
+import gzip
 import json
 import subprocess
 
@@ -76,6 +77,55 @@ def test_a_csv_and_stdin_are_read_to_their_end_too(tamias, pages):
     assert {path for path, _ in pages.log} == {"/robots.txt", "/first", "/last"}
     for number in (3, 4, 5):
         assert f"stdin line {number}: " in said
+
+
+def record(url):
+    body = b"HTTP/1.1 200 OK\r\n\r\n"
+    head = f"WARC/1.1\r\nWARC-Type: response\r\nWARC-Target-URI: {url}\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body + b"\r\n\r\n"
+
+
+def url_lines(*urls):
+    return "".join(json.dumps({"url": url}) + "\n" for url in urls).encode()
+
+
+def index_lines(*urls):
+    return "".join(f"a 20240101000000 {json.dumps({'url': url})}\n" for url in urls).encode()
+
+
+def records(*urls):
+    return b"".join(map(record, urls))
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "bad"),
+    [
+        ("seeds.jsonl", url_lines, {b"{]\n": "line 4: ", b'{"url": 7}\n': "line 5: "}),
+        ("seeds.cdxj", index_lines, {b"no fields\n": "line 4: ", b'a 2024 {"url": 7}\n': "line 5: "}),
+        ("seeds.warc", records, {b"no record begins so\r\n\r\n": "at byte "}),
+    ],
+)
+def test_entries_of_other_crawlers_that_cannot_be_crawled_are_named_and_the_rest_is_crawled(
+    tamias, pages, tmp_path, name, write, bad
+):
+    good = [pages.url(path) for path in GOOD]
+    file = tmp_path / name
+    file.write_bytes(write(good[0], "nonsense", "gopher://a.example/") + b"".join(bad) + write(*good[1:]))
+    done = tamias.crawl("--depth", "0", "--seeds", file)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path for path, _ in pages.log if path != "/robots.txt") == sorted(GOOD)
+    assert f"{2 + len(bad)} seeds were skipped:" in done.stderr
+    skipped = [line for line in done.stderr.splitlines() if f"{name} " in line]
+    for line, word in zip(skipped, ["'nonsense'", "'gopher'", *bad.values()], strict=True):
+        assert word in line
+    assert tamias.crawl("--seeds", file, "--strict").returncode == 3
+
+
+def test_a_list_that_is_cut_off_in_its_compression_is_refused_as_a_whole(tamias, pages, tmp_path):
+    file = tmp_path / "seeds.txt.gz"
+    file.write_bytes(gzip.compress(b"\n".join(pages.url(path).encode() for path in GOOD))[:-9])
+    done = tamias.crawl("--seeds", file)
+    assert (done.returncode, "seeds.txt.gz" in done.stderr, pages.log) == (2, True, []), done.stderr
 
 
 def test_a_list_without_any_seed_is_refused_before_anything_is_made(tamias, pages, tmp_path):
