@@ -201,3 +201,15 @@ def test_both_find_the_same_rows_by_prefix_host_and_domain(ours, theirs, match, 
     assert mine or place == "no.example" or (match, path) == ("exact", "/a")
     for url in {each[0] for each in mine}:
         assert [each[1] for each in mine if each[0] == url] == [each[1] for each in other if each[0] == url]
+
+
+@pytest.mark.parametrize("source", ["cdx", "timemap/link/", "timemap/cdxj/", "timemap/json/"])
+def test_backfill_brings_its_captures_as_versions(theirs, tmp_path, source):
+    url, usual = "http://wood.example/a.ttl", ("--data", tmp_path / "d")
+    words = ("backfill", url, "--from", f"{theirs.base_url}/crawl/{source}", "--allow-private", "--json")
+    runs = [tamias(*words, *usual) for _ in range(2)]
+    assert [json.loads(run.stdout)["imported"]["versions"] for run in runs] == [2, 0], runs[0].stderr
+    bodies = [tamias("get", url, "--version", number, *usual).stdout for number in (1, 2)]
+    assert bodies == ["0 a.ttl", "4 a.ttl"]
+    known = json.loads(tamias("versions", url, "--json", *usual).stdout)
+    assert [each["captured_at"][:10] for each in known] == ["2026-01-01", "2026-01-05"]

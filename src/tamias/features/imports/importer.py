@@ -39,7 +39,7 @@ from tamias.features.imports.captures import (
     capture_key,
 )
 from tamias.features.imports.inputs import WarcInput, warc_inputs
-from tamias.features.imports.merge import LateVersions, VisitedUrl, merge_late
+from tamias.features.imports.merge import SQL, LateVersions, VisitedUrl, merge_late
 from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.frontier.service import make_crawl
 from tamias.model.capture import CaptureRecord, Outcome, capture_id_of
@@ -170,11 +170,11 @@ class CaptureImporter:
         self._contexts = ContextCache()
         self._extractor = Extractor(settings, self._contexts)
         self._sandboxes = SandboxPool(settings, self._contexts) if settings.sandbox.use != "never" else None
-        self._spool = data / "spool" / str(self._store.number)  # as a worker's, so that it is cleaned up
+        self.spool = data / "spool" / str(self._store.number)  # as a worker's, so that it is cleaned up
 
     async def open(self) -> None:
         """Makes everything ready."""
-        self._spool.mkdir(parents=True, mode=0o700, exist_ok=True)
+        self.spool.mkdir(parents=True, mode=0o700, exist_ok=True)
         self._packs.probe()
         await self._store.open()
 
@@ -184,14 +184,14 @@ class CaptureImporter:
             self._sandboxes.close()
         await self._store.thread.run(self._writer.close)
         await self._store.close()
-        for left in self._spool.glob("*"):
+        for left in self.spool.glob("*"):
             left.unlink()
-        self._spool.rmdir()
+        self.spool.rmdir()
 
     async def run(self, paths: Sequence[Path]) -> None:
         """Imports all files."""
         begun = time.monotonic()
-        limits = ImportLimits(spool=str(self._spool), max_bytes=self._settings.fetch.max_bytes)
+        limits = ImportLimits(spool=str(self.spool), max_bytes=self._settings.fetch.max_bytes)
         reader = CaptureReader(limits, self._store.now(), self.result.tell)
         inputs = [each for path in paths for each in warc_inputs(path, self._tell_file)]
         for source in inputs:
@@ -206,11 +206,27 @@ class CaptureImporter:
     async def _import(self, source: WarcInput, reader: CaptureReader) -> None:
         with closing(_batches(reader.captures(source))) as batches:
             while (batch := await run_uncancelled(partial(next, batches, None))) is not None:
-                try:
-                    await self._take(source.name, batch)
-                finally:
-                    for each in batch:
-                        discard(each.capture.body)
+                await self.take(source.name, batch)
+
+    async def take(self, name: str, batch: list[ImportedCapture]) -> None:
+        """Commit captures from a place of this name, and delete their bodies from the spool."""
+        try:
+            await self._take(name, batch)
+        finally:
+            for each in batch:
+                discard(each.capture.body)
+
+    async def standing(self, url: str) -> tuple[str | None, set[int]]:
+        """Return why captures of a URL are not taken, if so, and the times of those that are there."""
+        return await self._store.thread.run(self._standing, url)
+
+    def _standing(self, url: str) -> tuple[str | None, set[int]]:
+        session = self._store.thread.session
+        self._admission.forgotten.refresh(session, now=True)
+        lease, uid = self._place(url, self._admission.key(url))
+        values = {"bucket": lease.bucket, "qid": lease.qid, "uid": uid, "worker": WORKER}
+        known = session.fetch_all(SQL["imported_times"], values)
+        return self._admission.refusal(url, 0), {at for (at,) in known}
 
     async def _take(self, name: str, batch: list[ImportedCapture]) -> None:
         wanted = [self._imported(each) for each in batch if self._admits(each)]
@@ -252,18 +268,8 @@ class CaptureImporter:
     def _imported(self, item: ImportedCapture) -> _Imported:
         capture = item.capture
         key = self._admission.key(capture.url)
-        queue = self._queues.host(self._admission.queue(capture.url))
-        qid = host_hash(queue)
-        lease = Lease(
-            host=queue,
-            qid=qid,
-            bucket=bucket_of(qid, self._buckets),
-            token=0,
-            ends_at=0,
-            delay_ms=0,
-            tasks=(),
-        )
-        task = Task(uid=hash64(key), url=capture.url, crawl=self._queues.crawl, depth=0, score=0.0)
+        lease, uid = self._place(capture.url, key)
+        task = Task(uid=uid, url=capture.url, crawl=self._queues.crawl, depth=0, score=0.0)
         record = shown(
             CaptureRecord,
             capture,
@@ -278,6 +284,14 @@ class CaptureImporter:
             agent=item.agent,
         )
         return _Imported(item, lease, task, record, resource_id(key))
+
+    def _place(self, url: str, key: str) -> tuple[Lease, int]:
+        """Return the queue of a URL, and its number there."""
+        queue = self._queues.host(self._admission.queue(url))
+        qid = host_hash(queue)
+        bucket = bucket_of(qid, self._buckets)
+        lease = Lease(host=queue, qid=qid, bucket=bucket, token=0, ends_at=0, delay_ms=0, tasks=())
+        return lease, hash64(key)
 
     async def _read(self, each: _Imported) -> None:
         """Read the body as a crawl does; contexts only where they are at hand.

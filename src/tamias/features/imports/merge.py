@@ -19,7 +19,7 @@ from tamias.features.archive.judge import Observation, judge
 from tamias.model.capture import Outcome
 from tamias.model.resource import Version
 
-_SQL = statements("tamias.features.imports", "merge.sql")
+SQL = statements("tamias.features.imports", "merge.sql")
 MOST_SIGHTINGS = 100_000
 _SAME_CONTENT = "other bytes, the same content"
 
@@ -68,7 +68,7 @@ def merge_late(cursor: Cursor, late: Sequence[LateVersions]) -> int:
 
     The resources must be there, each once. The same again changes nothing.
     """
-    rows = cursor.execute(_SQL["lock_resources"].text, {"resource": Texts([each.resource for each in late])})
+    rows = cursor.execute(SQL["lock_resources"].text, {"resource": Texts([each.resource for each in late])})
     known = {row[0]: row for row in rows.fetchall()}
     added = 0
     for each in late:
@@ -133,7 +133,7 @@ class _Merge:
         values |= {"after": after, "limit": MOST_SIGHTINGS}
         seen: list[Sighting] = []
         times = [each.captured_at for each in versions]
-        for at, sha256, capture in self._cursor.execute(_SQL["sightings"].text, values).fetchall():
+        for at, sha256, capture in self._cursor.execute(SQL["sightings"].text, values).fetchall():
             number = bisect_right(times, at)
             if number and sha256 in (None, versions[number - 1].sha256):
                 seen.append(Sighting(at=at, sha256=versions[number - 1].sha256, capture=capture))
@@ -147,14 +147,14 @@ class _Merge:
         if moved:
             self._renumber(moved)
         if changed:
-            execute(_SQL["correct_versions"].text, _columns(changed))
+            execute(SQL["correct_versions"].text, _columns(changed))
         if new:
-            execute(_SQL["count_bodies"].text, {"host": Texts([self._host] * len(new)), **_columns(new)})
-            execute(_SQL["insert_versions"].text, _columns(new))
+            execute(SQL["count_bodies"].text, {"host": Texts([self._host] * len(new)), **_columns(new)})
+            execute(SQL["insert_versions"].text, _columns(new))
         if altered := [*moved, *(each for each in changed if each not in moved)]:
-            execute(_SQL["tell_catalogue"].text, _columns(altered))
+            execute(SQL["tell_catalogue"].text, _columns(altered))
         if new or altered:
-            execute(_SQL["set_current"].text, _columns(placed[-1:]))
+            execute(SQL["set_current"].text, _columns(placed[-1:]))
         return len(new)
 
     def _renumber(self, moved: list[_Placed]) -> None:
@@ -164,10 +164,10 @@ class _Merge:
             "before": Ints([each.before for each in moved]),
             "number": Ints([each.number for each in moved]),
         }
-        execute(_SQL["put_aside"].text, numbers)
-        execute(_SQL["take_places"].text, {"resource": Texts([resource])})
-        execute(_SQL["renumber_events"].text, numbers)
-        execute(_SQL["renumber_news"].text, numbers)
+        execute(SQL["put_aside"].text, numbers)
+        execute(SQL["take_places"].text, {"resource": Texts([resource])})
+        execute(SQL["renumber_events"].text, numbers)
+        execute(SQL["renumber_news"].text, numbers)
 
 
 def merged(standing: Iterable[Sighting], others: Iterable[Sighting]) -> list[Sighting]:

@@ -13,6 +13,12 @@ WHERE capture.bucket = %(bucket)b::int2 AND capture.qid = %(qid)b::int8 AND capt
   AND (capture.outcome = 2 OR capture.outcome = 1 AND capture.sha256 IS NOT NULL)
 ORDER BY capture.started_at LIMIT %(limit)b::int4
 
+-- name: imported_times
+-- When a URL was captured by other crawlers, as far as that was imported.
+SELECT DISTINCT capture.started_at FROM capture
+WHERE capture.bucket = %(bucket)b::int2 AND capture.qid = %(qid)b::int8 AND capture.uid = %(uid)b::int8
+  AND capture.worker = %(worker)b::text
+
 -- name: put_aside
 -- Versions get other numbers, which others may still have: negative ones first.
 UPDATE version SET number = -new.number
