@@ -124,7 +124,7 @@ class DatabaseStore:
         self.tally.shares = context.coverage.shares
         self._robots = RobotsStore(thread.session)
         self._space = DiskSpace(data, settings.crawl.room)
-        self._recovered_at = float("-inf")
+        self._recovers_at = float("-inf")
         self._linked_at = time.monotonic()
         self._missing: dict[int, int] = {}
         """Workers that left files and are not connected, and since when."""
@@ -206,12 +206,12 @@ class DatabaseStore:
 
     async def maintain(self) -> None:
         await self.thread.run(self._count)
-        if time.monotonic() - self._recovered_at > RECOVER_SECONDS:
-            self._recovered_at = time.monotonic()
+        if (begun := time.monotonic()) > self._recovers_at:
             frontier = self.context.frontier
             await self.thread.run(partial(recover, self._database, self.thread.session, frontier, self.data))
             await self.thread.run(frontier.sweep)
             await self._merge_files()
+            self._recovers_at = begun + RECOVER_SECONDS + 20 * (time.monotonic() - begun)
 
     def stop(self) -> None:
         pass

@@ -40,7 +40,7 @@ from tamias.settings import Settings
 T = TypeVar("T")
 
 LOOK_SECONDS = 0.25
-LONGEST_LOOK_SECONDS = 3.0
+LONGEST_LOOK_SECONDS = 15.0
 DEFERRED_SECONDS = 5.0
 LOOK_PART = 10
 """Of the time, at most a tenth is spent on looking how it goes, if that takes long."""
