@@ -2,12 +2,14 @@
 
 import json
 import os
+from contextlib import closing
 
 import pytest
 
 import tamias as library
 from tamias.database.locks import alone
 from tamias.features.catalogue import catalogue
+from tamias.features.dcat.terms import CatalogueBases
 from tests import commands
 
 QUERY = "SELECT ?title ?n { ?v dcat:version ?n ; dct:title ?title } ORDER BY ?n"
@@ -98,3 +100,18 @@ def test_a_query_leaves_to_the_service_what_takes_long(corpus, monkeypatch, capl
             assert list(archive.query(query)) == []
         assert "another process is bringing 1 documents" in caplog.text
         assert [row["o"].value for row in archive.query(query)] == ["3"]
+
+
+def test_a_query_leaves_the_store_to_a_service_at_another_address(tamias, corpus):
+    query = "SELECT DISTINCT ?version { ?version dcat:version ?n } ORDER BY ?version"
+    with (
+        catalogue.Catalogue(corpus.data) as filled,
+        closing(
+            filled.refresher(corpus.session, CatalogueBases(service="http://other.example"))
+        ) as refresher,
+    ):
+        refresher.round()
+    with alone(corpus.data / "catalogue" / "eldest.lock", 60):
+        found = tamias(query, "--format", "csv").stdout.splitlines()[1:]
+    assert len(found) == 2
+    assert all(each.startswith("http://other.example/") for each in found)

@@ -111,7 +111,8 @@ class ArchiveQueries:
     def _bring_news(self) -> None:
         lock = self._archive.data / "catalogue" / "eldest.lock"
         is_followed, turn = not is_free(lock), DocumentTurn(threading.Event())
-        with closing(self._catalogue.refresher(self._archive.session, self._bases)) as refresher:
+        bases = None if is_followed else self._bases
+        with closing(self._catalogue.refresher(self._archive.session, bases)) as refresher:
             try:
                 refresher.round(is_enough=lambda: is_followed and turn.is_over(), turn=_TURN_SECONDS)
             except DataInUse:
