@@ -82,6 +82,31 @@ def test_long_queries_make_room_for_a_short_one_and_half_of_them_go_on(monkeypat
     asyncio.run(run())
 
 
+def test_a_client_whose_queries_were_stopped_is_stopped_before_one_that_is_slow_once(monkeypatch):
+    monkeypatch.setattr(turns, "QUICK_SECONDS", 0.0)
+
+    async def run():
+        queries = Queries(2)
+        long = [queries.ask(client, client) for client in "ab"]
+        await settle()
+        slow = queries.ask("c", "slow")
+        await settle()
+        assert [each.done() for each in long] == [False, True]
+        again = queries.ask("b", "again")
+        await settle()
+        queries.ends["a"].set()
+        await settle()
+        last = queries.ask("d", "last")
+        await settle()
+        assert (again.done(), slow.done()) == (True, False)
+        for end in queries.ends.values():
+            end.set()
+        assert [await long[0], await slow, await last] == ["a", "slow", "last"]
+        await asyncio.gather(*long, again, return_exceptions=True)
+
+    asyncio.run(run())
+
+
 def test_no_query_waits_long_for_its_turn(monkeypatch):
     monkeypatch.setattr(turns, "WAIT_SECONDS", 0.01)
 

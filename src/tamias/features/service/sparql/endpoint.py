@@ -1,6 +1,7 @@
 """The SPARQL endpoint: reads a request, waits for its turn, asks the catalogue and sends whole answers."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -128,13 +129,14 @@ class QueryTurns:
     """Places for queries: the client with the fewest queries under way is next, and the eldest query of it.
 
     Half of the places are for long queries. When others wait, one that is long beyond that number ends, of
-    the client with the most: it would have made short ones wait.
+    the client with the most, or of one whose queries ended so: it would have made short ones wait.
     """
 
     def __init__(self, places: int) -> None:
         self._places = places
         self._working: list[_WaitingQuery] = []
         self._waiting: list[_WaitingQuery] = []
+        self._stopped: Counter[str] = Counter()
 
     async def take(self, client: str, work: Callable[[], Awaitable[T]], give_up: Callable[[], None]) -> T:
         """Return the result of the work when it is its turn; `give_up` makes it end. Raises `HttpProblem`."""
@@ -148,8 +150,11 @@ class QueryTurns:
             with suppress(TimeoutError):
                 await asyncio.wait_for(turn.comes.wait(), WAIT_SECONDS)
             if not turn.comes.is_set():
+                self._stopped.pop(client, None)
                 raise HttpProblem(503, f"{len(self._working)} other queries are under way", _REFUSED)
-            return await work()
+            answer = await work()
+            self._stopped.pop(client, None)
+            return answer
         except Exception:
             if not turn.is_ended:
                 raise
@@ -162,7 +167,7 @@ class QueryTurns:
     def _assign(self) -> None:
         loop = asyncio.get_running_loop()
         while self._waiting and len(self._working) < self._places:
-            turn = min(self._waiting, key=self._under_way)
+            turn = min(self._waiting, key=self._rank)
             self._waiting.remove(turn)
             self._working.append(turn)
             turn.begun = loop.time()
@@ -174,12 +179,14 @@ class QueryTurns:
     def _end_one(self, begun_before: float) -> None:
         long = [each for each in self._working if each.begun <= begun_before]
         if len(long) > self._places // 2:
-            turn = max(long, key=lambda each: (self._under_way(each), each.begun))
-            turn.is_ended = True
-            turn.give_up()
+            turn = max(long, key=lambda each: (*self._rank(each), each.begun))
+            if min(map(self._rank, self._waiting))[1] <= self._stopped[turn.client]:
+                turn.is_ended = True
+                self._stopped[turn.client] += 1
+                turn.give_up()
 
-    def _under_way(self, turn: _WaitingQuery) -> int:
-        return sum(each.client == turn.client for each in self._working)
+    def _rank(self, turn: _WaitingQuery) -> tuple[int, int]:
+        return sum(each.client == turn.client for each in self._working), self._stopped[turn.client]
 
 
 _LONGEST_ACCEPT = 4096
