@@ -1,5 +1,5 @@
 # Everything rests on `make setup`, which needs python3, python3-venv and make.
-.PHONY: setup browser screenshots demo test collected messages nightly check types style docs release audit fuzz mutations lock clean
+.PHONY: setup browser screenshots demo test collected dependencies messages nightly check types style docs release audit fuzz mutations lock clean
 
 PYTHON ?= python3
 BIN = .venv/bin
@@ -35,6 +35,14 @@ test: setup
 
 collected: setup
 	$(BIN)/pytest --collect-only -qq >/dev/null
+
+# The unit tests on the oldest dependencies that pyproject.toml allows, or with RESOLUTION=highest on the newest.
+RESOLUTION ?= lowest-direct
+dependencies: setup
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python build/$(RESOLUTION)
+	$(BIN)/uv pip install --quiet --python build/$(RESOLUTION) --resolution $(RESOLUTION) --group dev -e .
+	build/$(RESOLUTION)/bin/pytest -n 4 --dist loadfile tests/unit
 
 # How messages are worded, in tests/messages.toml, from what the tests get: read the difference before it is committed.
 messages: setup
