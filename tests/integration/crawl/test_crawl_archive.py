@@ -124,8 +124,9 @@ def test_a_body_above_the_limit_is_stopped_as_it_streams(tamias, site, watch, sh
     site.pages["/large.csv"] = Changing([b"x" * 1_000_000], "text/csv")
     assert tamias.run("add", site.url("/large.csv")).returncode == 0
     watch()
-    (attempt,) = tamias.attempts()[site.url("/large.csv")]
-    assert (attempt["outcome"], "100000" in attempt["reason"]) == ("failed", True), attempt
+    # A slow run visits a URL again whose visit failed.
+    for attempt in tamias.attempts()[site.url("/large.csv")]:
+        assert (attempt["outcome"], "100000" in attempt["reason"]) == ("failed", True), attempt
     with shown() as archive:
         assert archive.bodies(site.url("/large.csv")) == []
 
