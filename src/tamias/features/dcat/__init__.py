@@ -10,5 +10,6 @@ FEATURE = Feature(
     name="dcat",
     about="describes datasets and the archive in RDF",
     module=__name__,
+    requires=("archive",),
     page_datasets={"schemaorg": f"{__name__}.datasets.schemaorg:datasets_in"},
 )

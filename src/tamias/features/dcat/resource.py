@@ -12,7 +12,7 @@ from pyoxigraph import NamedNode, Quad
 
 from tamias.archive.moments import rfc3339
 from tamias.archive.versions.resources import Suspect
-from tamias.archive.versions.same_content import SameContent
+from tamias.features.archive.descriptions import SameContent
 from tamias.features.dcat.datasets.authority import licence_iri
 from tamias.features.dcat.joins import JoinCandidate
 from tamias.features.dcat.measures import Measure, describe_measures

@@ -17,9 +17,9 @@ from tamias.archive.versions.resources import (
     read_versions,
     resource_of,
 )
-from tamias.archive.versions.same_content import earlier_content
 from tamias.database.connect import Session
 from tamias.database.sql import statements
+from tamias.features.archive.descriptions import earlier_content
 from tamias.features.dcat.declared import declared_quads
 from tamias.features.dcat.joins import JoinCandidate, joins_of
 from tamias.features.dcat.listed import (

@@ -7,8 +7,8 @@ import msgspec
 from tamias import __version__
 from tamias.archive.moments import rfc3339, shown
 from tamias.archive.reader.content import Content
-from tamias.archive.reader.descriptions import DatasetDescription, describe
 from tamias.archive.reader.library import ArchiveReader, NotArchived
+from tamias.features.archive.descriptions import DatasetDescription, describe
 from tamias.features.exports.holdings import Holding, holdings
 from tamias.features.exports.packages import Bag, Crate, Package, references
 from tamias.features.exports.usage_gate import UsageGate

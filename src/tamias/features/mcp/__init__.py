@@ -6,7 +6,7 @@ FEATURE = Feature(
     name="mcp",
     about="tools that read the archive, for assistants",
     module=__name__,
-    requires=("service", "catalogue", "dcat"),
+    requires=("service", "catalogue", "dcat", "archive"),
     verbs={
         "mcp": Verb(
             "serve the archive to an assistant over the Model Context Protocol",

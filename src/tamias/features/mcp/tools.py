@@ -9,11 +9,11 @@ from msgspec import Meta
 
 from tamias.archive.moments import milliseconds, rfc3339
 from tamias.archive.reader.content import Content
-from tamias.archive.reader.descriptions import describe_version
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.versions.resources import read_versions
 from tamias.content.charsets import decoded, encoding_of
 from tamias.content.formats import CSV, TURTLE, Form, form_of
+from tamias.features.archive.descriptions import describe_version
 from tamias.features.catalogue.exchange import Answer
 from tamias.features.service.files.comparison import compare
 from tamias.features.service.queries.history import id_of_url, resource_named, version_numbered

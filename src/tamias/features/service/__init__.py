@@ -6,7 +6,7 @@ FEATURE = Feature(
     name="service",
     about="the archive over HTTP: REST, SPARQL, events and metrics",
     module=__name__,
-    requires=("catalogue", "dcat", "stats", "tokens"),
+    requires=("catalogue", "dcat", "stats", "tokens", "archive"),
     tables=("webhook",),
     verbs={
         "serve": Verb(

@@ -133,8 +133,8 @@ def _column(column: "TableColumn") -> str:
 def _tell_figures(place: CommonOptions) -> None:
     from tamias.archive.captures import corpus_figures
     from tamias.archive.sources.source_records import record_stats
-    from tamias.archive.versions.same_content import shared_content
     from tamias.database.connect import Database
+    from tamias.features.archive.descriptions import shared_content
     from tamias.features.stats.figures import read_figures
     from tamias.filters.blocked import blocked_figures
     from tamias.frontier.postgres import PostgresFrontier

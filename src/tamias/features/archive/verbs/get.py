@@ -22,8 +22,8 @@ def command(place: CommonOptions, url: str, at: str | None, number: int | None, 
 
     Example: tamias get https://example.org/data.csv --at 2026-11-15T12:00:00Z -o data.csv
     """
-    from tamias.archive.reader.descriptions import describe_version
     from tamias.archive.reader.library import redirect_of
+    from tamias.features.archive.descriptions import describe_version
 
     if place.json and output is None:
         raise UsageError("with --json, name a file for the content: -o FILE")

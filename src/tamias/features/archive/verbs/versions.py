@@ -8,7 +8,7 @@ import click
 from tamias.cli.console.options import CommonOptions, archive_at, common, print_result, say, say_json
 
 if TYPE_CHECKING:
-    from tamias.archive.versions.same_content import SameContent
+    from tamias.features.archive.descriptions import SameContent
     from tamias.model.resource import Version
 
 
@@ -23,9 +23,8 @@ def command(place: CommonOptions, url: str, *, suspicious: bool) -> None:
 
     Example: tamias versions https://example.org/data.csv --json
     """
-    from tamias.archive.reader.descriptions import describe_suspect, describe_version
     from tamias.archive.versions.resources import page_of_suspects
-    from tamias.archive.versions.same_content import same_content
+    from tamias.features.archive.descriptions import describe_suspect, describe_version, same_content
 
     with archive_at(place) as archive:
         resource = archive.resource(url)

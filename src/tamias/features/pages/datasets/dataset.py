@@ -11,7 +11,7 @@ from starlette.requests import Request
 from tamias.archive.moments import rfc3339, rfc3339_or_none, shown
 from tamias.archive.tombstones import tombstones_of
 from tamias.archive.versions.resources import page_of_suspects, read_versions
-from tamias.archive.versions.same_content import SameContent, same_content
+from tamias.features.archive.descriptions import SameContent, same_content
 from tamias.features.dcat.joins import AlikeTables, read_alike
 from tamias.features.dcat.measures import read_measures
 from tamias.features.dcat.metrics import METRICS, Metric

@@ -6,15 +6,15 @@ from functools import partial
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.archive.reader.descriptions import (
+from tamias.archive.versions.resources import page_of_resources, page_of_suspects, read_versions
+from tamias.features.archive.descriptions import (
     DatasetDescription,
     VersionDescription,
     describe,
     describe_suspect,
     describe_version,
+    same_content,
 )
-from tamias.archive.versions.resources import page_of_resources, page_of_suspects, read_versions
-from tamias.archive.versions.same_content import same_content
 from tamias.features.service.http.endpoints import (
     ID,
     PAGED,
