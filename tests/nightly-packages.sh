@@ -26,6 +26,8 @@ try csvw environment csvw csvw==4.1.1
 try mlcroissant environment croissant mlcroissant==1.1.1
 try pywb environment pywb pywb==2.9.1 "setuptools<81"
 try prometheus debian promtool prometheus
+try microsocks debian microsocks microsocks
+try tinyproxy debian tinyproxy tinyproxy
 try raptor2-utils debian rapper raptor2-utils
 try postgresql-15 debian /usr/lib/postgresql/15/bin/postgres postgresql-15
 [ -n "${TAMIAS_CITUS:-}" ] || echo "not run: Citus (TAMIAS_CITUS names no folder with PostgreSQL and the extension)"

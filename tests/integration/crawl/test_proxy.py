@@ -1,10 +1,13 @@
 """Crawls through a proxy: what it is asked for, what is refused before, and what happens when it is away."""
 
 import base64
+import shutil
 import socket
 import socketserver
 import struct
+import subprocess
 import threading
+import time
 from contextlib import closing
 
 import pytest
@@ -194,3 +197,62 @@ def test_an_address_of_a_proxy_that_is_none_is_refused(tamias, pages):
     done = tamias.crawl(pages.url("/"))
     assert done.returncode == 4
     assert "fetch.proxy must be http://HOST:PORT" in done.stderr
+
+
+def run_microsocks(folder, port, user, password):
+    return ["microsocks", "-i", "127.0.0.1", "-p", port, "-u", user, "-P", password]
+
+
+def run_tinyproxy(folder, port, user, password):
+    settings = folder / "tinyproxy.conf"
+    settings.write_text(
+        f'Port {port}\nListen 127.0.0.1\nTimeout 60\nBasicAuth {user} {password}\nLogFile "{folder}/log"\n'
+        "LogLevel Connect\n"
+    )
+    return ["tinyproxy", "-d", "-c", settings]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("scheme", "command"),
+    [("socks5", run_microsocks), ("http", run_tinyproxy)],
+    ids=["microsocks", "tinyproxy"],
+)
+def test_proxies_of_debian_carry_a_crawl_with_a_login_and_refuse_one_without(
+    tamias, pages, tmp_path, scheme, command
+):
+    """`make nightly` installs them."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    words = [str(word) for word in command(tmp_path, port, "crawler", "sesame")]
+    if shutil.which(words[0]) is None:
+        pytest.skip(f"{words[0]} is not installed")
+    tamias.env["TAMIAS_FETCH__PROXY"] = f"{scheme}://127.0.0.1:{port}"
+    login = tmp_path / "login"
+    login.write_text("crawler:sesame")
+    login.chmod(0o600)
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_for(port)
+        refused = tamias.crawl(pages.url("/"), "--max-wait", "1")
+        assert pages.log == [], refused.stderr
+        tamias.env["TAMIAS_FETCH__PROXY_LOGIN"] = str(login)
+        done = tamias.crawl(pages.url("/"), "--crawl", "allowed")
+    finally:
+        process.terminate()
+        said = process.communicate(timeout=20)[1]
+    assert done.returncode == 0, done.stderr
+    assert [path for path, _ in pages.log] == ["/robots.txt", "/", "/next"]
+    assert len(tamias.quads()) == 3
+    log = said + "".join(path.read_text() for path in tmp_path.glob("log"))
+    assert f"127.0.0.1:{pages.server.server_port}" in log, log
+
+
+def wait_for(port):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with closing(socket.socket()) as trial:
+            if trial.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise AssertionError("the proxy did not start")

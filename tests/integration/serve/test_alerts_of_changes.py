@@ -131,6 +131,13 @@ def test_a_wall_that_went_up_is_reported_for_its_host_and_over_when_it_is_down(p
     found = portal.harvest()
     assert list(found) == ["wall"]
     assert "19 watched resources; wall: Anubis challenge (200)" in found["wall"]
+    running = Running(portal.tamias.data, "--no-crawl")
+    try:
+        page = httpx.get(f"{running.address}/crawl/watch", headers={"Accept": "text/html"}).text
+    finally:
+        running.stop()
+    assert "<li>127.0.0.1: " in page
+    assert " responses were walls (Anubis), last on " in page
     portal.offer(20)
     assert portal.harvest() == {}
     with closing(Database(portal.tamias.data, create=False)) as base, closing(base.session()) as session:
