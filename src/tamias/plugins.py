@@ -56,6 +56,7 @@ KINDS = {
     "recordings": "list stored responses of a URL, newest first, given a session, it and how many",
     "files": "files that a backup copies (features.backup.files)",
     "continuous": "parts of a crawl that goes on: `schedule` (a hook of its commits), `hints`, `supervision`",
+    "crawl_options": "what options of `tamias crawl` do: `dry-run`, and `import-seeds` of other crawlers",
     "remote_workers": "run workers that need no database (cli.worker.RunWorkers)",
     "sink_targets": "check the target of a sink, before it is stored",
     "sink_trials": "try a sink before a crawl begins (without one, the folder of a `…-files` sink is made)",

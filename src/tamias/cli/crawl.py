@@ -16,6 +16,7 @@ from tamias.cli.console.run_policy import RunPolicy, run_policy
 from tamias.cli.import_seeds import SeedFile, named_seeds, put_seeds, split_seeds
 from tamias.model.errors import ConfigError, LimitReached, TamiasError, UsageError
 from tamias.model.item import Seed
+from tamias.plugins import load
 from tamias.settings import CONTACT_PAGE, Settings
 
 if TYPE_CHECKING:
@@ -89,10 +90,8 @@ def command(  # noqa: PLR0917 (click passes them by name)
         seeds, seed_files, imports = split_seeds(seeds, seed_files)
         named = _check(place.settings(**flags).settings, named_seeds(seeds, seed_files), stage.skipped)
         if dry_run:
-            from tamias.cli.console.dry_run import tell_dry_run
-
             _tell_skipped(stage)
-            tell_dry_run(place, flags, named, name)
+            load("crawl_options", "dry-run")(place, flags, named, name)
             return 0
         if not (named or imports or place.db or _has_crawl(place.data)):
             raise UsageError(
@@ -440,7 +439,6 @@ def _check(settings: Settings, seeds: list[Seed], skipped: "SkippedSeeds") -> li
     """Check what was typed before anything is made; return the seeds that can be crawled."""
     from tamias.crawl.plan.fetch_options import http_options
     from tamias.crawl.verbs.seed_check import usable_seeds
-    from tamias.plugins import load
 
     http_options(settings, Path())
     load("sinks", settings.sinks.segments)

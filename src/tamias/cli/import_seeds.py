@@ -10,6 +10,7 @@ import click
 
 from tamias.cli.console.options import CommonOptions
 from tamias.model.item import Seed
+from tamias.plugins import load, parts
 
 if TYPE_CHECKING:
     from tamias.crawl.verbs.seed_check import SkippedSeeds
@@ -43,8 +44,6 @@ def split_seeds(
 
 def named_seeds(seeds: Sequence[str], files: Sequence[str]) -> list[Seed]:
     """Return the seeds that were named, one by one and in lists."""
-    from tamias.plugins import load
-
     one, many = load("seeds", "address")(), load("seeds", "list")()
     found = [seed for text in seeds for seed in one.seeds(text)]
     return found + [seed for file in files for seed in many.seeds(str(Path(file)))]
@@ -60,18 +59,14 @@ def put_seeds(
     skipped: "SkippedSeeds",
 ) -> None:
     """Put the seeds of files into the frontier and print how many."""
-    from tamias.crawl.verbs.import_seeds import import_seeds
-
     with closing(database.session()) as session:
-        done = import_seeds(session, settings, near, crawl, imports, skipped)
+        done = load("crawl_options", "import-seeds")(session, settings, near, crawl, imports, skipped)
     if place.verbosity >= 0:
         click.echo(f"imported seeds: {done.new:,} new, {done.known:,} known", err=True)
 
 
 def _by_prefix(text: str) -> SeedFile | None:
     """Find an installed part that is named before a colon; what goes on with // is an address."""
-    from tamias.plugins import parts
-
     part, colon, argument = text.partition(":")
     if not colon or argument.startswith("//") or "://" in argument:
         return None

@@ -7,6 +7,7 @@ FEATURE = Feature(
     about="takes captures from WARC, WACZ and CDX files",
     module=__name__,
     requires=("warc", "archive"),
+    crawl_options={"import-seeds": f"{__name__}.seeds:import_seeds"},
     verbs={
         "import": Verb(
             "take captures from WARC, WACZ and CDX files, without a request",

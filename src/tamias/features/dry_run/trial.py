@@ -1,15 +1,21 @@
 """`tamias crawl --dry-run`: says what a run would fetch, and what it would open again."""
 
 import asyncio
+import tempfile
+from collections.abc import AsyncIterator
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from tamias.cli.console.options import CommonOptions, say, say_json
 from tamias.cli.console.run_policy import RunPolicy, run_policy
+from tamias.model.capture import Outcome
 from tamias.model.errors import UsageError
 from tamias.model.item import Seed
+from tamias.model.url import fetch_url
 
 if TYPE_CHECKING:
     from tamias.crawl.plan.reopening import Widening
@@ -81,10 +87,9 @@ async def _tell_prospects(
     opened: list["Widening"],
 ) -> None:
     from tamias.crawl.store.progress import kind_of_reason
-    from tamias.crawl.verbs.dry_run import dry_run
 
     advised: dict[str, str] = {}
-    async for prospect in dry_run(policy.settings, seeds, policy.policy.seeds, states, opened):
+    async for prospect in _find_prospects(policy, seeds, states, opened):
         if place.json:
             say_json(prospect)
         elif prospect.refusal:
@@ -96,3 +101,43 @@ async def _tell_prospects(
     if place.verbosity >= 0:
         for kind, advice in advised.items():
             click.echo(f"{kind}: {advice}", err=True)
+
+
+class Prospect(msgspec.Struct, frozen=True):
+    """A seed, and why it would not be fetched, if so."""
+
+    url: str
+    refusal: str | None
+
+
+async def _find_prospects(
+    policy: RunPolicy, seeds: list[Seed], known: dict[str, "SeedState"], opened: list["Widening"]
+) -> AsyncIterator[Prospect]:
+    """Look at each seed; only robots.txt is requested, once for each place.
+
+    `known` are the seeds that an earlier run has put; `opened` is what this run allows and that one did not.
+    """
+    from tamias.crawl.plan.admit import Admission
+    from tamias.crawl.request.lone import LoneClient
+
+    admission = Admission(policy.settings, [*policy.policy.seeds, *(seed.address for seed in seeds)])
+    with tempfile.TemporaryDirectory(prefix="tamias-") as spool:
+        client = LoneClient(policy.settings, Path(spool), admission)
+        try:
+            for url in (fetch_url(seed.address) for seed in seeds):
+                finished = _finished(known.get(url), opened) or admission.refusal(url, 0)
+                yield Prospect(url, finished or client.address_refusal(url) or await client.refusal(url))
+        finally:
+            await client.close()
+
+
+def _finished(state: "SeedState | None", opened: list["Widening"]) -> str | None:
+    """Return why a known seed is not fetched again, if so."""
+    if state is None or not state.done:
+        return None
+    for each in opened:
+        if state.cut & each.cut or (each.reason and each.reason in state.reason):
+            return None
+    if state.outcome is Outcome.NEW:
+        return "known from an earlier run, which had it from elsewhere"
+    return f"visited by an earlier run: {state.outcome.word}"
