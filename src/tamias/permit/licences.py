@@ -4,11 +4,14 @@ Pure. A licence that asks for a payment, or is for some users or countries only,
 """
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
-from lxml import etree
 
 from tamias.permit.robots import canonical_path, canonical_pattern, literal_pattern, matches, path_of
+
+if TYPE_CHECKING:
+    from lxml import etree
 
 MOST_BYTES = 1 << 20
 MOST_CONTENTS = 10_000
@@ -34,6 +37,8 @@ def licensed_content(body: bytes, origin: str) -> tuple[LicensedContent, ...]:
     >>> licensed_content(rsl, "https://example.org")
     (LicensedContent(pattern='/a/', refused=('ai-train',)),)
     """
+    from lxml import etree  # most hosts have no licence
+
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False)
     try:
         root = etree.fromstring(body, parser) if len(body) <= MOST_BYTES else None
@@ -58,7 +63,7 @@ def refused_uses(contents: Sequence[LicensedContent], url: str) -> tuple[str, ..
     return tuple(use for use in USES if use in refused)
 
 
-def _contents(elements: Sequence[etree._Element], origin: str) -> Iterator[LicensedContent]:
+def _contents(elements: Sequence["etree._Element"], origin: str) -> Iterator[LicensedContent]:
     for element in elements:
         path = (element.get("url") or "").strip()
         path = (path.removeprefix(origin) or "/") if path.startswith(origin) else path
@@ -68,7 +73,7 @@ def _contents(elements: Sequence[etree._Element], origin: str) -> Iterator[Licen
             yield LicensedContent(canonical_pattern(literal_pattern(path)), refused)
 
 
-def _allows(licence: etree._Element, use: str) -> bool:
+def _allows(licence: "etree._Element", use: str) -> bool:
     """Return whether a licence allows a use to anybody, anywhere and for nothing."""
     words = {use, "all"} if use == "search" else {use, *_ALL}
     payments = [
@@ -83,6 +88,6 @@ def _allows(licence: etree._Element, use: str) -> bool:
     )
 
 
-def _words(licence: etree._Element, name: str, kind: str) -> set[str]:
+def _words(licence: "etree._Element", name: str, kind: str) -> set[str]:
     found = [each for each in licence.findall(f"{_SPACE}{name}") if each.get("type", "usage") == kind]
     return {word for each in found for word in (each.text or "").lower().replace(",", " ").split()}
