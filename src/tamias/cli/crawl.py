@@ -315,7 +315,11 @@ def _run(place: CommonOptions, supervisor: "Supervisor") -> "CrawlSnapshot":
     import asyncio
 
     end = asyncio.run(supervisor.run_until_signal(Display(place).show))
-    _tell_deliveries(supervisor)
+    if supervisor.undelivered:
+        wait = f"{supervisor.undelivered} documents still wait for their sinks; the next run continues"
+        click.echo(wait, err=True)
+    for refused in supervisor.refused_deliveries():
+        click.echo(f"not delivered: {printable(refused)}", err=True)
     return end
 
 
@@ -389,14 +393,6 @@ def _take_pending(place: CommonOptions, database: "Database", stage: Stage) -> N
 def _tell_skipped(stage: Stage) -> None:
     for line in stage.skipped.sentences():
         click.echo(printable(line), err=True)
-
-
-def _tell_deliveries(supervisor: "Supervisor") -> None:
-    if supervisor.undelivered:
-        wait = "documents still wait for their sinks; the next run continues"
-        click.echo(f"{supervisor.undelivered} {wait}", err=True)
-    for refused in supervisor.refused_deliveries():
-        click.echo(f"not delivered: {printable(refused)}", err=True)
 
 
 def _tell_end(place: CommonOptions, end: "CrawlSnapshot", *words: str) -> None:

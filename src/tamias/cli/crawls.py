@@ -108,6 +108,5 @@ def _list(place: CommonOptions, session: "Session") -> None:
         most = "" if each.limit is None else f", at most {each.limit:,}"
         urls = f"{each.open:,} of {each.known:,} URLs open, hosts: {each.hosts:,}"
         say(f"{each.name}: {each.state}, {urls}{most}")
-        flags = each.policy.get("flags") or {}
-        for name in sorted(flags):
-            say(f"  {name.replace('__', '.')} = {flags[name]}")
+        for name, value in sorted(each.policy.get("flags", {}).items()):
+            say(f"  {name.replace('__', '.')} = {value}")

@@ -108,3 +108,13 @@ def test_the_command_that_a_limited_run_prints_continues_its_crawl_as_it_was(tam
     pages = [path for path, _ in site.log if path in site.pages]
     assert sorted(set(pages)) == [f"/{page}" for page in range(DEPTH + 1)]
     assert len(pages) == DEPTH + 1 + (limit == "wait") or limit in {"interrupt", "terminate"}
+
+
+def test_the_printed_command_names_the_file_of_settings_that_the_machine_needs(tamias, site, tmp_path):
+    """They are not in the row of the crawl: without its proxy, a crawl would go on from another address."""
+    (tmp_path / "mine.toml").write_text("[fetch]\nproxy = 'http://127.0.0.1:1/'\n[crawl]\nmax_wait = 0\n")
+    done = tamias.crawl("--config", tmp_path / "mine.toml", site.url("/"))
+    assert done.returncode == 5, done.stderr
+    (command,) = re.findall("'(tamias crawl .*)' continues", done.stderr)
+    again = tamias.run("crawl", *shlex.split(command)[2:])
+    assert (again.returncode, site.log) == (5, []), again.stderr

@@ -37,12 +37,13 @@ class CommonOptions(msgspec.Struct, frozen=True):
         return resolve(self.config, flags={key.replace("__", "."): value for key, value in flags.items()})
 
     def command(self, verb: str, *words: str) -> str:
-        """Return what to type for a verb on the same data; the password of a database is left out."""
+        """Return what to type for a verb on the same data and machine, without the password of a database."""
         from tamias.model.url import without_password
 
-        named = self.db is not None and self.db != os.environ.get("TAMIAS_DB")
+        named = self.db not in {None, os.environ.get("TAMIAS_DB")}
         db = ["--db", without_password(str(self.db))] if named else []
-        return shlex.join(["tamias", verb, "--data", str(self.data), *db, *words])
+        config = ["--config", str(self.config)] if self.config else []
+        return shlex.join(["tamias", verb, "--data", str(self.data), *db, *config, *words])
 
 
 def common(function: Function) -> Function:
