@@ -3,10 +3,9 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -14,6 +13,7 @@ from psycopg.conninfo import make_conninfo
 
 from tamias.features.embedded import binaries
 from tamias.features.embedded.account import server_account
+from tests.ports import free_port
 
 PASSWORD = "s3cret-w0rd"
 PATIENCE = 120.0
@@ -33,8 +33,7 @@ class DatabaseServer:
         made += [f"--pwfile={folder / 'password'}"]
         made = [self.programs.program("initdb"), *made]
         subprocess.run(made, check=True, capture_output=True, preexec_fn=self._enter)
-        with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-            self.port = listener.getsockname()[1]
+        self.port = free_port()
         self.start()
 
     def start(self):

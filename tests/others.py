@@ -1,7 +1,8 @@
 """Processes that work on a crawl that somebody else began."""
 
 import json
-import socket
+
+from tests.ports import free_port
 
 
 def start_worker(tamias):
@@ -20,8 +21,7 @@ def start_far_worker(tamias):
 
 def start_service(tamias):
     """The service, which is allowed nothing of its own."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     return tamias.start("serve", "--port", str(port), "--workers", "1")
 
 

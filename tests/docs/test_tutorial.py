@@ -4,13 +4,14 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sysconfig
 import threading
 from pathlib import Path
 
 import pytest
+
+from tests.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 TUTORIAL = ROOT / "docs" / "tutorial.md"
@@ -19,12 +20,6 @@ BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 DIFFERS = "…"
 PORTS = ("18765", "18080")
 PATIENCE = 300
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
 
 
 def read(page, ports):
@@ -108,7 +103,7 @@ def code_of(notebook):
 
 
 def test_every_command_of_the_tutorial_prints_what_the_page_says_and_the_notebook_goes_on(shell, tmp_path):
-    ports = {port: free_port() for port in PORTS}
+    ports = {port: str(free_port()) for port in PORTS}
     done = steps(read(TUTORIAL, ports))
     assert len(done) > 20
     for command, printed in done:

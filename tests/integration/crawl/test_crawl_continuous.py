@@ -1,11 +1,12 @@
 """A crawl that goes on: what changes is read again, what does not is asked for, what is gone is let go."""
 
-import socket
 import time
 from collections import Counter
 from datetime import UTC, datetime
 
 import pytest
+
+from tests.ports import free_port
 
 TURTLE = {"Content-Type": "text/turtle"}
 
@@ -162,8 +163,7 @@ def test_a_budget_holds_and_new_urls_have_their_share(quick, site):
 def test_crawls_with_names_that_go_on_do_so_while_the_service_runs(quick, pages):
     words = ("--continuous", "--crawl", "news", "--scope", "host", "--in-service")
     assert quick.crawl(*words, pages.site.url("/start.ttl")).returncode == 0
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     serve = ("--port", str(port), "--allow-private", "--delay", "0", "--workers", "1")
     service = quick.start("serve", *serve)
     try:

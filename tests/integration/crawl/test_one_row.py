@@ -2,7 +2,6 @@
 
 import json
 import signal
-import socket
 import threading
 import time
 from contextlib import closing
@@ -18,6 +17,7 @@ from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.errors import ConfigError, LimitReached
 from tamias.model.item import Item
 from tests import commands
+from tests.ports import free_port
 
 LIMIT = LimitReached.exit_code
 LAST = 12
@@ -73,8 +73,7 @@ def serve(tamias):
     running = []
 
     def start(*words):
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = free_port()
         service = tamias.start("serve", "--port", str(port), "--workers", "1", *words)
         said = next(line for line in service.stderr if "serving at" in line or "tamias:" in line)
         assert "serving at" in said, said

@@ -2,7 +2,6 @@
 
 import json
 import re
-import socket
 from base64 import b64decode, urlsafe_b64decode
 from types import SimpleNamespace
 
@@ -15,6 +14,8 @@ from http_message_signatures import (
     InvalidSignature,
     algorithms,
 )
+
+from tests.ports import free_port
 
 AGENT = "https://crawler.example"
 DIRECTORY = "/.well-known/http-message-signatures-directory"
@@ -139,8 +140,7 @@ def test_a_refusal_without_a_challenge_is_not_asked_again(tamias, site, key, see
 
 def test_the_service_serves_the_directory_and_signs_it(tamias, key, tmp_path):
     tamias.env["TAMIAS_SERVE__PUBLIC"] = "false"
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     service = tamias.start("serve", "--port", str(port))
     said = next(line for line in service.stderr if "serving at" in line or "tamias:" in line)
     assert "serving at" in said, said

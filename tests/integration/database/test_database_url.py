@@ -1,7 +1,6 @@
 """`--db`: any PostgreSQL server, named by URL. What goes wrong is told without the password."""
 
 import os
-import socket
 import subprocess
 import time
 from contextlib import closing
@@ -15,6 +14,7 @@ from tamias.features.embedded import binaries
 from tamias.features.embedded.account import server_account
 from tamias.model.errors import DatabaseError, DatabaseUnavailable, DataMissing
 from tests.messages import saying, unnamed, unsaid
+from tests.ports import free_port
 
 PASSWORD = "s3cret-w0rd"
 NOWHERE = Path("/nonexistent")
@@ -39,8 +39,7 @@ def port(tmp_path_factory):
         "--no-sync",
     ]
     subprocess.run([programs.program("initdb"), *made], check=True, capture_output=True, preexec_fn=enter)
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        number = listener.getsockname()[1]
+    number = free_port()
     words = ["-c", "listen_addresses=127.0.0.1", "-c", f"port={number}", "-c", "unix_socket_directories="]
     with (folder / "log").open("wb") as log:
         command = [programs.program("postgres"), "-D", folder / "pg", *words]
@@ -120,8 +119,7 @@ def test_a_database_that_is_not_there_is_told(port):
 
 
 def test_a_server_that_is_not_there_is_told_at_once():
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        number = listener.getsockname()[1]
+    number = free_port()
     told = refused(url(number))
     assert isinstance(told, DatabaseUnavailable)
     assert str(told) == f"cannot connect to the database postgres at 127.0.0.1:{number}: Connection refused"

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import socket
 import sys
 import time
 from contextlib import closing
@@ -12,6 +11,7 @@ import pytest
 
 from tests.database_servers import DatabaseServer
 from tests.integration.conftest import Site, Tamias
+from tests.ports import free_port
 
 PAGES = 12
 DELAY = 0.2
@@ -146,8 +146,7 @@ class Service:
     """A `tamias serve` on the database, and what its pages and routes answer."""
 
     def __init__(self, outage):
-        with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-            port = listener.getsockname()[1]
+        port = free_port()
         self.process = outage.start("serve", "--port", str(port))
         self.address = f"http://127.0.0.1:{port}"
         outage.wait_until(self.statuses)

@@ -26,6 +26,7 @@ from tamias.fetch.credentials import HttpOptions
 from tamias.fetch.http import HttpFetcher
 from tamias.model.finding import Harvest, Problem, Quads
 from tamias.settings import Settings
+from tests.ports import free_port
 
 QUERY_TYPE = "application/x-www-form-urlencoded"
 _LABEL = re.compile(r"_:[0-9a-f]+")
@@ -146,9 +147,7 @@ class SparqlServer:
     """The `oxigraph` server on a free port of the loopback address, in memory."""
 
     def __init__(self, *options):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         program = shutil.which(
             "oxigraph", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

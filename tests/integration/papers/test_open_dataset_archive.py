@@ -1,17 +1,17 @@
 """What the thesis on the Open Dataset Archive (Weber, WU Vienna) says of errors and times, replayed."""
 
 import json
-import socket
 import urllib.request
 
 import pytest
+
+from tests.ports import free_port
 
 
 @pytest.fixture
 def served(tamias):
     """`served(path)` is what the service answers; it is started for it."""
-    with socket.create_server(("127.0.0.1", 0)) as trial:
-        port = trial.getsockname()[1]
+    port = free_port()
     tamias.start("serve", "--no-crawl", "--port", str(port))
     base = f"http://127.0.0.1:{port}"
 

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import signal
-import socket
 import subprocess
 import time
 from contextlib import ExitStack
@@ -18,6 +17,7 @@ from tamias.model.capture import Body, new_capture_id
 from tamias.model.resource import Resource, Source, Version, resource_id
 from tamias.model.url import fetch_url, host, url_key
 from tests import commands
+from tests.ports import free_port
 
 START = 1_767_225_600_000
 """2026-01-01T00:00:00Z"""
@@ -89,12 +89,6 @@ def filled(tmp_path_factory):
     filled.put("http://other.example/data.ttl", b"<a> <b> <c> .", media_type="text/turtle")
     yield filled
     filled.close()
-
-
-def free_port():
-    with socket.socket() as trial:
-        trial.bind(("127.0.0.1", 0))
-        return trial.getsockname()[1]
 
 
 def environment(**words):

@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import re
-import socket
 import subprocess
 import time
 from contextlib import closing, contextmanager
@@ -17,6 +16,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tamias.database.connect import Database
 from tamias.features.warc.folder import index_warcs
+from tests.ports import free_port
 
 PAGE = b"".join(
     b'<a href="/%s">x</a>' % name for name in (b"a.ttl", b"same.ttl", b"gone", b"broken", b"moved")
@@ -53,12 +53,6 @@ def crawled(tamias, site_with_errors):
 def serving(crawled):
     with served(crawled) as client:
         yield client
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 @contextmanager

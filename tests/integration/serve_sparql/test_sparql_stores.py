@@ -25,6 +25,7 @@ from tamias.features.catalogue.errors import StoreAway, StoreError
 from tamias.features.catalogue.store.snapshots import make_store, open_newest
 from tamias.model.errors import ConfigError
 from tamias.settings import ServeSettings, Settings
+from tests.ports import free_port
 
 DOC = "http://d.example/doc"
 QUADS = b'<http://d.example/s> <http://d.example/p> "1" <http://d.example/doc> .\n'
@@ -192,8 +193,7 @@ def test_a_new_address_of_the_service_is_in_all_iris(corpus, place):
 @pytest.fixture
 def elsewhere(tmp_path):
     """The port of a server that somebody else keeps."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     program = Path(sysconfig.get_path("scripts")) / "oxigraph"
     words = ["serve", "--location", str(tmp_path / "elsewhere"), "--bind", f"127.0.0.1:{port}"]
     with subprocess.Popen([program, *words], stderr=subprocess.DEVNULL) as server:

@@ -20,6 +20,7 @@ from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
 from tamias.model.capture import CaptureRecord, Outcome
 from tamias.sinks.segments.segment_files import SegmentReader, SegmentWriter
+from tests.ports import free_port
 
 
 class SparqlServer:
@@ -27,9 +28,7 @@ class SparqlServer:
 
     def __init__(self, folder):
         self._folder = folder
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self._port = probe.getsockname()[1]
+        self._port = free_port()
         self._process = None
         self.url = f"http://127.0.0.1:{self._port}"
 

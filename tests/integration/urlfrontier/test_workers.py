@@ -3,7 +3,6 @@
 import json
 import re
 import signal
-import socket
 import threading
 import time
 from collections import Counter
@@ -19,6 +18,7 @@ from tamias.features.demo.expected import missing
 from tamias.features.demo.plan import make_plan
 from tamias.features.demo.server import max_in_flight, serving
 from tests.messages import unsaid
+from tests.ports import free_port
 
 DELAY = 0.25
 HOSTS = 10
@@ -83,11 +83,6 @@ def service(tamias):
     for each in running:
         if each.process.poll() is None:
             each.stop()
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as trial:
-        return trial.getsockname()[1]
 
 
 def far_workers(scratch):

@@ -19,6 +19,7 @@ from tamias.archive.blobs.packs import Pack, PackError, PackMissing, StoreUnavai
 from tamias.features.check.blobs import BlobCheck, rebuild_rows
 from tamias.model.errors import DiskFull
 from tests.messages import saying
+from tests.ports import free_port
 
 from . import s3_server
 from .conftest import body_of, versions
@@ -49,9 +50,7 @@ def moto():
     program = shutil.which("moto_server")
     if program is None:
         pytest.skip("moto_server is not installed (pip install 'moto[server]')")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [program, "-H", "127.0.0.1", "-p", str(port)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         endpoint = f"http://127.0.0.1:{port}"

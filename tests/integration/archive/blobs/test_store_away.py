@@ -1,6 +1,5 @@
 """A store that cannot be reached for a while: nothing ends, nothing is lost, and it is said."""
 
-import socket
 import threading
 import urllib.error
 import urllib.request
@@ -11,6 +10,7 @@ import pytest
 from tamias.archive.blobs.packs import StoreUnavailable
 from tamias.features.service.http.problems import problem_of
 from tests.messages import unsaid
+from tests.ports import free_port
 
 from . import s3_server
 
@@ -121,12 +121,6 @@ def test_the_service_goes_on_without_the_store_and_archives_when_it_is_back(fres
 def test_a_client_of_the_service_is_told_to_come_back():
     told = problem_of(StoreUnavailable("the store cannot be reached"))
     assert (told.status, told.headers) == (503, {"Retry-After": "5"})
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def answer(url):
