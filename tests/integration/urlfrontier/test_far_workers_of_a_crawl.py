@@ -72,6 +72,20 @@ def test_an_option_that_changes_holds_for_a_far_worker_at_once(tamias, chains, f
     assert set(pages(chains[0])) == {"/0", "/1", "/2", "/3"}
 
 
+def test_tags_that_the_service_forbids_are_not_lent_to_far_workers(tamias, chains, tmp_path):
+    tamias.env["TAMIAS_TAGS__RULES"] = "/2$ bad,/[0-9]$ good"
+    instance = Instance(tamias.data, "--forbid", "bad", env=tamias.env)
+    hand_over(tamias, "--scope", "host", "--require", "good", chains[0].url("/0"))
+    words = ("--frontier", instance.address, "--workers", "1", "--scratch", str(tmp_path / "scratch"))
+    tamias.start("worker", *words, "--allow-private")
+    tamias.wait_until(lambda: "/1" in pages(chains[0]))
+    hand_over(tamias, chains[1].url("/5"))
+    tamias.wait_until(lambda: "/9" in pages(chains[1]))
+    read = [pages(chains[0]), pages(chains[1])]
+    instance.stop()
+    assert read == [["/0", "/1"], ["/5", "/6", "/7", "/8", "/9"]]
+
+
 def test_the_delay_of_the_row_holds_for_a_far_worker(tamias, chains, far):
     hand_over(tamias, "--delay", "0.4", "--scope", "host", "--depth", "4", chains[0].url("/0"))
     tamias.wait_until(lambda: state(tamias)["known"] and state(tamias)["open"] == 0)
