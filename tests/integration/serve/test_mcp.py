@@ -89,6 +89,26 @@ def test_versions_are_listed_by_address(speaker):
     assert [version["number"] for version in json.loads(text)["versions"]] == [1, 2, 3]
 
 
+def test_answers_say_how_fresh_they_are_and_whether_visits_go_well(speaker, filled):
+    health = {"visited_at": 1_767_225_600_000, "trouble": "failed: 503 Service Unavailable", "missed": 2.6}
+    said = {
+        "state": "active",
+        "last_visit": "2026-01-01T00:00:00.000Z",
+        "trouble": health["trouble"],
+        "versions_probably_missed": 3,
+    }
+    change = "UPDATE tamias.resource SET visited_at = %s, trouble = %s, missed = %s WHERE url = %s"
+    filled.run(change, *health.values(), CSV)
+    try:
+        for tool in ("versions", "diff"):
+            found = json.loads(speaker.call(tool, url=CSV)[0])
+            assert {name: found[name] for name in said} == said
+        head = speaker.call("read", url=CSV)[0].splitlines()[0]
+        assert all(f"{name} {value}" in head for name, value in said.items())
+    finally:
+        filled.run(change, None, None, 0.0, CSV)
+
+
 def test_diff_tells_what_changed_in_the_last_step(speaker):
     text, _ = speaker.call("diff", url=CSV)
     told = json.loads(text)

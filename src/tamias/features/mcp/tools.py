@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Final
 import msgspec
 from msgspec import Meta
 
-from tamias.archive.moments import milliseconds, rfc3339
+from tamias.archive.moments import milliseconds, rfc3339, rfc3339_or_none
 from tamias.archive.reader.content import Content
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.versions.resources import read_versions
@@ -32,6 +32,10 @@ _LARGEST: Final = 16 << 20
 _LIMITS: Final = DiffLimits(changes=50, read_bytes=_LARGEST, held_bytes=_LARGEST, unpacked_bytes=_LARGEST)
 _ROWS: Final = f"{CSV}, {TURTLE};q=0.9"
 _CUT: Final = 40_000
+_HEALTH: Final = (
+    b"SELECT resource.visited_at, resource.trouble, round(resource.missed)::int8 FROM resource"
+    b" WHERE resource.resource = %(resource)b::text"
+)
 _WITHHELD: Final = (*SHOWING, *MODELS)
 """Models read what the tools return."""
 
@@ -78,7 +82,7 @@ class VersionsTool(Tool):
 
     def answer(self, db: ServiceSession, *, owner: bool) -> str:
         resource, versions = _history(db, self.url)
-        about = {"id": resource.id, "url": resource.url, "title": resource.title, "state": resource.state}
+        about = {"id": resource.id, "url": resource.url, "title": resource.title, **_health(db, resource)}
         newest = [describe_version(each) for each in versions[-MOST_VERSIONS:]]
         return _json({**about, "version_count": len(versions), "versions": newest})
 
@@ -97,7 +101,7 @@ class DiffTool(Tool):
         old, new = (version_numbered(db, resource, versions, each) for each in (self.a or b - 1, b))
         check_open(db, [old, new], owner=owner, words=_WITHHELD)
         found = compare(db, resource, old, new, _LIMITS)
-        return _json({"a": old.number, "b": new.number, "diff": found})
+        return _json({"a": old.number, "b": new.number, **_health(db, resource), "diff": found})
 
 
 class ReadTool(Tool):
@@ -120,7 +124,8 @@ class ReadTool(Tool):
             raise UsageError(
                 f"version {version.number} has {version.byte_size} bytes; 'tamias get' gives any"
             )
-        head = f"{resource.url}, version {version.number} of {rfc3339(version.captured_at)}, "
+        health = ", ".join(f"{name} {value}" for name, value in _health(db, resource).items() if value)
+        head = f"{resource.url} ({health}), version {version.number} of {rfc3339(version.captured_at)}, "
         content = Content(resource, version, db.reader).bytes()
         if form_of(version.media_type) is Form.BYTES or b"\0" in content[:4096]:
             return f"{head}{version.media_type}: {version.byte_size} bytes that are not text"
@@ -167,6 +172,19 @@ def _history(db: ServiceSession, named: str) -> tuple[Resource, list[Version]]:
     """A resource by its id or URL, with its versions. Raises `NotArchived`."""
     resource = resource_named(db, id_of_url(db, named) if ":" in named else named)
     return resource, read_versions(db.session, [resource.id])[resource.id]
+
+
+def _health(db: ServiceSession, resource: Resource) -> dict[str, str | int | None]:
+    """Return how fresh the versions of a resource are, and whether its visits go well."""
+    row = db.session.fetch_one(_HEALTH, {"resource": resource.id})
+    visited_at, trouble, missed = row if row is not None else (None, None, 0)
+    last_visit = rfc3339_or_none(visited_at)
+    return {
+        "state": resource.state,
+        "last_visit": last_visit,
+        "trouble": trouble,
+        "versions_probably_missed": missed,
+    }
 
 
 def _json(value: object) -> str:
