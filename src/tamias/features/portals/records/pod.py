@@ -13,7 +13,7 @@ import msgspec
 
 from tamias.features.dcat.datasets.location import box_polygon
 from tamias.features.dcat.datasets.mapping import RecordMapping, plain
-from tamias.features.dcat.datasets.records import TITLES, checksum, table, tables, text, texts, web
+from tamias.features.dcat.datasets.records import TITLES, checksum, decoded, table, tables, text, texts, web
 from tamias.features.dcat.datasets.terms import below
 from tamias.features.portals.fields import Fields, terms
 from tamias.model.dataset import (
@@ -222,10 +222,22 @@ def _listed_rights(record: dict[str, Any], _: Context) -> list[DcatProperty]:
     return [DcatProperty("dct:rights", each) for each in texts(said)] if isinstance(said, list) else []
 
 
-def _objects(field: str, term: str) -> Fields[DcatProperty]:
-    """Return a table of what objects are: an address, else an IRI, else a name."""
-    addresses = "accessURL>web downloadURL>web @id>web identifier>web notation prefLabel title name label"
-    return Fields(DcatProperty, field, name=f"={term}", value=addresses, label="prefLabel title name label")
+def _properties(record: dict[str, Any], _: Context) -> Iterator[DcatProperty]:
+    """Yield what texts say, and what objects are: an address, else an IRI, else a name."""
+    for field in _FIELDS:
+        if field in record:
+            value = record.get(field)
+            if term := _LISTS.get(field):
+                yield from (DcatProperty(term, each) for each in texts(decoded(value)))
+            if term := _OBJECTS.get(field):
+                yield from (one for each in tables(value) if (one := _OBJECT.read(each, {"term": term})))
+
+
+_FIELDS: Final = tuple({**_LISTS, **_OBJECTS})
+_OBJECT: Final = Fields(
+    DcatProperty, "", name="{term}", label="prefLabel title name label",
+    value="accessURL>web downloadURL>web @id>web identifier>web notation prefLabel title name label",
+)  # fmt: skip
 
 
 def _agent(path: str) -> Fields[Agent]:
@@ -243,11 +255,7 @@ def _role(field: str, term: str, after: int = 0) -> Fields[AgentRole]:
 
 
 _MAIL: Final = "hasEmail>mail email>mail"
-_MORE: Final = (
-    terms({**TITLES, "keyword": "dcat:keyword"}, _LISTS),
-    _listed_rights,
-    *(_objects(*each) for each in _OBJECTS.items()),
-)
+_MORE: Final = (terms({**TITLES, "keyword": "dcat:keyword"}), _listed_rights, _properties)
 _DATASET: Final = Fields(
     Dataset,
     iri="{iri}", record="{own}", kind="{kind}",
