@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from tamias.features.blocklists.filter import BlocklistFilter
+from tamias.features.blocklists.filter import BlocklistFilter, read_lists
 from tamias.features.blocklists.formats import BlockedPart, entries, expressions
 from tamias.model.errors import ConfigError
 from tamias.settings import FiltersSettings
@@ -14,7 +14,8 @@ from tests.messages import saying, unsaid
 
 @pytest.fixture
 def written(tmp_path):
-    """`written(name, text)` is a list in a file."""
+    """`written(name, text)` is a list in a file, which nobody has read: paths of earlier tests come again."""
+    read_lists.cache_clear()
 
     def write(name, text):
         path = tmp_path / name
