@@ -66,8 +66,16 @@ def test_the_iri_of_a_dataset_is_a_page_for_browsers(client, accept):
 def test_the_page_of_a_dataset_links_to_its_forms_and_its_linkset(client):
     links = client.get(f"/dataset/{NUMBERS}", headers={"Accept": "text/html"}).headers["link"]
     targets = re.findall(r"<([^>]+)>", links)
-    assert all(client.get(target).status_code == 200 for target in targets)
-    assert len(targets) == 6
+    ours = [target for target in targets if target != "https://schema.org/Dataset"]
+    assert all(client.get(target).status_code == 200 for target in ours)
+    assert len(ours) == 7
+
+
+@pytest.mark.parametrize("path", [f"/dataset/{NUMBERS}", f"/dataset/{NUMBERS}/2"])
+def test_a_page_names_its_type_and_the_iri_to_cite_it_by(client, served, path):
+    links = client.get(path, headers={"Accept": "text/html"}).links
+    assert links["cite-as"]["url"] == f"{served.address}{path}"
+    assert links["type"]["url"] == "https://schema.org/Dataset"
 
 
 def test_a_form_of_rdf_has_an_address_of_its_own(client):

@@ -77,16 +77,21 @@ def _negotiated(page: BaseRoute, service: Service) -> Route:
         response = await shown(request)
         response.headers.setdefault("Vary", "Accept")
         if response.status_code == 200:
-            response.headers["Link"] = _links(request)
+            response.headers["Link"] = _links(request, service)
         return response
 
     return guarded_route(page.path, answer)
 
 
-def _links(request: Request) -> str:
+def _links(request: Request, service: Service) -> str:
+    """Return the links of a page, with its type and the IRI to cite it by (Signposting)."""
+    named, base, iri = named_in(request), base_of(request), bases_of(service.settings.serve)
     if "number" not in request.path_params:
-        return link_header(named_in(request), base_of(request))
-    return version_link_header(named_in(request), number_in(request), base_of(request))
+        cited, links = iri.dataset(named), link_header(named, base)
+    else:
+        number = number_in(request)
+        cited, links = iri.version(named, number), version_link_header(named, number, base)
+    return f'<{cited.value}>; rel="cite-as", <https://schema.org/Dataset>; rel="type", {links}'
 
 
 def _as(ending: str, service: Service) -> Answer:
@@ -108,4 +113,4 @@ async def _described(request: Request, service: Service, ending: str) -> Respons
         return version_graph(db.session, resource, number, bases)
 
     quads = await service.pool.run(read)
-    return await rdf_answer(request, quads, ending, {"Link": _links(request)})
+    return await rdf_answer(request, quads, ending, {"Link": _links(request, service)})
