@@ -93,15 +93,17 @@ NOT_OF_ROLE = {
         *("next_run", "set_most_done", "forget_crawl", "forget_budget", "forget_shares"),
     },
     (Role.SERVICE, "frontier/frontier"): {"write_unreachable", "clear_reached", "resume_hosts"},
+    (Role.SERVICE, "frontier/due"): {"count_far_times", "mend_far_records"},
 }
-"""Statements that only other roles run: no worker takes a tag away, and only commands end a crawl."""
+"""Statements that only other roles run: no worker takes a tag away, and only commands end a crawl and mend times."""
 DECLARED = {
     "archive/captures": RowSchema(CaptureRecord, "capture"),
     "archive/blobs/blobs": RowSchema(Blob, "blob"),
 }
 """Files whose columns are those of a struct."""
 WORDS = {
-    "archive/versions/resources": {"version": resources._VERSION},
+    "archive/versions/resources": {"version": resources._VERSION, "licence": resources.LICENCE},
+    "features/service/queries/queries": {"licence": resources.LICENCE},
     "archive/sources/source_records": {"is_stored": source_records._STORED},
 }
 """What other files leave out, which the code fills in."""
