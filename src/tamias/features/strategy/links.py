@@ -22,6 +22,7 @@ from tamias.settings import Settings
 add_statements("tamias.features.strategy", "rescore.sql")
 Place = tuple[int, int, int]
 """The key of a URL within its bucket: host, crawl, URL."""
+_PLACE = ("qid", "crawl", "uid")
 FIRST_PLACE: Place = (-(2**63), 0, 0)
 
 
@@ -45,13 +46,8 @@ def read_unvisited(
     cursor: Cursor, bucket: int, after: Place, now: int, *, of_crawl: int, most: int
 ) -> tuple[list[Unvisited], Place | None]:
     """Return some URLs of a crawl after a place, and where to go on; None at the end of the bucket."""
-    query = {
-        "bucket": bucket,
-        "now": now,
-        "of_crawl": of_crawl,
-        "most": most,
-        **_columns([after], single=True),
-    }
+    place = dict(zip(_PLACE, after, strict=True))
+    query = {"bucket": bucket, "now": now, "of_crawl": of_crawl, "most": most, **place}
     rows = rows_of(cursor, "read_unvisited", query)
     found = [
         Unvisited((qid, crawl, uid), url, depth, tuple(tags or ()), host)
@@ -80,11 +76,8 @@ def set_scores(
     return count
 
 
-def _columns(rows: Sequence[tuple[Any, ...]], *, single: bool = False) -> dict[str, Any]:
-    names = ("qid", "crawl", "uid")
-    if single:
-        return dict(zip(names, rows[0], strict=True))
-    return {name: [row[index] for row in rows] for index, name in enumerate(names)}
+def _columns(rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
+    return {name: [row[index] for row in rows] for index, name in enumerate(_PLACE)}
 
 
 SAMPLE = 1000
@@ -187,9 +180,7 @@ def write_links(cursor: Cursor, bucket: int, targets: Sequence[tuple[Place, UrlT
     if not rows:
         return
     columns = link_columns([link for _, _, link in rows]) | {
-        "qid": [place[0] for place, _, _ in rows],
-        "crawl": [place[1] for place, _, _ in rows],
-        "uid": [place[2] for place, _, _ in rows],
+        **_columns([place for place, _, _ in rows]),
         "from_uid": [hash64(link.from_url) for _, _, link in rows],
         "to_url": Texts(to_url for _, to_url, _ in rows),
     }
@@ -198,13 +189,7 @@ def write_links(cursor: Cursor, bucket: int, targets: Sequence[tuple[Place, UrlT
 
 def read_links(cursor: Cursor, bucket: int, places: Sequence[Place]) -> list[dict[str, SeenLink]]:
     """Return the stored links to each of some URLs."""
-    wanted = {
-        "bucket": bucket,
-        "qid": [place[0] for place in places],
-        "crawl": [place[1] for place in places],
-        "uid": [place[2] for place in places],
-        "each": MOST_TO_A_URL,
-    }
+    wanted = {"bucket": bucket, "each": MOST_TO_A_URL, **_columns(places)}
     found: list[dict[str, SeenLink]] = [{} for _ in places]
     for place, *fields in cursor.execute(SQL["links_to"].text, wanted).fetchall():
         link = SeenLink(*fields)
