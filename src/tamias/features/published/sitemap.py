@@ -1,6 +1,6 @@
 """The sitemap for crawlers, with the Semantic Sitemap extension, and robots.txt."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 from xml.sax.saxutils import escape
@@ -80,13 +80,11 @@ def index_lines(base: str, parts: int, latest: int | None) -> Iterator[str]:
     yield "</sitemapindex>"
 
 
-def part_lines(
-    base: str, rows: Iterable[Row], *, semantic: Iterable[str] = (), first: bool = True
-) -> Iterator[str]:
-    """The pages of datasets, each with the time of its last version."""
+def part_lines(base: str, rows: Iterable[Row], semantic: Sequence[str]) -> Iterator[str]:
+    """The pages of datasets, each with the time of its last version; the first part has the other pages."""
     yield f'<urlset xmlns="{_SPACE}" xmlns:sc="{NAMESPACE}">'
     yield from semantic
-    for path in _PAGES if first else ():
+    for path in _PAGES if semantic else ():
         yield f"<url><loc>{escape(base)}{path}</loc></url>"
     for resource, captured_at in rows:
         yield f"<url><loc>{escape(base)}/dataset/{resource}</loc>{_lastmod(captured_at)}</url>"
@@ -112,7 +110,7 @@ def _whole(db: ServiceSession, base: str, address: str) -> bytes:
     total, latest = _state(db)
     if parts_of(total) > 1:
         return _document(index_lines(base, parts_of(total), latest))
-    return _document(part_lines(base, _rows(db, 0), semantic=semantic_lines(address, latest)))
+    return _part(db, base, address, "1")
 
 
 def _part(db: ServiceSession, base: str, address: str, name: str) -> bytes:
@@ -121,7 +119,7 @@ def _part(db: ServiceSession, base: str, address: str, name: str) -> bytes:
         raise HttpProblem(404, f"the sitemap has no part {name[:20]!r}; it has {parts_of(total)}")
     number = int(name)
     semantic = semantic_lines(address, latest) if number == 1 else []
-    return _document(part_lines(base, _rows(db, number - 1), semantic=semantic, first=number == 1))
+    return _document(part_lines(base, _rows(db, number - 1), semantic))
 
 
 def _state(db: ServiceSession) -> tuple[int, int | None]:
