@@ -31,6 +31,7 @@ from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 from tamias.model.resource import Version, resource_id
 from tamias.model.url import fetch_url, url_key
+from tamias.settings import Settings
 
 PAGE = 1000
 
@@ -312,7 +313,7 @@ async def _travels(request: Request, service: Service, url: str) -> Travels:
         if (each.captured_at, each.sha256) not in known and not _is_covered(each.captured_at, gone)
     ]
     if not versions:
-        name = _name(service, original)
+        name = _name(service.settings, original)
         await service.pool.run(lambda db: check_gone(db.session, name, None))
         there = "has no version yet" if found is not None else "is not in the archive"
         raise NotArchived(f"{original[:200]} {there}")
@@ -320,13 +321,12 @@ async def _travels(request: Request, service: Service, url: str) -> Travels:
     return Travels(original, versions, base_of(request))
 
 
-def _name(service: Service, url: str) -> str:
-    return resource_id(url_key(url, frozenset(service.settings.filters.session_names)))
+def _name(settings: Settings, url: str) -> str:
+    return resource_id(url_key(url, frozenset(settings.filters.session_names)))
 
 
 def _tombstones(db: ServiceSession, url: str) -> list[Tombstone]:
-    names = frozenset(db.settings.filters.session_names)
-    return tombstones_of(db.session, [resource_id(url_key(url, names))])
+    return tombstones_of(db.session, [_name(db.settings, url)])
 
 
 def _is_covered(captured_at: int, tombstones: list[Tombstone]) -> bool:
