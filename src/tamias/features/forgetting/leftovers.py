@@ -125,7 +125,7 @@ class LeftoverSearch:
             )
         for table in [row[0] for row in self._rows.fetch_all(SQL["all_tables"])]:
             self._look_at_table(table)
-        self._look_at_segments(store)
+        self._look_at_segments()
         for part in warcs:
             self._look_at_warc(part)
         self._look_at_files(store, {part.path for part in warcs})
@@ -160,7 +160,7 @@ class LeftoverSearch:
 
         self._end_look(f"the table {table}", self._rows.transact(read))
 
-    def _look_at_segments(self, store: FileStore) -> None:
+    def _look_at_segments(self) -> None:
         open_segment = segments_of(self._session, self._data)
         for each in segments(self._rows):
             where = f"rdf/{each.name}"

@@ -60,8 +60,7 @@ async def overview(_: Request, service: Service) -> Overview:
     datasets = live.figures.basic.datasets
     daily = await service.lately("daily", _SECONDS_SLOW, activity.daily)
     planned = await service.lately("planned", _SECONDS_SLOW, lambda db: activity.planned(db, datasets))
-    parts = {name: getattr(live, name) for name in Live.__struct_fields__}
-    return Overview(**parts, daily=daily, planned=planned)
+    return Overview(**msgspec.structs.asdict(live), daily=daily, planned=planned)
 
 
 async def live_part(_: Request, service: Service) -> Response:

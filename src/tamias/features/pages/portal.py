@@ -19,7 +19,6 @@ from tamias.features.service.api.portals import (
     named_portal,
 )
 from tamias.features.service.http.exchange import LATEST, cursor, limit, parameter, until
-from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.search import COLUMNS, Hit, hit
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
@@ -100,9 +99,7 @@ async def portals(request: Request, service: Service) -> Portals:
 
 async def portal(request: Request, service: Service) -> PortalView:
     """The one that `url` names. Raises `NotArchived`."""
-    named, after = parameter(request, "url"), cursor(request, ID_CURSOR)
-    if named is None:
-        raise HttpProblem(400, "name a portal: ?url=ADDRESS; /portals lists them")
+    named, after = named_portal(request), cursor(request, ID_CURSOR)
     return await service.pool.run(lambda db: _portal(db, named, after[0] if after else ""))
 
 

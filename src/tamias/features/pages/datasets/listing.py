@@ -108,9 +108,7 @@ def _weeks(db: ServiceSession, resources: list[str]) -> dict[str, list[int]]:
 
 
 def _dataset(row: tuple[Any, ...], weeks: dict[str, list[int]]) -> DatasetLine:
-    known = hit(row)
-    fields = {name: getattr(known, name) for name in Hit.__struct_fields__}
-    return DatasetLine(**fields, weeks=weeks[row[0]])
+    return DatasetLine(**msgspec.structs.asdict(hit(row)), weeks=weeks[row[0]])
 
 
 PAGE = HtmlPage(

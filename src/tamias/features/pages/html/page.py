@@ -29,7 +29,7 @@ from tamias.features.pages.crawl.activity import hover, stack
 from tamias.features.pages.datasets.reasons import duration
 from tamias.features.pages.html import charts
 from tamias.features.pages.jsonld import embedded
-from tamias.features.service.http.callers import SignedIn, record_of
+from tamias.features.service.http.callers import record_of
 from tamias.features.service.http.exchange import Answer, guarded_route, json_answer, takes_gzip, wanted_form
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.service import Service
@@ -171,12 +171,8 @@ def cells(value: object) -> list[tuple[str, str]]:
     if value is None:
         return []
     if isinstance(value, dict):
-        return [(str(name), _shown(each)) for name, each in value.items()]
-    return [("", _shown(value))]
-
-
-def _shown(value: object) -> str:
-    return value if isinstance(value, str) else str(value)
+        return [(str(name), str(each)) for name, each in value.items()]
+    return [("", str(value))]
 
 
 def sentence(text: str) -> str:
@@ -319,15 +315,14 @@ def page_routes(pages: Sequence[HtmlPage], service: Service) -> list[Route]:
 def _page_of(page: HtmlPage, service: Service) -> Answer:
     async def answer(request: Request) -> Response:
         form = wanted_form(request)
-        view = await page.view(request, service)
-        answer = _in_form(page, request, view, form, record_of(request).session)
+        answer = _in_form(page, request, await page.view(request, service), form)
         answer.headers["Vary"] = "Accept, Accept-Encoding, Cookie"
         return answer
 
     return answer
 
 
-def _in_form(page: HtmlPage, request: Request, view: Any, form: str, session: SignedIn | None) -> Response:
+def _in_form(page: HtmlPage, request: Request, view: Any, form: str) -> Response:
     if form == "json":
         return json_answer(request, view)
     if form == "csv":
@@ -339,7 +334,7 @@ def _in_form(page: HtmlPage, request: Request, view: Any, form: str, session: Si
         "here": page.path,
         "data": _address_of_data(page, request),
         "csv": page.table and _address_of_csv(request),
-        "session": session,
+        "session": record_of(request).session,
         "this_page": this_page(request),
     }
     return html(page.template, values, headers=page.headers)

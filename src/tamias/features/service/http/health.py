@@ -55,7 +55,7 @@ ENDPOINTS = EndpointTable()
 async def healthz(request: Request, service: Service) -> Response:
     """Return whether the service is healthy."""
     try:
-        await asyncio.wait_for(service.pool.run(_alive), PATIENCE_SECONDS)
+        await asyncio.wait_for(service.pool.run(lambda db: db.rows("alive", {})), PATIENCE_SECONDS)
     except TimeoutError:
         detail = f"the database did not answer within {PATIENCE_SECONDS:g} seconds"
         raise HttpProblem(503, detail, {"Retry-After": "5"}) from None
@@ -85,10 +85,6 @@ async def metrics(_: Request, service: Service) -> Response:
     if crawl is not None:
         lines += _crawl(crawl)
     return Response("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
-
-
-def _alive(db: ServiceSession) -> None:
-    db.rows("alive", {})
 
 
 def _figures(db: ServiceSession) -> tuple[Basic, FrontierStats, list[Blocked]]:
