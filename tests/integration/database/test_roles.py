@@ -95,7 +95,10 @@ NOT_OF_ROLE = {
     (Role.SERVICE, "frontier/frontier"): {"write_unreachable", "clear_reached", "resume_hosts"},
     (Role.SERVICE, "frontier/due"): {"count_far_times", "mend_far_records"},
 }
-"""Statements that only other roles run: no worker takes a tag away, and only commands end a crawl and mend times."""
+"""Statements that only other roles run.
+
+No worker takes a tag away, and only commands end a crawl and mend times.
+"""
 DECLARED = {
     "archive/captures": RowSchema(CaptureRecord, "capture"),
     "archive/blobs/blobs": RowSchema(Blob, "blob"),
