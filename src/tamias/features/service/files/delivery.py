@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from tamias.archive.blobs import BlobDamaged, BlobMissing, Codec
+from tamias.archive.blobs import Blob, BlobDamaged, BlobMissing, Codec
 from tamias.archive.blobs.chunking import listed
 from tamias.archive.moments import digits
 from tamias.content.formats import suffix_of
@@ -124,21 +124,21 @@ def _chunks_of(db: ServiceSession, sha256: str) -> list[str] | None:
     return listed(db.reader.read(chain[0].base))
 
 
-def _sizes(db: ServiceSession, sha256: str, chunks: list[str]) -> list[int]:
+def _chains(db: ServiceSession, sha256: str, chunks: list[str]) -> list[list[Blob]]:
     chains = db.reader.table.chains(chunks)
     missing = next((chunk for chunk in chunks if chunk not in chains), None)
     if missing is not None:
         raise BlobDamaged(sha256, f"its chunk {missing} is missing")
-    return [chains[chunk][0].size for chunk in chunks]
+    return [chains[chunk] for chunk in chunks]
+
+
+def _sizes(db: ServiceSession, sha256: str, chunks: list[str]) -> list[int]:
+    return [chain[0].size for chain in _chains(db, sha256, chunks)]
 
 
 def _read(db: ServiceSession, sha256: str, chunks: list[str]) -> list[bytes]:
     """Read bodies, each checked against its digest."""
-    chains = db.reader.table.chains(chunks)
-    missing = next((chunk for chunk in chunks if chunk not in chains), None)
-    if missing is not None:
-        raise BlobDamaged(sha256, f"its chunk {missing} is missing")
-    return [db.reader.decoded_or_damaged(chains[chunk]) for chunk in chunks]
+    return [db.reader.decoded_or_damaged(chain) for chain in _chains(db, sha256, chunks)]
 
 
 def timestamps(versions: Sequence[Version]) -> list[str]:
@@ -185,8 +185,9 @@ async def deliver(
     unchanged = refuse_unchanged(request, version, sent)
     if unchanged is not None:
         return unchanged
-    start, stop = read_range(request, version) or (0, version.byte_size)
-    status = 200 if stop - start == version.byte_size and read_range(request, version) is None else 206
+    wanted = read_range(request, version)
+    start, stop = wanted or (0, version.byte_size)
+    status = 200 if wanted is None else 206
     # As a header: Starlette adds a character set to a `media_type` that is text.
     sent |= {"Content-Length": str(stop - start), "Content-Type": content_type(version)}
     if status == 206:
