@@ -76,7 +76,7 @@ async def _sent(request: Request, service: Service) -> tuple[str, dict[str, str]
 
 
 def _resume(db: ServiceSession, name: str) -> None:
-    resume_in_service(db.session, _number(db, name))
+    resume_in_service(db.session, _named(db, name)[0])
 
 
 async def reopening(request: Request, service: Service) -> Response:
@@ -85,7 +85,7 @@ async def reopening(request: Request, service: Service) -> Response:
     outcome, reason = _OUTCOMES.get(fields.get("outcome", "")), fields.get("reason", "")
     if outcome is None or not reason:
         raise HttpProblem(400, f"'outcome' is one of {', '.join(_OUTCOMES)}, and 'reason' a text")
-    number = await service.pool.run(partial(_number, name=name))
+    number, _ = await service.pool.run(partial(_named, name=name))
     await _begin(service, name, number, ReopenFilter(outcome=outcome, reason=reason))
     await service.pool.run(partial(_resume, name=name))
     return RedirectResponse(f"/crawl/{quote(name, safe='')}", 303)
@@ -123,11 +123,11 @@ def _page(db: ServiceSession, crawl: int, which: ReopenFilter, after: Place) -> 
     return reopen_visited_page(db.session, db.frontier, crawl, which, after)
 
 
-def _number(db: ServiceSession, name: str) -> int:
-    found = rows(db, "crawl_named", crawl=name)
-    if not found:
-        raise NotArchived(f"there is no crawl {name!r}; /frontier lists all")
-    return int(found[0][0])
+def _named(db: ServiceSession, name: str) -> tuple[int, str]:
+    """Return the number and the state of a crawl."""
+    for number, state in rows(db, "crawl_named", crawl=name):
+        return number, state
+    raise NotArchived(f"there is no crawl {name!r}; /frontier lists all")
 
 
 MOST_ATTEMPTS = 20_000
@@ -204,10 +204,7 @@ def _sum(found: list[tuple[Any, ...]], place: int) -> int:
 
 
 def _crawl(db: ServiceSession, name: str) -> CrawlView:
-    found = rows(db, "crawl_named", crawl=name)
-    if not found:
-        raise NotArchived(f"there is no crawl {name!r}; /frontier lists all")
-    crawl_number, state = found[0]
+    crawl_number, state = _named(db, name)
     values = {"crawl": crawl_number, "most": MOST_ATTEMPTS}
     spans = [row for row in rows_of_buckets(db, "crawl_span", **values) if row[2]]
     first, last = min((row[0] for row in spans), default=0), max((row[1] for row in spans), default=0)
