@@ -47,7 +47,7 @@ WHERE counted.key <> '' GROUP BY counted.key HAVING sum(counted.n) > 0 ORDER BY 
 
 -- name: attempts
 -- Attempts of the last day in slots of five minutes, by outcome: those that are counted already.
-SELECT attempts.slot, attempts.outcome, sum(attempts.n)::int8, sum(attempts.bytes)::int8 FROM attempts
+SELECT attempts.slot, attempts.outcome, sum(attempts.n)::int8 FROM attempts
 WHERE attempts.slot >= %(first)b::int8 AND attempts.n > 0 GROUP BY attempts.slot, attempts.outcome
 
 -- name: counted_until
@@ -56,7 +56,7 @@ SELECT coalesce(max(attempts.slot), 0)::int8 FROM attempts WHERE attempts.bucket
 
 -- name: fresh_attempts
 -- The same since then, and the last minute by itself. Ids of captures begin with their time.
-SELECT capture.started_at / 300000, capture.outcome, count(*)::int8, coalesce(sum(capture.bytes), 0)::int8,
+SELECT capture.started_at / 300000, capture.outcome, count(*)::int8,
        count(*) FILTER (WHERE capture.started_at > %(minute)b::int8)::int8,
        coalesce(sum(capture.bytes) FILTER (WHERE capture.started_at > %(minute)b::int8), 0)::int8
 FROM capture

@@ -115,7 +115,7 @@ def rates(db: ServiceSession) -> AttemptRates:
     first = last - SLOTS_SHOWN * _QUARTER + 1
     counts: dict[tuple[int, int], int] = {}
     minute = [0, 0]
-    for slot, outcome, n, _ in rows(db, "attempts", first=first):
+    for slot, outcome, n in rows(db, "attempts", first=first):
         counts[slot, outcome] = counts.get((slot, outcome), 0) + n
     for slot, outcome, n, in_minute, octets in _fresh(db, now, first):
         counts[slot, outcome] = counts.get((slot, outcome), 0) + n
@@ -166,10 +166,7 @@ def _fresh(db: ServiceSession, now: int, first: int) -> list[tuple[int, ...]]:
     for bucket in range(db.frontier.buckets):
         [(counted,)] = rows(db, "counted_until", bucket=bucket)
         values = {"bucket": bucket, "slot": max(first, counted + 1), "minute": now - 60_000}
-        found += [
-            (slot, outcome, n, minute, octets)
-            for slot, outcome, n, _, minute, octets in rows(db, "fresh_attempts", **values)
-        ]
+        found += rows(db, "fresh_attempts", **values)
     return found
 
 
