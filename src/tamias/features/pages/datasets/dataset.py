@@ -17,7 +17,7 @@ from tamias.features.dcat.measures import read_measures
 from tamias.features.dcat.metrics import METRICS, Metric
 from tamias.features.dcat.profiles import read_profile
 from tamias.features.dcat.terms import bases_of
-from tamias.features.pages.datasets.preview import AT_ONCE, Preview, preview
+from tamias.features.pages.datasets.preview import Preview, small_preview
 from tamias.features.pages.datasets.reasons import Schedule, reason
 from tamias.features.pages.html.charts import Mark
 from tamias.features.pages.html.page import HtmlPage, size, table_of
@@ -176,9 +176,9 @@ def _dataset(db: ServiceSession, resource: Resource, *, owner: bool) -> DatasetV
         last_error_at=rfc3339_or_none(resource.last_error.at) if resource.last_error else None,
         every=None if schedule.every is None else span_of(schedule.every / 1000),
         version_count=len(versions),
-        versions=_rows(resource, versions, withheld, _same(db, versions)),
+        versions=_rows(db, resource, versions, withheld),
         profile=profile,
-        preview=_preview(db, resource, newest, withheld),
+        preview=small_preview(db, resource, newest, withheld),
         usage=about,
         alike=read_alike(db.session, resource.id, limit=MOST_ALIKE),
         suspects=_suspects(db, resource.id),
@@ -196,14 +196,6 @@ def measured(db: ServiceSession, subject: str) -> list[Measured]:
     return [Measured(METRICS[each.metric], each.value) for each in found if each.metric in METRICS]
 
 
-def _preview(
-    db: ServiceSession, resource: Resource, newest: Version | None, withheld: Container[str]
-) -> Preview | None:
-    if newest is None or newest.capture in withheld or newest.byte_size > AT_ONCE:
-        return None
-    return preview(db, resource, newest)
-
-
 def _tombstones(db: ServiceSession, resource: str) -> list[ForgottenVersion]:
     found = tombstones_of(db.session, [resource])[:MOST_TOMBSTONES]
     return [
@@ -212,29 +204,22 @@ def _tombstones(db: ServiceSession, resource: str) -> list[ForgottenVersion]:
     ]
 
 
-_Same = dict[str, tuple[SameContent, ...]]
-
-
-def _same(db: ServiceSession, versions: list[Version]) -> _Same:
-    return same_content(db.session, versions[-MOST_VERSIONS:], MOST_SAME)
-
-
 def _rows(
-    resource: Resource, versions: list[Version], withheld: Container[str], same: _Same
+    db: ServiceSession, resource: Resource, versions: list[Version], withheld: Container[str]
 ) -> list[VersionRow]:
+    same = same_content(db.session, versions[-MOST_VERSIONS:], MOST_SAME)
     pairs = list(zip(memento_paths(resource.url, versions), versions, strict=True))[: -MOST_VERSIONS - 1 : -1]
-    return [_row(version, memento, withheld, same) for memento, version in pairs]
-
-
-def _row(version: Version, memento: str | None, withheld: Container[str], same: _Same) -> VersionRow:
-    return shown(
-        VersionRow,
-        version,
-        download=f"/api/v1/get/file/id/{version.id}",
-        memento=memento,
-        withheld=version.capture in withheld,
-        same_as=same.get(version.id, ()),
-    )
+    return [
+        shown(
+            VersionRow,
+            version,
+            download=f"/api/v1/get/file/id/{version.id}",
+            memento=memento,
+            withheld=version.capture in withheld,
+            same_as=same.get(version.id, ()),
+        )
+        for memento, version in pairs
+    ]
 
 
 def _schedule(db: ServiceSession, resource: str) -> Schedule:

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from io import BytesIO
 from itertools import islice
 from math import cos, pi, sin
@@ -152,6 +152,15 @@ def preview(db: ServiceSession, resource: Resource, version: Version) -> Preview
     except (Unreadable, SyntaxError, ValueError, BlobMissing, BlobDamaged) as error:
         return Preview(note=f"it cannot be shown: {error}")
     return Preview(note=f"there is no preview of {version.media_type or 'an unknown type'}; download it")
+
+
+def small_preview(
+    db: ServiceSession, resource: Resource, version: Version | None, withheld: Container[str]
+) -> Preview | None:
+    """The beginning of a version; None where there is none, or it is large or withheld."""
+    if version is None or version.capture in withheld or version.byte_size > AT_ONCE:
+        return None
+    return preview(db, resource, version)
 
 
 def _page(db: ServiceSession, resource: Resource, wanted: int, *, owner: bool) -> PreviewPage:

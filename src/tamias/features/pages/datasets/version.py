@@ -8,7 +8,7 @@ from starlette.requests import Request
 from tamias.archive.moments import rfc3339, shown
 from tamias.archive.versions.resources import read_versions
 from tamias.features.dcat.profiles import read_profile
-from tamias.features.pages.datasets.preview import AT_ONCE, Preview, preview
+from tamias.features.pages.datasets.preview import Preview, small_preview
 from tamias.features.pages.html.page import CsvTable, HtmlPage
 from tamias.features.service.files.comparison import COMPARED_AT_ONCE, compare, turns
 from tamias.features.service.files.delivery import memento_paths
@@ -103,14 +103,10 @@ def _version(
         withheld=version.capture in withheld,
         usage=said[version.capture],
         profile=read_profile(db.session, version.sha256),
-        preview=None if version.capture in withheld else _preview(db, resource, version),
+        preview=small_preview(db, resource, version, withheld),
     )
     at_once = is_open and max(version.byte_size, around[0].byte_size) <= COMPARED_AT_ONCE
     return view, (resource, around[0], version) if at_once else None
-
-
-def _preview(db: ServiceSession, resource: Resource, version: Version) -> Preview | None:
-    return preview(db, resource, version) if version.byte_size <= AT_ONCE else None
 
 
 def _changed(found: Diff) -> Changed:
