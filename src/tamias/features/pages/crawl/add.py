@@ -146,12 +146,11 @@ async def adding(request: Request, service: Service) -> Response:
     fields = await form_fields(request)
     status, view = await _added(request, fields, service)
     record_of(request).reason = view.error or ""
-    session = record_of(request).session
     values = {
         "view": view,
         "here": PAGE.path,
         "data": PAGE.data,
-        "session": session,
+        "session": record_of(request).session,
         "address": PAGE.path,
     }
     return html(PAGE.template, values, status)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -307,16 +307,12 @@ def _interval(text: str) -> int:
 
 
 def _hasten(db: ServiceSession, named: str | None, host: str | None) -> Hastened:
-    after, resources, hastened = "", 0, 0
-    while rows := _wanted_now(db, after, named, host):
+    values = {"after": "", "resource": named, "host": host, "limit": _SQL_BATCH}
+    resources, hastened = 0, 0
+    while rows := db.rows("wanted_now", values):
         items = [db.admission.item(url, 0, WATCH) for _, url in rows]
         note_wanted(db.session, [resource for resource, _ in rows])
         hastened += make_due(db.session, db.frontier, items)
         resources += len(rows)
-        after = rows[-1][0]
+        values["after"] = rows[-1][0]
     return Hastened(resources, hastened)
-
-
-def _wanted_now(db: ServiceSession, after: str, named: str | None, host: str | None) -> list[tuple[Any, ...]]:
-    values = {"after": after, "resource": named, "host": host, "limit": _SQL_BATCH}
-    return db.rows("wanted_now", values)

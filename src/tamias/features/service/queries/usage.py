@@ -62,8 +62,11 @@ def usages(db: ServiceSession, captures: Collection[str]) -> dict[str, UsageTerm
     """Return usage terms by captures."""
     values = {"bucket": list(range(db.frontier.buckets)), "capture": list(captures)}
     rows = db.session.fetch_all(_SQL["signals"], values)
-    signals_of = {capture: msgspec.convert(signals, tuple[Signal, ...]) for capture, signals in rows}
-    return {each: _judged(signals_of[each]) if each in signals_of else _SILENCE for each in captures}
+    said = dict.fromkeys(captures, _SILENCE)
+    for capture, found in rows:
+        signals = msgspec.convert(found, tuple[Signal, ...])
+        said[capture] = UsageTerms(verdict=verdict(signals), signals=signals)
+    return said
 
 
 def unlisted(db: ServiceSession, resources: Iterable[str], words: Collection[str] = SEARCH) -> frozenset[str]:
@@ -128,10 +131,6 @@ class Usages:
             if len(self._verdicts) > MOST_VERDICTS:
                 self._verdicts.popitem(last=False)
         return refusal(known, words)
-
-
-def _judged(signals: tuple[Signal, ...]) -> UsageTerms:
-    return UsageTerms(verdict=verdict(signals), signals=signals)
 
 
 def _withheld(reason: str) -> HttpProblem:
