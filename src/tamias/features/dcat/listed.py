@@ -8,14 +8,10 @@ from pyoxigraph import NamedNode
 
 from tamias.database.connect import Session
 from tamias.database.sql import statements
-from tamias.features.dcat.terms import GraphBuilder, address, moment, text
+from tamias.features.dcat.terms import GraphBuilder, Period, address, text
 from tamias.model.item import NEVER
 
 _SQL = statements("tamias.features.dcat", "catalogue.sql")
-
-
-Period = tuple[int, int | None]
-"""From and until, in milliseconds; without an end while it lasts."""
 
 
 def known_periods(periods: Iterable[Period], at: int) -> list[Period]:
@@ -111,17 +107,8 @@ def describe_titles(
 ) -> None:
     """A dct:PeriodOfTime for each title."""
     for number, each in enumerate(titles):
-        period = NamedNode(f"{scope}:titled:{number}")
-        builder.typed(dataset, "arc:titled", period, "dct:PeriodOfTime")
-        builder.each(
-            period,
-            {
-                "arc:hasPortal": portal,
-                "dct:title": text(each.title),
-                "dcat:startDate": moment(each.start),
-                "dcat:endDate": None if each.end is None else moment(each.end),
-            },
-        )
+        said = {"arc:hasPortal": portal, "dct:title": text(each.title)}
+        builder.period(dataset, "arc:titled", f"{scope}:titled:{number}", (each.start, each.end), said)
 
 
 def describe_listings(
@@ -135,15 +122,6 @@ def describe_listings(
             continue
         # A file is listed while its dataset is.
         periods = overlaps(listing.periods(), whole) if listing.url else listing.periods()
-        for number, (start, end) in enumerate(periods):
-            period = NamedNode(f"{scope}:listed:{place}:{number}")
-            builder.typed(node, "arc:listed", period, "dct:PeriodOfTime")
-            builder.each(
-                period,
-                {
-                    "arc:hasPortal": portal,
-                    "dct:isPartOf": dataset if listing.url else None,
-                    "dcat:startDate": moment(start),
-                    "dcat:endDate": None if end is None else moment(end),
-                },
-            )
+        said = {"arc:hasPortal": portal, "dct:isPartOf": dataset if listing.url else None}
+        for number, period in enumerate(periods):
+            builder.period(node, "arc:listed", f"{scope}:listed:{place}:{number}", period, said)

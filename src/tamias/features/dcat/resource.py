@@ -128,8 +128,10 @@ def head_quads(
     describe_joins(builder, joins, bases)
     _describe_address(builder, resource)
     _describe_suspects(builder, resource, suspects, bases)
-    _describe_gone(builder, bases.dataset(resource.id), gone)
-    describe_measures(builder, bases.dataset(resource.id), measures)
+    node = bases.dataset(resource.id)
+    for start, end in gone:
+        builder.period(node, "arc:gone", f"{node.value}#gone-{start}", (start, end), {})
+    describe_measures(builder, node, measures)
     return list(dict.fromkeys(builder.quads))
 
 
@@ -307,15 +309,6 @@ def _describe_suspects(
                 "dcat:byteSize": typed(suspect.byte_size, "nonNegativeInteger"),
             },
         )
-
-
-def _describe_gone(builder: GraphBuilder, whole: NamedNode, gone: Sequence[tuple[int, int | None]]) -> None:
-    """A dct:PeriodOfTime for each time."""
-    for start, end in gone:
-        period = NamedNode(f"{whole.value}#gone-{start}")
-        builder.typed(whole, "arc:gone", period, "dct:PeriodOfTime")
-        ends = None if end is None else moment(end)
-        builder.each(period, {"dcat:startDate": moment(start), "dcat:endDate": ends})
 
 
 def _title(resource: Resource) -> str:

@@ -24,7 +24,6 @@ from tamias.features.dcat.declared import declared_quads
 from tamias.features.dcat.joins import JoinCandidate, joins_of
 from tamias.features.dcat.listed import (
     ListedTimes,
-    Period,
     TitleTime,
     describe_listings,
     describe_titles,
@@ -38,6 +37,7 @@ from tamias.features.dcat.resource import head_quads, resource_quads, version_qu
 from tamias.features.dcat.terms import (
     CatalogueBases,
     GraphBuilder,
+    Period,
     address,
     catalogue_graph,
     moment,

@@ -1,7 +1,7 @@
 """Names in the catalogue graph: words of vocabularies, IRIs under the service's address, graphs, literals."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
@@ -31,6 +31,8 @@ _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s].*", re.DOTALL)
 _LONGEST_IRI = 4096
 
 Object = NamedNode | Literal
+Period = tuple[int, int | None]
+"""From and until, in milliseconds; without an end while it lasts."""
 
 
 class CatalogueBases(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,6 +117,16 @@ class GraphBuilder:
         for node in nodes:
             for kind in kinds:
                 self.add(node, "rdf:type", word(kind))
+
+    def period(
+        self, subject: NamedNode, predicate: str, name: str, times: Period, said: Mapping[str, Object | None]
+    ) -> None:
+        """Add a statement about a time of the subject, and what is said of that time."""
+        start, end = times
+        node = NamedNode(name)
+        self.typed(subject, predicate, node, "dct:PeriodOfTime")
+        ends = None if end is None else moment(end)
+        self.each(node, {**said, "dcat:startDate": moment(start), "dcat:endDate": ends})
 
 
 @lru_cache(1024)
