@@ -27,7 +27,7 @@ from tamias.features.diffs.json_paths import json_diff, json_lines_diff
 from tamias.features.diffs.lines import lines_diff
 from tamias.features.diffs.rows import tables_diff
 from tamias.features.diffs.sheets import sheets_diff
-from tamias.features.diffs.triples import triples_diff
+from tamias.features.diffs.triples import statements_diff, triples_diff
 from tamias.features.tables.reader import write_parquet_rows
 from tamias.model.diff import Change, Diff, DiffKind, DiffLimits, What
 from tamias.model.document import Unreadable
@@ -216,7 +216,8 @@ class _Pair(msgspec.Struct, frozen=True):
             return tables_diff(self._table(self.old), self._table(self.new), self.key, self.limits)
         if form is Form.STATEMENTS:
             types = [each.media_type or "" for each in (self.old, self.new)]
-            return triples_diff(*self._files, types[1], self.limits, self.new.base, old_type=types[0])
+            found = statements_diff(*self._files, types[1], self.limits, self.new.base, old_type=types[0])
+            return triples_diff(found, self.limits)
         if form is Form.SHEETS:
             return sheets_diff(*self._files, self.key, self.limits)
         if form is Form.TEXT:

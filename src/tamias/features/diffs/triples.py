@@ -63,17 +63,8 @@ def statements_diff(
     )
 
 
-def triples_diff(
-    old: Path,
-    new: Path,
-    media_type: str,
-    limits: DiffLimits,
-    base: str | None = None,
-    *,
-    old_type: str | None = None,
-) -> Diff:
-    """The same, counted, with some of the statements. Raises `Unreadable`."""
-    found = statements_diff(old, new, media_type, limits, base, old_type=old_type)
+def triples_diff(found: StatementsDiff, limits: DiffLimits) -> Diff:
+    """Count what was found, and show some of the statements."""
     sizes = {What.ADDED: len(found.added), What.REMOVED: len(found.removed)}
     shares = limits.shares(sizes)
     changes = [
