@@ -80,7 +80,7 @@ def _distributions(record: dict[str, Any], context: Mapping[str, str]) -> Iterat
         yield Distribution(url=service, title=form, format=form, access_only=is_service, service=own)
     if "/featureserver" in (text(said.get("url")) or "").lower():
         for ending, kind in (("csv", "text/csv"), ("geojson", "application/geo+json")):
-            url = f"{context['root']}api/download/v1/items/{context['key']}/{ending}?layers=0"
+            url = f"{context['root']}api/download/v1/items/{text(record.get('id'))}/{ending}?layers=0"
             yield Distribution(url=url, title=ending.upper(), media_type=kind, format=ending.upper())
 
 
@@ -104,14 +104,9 @@ _ITEM: Final = Fields(
 )  # fmt: skip
 
 
-def item_dataset(record: dict[str, Any], root: str) -> Dataset:
-    """Read an item of the search as a dataset. Raise `ValueError` for one without identifier."""
-    return _ITEM.of(record, root, key=text(record.get("id")) or "")
-
-
 MAPPING: Final = RecordMapping(
     "arcgis",
-    item_dataset,
+    _ITEM.of,
     dropped={
         "type": "`Feature`, of every record",
         "properties.boundary.geometry.type": "the kind of a geometry that is kept",

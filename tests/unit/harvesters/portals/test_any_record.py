@@ -40,7 +40,7 @@ RECORDS = {
     udata.dataset_of: (
         "id title page organization owner spatial temporal_coverage contact_points resources harvest"
     ),
-    arcgis.item_dataset: "id properties geometry",
+    arcgis.MAPPING.dataset: "id properties geometry",
 }
 
 
