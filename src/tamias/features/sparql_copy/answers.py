@@ -15,7 +15,6 @@ _XML = "{http://www.w3.org/2005/sparql-results#}"
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _DIRECTION = "{http://www.w3.org/2005/11/its}dir"
 _MARKUP = re.compile(rb"(?:<\?xml[^>]*>\s*|<!--.*?-->\s*)*<(?:!doctype\s+)?(\w+)", re.IGNORECASE | re.DOTALL)
-_XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 
 class UnreadableAnswer(Exception):
