@@ -8,6 +8,7 @@ from math import log
 from typing import Final
 from urllib.parse import unquote
 
+import msgspec
 from pyoxigraph import NamedNode, Quad
 
 from tamias.archive.moments import rfc3339
@@ -20,6 +21,7 @@ from tamias.features.dcat.profiles import describe_joins, describe_profile
 from tamias.features.dcat.terms import (
     CatalogueBases,
     GraphBuilder,
+    Period,
     address,
     catalogue_graph,
     media_type_iri,
@@ -77,6 +79,19 @@ def frequency(changes_a_day: float | None) -> str | None:
 
 
 _LONGEST_TITLE: Final = 1000
+
+
+class ResourceDetails(msgspec.Struct, frozen=True):
+    """Facts about a resource beside its versions."""
+
+    suspects: Sequence[Suspect] = ()
+    gone: Sequence[Period] = ()
+    """When its server said that it was."""
+    measures: Sequence[Measure] = ()
+    joins: Sequence[JoinCandidate] = ()
+
+
+_NO_DETAILS: Final = ResourceDetails()
 _NO_PROFILES: Final[Mapping[str, Profile]] = {}
 _NOTHING_SAME: Final[Mapping[str, SameContent]] = {}
 
@@ -86,20 +101,15 @@ def resource_quads(
     versions: Sequence[Version],
     *,
     bases: CatalogueBases,
-    suspects: Sequence[Suspect] = (),
-    gone: Sequence[tuple[int, int | None]] = (),
-    measures: Sequence[Measure] = (),
+    details: ResourceDetails = _NO_DETAILS,
     profiles: Mapping[str, Profile] = _NO_PROFILES,
     same: Mapping[str, SameContent] = _NOTHING_SAME,
-    joins: Sequence[JoinCandidate] = (),
 ) -> list[Quad]:
     """Return all statements of the catalogue on a resource: its head, and the graphs of its versions.
 
     Versions are given oldest first, profiles by the SHA-256 of the versions, `same` by their ids.
     """
-    quads = head_quads(
-        resource, versions, bases=bases, suspects=suspects, gone=gone, measures=measures, joins=joins
-    )
+    quads = head_quads(resource, versions, details, bases)
     for before, version in zip([None, *versions], versions, strict=False):
         number = before.number if before else None
         profile, other = profiles.get(version.sha256), same.get(version.id)
@@ -108,30 +118,22 @@ def resource_quads(
 
 
 def head_quads(
-    resource: Resource,
-    versions: Sequence[Version],
-    *,
-    bases: CatalogueBases,
-    suspects: Sequence[Suspect] = (),
-    gone: Sequence[tuple[int, int | None]] = (),
-    measures: Sequence[Measure] = (),
-    joins: Sequence[JoinCandidate] = (),
+    resource: Resource, versions: Sequence[Version], details: ResourceDetails, bases: CatalogueBases
 ) -> list[Quad]:
     """Return what changes with every version or visit, in the graph `urn:tamias:catalogue:ID`.
 
-    Of the versions, only the first and the last are looked at. `gone` is when its server said that it was,
-    from and until.
+    Of the versions, only the first and the last are looked at.
     """
     builder = GraphBuilder(catalogue_graph(resource.id))
     _describe_dataset(builder, resource, versions, _title(resource), bases)
     _describe_licences(builder, resource, versions, bases)
-    describe_joins(builder, joins, bases)
+    describe_joins(builder, details.joins, bases)
     _describe_address(builder, resource)
-    _describe_suspects(builder, resource, suspects, bases)
+    _describe_suspects(builder, resource, details.suspects, bases)
     node = bases.dataset(resource.id)
-    for start, end in gone:
+    for start, end in details.gone:
         builder.period(node, "arc:gone", f"{node.value}#gone-{start}", (start, end), {})
-    describe_measures(builder, node, measures)
+    describe_measures(builder, node, details.measures)
     return list(dict.fromkeys(builder.quads))
 
 

@@ -33,7 +33,7 @@ from tamias.features.dcat.listed import (
 )
 from tamias.features.dcat.measures import Measure, describe_measures, metric_quads, read_measures, record_id
 from tamias.features.dcat.profiles import stored_profile
-from tamias.features.dcat.resource import head_quads, resource_quads, version_quads
+from tamias.features.dcat.resource import ResourceDetails, head_quads, resource_quads, version_quads
 from tamias.features.dcat.terms import (
     CatalogueBases,
     GraphBuilder,
@@ -105,20 +105,9 @@ def quads_of_heads(
     known = read_resources(session, resources)
     names = [resource.id for resource in known]
     ends = read_end_versions(session, names)
-    suspects = _read_suspects(session, names)
-    gone = _read_gone(session, names)
-    measures = read_measures(session, names)
-    joins = joins_of(session, names)
+    details = _read_details(session, names)
     found = {
-        resource.id: head_quads(
-            resource,
-            ends[resource.id],
-            bases=bases,
-            suspects=suspects[resource.id],
-            gone=gone[resource.id],
-            measures=measures[resource.id],
-            joins=joins[resource.id],
-        )
+        resource.id: head_quads(resource, ends[resource.id], details[resource.id], bases)
         for resource in known
     }
     return {resource: found.get(resource, []) for resource in resources}
@@ -179,10 +168,7 @@ def _graphs(
         name: [version for version in known if version.captured_at <= at]
         for name, known in read_versions(session, names).items()
     }
-    suspects = _read_suspects(session, names, at)
-    gone = _read_gone(session, names, at)
-    measures = read_measures(session, names, at)
-    joins = _read_joins(session, names, at)
+    details = _read_details(session, names, at)
     profiles = _read_profiles(session, {each.sha256 for listed in versions.values() for each in listed})
     same = earlier_content(session, [each for listed in versions.values() for each in listed])
     found = {
@@ -190,12 +176,9 @@ def _graphs(
             _with_type(resource, versions[resource.id], at),
             versions[resource.id],
             bases=bases,
-            suspects=suspects[resource.id],
-            gone=gone[resource.id],
-            measures=measures[resource.id],
+            details=details[resource.id],
             profiles=profiles,
             same=same,
-            joins=joins[resource.id],
         )
         for resource in resources
     }
@@ -213,7 +196,17 @@ def _with_type(resource: Resource, versions: Sequence[Version], at: int) -> Reso
     return msgspec.structs.replace(resource, media_type=versions[-1].media_type)
 
 
-def _read_suspects(session: Session, resources: Sequence[str], at: int = NEVER) -> dict[str, list[Suspect]]:
+def _read_details(session: Session, resources: Sequence[str], at: int = NEVER) -> dict[str, ResourceDetails]:
+    suspects = _read_suspects(session, resources, at)
+    gone = _read_gone(session, resources, at)
+    measures = read_measures(session, resources, at)
+    joins = _read_joins(session, resources, at)
+    return {
+        name: ResourceDetails(suspects[name], gone[name], measures[name], joins[name]) for name in resources
+    }
+
+
+def _read_suspects(session: Session, resources: Sequence[str], at: int) -> dict[str, list[Suspect]]:
     found: dict[str, list[Suspect]] = defaultdict(list)
     for resource, *row in session.fetch_all(_SQL["read_suspects"], {"resource": list(resources)}):
         suspect = Suspect(*row)
@@ -222,7 +215,7 @@ def _read_suspects(session: Session, resources: Sequence[str], at: int = NEVER) 
     return found
 
 
-def _read_gone(session: Session, resources: Sequence[str], at: int = NEVER) -> dict[str, list[Period]]:
+def _read_gone(session: Session, resources: Sequence[str], at: int) -> dict[str, list[Period]]:
     found: dict[str, list[Period]] = defaultdict(list)
     for resource, gone_at, back_at in session.fetch_all(_SQL["read_gone"], {"resource": list(resources)}):
         found[resource] += known_periods([(gone_at, back_at)], at)

@@ -8,7 +8,7 @@ from pyoxigraph import Store
 from tamias.archive.versions.resources import Suspect
 from tamias.features.catalogue.query_text import rewrite_query
 from tamias.features.dcat.measures import Measure
-from tamias.features.dcat.resource import resource_quads
+from tamias.features.dcat.resource import ResourceDetails, resource_quads
 from tamias.features.dcat.terms import ARC, PREFIXES, CatalogueBases
 from tamias.model.profile import ColumnProfile, Meaning, Profile, TableProfile, Types
 from tamias.model.resource import Resource, Source, Version
@@ -139,7 +139,9 @@ def test_no_statement_stands_in_two_graphs():
 
 
 def test_what_is_measured_of_it_is_said_with_its_metric():
-    quads = resource_quads(resource(), VERSIONS, bases=BASES, measures=[Measure("acfo", 0.5, MAY_1)])
+    quads = resource_quads(
+        resource(), VERSIONS, bases=BASES, details=ResourceDetails(measures=[Measure("acfo", 0.5, MAY_1)])
+    )
     query = """SELECT ?value WHERE { ?it a dcat:Dataset ; dqv:hasQualityMeasurement ?measured .
         ?measured dqv:isMeasurementOf quality:acfo ; dqv:computedOn ?it ; dqv:value ?value }"""
     assert asked(quads, query) == ["0.5"]
@@ -147,7 +149,7 @@ def test_what_is_measured_of_it_is_said_with_its_metric():
 
 def test_a_body_that_was_not_believed_is_told_but_is_no_version():
     suspect = Suspect(MAY_1, "f" * 64, 5, "text/html", "a page where data was expected")
-    quads = resource_quads(resource(), [], bases=BASES, suspects=[suspect])
+    quads = resource_quads(resource(), [], bases=BASES, details=ResourceDetails(suspects=[suspect]))
     assert not ask(quads, "ASK { ?whole dcat:hasVersion ?it }")
     assert asked(quads, "SELECT ?why WHERE { ?whole arc:hasSuspect/arc:reason ?why }") == [suspect.reason]
 
