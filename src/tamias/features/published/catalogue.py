@@ -30,7 +30,6 @@ MOST_BYTES: Final = 64 << 20
 _HYDRA: Final = "http://www.w3.org/ns/hydra/core#"
 _VOID: Final = "http://rdfs.org/ns/void#"
 _TYPE: Final = NamedNode(PREFIXES["rdf"] + "type")
-_XSD: Final = PREFIXES["xsd"]
 _VOCABULARIES: Final = ("dcat", "dct", "prov", "csvw", "dqv", "spdx")
 
 
@@ -176,7 +175,7 @@ def _links(views: dict[str, str]) -> str:
 def _paging(views: dict[str, str], found: CataloguePage) -> list[Quad]:
     """Describe the pages in both forms of Hydra: ckanext-dcat follows only `hydra:PagedCollection`."""
     here, whole, graph = NamedNode(views["this"]), found.catalogue, catalogue_graph()
-    total = Literal(str(found.total), datatype=_integer())
+    total = Literal(found.total)
     statements: list[tuple[NamedNode, str, NamedNode | Literal]] = [
         (whole, "type", NamedNode(_HYDRA + "Collection")),
         (whole, "totalItems", total),
@@ -184,7 +183,7 @@ def _paging(views: dict[str, str], found: CataloguePage) -> list[Quad]:
         (here, "type", NamedNode(_HYDRA + "PartialCollectionView")),
         (here, "type", NamedNode(_HYDRA + "PagedCollection")),
         (here, "totalItems", total),
-        (here, "itemsPerPage", Literal(str(DATASETS_A_PAGE), datatype=_integer())),
+        (here, "itemsPerPage", Literal(DATASETS_A_PAGE)),
     ]
     for name, address in views.items():
         if name != "this":
@@ -198,7 +197,6 @@ def _paging(views: dict[str, str], found: CataloguePage) -> list[Quad]:
 def _void(db: ServiceSession, bases: CatalogueBases) -> list[Quad]:
     graph, node = catalogue_graph(), NamedNode(f"{bases.service}/.well-known/void#archive")
     _, example = rows_of(db.session, "latest_change", {})[0]
-    entities = str(basic_figures(db.session).datasets)
     statements: list[tuple[str, NamedNode | Literal]] = [
         ("rdf:type", NamedNode(_VOID + "Dataset")),
         ("dct:title", Literal(bases.title)),
@@ -206,7 +204,7 @@ def _void(db: ServiceSession, bases: CatalogueBases) -> list[Quad]:
         (_VOID + "sparqlEndpoint", NamedNode(f"{bases.service}/sparql")),
         (_VOID + "uriSpace", Literal(f"{bases.service}/dataset/")),
         (_VOID + "rootResource", bases.catalogue()),
-        (_VOID + "entities", Literal(entities, datatype=_integer())),
+        (_VOID + "entities", Literal(basic_figures(db.session).datasets)),
     ]
     statements += [(_VOID + "vocabulary", NamedNode(PREFIXES[name])) for name in _VOCABULARIES]
     formats = ("Turtle", "JSON-LD", "N-Triples", "RDF_XML")
@@ -220,7 +218,3 @@ def _void(db: ServiceSession, bases: CatalogueBases) -> list[Quad]:
 def _named(predicate: str) -> NamedNode:
     space, _, name = predicate.partition(":")
     return NamedNode(PREFIXES[space] + name if space in PREFIXES else predicate)
-
-
-def _integer() -> NamedNode:
-    return NamedNode(_XSD + "integer")
