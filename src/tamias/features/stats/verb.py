@@ -1,5 +1,6 @@
 """`tamias stats`: the corpus as figures."""
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
@@ -139,9 +140,10 @@ def _tell_figures(place: CommonOptions) -> None:
     from tamias.filters.blocked import blocked_figures
     from tamias.frontier.postgres import PostgresFrontier
 
-    database = Database(place.data, place.db, create=False)
-    session = database.session()
-    try:
+    with (
+        closing(Database(place.data, place.db, create=False)) as database,
+        closing(database.session()) as session,
+    ):
         frontier = PostgresFrontier(session, same_url=str.__eq__).figures()
         corpus = corpus_figures(session)
         figures = read_figures(session)
@@ -150,9 +152,6 @@ def _tell_figures(place: CommonOptions) -> None:
         shared = shared_content(session, SHARED_SECONDS)
         blocked = blocked_figures(session)
         notes = host_notes(session)
-    finally:
-        session.close()
-        database.close()
     if place.json:
         say_json(
             {

@@ -1,7 +1,7 @@
 """`tamias strategy`: apply, list, test and roll back strategies."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -224,13 +224,12 @@ def try_url(
 def _session(place: CommonOptions) -> Iterator["Session"]:
     from tamias.database.connect import Database
 
-    database = Database(place.data, place.db, buckets=place.settings().settings.frontier.buckets)
-    session = database.session()
-    try:
+    buckets = place.settings().settings.frontier.buckets
+    with (
+        closing(Database(place.data, place.db, buckets=buckets)) as database,
+        closing(database.session()) as session,
+    ):
         yield session
-    finally:
-        session.close()
-        database.close()
 
 
 def _text(file: Path) -> str:
