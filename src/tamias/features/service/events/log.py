@@ -63,13 +63,8 @@ def latest_event(session: Session) -> int:
     return session.transact(latest)
 
 
-def read_events(session: Session, after: int, until: int, limit: int) -> list[Event]:
-    """Events after one number up to another."""
-    return session.transact(lambda cursor: events_in(cursor, after, until, limit, EventFilter()))
-
-
 def events_in(cursor: Cursor, after: int, until: int, limit: int, wanted: EventFilter) -> list[Event]:
-    """The same, within a transaction."""
+    """Events after one number up to another."""
     values = {"after": after, "until": until, "limit": limit, **msgspec.structs.asdict(wanted)}
     values["kinds"] = list(wanted.kinds)
     return [of_row(Event, row) for row in cursor.execute(_SQL["read_events"].text, values).fetchall()]
@@ -205,4 +200,4 @@ def _news(db: ServiceSession, after: int) -> list[Event]:
 
 
 def _page(db: ServiceSession, after: int, until: int) -> list[Event]:
-    return read_events(db.session, after, until, AT_ONCE)
+    return db.session.transact(lambda cursor: events_in(cursor, after, until, AT_ONCE, EventFilter()))

@@ -211,7 +211,7 @@ class Identify:
     async def _identify(self, request: Request) -> None:
         credential = given_secret(request)
         if credential:
-            record_of(request).caller = await self.caller_with(credential)
+            record_of(request).caller = await find_caller(credential, self._secret, self._pool)
             return
         name = session_name(request, self._secret)
         if name is None:
@@ -223,10 +223,6 @@ class Identify:
             caller = await self._pool.run(lambda db: caller_of_token(db.session, who))
         session = SignedIn(self._secret.sign(f"form {name}"), caller) if caller else None
         request.scope["tamias.record"] = CallRecord(caller, session)
-
-    async def caller_with(self, credential: str) -> Caller | None:
-        """Return the caller who has a secret or token."""
-        return await find_caller(credential, self._secret, self._pool)
 
 
 async def find_caller(credential: str, secret: Secret, pool: SessionPool) -> Caller | None:
