@@ -1,9 +1,7 @@
 """Responses from WARC files as Mementos: found by the index, read at their places, checked by digests."""
 
-import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Mapping
-from contextlib import closing
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -19,9 +17,9 @@ from tamias.archive.stored_files import find_warc
 from tamias.features.service.files.delivery import (
     FOR_NOBODY,
     IN_MEMORY,
-    PIECE,
     content_type,
     headers_of,
+    part_of,
     read_range,
     refuse_unchanged,
 )
@@ -52,15 +50,6 @@ class WarcBody(msgspec.Struct, frozen=True):
     file: IO[bytes]
     size: int
 
-    async def pieces(self, start: int, stop: int) -> AsyncIterator[bytes]:
-        """A part of its body."""
-        with closing(self.file):
-            self.file.seek(start)
-            left = stop - start
-            while left and (piece := await asyncio.to_thread(self.file.read, min(PIECE, left))):
-                left -= len(piece)
-                yield piece
-
 
 def warc_versions(db: ServiceSession, url: str) -> list[WarcVersion]:
     """Return the records of a URL in WARC files, oldest first."""
@@ -72,7 +61,18 @@ def read_body(db: ServiceSession, data: Path, extent: WarcExtent) -> WarcBody:
 
     Raises `BlobMissing`, `BlobDamaged`.
     """
-    return _replayed(db, file_store(db.session, data), extent)
+    store = file_store(db.session, data)
+    if not extent.revisit:
+        return _read(db, store, extent, with_body=True)
+    refers = _read(db, store, extent, with_body=False)
+    refers.file.close()
+    problem: Exception = BlobMissing(f"no record holds the body {extent.sha256}")
+    for original in records_with(db.session, extent.sha256 or ""):
+        try:
+            return msgspec.structs.replace(_read(db, store, original, with_body=True), head=refers.head)
+        except (BlobMissing, BlobDamaged) as error:
+            problem = error
+    raise problem
 
 
 async def replay(
@@ -106,7 +106,7 @@ async def replay(
     except BaseException:
         body.file.close()
         raise
-    return StreamingResponse(body.pieces(start, stop), status, headers=sent)
+    return StreamingResponse(part_of(body.file, start, stop), status, headers=sent)
 
 
 def _absolute(location: str, url: str) -> str:
@@ -114,20 +114,6 @@ def _absolute(location: str, url: str) -> str:
         return resolve(location, url)
     except UrlError:
         return url
-
-
-def _replayed(db: ServiceSession, store: FileStore, extent: WarcExtent) -> WarcBody:
-    if not extent.revisit:
-        return _read(db, store, extent, with_body=True)
-    refers = _read(db, store, extent, with_body=False)
-    refers.file.close()
-    problem: Exception = BlobMissing(f"no record holds the body {extent.sha256}")
-    for original in records_with(db.session, extent.sha256 or ""):
-        try:
-            return msgspec.structs.replace(_read(db, store, original, with_body=True), head=refers.head)
-        except (BlobMissing, BlobDamaged) as error:
-            problem = error
-    raise problem
 
 
 def _version(extent: WarcExtent) -> WarcVersion:

@@ -60,7 +60,7 @@ async def _small(pool: SessionPool, sha256: str, start: int, stop: int) -> Async
 async def _large(pool: SessionPool, sha256: str, start: int, stop: int, size: int) -> AsyncIterator[bytes]:
     chunks = await pool.run(partial(_chunks_of, sha256=sha256))
     if chunks is None:
-        source = _from_file(pool, sha256, start, stop)
+        source = part_of(await pool.run(partial(_spooled, sha256=sha256)), start, stop)
     elif stop - start == size:
         source = _all_chunks(pool, sha256, chunks)
     else:
@@ -69,8 +69,9 @@ async def _large(pool: SessionPool, sha256: str, start: int, stop: int, size: in
         yield piece
 
 
-async def _from_file(pool: SessionPool, sha256: str, start: int, stop: int) -> AsyncIterator[bytes]:
-    with closing(await pool.run(partial(_spooled, sha256=sha256))) as file:
+async def part_of(file: IO[bytes], start: int, stop: int) -> AsyncIterator[bytes]:
+    """Yield a part of a file, which is closed at the end."""
+    with closing(file):
         file.seek(start)
         left = stop - start
         while left and (piece := await asyncio.to_thread(file.read, min(PIECE, left))):
