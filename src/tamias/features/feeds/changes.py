@@ -27,7 +27,7 @@ from tamias.features.service.http.exchange import (
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.search import LONGEST_SEARCH, find_words, query
 from tamias.features.service.queries.thread_pool import ServiceSession
-from tamias.features.service.queries.usage import feed_words, unlisted
+from tamias.features.service.queries.usage import SEARCH, bulk_words, unlisted
 from tamias.features.service.service import Service
 
 
@@ -313,7 +313,7 @@ async def _changes(
     words = parameter(request, "q")
     if words is not None and len(words) > LONGEST_SEARCH:
         raise HttpProblem(400, f"'q' may have {LONGEST_SEARCH} characters at most")
-    withheld = feed_words(request, search=words is not None)
+    withheld = bulk_words(request, () if words is None else SEARCH)
     found = partial(_found, values=values, words=words, withheld=withheld, states=states)
     rows, hidden = await service.pool.run(found)
     return rows, hidden, values["limit"]

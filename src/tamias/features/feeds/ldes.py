@@ -27,7 +27,7 @@ from tamias.features.service.http.exchange import number
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.http.rdf import MEDIA_TYPES, rdf_answer, wanted_form
 from tamias.features.service.queries.thread_pool import ServiceSession
-from tamias.features.service.queries.usage import feed_words, usages, wants_training
+from tamias.features.service.queries.usage import bulk_words, usages, wants_training
 from tamias.features.service.service import Service
 from tamias.model.usage import refusal
 from tamias.model.vocabulary import word
@@ -55,7 +55,7 @@ async def stream(request: Request, service: Service) -> Response:
     """Return the versions as members of an event stream (LDES), oldest page first."""
     page, bases = number(request, "page", 1, 1, MOST_PAGE), bases_of(service.settings.serve)
     purpose = "for=training" if wants_training(request) else ""
-    withheld = feed_words(request, search=False)
+    withheld = bulk_words(request)
     latest, rows = await service.pool.run(lambda db: _read(db, page, withheld))
     full = latest >= page * EVENTS_A_PAGE
     graph = GraphBuilder(_GRAPH)

@@ -27,7 +27,7 @@ from tamias.features.service.http.endpoints import FOR_TRAINING, PAGED, Endpoint
 from tamias.features.service.http.exchange import base_of
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession
-from tamias.features.service.queries.usage import feed_words, unlisted
+from tamias.features.service.queries.usage import SEARCH, bulk_words, unlisted
 from tamias.features.service.service import Service
 from tamias.features.service.sparql.endpoint import SparqlEndpoint, by_get, sparql_of
 from tamias.features.service.sparql.routes import ACCEPT, Named, named
@@ -68,7 +68,7 @@ async def answer(request: Request, service: Service) -> Response:
     endpoint = sparql_of(service)
     wanted = await service.recent.get(f"feed {query}", CACHE_SECONDS, partial(_named, endpoint, query))
     names = {"version": wanted.versions, "dataset": wanted.datasets, "address": wanted.addresses}
-    withheld = feed_words(request, search=True)
+    withheld = bulk_words(request, SEARCH)
     rows, hidden = await service.pool.run(partial(_found, values={**page, **names}, withheld=withheld))
     changes, after = page_of(rows, page["limit"], hidden, base_of(request))
     about = f"query {blake2b(query.encode(), digest_size=4).hexdigest()}"

@@ -49,9 +49,10 @@ from tamias.features.service.http.exchange import (
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.history import ResourceHistory
 from tamias.features.service.queries.thread_pool import ServiceSession, SessionPool
-from tamias.features.service.queries.usage import zip_words
+from tamias.features.service.queries.usage import bulk_words
 from tamias.features.service.service import Service
 from tamias.model.resource import Resource, Version
+from tamias.model.usage import SHOWING
 
 MANIFEST = "manifest.jsonl"
 LEVEL = 1
@@ -225,7 +226,7 @@ async def zip_answer(request: Request, service: Service, wanted: AsyncIterator[F
     headers = {"Content-Disposition": f'attachment; filename="{safe}.zip"', "Cache-Control": "no-store"}
     if request.method == "HEAD":
         return Response(headers=headers, media_type="application/zip")
-    words = zip_words(request)
+    words = bulk_words(request, SHOWING)
     withheld = partial(service.usages.withheld, words=words) if words else None
     content = await begun(zipped(service.pool, wanted, withheld))
     return StreamingResponse(content, headers=headers, media_type="application/zip")

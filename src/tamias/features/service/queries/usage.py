@@ -98,15 +98,9 @@ def check_owner(request: Request, reason: str) -> None:
         raise _withheld(reason)
 
 
-def zip_words(request: Request) -> tuple[str, ...]:
-    """Return the words of the verdict by which a zip leaves files out; the owner gets all but training."""
-    words = () if may_read_all(request) else (*SHOWING, *BULK)
-    return (*words, *TRAINING) if wants_training(request) else words
-
-
-def feed_words(request: Request, *, search: bool) -> tuple[str, ...]:
-    """Return the words of the verdict by which a feed leaves resources out."""
-    words = () if may_read_all(request) else (*(SEARCH if search else ()), *BULK)
+def bulk_words(request: Request, also: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the words of the verdict by which a zip or feed leaves out; the owner gets all but training."""
+    words = () if may_read_all(request) else (*also, *BULK)
     return (*words, *TRAINING) if wants_training(request) else words
 
 
