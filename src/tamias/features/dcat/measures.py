@@ -55,7 +55,8 @@ def metric_quads() -> list[Quad]:
     """Return statements on every metric and its dimension, in the graph of the whole catalogue."""
     builder = GraphBuilder(catalogue_graph())
     for metric in METRICS.values():
-        node, dimension = _metric(metric.name), _dimension(metric.dimension)
+        node = _metric(metric.name)
+        dimension = _metric(f"dimension-{metric.dimension}".lower().replace(" ", "-"))
         builder.are([node], "dqv:Metric")
         builder.each(
             node,
@@ -92,7 +93,3 @@ def describe_measures(
 
 def _metric(name: str) -> NamedNode:
     return NamedNode(QUALITY + name)
-
-
-def _dimension(name: str) -> NamedNode:
-    return NamedNode(QUALITY + "dimension-" + name.lower().replace(" ", "-"))

@@ -102,7 +102,7 @@ def _differing_lines(
     old: Path, new: Path, syntax: RdfFormat, limits: DiffLimits, base: str | None
 ) -> tuple[set[bytes], set[bytes]]:
     """Return the statements of the lines that differ; equal lines without blank nodes are not parsed."""
-    was, now = (_written_lines(path, limits) for path in (old, new))
+    was, now = (set(read_document(path, limits.held_bytes).splitlines()) for path in (old, new))
     same = {line for line in was & now if b"_:" not in line}
     was -= same
     now -= same
@@ -125,8 +125,3 @@ def _statements(
             raise fault from None
         known.append(f"{which} is broken ({fault}): compared by the statements that can be read")
         return lines
-
-
-def _written_lines(path: Path, limits: DiffLimits) -> set[bytes]:
-    """The lines as they stand."""
-    return set(read_document(path, limits.held_bytes).splitlines())

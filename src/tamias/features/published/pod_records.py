@@ -31,7 +31,7 @@ def pod_record(dataset: Dataset, publisher: str) -> dict[str, Any]:
         "issued": dataset.issued,
         "keyword": list(dataset.keywords),
         "theme": [last_segment(theme) or theme for theme in dataset.themes] + list(dataset.groups),
-        "publisher": _publisher(dataset.publisher or Agent(name=publisher)),
+        "publisher": {"@type": "org:Organization", "name": (dataset.publisher or Agent(name=publisher)).name},
         "contactPoint": _contact(dataset.contact),
         "license": dataset.licence if sound_iri(dataset.licence, web=True) else None,
         "rights": dataset.rights,
@@ -53,10 +53,6 @@ def _span(period: Period) -> str | None:
 def _access(word: str | None) -> str:
     iri = word if word and "://" in word else access_iri(word or "")
     return _ACCESS.get(last_segment(iri or ""), "public")
-
-
-def _publisher(agent: Agent) -> dict[str, str]:
-    return {"@type": "org:Organization", "name": agent.name}
 
 
 def _contact(agent: Agent | None) -> dict[str, str] | None:
