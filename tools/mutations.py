@@ -514,7 +514,7 @@ MUTATIONS = (
     Mutation(
         "what is decoded with a forgotten body is coded anew first",
         "features/forgetting/erase_blobs.py",
-        "recoded += recode_without(writer, session, sha256, newest_first).blobs",
+        "recoded += recode_without(writer, session, sha256).blobs",
         'session.execute(b"DELETE FROM blob WHERE false")',
         (
             "integration/archive/test_forget.py::test_a_version_in_the_middle_goes_and_all_others_are_the_same",

@@ -188,7 +188,7 @@ def test_nothing_needs_a_body_once_the_others_are_coded_without_it(kept, place, 
         repacked(kept)
     bodies = HISTORIES["http://data.example/a.csv"]
     digests = [hashlib.sha256(body).hexdigest() for body in reversed(bodies)]
-    recode_without(kept.writer, kept.session, digests[place], digests)
+    recode_without(kept.writer, kept.session, digests[place])
     kept.run("DELETE FROM blob WHERE sha256 = %b", bytes.fromhex(digests[place]))
     needed = "SELECT base FROM blob WHERE base IS NOT NULL"
     kept.run(f"DELETE FROM blob WHERE codec = 'group' AND sha256 NOT IN ({needed})")

@@ -40,9 +40,7 @@ class ErasedBodies(msgspec.Struct):
     """What cannot be erased now, and why."""
 
 
-def take_out(
-    writer: BlobWriter, session: Session, sha256: str, is_wanted: Wanted, newest_first: Sequence[str] = ()
-) -> ErasedBodies:
+def take_out(writer: BlobWriter, session: Session, sha256: str, is_wanted: Wanted) -> ErasedBodies:
     """Takes the rows of a body away, unless somebody has it; its bytes are erased by `erase_records`."""
     done = ErasedBodies()
     blob = read_blobs(session, [sha256]).get(sha256)
@@ -52,7 +50,7 @@ def take_out(
     if blob.codec is Codec.CHUNKS and blob.base is not None:
         chunks = [blob.base, *_own_chunks(writer, session, sha256, blob.base)]
     for each in (sha256, *chunks):
-        done.recoded += _take_out_one(writer, session, each, is_wanted, newest_first, done)
+        done.recoded += _take_out_one(writer, session, each, is_wanted, done)
     return done
 
 
@@ -67,18 +65,13 @@ def _own_chunks(writer: BlobWriter, session: Session, sha256: str, listing: str)
 
 
 def _take_out_one(
-    writer: BlobWriter,
-    session: Session,
-    sha256: str,
-    is_wanted: Wanted,
-    newest_first: Sequence[str],
-    done: ErasedBodies,
+    writer: BlobWriter, session: Session, sha256: str, is_wanted: Wanted, done: ErasedBodies
 ) -> int:
     """Returns how many others were coded anew. A crawl may lean something new on it meanwhile."""
     recoded = 0
     for _ in range(_TRIES):
         try:
-            recoded += recode_without(writer, session, sha256, newest_first).blobs
+            recoded += recode_without(writer, session, sha256).blobs
         except BlobLost:
             continue  # somebody moved one of them
         outcome = session.transact(lambda cursor: _delete(cursor, sha256, is_wanted))

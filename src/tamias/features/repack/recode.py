@@ -78,12 +78,10 @@ def recode_alike(
     return _recode(writer, session, sha256s, least_gain, leaning=False)
 
 
-def recode_without(
-    writer: BlobWriter, session: Session, sha256: str, newest_first: Sequence[str] = ()
-) -> Recoded:
+def recode_without(writer: BlobWriter, session: Session, sha256: str) -> Recoded:
     """Recode all that is decoded with a body or in its group, so that its bytes can be removed.
 
-    Its own row stays, and belongs to nobody else then. `newest_first` are versions in their order, if known.
+    Its own row stays, and belongs to nobody else then.
     """
     leaning = _leaning_on(session, [sha256])
     groups = [blob.sha256 for blob in leaning if blob.codec is Codec.GROUP]
@@ -91,9 +89,7 @@ def recode_without(
     if own is not None and own.codec is Codec.PART and own.base is not None:
         groups.append(own.base)
     found = {blob.sha256 for blob in (*leaning, *_leaning_on(session, groups))} - {sha256, *groups}
-    order = {each: place for place, each in enumerate(newest_first)}
-    others = sorted(found, key=lambda each: (order.get(each, len(order)), each))
-    return _recode(writer, session, others, -math.inf, leaning=True) if others else Recoded()
+    return _recode(writer, session, sorted(found), -math.inf, leaning=True) if found else Recoded()
 
 
 def _leaning_on(session: Session, sha256s: Sequence[str]) -> list[Blob]:
