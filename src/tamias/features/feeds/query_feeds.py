@@ -29,8 +29,8 @@ from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import SEARCH, bulk_words, unlisted
 from tamias.features.service.service import Service
-from tamias.features.service.sparql.endpoint import SparqlEndpoint, by_get, sparql_of
-from tamias.features.service.sparql.routes import ACCEPT, Named, named
+from tamias.features.service.sparql.endpoint import sparql_of
+from tamias.features.service.sparql.routes import Named, named, result_of
 
 PATH: Final = "/feed"
 FORMS: Final = {"atom": ATOM, "json": JSON_FEED}
@@ -65,8 +65,8 @@ async def answer(request: Request, service: Service) -> Response:
     query, form, page = request.query_params.get("sparql", ""), _form(request), span(request)
     if not query.strip():
         raise HttpProblem(400, "say what to follow: ?sparql=SELECT…; /api/v1/changes.atom follows the rest")
-    endpoint = sparql_of(service)
-    wanted = await service.recent.get(f"feed {query}", CACHE_SECONDS, partial(_named, endpoint, query))
+    read = partial(result_of, sparql_of(service), query, wanted_of)
+    wanted = await service.recent.get(f"feed {query}", CACHE_SECONDS, read)
     names = {"version": wanted.versions, "dataset": wanted.datasets, "address": wanted.addresses}
     withheld = bulk_words(request, SEARCH)
     rows, hidden = await service.pool.run(partial(_found, values={**page, **names}, withheld=withheld))
@@ -75,13 +75,6 @@ async def answer(request: Request, service: Service) -> Response:
     feed = feed_of(request, PATH, changes, after, about, await said_of(service, changes))
     headers = {"Cache-Control": f"max-age={CACHE_SECONDS:.0f}", "Vary": "Accept"}
     return Response(WRITERS[form](feed), media_type=form, headers=headers)
-
-
-async def _named(endpoint: SparqlEndpoint, query: str) -> NamedByResult:
-    request = by_get([("query", query)])
-    assert request is not None
-    result = await endpoint.ask(request, ACCEPT)
-    return await endpoint.work(lambda: wanted_of(result))
 
 
 def wanted_of(answer: Answer) -> NamedByResult:

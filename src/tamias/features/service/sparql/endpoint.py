@@ -297,10 +297,8 @@ def _bounded(accept: str) -> str:
 
 def _described(request: Request) -> Response:
     endpoint = base_of(request) + request.url.path
-    found = description(endpoint, request.headers.get("accept", ""))
-    if found is None:
-        # Whoever asks without a query and wants a page looks for the description anyhow.
-        found = description(endpoint, "")
+    # Whoever asks without a query and wants a page looks for the description anyhow.
+    found = description(endpoint, request.headers.get("accept", "")) or description(endpoint, "")
     assert found is not None
     return Response(found[0], media_type=found[1], headers={"Vary": "Accept"})
 

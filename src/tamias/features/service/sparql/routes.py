@@ -1,10 +1,10 @@
 """Routes of SPARQL: `/sparql` for queries, and the files that the result of a query names as a zip."""
 
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from pyoxigraph import (
@@ -34,6 +34,7 @@ from tamias.features.service.service import Service
 from tamias.features.service.sparql.endpoint import SparqlEndpoint, by_get, sparql_of
 from tamias.settings import ServeSettings
 
+T = TypeVar("T")
 ACCEPT: Final = "application/sparql-results+json, application/n-triples;q=0.9"
 MOST_VERSIONS: Final = 10_000
 _IRIS_AT_ONCE: Final = 500
@@ -94,12 +95,12 @@ def version_ids(session: Session, found: Iterable[str]) -> list[str]:
     return list(versions)
 
 
-async def iris_of_query(endpoint: SparqlEndpoint, query: str) -> list[str]:
-    """The IRIs in the result of a query; `version_ids` says which versions they are. Raises `HttpProblem`."""
+async def result_of(endpoint: SparqlEndpoint, query: str, read: Callable[[Answer], T]) -> T:
+    """Read the result of a query. Raises `HttpProblem`."""
     wanted = by_get([("query", query)])
     assert wanted is not None
     answer = await endpoint.ask(wanted, ACCEPT)
-    return await endpoint.work(lambda: list(iris(answer)))
+    return await endpoint.work(lambda: read(answer))
 
 
 def _known(session: Session, wanted: list[Named]) -> Iterator[str]:
@@ -162,7 +163,7 @@ async def _files(request: Request, service: Service) -> Response:
     query = request.query_params.get("q")
     if not query:
         raise HttpProblem(400, "'q' must be a SPARQL query")
-    found = await iris_of_query(sparql_of(service), query)
+    found = await result_of(sparql_of(service), query, lambda answer: list(iris(answer)))
     ids = await service.pool.run(lambda db: version_ids(db.session, found))
     if not ids:
         raise HttpProblem(
