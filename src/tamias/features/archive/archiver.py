@@ -398,9 +398,8 @@ class Archiver(CommitHook):
         content = None if now is None else content_digest(now)
         stored = known.shared.get(attempt.body, 0) if attempt.body is not None else 0
         observed = self._observe(attempt, content, watched, stored)
-        judgement = judge(
-            observed, self._comparable(watched) if now is not None else watched.known, self._patience_ms
-        )
+        before = watched.known if now is None else self._comparable(watched)
+        judgement = judge(observed, before, self._patience_ms)
         is_noise = judgement.meaning is AttemptMeaning.NOISE
         result = ArchiveResult(
             watched=watched,
@@ -456,9 +455,8 @@ class Archiver(CommitHook):
         An archive without one was a tar archive to earlier rules, or could not be read.
         """
         known = watched.known
-        if known.fingerprint is None and form_of(known.media_type) is not Form.MEMBERS:
-            return known
-        if is_comparable(known.fingerprint):
+        has_none = known.fingerprint is None and form_of(known.media_type) is not Form.MEMBERS
+        if has_none or is_comparable(known.fingerprint):
             return known
         with self._version_before(watched) as before:
             found = None if before is None else content_digest(before)
@@ -481,8 +479,7 @@ class Archiver(CommitHook):
             except (BlobMissing, BlobDamaged):
                 yield None
             else:
-                declared = read_declared_type(self._session, watched.id)
-                typed = type_with_charset(known.media_type, declared)
+                typed = type_with_charset(known.media_type, read_declared_type(self._session, watched.id))
                 yield Stored(source=Path(file.name), media_type=typed, base=watched.url)
 
     def _expected(self, watched: Watched, capture: Capture) -> float | None:
@@ -518,10 +515,9 @@ class Archiver(CommitHook):
 
 def _new(attempt: _Attempt) -> Watched:
     """A resource that is not known yet."""
-    task = attempt.task
     return Watched(
-        id=attempt.resource, url=without_password(task.url), host=host(task.url), state="active",
-        importance=1.0, versions=0, known=KnownState(), history=None, visited_at=None, fails=0, hint_at=None,
+        id=attempt.resource, url=without_password(attempt.task.url), host=host(attempt.task.url), hint_at=None,
+        state="active", importance=1.0, versions=0, known=KnownState(), history=None, visited_at=None, fails=0,
     )  # fmt: skip
 
 
