@@ -331,7 +331,7 @@ class Archiver(CommitHook):
             if prepared is not None:
                 self._settled.append(prepared)
             # Else it is let go with the next captures.
-            is_last = not self._unsettled and bool(self._settled)
+            is_last = self._settled and not self._unsettled
         if is_last:
             self._thread.submit(self._let_go)
 
@@ -390,7 +390,7 @@ class Archiver(CommitHook):
 
     def _judge(self, attempt: _Attempt, known: _Known) -> ArchiveResult:
         reached("body-fetched")
-        task, capture, media_type = attempt.task, attempt.capture, attempt.media_type
+        capture, media_type = attempt.capture, attempt.media_type
         watched = known.watched.get(attempt.resource)
         is_new = watched is None
         watched = watched or _new(attempt)
@@ -412,7 +412,7 @@ class Archiver(CommitHook):
             next=self._next(watched, judgement, capture),
             trust=_tested(watched, judgement, capture.ended_at, known.trust),
             is_new=is_new,
-            is_watched=task.crawl == WATCH,
+            is_watched=attempt.task.crawl == WATCH,
             now=self._session.now(),
         )
         if (body := result.stored_body) is not None:
@@ -487,9 +487,8 @@ class Archiver(CommitHook):
         now = capture.ended_at
         hints = http_hints(capture.hops[-1].header, now) if capture.hops else ResourceHints()
         dates = [date for date in (hints.modified_at, watched.hint_at) if date is not None]
-        hints = msgspec.structs.replace(
-            hints, frequency=watched.frequency, modified_at=max(dates, default=None)
-        )
+        latest = max(dates, default=None)
+        hints = msgspec.structs.replace(hints, frequency=watched.frequency, modified_at=latest)
         return first_interval(hints, now, self._policy.terms)
 
     def _next(self, watched: Watched, judgement: Judgement, capture: Capture) -> NextVisit:
@@ -516,8 +515,9 @@ class Archiver(CommitHook):
 def _new(attempt: _Attempt) -> Watched:
     """A resource that is not known yet."""
     return Watched(
-        id=attempt.resource, url=without_password(attempt.task.url), host=host(attempt.task.url), hint_at=None,
-        state="active", importance=1.0, versions=0, known=KnownState(), history=None, visited_at=None, fails=0,
+        id=attempt.resource, url=without_password(attempt.task.url), host=host(attempt.task.url),
+        state="active", importance=1.0, versions=0, known=KnownState(), history=None, visited_at=None,
+        fails=0, hint_at=None,
     )  # fmt: skip
 
 
