@@ -1,7 +1,9 @@
 """`tamias backfill`: earlier versions come from another archive once, and not against a tombstone."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from urllib.parse import quote
 
 import pytest
 
@@ -27,6 +29,7 @@ class OtherArchive:
             self.replays(stamp, reply(200, BODIES[stamp], content_type="text/csv", memento_datetime=date))
         rows.append(["example,old)/data.csv", "20230401000000", URL, "text/csv", "200", rows[-1][5], "100"])
         rows.append(["example,old)/data.csv", "20230501000000", URL, "text/csv", "404", "E", "100"])
+        self.rows = rows
         timemap = reply(200, ",\n".join(links).encode(), content_type="application/link-format")
         site.pages[f"/timemap/link/{URL}"] = timemap
         site.pages["/cdx/search/cdx?"] = reply(
@@ -121,6 +124,46 @@ def test_another_capture_than_the_listed_one_and_errors_of_the_archive_are_no_ve
     other.replays(second, other.reply(200, b"a,b\n1,2\n", **wrong))
     assert other.backfill("/timemap/link/").returncode == 0
     assert other.versions() == EXPECTED[2:]
+
+
+def cdx(other, query, rows):
+    other.site.pages[query] = other.reply(200, json.dumps(rows).encode(), content_type="application/json")
+
+
+def test_an_answer_of_a_cdx_server_is_read_to_its_end_by_its_resume_key(other):
+    """Wayback's server sends a part of a long list, an empty row, and a key for the rest."""
+    rows = other.rows
+    query = f"/cdx/search/cdx?url={quote(URL, safe='')}&output=json&showResumeKey=true"
+    cdx(other, query, [*rows[:2], [], ["old%29%2F+2022%21"]])
+    cdx(other, f"{query}&resumeKey=old%29%2F+2022%21", [rows[0], rows[2], [], ["old%29%2F+2023"]])
+    text = "\n".join(" ".join(row) for row in rows[3:])
+    other.site.pages[f"{query}&resumeKey=old%29%2F+2023"] = other.reply(200, text.encode())
+    done = json.loads(other.backfill("/cdx/search/cdx").stdout)
+    assert (done["listed"], done["is_cut"]) == (5, False)
+    assert other.versions() == EXPECTED
+
+
+def test_a_listing_that_is_too_large_is_an_error_and_not_an_empty_one(other):
+    other.site.pages["/large?"] = other.reply(200, b"\n" * (65 << 20), content_type="text/plain")
+    done = other.backfill("/large?url=all")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "64 MiB" in done.stderr
+
+
+def test_captures_of_all_listings_together_are_bounded_and_the_rest_is_not_concealed(other):
+    """The archive names 120,000 states on two pages; a run says that it read 100,000."""
+    moment = datetime(2020, 1, 1, tzinfo=UTC)
+    lines = [
+        f"k {moment + timedelta(minutes=minute):%Y%m%d%H%M%S} {URL} text/csv 200 SAME 1"
+        for minute in range(120_000)
+    ]
+    first, second = "\n".join(lines[:60_000]), "\n".join(lines[60_000:])
+    other.site.pages["/long?url=x"] = other.reply(200, f"{first}\n\nkey".encode())
+    other.site.pages["/long?url=x&resumeKey=key"] = other.reply(200, second.encode())
+    done = json.loads(other.backfill("/long?url=x", "--limit", "1").stdout)
+    assert (done["listed"], done["is_cut"], done["requested"]) == (100_000, True, 1)
+    done = json.loads(other.backfill("/long?url=x", "--since", "2020-03", "--limit", "1").stdout)
+    assert (done["listed"], done["is_cut"]) == (120_000 - 60 * 24 * 60, False)
 
 
 @pytest.mark.parametrize("source", ["/nothing", "/page"])

@@ -11,6 +11,7 @@ from tamias.crawl.plan.admit import Admission
 from tamias.crawl.request.lone import LoneClient
 from tamias.database.connect import Database
 from tamias.features.backfill.listing import (
+    MOST_LISTED,
     ArchiveListing,
     ListedCapture,
     listing_address,
@@ -42,6 +43,8 @@ class BackfillResult(msgspec.Struct, kw_only=True):
     """The captures that an archive lists, and what became of them."""
 
     listed: int
+    is_cut: bool
+    """Whether the archive lists more: a later time to begin with brings them."""
     requested: int = 0
     left: int = 0
     """Captures that a later run requests."""
@@ -70,11 +73,9 @@ async def backfill(
         if refusal is not None:
             raise UsageError(f"{url} is not brought back: {refusal}")
         archive = _Archive(client, settings, url)
-        listed = await archive.listed(listing_address(source, url))
-        wanted = [
-            each for each in distinct(listed) if each.at not in known and between[0] <= each.at <= between[1]
-        ]
-        result = BackfillResult(listed=len(listed), left=len(wanted), imported=importer.result)
+        listed, is_cut = await archive.listed(listing_address(source, url, between), between)
+        wanted = [each for each in distinct(listed) if each.at not in known]
+        result = BackfillResult(listed=len(listed), is_cut=is_cut, left=len(wanted), imported=importer.result)
         for each in wanted[:limit]:
             found = await archive.capture(each)
             result.requested += 1
@@ -111,24 +112,32 @@ class _Archive:
         self._url = url
         self._is_raw = True
 
-    async def listed(self, address: str) -> list[ListedCapture]:
-        """Return all that its listing names, with the TimeMaps that the first one names."""
-        first = await self._listing(address)
-        if first is None:
-            raise UsageError(f"{address} is no TimeMap and no answer of a CDX server")
-        captures = list(first.captures)
-        for further in first.further[:MOST_PAGES]:
-            page = await self._listing(further)
-            captures += page.captures if page is not None else []
-        return sorted({each.at: each for each in captures}.values(), key=lambda each: each.at)
+    async def listed(self, address: str, between: tuple[int, int]) -> tuple[list[ListedCapture], bool]:
+        """Return the captures between two times of its listing, the earliest first, and if some are cut.
 
-    async def _listing(self, address: str) -> ArchiveListing | None:
+        Raises `UsageError` for an answer that is no listing or too large: it is not taken for an empty one.
+        """
+        captures: dict[int, ListedCapture] = {}
+        pages, read = [address], 0
+        while read < min(len(pages), MOST_PAGES) and len(captures) <= MOST_LISTED:
+            page = await self._listing(pages[read])
+            captures |= {each.at: each for each in page.captures if between[0] <= each.at <= between[1]}
+            pages += [each for each in page.further[:MOST_PAGES] if each not in pages]
+            read += 1
+        found = [captures[at] for at in sorted(captures)]
+        return found[:MOST_LISTED], len(found) > MOST_LISTED or read < len(pages)
+
+    async def _listing(self, address: str) -> ArchiveListing:
         capture = await self._ask(address)
         body = whole(capture.body, MOST_LISTING)
         discard(capture.body)
         if capture.outcome is not Outcome.OK:
             raise UsageError(f"{address}: {capture.reason}")
-        return read_listing(body or b"", capture.final_url)
+        if body is None and capture.body is not None:
+            raise UsageError(f"{address} lists more than {MOST_LISTING >> 20} MiB; use --since and --until")
+        if (listing := read_listing(body or b"", capture.final_url)) is None:
+            raise UsageError(f"{address} is no TimeMap and no answer of a CDX server")
+        return listing
 
     async def capture(self, listed: ListedCapture) -> ImportedCapture | str:
         """Return a capture, or why there is none: as it was captured, or else as the archive replays it."""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
@@ -11,9 +12,12 @@ import msgspec
 
 from tamias.analyse.links.header import parsed_links
 
+NO_END = 1 << 62
 MOST_LISTED = 100_000
+"""Captures that a run takes from all listings together; one more is read, which shows that there are more."""
 _DIGITS = re.compile(r"[0-9]{14}")
 _REPLAYED = re.compile(r"/([0-9]{14})(?:[a-z]{2}_)?/(?=[a-z]+:)")
+_RESUMES = re.compile(r',\s*\[\s*\],\s*\["([^"]+)"\]\s*\]\Z|\n\s*\n(\S+)\Z')
 _FIELDS = (7, 9, 11)
 """The numbers of fields that a line of CDX may have."""
 _PLACES = (1, 2, 4, 5)
@@ -37,22 +41,24 @@ class ArchiveListing(msgspec.Struct, frozen=True):
 
     captures: list[ListedCapture]
     further: list[str] = []
-    """Other TimeMaps that it names."""
+    """Other pages that it names: TimeMaps, or the rest of an answer of a CDX server."""
 
 
-def listing_address(source: str, url: str) -> str:
+def listing_address(source: str, url: str, between: tuple[int, int] = (0, NO_END)) -> str:
     """Return the address to ask: of a TimeMap, with the URL behind it; of a CDX server, with a query.
 
     >>> listing_address("https://a.example/timemap/link/", "http://b.example/")
     'https://a.example/timemap/link/http://b.example/'
-    >>> listing_address("https://a.example/web/cdx", "http://b.example/?q=1")
-    'https://a.example/web/cdx?url=http%3A%2F%2Fb.example%2F%3Fq%3D1&output=json'
+    >>> listing_address("https://a.example/web/cdx", "http://b.example/?q=1", (1609459200000, NO_END))
+    'https://a.example/web/cdx?url=http%3A%2F%2Fb.example%2F%3Fq%3D1&output=json&showResumeKey=true&from=20210101000000'
     """
     if url in source or "url=" in source:
         return source
     if source.endswith("/"):
         return source + url
-    return f"{source}?url={quote(url, safe='')}&output=json"
+    ends = [("from", between[0], 0), ("to", between[1], NO_END)]
+    times = [f"&{name}={_stamp(at)}" for name, at, none in ends if at != none]
+    return f"{source}?url={quote(url, safe='')}&output=json&showResumeKey=true{''.join(times)}"
 
 
 def read_listing(body: bytes, address: str) -> ArchiveListing | None:
@@ -64,8 +70,13 @@ def read_listing(body: bytes, address: str) -> ArchiveListing | None:
         return _of_json(text)
     replay = f"{re.split(r'/cdx(?:/search/cdx)?(?=[?]|$)|/timemap/', address)[0]}"
     replay += "/web/" if "/cdx/search/cdx" in address else "/"
-    found = [each for row in _rows(text) if (each := _of_row(row, replay)) is not None]
-    return ArchiveListing(_sorted(found)) if found or not text or text in ("[]", "[[]]") else None
+    rest, key = _resume_key(text)
+    rows = islice(_rows(rest), MOST_LISTED + 1)
+    found = [each for row in rows if (each := _of_row(row, replay)) is not None]
+    if not found and rest and rest not in ("[]", "[[]]"):
+        return None
+    further = [f"{re.sub(r'[&]resumeKey=[^&]*', '', address)}&resumeKey={key}"] if key else []
+    return ArchiveListing(_sorted(found), further)
 
 
 def raw_memento(memento: str) -> str:
@@ -91,9 +102,24 @@ def milliseconds(text: str) -> int | None:
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()) * 1000
 
 
+def _resume_key(text: str) -> tuple[str, str]:
+    """Return the lines of a CDX server, and the key by which it sends the rest.
+
+    >>> _resume_key('a 20210101000000 http://a.example/\\n\\na%29%2F+20220101')
+    ('a 20210101000000 http://a.example/', 'a%29%2F+20220101')
+    """
+    if found := _RESUMES.search(text):
+        return text[: found.start()] + "]" * bool(found[1]), quote(found[1] or found[2], safe="%+")
+    return text, ""
+
+
+def _stamp(at: int) -> str:
+    return datetime.fromtimestamp(at // 1000, UTC).strftime("%Y%m%d%H%M%S")
+
+
 def _of_links(text: str, address: str) -> ArchiveListing:
     found, further = [], []
-    for link in parsed_links(text, MOST_LISTED):
+    for link in parsed_links(text, MOST_LISTED + 1):
         at = milliseconds(link.parameters.get("datetime", ""))
         if "memento" in link.relations and at is not None:
             found.append(ListedCapture(at, link.target))
@@ -105,7 +131,7 @@ def _of_links(text: str, address: str) -> ArchiveListing:
 def _of_json(text: str) -> ArchiveListing | None:
     try:
         said = msgspec.json.decode(text, type=dict[str, Any])
-        listed = said["mementos"]["list"][:MOST_LISTED]
+        listed = said["mementos"]["list"][: MOST_LISTED + 1]
         found = [(milliseconds(str(each["datetime"])), str(each["uri"])) for each in listed]
     except (msgspec.MsgspecError, KeyError, TypeError):
         return None
@@ -116,11 +142,11 @@ def _rows(text: str) -> Iterator[dict[str, str]]:
     """Yield the fields of each line: JSON by line or as one array, CDXJ, or columns of text."""
     try:
         names, *rows = msgspec.json.decode(text, type=list[list[str]])
-        yield from (dict(zip(names, row, strict=False)) for row in rows[:MOST_LISTED])
+        yield from (dict(zip(names, row, strict=False)) for row in rows)
         return
     except (msgspec.MsgspecError, ValueError):
         pass
-    for line in text.splitlines()[:MOST_LISTED]:
+    for line in text.splitlines():
         head, brace, rest = line.partition("{")
         try:
             if brace:

@@ -39,10 +39,11 @@ def command(
     from tamias.archive.moments import first_millisecond, milliseconds
     from tamias.database.connect import Database
     from tamias.features.backfill.backfill import backfill
+    from tamias.features.backfill.listing import NO_END
     from tamias.model.url import fetch_url
 
     settings = place.settings(permit__allow_private=allow_private or None).settings
-    between = (first_millisecond(since) if since else 0, milliseconds(until) if until else 1 << 62)
+    between = (first_millisecond(since) if since else 0, milliseconds(until) if until else NO_END)
     with (
         closing(Database(place.data, place.db, buckets=settings.frontier.buckets)) as database,
         closing(database.session()) as session,
@@ -66,6 +67,8 @@ def _tell(place: CommonOptions, done: "BackfillResult") -> None:
     say(f"versions   {found.versions:,} new")
     if found.forgotten:
         say(f"forgotten  {found.forgotten:,} left out ('tamias forget --list' says why)")
+    if done.is_cut:
+        say("cut        the archive lists more; use --since and --until to bring it")
     if done.left:
         say(f"left       {done.left:,}; run the command again")
     for each in found.shown[:SHOWN]:
