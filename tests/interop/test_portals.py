@@ -150,7 +150,7 @@ def test_pycsw_is_asked_for_changes_by_their_dates(started, tmp_path):
     said = harvest_twice(tmp_path / "data", f"csw:{url}")
     assert not unsaid(said, "130", "4", "ISO", "19139")
     reason = "13 of 130 records read, those changed since 2024-10-02T02:59:05 by dct:modified"
-    assert f"{reason}; the catalogue counts as many as are known; nothing changed" in said
+    assert not unsaid(said, reason, part=2)
 
 
 def action(url, name, **words):

@@ -15,6 +15,7 @@ from tamias.features.warc.warc_writer import WarcWriter
 from tamias.model.capture import Body, Capture, CaptureRecord, Hop, Outcome
 from tamias.sinks.segments import segment_files as segments
 from tamias.sinks.segments.segment_files import SegmentWriter
+from tests.messages import unsaid
 
 URL = "http://data.example/a.csv"
 VERSIONS = [b"".join(b"%d,%d\n" % (n, n * day) for n in range(500)) for day in range(1, 5)]
@@ -142,7 +143,7 @@ def test_a_flipped_bit_in_a_segment_loses_only_what_stands_there(kept, checkup, 
     frames = sorted({extent.frame for extent in extents})
     turn_over(path, frames[1] + 20)
     broken, lost = checkup.faults()
-    assert f"no sound frame at byte {frames[1]} " in broken.problem
+    assert not unsaid(broken.problem, frames[1])
     assert broken.name == f"rdf/{path.name}"
     inside = sum(extent.frame == frames[1] for extent in extents)
     assert lost.problem.startswith(f"the quads of {inside} captures")

@@ -91,7 +91,7 @@ def test_check_finds_what_is_left_in_a_file(tamias, forget, kept, versions):
     found = tamias("check")
     assert found.returncode == 1
     for name in left:
-        assert f"{URL} version 6: its bytes are in spool/{name}" in found.stdout
+        assert not unsaid(found.stdout, URL, "6", name)
         (spool / name).unlink()
     (spool / "other").write_bytes(versions[4] + versions[6])
     assert tamias("check").returncode == 0
@@ -138,7 +138,7 @@ def test_a_misspelt_url_is_said_to_have_had_nothing(tamias, forget, kept):
     misspelt = URL.replace(".csv", ".cvs")
     assert forget(misspelt)["not_stored"] == [misspelt]
     again = tamias("forget", misspelt)
-    assert f"was stored of {misspelt}; it will not be fetched" in again.stdout
+    assert not unsaid(again.stdout, misspelt)
     lifted = tamias("forget", misspelt, "--lift").stdout.splitlines()
     assert len(lifted) == 1, lifted
     assert forget(URL)["not_stored"] == []

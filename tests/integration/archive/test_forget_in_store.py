@@ -160,7 +160,7 @@ def test_check_searches_objects_that_no_row_names(stored, site, object_store, tm
     check = stored.run("check", timeout=PATIENCE)
     assert check.returncode == 1
     for name in LEFT:
-        assert f"{url} version 3: its bytes are in the object {name}" in check.stdout
+        assert not unsaid(check.stdout, url, "3", name)
         del object_store.objects[f"archive/{name}"]
     check = stored.run("check", timeout=PATIENCE)
     assert check.returncode == 0, check.stdout
@@ -178,7 +178,7 @@ def test_check_searches_packs_and_sealed_files_as_they_are_in_the_store(stored, 
     object_store.objects |= {name: before[name] for name in changed}
     said = stored.run("check", timeout=PATIENCE).stdout
     assert f"BAD  forgotten {url} version 3: pack {left} has it" in said
-    assert f"BAD  forgotten {url} version 3: its bytes are in rdf/" in said
+    assert not unsaid(said, "BAD", url, "3", part=2)
     assert not unsaid(said)
 
 

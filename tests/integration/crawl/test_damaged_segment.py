@@ -6,6 +6,8 @@ from collections import defaultdict
 import pytest
 import zstandard
 
+from tests.messages import unsaid
+
 DOCUMENTS = 7
 
 
@@ -69,7 +71,7 @@ def test_all_but_what_is_damaged_is_exported_and_a_crawl_mends_the_rest(tamias, 
     assert export.returncode == 1
     assert set() < missing < stood
     assert graphs(export.stdout) == {url: before[url] for url in crawled if url not in missing}
-    assert f"{len(missing)} documents are not in the export" in export.stderr
+    assert not unsaid(export.stderr, len(missing))
 
     check = tamias.run("check", "--repair")
     assert check.returncode == 1

@@ -12,6 +12,8 @@ from contextlib import closing
 
 import pytest
 
+from tests.messages import unsaid
+
 PAGE = b"<> <#is> <#here> ; <#to> </next> ."
 LOGIN = "crawler:open sesame"
 
@@ -188,7 +190,7 @@ def test_a_proxy_that_is_away_is_named(tamias, pages, proxy):
     way.server_close()
     done = tamias.crawl(pages.url("/"), "--max-wait", "1")
     assert done.returncode in (1, 5), done.stderr
-    assert f"no connection to the proxy {way.url}" in done.stderr
+    assert not unsaid(done.stderr, way.url)
     assert pages.log == []
 
 

@@ -122,7 +122,7 @@ def test_a_server_that_is_not_there_is_told_at_once():
     number = free_port()
     told = refused(url(number))
     assert isinstance(told, DatabaseUnavailable)
-    assert str(told) == f"cannot connect to the database postgres at 127.0.0.1:{number}: Connection refused"
+    assert not unsaid(str(told), "127.0.0.1", number)
 
 
 def test_a_user_who_may_not_make_tables_is_told(port, empty):

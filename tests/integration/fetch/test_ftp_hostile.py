@@ -8,7 +8,7 @@ import pytest
 from loopback_web import go_anywhere, until
 
 from tamias.model.capture import Outcome, Request
-from tests.messages import unnamed
+from tests.messages import unnamed, unsaid
 
 
 async def silence(session):
@@ -63,7 +63,8 @@ def test_a_file_announced_over_the_limit_is_not_taken(script):
     script.replies["SIZE"] = b"213 999999999999999\r\n"
     script.sends("RETR", b"here")
     capture = script.fetch("/a", settings={"max_bytes": 1000})
-    assert (capture.outcome, capture.reason) == (Outcome.FAILED, "body larger than max_bytes (1000)")
+    assert capture.outcome == Outcome.FAILED
+    assert not unsaid(capture.reason, "max_bytes", "1000")
     assert "RETR" not in script.verbs()
 
 
@@ -111,7 +112,7 @@ def test_a_server_that_never_greets_is_given_up(script):
     script.greeting = b""
     capture = script.fetch("/a", settings={"first_byte_timeout": 1.0})
     assert (capture.outcome, capture.retry) == (Outcome.FAILED, True)
-    assert capture.reason == "no answer within 1 s (first_byte_timeout)"
+    assert not unsaid(capture.reason, "1", "first_byte_timeout")
 
 
 @pytest.mark.parametrize("verb", ["PASS", "RETR"])
@@ -130,7 +131,7 @@ def test_a_server_that_keeps_back_its_last_word_is_given_up(script):
     script.replies["RETR"] = send_and_wait
     capture = script.fetch("/a", settings={"total_timeout": 1.0})
     assert (capture.outcome, capture.body) == (Outcome.FAILED, None)
-    assert capture.reason == "not complete within 1 s (total_timeout)"
+    assert not unsaid(capture.reason, "1", "total_timeout")
 
 
 def test_a_trickle_is_given_up(script):
@@ -155,7 +156,7 @@ def test_a_server_that_ignores_the_farewell_holds_nobody_up(script):
 
 def test_an_endless_greeting_is_cut_off(script):
     script.greeting = b"220-welcome\r\n" * 10_000
-    assert script.fetch("/a").reason == "headers larger than max_header_bytes (65536)"
+    assert not unsaid(script.fetch("/a").reason, "max_header_bytes", "65536")
 
 
 def test_a_server_that_is_none_is_a_failure(script):
@@ -220,16 +221,14 @@ def test_a_password_that_the_server_repeats_is_not_repeated_by_us(script):
 def test_a_list_that_is_too_long_is_a_failure_that_names_the_limit(script):
     script.sends("MLSD", b"".join(b"type=file; %d\r\n" % number for number in range(11)))
     capture = script.fetch("/", settings={"max_listing_entries": 10})
-    assert (capture.outcome, capture.reason) == (
-        Outcome.FAILED,
-        "more entries than max_listing_entries (10)",
-    )
+    assert capture.outcome == Outcome.FAILED
+    assert not unsaid(capture.reason, "max_listing_entries", "10")
 
 
 def test_a_list_that_is_too_large_is_a_failure_that_names_the_limit(script):
     script.sends("MLSD", b"x" * 20_000)
     capture = script.fetch("/", settings={"max_listing_bytes": 10_000})
-    assert capture.reason == "body larger than max_listing_bytes (10000)"
+    assert not unsaid(capture.reason, "max_listing_bytes", "10000")
 
 
 def test_a_large_list_leaves_only_its_own_file(script):

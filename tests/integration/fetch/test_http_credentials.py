@@ -8,6 +8,7 @@ from loopback_web import go_anywhere, ok
 
 from tamias.fetch.credentials import WITHHELD, SourceCredential, SourceCredentials
 from tamias.model.capture import Outcome, Request
+from tests.messages import unsaid
 
 SECRET = "hush-hush-42"
 
@@ -65,7 +66,7 @@ def test_a_redirect_that_repeats_it_is_not_followed(web, settings, form):
     web.answers["/in/a"] = redirect(b"/out?key=" + form.encode())
     capture = web.fetch("/in/a", settings=settings)
     assert (capture.outcome, len(web.requests)) == (Outcome.FAILED, 1)
-    assert capture.reason == "redirect (302) to an address that contains a credential; not followed"
+    assert not unsaid(capture.reason, "302")
     assert form not in repr(capture)
 
 

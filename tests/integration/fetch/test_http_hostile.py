@@ -35,7 +35,7 @@ def test_a_body_one_byte_over_the_limit_is_a_failure_that_names_it(web):
     says(web, b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 1001)
     capture = web.fetch("/a", settings={"max_bytes": 1000})
     assert (capture.outcome, capture.retry) == (Outcome.FAILED, False)
-    assert capture.reason == "body larger than max_bytes (1000)"
+    assert not unsaid(capture.reason, "max_bytes", "1000")
 
 
 def test_a_body_announced_over_the_limit_is_not_read(web):
@@ -45,7 +45,7 @@ def test_a_body_announced_over_the_limit_is_not_read(web):
         await silence(writer)
 
     web.answers["/a"] = announce
-    assert web.fetch("/a", settings={"max_bytes": 1000}).reason == "body larger than max_bytes (1000)"
+    assert not unsaid(web.fetch("/a", settings={"max_bytes": 1000}).reason, "max_bytes", "1000")
 
 
 def test_a_failed_body_leaves_no_spool_file(web):
@@ -57,13 +57,13 @@ def test_a_failed_body_leaves_no_spool_file(web):
 def test_a_gzip_bomb_is_stopped_by_the_byte_limit(web):
     web.answers["/a"] = ok(gzip.compress(bytes(5_000_000)), b"Content-Encoding: gzip")
     capture = web.fetch("/a", settings={"max_bytes": 1_000_000})
-    assert capture.reason == "body larger than max_bytes (1000000)"
+    assert not unsaid(capture.reason, "max_bytes", "1000000")
 
 
 def test_a_zstd_bomb_is_stopped_by_the_byte_limit(web):
     web.answers["/a"] = ok(zstandard.compress(bytes(500_000_000)), b"Content-Encoding: zstd")
     capture = web.fetch("/a", settings={"max_bytes": 1_000_000})
-    assert capture.reason == "body larger than max_bytes (1000000)"
+    assert not unsaid(capture.reason, "max_bytes", "1000000")
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_silent_server_is_given_up(web):
     web.answers["/a"] = silence
     capture = web.fetch("/a", settings={"first_byte_timeout": 0.3})
     assert (capture.outcome, capture.retry) == (Outcome.FAILED, True)
-    assert capture.reason == "no answer within 0.3 s (first_byte_timeout)"
+    assert not unsaid(capture.reason, "0.3", "first_byte_timeout")
 
 
 @pytest.mark.parametrize("start", [b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nX-Slow: "])
@@ -165,7 +165,7 @@ def test_a_trickle_is_given_up(web, start):
     web.answers["/a"] = trickle
     capture = web.fetch("/a", settings={"min_rate": 1000, "min_rate_window": 0.5})
     assert (capture.outcome, capture.retry) == (Outcome.FAILED, True)
-    assert capture.reason == "slower than 1000 B/s for 0.5 s (min_rate)"
+    assert not unsaid(capture.reason, "1000", "0.5", "min_rate")
 
 
 def test_an_endless_answer_is_given_up(web):
@@ -178,7 +178,7 @@ def test_an_endless_answer_is_given_up(web):
 
     web.answers["/a"] = endless
     capture = web.fetch("/a", settings={"total_timeout": 0.6})
-    assert capture.reason == "not complete within 0.6 s (total_timeout)"
+    assert not unsaid(capture.reason, "0.6", "total_timeout")
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_huge_headers_are_a_failure_that_names_the_limit(web, headers):
     says(web, b"HTTP/1.1 200 OK\r\n" + headers + b"\r\n\r\nbody")
     capture = web.fetch("/a")
     assert (capture.outcome, capture.retry) == (Outcome.FAILED, False)
-    assert capture.reason == "headers larger than max_header_bytes (65536)"
+    assert not unsaid(capture.reason, "max_header_bytes", "65536")
 
 
 def test_endless_interim_responses_are_a_failure(web):

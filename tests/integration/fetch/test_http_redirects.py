@@ -4,7 +4,7 @@ import pytest
 from loopback_web import ok
 
 from tamias.model.capture import Outcome, Stop
-from tests.messages import unnamed
+from tests.messages import unnamed, unsaid
 
 
 def redirect(location, status=302):
@@ -58,10 +58,8 @@ def test_a_loop_is_noticed(web):
 def test_redirects_are_counted(web):
     web.answers |= {f"/{i}": redirect(b"/%d" % (i + 1)) for i in range(5)}
     capture = web.fetch("/0", settings={"max_redirects": 3})
-    assert (capture.outcome, capture.reason) == (
-        Outcome.FAILED,
-        "more redirects than max_redirects (3)",
-    )
+    assert capture.outcome == Outcome.FAILED
+    assert not unsaid(capture.reason, "max_redirects", "3")
     assert len(web.requests) == 4
 
 

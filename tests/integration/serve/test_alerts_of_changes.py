@@ -10,6 +10,7 @@ import pytest
 from tamias.database.connect import Database
 from tamias.features.alerts.messages import look
 from tamias.features.alerts.settings import AlertsSettings
+from tests.messages import unsaid
 
 from .conftest import Running
 
@@ -130,14 +131,14 @@ def test_a_wall_that_went_up_is_reported_for_its_host_and_over_when_it_is_down(p
         portal.site.pages[f"/{number}.csv"] = portal.reply(200, ANUBIS, content_type="text/html")
     found = portal.harvest()
     assert list(found) == ["wall"]
-    assert "19 watched resources; wall: Anubis challenge (200)" in found["wall"]
+    assert not unsaid(found["wall"], "19", "200")
     running = Running(portal.tamias.data, "--no-crawl")
     try:
         page = httpx.get(f"{running.address}/crawl/watch", headers={"Accept": "text/html"}).text
     finally:
         running.stop()
     assert "<li>127.0.0.1: " in page
-    assert " responses were walls (Anubis), last on " in page
+    assert not unsaid(page, part=2)
     portal.offer(20)
     assert portal.harvest() == {}
     with closing(Database(portal.tamias.data, create=False)) as base, closing(base.session()) as session:

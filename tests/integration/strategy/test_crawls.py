@@ -58,9 +58,7 @@ def test_a_crawl_goes_on_without_a_strategy_that_does_not_end(tamias, strategy, 
     strategy("apply", SLOW)
     done = crawl(tamias, pages.url("/"))
     assert sorted(order(pages)) == sorted(BAD + GOOD)
-    assert (
-        "did not end within 1 s (setting strategy.seconds); these URLs keep the default score" in done.stderr
-    )
+    assert not unsaid(done.stderr, "1", "strategy.seconds")
 
 
 @pytest.mark.parametrize("kept", [True, False])

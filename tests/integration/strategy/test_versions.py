@@ -2,6 +2,8 @@
 
 import json
 
+from tests.messages import unsaid
+
 WRONG = {
     "a syntax error": (
         "CREATE FUNCTION score_url(url text) RETURNS real\nLANGUAGE sql AS $$ SELECT 1 $$;\nCREATE FUNKTION;",
@@ -104,7 +106,7 @@ def test_what_is_wrong_with_a_strategy_is_said_and_the_old_one_stays_in_force(st
 def test_a_dry_run_changes_nothing(strategy, by_word):
     done = strategy("apply", by_word, "--dry-run")
     assert (done.code, "can be activated" in done.out) == (0, True)
-    assert strategy("list").out == "no strategies yet: URLs are visited in the default order\n"
+    assert not unsaid(strategy("list").out)
 
 
 def test_an_earlier_strategy_comes_back_by_name_or_as_the_last_one(strategy, by_word):
@@ -123,7 +125,7 @@ def test_a_strategy_that_was_never_in_force_does_not_come_back(strategy, by_word
 
 def test_without_a_strategy_the_usual_order_holds(strategy, by_word):
     strategy("apply", by_word)
-    assert strategy("off").out == "strategy 1 is no longer active\n"
+    assert not unsaid(strategy("off").out, "1")
     assert strategy("show").out.startswith("no strategy is active")
 
 

@@ -170,7 +170,8 @@ def test_what_is_no_rdf_costs_its_statement_only():
 
 def test_problems_are_counted_beyond_the_limit():
     _, problems = read(stream_of([generic.Triple(LITERAL(str(i)), P, S) for i in range(10)]), max_errors=3)
-    assert problems[3:] == ["7 more errors (limit analyse.max_errors)"]
+    [problem] = problems[3:]
+    assert not unsaid(problem, "7", "analyse.max_errors")
 
 
 def test_whole_frames_before_the_end_are_read():

@@ -230,7 +230,8 @@ def test_a_row_of_contexts_is_followed_only_so_far():
         return json.dumps({"@context": address + "x"}).encode()
 
     quads, [problem] = read({"@context": "http://c.example/a", "http://p": 1}, endless)
-    assert (quads, problem.what) == ([], "Maximum number of @context URLs exceeded.")
+    assert quads == []
+    assert not unsaid(problem.what)
 
 
 @pytest.mark.parametrize("where", ["here", "remote"])

@@ -41,7 +41,8 @@ def test_an_encrypted_archive_is_compared_and_told(compared):
     content[content.rindex(b"PK\x01\x02") + 8] |= 1
     found = compared(bytes(content), zipped({"b": "1"}), ZIP)
     assert (found.kind, found.added, found.removed) == (DiffKind.MEMBERS, 1, 1)
-    assert found.notes == ["some members are encrypted: their checksums may not tell that they changed"]
+    [problem] = found.notes
+    assert not unsaid(problem)
 
 
 def test_a_broken_archive_is_compared_as_bytes(compared):
@@ -66,7 +67,8 @@ def test_what_is_packed_is_compared_as_what_it_looks_like(compared, old, new, ki
     found = compared(*packed, "application/gzip")
     assert found.kind is kind
     assert not found.is_empty
-    assert found.notes == ["what is packed is compared"]
+    [problem] = found.notes
+    assert not unsaid(problem)
 
 
 def test_what_is_packed_again_has_no_difference(compared):

@@ -169,13 +169,14 @@ def test_commas_become_tabs_and_the_type_changes_with_them(judged):
     rows = [["id", "name"], ["1", "a"], ["2", "b"]]
     reason, found = judged(written(rows), written(rows, delimiter="\t"), TSV, CSV)
     assert (reason, found.kind) == ("delimiter tab instead of ,", DiffKind.ROWS)
-    assert found.notes == ["the same content: delimiter tab instead of ,"]
+    [problem] = found.notes
+    assert not unsaid(problem)
 
 
 def test_windows_1252_and_utf_8_say_the_same(judged):
     rows = [["id", "name"], ["1", "Müller"], ["2", "Straße"]]
     reason, _ = judged(written(rows, encoding="cp1252"), written(rows), CSV)
-    assert reason == "encoding utf-8 instead of cp1252"
+    assert not unsaid(reason, "8")
 
 
 @pytest.mark.parametrize(

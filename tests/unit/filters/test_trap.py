@@ -4,6 +4,7 @@ import pytest
 
 from tamias.filters.url_filters import TrapFilter
 from tamias.model.errors import ConfigError
+from tests.messages import unsaid
 
 
 def path(count):
@@ -60,7 +61,7 @@ def test_depth_is_counted_from_the_seeds(depth, refused):
 
 
 def test_the_reason_names_the_depth_and_its_limit():
-    assert TrapFilter(max_depth=3).refuse("http://h/", 4) == "trap: depth 4 is over max_depth 3"
+    assert not unsaid(TrapFilter(max_depth=3).refuse("http://h/", 4), "4", "max_depth", "3")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 from tamias.analyse.markup.page import MarkupPage
 from tamias.features.markup import rdfa
 from tamias.model.finding import Problem, Quads
+from tests.messages import unsaid
 
 URL = "http://a.example/d/page"
 DC = "http://purl.org/dc/terms/"
@@ -120,5 +121,6 @@ ROW = " ".join(f"dc:t{number}" for number in range(5000))
 )
 def test_a_page_that_multiplies_what_it_says_is_cut_off(page):
     quads, problems = extracted(page)
-    assert problems == ["RDFa: says more than 16 times what the page does, the rest was not read"]
+    [problem] = problems
+    assert not unsaid(problem, "RDFa", "16")
     assert len(quads) < len(page)

@@ -7,6 +7,7 @@ from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
 from tamias.features.scraping.book import load_rules
 from tamias.model.finding import Links, Problem, Quads
+from tests.messages import unsaid
 
 ROOT = Path(__file__).resolve().parents[4]
 EXAMPLES = sorted((ROOT / "examples" / "rules").glob("*.toml"))
@@ -52,7 +53,8 @@ def test_the_register_leads_to_all_its_pages():
 
 def test_a_row_without_a_subject_is_told():
     problems = [each.what for each in findings("herbarium-register") if isinstance(each, Problem)]
-    assert problems == ["herbarium.toml:9: the subject was not found on the page"]
+    [problem] = problems
+    assert not unsaid(problem, "herbarium.toml:9")
 
 
 def test_the_label_leaves_nothing_to_complain_about():
