@@ -1,5 +1,5 @@
 # Everything rests on `make setup`, which needs python3, python3-venv and make.
-.PHONY: setup browser screenshots demo test collected dependencies messages nightly check types style docs release audit fuzz mutations lock clean
+.PHONY: setup browser screenshots recording demo test collected dependencies messages nightly check types style docs release audit fuzz mutations lock clean
 
 PYTHON ?= python3
 BIN = .venv/bin
@@ -21,6 +21,10 @@ browser: .venv/ready
 # The pictures in docs/pages.md; needs Chromium.
 screenshots: setup
 	SCREENSHOTS=docs/screenshots $(BIN)/pytest -q tests/browser/test_screenshots.py -k taken
+
+# The session in a terminal that README.md shows.
+recording: setup
+	$(BIN)/python tools/recording.py
 
 demo: setup
 	$(BIN)/tamias demo
