@@ -140,7 +140,7 @@ def read_held(session: Session, documents: Sequence[tuple[int, str]]) -> dict[st
     """Read what some documents hold, by their addresses; each is named with the bucket it is visited in."""
     columns = {
         "bucket": Shorts([bucket for bucket, _ in documents]),
-        "document": Texts([storable(document) for _, document in documents]),
+        "document": Texts([document for _, document in documents]),
     }
     return {row[0]: HeldBefore(row[1], row[2]) for row in session.fetch_all(_SQL["read_held"], columns)}
 
@@ -293,7 +293,7 @@ def _document_columns(bucket: int, attempts: list[Attempt]) -> dict[str, Any]:
     records = [record for _, _, record in attempts]
     return {
         "bucket": bucket,
-        "document": Texts([storable(record.final_url) for record in records]),
+        "document": Texts([record.final_url for record in records]),
         "qid": Longs([lease.qid for lease, _, _ in attempts]),
         "cut": Bools([record.outcome is not Outcome.OK for record in records]),
         **_ROWS.parameters(records, "capture", "started_at", "segment", "frame", "start", "length"),
@@ -302,7 +302,7 @@ def _document_columns(bucket: int, attempts: list[Attempt]) -> dict[str, Any]:
 
 def _columns(bucket: int, attempts: list[Attempt]) -> dict[str, Any]:
     records = [record for _, _, record in attempts]
-    ends = [None if record.final_url == record.url else storable(record.final_url) for record in records]
+    ends = [None if record.final_url == record.url else record.final_url for record in records]
     return {
         "bucket": bucket,
         "qid": Longs([lease.qid for lease, _, _ in attempts]),

@@ -22,7 +22,7 @@ from uuid import UUID
 import msgspec
 
 from tamias.database.citus import is_citus
-from tamias.database.columns import Bools, Longs, Texts, Uuids
+from tamias.database.columns import Bools, Kinds, Longs, Texts, Uuids, columns
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.model.capture import new_capture_id
@@ -60,9 +60,9 @@ class StoredFile(msgspec.Struct, frozen=True):
         return f"{self.kind}/{self.name}"
 
 
-_WRITTEN: dict[str, type[list[Any]]] = {
+_WRITTEN: Kinds = {
     "file": Uuids, "kind": Texts, "name": Texts, "segment": Longs, "worker": Longs, "committed": Longs,
-    "sealed": Bools, "in_store": Bools,
+    "sealed": Bools, "in_store": Bools, "parts": Texts,
 }  # fmt: skip
 _COLUMNS = ", ".join(f"stored_file.{each}" for each in StoredFile.__struct_fields__)
 _SQL = statements("tamias.archive", "stored_files.sql", columns=_COLUMNS)
@@ -98,10 +98,9 @@ def commit_files(cursor: Cursor, news: Sequence[StoredFile]) -> None:
     if not latest:
         return
     files = list(latest.values())
-
-    written = {name: kind(getattr(each, name) for each in files) for name, kind in _WRITTEN.items()}
-    parts = Texts(",".join(map(str, each.parts)) for each in files)
-    cursor.execute(_SQL["commit_files"].text, {**written, "parts": parts})
+    rows = [(*msgspec.structs.astuple(each)[:-1], ",".join(map(str, each.parts))) for each in files]
+    written = columns(_WRITTEN, rows)
+    cursor.execute(_SQL["commit_files"].text, written)
     if cursor.rowcount < len(files):
         ended = cursor.execute(_SQL["sealed_before"].text, written).fetchall()
         if ended:

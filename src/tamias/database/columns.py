@@ -6,16 +6,18 @@ The database library writes lists element by element in Python, which would be h
 import struct
 import sys
 from array import array
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 from uuid import UUID
 
+import msgspec
 import psycopg
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
 _HEADER = struct.Struct(">iiIii")
 _LENGTH = struct.Struct(">i")
+_EMPTY = struct.Struct(">iiI")
 _NULL = _LENGTH.pack(-1)
 _FEW = 24
 """So many numbers are packed one by one in less time than an array of them needs."""
@@ -42,7 +44,11 @@ class Bools(list[bool | None]):
 
 
 class Texts(list[str | None]):
-    """A column of text."""
+    """A column of text, each as PostgreSQL can hold it (see `storable`)."""
+
+
+class Jsons(list[Any]):
+    """A column of values as JSON; what is empty is null."""
 
 
 class Uuids(list[UUID | str | None]):
@@ -53,6 +59,9 @@ class Digests(list[bytes | str | None]):
     """A column of bytea, each as it is or in hexadecimal digits."""
 
 
+Kinds = Mapping[str, type[list[Any]]]
+
+
 def storable(value: str | None) -> str | None:
     """The text as PostgreSQL can hold it: it has no NUL, and servers send anything."""
     if value is None or (value.isascii() and "\0" not in value):
@@ -60,26 +69,50 @@ def storable(value: str | None) -> str | None:
     return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
-def _numbers(oid: int, code: str) -> Callable[[list[Any]], bytes]:
-    """Return a function that dumps numbers of one width, each after its size; `code` is for `struct`."""
-    pack_one = struct.Struct(">i" + code).pack
+class _Kind(NamedTuple):
+    """Format of the columns of a type; `code` is for `struct`, and empty where sizes vary."""
+
+    oid: int
+    array: type[bytes]
+    code: str
+
+
+_KINDS: dict[type, _Kind] = {}
+
+
+def columns(kinds: Kinds, rows: Iterable[Sequence[Any]]) -> dict[str, Any]:
+    """Return rows as parameters: a column for each name, of its kind."""
+    return packed(kinds, list(zip(*rows, strict=True)) or [()] * len(kinds))
+
+
+def packed(kinds: Kinds, listed: Iterable[Sequence[Any]]) -> dict[str, Any]:
+    """Return columns as they are sent: many rows are best packed before a transaction begins."""
+    parameters = {}
+    for (name, kind), column in zip(kinds.items(), listed, strict=True):
+        oid, array_type, code = _KINDS[kind]
+        nulls, count = None in column, len(column)
+        if not code:
+            cells = _strings(kind, column)
+        elif nulls or count > _FEW:
+            cells = _numbers(code, column, nulls)
+        else:
+            flat = [struct.calcsize(">" + code)] * (2 * count)
+            flat[1::2] = column
+            cells = struct.pack(f">{f'i{code}' * count}", *flat)
+        head = _HEADER.pack(1, nulls, oid, count, 1) if count else _EMPTY.pack(0, 0, oid)
+        parameters[name] = array_type(head + cells)
+    return parameters
+
+
+def _numbers(code: str, column: Sequence[Any], nulls: bool) -> bytes:
+    """Return numbers of one width, each after its size.
+
+    Byte by byte of all at once it is as quick as numpy, which a worker would load for this alone.
+    """
     size = struct.calcsize(">" + code)
-
-    def dump(column: list[Any]) -> bytes:
-        if None in column:
-            cells = [_NULL if each is None else pack_one(size, each) for each in column]
-            return _HEADER.pack(1, 1, oid, len(column), 1) + b"".join(cells)
-        if len(column) > _FEW:
-            return _HEADER.pack(1, 0, oid, len(column), 1) + _cells(code, size, column)
-        flat = [size] * (2 * len(column))
-        flat[1::2] = column
-        return _HEADER.pack(1, 0, oid, len(column), 1) + struct.pack(f">{f'i{code}' * len(column)}", *flat)
-
-    return dump
-
-
-def _cells(code: str, size: int, column: list[Any]) -> bytes:
-    """Byte by byte of all numbers at once: as quick as numpy, which a worker would load for this alone."""
+    if nulls:
+        pack = struct.Struct(">i" + code).pack
+        return b"".join([_NULL if each is None else pack(size, each) for each in column])
     numbers = array("b" if code == "?" else code, column)
     if sys.byteorder == "little":
         numbers.byteswap()
@@ -91,71 +124,63 @@ def _cells(code: str, size: int, column: list[Any]) -> bytes:
     return bytes(cells)
 
 
-def _byte_strings(oid: int, encode: Callable[[Any], bytes]) -> Callable[[list[Any]], bytes]:
-    """Return how values of any length are written."""
-
-    def dump(column: list[Any]) -> bytes:
-        pack = _LENGTH.pack
-        parts = [_HEADER.pack(1, 1, oid, len(column), 1)]
-        for each in column:
-            if each is None:
-                parts.append(_NULL)
-            else:
-                encoded = encode(each)
-                parts += (pack(len(encoded)), encoded)
-        return b"".join(parts)
-
-    return dump
-
-
-def _digest(value: bytes | str) -> bytes:
-    return value if isinstance(value, bytes) else bytes.fromhex(value)
+def _strings(kind: type, column: Sequence[Any]) -> bytes:
+    """Return values of any length, each after its length."""
+    pack, parts = _LENGTH.pack, []
+    for each in column:
+        if each is None or (kind is Jsons and not each):
+            parts.append(_NULL)
+            continue
+        if kind is Texts:
+            cell = each.replace("\0", "\ufffd").encode("utf-8", "replace")
+        elif kind is Jsons:
+            cell = _json(each)
+        else:
+            cell = each if isinstance(each, bytes) else bytes.fromhex(str(each).replace("-", ""))
+        parts += (pack(len(cell)), cell)
+    return b"".join(parts)
 
 
-def _uuid(value: UUID | str) -> bytes:
-    return bytes.fromhex(str(value).replace("-", ""))
+def _json(value: Any) -> bytes:
+    try:
+        text = msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        text = b""
+    if text and b"\\u0000" not in text:
+        return text
+    return msgspec.json.encode(_storable_all(msgspec.to_builtins(value)))
 
 
-_PACKERS: dict[type, Callable[[list[Any]], bytes]] = {}
+def _storable_all(value: Any) -> Any:
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, list | tuple):
+        return [_storable_all(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _storable_all(each) for key, each in value.items()}
+    return value
 
 
-def packed(column: list[Any]) -> bytes:
-    """A column as it is sent: what takes long with many rows can be done before a transaction begins."""
-    return _PACKERS[type(column)](column)
-
-
-def _register(column: type, name: str, write: Callable[[int], Callable[[list[Any]], bytes]]) -> None:
+def _register(column: type[list[Any]], name: str, code: str = "") -> None:
     kind = psycopg.adapters.types[name]
-    written = write(kind.oid)
-    empty = struct.pack(">iiI", 0, 0, kind.oid)
+    array_type = type("PackedColumn", (bytes,), {})
+    kinds = {name: column}
 
-    class ColumnDumper(Dumper):
-        format = Format.BINARY
-        oid = kind.array_oid
+    def dump(values: Sequence[Any]) -> bytes:
+        return bytes(packed(kinds, (values,))[name])
 
-        def dump(self, obj: list[Any]) -> bytes:
-            return written(obj) if obj else empty
-
-    class PackedColumn(bytes):
-        pass
-
-    class PackedDumper(Dumper):
-        format = Format.BINARY
-        oid = kind.array_oid
-
-        def dump(self, obj: bytes) -> bytes:
-            return obj
-
-    psycopg.adapters.register_dumper(column, ColumnDumper)
-    psycopg.adapters.register_dumper(PackedColumn, PackedDumper)
-    _PACKERS[column] = lambda values: PackedColumn(written(values) if values else empty)
+    for sent, how in ((column, dump), (array_type, bytes)):
+        words = {"format": Format.BINARY, "oid": kind.array_oid, "dump": staticmethod(how)}
+        psycopg.adapters.register_dumper(sent, type("ColumnDumper", (Dumper,), words))
+    _KINDS[column] = _Kind(kind.oid, array_type, code)
 
 
-_register(Shorts, "int2", lambda oid: _numbers(oid, "h"))
-_register(Ints, "int4", lambda oid: _numbers(oid, "i"))
-_register(Longs, "int8", lambda oid: _numbers(oid, "q"))
-_register(Floats, "float8", lambda oid: _numbers(oid, "d"))
-_register(Bools, "bool", lambda oid: _numbers(oid, "?"))
-_register(Texts, "text", lambda oid: _byte_strings(oid, str.encode))
-_register(Uuids, "uuid", lambda oid: _byte_strings(oid, _uuid))
-_register(Digests, "bytea", lambda oid: _byte_strings(oid, _digest))
+_register(Shorts, "int2", "h")
+_register(Ints, "int4", "i")
+_register(Longs, "int8", "q")
+_register(Floats, "float8", "d")
+_register(Bools, "bool", "?")
+_register(Texts, "text")
+_register(Jsons, "text")
+_register(Uuids, "uuid")
+_register(Digests, "bytea")

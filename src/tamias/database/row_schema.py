@@ -4,42 +4,20 @@ A field belongs to the table when its type is annotated with `tamias.model.captu
 struct with such fields stands there as all of them, each null where there is no struct.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin
 
 import msgspec
 
-from tamias.database.columns import Bools, Digests, Floats, Ints, Longs, Shorts, Texts, Uuids, storable
+from tamias.database.columns import Bools, Digests, Floats, Ints, Jsons, Longs, Shorts, Texts, Uuids, packed
 from tamias.database.sql import SqlStatement, statements
 from tamias.model.capture import Column
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-def _json(value: Any) -> str | None:
-    """Return what is empty is null."""
-    if not value:
-        return None
-    try:
-        text = msgspec.json.encode(value).decode()
-    except UnicodeEncodeError:
-        text = ""
-    if text and "\\u0000" not in text:
-        return text
-    return msgspec.json.encode(_storable_all(msgspec.to_builtins(value))).decode()
-
-
-def _storable_all(value: Any) -> Any:
-    if isinstance(value, str):
-        return storable(value)
-    if isinstance(value, list | tuple):
-        return [_storable_all(each) for each in value]
-    if isinstance(value, dict):
-        return {key: _storable_all(each) for key, each in value.items()}
-    return value
-
-
-_ARRAYS: dict[str, Callable[[Iterable[Any]], list[Any]]] = {
+_KINDS: dict[str, type[list[Any]]] = {
     "int2": Shorts,
     "int4": Ints,
     "int8": Longs,
@@ -47,8 +25,8 @@ _ARRAYS: dict[str, Callable[[Iterable[Any]], list[Any]]] = {
     "bool": Bools,
     "uuid": Uuids,
     "bytea": Digests,
-    "text": lambda values: Texts(map(storable, values)),
-    "jsonb": lambda values: Texts(map(_json, values)),
+    "text": Texts,
+    "jsonb": Jsons,
 }
 
 
@@ -65,13 +43,6 @@ class _Field(msgspec.Struct, frozen=True, kw_only=True):
     leads: bool = False
     """Whether it is the first within: where it is null, there is no struct."""
     read: Callable[[Any], Any] | None = None
-
-    def array(self, rows: Sequence[Any]) -> list[Any]:
-        name = self.name
-        if self.within is not None:
-            parts = [getattr(row, self.within) for row in rows]
-            return _ARRAYS[self.type]([None if part is None else getattr(part, name) for part in parts])
-        return _ARRAYS[self.type]([getattr(row, name) for row in rows])
 
 
 class RowSchema(Generic[T]):
@@ -93,11 +64,16 @@ class RowSchema(Generic[T]):
         """
         return statements(package, filename, **self._words)
 
-    def parameters(self, rows: Sequence[Any], *columns: str) -> dict[str, list[Any]]:
+    def parameters(self, rows: Sequence[Any], *columns: str) -> dict[str, Any]:
         """The columns of rows, or only those named, as arrays for a statement."""
-        return {
-            field.column: field.array(rows) for field in self.fields if not columns or field.column in columns
-        }
+        kinds, listed = {}, []
+        for field in self.fields:
+            if columns and field.column not in columns:
+                continue
+            kinds[field.column] = _KINDS[field.type]
+            parts = rows if field.within is None else [getattr(row, field.within) for row in rows]
+            listed.append(list(map(getattr, parts, repeat(field.name), repeat(None))))
+        return packed(kinds, listed)
 
     def decode(self, row: Sequence[Any], **others: Any) -> T:
         """A row of what was `{selected}` as the struct; null is a field's default, or among the others."""

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import msgspec
 
-from tamias.database.columns import Ints, Longs
+from tamias.database.columns import Ints, Kinds, Longs, columns
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.put import by_bucket, numbered, queue_columns
-from tamias.frontier.queries import Kinds, Row, ask, columns, done_by, read_buckets, refresh, rows_of
+from tamias.frontier.put import WOKEN, by_bucket, numbered, queue_news
+from tamias.frontier.queries import Row, ask, done_by, read_buckets, refresh, rows_of
 from tamias.model.item import Item
 
 UrlPlaces = Sequence[tuple[int, int, int]]
@@ -65,7 +65,7 @@ def _change(cursor: Cursor, name: str, places: dict[str, Any]) -> int:
     """Execute a statement that makes URLs of locked hosts due, and wake their queues; return how many."""
     changed = rows_of(cursor, name, places)
     if changed:
-        done_by(cursor, "wake", {**places, **queue_columns((), changed, places["now"])})
+        done_by(cursor, "wake", {**places, **columns(WOKEN, queue_news((), changed, places["now"]))})
     return len(changed)
 
 

@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tamias.database.columns import Bools, Floats, Ints, Longs, Shorts, Texts, storable
+from tamias.database.columns import Bools, Floats, Ints, Kinds, Longs, Shorts, Texts, columns
 from tamias.database.connect import Cursor, Session
 from tamias.frontier import queries
 from tamias.frontier.crawls import Neighbours
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.frontier.lease_filter import Interest, LeaseFilter, buckets_of, of_one_address, thin
 from tamias.frontier.put import PUT_BATCH, Same, UrlPut
-from tamias.frontier.queries import Kinds, Row, columns, done_by, rows_of
+from tamias.frontier.queries import Row, done_by, rows_of
 from tamias.frontier.tags import Retagged, retag
 from tamias.model.errors import NodeAway
 from tamias.model.item import CLASSES, Item
@@ -64,7 +64,7 @@ def write_unreachable(cursor: Cursor, bucket: int, returns: Iterable[Return]) ->
     lost = sorted(
         (
             *(each.lease.qid, place.authority, place.since, min(place.tries, 30_000), place.next_at),
-            *(storable(place.reason), place.given_up),
+            *(place.reason, place.given_up),
         )
         for each in returns
         for place in each.unreachable
@@ -73,7 +73,7 @@ def write_unreachable(cursor: Cursor, bucket: int, returns: Iterable[Return]) ->
         places = {"bucket": bucket, **columns(_LOST, lost)}
         done_by(cursor, "write_unreachable", places)
         done_by(cursor, "defer_urls", places)
-        if any(places["given_up"]):
+        if any(given_up for *_, given_up in lost):
             done_by(cursor, "fail_urls", places)
 
 
@@ -360,11 +360,7 @@ class PostgresFrontier:
         locked = set(rows_of(cursor, "lock_held", claimed))
         valid = [each for each in returns if (each.lease.qid, each.lease.token) in locked]
         held = frozenset(each.lease.qid for each in valid)
-        news = {"now": self.now(), **queries.news_columns(bucket, valid)}
-        if news["uid"]:
-            retag(cursor, bucket, [url for url in moved if url.qid in held])
-            done_by(cursor, "settle", news)
-            done_by(cursor, "judge_limits", {"bucket": bucket, "qid": Longs(sorted(set(news["qid"])))})
+        self._settle(cursor, bucket, valid, [url for url in moved if url.qid in held])
         write_unreachable(cursor, bucket, valid)
         if alike := {each.lease.qid: each.alike for each in valid if each.alike is not None}:
             parameters = {"bucket": bucket, "qid": Longs(alike), "alike": list(alike.values())}
@@ -378,6 +374,15 @@ class PostgresFrontier:
             # Whoever leases the host next may have a clock that is not behind, as ours may be.
             done_by(cursor, "release_hosts", {**hosts, "now": self._now_at_latest()})
         return held
+
+    def _settle(self, cursor: Cursor, bucket: int, returns: list[Return], moved: list[Retagged]) -> None:
+        """Write what became of tasks whose hosts are locked."""
+        qids = Longs(sorted({each.lease.qid for each in returns if each.done}))
+        if not qids:
+            return
+        retag(cursor, bucket, moved)
+        done_by(cursor, "settle", {"now": self.now(), **queries.news_columns(bucket, returns)})
+        done_by(cursor, "judge_limits", {"bucket": bucket, "qid": qids})
 
     def _finish_apart(
         self,
@@ -394,10 +399,7 @@ class PostgresFrontier:
         if not rows_of(cursor, "find_put_off", {**place, "until": until, "now": self.now()}):
             record(cursor, frozenset())
             return False
-        news = {"now": self.now(), **queries.news_columns(lease.bucket, [Return(lease=lease, done=(done,))])}
-        retag(cursor, lease.bucket, moved)
-        done_by(cursor, "settle", news)
-        done_by(cursor, "judge_limits", {"bucket": lease.bucket, "qid": [lease.qid]})
+        self._settle(cursor, lease.bucket, [Return(lease=lease, done=(done,))], moved)
         record(cursor, frozenset([lease.qid]))
         done_by(cursor, "refresh_queues", hosts)
         rows_of(cursor, "refresh_hosts", hosts)

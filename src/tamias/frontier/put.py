@@ -1,17 +1,18 @@
 """The way into the frontier: rows get their numbers and queues, known URLs are told from new ones."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import add
 from typing import Any
 
 import msgspec
 from psycopg.errors import NoDataFound
 
 from tamias.database.citus import is_citus
-from tamias.database.columns import Floats, Ints, Longs, Shorts, Texts, packed
+from tamias.database.columns import Floats, Ints, Kinds, Longs, Shorts, Texts, columns
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.keys import bucket_of, hash64, host_hash, salted, shared_key
 from tamias.frontier.lease_filter import buckets_of
-from tamias.frontier.queries import Kinds, ask, columns, done_by, read_buckets, rows_of
+from tamias.frontier.queries import ask, done_by, read_buckets, rows_of
 from tamias.frontier.service import usual_delay
 from tamias.frontier.tags import Retagged, TagSets, retag
 from tamias.model.errors import DatabaseError
@@ -102,13 +103,15 @@ def by_bucket(offered: Iterable[Offered], buckets: int) -> dict[int, list[Offere
 
 
 class OfferedPart(msgspec.Struct, frozen=True):
-    """The rows of one bucket, and their columns as they are sent where all rows are of one kind."""
+    """The rows of one bucket."""
 
     rows: list[Offered]
-    new: dict[str, Any] | None
-    """The parameters of `put_new`: nothing is told of known URLs."""
-    updates: dict[str, Any] | None
-    """The parameters of `tell_known`: nothing but that."""
+    columns: dict[str, Any]
+    """As they are sent, written before their transaction begins."""
+    is_new: bool
+    """Nothing is told of known URLs."""
+    is_update: bool
+    """Nothing but that is told."""
 
 
 class OfferedItems(msgspec.Struct, frozen=True):
@@ -128,21 +131,7 @@ class OfferedItems(msgspec.Struct, frozen=True):
 
     @property
     def _is_plain(self) -> bool:
-        return all(part.new or part.updates for part in self.parts.values())
-
-
-def offered_part(rows: list[Offered], now: int) -> OfferedPart:
-    """Rows are written as columns before their transaction begins."""
-    new = updates = None
-    if not any(row.item.overwrites for row in rows):
-        new = _packed(new_columns(rows, now))
-    elif all(is_plain_word(row.item) for row in rows):
-        updates = _packed(update_columns(rows))
-    return OfferedPart(rows, new, updates)
-
-
-def _packed(columns: dict[str, Any]) -> dict[str, Any]:
-    return {name: packed(column) for name, column in columns.items()}
+        return all(part.is_new or part.is_update for part in self.parts.values())
 
 
 def is_plain_word(item: Item) -> bool:
@@ -150,72 +139,45 @@ def is_plain_word(item: Item) -> bool:
     return item.overwrites and item.keeps_tags and not item.cut
 
 
-def known_columns(rows: list[Offered]) -> dict[str, Any]:
-    """The parameters of `find_known`."""
-    items = [row.item for row in rows]
-    return {
-        "qid": Longs([row.qid for row in rows]),
-        "crawl": Ints([item.crawl for item in items]),
-        "uid": Longs([row.uid for row in rows]),
-        "depth": Ints([item.depth for item in items]),
-        "url": Texts([item.url for item in items]),
-    }
+_URLS: Kinds = {
+    "qid": Longs,
+    "crawl": Ints,
+    "uid": Longs,
+    "depth": Ints,
+    "url": Texts,
+    "lane": Ints,
+    "due": Longs,
+    "class": Shorts,
+    "score": Floats,
+    "cut": Ints,
+    "spelling": Texts,
+    "metadata": Texts,
+    "tags": Texts,
+}
 
 
-def update_columns(rows: list[Offered]) -> dict[str, Any]:
-    """The parameters of `tell_known`."""
-    return {
-        **known_columns(rows),
-        "due": Longs([row.due for row in rows]),
-        "metadata": Texts([row.item.metadata for row in rows]),
-    }
+def url_columns(rows: list[Offered], now: int) -> dict[str, Any]:
+    """Rows as the parameters of statements."""
+    listed = [
+        (
+            *(row.qid, item.crawl, row.uid, item.depth, item.url, row.lane, row.due),
+            *(priority_class(item.score) if row.due <= now else 0, item.score, item.cut, item.spelling),
+            *(item.metadata, "\t".join(item.tags) or None),
+        )
+        for row in rows
+        for item in (row.item,)
+    ]
+    return columns(_URLS, listed)
 
 
-def url_columns(rows: list[Offered]) -> dict[str, Any]:
-    """The parameters of `put_urls` and `lower_depths`."""
-    items = [row.item for row in rows]
-    return {
-        **known_columns(rows),
-        "lane": Ints([row.lane for row in rows]),
-        "due": Longs([row.due for row in rows]),
-        "score": Floats([item.score for item in items]),
-        "cut": Ints([item.cut for item in items]),
-        "spelling": Texts([item.spelling for item in items]),
-        "metadata": Texts([item.metadata for item in items]),
-        "tags": Texts(["\t".join(item.tags) if item.tags else None for item in items]),
-    }
+def offered_part(rows: list[Offered], now: int) -> OfferedPart:
+    """Write rows as columns, before their transaction begins."""
+    is_new = not any(row.item.overwrites for row in rows)
+    is_update = not is_new and all(is_plain_word(row.item) for row in rows)
+    return OfferedPart(rows, url_columns(rows, now), is_new, is_update)
 
 
-def new_columns(rows: list[Offered], now: int) -> dict[str, Any]:
-    """The parameters of `put_new`."""
-    classes = [priority_class(row.item.score) if row.due <= now else 0 for row in rows]
-    return {**url_columns(rows), "class": Shorts(classes)}
-
-
-class QueueNews(msgspec.Struct, gc=False):
-    """Changes that a put brought to one queue."""
-
-    due: int = NEVER
-    priority: int = 0
-    urls: int = 0
-    open: int = 0
-    again: int = 0
-
-    def count(self, due: int, score: float, now: int) -> None:
-        """Count one new URL more."""
-        self.urls += 1
-        self.open += due < NEVER
-        self.make_due(due, score, now)
-
-    def make_due(self, due: int, score: float, now: int) -> None:
-        """A URL of it is due then."""
-        if due < NEVER:
-            self.due = min(self.due, due)
-            if due <= now:
-                self.priority = max(self.priority, priority_class(score))
-
-
-_WOKEN: Kinds = {
+WOKEN: Kinds = {
     "qid": Longs,
     "crawl": Ints,
     "lane": Ints,
@@ -227,20 +189,16 @@ _WOKEN: Kinds = {
 }
 
 
-def queue_columns(new: Iterable[Offered], lowered: Iterable[tuple[Any, ...]], now: int) -> dict[str, Any]:
-    """The parameters of `wake` for rows that were inserted, and for known ones that are due otherwise."""
-    news: dict[Queue, QueueNews] = {}
-    for row in new:
-        place = row.queue
-        if (updates := news.get(place)) is None:
-            updates = news[place] = QueueNews()
-        updates.count(row.due, row.item.score, now)
-    for qid, crawl, lane, due, score, opened, again in lowered:
-        queue = news.setdefault((qid, crawl, lane), QueueNews())
-        queue.make_due(due, score, now)
-        queue.open += opened
-        queue.again += again
-    return columns(_WOKEN, [(*queue, *msgspec.structs.astuple(each)) for queue, each in news.items()])
+def queue_news(new: Iterable[Offered], lowered: Iterable[tuple[Any, ...]], now: int) -> list[tuple[Any, ...]]:
+    """The rows of `wake` for URLs that were inserted, and for known ones that are due otherwise."""
+    news: dict[Queue, list[int]] = {}
+    changes = [(row.queue, row.due, row.item.score, 1, row.due < NEVER, 0) for row in new]
+    changes += [(row[:3], row[3], row[4], 0, row[5], row[6]) for row in lowered]
+    for place, due, score, *counts in changes:
+        earliest, highest, *sums = news.get(place, (NEVER, 0, 0, 0, 0))
+        highest = max(highest, priority_class(score)) if due <= now else highest
+        news[place] = [min(earliest, due), highest, *map(add, sums, counts)]
+    return [(*place, *each) for place, each in news.items()]
 
 
 class QueueGone(Exception):
@@ -367,7 +325,7 @@ class UrlPut:
                 make_queues(cursor, bucket, missing, self._delay_ms)
             return self._write(cursor, bucket, part, shortens)
 
-        if part.new and self._expects_all and self._may_put_new and self._put_new(bucket, part, durable):
+        if part.is_new and self._expects_all and self._may_put_new and self._put_new(bucket, part, durable):
             return rows, []
         while True:
             missing = self._queues.missing(rows)
@@ -385,7 +343,7 @@ class UrlPut:
         there = {"bucket": bucket, "now": self._clock(), "durable": durable, "delay_ms": self._delay_ms}
         hosts = Texts([shared_key(row.item.host) for row in part.rows]) if missing else None
         try:
-            ((self._expects_all,),) = ask(self._session, "put_new", **there, **(part.new or {}), hkey=hosts)
+            ((self._expects_all,),) = ask(self._session, "put_new", **there, **part.columns, hkey=hosts)
         except DatabaseError as error:
             if not isinstance(error.__cause__, NoDataFound):
                 raise
@@ -404,12 +362,12 @@ class UrlPut:
             return [], []
         unknown, clashing, shorter = rows, list[Offered](), list[Offered]()
         if not self._expects_new:
-            unknown, clashing, shorter = self._find_known(cursor, bucket, rows, shortens)
-        inserted, missed = _insert(cursor, there, unknown)
+            unknown, clashing, shorter = self._find_known(cursor, there, part, rows, shortens)
+        inserted, missed = _insert(cursor, there, part, unknown)
         self._expects_new = len(inserted) * 2 > len(rows)
         self._expects_all = len(inserted) == len(rows)
         if missed:
-            lost, others, nearer = self._find_known(cursor, bucket, missed, shortens)
+            lost, others, nearer = self._find_known(cursor, there, part, missed, shortens)
             if lost:  # neither inserted nor known: their queue is gone
                 raise QueueGone
             clashing, shorter = clashing + others, shorter + nearer
@@ -425,13 +383,13 @@ class UrlPut:
         return inserted, clashing
 
     def _find_known(
-        self, cursor: Cursor, bucket: int, rows: list[Offered], shortens: bool
+        self, cursor: Cursor, there: dict[str, Any], part: OfferedPart, rows: list[Offered], shortens: bool
     ) -> tuple[list[Offered], list[Offered], list[Offered]]:
         """The rows not known, those whose number is another URL's, and those known by a longer way."""
-        known = known_columns(rows)
+        known = {**there, **_columns_of(part, rows, there["now"])}
         if not shortens:
             known["depth"] = Ints([MOST_DEPTH] * len(rows))
-        ((unknown, differing, texts, deeper),) = rows_of(cursor, "find_known", {"bucket": bucket, **known})
+        ((unknown, differing, texts, deeper),) = rows_of(cursor, "find_known", known)
         clashing = {
             place: rows[place - 1]
             for place, text in zip(differing, texts, strict=True)
@@ -444,13 +402,17 @@ class UrlPut:
         )
 
 
+def _columns_of(part: OfferedPart, rows: list[Offered], now: int) -> dict[str, Any]:
+    return part.columns if rows is part.rows else url_columns(rows, now)
+
+
 def _insert(
-    cursor: Cursor, there: dict[str, Any], rows: list[Offered]
+    cursor: Cursor, there: dict[str, Any], part: OfferedPart, rows: list[Offered]
 ) -> tuple[list[Offered], list[Offered]]:
     """The rows whose places were free, and the others."""
     if not rows:
         return [], []
-    places = rows_of(cursor, "put_urls", {**there, **url_columns(rows)})
+    places = rows_of(cursor, "put_urls", {**there, **_columns_of(part, rows, there["now"])})
     if len(places) == len(rows):
         return rows, []
     there_now = set(places)
@@ -461,20 +423,21 @@ def _insert(
 
 def _wake(cursor: Cursor, there: dict[str, Any], new: list[Offered], shorter: list[Offered]) -> None:
     """Note shorter ways; then counts, due times and readiness of the queues."""
-    lowered = rows_of(cursor, "lower_depths", {**there, **url_columns(shorter)}) if shorter else []
-    queues: dict[str, Any] = {**there, **queue_columns(new, lowered, there["now"])}
+    lowered = []
+    if shorter:
+        lowered = rows_of(cursor, "lower_depths", {**there, **url_columns(shorter, there["now"])})
     # `put_urls` looks for the first queue only: here it shows whether all the others are there.
-    if queues["qid"]:
-        ((count, is_held),) = rows_of(cursor, "wake", queues)
-        if count < len(queues["qid"]):
+    if queues := queue_news(new, lowered, there["now"]):
+        ((count, is_held),) = rows_of(cursor, "wake", {**there, **columns(WOKEN, queues)})
+        if count < len(queues):
             raise QueueGone
         if is_held:
-            done_by(cursor, "leave_range", {**there, **known_columns(new)})
+            done_by(cursor, "leave_range", {**there, **url_columns(new, there["now"])})
 
 
 def _overwrite(cursor: Cursor, there: dict[str, Any], rows: list[Offered]) -> None:
     """Write what clients say of known URLs."""
-    rows_of(cursor, "tell_known", {**there, **update_columns(rows), "exact": False})
+    rows_of(cursor, "tell_known", {**there, **url_columns(rows, there["now"]), "exact": False})
     _leave_ranges(cursor, there, rows)
     retag(cursor, there["bucket"], _retagged(cursor, there, rows))
 
@@ -485,11 +448,11 @@ def _write_updates(cursor: Cursor, there: dict[str, Any], part: OfferedPart) -> 
     That is nearly all they say of known URLs, in a third of the statements.
     """
     rows = part.rows
-    plain = rows if part.updates else [row for row in rows if is_plain_word(row.item)]
+    plain = rows if part.is_update else [row for row in rows if is_plain_word(row.item)]
     if not plain:
         return rows
     done_by(cursor, "lock_hosts", {**there, "qid": _hosts(rows)})  # of all, so that they are locked in order
-    news = {**there, **(part.updates or update_columns(plain)), "exact": True}
+    news = {**there, **_columns_of(part, plain, there["now"]), "exact": True}
     ((places, affected),) = rows_of(cursor, "tell_known", news)
     if not places:
         return rows
@@ -506,7 +469,7 @@ def _write_updates(cursor: Cursor, there: dict[str, Any], part: OfferedPart) -> 
 def _leave_ranges(cursor: Cursor, there: dict[str, Any], updates: list[Offered]) -> None:
     """Clients hold ranges of due times up to now: what is told to be due by then is not held."""
     if past := [row for row in updates if row.due <= there["now"]]:
-        done_by(cursor, "leave_range", {**there, **known_columns(past)})
+        done_by(cursor, "leave_range", {**there, **url_columns(past, there["now"])})
 
 
 def _refresh(cursor: Cursor, there: dict[str, Any], updates: list[Offered]) -> None:
@@ -529,7 +492,9 @@ def _retagged(cursor: Cursor, there: dict[str, Any], rows: list[Offered]) -> Ite
     tagged = {row.place: row for row in rows if not row.item.keeps_tags}
     if not tagged:
         return
-    for qid, crawl, uid, tags in rows_of(cursor, "tags_of", {**there, **known_columns([*tagged.values()])}):
+    for qid, crawl, uid, tags in rows_of(
+        cursor, "tags_of", {**there, **url_columns([*tagged.values()], there["now"])}
+    ):
         row = tagged[qid, crawl, uid]
         if set(row.item.tags) != set(tags):
             yield Retagged(qid, crawl, uid, tuple(tags), row.item.tags, row.lane)

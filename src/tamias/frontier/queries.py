@@ -1,11 +1,11 @@
 """Execute the statements of the frontier by name, and convert rows and values for leases."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from tamias.database.columns import Bools, Floats, Ints, Longs, Shorts, Texts
+from tamias.database.columns import Bools, Floats, Ints, Kinds, Longs, Shorts, Texts, columns
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.model.capture import Outcome
@@ -57,15 +57,6 @@ def by_bucket(leases: Iterable[Lease]) -> Iterator[tuple[int, list[Lease]]]:
     ordered = sorted(leases, key=lambda lease: (lease.bucket, lease.qid))
     for bucket, group in groupby(ordered, key=lambda lease: lease.bucket):
         yield bucket, list(group)
-
-
-Kinds = Mapping[str, Callable[[Any], list[Any]]]
-
-
-def columns(kinds: Kinds, rows: Iterable[Sequence[Any]]) -> dict[str, Any]:
-    """Return rows as parameters: a column for each name, of its kind."""
-    parts = list(zip(*rows, strict=True)) or [()] * len(kinds)
-    return {name: kind(part) for (name, kind), part in zip(kinds.items(), parts, strict=True)}
 
 
 _HELD: Kinds = {"qid": Longs, "token": Longs}

@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from tamias.database.columns import Ints, Longs, Texts, storable
+from tamias.database.columns import Ints, Kinds, Longs, Texts, columns, storable
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
 from tamias.frontier.lease_filter import lane_tags
-from tamias.frontier.queries import Kinds, ask, columns, done_by, read_buckets, refresh, rows_of
+from tamias.frontier.queries import ask, done_by, read_buckets, refresh, rows_of
 from tamias.model.errors import UsageError
 from tamias.model.item import TAGS
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from tamias.database.columns import Digests, Longs, Shorts, Texts, Uuids, storable
+from tamias.database.columns import Digests, Longs, Shorts, Texts, Uuids
 from tamias.database.connect import Cursor, Session
 from tamias.database.row_schema import RowSchema
 from tamias.model.capture import CaptureRecord, Column, Extent
@@ -242,7 +242,7 @@ def _settled_columns(news: list[Settled]) -> dict[str, list[Any]]:
         "hold": Longs([each.claim.hold for each in news]),
         "due": Longs([each.due for each in news]),
         "tries": Shorts([each.tries for each in news]),
-        "problem": Texts([storable(each.problem) for each in news]),
+        "problem": Texts([each.problem for each in news]),
     }
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from tamias.archive.blobs.blob import Blob
 from tamias.archive.captures import all_captures, insert_captures
+from tamias.database.columns import Ints, columns
 from tamias.database.row_schema import RowSchema
 from tamias.model.capture import CaptureRecord, Column, Extent, Hop, Outcome, new_capture_id
 from tamias.model.lease import Lease, Task
@@ -90,5 +91,5 @@ def test_a_field_more_is_a_column_more():
 
     schema = RowSchema(Wider, "outbox")
     row = Wider("http://example.org/", UUID(int=1), None, note=9)
-    assert schema.parameters([row])["remark"] == [9]
+    assert schema.parameters([row])["remark"] == columns({"remark": Ints}, [(9,)])["remark"]
     assert schema.decode([row.document, row.capture, None, None, None, None, 9]) == row

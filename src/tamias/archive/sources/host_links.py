@@ -83,11 +83,11 @@ def add_host_links(session: "Session", pairs: Mapping[tuple[str, str], int]) -> 
     if not pairs:
         return
     # Loads the database's library, which counting does without.
-    from tamias.database.columns import Longs, Texts, storable
+    from tamias.database.columns import Longs, Texts
 
     added = {
-        "from_host": Texts([storable(source) for source, _ in pairs]),
-        "to_host": Texts([storable(to) for _, to in pairs]),
+        "from_host": Texts([source for source, _ in pairs]),
+        "to_host": Texts([to for _, to in pairs]),
         "links": Longs(pairs.values()),
         "most": MOST_OF_A_HOST,
     }

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.database.columns import Bools, Digests, Floats, Ints, Longs, Texts, storable
+from tamias.database.columns import Bools, Digests, Floats, Ints, Longs, Texts
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 
@@ -99,7 +99,7 @@ def note_url_hints(
             "bucket": bucket,
             **_places([each.place for each in news]),
             "hint_at": Longs([each.changed_at for each in news]),
-            "frequency": Texts([storable(each.frequency) for each in news]),
+            "frequency": Texts([each.frequency for each in news]),
             "priority": Floats([each.priority for each in news]),
         }
         crawl = news[0].place.crawl

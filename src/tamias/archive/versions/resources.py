@@ -170,7 +170,7 @@ def add_versions(cursor: Cursor, new: Sequence[Version]) -> None:
 def add_suspects(cursor: Cursor, new: Sequence[tuple[Version, str]]) -> None:
     """Bodies that are kept apart, each with the reason."""
     if new:
-        reasons = Texts([storable(reason) for _, reason in new])
+        reasons = Texts([reason for _, reason in new])
         values = {**VERSION_ROWS.parameters([version for version, _ in new]), "reason": reasons}
         cursor.execute(_SQL["add_suspects"].text, values)
 

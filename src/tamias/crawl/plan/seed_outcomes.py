@@ -53,7 +53,7 @@ def seed_states(session: Session, buckets: int, items: Sequence[Item]) -> dict[s
     """Return those of the seeds that are known, by their URLs."""
     offered, _ = numbered(items, 0)
     parts = by_bucket(offered, buckets).items()
-    queries = [{"bucket": bucket, "most": None, **url_columns(part)} for bucket, part in parts]
+    queries = [{"bucket": bucket, "most": None, **url_columns(part, 0)} for bucket, part in parts]
 
     def read(cursor: Cursor) -> list[tuple[Any, ...]]:
         return [row for words in queries for row in cursor.execute(_SQL["states_of"].text, words)]
@@ -68,7 +68,7 @@ def _questions(buckets: int, crawl: int, items: Sequence[Item]) -> list[tuple[st
         return [("outcomes_of_seeds", {"bucket": bucket, "crawl": crawl}) for bucket in range(buckets)]
     offered, _ = numbered(items, 0)
     return [
-        ("states_of", {"bucket": bucket, **url_columns(part)})
+        ("states_of", {"bucket": bucket, **url_columns(part, 0)})
         for bucket, part in by_bucket(offered, buckets).items()
     ]
 
