@@ -35,7 +35,7 @@ KINDS = {
     "page_datasets": "find the datasets that the statements of a page describe, given these and its URL",
     "profilers": "say what is in a body, when it is captured and later (features.tables)",
     "table_readers": "read versions as tables, for the library (features.tables)",
-    "chores": "are done now and then for the whole archive, with a session and its blobs",
+    "chores": "are done now and then for the whole archive, with a session, its blobs and the settings",
     "claims": "store what a catalogue claims of datasets, where they are noted",
     "comparisons": "compare two versions of a file, for the library and the pages (features.diffs)",
     "sinks": "write segments of quads (protocols.Sink)",

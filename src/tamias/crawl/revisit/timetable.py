@@ -116,7 +116,7 @@ def keep_house(session: Session, blobs: BlobReader, settings: Settings) -> None:
     """Do all of it once. Each part may be repeated, and is harmless when two do it at the same time."""
     set_thresholds(session, settings.schedule)
     for chore in load_all("chores").values():
-        chore(session, blobs)
+        chore(session, blobs, settings)
 
 
 _SQL = statements("tamias.crawl.revisit", "visit_budget.sql")

@@ -20,6 +20,7 @@ from tamias.model.dataset import Dataset
 from tamias.model.errors import UrlError
 from tamias.model.resource import resource_id
 from tamias.model.url import url_key
+from tamias.settings import Settings
 
 _SQL = statements("tamias.features.quality", "quality.sql")
 PAGE = 500
@@ -35,7 +36,7 @@ def note_claims(cursor: Cursor, portal: str, datasets: Sequence[Dataset]) -> Non
         cursor.execute(_SQL["note_claims"].text, named)
 
 
-def measure(session: Session, _blobs: BlobReader) -> None:
+def measure(session: Session, _blobs: BlobReader, _settings: Settings) -> None:
     """Measure deliveries, then descriptions."""
     measure_resources(session)
     measure_portals(session)

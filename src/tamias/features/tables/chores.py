@@ -20,6 +20,7 @@ from tamias.features.dcat.profiles import Unprofiled, keep_profiles, pack_profil
 from tamias.features.tables.body import profile, small_profile
 from tamias.features.tables.joins import ColumnSketch, Join, candidates
 from tamias.model.profile import Profile
+from tamias.settings import Settings
 
 _FIGURE = "joins_of_tables_until"
 MOST_JOINS = 100_000
@@ -66,7 +67,7 @@ _STORE_SECONDS = 3.0
 """The longest time that finished profiles wait for others to be stored with."""
 
 
-def profile_and_join(session: Session, blobs: BlobReader) -> None:
+def profile_and_join(session: Session, blobs: BlobReader, _settings: Settings) -> None:
     """Profile all bodies that wait for it, then find joins among their tables."""
     while profile_some(session, blobs):
         pass
