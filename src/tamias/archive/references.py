@@ -98,14 +98,19 @@ class SegmentExtents(msgspec.Struct, frozen=True):
     name: str
     committed: int
     extents: list[Extent]
+    """In the file."""
+    documents: list[Extent]
+    """The same by the numbers that captures have: these differ where segments were merged."""
 
 
 def segments(session: Session) -> Iterator[SegmentExtents]:
     """Yield every file of quads."""
     rows = read_captures(session, _SQL["segments"], {})
     for (segment, name, committed), group in groupby(rows, key=lambda row: row[:3]):
-        extents = [Extent(segment, *row[3:]) for row in group if row[3] is not None]
-        yield SegmentExtents(segment, name, committed, extents)
+        placed = [row[3:] for row in group if row[3] is not None]
+        extents = [Extent(segment, *row[:3]) for row in placed]
+        documents = [Extent(row[3], row[4], row[5], row[2]) for row in placed]
+        yield SegmentExtents(segment, name, committed, extents, documents)
 
 
 def committed_lengths(session: Session) -> dict[int, int]:

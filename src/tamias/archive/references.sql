@@ -75,16 +75,23 @@ ORDER BY 1, 2
 SELECT stored_file.segment, stored_file.committed FROM stored_file WHERE stored_file.kind = 'rdf'
 
 -- name: segments
--- Every segment with the extents of its documents, as of one moment, in the order of the files.
-SELECT stored_file.segment, stored_file.name, stored_file.committed, place.frame, place.start, place.length
+-- Every file of quads with the extents of its documents, as of one moment, in the order of the files: where they stand in
+-- it, and what captures say.
+SELECT stored_file.segment, stored_file.name, stored_file.committed,
+       CASE WHEN merged_frame.frame IS NULL THEN place.frame ELSE 0 END,
+       place.start + coalesce(merged_frame.start, 0), place.length, place.segment, place.frame, place.start
 FROM stored_file
-     LEFT JOIN (SELECT capture.segment, capture.frame, capture.start, capture.length FROM capture
-                WHERE capture.segment IS NOT NULL
-                UNION
-                SELECT known.segment, known.frame, known.start, known.length FROM current_document AS known) AS place
-     ON place.segment = stored_file.segment
+     LEFT JOIN ((SELECT capture.segment, capture.frame, capture.start, capture.length FROM capture
+                 WHERE capture.segment IS NOT NULL
+                 UNION
+                 SELECT known.segment, known.frame, known.start, known.length FROM current_document AS known) AS place
+                LEFT JOIN merged_frame ON merged_frame.segment = place.segment AND merged_frame.frame = place.frame
+                                      AND merged_frame.into_segment <> place.segment)
+     ON coalesce(merged_frame.into_segment, place.segment) = stored_file.segment
 WHERE stored_file.kind = 'rdf'
-ORDER BY stored_file.segment, place.frame, place.start
+  AND NOT EXISTS (SELECT FROM merged_frame AS moved
+                  WHERE moved.segment = stored_file.segment AND moved.into_segment <> moved.segment)
+ORDER BY stored_file.segment, 4, 5
 
 -- name: cold
 -- Resources whose last version came before a time, from a place in their order on.

@@ -16,6 +16,7 @@ Rows that refer to a file name it by `file`, or by `name`, which never changes.
 import errno
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, BinaryIO, Literal
 from uuid import UUID
 
@@ -25,7 +26,7 @@ from tamias.database.citus import is_citus
 from tamias.database.columns import Bools, Kinds, Longs, Texts, Uuids, columns
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
-from tamias.model.capture import new_capture_id
+from tamias.model.capture import FramePlace, SegmentMerged, new_capture_id
 from tamias.model.errors import TamiasError
 
 _MOST_KNOWN = 10_000
@@ -111,8 +112,19 @@ def commit_files(cursor: Cursor, news: Sequence[StoredFile]) -> None:
 
 
 def find_segment(session: Session, segment: int) -> StoredFile | None:
-    """The file that captures call by a number."""
+    """The file that captures call by a number. Raises `SegmentMerged`."""
+    if merged := session.fetch_all(_SQL["merged_frames"], {"segment": segment}):
+        raise SegmentMerged({frame: FramePlace(*place) for frame, *place in merged})
     return next(iter(_found(session, "by_segment", segment=segment)), None)
+
+
+def segment_keys(session: Session, segment: int) -> list[str]:
+    """Return the files that the frames of a segment are in."""
+    try:
+        found = [find_segment(session, segment)]
+    except SegmentMerged as merged:
+        found = [find_segment(session, into) for into in {each.segment for each in merged.frames.values()}]
+    return [stored.key for stored in found if stored is not None]
 
 
 def find_warc(session: Session, name: str) -> StoredFile:
@@ -176,16 +188,21 @@ def segment_opener(
 ) -> Callable[[int], BinaryIO]:
     """Opens files of quads by the numbers that captures have; `OSError` if there is none.
 
-    `find` is `find_segment` of a session, `open_file` that of the archive's store. Rows that cannot change
-    are asked for once.
+    `find` is `find_segment` of a session, `open_file` that of the archive's store. Rows of files on this
+    machine are asked for once, and again when the file was merged into another meanwhile.
     """
     known: dict[int, StoredFile] = {}
 
     def open_segment(segment: int) -> BinaryIO:
-        stored = known.get(segment) or find(segment)
+        if (stored := known.pop(segment, None)) is not None:
+            with suppress(FileNotFoundError):
+                file = open_file(stored)
+                known[segment] = stored
+                return file
+        stored = find(segment)
         if stored is None:
             raise FileNotFoundError(errno.ENOENT, "no row names it")
-        if stored.sealed or not stored.in_store:
+        if not stored.in_store:
             if len(known) >= _MOST_KNOWN:
                 known.clear()
             known[segment] = stored

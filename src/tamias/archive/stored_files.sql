@@ -51,6 +51,12 @@ UPDATE stored_file SET sealed = true WHERE stored_file.file = %(file)b::uuid
 -- The file that rows of captures call by a number.
 SELECT {columns} FROM stored_file WHERE stored_file.segment = %(segment)b::int8
 
+-- name: merged_frames
+-- Where the frames of a segment are that was merged into others.
+SELECT merged_frame.frame, merged_frame.into_segment, merged_frame.start, merged_frame.length, merged_frame.next_frame
+FROM merged_frame
+WHERE merged_frame.segment = %(segment)b::int8 AND merged_frame.into_segment <> merged_frame.segment
+
 -- name: by_name
 -- A file by its name.
 SELECT {columns} FROM stored_file WHERE stored_file.name = %(name)b::text

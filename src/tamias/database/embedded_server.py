@@ -104,10 +104,13 @@ class Embedded(ServerUse):
     def dead_workers(self) -> list[int]:
         """The numbers of workers whose process is gone; `forget` each when its leases are given back."""
         folder = self.folder / "workers"
-        if not folder.is_dir():
-            return []
-        numbers = [path.name for path in folder.iterdir() if path.name.isdigit()]
-        return [int(name) for name in numbers if int(name) != self.worker and is_free(folder / name)]
+        return [each for each in self.workers() if each != self.worker and is_free(folder / str(each))]
+
+    def workers(self) -> list[int]:
+        """Return the numbers of workers that live, or died and are not forgotten yet."""
+        folder = self.folder / "workers"
+        names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+        return [int(name) for name in names if name.isdigit()]
 
     def forget(self, worker: int) -> None:
         """A dead worker's leases are given back; its lock file can go."""

@@ -14,7 +14,8 @@ GRANT EXECUTE ON FUNCTION hold_shard(int8) TO tamias_worker, tamias_frontier, ta
 -- Workers: the frontier, and what they find. Captures and versions are added, never changed; nothing
 -- is deleted but the rows of packs whose bytes are gone.
 GRANT SELECT
-    ON meta, sink, catalogue, snapshot, forgotten, forgotten_body, kept_version, kept_resource, moved_captures
+    ON meta, sink, catalogue, snapshot, forgotten, forgotten_body, kept_version, kept_resource, moved_captures,
+       merged_frame
     TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT, UPDATE ON host, queue, url TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT ON lane TO tamias_worker, tamias_frontier;
@@ -50,7 +51,7 @@ GRANT SELECT
        resource, source, version, suspect, profile, measure, figure, join_candidate, portal, described, offered,
        source_record, tally, tally_news, attempts, blocked, link, host_link, findable, catalogue, catalogue_news,
        event, event_news, delivery, tagged, absence, resource_absence, earlier_description, profile_due, snapshot,
-       warc_record, index_line, forgotten, forgotten_body, kept_version, kept_resource, moved_captures
+       warc_record, index_line, forgotten, forgotten_body, kept_version, kept_resource, moved_captures, merged_frame
     TO tamias_service;
 -- What is to be forgotten is noted by the service, and removed by the owner.
 GRANT INSERT, UPDATE (blocked, lifted_at, lifted_by) ON forgotten TO tamias_service;

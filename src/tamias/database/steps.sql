@@ -30,3 +30,17 @@ CREATE TABLE visit_share (
     run int4 NOT NULL,
     shares jsonb NOT NULL                       -- URLs that each worker has taken in this run, by its number
 );
+
+-- name: version_82
+-- Frames of segments that were merged into others (docs/blobs.md): plain bytes of the only frame of such a segment. One
+-- that is merged into itself was looked at, and stays as it is.
+CREATE TABLE merged_frame (
+    segment int8 NOT NULL,
+    frame int8 NOT NULL,                        -- where it stood
+    into_segment int8 NOT NULL,
+    start int8 NOT NULL,
+    length int8 NOT NULL,
+    next_frame int8 NOT NULL,                   -- where the frame behind it stood
+    PRIMARY KEY (segment, frame)
+);
+CREATE INDEX merged_frame_into ON merged_frame (into_segment);

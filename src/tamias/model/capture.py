@@ -161,6 +161,24 @@ class Extent(msgspec.Struct, frozen=True, gc=False):
     """Plain bytes, over as many frames as it takes."""
 
 
+class FramePlace(msgspec.Struct, frozen=True, gc=False):
+    """The place of a frame that was merged into another segment: plain bytes of that one's only frame."""
+
+    segment: int
+    start: int
+    length: int
+    next_frame: int
+    """Where the next frame of its own segment stood."""
+
+
+class SegmentMerged(OSError):
+    """Raised when a segment is opened whose frames are in others now; `frames` has them by their places."""
+
+    def __init__(self, frames: dict[int, FramePlace]) -> None:
+        super().__init__("it was merged into other segments")
+        self.frames = frames
+
+
 class CaptureRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An attempt on a URL, and its row of the table `capture`. Times are milliseconds UTC."""
 

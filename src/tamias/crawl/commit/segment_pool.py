@@ -116,12 +116,11 @@ class SegmentPool:
 
     def close(self) -> None:
         """Ends all files; for the database's thread, when nobody writes any more."""
-        if self.store.is_elsewhere:
-            for segment in (*self._large, *([self._small] if self._small else [])):
-                segment.writer.close()
-                seal_file(self._thread.session, segment.stored)
-                if not segment.stored.parts:
-                    self.store.forget_local(segment.stored)  # nothing of it was committed
+        for segment in (*self._large, *([self._small] if self._small else [])):
+            segment.writer.close()
+            seal_file(self._thread.session, segment.stored)
+            if not segment.stored.parts:
+                self.store.forget_local(segment.stored)  # nothing of it was committed
 
     def _opened(self, stored: StoredFile) -> _OpenSegment:
         assert stored.segment is not None

@@ -66,7 +66,10 @@ DELETE FROM figure WHERE figure.name = %(name)b::text
 -- are not copied.
 SELECT format('%s/%s', stored_file.kind, stored_file.name), stored_file.committed FROM stored_file
 WHERE NOT stored_file.in_store
-  AND (stored_file.kind = 'captures' OR (stored_file.kind = 'rdf' AND stored_file.committed > 0))
+  AND (stored_file.kind = 'captures'
+       OR (stored_file.kind = 'rdf' AND stored_file.committed > 0
+           AND NOT EXISTS (SELECT FROM merged_frame AS moved
+                           WHERE moved.segment = stored_file.segment AND moved.into_segment <> moved.segment)))
 ORDER BY stored_file.kind DESC, stored_file.file
 
 -- name: stored_warcs

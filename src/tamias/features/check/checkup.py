@@ -219,7 +219,7 @@ class Checkup:
 
     def _lost_in(self, name: str, segment: SegmentExtents) -> tuple[str, ...]:
         with SegmentReader(self._open_segment, {segment.segment: segment.committed}) as reader:
-            lost = [extent for extent in segment.extents if not reader.holds(extent)]
+            lost = [extent for extent in segment.documents if not reader.holds(extent)]
         self._lost[name] = lost_documents(self._session, lost)
         return tuple(each.document for each in self._lost[name])
 

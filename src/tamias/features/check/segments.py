@@ -9,7 +9,7 @@ import zstandard
 from tamias.model.capture import Extent
 from tamias.model.vocabulary import OWN_SPACE
 from tamias.sinks.segments.naming import quads_in
-from tamias.sinks.segments.segment_files import unpacked_frame
+from tamias.sinks.segments.segment_files import FRAME_BYTES, unpacked_frame
 
 
 class _Run(msgspec.Struct):
@@ -59,10 +59,10 @@ class SegmentCheck:
             runs[-1].before[place] = runs[-1].total
             runs[-1].total += len(frame)
             self.bytes += behind - place
-            lines, line_end, tail = (rest + frame).rpartition(b"\n")
-            rest = tail
-            if problem := _problem(lines + line_end):
-                yield f"{problem}, in the frame at byte {place}"
+            for piece in range(0, len(frame), FRAME_BYTES):
+                lines, line_end, rest = (rest + frame[piece : piece + FRAME_BYTES]).rpartition(b"\n")
+                if problem := _problem(lines + line_end):
+                    yield f"{problem}, in the frame at byte {place}"
             place = behind
         if place > committed:
             yield f"a frame reaches beyond byte {committed}, up to which it is committed"

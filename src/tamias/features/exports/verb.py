@@ -189,7 +189,7 @@ def _quads(
 def _incomplete(session: Session, lost: "list[Extent]", history: bool) -> TamiasError:
     """The end of an export that is whole but for what stood in damaged places: what that is, to the last."""
     from tamias.archive.references import lost_captures, lost_documents
-    from tamias.archive.stored_files import find_segment
+    from tamias.archive.stored_files import segment_keys
 
     if history:
         missing = [f"{url} of {at:%Y-%m-%dT%H:%M:%SZ}" for url, at in lost_captures(session, lost)]
@@ -197,8 +197,7 @@ def _incomplete(session: Session, lost: "list[Extent]", history: bool) -> Tamias
         missing = [each.document for each in lost_documents(session, lost)]
     for each in missing:
         click.echo(f"missing: {each}", err=True)
-    found = [find_segment(session, segment) for segment in sorted({extent.segment for extent in lost})]
-    files = ", ".join(stored.key for stored in found if stored is not None)
+    files = ", ".join(sorted({key for extent in lost for key in segment_keys(session, extent.segment)}))
     return TamiasError(
         f"{len(missing)} documents are not in the export, the rest is: {files} is damaged;"
         " 'tamias check --repair' makes them due again, and the next crawl fetches them again"

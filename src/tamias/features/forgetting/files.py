@@ -3,8 +3,9 @@
 A file of a folder is overwritten. Of a file in an S3 store the objects are written anew that have the bytes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 from tamias.archive.file_store import file_store, part_key, segments_of
@@ -13,8 +14,9 @@ from tamias.archive.stored_files import StoredFile, files_of, find_segment, note
 from tamias.database.connect import Session
 from tamias.features.forgetting.segments import blank_frames
 from tamias.features.forgetting.warc_records import Unwanted, erase_records
+from tamias.features.repack.segments import MergeRefused, remove_merged, rewrite_merged
 from tamias.features.warc.folder import bring_warcs
-from tamias.model.capture import Extent
+from tamias.model.capture import Extent, FramePlace, SegmentMerged
 from tamias.model.faults import reached
 from tamias.sinks.segments.segment_files import finish_overwriting, remove_copies, replace_bytes
 
@@ -36,6 +38,7 @@ class ErasableFiles:
             for folder in self._folders(kind):
                 remove_copies(folder)
                 finish_overwriting(folder)
+        remove_merged(self._session, self._store)
 
     def free_parts(self) -> None:
         """Parts in the store that no row names, such as those a worker that was killed had merged."""
@@ -45,7 +48,10 @@ class ErasableFiles:
 
     def erase_quads(self, segment: int, extents: Sequence[Extent]) -> str | None:
         """Erases documents of a file of quads; says what is left to do, if something is."""
-        stored = find_segment(self._session, segment)
+        try:
+            stored = find_segment(self._session, segment)
+        except SegmentMerged as merged:
+            return self._erase_merged(merged.frames, extents)
         if stored is None:
             return None
         try:
@@ -54,6 +60,14 @@ class ErasableFiles:
         except FileNotFoundError:
             return f"{stored.key} is not on this machine: run it where it is"
         return self._replace(stored, changes)
+
+    def _erase_merged(self, frames: dict[int, FramePlace], extents: Sequence[Extent]) -> str | None:
+        try:
+            for _, some in groupby(sorted(_merged(frames, extents), key=_segment), key=_segment):
+                rewrite_merged(self._session, self._store, list(some))
+        except (MergeRefused, FileNotFoundError) as error:
+            return f"statements in merged segments are left: {error}"
+        return None
 
     def erase_warc(self, is_unwanted: Unwanted) -> tuple[int, list[str]]:
         """Erases records; returns how many, and what is left to do."""
@@ -102,3 +116,18 @@ class ErasableFiles:
     def _folders(self, kind: str) -> list[Path]:
         folders = (self._data / kind, self._store.folder(kind))
         return [folder for folder in dict.fromkeys(folders) if folder.is_dir()]
+
+
+def _segment(extent: Extent) -> int:
+    return extent.segment
+
+
+def _merged(frames: dict[int, FramePlace], extents: Sequence[Extent]) -> Iterator[Extent]:
+    """Yield where documents stand that were merged."""
+    for extent in extents:
+        place, skip, left = extent.frame, extent.start, extent.length
+        while left > 0:
+            part = frames[place]
+            size = min(left, part.length - skip)
+            yield Extent(part.segment, 0, part.start + skip, size)
+            left, place, skip = left - size, part.next_frame, 0

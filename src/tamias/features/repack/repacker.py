@@ -18,6 +18,7 @@ from tamias.archive.blobs.collect import LEAST_USED_AFTER_REPACK, FreedSpace, fr
 from tamias.archive.blobs.packs import PackError, StoreUnavailable
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.blobs.table import read_blobs
+from tamias.archive.file_store import file_store
 from tamias.archive.moved_captures import move_captures
 from tamias.archive.references import ColdResource, cold_resources
 from tamias.archive.sources.revisits import read_figure, write_figure
@@ -27,6 +28,7 @@ from tamias.database.disk import make_data_folder
 from tamias.database.locks import opened, try_alone
 from tamias.database.months import first_id, months_before
 from tamias.features.repack.recode import Recoded, can_recode, recode_alike, recode_versions
+from tamias.features.repack.segments import merge_segments, seal_left
 from tamias.model.errors import DataInUse, UsageError
 
 AT_ONCE = 500
@@ -57,6 +59,10 @@ class Repacked(msgspec.Struct, kw_only=True):
     """Bytes that their records took."""
     after: int = 0
     freed: FreedSpace = msgspec.field(default_factory=FreedSpace)
+    segments: int = 0
+    """Merged into others."""
+    segment_bytes: int = 0
+    """How many fewer they take."""
     captures: int = 0
     """Moved to files."""
     complete: bool = False
@@ -92,6 +98,8 @@ def repack(
             with repacker.alone_on_database() as alone:
                 if not alone:
                     raise DataInUse("another machine repacks the store of this archive")
+                if database.embedded is not None:
+                    seal_left(repacker.session, database.embedded.workers())
                 repacker.move_captures(months)
                 return repacker.run(after, seconds, again=again)
         finally:
@@ -110,15 +118,15 @@ def _refuse_borrowed(database: Database, data: Path) -> None:
 class _Repacker:
     def __init__(self, database: Database, data: Path) -> None:
         self._data = data
-        self._session = database.session()
+        self.session = database.session()
         self._rows = database.session()
-        self._writer = BlobWriter(packs_of(self._session, data), self._session, cache_bytes=CACHE_BYTES)
+        self._writer = BlobWriter(packs_of(self.session, data), self.session, cache_bytes=CACHE_BYTES)
         self._to_free = bool(read_figure(self._rows, _TO_FREE))
         self._done = Repacked()
 
     def close(self) -> None:
         self._writer.close()
-        self._session.close()
+        self.session.close()
         self._rows.close()
 
     def alone_on_database(self) -> AbstractContextManager[bool]:
@@ -134,13 +142,22 @@ class _Repacker:
 
     def run(self, after: float, seconds: float | None, *, again: bool) -> Repacked:
         recover(self._writer.reader.packs, self._rows)
-        before = self._session.now() - int(1000 * after)
+        before = self.session.now() - int(1000 * after)
         captured_at, resource = (None if again else read_figure(self._rows, _FIGURE)) or (0, "")
-        self._done.complete = self._repack_all(
-            before, (int(captured_at), str(resource)), _time_is_up(seconds)
-        )
+        is_over = _time_is_up(seconds)
+        self._done.complete = self._repack_all(before, (int(captured_at), str(resource)), is_over)
         self._free()
+        self._merge(before, is_over, 0.0 if seconds is None else GROWTH)
         return self._done
+
+    def _merge(self, before: int, is_over: Callable[[], bool], growth: float) -> None:
+        """Merge segments; not while a backup copies files."""
+        store = file_store(self._rows, self._data)
+        with opened(self._data / "packs.lock") as lock, alone_on_database(self._rows, "packs") as held:
+            if held and try_alone(lock):
+                for done in merge_segments(self._rows, store, before=before, is_over=is_over, growth=growth):
+                    self._done.segments += done.blobs
+                    self._done.segment_bytes += done.before - done.after
 
     def _repack_all(self, before: int, place: tuple[int, str], is_over: Callable[[], bool]) -> bool:
         """Page after page from a place on; whether it came to the end."""
@@ -149,7 +166,7 @@ class _Repacker:
                 place = (each.captured_at, each.resource)
                 if is_over():
                     break
-            write_figure(self._rows, _FIGURE, list(place), self._session.now())
+            write_figure(self._rows, _FIGURE, list(place), self.session.now())
             if not self._writer.reader.packs.is_elsewhere:
                 self._free()
             if place != (page[-1].captured_at, page[-1].resource):
@@ -189,7 +206,7 @@ class _Repacker:
 
     def _note_to_free(self, to_free: bool) -> None:
         if to_free != self._to_free:
-            write_figure(self._rows, _TO_FREE, to_free, self._session.now())
+            write_figure(self._rows, _TO_FREE, to_free, self.session.now())
             self._to_free = to_free
 
     def _free(self) -> None:

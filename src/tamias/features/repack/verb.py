@@ -68,6 +68,8 @@ def command(
     say(f"repacked  {done.versions:,} versions of {done.resources:,} resources")
     say(f"bytes     {done.before:,} before, {done.after:,} now")
     say(f"freed     {done.freed.bytes:,} bytes on disk")
+    if done.segments:
+        say(f"merged    {done.segments:,} segments of statements, {done.segment_bytes:,} bytes less")
     if done.captures:
         say(f"captures  {done.captures:,} moved to files")
     if not done.complete:

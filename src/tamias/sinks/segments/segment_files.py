@@ -13,7 +13,7 @@ import msgspec
 import zstandard
 
 from tamias.database.disk import sync_path, write_all, write_errors
-from tamias.model.capture import Extent
+from tamias.model.capture import Extent, FramePlace, SegmentMerged
 from tamias.model.errors import TamiasError
 from tamias.model.faults import reached
 
@@ -25,7 +25,10 @@ FRAME_BYTES = 1024 * 1024
 
 SKIPPABLE = (0x184D2A5E).to_bytes(4, "little")
 """The beginning of a frame that tools pass over."""
-_MAX_FRAME_BYTES = 8 * FRAME_BYTES
+MOST_MERGED = 48 * FRAME_BYTES
+"""Plain N-Quads in the frame of a merged segment, at most."""
+_MAX_FRAME_BYTES = 64 * FRAME_BYTES
+_MOST_KNOWN = 1000
 _PIECE = 16 * 1024
 
 
@@ -167,9 +170,10 @@ class SegmentReader:
         self._segment: int | None = None
         self._file: BinaryIO | None = None
         self._size = 0
-        self._place = -1
+        self._at: tuple[int, int] | None = None
         self._frame = b""
         self._next = -1
+        self._merged: dict[int, dict[int, FramePlace]] = {}
 
     def read(self, extent: Extent) -> Iterator[bytes]:
         """The plain N-Quads of one document, frame by frame; `SegmentError` if they are not there."""
@@ -196,7 +200,7 @@ class SegmentReader:
         """Lets go of the open file."""
         if self._file:
             self._file.close()
-        self._file, self._segment, self._place = None, None, -1
+        self._file, self._segment = None, None
 
     def __enter__(self) -> Self:
         return self
@@ -206,23 +210,36 @@ class SegmentReader:
 
     def _frame_at(self, segment: int, place: int) -> tuple[bytes, int]:
         """A frame unpacked, and where the next one begins. The last one is kept at hand."""
+        if (segment, place) == self._at:
+            return self._frame, self._next
         file = self._opened(segment)
-        if place != self._place:
-            self._place = -1
-            missing = max(0, self._committed.get(segment, 0) - self._size)
-            try:
-                self._frame, self._next = _frame_in(file, place, missing)
-            except (OSError, EOFError, ValueError, zstandard.ZstdError) as error:
-                raise self._damage(segment, f"no sound frame at byte {place} ({error})") from error
-            self._place = place
+        if isinstance(file, dict):
+            if (part := file.get(place)) is None:
+                raise _damage(segment, f"no frame was merged from byte {place}")
+            whole, _ = self._frame_at(part.segment, 0)
+            return whole[part.start : part.start + part.length], part.next_frame
+        self._at = None
+        missing = max(0, self._committed.get(segment, 0) - self._size)
+        try:
+            self._frame, self._next = _frame_in(file, place, missing)
+        except (OSError, EOFError, ValueError, zstandard.ZstdError) as error:
+            raise self._damage(segment, f"no sound frame at byte {place} ({error})") from error
+        self._at = segment, place
         return self._frame, self._next
 
-    def _opened(self, segment: int) -> BinaryIO:
+    def _opened(self, segment: int) -> BinaryIO | dict[int, FramePlace]:
+        """Open a file, or find the frames of a segment that was merged into others."""
+        if segment in self._merged:
+            return self._merged[segment]
         if segment != self._segment or self._file is None:
             self.close()
             try:
                 self._file = self._open_segment(segment)
                 self._size = self._file.seek(0, os.SEEK_END)
+            except SegmentMerged as merged:
+                if len(self._merged) >= _MOST_KNOWN:
+                    self._merged.clear()
+                return self._merged.setdefault(segment, merged.frames)
             except OSError as error:
                 raise _damage(error.filename or segment, f"cannot be read ({error.strerror})") from error
             self._segment = segment

@@ -1,0 +1,155 @@
+"""Segments merged by `tamias repack` take less space, and every answer is what it was, also after a kill."""
+
+import hashlib
+import json
+import signal
+from contextlib import closing
+
+import pytest
+import zstandard
+
+from tamias.database.connect import Database
+
+ROUNDS = 6
+SECRET = "Zaphod"
+
+
+def page(number, turn):
+    """Hardly changes: of two hundred statements one, and one of a blank node."""
+    lines = [
+        f'<#{n}> <http://v.example/says> "{hashlib.sha512(f"{number} {n}".encode()).hexdigest()}" .'
+        for n in range(200)
+    ]
+    lines[turn] = f'<#{turn}> <http://v.example/says> "round {turn}", [] .'
+    return "\n".join(lines).encode()
+
+
+def visit(tamias, site, *changed):
+    for number, turn in changed:
+        site.pages[f"/{number}.ttl"] = page(number, turn)
+    urls = [site.url(f"/{number}.ttl") for number, _ in changed]
+    assert tamias.run("add", *urls).returncode == 0
+    assert tamias.crawl("--recrawl", *urls).returncode == 0
+
+
+@pytest.fixture
+def visited(tamias, site):
+    """Documents in several states, each crawl with segments of its own."""
+    site.pages["/forgotten.ttl"] = f'<> <http://v.example/says> "{SECRET} {"x" * 64}" .'.encode()
+    assert tamias.run("add", site.url("/forgotten.ttl")).returncode == 0
+    for turn in range(ROUNDS):
+        visit(tamias, site, *((number, turn) for number in range(3)))
+    return tamias
+
+
+def answers(tamias):
+    """All statements ever, those of now, and those of a time; as they are written, line by line."""
+    commands = ["export --history", "export", "query --format nquads --at 2100-01-01"]
+    everything = "CONSTRUCT { ?s ?p ?o } WHERE { GRAPH ?g { ?s ?p ?o } FILTER(CONTAINS(STR(?g), '.ttl')) }"
+    done = [tamias.run(*each.split(), *([everything] if "query" in each else [])) for each in commands]
+    assert [each.returncode for each in done] == [0, 0, 0], [each.stderr for each in done]
+    return [sorted(each.stdout.splitlines()) for each in done]
+
+
+def stored(tamias):
+    return sum(path.stat().st_size for path in (tamias.data / "rdf").iterdir())
+
+
+def repack(tamias, *words):
+    done = tamias.run("repack", "--after", "0", "--json", *words)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def unpacked(path):
+    with zstandard.ZstdDecompressor().stream_reader(path.read_bytes(), read_across_frames=True) as stream:
+        return stream.read()
+
+
+def check(tamias):
+    done = tamias.run("check")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_statements_take_less_space_and_every_answer_is_the_same(visited, site):
+    before, size = answers(visited), stored(visited)
+    done = repack(visited)
+    assert done["segment_bytes"] == size - stored(visited)
+    assert stored(visited) < size / 3
+    assert answers(visited) == before
+    check(visited)
+    assert repack(visited)["segments"] == 0
+    visit(visited, site, (0, ROUNDS))
+    before = answers(visited)
+    assert repack(visited)["segments"] == 2  # the new one, and the one that it is merged with
+    assert len(list((visited.data / "rdf").iterdir())) == 1
+    assert answers(visited) == before
+    check(visited)
+
+
+@pytest.mark.parametrize("fault", ["segments-merged", "merge-committed"])
+def test_a_repack_killed_at_a_step_leaves_every_answer(visited, fault):
+    before = answers(visited)
+    visited.env["TAMIAS_FAULT"] = f"{fault}:1"
+    done = visited.run("repack", "--after", "0")
+    del visited.env["TAMIAS_FAULT"]
+    assert done.returncode == -signal.SIGKILL, done.stdout + done.stderr
+    assert answers(visited) == before
+    check(visited)
+    repack(visited)
+    assert answers(visited) == before
+    assert len(list((visited.data / "rdf").iterdir())) == 1
+
+
+def test_what_is_forgotten_goes_out_of_merged_segments_too(visited, site):
+    url = site.url("/forgotten.ttl")
+    repack(visited)
+    before = answers(visited)
+    assert any(SECRET in line for line in before[0])
+    done = visited.run("forget", url)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert answers(visited) == [[line for line in some if SECRET not in line] for some in before]
+    check(visited)
+    plain = b"".join(unpacked(path) for path in (visited.data / "rdf").iterdir())
+    assert SECRET.encode() not in plain
+
+
+def test_a_backup_has_merged_segments(visited, tamias_at, tmp_path):
+    repack(visited)
+    before = answers(visited)
+    assert visited.run("backup", str(tmp_path / "backup")).returncode == 0
+    other = tamias_at("other")
+    assert other.run("restore", str(tmp_path / "backup")).returncode == 0
+    assert answers(other) == before
+    check(other)
+
+
+def test_documents_of_a_damaged_merged_segment_are_crawled_again(visited, site):
+    before = visited.run("export").stdout
+    repack(visited)
+    [path] = (visited.data / "rdf").iterdir()
+    content = path.read_bytes()
+    path.write_bytes(content[:200] + bytes(100) + content[300:])
+    export = visited.run("export")
+    missing = {line.removeprefix("missing: ") for line in export.stderr.splitlines() if "missing: " in line}
+    assert (export.returncode, missing) == (1, {site.url(each) for each in site.pages})
+    assert visited.run("check", "--repair").returncode == 1
+    assert visited.crawl("--recrawl").returncode == 0
+    assert sorted(visited.run("export").stdout.splitlines()) == sorted(before.splitlines())
+
+
+def test_a_reader_that_looked_before_the_merge_finds_the_statements(visited):
+    from tamias.archive.captures import all_extents
+    from tamias.archive.file_store import segments_of
+    from tamias.sinks.segments.segment_files import SegmentReader
+
+    with closing(Database(visited.data)) as database, closing(database.session()) as session:
+        open_segment = segments_of(session, visited.data)
+
+        def read():
+            with SegmentReader(open_segment) as reader:
+                return [b"".join(reader.read(each)) for each in all_extents(session)]
+
+        before = read()
+        repack(visited)
+        assert read() == before
