@@ -52,6 +52,13 @@ def test_the_page_of_a_dataset_names_the_licence(served):
     assert found == [[EU_CC_BY], ["Ask the office."], None]
 
 
+@pytest.mark.parametrize("version", ["", "/1"])
+def test_the_link_header_names_the_licence_that_has_an_address(served, version):
+    address, names, _ = served
+    found = [httpx.get(f"{address}/dataset/{name}{version}").headers["link"] for name in names]
+    assert [re.findall('<([^>]+)>; rel="license"', each) for each in found] == [[EU_CC_BY], [], []]
+
+
 def test_rdf_has_the_licence_of_each_form_and_of_the_newest_file(served):
     address, names, _ = served
     found = []

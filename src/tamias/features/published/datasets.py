@@ -1,7 +1,7 @@
 """Datasets and versions by their IRIs: a page for people, statements for machines, and links from each."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 
 from pyoxigraph import Quad
 from starlette.requests import Request
@@ -16,9 +16,8 @@ from tamias.features.published.graphs import (
     link_header,
     linkset,
     version_graph,
-    version_link_header,
 )
-from tamias.features.service.http.exchange import Answer, base_of, guarded_route
+from tamias.features.service.http.exchange import Answer, guarded_route
 from tamias.features.service.http.rdf import FORMS, rdf_answer, wanted_form
 from tamias.features.service.queries.history import resource_named
 from tamias.features.service.queries.thread_pool import ServiceSession
@@ -77,21 +76,15 @@ def _negotiated(page: BaseRoute, service: Service) -> Route:
         response = await shown(request)
         response.headers.setdefault("Vary", "Accept")
         if response.status_code == 200:
-            response.headers["Link"] = _links(request, service)
+            response.headers["Link"] = await _links(request, service)
         return response
 
     return guarded_route(page.path, answer)
 
 
-def _links(request: Request, service: Service) -> str:
-    """Return the links of a page, with its type and the IRI to cite it by (Signposting)."""
-    named, base, iri = named_in(request), base_of(request), bases_of(service.settings.serve)
-    if "number" not in request.path_params:
-        cited, links = iri.dataset(named), link_header(named, base)
-    else:
-        number = number_in(request)
-        cited, links = iri.version(named, number), version_link_header(named, number, base)
-    return f'<{cited.value}>; rel="cite-as", <https://schema.org/Dataset>; rel="type", {links}'
+def _links(request: Request, service: Service) -> Awaitable[str]:
+    number = number_in(request) if "number" in request.path_params else None
+    return link_header(request, service, named_in(request), number)
 
 
 def _as(ending: str, service: Service) -> Answer:
@@ -113,4 +106,4 @@ async def _described(request: Request, service: Service, ending: str) -> Respons
         return version_graph(db.session, resource, number, bases)
 
     quads = await service.pool.run(read)
-    return await rdf_answer(request, quads, ending, {"Link": _links(request, service)})
+    return await rdf_answer(request, quads, ending, {"Link": await _links(request, service)})

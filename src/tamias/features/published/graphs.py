@@ -1,7 +1,9 @@
 """Statements of the catalogue on a dataset, a version or a page of datasets, and links to each."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
+from urllib.parse import quote
 
 import msgspec
 from pyoxigraph import NamedNode, Quad
@@ -13,11 +15,13 @@ from tamias.archive.tombstones import check_forgotten
 from tamias.archive.versions.resources import read_resources, read_versions
 from tamias.database.connect import Session
 from tamias.database.sql import statements
+from tamias.features.dcat.datasets.authority import licence_iri
 from tamias.features.dcat.resource import resource_quads
 from tamias.features.dcat.stream import archive_quads, quads_of_resources
 from tamias.features.dcat.terms import (
     CatalogueBases,
     GraphBuilder,
+    address,
     bases_of,
     catalogue_graph,
     moment,
@@ -116,51 +120,48 @@ MOST_ITEMS = 1000
 """Versions that a linkset names, the newest; its TimeMap names all."""
 
 
-def link_header(named: str, base: str) -> str:
-    """Return the Link header of a dataset."""
-    links = [f'<{base}/dataset/{named}/linkset>; rel="linkset"; type="{LINKSET}"']
-    for ending, media_type in MEDIA_TYPES.items():
-        links.append(f'<{base}/dataset/{named}.{ending}>; rel="describedby"; type="{media_type}"')
-    links.append(
-        f'<{base}/api/v1/changes.atom?dataset={named}>; rel="alternate"; type="application/atom+xml"'
+_SIGNPOSTS: Final = (
+    "cite-as", "type", "license", "linkset", "describedby", "item", "collection", "alternate"
+)  # fmt: skip
+_UNSAFE: Final = re.compile(r"[^!#$%&'()*+,./:;=?@\[\]_~A-Za-z0-9-]")
+
+
+async def link_header(request: Request, service: Service, named: str, number: int | None) -> str:
+    """Return the Link header of a dataset, or of one version of it (Signposting)."""
+    found, base = await service.histories.find(named), base_of(request)
+    if number is None:
+        links = _of_dataset(found, base, bases_of(service.settings.serve))
+        links["linkset"] = [{"href": f"{base}/dataset/{named}/linkset", "type": LINKSET}]
+        links["alternate"] = links["alternate"][-1:]
+    else:
+        place = f"{base}/dataset/{named}/{number}"
+        version = next((each for each in found.versions if each.number == number), None)
+        links = {"describedby": _forms(place)} | (
+            _of_version(found.resource, version, base, bases_of(service.settings.serve)) if version else {}
+        )
+    return ", ".join(
+        f'<{_UNSAFE.sub(lambda unsafe: quote(unsafe[0]), target["href"])}>; rel="{relation}"'
+        + (f'; type="{target["type"]}"' if "type" in target else "")
+        for relation in _SIGNPOSTS
+        for target in links.get(relation, ())
     )
-    return ", ".join(links)
-
-
-def version_link_header(named: str, number: int, base: str) -> str:
-    """The same of one version: its forms, its file, and the dataset that it is of."""
-    here = f"{base}/dataset/{named}/{number}"
-    links = [
-        f'<{here}.{ending}>; rel="describedby"; type="{media_type}"'
-        for ending, media_type in MEDIA_TYPES.items()
-    ]
-    links.append(f'<{base}/api/v1/get/file/id/{named}_{number}>; rel="item"')
-    links.append(f'<{base}/dataset/{named}>; rel="collection"')
-    return ", ".join(links)
 
 
 async def linkset(request: Request, service: Service, named: str) -> Response:
     """The links of one dataset and of its versions."""
     found = await service.histories.find(named)
-    iri, base = bases_of(service.settings.serve), base_of(request)
-    contexts = [
-        _of_version(found.resource, version, iri.version(named, version.number).value, base)
-        for version in found.versions[-MOST_ITEMS:]
-    ]
-    whole = _of_dataset(found, iri.dataset(named).value, base)
+    bases, base = bases_of(service.settings.serve), base_of(request)
+    contexts = [_of_version(found.resource, version, base, bases) for version in found.versions[-MOST_ITEMS:]]
+    whole = _of_dataset(found, base, bases)
     content = msgspec.json.encode({"linkset": [whole, *contexts]})
     return Response(content, headers={"Cache-Control": "no-cache"}, media_type=LINKSET)
 
 
-def _of_dataset(found: ResourceHistory, anchor: str, base: str) -> dict[str, Any]:
+def _of_dataset(found: ResourceHistory, base: str, bases: CatalogueBases) -> dict[str, Any]:
     named, url = found.resource.id, found.resource.url
     links: dict[str, Any] = {
-        "anchor": anchor,
-        "type": [{"href": "https://schema.org/Dataset"}],
-        "describedby": [
-            {"href": f"{base}/dataset/{named}.{ending}", "type": media_type}
-            for ending, media_type in MEDIA_TYPES.items()
-        ],
+        **_about(found.resource, bases.dataset(named).value),
+        "describedby": _forms(f"{base}/dataset/{named}"),
         "original": [{"href": url}],
         "timegate": [{"href": f"{base}/timegate/{url}"}],
         "timemap": [{"href": f"{base}/timemap/link/{url}", "type": "application/link-format"}],
@@ -176,12 +177,28 @@ def _of_dataset(found: ResourceHistory, anchor: str, base: str) -> dict[str, Any
     return links
 
 
-def _of_version(resource: Resource, version: Version, anchor: str, base: str) -> dict[str, Any]:
+def _of_version(resource: Resource, version: Version, base: str, bases: CatalogueBases) -> dict[str, Any]:
     return {
-        "anchor": anchor,
+        **_about(resource, bases.version(resource.id, version.number).value),
         "item": [_file(version, base)],
         "collection": [{"href": f"{base}/dataset/{resource.id}"}],
     }
+
+
+def _about(resource: Resource, anchor: str) -> dict[str, Any]:
+    """Return what to cite, its type, and the licences that portals name of it."""
+    licences = [address(licence_iri(each) or each) for each in resource.licences]
+    named = {"license": [{"href": each.value} for each in licences if each is not None]}
+    return {
+        "anchor": anchor,
+        "cite-as": [{"href": anchor}],
+        "type": [{"href": "https://schema.org/AboutPage"}, {"href": "https://schema.org/Dataset"}],
+        **(named if named["license"] else {}),
+    }
+
+
+def _forms(place: str) -> list[dict[str, str]]:
+    return [{"href": f"{place}.{ending}", "type": kind} for ending, kind in MEDIA_TYPES.items()]
 
 
 def _file(version: Version, base: str) -> dict[str, Any]:
