@@ -41,6 +41,27 @@ NAMED |= dict.fromkeys((*FUNCTIONS, ast.ClassDef), "name")
 NUMBER = re.compile(r'"?([\w.]+)"? = (\d+)')
 CELLS = re.compile(r"\| ([\w.]+) \| ([\d,]+) \|")
 GENERATED = re.compile(r"(?<=<!-- tools/budget.py -->\n).*?(?=<!-- end -->)", re.DOTALL)
+# The end state: up to 5 % fragments among docstrings, no feature over 8,000 lines. It is not in
+# `budget.toml`, so that no change of the budget moves a goal.
+GOALS = {
+    "architecture.words": 2000,
+    "benchmarks.lines": 10_000,
+    "core.lines": 42_000,
+    "csv.calls": 2500,
+    "csv.classes": 35,
+    "csv.files": 80,
+    "docstrings.fragments": 336,
+    "names.banned": 0,
+    "names.told": 0,
+    "src.code": 78_000,
+    "src.lines": 105_000,
+    "src.most.complexity": 15,
+    "turtle.calls": 600,
+    "turtle.calls_of_100": 600,
+    "turtle.classes": 12,
+    "turtle.files": 60,
+    "turtle.longest_file": 500,
+}
 Numbers = Mapping[str, int]
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module
 
@@ -56,9 +77,9 @@ def main(arguments: list[str]) -> int:
         budget = lower(budget, now)
         lines = [f'"{name}" = {number}\n' for name, number in budget.items()]
         FILE.write_text("".join([FILE.read_text().partition("[budget]\n")[0], "[budget]\n", *lines]))
-        text = f"\n{render({'now': now, 'goal': tables['goal']})}\n{docstrings}\n\n"
+        text = f"\n{render({'now': now, 'goal': GOALS})}\n{docstrings}\n\n"
         PAGE.write_text(GENERATED.sub(text, PAGE.read_text()))
-    sys.stdout.write(f"{render({'now': now, 'budget': budget, 'goal': tables['goal']})}\n{docstrings}\n")
+    sys.stdout.write(f"{render({'now': now, 'budget': budget, 'goal': GOALS})}\n{docstrings}\n")
     cells = CELLS.findall("".join(GENERATED.findall(PAGE.read_text())))
     shown = {name: int(number.replace(",", "")) for name, number in cells}
     problems = [*find_problems(now, budget, tables["allowance"]), *find_stale(now, shown, PAGE)]

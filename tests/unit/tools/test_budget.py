@@ -1,6 +1,7 @@
 """The budget of the code, on a small tree whose numbers are plain to see."""
 
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -31,9 +32,6 @@ class KeptPages:
 '''
 FILE = """[allowance]
 small = 20
-
-[goal]
-"src.lines" = 100
 
 [budget]
 """
@@ -150,8 +148,8 @@ def test_a_number_that_has_fallen_a_little_may_stay_and_is_lowered_exactly(tree)
 
 def test_the_page_has_the_numbers_and_goals_and_fails_when_they_are_old(tree):
     page = tree / "docs" / "house.md"
-    assert "| benchmarks.lines | 2,000 |  |" in page.read_text()
-    assert "| src.lines | 28 | 100 |" in page.read_text()
+    assert "| benchmarks.lines | 2,000 | 10,000 |" in page.read_text()
+    assert "| src.lines | 28 | 105,000 |" in page.read_text()
     assert page.read_text().startswith("# Numbers\n")
     assert page.read_text().endswith("\nThe end.\n")
     page.write_text(page.read_text().replace("2,000", "2,100"))
@@ -215,5 +213,5 @@ def test_numbers_of_the_traced_walks_stay_as_they_are_written(tree):
 
 def test_every_goal_and_budget_of_this_tree_has_a_line_in_order():
     tables = tomllib.loads((ROOT / "budget.toml").read_text())
-    assert set(tables["goal"]) <= set(tables["budget"])
+    assert set(runpy.run_path(str(ROOT / "tools" / "budget.py"))["GOALS"]) <= set(tables["budget"])
     assert list(tables["budget"]) == sorted(tables["budget"])
