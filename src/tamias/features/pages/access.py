@@ -4,16 +4,17 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from tamias.access.audit import AuditEntry, list_entries
+from tamias.access.audit import list_entries
 from tamias.features.pages.html.forms import check_form, form_caller, form_fields
-from tamias.features.pages.html.page import HtmlPage, html
+from tamias.features.pages.html.page import HtmlPage, html_page
+from tamias.features.pages.queries import Record
 from tamias.features.service.http.callers import record_of
 from tamias.features.service.http.problems import HttpProblem
+from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 from tamias.features.tokens.tokens import (
     SCOPES,
     NewToken,
-    TokenDescription,
     list_tokens,
     make_token,
     withdraw_token,
@@ -21,33 +22,17 @@ from tamias.features.tokens.tokens import (
 from tamias.model.errors import UsageError
 
 
-class AccessView(msgspec.Struct, frozen=True, kw_only=True):
-    """The tokens and audit entries of the page."""
-
-    tokens: list[TokenDescription]
-    entries: list[AuditEntry]
-    scopes: tuple[str, ...] = SCOPES
-    made: str | None = None
-    """A new token, this once."""
-    error: str | None = None
-
-
-async def view(request: Request, service: Service) -> AccessView:
+async def view(request: Request, service: Service) -> Record:
     """Tokens and calls."""
     caller = record_of(request).caller
     if caller is None or not caller.may("admin"):
         raise HttpProblem(403, "sign in with the secret, or a token with the scope 'admin', to see this page")
-    return await _view(service)
+    return await service.pool.run(_read)
 
 
-async def _view(service: Service, made: str | None = None, error: str | None = None) -> AccessView:
-    def read(db: object) -> AccessView:
-        session = db.session  # type: ignore[attr-defined]
-        return AccessView(
-            tokens=list_tokens(session), entries=list_entries(session, limit=50), made=made, error=error
-        )
-
-    return await service.pool.run(read)
+def _read(db: ServiceSession) -> Record:
+    tokens, entries = list_tokens(db.session), list_entries(db.session, limit=50)
+    return {"tokens": tokens, "entries": entries, "scopes": SCOPES, "made": None, "error": None}
 
 
 async def changing(request: Request, service: Service) -> Response:
@@ -75,14 +60,14 @@ async def changing(request: Request, service: Service) -> Response:
         made = await service.pool.run(lambda db: make_token(db.session, new, caller.name))
     except (UsageError, msgspec.ValidationError, ValueError) as error:
         record_of(request).reason = str(error)
-        return _page(request, await _view(service, error=str(error)), 422)
-    return _page(request, await _view(service, made=made), 201)
+        return await _page(request, service, 422, error=str(error))
+    return await _page(request, service, 201, made=made)
 
 
-def _page(request: Request, shown: AccessView, status: int) -> Response:
-    session = record_of(request).session
-    values = {"view": shown, "here": PAGE.path, "data": PAGE.data, "session": session}
-    return html(PAGE.template, values, status, {"Cache-Control": "no-store"})
+async def _page(request: Request, service: Service, status: int, **shown: str) -> Response:
+    """Show the page with what became of the form; a new token only this once."""
+    view = {**await service.pool.run(_read), **shown}
+    return html_page(request, PAGE, view, status)
 
 
 PAGE = HtmlPage(

@@ -50,18 +50,16 @@ WHERE counted.key <> '' GROUP BY counted.key HAVING sum(counted.n) > 0 ORDER BY 
 SELECT attempts.slot, attempts.outcome, sum(attempts.n)::int8 FROM attempts
 WHERE attempts.slot >= %(first)b::int8 AND attempts.n > 0 GROUP BY attempts.slot, attempts.outcome
 
--- name: counted_until
--- The last slot of a bucket that is counted.
-SELECT coalesce(max(attempts.slot), 0)::int8 FROM attempts WHERE attempts.bucket = %(bucket)b::int2
-
 -- name: fresh_attempts
--- The same since then, and the last minute by itself. Ids of captures begin with their time.
+-- The same of those not counted yet, and the last minute by itself. Ids of captures begin with their time.
 SELECT capture.started_at / 300000, capture.outcome, count(*)::int8,
        count(*) FILTER (WHERE capture.started_at > %(minute)b::int8)::int8,
        coalesce(sum(capture.bytes) FILTER (WHERE capture.started_at > %(minute)b::int8), 0)::int8
 FROM capture
 WHERE capture.bucket = %(bucket)b::int2
-  AND capture.capture >= (lpad(to_hex(%(slot)b::int8 * 300000), 12, '0') || repeat('0', 20))::uuid
+  AND capture.capture >= (SELECT (lpad(to_hex(300000 * greatest(%(first)b::int8, max(attempts.slot) + 1)), 12, '0')
+                                  || repeat('0', 20))::uuid
+                          FROM attempts WHERE attempts.bucket = %(bucket)b::int2)
 GROUP BY 1, 2
 
 -- name: daily
@@ -81,7 +79,8 @@ GROUP BY 1
 -- name: troubles
 -- Hosts with URLs whose latest attempt was refused or failed, among the newest attempts, with the latest reason.
 -- What has succeeded since is no trouble.
-SELECT host.hkey, count(*)::int8, max(latest.started_at), (array_agg(latest.reason ORDER BY latest.capture DESC))[1]
+SELECT host.hkey AS host, count(*)::int8 AS urls, max(latest.started_at) AS last,
+       (array_agg(latest.reason ORDER BY latest.capture DESC))[1] AS reason
 FROM (SELECT DISTINCT ON (newest.qid, newest.crawl, newest.uid)
              newest.capture, newest.qid, newest.outcome, newest.started_at, newest.reason
       FROM (SELECT capture.capture, capture.qid, capture.crawl, capture.uid, capture.outcome, capture.started_at,
@@ -95,15 +94,15 @@ GROUP BY host.hkey ORDER BY 2 DESC, 1 LIMIT 20
 
 -- name: attention
 -- Watched resources whose latest visit brought nothing, those that were tried last first.
-SELECT resource.resource, resource.url, resource.title, resource.state, resource.tried_at, resource.fails,
-       resource.trouble
+SELECT resource.resource, resource.url, resource.title, resource.state, resource.tried_at AS last,
+       resource.fails, resource.trouble
 FROM resource
 WHERE resource.trouble IS NOT NULL AND resource.state <> 'stopped'
 ORDER BY resource.tried_at DESC LIMIT %(limit)b::int4
 
 -- name: host_troubles
 -- The latest attempts at one queue that were refused or failed.
-SELECT capture.started_at, capture.outcome, capture.status, capture.url, capture.reason FROM capture
+SELECT capture.started_at AS at, capture.outcome, capture.status, capture.url, capture.reason FROM capture
 WHERE capture.bucket = %(bucket)b::int2 AND capture.qid = %(qid)b::int8 AND capture.outcome IN (4, 5)
 ORDER BY capture.capture DESC LIMIT %(limit)b::int4
 
@@ -126,16 +125,20 @@ FROM host WHERE host.bucket = %(bucket)b::int2
 
 -- name: queue_sums
 -- What the queues of each crawl hold.
-SELECT crawl.name, crawl.state, sums.queues, sums.known, sums.open, sums.paused
+SELECT crawl.name AS crawl, crawl.state, sums.queues, sums.known, sums.open, sums.paused
 FROM (SELECT queue.crawl, count(*)::int8 AS queues, sum(queue.known)::int8 AS known, sum(queue.open)::int8 AS open,
              count(*) FILTER (WHERE NOT queue.active)::int8 AS paused
       FROM queue WHERE queue.bucket = %(bucket)b::int2 GROUP BY queue.crawl) AS sums
-JOIN crawl ON crawl.crawl = sums.crawl ORDER BY crawl.name
+JOIN crawl ON crawl.crawl = sums.crawl
 
 -- name: queues
 -- The queues with most to do. They are chosen before anything is joined.
-SELECT host.hkey, crawl.name, most.known, most.open, most.active, most.next_due, host.ready_at, host.blocked_until,
-       host.delay_ms, host.token IS NOT NULL AND host.lease_end > %(now)b::int8, lane.tags
+SELECT host.hkey AS host, crawl.name AS crawl, most.known, most.open,
+       CASE WHEN NOT most.active THEN 'paused' WHEN most.open = 0 THEN 'done'
+            WHEN host.blocked_until > %(now)b::int8 THEN 'blocked'
+            WHEN host.token IS NOT NULL AND host.lease_end > %(now)b::int8 THEN 'fetching'
+            WHEN greatest(most.next_due, host.ready_at) <= %(now)b::int8 THEN 'ready' ELSE 'waiting' END AS state,
+       greatest(most.next_due, host.ready_at) AS ready_at, host.delay_ms / 1000::float8 AS delay_seconds, lane.tags
 FROM (SELECT queue.* FROM queue WHERE queue.bucket = %(bucket)b::int2
       ORDER BY queue.open DESC, queue.qid, queue.crawl, queue.lane LIMIT %(limit)b::int4) AS most
 JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = most.qid
@@ -145,7 +148,7 @@ ORDER BY most.open DESC, host.hkey, crawl.name
 
 -- name: blocks
 -- Hosts that are left in peace for now.
-SELECT host.hkey, host.blocked_until, host.delay_ms FROM host
+SELECT host.hkey AS host, host.blocked_until AS until, host.delay_ms / 1000::float8 AS delay_seconds FROM host
 WHERE host.bucket = %(bucket)b::int2 AND host.blocked_until > %(now)b::int8
 ORDER BY host.blocked_until DESC, host.hkey LIMIT %(limit)b::int4
 
@@ -176,8 +179,9 @@ ORDER BY resource.resource LIMIT %(limit)b::int4
 
 -- name: portal_hosts
 -- Where the files of a portal are, and in what state, of so many at most.
-SELECT resource.host, count(*)::int8, count(*) FILTER (WHERE resource.state = 'gone')::int8,
-       count(*) FILTER (WHERE resource.versions = 0)::int8, count(*) FILTER (WHERE resource.fails > 0)::int8
+SELECT resource.host, count(*)::int8 AS datasets, count(*) FILTER (WHERE resource.state = 'gone')::int8 AS gone,
+       count(*) FILTER (WHERE resource.versions = 0)::int8 AS never,
+       count(*) FILTER (WHERE resource.fails > 0)::int8 AS failing
 FROM (SELECT DISTINCT source.resource FROM source WHERE source.portal = %(url)b::text LIMIT %(most)b::int4) AS named
 JOIN resource ON resource.resource = named.resource
 GROUP BY resource.host ORDER BY 2 DESC, 1
@@ -283,7 +287,7 @@ GROUP BY 1, 2, 3
 
 -- name: crawl_hosts
 -- The hosts with most of the newest attempts of a crawl.
-SELECT host.hkey, counted.n, counted.bad, counted.quads
+SELECT host.hkey AS host, counted.n AS attempts, counted.bad AS troubles, counted.quads AS statements
 FROM (SELECT newest.qid, count(*)::int8 AS n, count(*) FILTER (WHERE newest.outcome IN (4, 5))::int8 AS bad,
              sum(newest.quads)::int8 AS quads
       FROM (SELECT capture.* FROM capture WHERE capture.bucket = %(bucket)b::int2
@@ -291,7 +295,6 @@ FROM (SELECT newest.qid, count(*)::int8 AS n, count(*) FILTER (WHERE newest.outc
       WHERE newest.crawl = %(crawl)b::int4
       GROUP BY newest.qid ORDER BY 2 DESC, 1 LIMIT %(limit)b::int4) AS counted
 JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = counted.qid
-ORDER BY counted.n DESC, host.hkey
 
 -- name: crawl_reasons
 -- Why URLs of a crawl are not stored: the latest attempt at each counts, among the newest attempts.
@@ -311,8 +314,9 @@ SELECT CASE WHEN NOT queue.active THEN 'the queue is paused'
             WHEN host.token IS NOT NULL AND host.lease_end > %(now)b::int8 THEN 'being fetched now'
             WHEN greatest(queue.next_due, host.ready_at) <= %(now)b::int8 THEN 'ready, waiting for a worker'
             WHEN queue.next_due > %(now)b::int8 THEN 'due later'
-            ELSE 'the delay between two requests' END,
-       count(*)::int8, sum(queue.open)::int8, min(greatest(queue.next_due, host.ready_at, host.blocked_until))
+            ELSE 'the delay between two requests' END AS what,
+       count(*)::int8 AS queues, sum(queue.open)::int8 AS urls,
+       min(greatest(queue.next_due, host.ready_at, host.blocked_until)) AS until
 FROM queue JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = queue.qid
 WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4 AND queue.open > 0
 GROUP BY 1
@@ -347,8 +351,8 @@ WHERE known.bucket = %(bucket)b::int2
 
 -- name: attempts_like
 -- The newest attempts at the URL of one attempt.
-SELECT each.started_at, each.ended_at, each.outcome, each.status, each.bytes, each.quads, each.links, each.found_type,
-       each.reason, each.url, each.final_url
+SELECT each.started_at, greatest(0, each.ended_at - each.started_at) / 1000::float8, each.outcome, each.status,
+       each.bytes, each.quads, each.found_type, each.reason, each.url
 FROM capture AS one
 JOIN capture AS each ON each.bucket = one.bucket AND each.qid = one.qid AND each.crawl = one.crawl
                     AND each.uid = one.uid
@@ -357,8 +361,8 @@ ORDER BY each.capture DESC LIMIT %(limit)b::int4
 
 -- name: attempts_at
 -- The newest attempts at a URL, in any crawl.
-SELECT capture.started_at, capture.ended_at, capture.outcome, capture.status, capture.bytes, capture.quads,
-       capture.links, capture.found_type, capture.reason, capture.url, capture.final_url
+SELECT capture.started_at, greatest(0, capture.ended_at - capture.started_at) / 1000::float8, capture.outcome,
+       capture.status, capture.bytes, capture.quads, capture.found_type, capture.reason, capture.url
 FROM crawl
 JOIN capture ON capture.bucket = %(bucket)b::int2 AND capture.qid = %(qid)b::int8 AND capture.crawl = crawl.crawl
             AND capture.uid = %(uid)b::int8
@@ -374,7 +378,7 @@ WHERE known.bucket = %(bucket)b::int2 AND known.segment IS NOT NULL
 
 -- name: links_to
 -- Pages that link to a URL, where links are kept.
-SELECT link.from_url, link.anchor
+SELECT link.from_url AS url, link.anchor
 FROM crawl
 JOIN link ON link.bucket = %(bucket)b::int2 AND link.qid = %(qid)b::int8 AND link.crawl = crawl.crawl
          AND link.uid = %(uid)b::int8

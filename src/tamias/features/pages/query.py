@@ -2,11 +2,11 @@
 
 from urllib.parse import urlencode
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from tamias.features.pages.html.page import POLICY, HtmlPage
+from tamias.features.pages.queries import Record
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.service import Service
 
@@ -18,62 +18,50 @@ _GOALS = {
 }
 
 
-class Example(msgspec.Struct, frozen=True):
-    """A query to begin with."""
-
-    about: str
-    query: str
-
-
-class Query(msgspec.Struct, frozen=True):
-    """The data of the page."""
-
-    query: str
-    examples: tuple[Example, ...]
-
-
 EXAMPLES = (
-    Example(
+    (
         "The newest versions of all datasets",
         "SELECT ?dataset ?version ?issued WHERE {\n  ?dataset dcat:hasVersion ?version .\n"
         "  ?version dct:issued ?issued .\n}\nORDER BY DESC(?issued) LIMIT 100",
     ),
-    Example(
+    (
         "How many datasets each catalogue offers",
         "SELECT ?portal (COUNT(?dataset) AS ?datasets) WHERE {\n  ?dataset arc:hasPortal ?portal .\n}\n"
         "GROUP BY ?portal ORDER BY DESC(?datasets)",
     ),
-    Example(
+    (
         "Tables with a column about places",
         "SELECT DISTINCT ?file ?name WHERE {\n  ?table csvw:url ?file ;\n"
         "         csvw:tableSchema/csvw:column/csvw:title ?name .\n"
         '  FILTER(CONTAINS(LCASE(STR(?name)), "place") || CONTAINS(LCASE(STR(?name)), "city"))\n} LIMIT 100',
     ),
-    Example(
+    (
         "Resources that are gone from the web but stored here",
         'SELECT ?dataset WHERE {\n  ?dataset arc:state "gone" .\n} LIMIT 100',
     ),
-    Example(
+    (
         "What crawled documents call things; each document is a named graph",
         "SELECT ?document ?thing ?label WHERE {\n  GRAPH ?document { ?thing rdfs:label ?label }\n} LIMIT 100",
     ),
-    Example(
+    (
         "Why visits failed in the last crawls",
         "SELECT ?reason (COUNT(*) AS ?visits) WHERE {\n  GRAPH <urn:tamias:metadata> {\n"
         '    ?visit tamias:outcome "failed" ; tamias:reason ?reason\n  }\n'
         "} GROUP BY ?reason ORDER BY DESC(?visits)",
     ),
-    Example(
+    (
         "Suspicious responses, and why",
         "SELECT ?dataset ?reason WHERE {\n  ?dataset arc:hasSuspect ?suspect .\n"
         "  ?suspect arc:reason ?reason .\n} LIMIT 100",
     ),
 )
+"""Queries to begin with, each after what it asks."""
 
 
-async def query(request: Request, _: Service) -> Query:
+async def query(request: Request, _: Service) -> Record:
     """The form, with the query that the address has or the first example."""
-    return Query(_given_query(request) or EXAMPLES[0].query, EXAMPLES)
+    examples = [{"about": about, "query": query} for about, query in EXAMPLES]
+    return {"query": _given_query(request) or examples[0]["query"], "examples": examples}
 
 
 async def sent(request: Request) -> Response:

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from functools import partial
 from urllib.parse import quote
 
-import msgspec
 from starlette.requests import Request
 
-from tamias.archive.moments import shown
 from tamias.features.pages.html.page import CsvTable, HtmlPage
+from tamias.features.pages.queries import Record
 from tamias.features.service.http.endpoints import Endpoint
 from tamias.features.service.http.exchange import base_of
 from tamias.features.service.service import Service
@@ -35,28 +34,6 @@ _GROUPS = (
 )
 
 
-class ParameterView(msgspec.Struct, frozen=True):
-    """A parameter."""
-
-    name: str
-    where: str
-    about: str
-    required: bool
-
-
-class RouteView(msgspec.Struct, frozen=True, kw_only=True):
-    """A route of the API, in a list."""
-
-    group: str
-    method: str
-    path: str
-    about: str
-    secret: bool
-    parameters: list[ParameterView]
-    answers: dict[int, str]
-    example: str
-
-
 def reference_page(endpoints: Sequence[Endpoint]) -> HtmlPage:
     """The page that lists them."""
     return HtmlPage(
@@ -69,23 +46,20 @@ def reference_page(endpoints: Sequence[Endpoint]) -> HtmlPage:
     )
 
 
-async def _listing(endpoints: Sequence[Endpoint], request: Request, _: Service) -> list[RouteView]:
+async def _listing(endpoints: Sequence[Endpoint], request: Request, _: Service) -> list[Record]:
+    """Return the routes of the API, those of a group together."""
     base = base_of(request)
-    order = [name for _, name in _GROUPS]
-    return sorted((_listed(each, base) for each in endpoints), key=lambda each: order.index(each.group))
+    order = list(dict.fromkeys(name for _, name in _GROUPS))
+    return sorted((_listed(each, base) for each in endpoints), key=lambda each: order.index(each["group"]))
 
 
-def _listed(endpoint: Endpoint, base: str) -> RouteView:
-    return shown(
-        RouteView,
-        endpoint,
-        group=next(name for start, name in _GROUPS if endpoint.path.startswith(start)),
-        parameters=[
-            ParameterView(each.name, each.where, each.about, each.required) for each in endpoint.parameters
-        ],
-        answers={status: answer.about for status, answer in endpoint.answers.items()},
-        example=_example(endpoint, base),
-    )
+def _listed(endpoint: Endpoint, base: str) -> Record:
+    return {
+        "group": next(name for start, name in _GROUPS if endpoint.path.startswith(start)),
+        **{name: getattr(endpoint, name) for name in ("method", "path", "about", "secret", "parameters")},
+        "answers": {status: answer.about for status, answer in endpoint.answers.items()},
+        "example": _example(endpoint, base),
+    }
 
 
 def _example(endpoint: Endpoint, base: str) -> str:
@@ -103,6 +77,6 @@ def _example(endpoint: Endpoint, base: str) -> str:
     return shlex.join(words)
 
 
-def _table(view: list[RouteView]) -> CsvTable:
-    rows = [(each.method, each.path, each.about, each.secret) for each in view]
-    return CsvTable(("method", "path", "about", "secret"), rows)
+def _table(view: list[Record]) -> CsvTable:
+    columns = ("method", "path", "about", "secret")
+    return CsvTable(columns, [[each[name] for name in columns] for each in view])

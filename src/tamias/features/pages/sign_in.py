@@ -3,12 +3,12 @@
 import asyncio
 import time
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from tamias.features.pages.html.forms import form_caller, form_fields
-from tamias.features.pages.html.page import HtmlPage, html
+from tamias.features.pages.html.page import HtmlPage, html_page
+from tamias.features.pages.queries import Record
 from tamias.features.service.http.callers import COOKIE, SESSION_SECONDS, find_caller, new_session, record_of
 from tamias.features.service.http.exchange import parameter
 from tamias.features.service.http.problems import HttpProblem
@@ -19,17 +19,9 @@ _PAUSE = 0.5
 """Seconds before a wrong secret is answered: guessing takes long."""
 
 
-class SignIn(msgspec.Struct, frozen=True, kw_only=True):
-    """The data of the form."""
-
-    next: str
-    """Where to go then."""
-    error: str | None = None
-
-
-async def form(request: Request, _: Service) -> SignIn:
-    """The form."""
-    return SignIn(next=_own_page(parameter(request, "next") or "/"))
+async def form(request: Request, _: Service) -> Record:
+    """The form, and where to go then."""
+    return {"next": _own_page(parameter(request, "next") or "/"), "error": None}
 
 
 async def signing_in(request: Request, service: Service) -> Response:
@@ -40,8 +32,8 @@ async def signing_in(request: Request, service: Service) -> Response:
     record_of(request).caller = caller
     if caller is None:
         await asyncio.sleep(_PAUSE)
-        view = SignIn(next=following, error="This is neither the secret of this service nor a token.")
-        return html(PAGE.template, {"view": view, "here": PAGE.path, "data": None}, 403)
+        error = "This is neither the secret of this service nor a token."
+        return html_page(request, PAGE, {"next": following, "error": error}, 403)
     found = RedirectResponse(following, 303)
     found.set_cookie(
         COOKIE,

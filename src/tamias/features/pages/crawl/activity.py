@@ -1,9 +1,9 @@
 """Activity: attempts of the last day, hosts by what they wait for, new versions, planned visits."""
 
-import msgspec
+from collections import Counter, defaultdict
 
-from tamias.archive.moments import of_row, rfc3339
-from tamias.features.pages.queries import rows, rows_of_buckets
+from tamias.archive.moments import rfc3339
+from tamias.features.pages.queries import Record, records, records_of_buckets, rows, rows_of_buckets
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.stats.figures import DAY_MS, SAMPLED_RESOURCES, SLOT_MS
 from tamias.model.capture import Outcome
@@ -16,165 +16,85 @@ _QUARTER = 3
 MOST_VERSIONS = 400_000
 LATEST_ATTEMPTS = 5_000
 MOST_INTROUBLE = 20
-FINE = (Outcome.OK, Outcome.UNCHANGED)
-TROUBLE = (Outcome.REFUSED, Outcome.FAILED)
+_STATES = ("hosts", "fetching", "blocked", "ready", "polite")
+_SUMS = ("queues", "known", "open", "paused")
 
 
-class TimeSlot(msgspec.Struct, frozen=True, kw_only=True):
-    """Attempts of a short time, such as a quarter of an hour."""
-
-    at: str
-    fine: int
-    """That brought a body, or word that it is the same."""
-    other: int
-    """Gone, skipped."""
-    trouble: int
-    """Refused, failed."""
+def time_slot(at: int, attempts: Counter[int]) -> Record:
+    """Return the attempts of a time by how they ended: gone and skipped are neither fine nor trouble."""
+    fine = attempts[Outcome.OK] + attempts[Outcome.UNCHANGED]
+    trouble = attempts[Outcome.REFUSED] + attempts[Outcome.FAILED]
+    other = attempts.total() - fine - trouble
+    return {"at": rfc3339(at), "fine": fine, "other": other, "trouble": trouble}
 
 
-class AttemptRates(msgspec.Struct, frozen=True, kw_only=True):
-    """Attempts now and in the last day."""
-
-    per_second: float
-    """In the last minute."""
-    bytes_per_second: float
-    day: list[TimeSlot]
-
-
-class HostStates(msgspec.Struct, frozen=True, kw_only=True):
-    """Hosts by what they wait for."""
-
-    hosts: int
-    fetching: int
-    """A worker holds them."""
-    blocked: int
-    """Left in peace for a time."""
-    ready: int
-    """Could be asked at once."""
-    polite: int
-    """Something is due later, or the pause between two requests is not over."""
-
-    @property
-    def idle(self) -> int:
-        """Return how many hosts have nothing left to do."""
-        return max(0, self.hosts - self.fetching - self.blocked - self.ready - self.polite)
-
-
-class Daily(msgspec.Struct, frozen=True):
-    """New versions of a day."""
-
-    day: str
-    versions: int
-
-
-class HostTrouble(msgspec.Struct, frozen=True):
-    """A host with URLs whose latest attempt was refused or failed."""
-
-    host: str
-    urls: int
-    last: str
-    reason: str
-
-
-class DatasetTrouble(msgspec.Struct, frozen=True):
-    """A watched resource whose latest visit brought nothing."""
-
-    resource: str
-    url: str
-    title: str | None
-    state: str
-    last: str | None
-    fails: int
-    """Visits in a row without a usable answer."""
-    trouble: str
-
-
-def stack(value: TimeSlot | Daily | int) -> tuple[int, ...]:
-    """Return the parts of a column of a chart."""
-    match value:
-        case TimeSlot():
-            return value.fine, value.other, value.trouble
-        case Daily():
-            return (value.versions,)
-        case _:
-            return (value,)
-
-
-def hover(value: TimeSlot | Daily) -> str:
+def hover(slot: Record) -> str:
     """Return the text of a column when it is pointed at."""
-    if isinstance(value, Daily):
-        return f"{value.day}: {value.versions}"
-    when = f"{value.at[:10]} {value.at[11:19]}"
-    return f"{when}: {value.fine} succeeded, {value.other} gone or skipped, {value.trouble} failed or refused"
+    if "day" in slot:
+        return f"{slot['day']}: {slot['versions']:,}"
+    when = f"{slot['at'][:10]} {slot['at'][11:19]}"
+    done = f"{slot['fine']:,} succeeded, {slot['other']:,} gone or skipped"
+    return f"{when}: {done}, {slot['trouble']:,} failed or refused"
 
 
-def rates(db: ServiceSession) -> AttemptRates:
-    """Attempts by quarter of an hour; the last minute by itself."""
+def rates(db: ServiceSession) -> Record:
+    """Attempts of the last day by quarter of an hour, and how many there are a second in the last minute."""
     now = db.session.now()
-    last = now // SLOT_MS
-    first = last - SLOTS_SHOWN * _QUARTER + 1
-    counts: dict[tuple[int, int], int] = {}
-    minute = [0, 0]
-    for slot, outcome, n in rows(db, "attempts", first=first):
-        counts[slot, outcome] = counts.get((slot, outcome), 0) + n
-    for slot, outcome, n, in_minute, octets in _fresh(db, now, first):
-        counts[slot, outcome] = counts.get((slot, outcome), 0) + n
-        minute = [minute[0] + in_minute, minute[1] + octets]
-    quarters = [_quarter(counts, start) for start in range(first, last + 1, _QUARTER)]
-    return AttemptRates(per_second=minute[0] / 60, bytes_per_second=minute[1] / 60, day=quarters)
+    first = now // SLOT_MS - SLOTS_SHOWN * _QUARTER + 1
+    fresh = rows_of_buckets(db, "fresh_attempts", first=first, minute=now - 60_000)
+    quarters: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    for slot, outcome, n, *_ in [*rows(db, "attempts", first=first), *fresh]:
+        quarters[(slot - first) // _QUARTER][outcome] += n
+    return {
+        "per_second": sum(row[3] for row in fresh) / 60,
+        "bytes_per_second": sum(row[4] for row in fresh) / 60,
+        "day": [
+            time_slot((first + place * _QUARTER) * SLOT_MS, quarters[place]) for place in range(SLOTS_SHOWN)
+        ],
+    }
 
 
-def waiting(db: ServiceSession) -> HostStates:
-    """Count hosts by what they wait for."""
+def waiting(db: ServiceSession) -> Record:
+    """Count hosts by what they wait for; those that have nothing left to do are idle."""
     found = rows_of_buckets(db, "readiness", now=db.session.now())
-    hosts, fetching, blocked, ready, polite = (sum(each) for each in zip(*found, strict=True))
-    return HostStates(hosts=hosts, fetching=fetching, blocked=blocked, ready=ready, polite=polite)
+    counts = {name: sum(each) for name, each in zip(_STATES, zip(*found, strict=True), strict=True)}
+    hosts, *busy = counts.values()
+    unit = {"domain": "Domains", "ip": "Addresses"}.get(db.settings.frontier.queue, "Hosts")
+    return {**counts, "idle": max(0, hosts - sum(busy)), "unit": unit}
 
 
-def daily(db: ServiceSession) -> list[Daily]:
+def crawl_sums(db: ServiceSession) -> list[Record]:
+    """Return the sums of the queues of each crawl, by name."""
+    sums: dict[str, Record] = {}
+    for each in records_of_buckets(db, "queue_sums"):
+        if (known := sums.setdefault(each["crawl"], each)) is not each:
+            known.update({name: known[name] + each[name] for name in _SUMS})
+    return [sums[name] for name in sorted(sums)]
+
+
+def daily(db: ServiceSession) -> list[Record]:
     """New versions of the last days, also of days without any."""
     today = db.session.now() // DAY_MS
     since = (today - DAYS + 1) * DAY_MS
     found = dict(rows(db, "daily", since=since, most=MOST_VERSIONS))
     cut = sum(found.values()) >= MOST_VERSIONS  # the oldest of them is not a whole day
     days = range(min(found) + 1 if cut else today - DAYS + 1, today + 1)
-    return [Daily(rfc3339(day * DAY_MS)[:10], found.get(day, 0)) for day in days]
+    return [{"day": rfc3339(day * DAY_MS)[:10], "versions": found.get(day, 0)} for day in days]
 
 
 def planned(db: ServiceSession, datasets: int) -> list[int]:
     """Visits due in each of the next hours; an estimate where there are very many datasets."""
     percent = 100.0 if datasets <= SAMPLED_RESOURCES else 100.0 * SAMPLED_RESOURCES / datasets
-    values = {"now": db.session.now(), "percent": percent, "hours": HOURS}
-    found = dict(rows(db, "planned", **values))
+    found = dict(rows(db, "planned", now=db.session.now(), percent=percent, hours=HOURS))
     return [round(found.get(hour, 0) * 100 / percent) for hour in range(HOURS)]
 
 
-def attention(db: ServiceSession) -> list[DatasetTrouble]:
+def attention(db: ServiceSession) -> list[Record]:
     """Return datasets whose latest visits failed."""
-    return [of_row(DatasetTrouble, row) for row in rows(db, "attention", limit=MOST_INTROUBLE)]
+    return records(db, "attention", limit=MOST_INTROUBLE)
 
 
-def troubles(db: ServiceSession) -> list[HostTrouble]:
+def troubles(db: ServiceSession) -> list[Record]:
     """Return hosts with failed attempts among the newest."""
-    found = rows_of_buckets(db, "troubles", most=LATEST_ATTEMPTS)
-    hosts = [of_row(HostTrouble, row) for row in found]
-    return sorted(hosts, key=lambda each: (-each.urls, each.host))[:10]
-
-
-def _fresh(db: ServiceSession, now: int, first: int) -> list[tuple[int, ...]]:
-    found: list[tuple[int, ...]] = []
-    for bucket in range(db.frontier.buckets):
-        [(counted,)] = rows(db, "counted_until", bucket=bucket)
-        values = {"bucket": bucket, "slot": max(first, counted + 1), "minute": now - 60_000}
-        found += rows(db, "fresh_attempts", **values)
-    return found
-
-
-def _quarter(counts: dict[tuple[int, int], int], start: int) -> TimeSlot:
-    def total(outcomes: tuple[Outcome, ...]) -> int:
-        slots = range(start, start + _QUARTER)
-        return sum(counts.get((slot, outcome), 0) for slot in slots for outcome in outcomes)
-
-    every = total(tuple(Outcome))
-    fine, trouble = total(FINE), total(TROUBLE)
-    return TimeSlot(at=rfc3339(start * SLOT_MS), fine=fine, trouble=trouble, other=every - fine - trouble)
+    found = records_of_buckets(db, "troubles", most=LATEST_ATTEMPTS)
+    return sorted(found, key=lambda each: (-each["urls"], each["host"]))[:10]

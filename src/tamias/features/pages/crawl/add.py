@@ -10,9 +10,10 @@ from starlette.responses import Response
 from tamias.archive.moments import rfc3339
 from tamias.archive.versions.resources import read_resources
 from tamias.features.pages.datasets.reasons import duration
+from tamias.features.pages.html.charts import clock
 from tamias.features.pages.html.forms import check_form, form_caller, form_fields
-from tamias.features.pages.html.page import HtmlPage, html
-from tamias.features.pages.queries import place_of_host
+from tamias.features.pages.html.page import HtmlPage, html_page
+from tamias.features.pages.queries import Record, place_of_host
 from tamias.features.service.api import resources
 from tamias.features.service.api.resources import NewResource
 from tamias.features.service.http.callers import record_of
@@ -26,40 +27,18 @@ from tamias.model.url import authority, fetch_url, host, is_address
 from tamias.permit.robots import Rules
 
 
-class AddPreview(msgspec.Struct, frozen=True, kw_only=True):
-    """The account of a URL before its first visit."""
-
-    url: str
-    """In the form in which it will be asked for."""
-    host: str = ""
-    refused: str | None = None
-    """Why it will not be taken, if so."""
-    dataset: str | None = None
-    """Its id, where it is under watch already."""
-    said: list[str] = []
-    """What will happen, in order."""
-
-
-def account(db: ServiceSession, typed: str) -> AddPreview:
-    """Return the account of an address as it was typed."""
+def account(db: ServiceSession, typed: str) -> Record:
+    """Return what will happen to an address as it was typed: in order, or why it is refused."""
+    found: Record = {"url": typed, "host": "", "refused": None, "dataset": None, "said": []}
     if not is_address(typed):
-        return AddPreview(url=typed, refused="not a valid URL")
+        return {**found, "refused": "not a valid URL"}
     url = fetch_url(typed)
-    refused = db.admission.watch_refusal(url)
-    if refused:
-        return AddPreview(url=url, host=host(url), refused=refused)
-    known = _known(db, url)
+    found |= {"url": url, "host": host(url), "refused": db.admission.watch_refusal(url)}
+    if found["refused"]:
+        return found
+    known = next(iter(read_resources(db.session, [id_of_url(db, url)])), None)
     said = [_first(known), _robots(db, url), _pace(db, url), _later(known)]
-    return AddPreview(
-        url=url,
-        host=host(url),
-        dataset=known.id if known else None,
-        said=[each for each in said if each],
-    )
-
-
-def _known(db: ServiceSession, url: str) -> Resource | None:
-    return next(iter(read_resources(db.session, [id_of_url(db, url)])), None)
+    return {**found, "dataset": known and known.id, "said": said}
 
 
 def _first(known: Resource | None) -> str:
@@ -70,11 +49,8 @@ def _first(known: Resource | None) -> str:
         return f"It was watched before and has {versions}. Adding it again begins with a visit."
     if known.next_visit is None:
         return f"It is watched, with {versions}. Its next visit comes as soon as politeness allows."
-    return f"It is watched, with {versions}. {_planned(known.next_visit)}."
-
-
-def _planned(at: int) -> str:
-    return f"The next visit is planned for {rfc3339(at)[:16].replace('T', ' ')} UTC"
+    planned = clock(rfc3339(known.next_visit))
+    return f"It is watched, with {versions}. The next visit is planned for {planned} UTC."
 
 
 def _robots(db: ServiceSession, url: str) -> str:
@@ -119,79 +95,51 @@ def _later(known: Resource | None) -> str:
 _LONGEST_URL = 4096
 
 
-class AddForm(msgspec.Struct, frozen=True, kw_only=True):
-    """The form: what was typed, and the result."""
-
-    url: str = ""
-    kind: str = ""
-    """Of a source of many, such as `portal`; else empty."""
-    title: str = ""
-    format: str = ""
-    error: str | None = None
-    done: str | None = None
-    account: AddPreview | None = None
-    """What will happen, where an address was given."""
+_FIELDS = ("url", "kind", "title", "format")
+_EMPTY: Record = {**dict.fromkeys(_FIELDS, ""), "error": None, "done": None, "account": None}
 
 
-async def form(request: Request, service: Service) -> AddForm:
+async def form(request: Request, service: Service) -> Record:
     """The form, with what will happen to the address that `url` names."""
-    url = (parameter(request, "url") or "").strip()
-    preview = await service.pool.run(lambda db: account(db, url)) if url else None
-    title, kind = parameter(request, "title") or "", parameter(request, "kind") or ""
-    return AddForm(url=url, title=title, kind=kind, account=preview)
+    given = {name: (parameter(request, name) or "").strip() for name in ("url", "title", "kind")}
+    preview = await service.pool.run(lambda db: account(db, given["url"])) if given["url"] else None
+    return {**_EMPTY, **given, "account": preview}
 
 
 async def adding(request: Request, service: Service) -> Response:
     """Watch what the form names, or say what would happen."""
     fields = await form_fields(request)
-    status, view = await _added(request, fields, service)
-    record_of(request).reason = view.error or ""
-    values = {
-        "view": view,
-        "here": PAGE.path,
-        "data": PAGE.data,
-        "session": record_of(request).session,
-        "address": PAGE.path,
-    }
-    return html(PAGE.template, values, status)
+    shown = {**_EMPTY, **{name: fields.get(name, "") for name in _FIELDS}}
+    status, said = await _added(request, fields, service)
+    record_of(request).reason = said.get("error") or ""
+    return html_page(request, PAGE, {**shown, **said}, status)
 
 
-async def _added(request: Request, fields: dict[str, str], service: Service) -> tuple[int, AddForm]:
+async def _added(request: Request, fields: dict[str, str], service: Service) -> tuple[int, Record]:
     """The status and the form. What will happen is told to all; what has happened only with the secret."""
-    shown = AddForm(
-        url=fields.get("url", ""),
-        kind=fields.get("kind", ""),
-        title=fields.get("title", ""),
-        format=fields.get("format", ""),
-    )
+    url = fields.get("url", "")
     if fields.get("only") == "account":
-        said = await service.pool.run(lambda db: account(db, shown.url[:_LONGEST_URL]))
-        return 200, msgspec.structs.replace(shown, account=said)
+        return 200, {"account": await service.pool.run(lambda db: account(db, url[:_LONGEST_URL]))}
     if await form_caller(request, fields, service) is None:
-        return 403, _with_error(shown, "Sign in first. Nothing was added.")
+        return 403, {"error": "Sign in first. Nothing was added."}
     try:
-        new = msgspec.convert(
-            {name: getattr(shown, name) or None for name in ("url", "kind", "title", "format")}, NewResource
-        )
+        new = msgspec.convert({name: fields.get(name) or None for name in _FIELDS}, NewResource)
     except msgspec.ValidationError:
-        return 400, _with_error(shown, "The address must have 1 to 4096 characters. Nothing was added.")
+        return 400, {"error": "The address must have 1 to 4096 characters. Nothing was added."}
     try:
-        await check_form(request, service, "add", [shown.url])
+        await check_form(request, service, "add", [url])
         resources.check_sources(request, [new])
     except HttpProblem as refusal:
-        return 403, _with_error(shown, f"Nothing was added: {refusal.detail}.")
+        return 403, {"error": f"Nothing was added: {refusal.detail}."}
     taken = await service.pool.run(partial(resources.add_wanted, wanted=[new]))
     if taken.refused:
-        return 422, _with_error(shown, f"The address was not added: {taken.refused[0].reason}.")
+        return 422, {"error": f"The address was not added: {taken.refused[0].reason}."}
     done = "It is watched now." if taken.new else "It was already watched."
     if new.kind:
         done += " Its datasets appear when it has been read."
     said = await service.pool.run(lambda db: account(db, new.url))
-    return 201 if taken.new else 200, AddForm(done=done, account=said, kind=shown.kind)
-
-
-def _with_error(form: AddForm, error: str) -> AddForm:
-    return msgspec.structs.replace(form, error=error)
+    emptied = {"url": "", "title": "", "format": ""}
+    return 201 if taken.new else 200, {**emptied, "done": done, "account": said}
 
 
 PAGE = HtmlPage(path="/add", template="add.html", view=form, data="/openapi.json", elsewhere=True)

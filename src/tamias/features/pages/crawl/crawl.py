@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter, defaultdict
 from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
@@ -12,11 +13,11 @@ from starlette.responses import RedirectResponse, Response
 
 from tamias.archive.moments import rfc3339
 from tamias.archive.reader.library import NotArchived
-from tamias.crawl.store.progress import ReasonCount, ReasonCounts
-from tamias.features.pages.crawl.activity import FINE, TROUBLE, TimeSlot
+from tamias.crawl.store.progress import ReasonCounts
+from tamias.features.pages.crawl.activity import crawl_sums, time_slot
 from tamias.features.pages.html.forms import check_form, form_caller, form_fields
 from tamias.features.pages.html.page import HtmlPage, table_of
-from tamias.features.pages.queries import rows, rows_of_buckets
+from tamias.features.pages.queries import Record, records_of_buckets, rows, rows_of_buckets
 from tamias.features.service.http.callers import check_caller
 from tamias.features.service.http.problems import HttpProblem, problem_of
 from tamias.features.service.queries.thread_pool import ServiceSession
@@ -24,7 +25,6 @@ from tamias.features.service.service import Service
 from tamias.frontier.crawls import resume_in_service
 from tamias.frontier.due import FIRST, Place, ReopenFilter, reopen_visited_page
 from tamias.model.capture import Outcome
-from tamias.model.site import HostNote
 from tamias.plugins import host_notes
 
 PATH = "/crawl/{name}/reopen"
@@ -59,9 +59,18 @@ def reopening_of(service: Service, name: str) -> Reopening | None:
 async def resuming(request: Request, service: Service) -> Response:
     """Let the service work on a crawl, and show its page again."""
     name, _ = await _sent(request, service)
-    await service.pool.run(partial(_resume, name=name))
-    service.recent.forget(f"crawl {name}")
-    return RedirectResponse(f"/crawl/{quote(name, safe='')}", 303)
+    return await _resumed(service, name)
+
+
+async def reopening(request: Request, service: Service) -> Response:
+    """Make URLs due again that ended so, and show the page again."""
+    name, fields = await _sent(request, service)
+    outcome, reason = _OUTCOMES.get(fields.get("outcome", "")), fields.get("reason", "")
+    if outcome is None or not reason:
+        raise HttpProblem(400, f"'outcome' is one of {', '.join(_OUTCOMES)}, and 'reason' a text")
+    number, _ = await service.pool.run(partial(_named, name=name))
+    await _begin(service, name, number, ReopenFilter(outcome=outcome, reason=reason))
+    return await _resumed(service, name)
 
 
 async def _sent(request: Request, service: Service) -> tuple[str, dict[str, str]]:
@@ -75,19 +84,9 @@ async def _sent(request: Request, service: Service) -> tuple[str, dict[str, str]
     return request.path_params["name"], fields
 
 
-def _resume(db: ServiceSession, name: str) -> None:
-    resume_in_service(db.session, _named(db, name)[0])
-
-
-async def reopening(request: Request, service: Service) -> Response:
-    """Make URLs due again that ended so, and show the page again."""
-    name, fields = await _sent(request, service)
-    outcome, reason = _OUTCOMES.get(fields.get("outcome", "")), fields.get("reason", "")
-    if outcome is None or not reason:
-        raise HttpProblem(400, f"'outcome' is one of {', '.join(_OUTCOMES)}, and 'reason' a text")
-    number, _ = await service.pool.run(partial(_named, name=name))
-    await _begin(service, name, number, ReopenFilter(outcome=outcome, reason=reason))
-    await service.pool.run(partial(_resume, name=name))
+async def _resumed(service: Service, name: str) -> Response:
+    await service.pool.run(lambda db: resume_in_service(db.session, _named(db, name)[0]))
+    service.recent.forget(f"crawl {name}")
     return RedirectResponse(f"/crawl/{quote(name, safe='')}", 303)
 
 
@@ -108,19 +107,19 @@ async def _begin(service: Service, name: str, crawl: int, which: ReopenFilter) -
 async def _reopen(service: Service, name: str, crawl: int, which: ReopenFilter, state: Reopening) -> None:
     """Page by page, each a transaction of its own: nobody else waits long, and what is opened stays so."""
     after: Place | None = FIRST
+
+    def reopen_page(db: ServiceSession, after: Place) -> tuple[int, Place | None]:
+        return reopen_visited_page(db.session, db.frontier, crawl, which, after)
+
     try:
         while after is not None:
-            count, after = await service.pool.run(partial(_page, crawl=crawl, which=which, after=after))
+            count, after = await service.pool.run(partial(reopen_page, after=after))
             state.opened += count
     except Exception as error:  # noqa: BLE001 - the page says it
         state.error = problem_of(error).detail
     finally:
         state.done = True
         service.recent.forget(f"crawl {name}")
-
-
-def _page(db: ServiceSession, crawl: int, which: ReopenFilter, after: Place) -> tuple[int, Place | None]:
-    return reopen_visited_page(db.session, db.frontier, crawl, which, after)
 
 
 def _named(db: ServiceSession, name: str) -> tuple[int, str]:
@@ -138,141 +137,75 @@ MOST_REASONS = 500
 SHOWN_REASONS = 20
 _LONGEST_NAME = 255
 _SECONDS = 3.0
-_NEVER = 253_402_300_799_000
 
 
-class BusyHost(msgspec.Struct, frozen=True):
-    """A host, and what the newest attempts brought there."""
-
-    host: str
-    attempts: int
-    troubles: int
-    statements: int
-
-
-class Waiting(msgspec.Struct, kw_only=True):
-    """Queues of the crawl that wait for the same thing."""
-
-    what: str
-    queues: int
-    urls: int
-    until: str | None
-    """When the first of them goes on."""
-
-
-class CrawlView(msgspec.Struct, frozen=True, kw_only=True):
-    """The data of the page."""
-
-    name: str
-    state: str
-    known: int
-    open: int
-    queues: int
-    attempts: int
-    """Those that the figures are made from: the newest."""
-    first: str | None
-    last: str | None
-    per_second: float
-    """From the first of them to the last."""
-    statements: int
-    bytes: int
-    slot_seconds: float
-    slots: list[TimeSlot]
-    outcomes: dict[str, int]
-    depths: dict[int, int]
-    """Attempts by depth."""
-    reasons: list[ReasonCount]
-    notes: list[HostNote]
-    """What is to be known of hosts, such as those that answer with walls."""
-    hosts: list[BusyHost]
-    waiting: list[Waiting]
-    reopening: Reopening | None = None
-    """URLs that somebody makes due again, or has made lately."""
-
-
-async def crawl(request: Request, service: Service) -> CrawlView:
+async def crawl(request: Request, service: Service) -> Record:
     """The crawl as it was a moment ago. Raises `NotArchived`."""
     name = request.path_params["name"]
     if len(name) > _LONGEST_NAME or not name.isprintable():
         raise HttpProblem(400, f"the name of a crawl has {_LONGEST_NAME} printable characters at most")
     found = await service.lately(f"crawl {name}", _SECONDS, lambda db: _crawl(db, name))
-    return msgspec.structs.replace(found, reopening=reopening_of(service, name))
+    return {**found, "reopening": reopening_of(service, name)}
 
 
-def _sum(found: list[tuple[Any, ...]], place: int) -> int:
-    return sum(row[place] for row in found)
-
-
-def _crawl(db: ServiceSession, name: str) -> CrawlView:
-    crawl_number, state = _named(db, name)
-    values = {"crawl": crawl_number, "most": MOST_ATTEMPTS}
+def _crawl(db: ServiceSession, name: str) -> Record:
+    number, state = _named(db, name)
+    values = {"crawl": number, "most": MOST_ATTEMPTS}
     spans = [row for row in rows_of_buckets(db, "crawl_span", **values) if row[2]]
     first, last = min((row[0] for row in spans), default=0), max((row[1] for row in spans), default=0)
     slot = max(1000, (last - first) // MOST_SLOTS + 1)
     attempts = rows_of_buckets(db, "crawl_attempts", **values, first=first, slot=slot) if spans else []
-    sums = [row for row in rows_of_buckets(db, "queue_sums") if row[0] == name]
+    sums = next((each for each in crawl_sums(db) if each["crawl"] == name), {})
     total = sum(row[2] for row in spans)
-    return CrawlView(
-        name=name,
-        state=state,
-        known=_sum(sums, 3),
-        open=_sum(sums, 4),
-        queues=_sum(sums, 2),
-        attempts=total,
-        first=rfc3339(first) if spans else None,
-        last=rfc3339(last) if spans else None,
-        per_second=total / max(1.0, (last - first) / 1000),
-        statements=_sum(attempts, 4),
-        bytes=_sum(attempts, 5),
-        slot_seconds=slot / 1000,
-        slots=_slots(attempts, first, slot, last),
-        outcomes={Outcome(each).word: n for each, n in sorted(_counts(attempts, 2).items())},
-        depths=dict(sorted(_counts(attempts, 1).items())),
-        reasons=_reasons(db, values),
-        notes=host_notes(db.session),
-        hosts=_hosts(db, values),
-        waiting=_waiting(db, crawl_number),
-    )
+    outcomes, depths = _counts(attempts, 2), _counts(attempts, 1)
+    slots: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    for place, _, outcome, n, *_ in attempts:
+        slots[place][outcome] += n
+    hosts = records_of_buckets(db, "crawl_hosts", **values, limit=MOST_HOSTS)
+    return {
+        "name": name,
+        "state": state,
+        **{each: sums.get(each, 0) for each in ("known", "open", "queues")},
+        "attempts": total,
+        "first": rfc3339(first) if spans else None,
+        "last": rfc3339(last) if spans else None,
+        "per_second": total / max(1.0, (last - first) / 1000),
+        "statements": sum(row[4] for row in attempts),
+        "bytes": sum(row[5] for row in attempts),
+        "slot_seconds": slot / 1000,
+        "slots": [time_slot(first + n * slot, slots[n]) for n in range((last - first) // slot + 1)],
+        "outcomes": {Outcome(each).word: n for each, n in sorted(outcomes.items())},
+        "depths": dict(sorted(depths.items())),
+        "reasons": _reasons(db, values),
+        "notes": host_notes(db.session),
+        "hosts": sorted(hosts, key=lambda each: (-each["attempts"], each["host"]))[:MOST_HOSTS],
+        "waiting": _waiting(db, number),
+    }
 
 
-def _counts(attempts: list[tuple[int, ...]], column: int) -> dict[int, int]:
-    counts: dict[int, int] = {}
+def _counts(attempts: list[tuple[int, ...]], column: int) -> Counter[int]:
+    counts: Counter[int] = Counter()
     for row in attempts:
-        counts[row[column]] = counts.get(row[column], 0) + row[3]
+        counts[row[column]] += row[3]
     return counts
 
 
-def _slots(attempts: list[tuple[int, ...]], first: int, slot: int, last: int) -> list[TimeSlot]:
-    counts = [[0, 0, 0] for _ in range((last - first) // slot + 1)]
-    for place, _, outcome, n, *_ in attempts:
-        counts[place][0 if outcome in FINE else 2 if outcome in TROUBLE else 1] += n
-    return [
-        TimeSlot(at=rfc3339(first + place * slot), fine=fine, other=other, trouble=trouble)
-        for place, (fine, other, trouble) in enumerate(counts)
-    ]
-
-
-def _reasons(db: ServiceSession, values: dict[str, int]) -> list[ReasonCount]:
+def _reasons(db: ServiceSession, values: dict[str, int]) -> list[Any]:
     counts = ReasonCounts()
     for outcome, reason, n, url in rows_of_buckets(db, "crawl_reasons", **values, limit=MOST_REASONS):
         counts.add(Outcome(outcome).word, reason, url, n)
     return counts.top(SHOWN_REASONS)
 
 
-def _hosts(db: ServiceSession, values: dict[str, int]) -> list[BusyHost]:
-    found = [BusyHost(*row) for row in rows_of_buckets(db, "crawl_hosts", **values, limit=MOST_HOSTS)]
-    return sorted(found, key=lambda each: (-each.attempts, each.host))[:MOST_HOSTS]
-
-
-def _waiting(db: ServiceSession, number: int) -> list[Waiting]:
-    found: dict[str, Waiting] = {}
-    for what, queues, urls, until in rows_of_buckets(db, "crawl_waiting", crawl=number, now=db.session.now()):
-        known = found.setdefault(what, Waiting(what=what, queues=0, urls=0, until=None))
-        known.queues += queues
-        known.urls += urls
-        if until < _NEVER:
-            known.until = min(known.until or rfc3339(until), rfc3339(until))
-    return sorted(found.values(), key=lambda each: -each.urls)
+def _waiting(db: ServiceSession, number: int) -> list[Record]:
+    """Sum up queues that wait for the same thing, with the time when the first of them goes on."""
+    found: dict[str, Record] = {}
+    for each in records_of_buckets(db, "crawl_waiting", crawl=number, now=db.session.now()):
+        if (known := found.setdefault(each["what"], each)) is not each:
+            known["queues"] += each["queues"]
+            known["urls"] += each["urls"]
+            known["until"] = min(filter(None, (known["until"], each["until"])), default=None)
+    return sorted(found.values(), key=lambda each: -each["urls"])
 
 
 PAGE = HtmlPage(

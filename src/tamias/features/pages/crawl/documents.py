@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-import msgspec
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 from starlette.requests import Request
 
@@ -18,7 +17,8 @@ from tamias.crawl.store.progress import kind_of_reason
 from tamias.features.dcat.terms import PREFIXES
 from tamias.features.pages.datasets.preview import Preview, preview_of_statements
 from tamias.features.pages.html.page import HtmlPage, table_of
-from tamias.features.pages.queries import place_of_host, rows, rows_of_buckets, rows_of_captures
+from tamias.features.pages.queries import Record, place_of_host, records, rows_of_buckets, rows_of_captures
+from tamias.features.service.files.delivery import memento_path
 from tamias.features.service.http.exchange import parameter
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession
@@ -39,6 +39,9 @@ MOST_STATEMENTS = 200
 MOST_LINKS = 100
 MOST_VISITS = 50
 MOST_CAPTURES = 50
+_VISIT = (
+    "at", "seconds", "outcome", "status", "byte_size", "statements", "media_type", "reason", "requested",
+)  # fmt: skip
 _TROUBLE = ("failed", "refused", "skipped", "gone")
 _LONGEST_SEARCH = 2048
 _CAPTURE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -64,82 +67,6 @@ _WHOLES = frozenset(
 """Types of what a document as a whole is."""
 
 
-class ListedDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """A document with statements."""
-
-    url: str
-    read_at: str
-    statements: int
-    media_type: str | None
-
-
-class DocumentList(msgspec.Struct, frozen=True, kw_only=True):
-    """The data of the list."""
-
-    words: str
-    host: str | None
-    documents: list[ListedDocument]
-    next: str | None
-    """What the next page comes `after`."""
-
-
-class VisitRow(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt to fetch a document."""
-
-    at: str
-    seconds: float
-    outcome: str
-    status: int | None
-    byte_size: int | None
-    statements: int
-    media_type: str | None
-    reason: str
-    requested: str
-
-
-class LinkOut(msgspec.Struct, frozen=True):
-    """An IRI that the document names."""
-
-    url: str
-    crawled: bool
-    """Whether it is a document with statements here."""
-
-
-class LinkIn(msgspec.Struct, frozen=True):
-    """A page that links here."""
-
-    url: str
-    anchor: str | None
-
-
-class DocumentCapture(msgspec.Struct, frozen=True, kw_only=True):
-    """A capture of a document in a WARC file."""
-
-    at: str
-    status: int
-    memento: str
-    """Where it is replayed."""
-
-
-class DocumentView(msgspec.Struct, frozen=True, kw_only=True):
-    """The data of the page of a document."""
-
-    url: str
-    host: str
-    title: str | None
-    preview: Preview
-    """Its first statements."""
-    links_out: list[LinkOut]
-    links_in: list[LinkIn]
-    links_query: str
-    """Finds all documents that name this one."""
-    visits: list[VisitRow]
-    captures: list[DocumentCapture]
-    """The latest first."""
-    advice: str
-    """What to do about the latest visit, where it brought nothing and something can be done."""
-
-
 class _CurrentDocument(NamedTuple):
     """The current state of a document."""
 
@@ -154,7 +81,7 @@ class _CurrentDocument(NamedTuple):
     qid: int
 
 
-async def documents(request: Request, service: Service) -> DocumentList:
+async def documents(request: Request, service: Service) -> Record:
     """The newest documents; with `q`, those whose URL has it; with `host`, those of a host by URL."""
     words, host = (parameter(request, "q") or "").strip(), parameter(request, "host")
     if len(words) > _LONGEST_SEARCH:
@@ -165,28 +92,26 @@ async def documents(request: Request, service: Service) -> DocumentList:
     return await service.pool.run(lambda db: _documents(db, words, host, after))
 
 
-def _documents(db: ServiceSession, words: str, host: str | None, after: str | None) -> DocumentList:
-    most = MOST_DOCUMENTS + 1
-    if host is not None:
-        place = place_of_host(db, host) or {}
-        values: dict[str, Any] = {"after": after or "", "most": MOST_LOOKED_AT, "limit": most}
-        found = rows_of_captures(db, "documents_of_host", **place, **values) if place else []
+def _documents(db: ServiceSession, words: str, host: str | None, after: str | None) -> Record:
+    bounds = {"most": MOST_LOOKED_AT, "limit": MOST_DOCUMENTS + 1}
+    if host is None:
+        found = rows_of_buckets(db, "newest_documents", before=after or _LAST, part=words, **bounds)
+        found.sort(key=lambda row: row[2], reverse=True)
     else:
-        looked = {"before": after or _LAST, "part": words, "most": MOST_LOOKED_AT, "limit": most}
-        found = sorted(
-            rows_of_buckets(db, "newest_documents", **looked), key=lambda row: row[2], reverse=True
-        )
+        values: Record = {"after": after or "", **bounds}
+        place = place_of_host(db, host)
+        found = rows_of_captures(db, "documents_of_host", **place, **values) if place else []
     shown = _fill(db, found[:MOST_DOCUMENTS])
-    more = len(found) > MOST_DOCUMENTS
-    return DocumentList(
-        words=words,
-        host=host,
-        documents=[
-            ListedDocument(url=url, read_at=rfc3339(at), statements=quads, media_type=media_type)
+    last = shown[-1] if len(found) > MOST_DOCUMENTS else None
+    return {
+        "words": words,
+        "host": host,
+        "documents": [
+            {"url": url, "read_at": rfc3339(at), "statements": quads, "media_type": media_type}
             for url, at, _, quads, media_type in shown
         ],
-        next=(shown[-1][0] if host is not None else shown[-1][2]) if more else None,
-    )
+        "next": last and (last[2] if host is None else last[0]),
+    }
 
 
 def _fill(db: ServiceSession, found: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -196,7 +121,7 @@ def _fill(db: ServiceSession, found: Sequence[tuple[Any, ...]]) -> list[tuple[An
     return [(*row[:3], *known.get(row[2], (row[3] or 0, row[4]))) for row in found]
 
 
-async def document(request: Request, service: Service) -> DocumentView:
+async def document(request: Request, service: Service) -> Record:
     """The document at `url`. Raises `HttpProblem`, `NotArchived`."""
     given = parameter(request, "url")
     if given is None:
@@ -208,48 +133,44 @@ async def document(request: Request, service: Service) -> DocumentView:
     return await service.pool.run(lambda db: _document(db, url))
 
 
-def _document(db: ServiceSession, url: str) -> DocumentView:
-    reading, visits, place = _reading(db, url), [], _place(db, url)
+def _document(db: ServiceSession, url: str) -> Record:
+    reading, found, place = _reading(db, url), [], _place(db, url)
     if reading is not None:
         values = {"bucket": reading.bucket, "capture": reading.capture, "limit": MOST_VISITS}
-        visits = rows_of_captures(db, "attempts_like", reading.qid, **values)
+        found = rows_of_captures(db, "attempts_like", reading.qid, **values)
     elif place:
-        visits = rows_of_captures(db, "attempts_at", **place, url=url, limit=MOST_VISITS)
+        found = rows_of_captures(db, "attempts_at", **place, url=url, limit=MOST_VISITS)
     if reading is None or reading.segment is None:
         check_forgotten(db.session, resource_id(db.admission.key(url)))
-    if reading is None and not visits:
+    if reading is None and not found:
         raise NotArchived(f"{url} has not been fetched here")
     quads, note = _statements(db, reading)
-    latest = _visit(visits[0]) if visits else None
-    return DocumentView(
-        url=url,
-        host=db.admission.queue(url) if db.settings.frontier.queue != "ip" else "",
-        title=_title(quads, url),
-        preview=preview_of_statements(quads, MOST_STATEMENTS) if note is None else Preview(note=note),
-        links_out=_links_out(db, quads, url),
-        links_in=[LinkIn(*row) for row in rows(db, "links_to", **place, url=url, limit=MOST_LINKS)]
-        if place
-        else [],
-        links_query=_LINKS_QUERY.format(url),
-        visits=list(map(_visit, visits)),
-        captures=_captures(db, url),
-        advice=kind_of_reason(latest.reason)[1] if latest and latest.outcome in _TROUBLE else "",
-    )
-
-
-def _captures(db: ServiceSession, url: str) -> list[DocumentCapture]:
-    """Return the stored responses of a URL, newest first."""
-    found = [
-        each for find in load_all("recordings").values() for each in find(db.session, url, MOST_CAPTURES)
+    visits = [
+        {**dict(zip(_VISIT, row, strict=True)), "at": rfc3339(row[0]), "outcome": Outcome(row[2]).word}
+        for row in found
     ]
-    return [
-        DocumentCapture(
-            at=rfc3339(each.captured_at),
-            status=each.status,
-            memento=f"/memento/{digits(each.captured_at)}/{url}",
-        )
-        for each in found
-    ]
+    failed = visits and visits[0]["outcome"] in _TROUBLE
+    recordings = load_all("recordings").values()
+    recorded = (each for find in recordings for each in find(db.session, url, MOST_CAPTURES))
+    return {
+        "url": url,
+        "host": db.admission.queue(url) if db.settings.frontier.queue != "ip" else "",
+        "title": _title(quads, url),
+        "preview": preview_of_statements(quads, MOST_STATEMENTS) if note is None else Preview(note=note),
+        "links_out": _links_out(db, quads, url),
+        "links_in": records(db, "links_to", **place, url=url, limit=MOST_LINKS) if place else [],
+        "links_query": _LINKS_QUERY.format(url),
+        "visits": visits,
+        "captures": [
+            {
+                "at": rfc3339(each.captured_at),
+                "status": each.status,
+                "memento": memento_path(digits(each.captured_at), url),
+            }
+            for each in recorded
+        ],
+        "advice": kind_of_reason(visits[0]["reason"])[1] if failed else "",
+    }
 
 
 def _reading(db: ServiceSession, url: str) -> _CurrentDocument | None:
@@ -301,7 +222,8 @@ def _title(quads: list[Quad], url: str) -> str | None:
     return None
 
 
-def _links_out(db: ServiceSession, quads: list[Quad], url: str) -> list[LinkOut]:
+def _links_out(db: ServiceSession, quads: list[Quad], url: str) -> list[Record]:
+    """Return the IRIs that a document names, first those that are documents with statements here."""
     named = dict.fromkeys(
         term.value.partition("#")[0]
         for quad in quads
@@ -311,22 +233,8 @@ def _links_out(db: ServiceSession, quads: list[Quad], url: str) -> list[LinkOut]
     named.pop(url, None)
     links = list(named)[:MOST_LINKS]
     known = {row[0] for row in rows_of_buckets(db, "known_documents", documents=links)} if links else set()
-    return sorted((LinkOut(each, each in known) for each in links), key=lambda each: not each.crawled)
-
-
-def _visit(row: tuple[Any, ...]) -> VisitRow:
-    started, ended, outcome, status, size, quads, _, media_type, reason, url, _ = row
-    return VisitRow(
-        at=rfc3339(started),
-        seconds=max(0, ended - started) / 1000,
-        outcome=Outcome(outcome).word,
-        status=status,
-        byte_size=size,
-        statements=quads,
-        media_type=media_type,
-        reason=reason,
-        requested=url,
-    )
+    links.sort(key=lambda each: each not in known)
+    return [{"url": each, "crawled": each in known} for each in links]
 
 
 LIST = HtmlPage(

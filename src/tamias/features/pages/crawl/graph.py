@@ -5,11 +5,10 @@ from collections.abc import Callable
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-import msgspec
 from starlette.requests import Request
 
 from tamias.features.pages.html.page import CsvTable, HtmlPage
-from tamias.features.pages.queries import rows, rows_of_buckets
+from tamias.features.pages.queries import Record, rows, rows_of_buckets
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 from tamias.model.url import host_key
@@ -21,26 +20,17 @@ _MOST_READ = 200_000
 _SECONDS = 60.0
 
 
-class Graph(msgspec.Struct, frozen=True, kw_only=True):
-    """Hosts as columns, the largest first, and links between them by place; so it is small to send."""
-
-    hosts: list[str]
-    datasets: list[int]
-    urls: list[int]
-    """Known of each to the frontier."""
-    links: list[tuple[int, int, int]]
-    """From, to, and how often: a catalogue names a file, a redirect or a link of a page leads there."""
-    left_out: int
-    """Hosts that are too many to show."""
-
-
-async def graph(_: Request, service: Service) -> Graph:
+async def graph(_: Request, service: Service) -> Record:
     """Return the graph of hosts, at most a minute old."""
     return await service.lately("graph", _SECONDS, _graph)
 
 
-def arranged(datasets: dict[str, int], urls: dict[str, int], links: Counter[tuple[str, str]]) -> Graph:
-    """The largest hosts, and those that lead to most, with the strongest links between them."""
+def arranged(datasets: dict[str, int], urls: dict[str, int], links: Counter[tuple[str, str]]) -> Record:
+    """Arrange the largest hosts, and those that lead to most, with the strongest links between them.
+
+    Hosts are columns, and links name them by place, so that it is small to send. A link says from where, to
+    where and how often: a catalogue names a file, a redirect or a link of a page leads there.
+    """
     leads = Counter(source for source, _ in links)
     ends = {name for pair in links for name in pair}
     known = sorted(
@@ -50,16 +40,16 @@ def arranged(datasets: dict[str, int], urls: dict[str, int], links: Counter[tupl
     shown = known[:MOST_HOSTS]
     places = {name: place for place, name in enumerate(shown)}
     drawn = [(pair, n) for pair, n in links.most_common() if pair[0] in places and pair[1] in places]
-    return Graph(
-        hosts=shown,
-        datasets=[datasets.get(name, 0) for name in shown],
-        urls=[urls.get(name, 0) for name in shown],
-        links=[(places[a], places[b], n) for (a, b), n in drawn[:MOST_LINKS]],
-        left_out=len(known) - len(shown),
-    )
+    return {
+        "hosts": shown,
+        "datasets": [datasets.get(name, 0) for name in shown],
+        "urls": [urls.get(name, 0) for name in shown],
+        "links": [(places[a], places[b], n) for (a, b), n in drawn[:MOST_LINKS]],
+        "left_out": len(known) - len(shown),
+    }
 
 
-def _graph(db: ServiceSession) -> Graph:
+def _graph(db: ServiceSession) -> Record:
     datasets = dict(rows(db, "graph_datasets", most=_MOST_READ))
     shown_as = _shown_as(db, datasets)
     urls = {shown_as(key): known for key, known in rows_of_buckets(db, "graph_hosts", most=_MOST_READ)}
@@ -98,10 +88,9 @@ def _host(address: str) -> str:
         return ""
 
 
-def _table(view: Graph) -> CsvTable:
-    return CsvTable(
-        ("host", "datasets", "urls"), list(zip(view.hosts, view.datasets, view.urls, strict=True))
-    )
+def _table(view: Record) -> CsvTable:
+    columns = (view[name] for name in ("hosts", "datasets", "urls"))
+    return CsvTable(("host", "datasets", "urls"), list(zip(*columns, strict=True)))
 
 
 PAGE = HtmlPage(path="/graph", template="graph.html", view=graph, data="/graph.json", table=_table)

@@ -4,16 +4,16 @@ import re
 import time
 from typing import Any, Final
 
-import msgspec
+from msgspec.structs import asdict
 from starlette.requests import Request
 
 from tamias.features.pages.html.page import HtmlPage, table_of
-from tamias.features.pages.queries import rows
+from tamias.features.pages.queries import Record, rows
 from tamias.features.service.http.callers import may_read_all
 from tamias.features.service.http.exchange import LATEST, cursor, parameter
 from tamias.features.service.http.exchange import media_type as media_type_of
 from tamias.features.service.http.problems import HttpProblem
-from tamias.features.service.queries.search import COLUMNS, LONGEST_SEARCH, MOST_WORDS, Hit, Search, find, hit
+from tamias.features.service.queries.search import COLUMNS, LONGEST_SEARCH, MOST_WORDS, Search, find, hit
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import unlisted
 from tamias.features.service.service import Service
@@ -28,61 +28,39 @@ _SECONDS: Final = 60.0
 _CURSOR: Final = re.compile(r"([0-9]{1,18})-([0-9a-f]{24})")
 
 
-class DatasetLine(Hit, frozen=True, kw_only=True):
-    """A dataset of the list."""
-
-    weeks: list[int]
-    """New versions in each of the last weeks, the oldest first."""
-
-
-class DatasetFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions that listed datasets meet."""
-
-    state: str | None
-    host: str | None
-    portal: str | None
-    type: str | None
-
-
-class DatasetList(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of the list of datasets."""
-
-    filter: DatasetFilter
-    datasets: list[DatasetLine]
-    types: list[str]
-    """Media types to choose from, the most frequent first."""
-    next: str | None
-
-
-async def datasets(request: Request, service: Service) -> DatasetList:
-    """A page of the list."""
+async def datasets(request: Request, service: Service) -> Record:
+    """A page of the list, with the media types to choose from, the most frequent first."""
     state, given_type = parameter(request, "state"), parameter(request, "type")
     if state not in (None, *STATES):
         raise HttpProblem(400, f"'state' must be one of {', '.join(STATES)}")
-    wanted = DatasetFilter(
-        state=state,
-        host=parameter(request, "host"),
-        portal=parameter(request, "portal"),
-        type=media_type_of(given_type) if given_type else None,
-    )
+    wanted = {
+        "state": state,
+        "host": parameter(request, "host"),
+        "portal": parameter(request, "portal"),
+        "type": media_type_of(given_type) if given_type else None,
+    }
     after = cursor(request, _CURSOR)
     place = (int(after[1]), after[2]) if after else (LATEST, "")
     owner = may_read_all(request)
-    found, following = await service.pool.run(lambda db: _listed(db, wanted, place, owner=owner))
+    listed = await service.pool.run(lambda db: _listed(db, wanted, place, owner=owner))
     types = await service.lately("types", _SECONDS, lambda db: [name for (name,) in rows(db, "types")])
-    return DatasetList(filter=wanted, datasets=found, types=types, next=following)
+    return {"filter": wanted, "types": types, **listed}
 
 
 def _listed(
-    db: ServiceSession, wanted: DatasetFilter, after: tuple[int, str], *, owner: bool
-) -> tuple[list[DatasetLine], str | None]:
-    values = msgspec.structs.asdict(wanted)
-    found = _rows(db, values, after)
+    db: ServiceSession, wanted: dict[str, str | None], after: tuple[int, str], *, owner: bool
+) -> Record:
+    found = _rows(db, wanted, after)
     hidden = frozenset() if owner else unlisted(db, (row[0] for row in found))
-    listed = [row for row in found if row[0] not in hidden]
-    weeks = _weeks(db, [row[0] for row in listed])
+    listed = [hit(row) for row in found if row[0] not in hidden]
+    weeks = _weeks(db, [each.id for each in listed])
     last = found[-1] if len(found) == MOST_LISTED else None
-    return [_dataset(row, weeks) for row in listed], f"{last[7] or 0}-{last[0]}" if last else None
+    return {
+        "datasets": [
+            {**asdict(each), "shown_state": each.shown_state, "weeks": weeks[each.id]} for each in listed
+        ],
+        "next": f"{last[7] or 0}-{last[0]}" if last else None,
+    }
 
 
 def _rows(db: ServiceSession, values: dict[str, Any], after: tuple[int, str]) -> list[tuple[Any, ...]]:
@@ -99,16 +77,13 @@ def _rows(db: ServiceSession, values: dict[str, Any], after: tuple[int, str]) ->
 
 
 def _weeks(db: ServiceSession, resources: list[str]) -> dict[str, list[int]]:
+    """Count the new versions of resources in each of the last weeks, the oldest first."""
     first = int(time.time() * 1000) - WEEKS * _WEEK
     found = {each: [0] * WEEKS for each in resources}
     values = {"resource": resources, "first": first, "week": _WEEK, "most": MOST_DRAWN}
     for resource, week, count in rows(db, "datasets_weeks", **values):
         found[resource][min(week, WEEKS - 1)] += count
     return found
-
-
-def _dataset(row: tuple[Any, ...], weeks: dict[str, list[int]]) -> DatasetLine:
-    return DatasetLine(**msgspec.structs.asdict(hit(row)), weeks=weeks[row[0]])
 
 
 PAGE = HtmlPage(

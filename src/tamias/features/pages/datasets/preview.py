@@ -14,12 +14,12 @@ from pyoxigraph import Literal, NamedNode, Quad, parse
 from starlette.requests import Request
 
 from tamias.archive.blobs import BlobDamaged, BlobMissing
-from tamias.archive.moments import shown
 from tamias.archive.reader.content import Content
 from tamias.archive.versions.resources import read_versions
 from tamias.content.formats import Form, form_of, load_analyser, syntax_of
 from tamias.features.archive.canonical.tables import found_table
 from tamias.features.pages.html.page import CsvTable, HtmlPage
+from tamias.features.pages.queries import Record
 from tamias.features.service.http.callers import may_read_all
 from tamias.features.service.http.exchange import number
 from tamias.features.service.queries.history import resource_named, version_numbered
@@ -36,28 +36,19 @@ _WIDE, _HIGH = 215.0, 135.0
 """Half of the drawing's width and height, less the room for names."""
 
 
-class Ray(msgspec.Struct, frozen=True, kw_only=True):
-    """A statement as it is drawn: its object, where that stands, and its predicate."""
-
-    x: float
-    y: float
-    predicate: str
-    object: str
-    literal: bool
-
-
-class Star(msgspec.Struct, frozen=True):
-    """The thing in the middle, and the statements around it."""
-
-    subject: str
-    rays: list[Ray]
-
-
-def star(quads: Iterable[Quad], subject: Any) -> Star:
-    """The first statements about a thing, around it."""
+def star(quads: Iterable[Quad], subject: Any) -> Record:
+    """Draw the first statements about a thing around it: each object where it stands, and its predicate."""
     about = list({(quad.predicate, quad.object): quad for quad in quads if quad.subject == subject}.values())
-    rays = [_ray(quad, place, len(about[:MOST_RAYS])) for place, quad in enumerate(about[:MOST_RAYS])]
-    return Star(short(subject), rays)
+    rays = []
+    for place, quad in enumerate(about[:MOST_RAYS]):
+        # A quarter turn back: the first stands above. Half a place on: none is right beside the middle.
+        angle = 2 * pi * (place + 0.5) / len(about[:MOST_RAYS]) - pi / 2
+        at = {"x": round(_WIDE * cos(angle), 1), "y": round(_HIGH * sin(angle), 1)}
+        literal = isinstance(quad.object, Literal)
+        rays.append(
+            {**at, "predicate": short(quad.predicate), "object": short(quad.object), "literal": literal}
+        )
+    return {"subject": short(subject), "rays": rays}
 
 
 def short(term: Any) -> str:
@@ -74,18 +65,6 @@ def short(term: Any) -> str:
     return _cut(tail or term.value, _LONGEST)
 
 
-def _ray(quad: Quad, place: int, rays: int) -> Ray:
-    # A quarter turn back: the first stands above. Half a place on: none is right beside the middle.
-    angle = 2 * pi * (place + 0.5) / rays - pi / 2
-    return Ray(
-        x=round(_WIDE * cos(angle), 1),
-        y=round(_HIGH * sin(angle), 1),
-        predicate=short(quad.predicate),
-        object=short(quad.object),
-        literal=isinstance(quad.object, Literal),
-    )
-
-
 AT_ONCE = 1 << 20
 """Bytes of a version that is shown together with its dataset; of a larger one on request."""
 LARGEST = 32 << 20
@@ -95,14 +74,7 @@ MOST_STATEMENTS = 40
 MOST_LINES = 40
 LONGEST_CELL = 200
 _MOST_NUMBER = 999_999_999
-
-
-class PreviewStatement(msgspec.Struct, frozen=True):
-    """A statement of RDF, its terms as N-Triples writes them."""
-
-    subject: str
-    predicate: str
-    object: str
+_TERMS = ("subject", "predicate", "object")
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,26 +82,16 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
     columns: list[str] = []
     rows: list[list[str]] = []
-    statements: list[PreviewStatement] = []
-    star: Star | None = None
-    """The thing that most of the statements are about, with what is said of it."""
+    statements: list[Record] = []
+    """Of RDF, their terms as N-Triples writes them."""
+    star: Record | None = None
+    """The thing that most of them are about, with what is said of it."""
     lines: list[str] = []
     more: bool = False
     note: str | None = None
 
 
-class PreviewPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The page of a preview."""
-
-    id: str
-    url: str
-    title: str | None
-    number: int
-    noindex: bool
-    preview: Preview
-
-
-async def preview_page(request: Request, service: Service) -> PreviewPage:
+async def preview_page(request: Request, service: Service) -> Record:
     """Show the version with the number `version`; without it, the newest."""
     named, wanted = request.path_params["id"], number(request, "version", 0, 1, _MOST_NUMBER)
     owner = may_read_all(request)
@@ -163,13 +125,18 @@ def small_preview(
     return preview(db, resource, version)
 
 
-def _page(db: ServiceSession, resource: Resource, wanted: int, *, owner: bool) -> PreviewPage:
+def _page(db: ServiceSession, resource: Resource, wanted: int, *, owner: bool) -> Record:
     versions = read_versions(db.session, [resource.id])[resource.id]
     version = version_numbered(db, resource, versions, wanted or (versions[-1].number if versions else 0))
     said = check_open(db, [version], owner=owner)
-    noindex = any(each.noindex for each in said.values())
-    view = preview(db, resource, version)
-    return shown(PreviewPage, resource, number=version.number, noindex=noindex, preview=view)
+    return {
+        "id": resource.id,
+        "url": resource.url,
+        "title": resource.title,
+        "number": version.number,
+        "noindex": any(each.noindex for each in said.values()),
+        "preview": preview(db, resource, version),
+    }
 
 
 def _rows(content: Content) -> Preview:
@@ -186,8 +153,9 @@ def _rows(content: Content) -> Preview:
 def preview_of_statements(quads: list[Quad], most: int = MOST_STATEMENTS) -> Preview:
     """Show the first statements, `most` at most."""
     return Preview(
-        statements=[_statement(quad) for quad in quads[:most]],
-        star=star(quads, main_subject(quads)) if quads else None,
+        statements=[{name: _cut(str(getattr(quad, name))) for name in _TERMS} for quad in quads[:most]],
+        # The thing that most of the statements are about is in the middle.
+        star=star(quads, Counter(quad.subject for quad in quads).most_common(1)[0][0]) if quads else None,
         more=len(quads) > most,
     )
 
@@ -209,24 +177,14 @@ def _lines(content: Content) -> Preview:
     return Preview(lines=[_cut(line, 400) for line in lines[:MOST_LINES]], more=len(lines) > MOST_LINES)
 
 
-def main_subject(quads: list[Quad]) -> Any:
-    """Return the subject of most of the statements."""
-    return Counter(quad.subject for quad in quads).most_common(1)[0][0]
-
-
-def _statement(quad: Quad) -> PreviewStatement:
-    return PreviewStatement(*(_cut(str(term)) for term in (quad.subject, quad.predicate, quad.object)))
-
-
 def _cut(text: str, most: int = LONGEST_CELL) -> str:
     return text if len(text) <= most else text[:most] + "…"
 
 
-def _table(view: PreviewPage) -> CsvTable:
-    part = view.preview
+def _table(view: Record) -> CsvTable:
+    part: Preview = view["preview"]
     if part.statements:
-        rows = [(each.subject, each.predicate, each.object) for each in part.statements]
-        return CsvTable(("subject", "predicate", "object"), rows)
+        return CsvTable(_TERMS, [list(each.values()) for each in part.statements])
     return CsvTable(part.columns or ["line"], part.rows or [[line] for line in part.lines])
 
 

@@ -2,71 +2,29 @@
 
 from functools import partial
 
-import msgspec
+from msgspec import to_builtins
 from starlette.requests import Request
 
-from tamias.archive.moments import rfc3339, shown
+from tamias.archive.moments import rfc3339
 from tamias.archive.versions.resources import read_versions
+from tamias.features.archive.descriptions import describe_version
 from tamias.features.dcat.profiles import read_profile
-from tamias.features.pages.datasets.preview import Preview, small_preview
+from tamias.features.pages.datasets.preview import small_preview
 from tamias.features.pages.html.page import CsvTable, HtmlPage
+from tamias.features.pages.queries import Record
 from tamias.features.service.files.comparison import COMPARED_AT_ONCE, compare, turns
 from tamias.features.service.files.delivery import memento_paths
 from tamias.features.service.http.callers import may_read_all
 from tamias.features.service.http.exchange import number, version_number
 from tamias.features.service.queries.history import resource_named, version_numbered
 from tamias.features.service.queries.thread_pool import ServiceSession
-from tamias.features.service.queries.usage import UsageTerms, check_open, usages
+from tamias.features.service.queries.usage import check_open, usages
 from tamias.features.service.service import Service
-from tamias.model.diff import Diff
-from tamias.model.profile import Profile
 from tamias.model.resource import Resource, Version
 from tamias.plugins import parts
 
 
-class Changed(msgspec.Struct, frozen=True, kw_only=True):
-    """Differences from the version before."""
-
-    kind: str
-    """What was counted: rows, statements, lines or other things."""
-    added: int
-    removed: int
-    changed: int
-
-
-class VersionPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The page of a version."""
-
-    id: str
-    dataset: str
-    url: str
-    title: str | None
-    number: int
-    newest: int
-    captured_at: str
-    byte_size: int
-    sha256: str
-    media_type: str | None
-    declared_type: str | None
-    """As its server said it."""
-    noise: str | None
-    """Whether its content is that of the version before."""
-    grown: int | None
-    """By how many bytes; None for the first."""
-    changed: Changed | None
-    """None for the first, and where it is not counted without being asked for."""
-    compare: str | None
-    """Where it is compared with the version before; None where it cannot be."""
-    download: str
-    memento: str | None
-    withheld: bool
-    """Whether whoever asked is not given its body, because its server asks for that."""
-    usage: UsageTerms
-    profile: Profile | None
-    preview: Preview | None
-
-
-async def version_page(request: Request, service: Service) -> VersionPage:
+async def version_page(request: Request, service: Service) -> Record:
     """Return the page of the version with a number. Raises `NotArchived`."""
     named, text = request.path_params["id"], request.path_params["number"]
     owner = may_read_all(request)
@@ -75,12 +33,13 @@ async def version_page(request: Request, service: Service) -> VersionPage:
         return view
     async with turns:
         found = await service.pool.run(lambda db: compare(db, *pair))
-    return msgspec.structs.replace(view, changed=_changed(found))
+    counts = {name: getattr(found, name) for name in ("added", "removed", "changed")}
+    return {**view, "changed": {"kind": found.kind.value, **counts}}
 
 
 def _version(
     db: ServiceSession, named: str, number: str, *, owner: bool
-) -> tuple[VersionPage, tuple[Resource, Version, Version] | None]:
+) -> tuple[Record, tuple[Resource, Version, Version] | None]:
     """The page without what changed, and the versions to compare where that is done at once."""
     resource = resource_named(db, named)
     versions = read_versions(db.session, [resource.id])[resource.id]
@@ -89,34 +48,31 @@ def _version(
     said = usages(db, [each.capture for each in around])
     withheld = {capture for capture, each in said.items() if each.noarchive and not owner}
     is_open = len(around) == 2 and not withheld and "diff" in parts("comparisons")
-    view = shown(
-        VersionPage,
-        version,
-        resource,
-        dataset=resource.id,
-        newest=versions[-1].number,
-        grown=version.byte_size - around[0].byte_size if place else None,
-        changed=None,
-        compare=f"/dataset/{resource.id}/diff?a={version.number - 1}&b={version.number}" if is_open else None,
-        download=f"/api/v1/get/file/id/{version.id}",
-        memento=memento_paths(resource.url, versions)[place],
-        withheld=version.capture in withheld,
-        usage=said[version.capture],
-        profile=read_profile(db.session, version.sha256),
-        preview=small_preview(db, resource, version, withheld),
-    )
+    page = f"/dataset/{resource.id}"
+    view = {
+        **to_builtins(describe_version(version, "")),
+        "declared_type": version.declared_type,
+        "dataset": resource.id,
+        "url": resource.url,
+        "title": resource.title,
+        "newest": versions[-1].number,
+        "grown": version.byte_size - around[0].byte_size if place else None,
+        "changed": None,
+        "compare": f"{page}/diff?a={version.number - 1}&b={version.number}" if is_open else None,
+        "memento": memento_paths(resource.url, versions)[place],
+        "withheld": version.capture in withheld,
+        "usage": said[version.capture],
+        "profile": read_profile(db.session, version.sha256),
+        "preview": small_preview(db, resource, version, withheld),
+    }
     at_once = is_open and max(version.byte_size, around[0].byte_size) <= COMPARED_AT_ONCE
     return view, (resource, around[0], version) if at_once else None
 
 
-def _changed(found: Diff) -> Changed:
-    return Changed(kind=found.kind.value, added=found.added, removed=found.removed, changed=found.changed)
-
-
-def _table(view: VersionPage) -> CsvTable:
+def _table(view: Record) -> CsvTable:
     """The columns of the tables in it."""
     names = ("name", "datatype", "nulls", "distinct", "min", "max")
-    tables = view.profile.tables if view.profile else ()
+    tables = view["profile"].tables if view["profile"] else ()
     rows = [
         [each.name, *(getattr(column, name) for name in names)] for each in tables for column in each.columns
     ]
@@ -136,22 +92,7 @@ MOST_CHOICE = 200
 _MOST_NUMBER = 999_999_999
 
 
-class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """The page of a comparison."""
-
-    id: str
-    url: str
-    title: str | None
-    a: int
-    b: int
-    newest: int
-    versions: list[tuple[int, str, int]]
-    """Number, time and size of those that can be compared, newest first."""
-    noindex: bool
-    diff: Diff
-
-
-async def difference(request: Request, service: Service) -> Difference:
+async def difference(request: Request, service: Service) -> Record:
     """Compare the versions with the numbers `a` and `b`; without them, the last two."""
     named = request.path_params["id"]
     a, b = (number(request, name, 0, 1, _MOST_NUMBER) for name in "ab")
@@ -162,32 +103,29 @@ async def difference(request: Request, service: Service) -> Difference:
         )
 
 
-def _difference(db: ServiceSession, resource: Resource, a: int, b: int, *, owner: bool) -> Difference:
+def _difference(db: ServiceSession, resource: Resource, a: int, b: int, *, owner: bool) -> Record:
     versions = read_versions(db.session, [resource.id])[resource.id]
     newest = versions[-1].number if versions else 0
     b = b or newest
     a = a or max((each.number for each in versions if each.number < b), default=0)
     old, new = (version_numbered(db, resource, versions, each) for each in (a, b))
     said = check_open(db, [old, new], owner=owner)
-    return shown(
-        Difference,
-        resource,
-        a=a,
-        b=b,
-        newest=newest,
-        versions=_choice(versions, {a, b}),
-        noindex=any(each.noindex for each in said.values()),
-        diff=compare(db, resource, old, new),
-    )
+    listed = [each for each in versions if each.number in {a, b} or each.number > len(versions) - MOST_CHOICE]
+    return {
+        "id": resource.id,
+        "url": resource.url,
+        "title": resource.title,
+        "a": a,
+        "b": b,
+        "newest": newest,
+        "versions": [(each.number, rfc3339(each.captured_at), each.byte_size) for each in reversed(listed)],
+        "noindex": any(each.noindex for each in said.values()),
+        "diff": compare(db, resource, old, new),
+    }
 
 
-def _choice(versions: list[Version], wanted: set[int]) -> list[tuple[int, str, int]]:
-    listed = [each for each in versions if each.number in wanted or each.number > len(versions) - MOST_CHOICE]
-    return [(each.number, rfc3339(each.captured_at), each.byte_size) for each in reversed(listed)]
-
-
-def _table_of_changes(view: Difference) -> CsvTable:
-    rows = [(each.what.value, each.where, each.old, each.new) for each in view.diff.changes]
+def _table_of_changes(view: Record) -> CsvTable:
+    rows = [(each.what.value, each.where, each.old, each.new) for each in view["diff"].changes]
     return CsvTable(("what", "where", "old", "new"), rows)
 
 

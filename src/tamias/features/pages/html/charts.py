@@ -4,9 +4,10 @@ Colours come from the style sheet by class. What a chart says is also said in wo
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from itertools import repeat
-from typing import NamedTuple
+from math import log
+from typing import Any
 
 from markupsafe import Markup
 
@@ -16,6 +17,9 @@ _HEIGHT = 100.0
 _WEEKS = 53
 _TICK = 0.6
 """Width of a version's mark on a timeline, in per cent of it."""
+_LEAST_MARK = 0.08
+"""How tall the mark of the smallest version is."""
+_UNITS = ("KiB", "MiB", "GiB", "TiB")
 
 
 def columns(
@@ -69,33 +73,43 @@ def bar(value: float, most: float, css: str = "accent") -> Markup:
     return element("svg", drawn, class_="bar", **box, aria_hidden="true")
 
 
-class Mark(NamedTuple):
-    """A mark on a line of time."""
-
-    at: float
-    """0 is the beginning of the line, 1 its end."""
-    tall: float
-    """0 to 1."""
-    css: str
-    hover: str
-    """What it says when pointed at."""
-
-
-def timeline(marks: Sequence[Mark], most: str, label: str) -> Markup:
-    """Marks on a line of time. The axis beside it says what a mark of full height stands for."""
-    drawn = [
-        element(
-            "rect",
-            element("title", mark.hover),
-            class_=mark.css,
-            x=f"{mark.at * (100 - _TICK):.2f}",
-            y=f"{_HEIGHT * (1 - mark.tall):.1f}",
-            width=_TICK,
-            height=f"{_HEIGHT * mark.tall:.1f}",
+def timeline(versions: Sequence[Mapping[str, Any]], label: str) -> Markup:
+    """Draw versions on a line of time, as tall as they are large. The axis says how large the largest is."""
+    times = [datetime.fromisoformat(each["captured_at"]).timestamp() for each in versions]
+    largest = max(each["byte_size"] for each in versions)
+    first, span = min(times), max(times) - min(times)
+    drawn = []
+    for at, each in zip(times, versions, strict=True):
+        place = (at - first) / span if span else 0.5
+        tall = max(_LEAST_MARK, each["byte_size"] / (largest or 1))
+        hover = f"version {each['number']}, {clock(each['captured_at'])}: {size(each['byte_size'])}"
+        box = {"x": f"{place * (100 - _TICK):.2f}", "y": f"{_HEIGHT * (1 - tall):.1f}", "width": _TICK}
+        css = "soft" if each["noise"] else "accent"
+        drawn.append(
+            element("rect", element("title", hover), class_=css, **box, height=f"{_HEIGHT * tall:.1f}")
         )
-        for mark in marks
-    ]
-    return _beside_axis(most, _stretched("0 0 100 100", drawn, label))
+    return _beside_axis(size(largest), _stretched("0 0 100 100", drawn, label))
+
+
+def size(octets: float) -> str:
+    """Bytes as people say them.
+
+    >>> size(999), size(1536), size(3 << 30)
+    ('999 B', '1.5 KiB', '3.0 GiB')
+    """
+    if octets < 1024:
+        return f"{octets:.0f} B"
+    power = min(int(log(octets, 1024)), len(_UNITS))
+    return f"{octets / 1024**power:.1f} {_UNITS[power - 1]}"
+
+
+def clock(at: str) -> str:
+    """A time to the minute, which a table or a headline can show as it is.
+
+    >>> clock("2026-11-17T02:47:39.102Z")
+    '2026-11-17 02:47'
+    """
+    return at[:16].replace("T", " ")
 
 
 def _beside_axis(most: str, chart: Markup) -> Markup:

@@ -6,13 +6,11 @@ import io
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, reduce
 from hashlib import blake2b
 from http import HTTPStatus
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from math import log
-from operator import attrgetter
 from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -25,7 +23,7 @@ from starlette.routing import Route
 
 from tamias.cli.console.output import csv_cell
 from tamias.features.dcat.terms import PREFIXES
-from tamias.features.pages.crawl.activity import hover, stack
+from tamias.features.pages.crawl.activity import hover
 from tamias.features.pages.datasets.reasons import duration
 from tamias.features.pages.html import charts
 from tamias.features.pages.jsonld import embedded
@@ -92,7 +90,6 @@ POLICY: Final = (
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 HEADERS: Final = {"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"}
-_UNITS = ("KiB", "MiB", "GiB", "TiB")
 
 
 def html(
@@ -107,18 +104,6 @@ def this_page(request: Request) -> str:
     """The address of the page that was asked for, on this service."""
     path, query = (request.scope[name].decode("latin-1") for name in ("raw_path", "query_string"))
     return f"{path}?{query}" if query else path
-
-
-def size(octets: float) -> str:
-    """Bytes as people say them.
-
-    >>> size(999), size(1536), size(3 << 30)
-    ('999 B', '1.5 KiB', '3.0 GiB')
-    """
-    if octets < 1024:
-        return f"{octets:.0f} B"
-    power = min(int(log(octets, 1024)), len(_UNITS))
-    return f"{octets / 1024**power:.1f} {_UNITS[power - 1]}"
 
 
 def number(value: float) -> str:
@@ -150,15 +135,6 @@ def site(address: str) -> str:
     """
     split = urlsplit(address)
     return (split.netloc + split.path).rstrip("/") or address
-
-
-def clock(at: str) -> str:
-    """A time to the minute, which a table or a headline can show as it is.
-
-    >>> clock("2026-11-17T02:47:39.102Z")
-    '2026-11-17 02:47'
-    """
-    return at[:16].replace("T", " ")
 
 
 def is_web(address: object) -> bool:
@@ -230,9 +206,9 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
-        size=size,
+        size=charts.size,
         site=site,
-        clock=clock,
+        clock=charts.clock,
         sentence=sentence,
         shortened=shortened,
         number=number,
@@ -240,10 +216,9 @@ def _templates() -> jinja2.Environment:
         distance=distance,
         duration=duration,
         quoted=lambda text: quote(text, safe=""),
-        fields=msgspec.structs.asdict,
         combined=lambda one, other: {**one, **other},
-        stack=stack,
         hover=hover,
+        stack=lambda slot: [each for each in slot.values() if isinstance(each, int)],
         embedded=lambda document: Markup(embedded(document)),  # noqa: S704 - without any < in it
     )
     made.tests["web"] = is_web
@@ -271,8 +246,16 @@ class CsvTable(msgspec.Struct, frozen=True):
 
 def table_of(items: str, *columns: str) -> Callable[[Any], CsvTable]:
     """Return what makes a table of some items of a view, with some of their fields as columns."""
-    get = attrgetter(items)
-    return lambda view: CsvTable(columns, [[getattr(each, name) for name in columns] for each in get(view)])
+
+    def table(view: Any) -> CsvTable:
+        found = reduce(_field, items.split("."), view)
+        return CsvTable(columns, [[_field(each, name) for name in columns] for each in found])
+
+    return table
+
+
+def _field(value: Any, name: str) -> Any:
+    return value[name] if isinstance(value, dict) else getattr(value, name)
 
 
 def csv_answer(table: CsvTable) -> Response:
@@ -315,29 +298,34 @@ def page_routes(pages: Sequence[HtmlPage], service: Service) -> list[Route]:
 def _page_of(page: HtmlPage, service: Service) -> Answer:
     async def answer(request: Request) -> Response:
         form = wanted_form(request)
-        answer = _in_form(page, request, await page.view(request, service), form)
+        view = await page.view(request, service)
+        if form == "json":
+            answer = json_answer(request, view)
+        elif form == "html":
+            answer = html_page(request, page, view)
+        elif page.table is not None:
+            answer = csv_answer(page.table(view))
+        else:
+            raise HttpProblem(406, f"{page.path} is not a table and has no CSV; ?format=json has its data")
         answer.headers["Vary"] = "Accept, Accept-Encoding, Cookie"
         return answer
 
     return answer
 
 
-def _in_form(page: HtmlPage, request: Request, view: Any, form: str) -> Response:
-    if form == "json":
-        return json_answer(request, view)
-    if form == "csv":
-        if page.table is None:
-            raise HttpProblem(406, f"{page.path} is not a table and has no CSV; ?format=json has its data")
-        return csv_answer(page.table(view))
+def html_page(request: Request, page: HtmlPage, view: Any, status: int = 200) -> Response:
+    """Return a page as HTML, also as the answer to a form."""
+    path, query = (request.scope[name].decode("latin-1") for name in ("raw_path", "query_string"))
+    names = {name: quote(str(value), safe="") for name, value in request.path_params.items()}
     values = {
         "view": view,
         "here": page.path,
-        "data": _address_of_data(page, request),
-        "csv": page.table and _address_of_csv(request),
+        "data": page.data.format(**names) + (f"?{query}" if query else ""),
+        "csv": page.table and f"{path}?{urlencode({**request.query_params, 'format': 'csv'})}",
         "session": record_of(request).session,
         "this_page": this_page(request),
     }
-    return html(page.template, values, headers=page.headers)
+    return html(page.template, values, status, page.headers)
 
 
 def _data_of(page: HtmlPage, service: Service) -> Answer:
@@ -345,14 +333,3 @@ def _data_of(page: HtmlPage, service: Service) -> Answer:
         return json_answer(request, await page.view(request, service))
 
     return answer
-
-
-def _address_of_data(page: HtmlPage, request: Request) -> str:
-    names = {name: quote(str(value), safe="") for name, value in request.path_params.items()}
-    query = request.url.query
-    return page.data.format(**names) + (f"?{query}" if query else "")
-
-
-def _address_of_csv(request: Request) -> str:
-    parameters = {**request.query_params, "format": "csv"}
-    return f"{request.scope['raw_path'].decode('latin-1')}?{urlencode(parameters)}"

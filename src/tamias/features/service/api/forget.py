@@ -133,11 +133,12 @@ async def tombstones(request: Request, service: Service) -> Response:
     most, found_cursor = limit(request), cursor(request, _NUMBER)
     before = int(found_cursor[0]) if found_cursor else None
     found = await service.pool.run(lambda db: all_tombstones(db.session, before=before, limit=most))
-    items = [_described(each) for each in found]
+    items = [describe_tombstone(each) for each in found]
     return page_answer(request, items, str(found[-1].forgotten) if len(found) == most else None)
 
 
-def _described(tombstone: Tombstone) -> TombstoneDescription:
+def describe_tombstone(tombstone: Tombstone) -> TombstoneDescription:
+    """Return a tombstone as JSON shows it."""
     finished = tombstone.finished_at is not None
     at = rfc3339(tombstone.at)
     return shown(TombstoneDescription, tombstone, version=tombstone.number, at=at, finished=finished)
