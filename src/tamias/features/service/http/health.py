@@ -4,8 +4,7 @@ import asyncio
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 from starlette.requests import Request
@@ -17,14 +16,9 @@ from tamias.features.service.http.exchange import json_answer
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
-from tamias.features.stats.figures import Basic, basic_figures
+from tamias.features.stats.figures import basic_figures
 from tamias.filters.blocked import Blocked, blocked_figures
-from tamias.model.lease import FrontierStats
 from tamias.plugins import load_all
-
-if TYPE_CHECKING:
-    from tamias.crawl.store.progress import CrawlSnapshot
-    from tamias.features.service.http.middleware import RequestCounts
 
 PATIENCE_SECONDS = 3.0
 _BEGUN = time.time()
@@ -44,7 +38,7 @@ class Gauge(msgspec.Struct, frozen=True):
 
     name: str
     about: str
-    values: dict[str, float]
+    values: Mapping[str, float]
     """By labels, such as `{kind="gone"}`; without labels, by an empty text."""
 
 
@@ -66,99 +60,83 @@ async def healthz(request: Request, service: Service) -> Response:
 @ENDPOINTS.get("/metrics", ResponseSpec("Figures", media_types=("text/plain",)))
 async def metrics(_: Request, service: Service) -> Response:
     """Metrics for Prometheus."""
-    basic, frontier, blocked = await service.pool.run(_figures)
+    parts = load_all("metrics").values()
     gauges = await service.pool.run(
-        lambda db: [
-            metric(db.session, service.data, service.settings) for metric in load_all("metrics").values()
-        ]
+        lambda db: [*_stored(db), *(part(db.session, service.data, service.settings) for part in parts)]
     )
-    lines = [
-        *_archive(basic),
-        *_frontier(frontier),
-        *_blocked(blocked),
-        *(line for each in gauges for line in _many(each.name, "gauge", each.about, each.values)),
-        *_disk(service.data),
-        *_traffic(service.traffic),
-        *_process(),
-    ]
-    crawl = service.crawl()
-    if crawl is not None:
-        lines += _crawl(crawl)
-    return Response("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
-
-
-def _figures(db: ServiceSession) -> tuple[Basic, FrontierStats, list[Blocked]]:
-    return basic_figures(db.session), db.frontier.figures(), blocked_figures(db.session)
-
-
-def _archive(basic: Basic) -> Iterator[str]:
-    yield from _one("tamias_datasets", "gauge", "Watched resources", basic.datasets)
-    yield from _one("tamias_versions", "gauge", "Versions kept", basic.versions)
-    yield from _one("tamias_hosts", "gauge", "Hosts of resources", basic.hosts)
-    yield from _one("tamias_sources", "gauge", "Places that name resources", basic.sources)
-    yield from _one("tamias_bytes", "gauge", "Bytes of all versions as they came", basic.bytes)
-    yield from _one("tamias_stored_bytes", "gauge", "Bytes that they take on disk", basic.stored_bytes)
-
-
-def _frontier(figures: FrontierStats) -> Iterator[str]:
-    hosts = {'{state="known"}': figures.hosts, '{state="leased"}': figures.leased}
-    yield from _many("tamias_frontier_hosts", "gauge", "Hosts", {**hosts, '{state="ready"}': figures.ready})
-    urls: dict[str, float] = {}
-    for each in figures.crawls:
-        name = _label(each.name)
-        urls[f'{{crawl="{name}",state="known"}}'] = each.known
-        urls[f'{{crawl="{name}",state="open"}}'] = each.open
-        urls[f'{{crawl="{name}",state="again"}}'] = each.again
-    yield from _many("tamias_frontier_urls", "gauge", "URLs", urls)
-
-
-def _blocked(lists: list[Blocked]) -> Iterator[str]:
-    counts = {f'{{list="{_label(each.list)}"}}': float(each.urls) for each in lists}
-    yield from _many("tamias_blocked_total", "counter", "URLs that block lists kept out", counts)
-
-
-def _disk(data: Path) -> Iterator[str]:
-    free = shutil.disk_usage(data).free
-    yield from _one("tamias_disk_free_bytes", "gauge", "Free space on the disk of the data directory", free)
-
-
-def _crawl(now: "CrawlSnapshot") -> Iterator[str]:
-    yield from _one("tamias_crawl_visited_total", "counter", "URLs done with since the start", now.visited)
-    yield from _one("tamias_crawl_put_off_total", "counter", "Attempts repeated later", now.put_off)
-    yield from _one("tamias_crawl_quads_total", "counter", "Quads read", now.quads)
-    yield from _one("tamias_crawl_bytes_total", "counter", "Bytes fetched", now.bytes)
-    yield from _one("tamias_crawl_in_flight", "gauge", "Requests in progress", now.in_flight)
-    yield from _one("tamias_crawl_workers", "gauge", "Workers", now.workers)
-    outcomes = {f'{{outcome="{_label(word)}"}}': float(n) for word, n in sorted(now.outcomes.items())}
-    yield from _many("tamias_crawl_outcomes_total", "counter", "Visits by outcome", outcomes)
-
-
-def _traffic(traffic: "RequestCounts") -> Iterator[str]:
-    counts = {
-        f'{{method="{method}",route="{_label(route)}",status="{status}"}}': float(n)
+    traffic = service.traffic
+    requests = {
+        _labels(method=method, route=route, status=status): n
         for (method, route, status), n in sorted(traffic.requests.items())
     }
-    yield from _many("tamias_http_requests_total", "counter", "Requests answered", counts)
-    seconds = {f'{{route="{_label(route)}"}}': value for route, value in sorted(traffic.seconds.items())}
-    yield from _many("tamias_http_seconds_total", "counter", "Seconds spent on answers", seconds)
-    yield from _one("tamias_http_open", "gauge", "Requests in progress", traffic.open)
+    seconds = {_labels(route=route): value for route, value in sorted(traffic.seconds.items())}
+    free = shutil.disk_usage(service.data).free
+    gauges += [
+        _one("tamias_disk_free_bytes", "Free space on the disk of the data directory", free),
+        Gauge("tamias_http_requests_total", "Requests answered", requests),
+        Gauge("tamias_http_seconds_total", "Seconds spent on answers", seconds),
+        _one("tamias_http_open", "Requests in progress", traffic.open),
+        _one("process_cpu_seconds_total", "Processor time", time.process_time()),
+        _one("process_start_time_seconds", "When the service began", _BEGUN),
+    ]
+    if (crawl := service.crawl()) is not None:
+        outcomes = {_labels(outcome=word): n for word, n in sorted(crawl.outcomes.items())}
+        gauges += [
+            _one("tamias_crawl_visited_total", "URLs done with since the start", crawl.visited),
+            _one("tamias_crawl_put_off_total", "Attempts repeated later", crawl.put_off),
+            _one("tamias_crawl_quads_total", "Quads read", crawl.quads),
+            _one("tamias_crawl_bytes_total", "Bytes fetched", crawl.bytes),
+            _one("tamias_crawl_in_flight", "Requests in progress", crawl.in_flight),
+            _one("tamias_crawl_workers", "Workers", crawl.workers),
+            Gauge("tamias_crawl_outcomes_total", "Visits by outcome", outcomes),
+        ]
+    text = "".join(f"{line}\n" for each in gauges for line in _lines(each))
+    return Response(text, media_type="text/plain; version=0.0.4")
 
 
-def _process() -> Iterator[str]:
-    yield from _one("process_cpu_seconds_total", "counter", "Processor time", time.process_time())
-    yield from _one("process_start_time_seconds", "gauge", "When the service began", _BEGUN)
+def _stored(db: ServiceSession) -> Iterator[Gauge]:
+    """Yield what the database knows."""
+    basic, frontier = basic_figures(db.session), db.frontier.figures()
+    yield _one("tamias_datasets", "Watched resources", basic.datasets)
+    yield _one("tamias_versions", "Versions kept", basic.versions)
+    yield _one("tamias_hosts", "Hosts of resources", basic.hosts)
+    yield _one("tamias_sources", "Places that name resources", basic.sources)
+    yield _one("tamias_bytes", "Bytes of all versions as they came", basic.bytes)
+    yield _one("tamias_stored_bytes", "Bytes that they take on disk", basic.stored_bytes)
+    hosts = {"known": frontier.hosts, "leased": frontier.leased, "ready": frontier.ready}
+    yield Gauge("tamias_frontier_hosts", "Hosts", {_labels(state=state): n for state, n in hosts.items()})
+    urls = {
+        _labels(crawl=each.name, state=state): getattr(each, state)
+        for each in frontier.crawls
+        for state in ("known", "open", "again")
+    }
+    yield Gauge("tamias_frontier_urls", "URLs", urls)
+    yield blocked_counter(blocked_figures(db.session))
 
 
-def _one(name: str, kind: str, about: str, value: float) -> Iterator[str]:
-    return _many(name, kind, about, {"": value})
+def blocked_counter(lists: list[Blocked]) -> Gauge:
+    """Count the URLs that each block list kept out."""
+    counts = {_labels(list=each.list): each.urls for each in lists}
+    return Gauge("tamias_blocked_total", "URLs that block lists kept out", counts)
 
 
-def _many(name: str, kind: str, about: str, values: Mapping[str, float]) -> Iterator[str]:
-    yield f"# HELP {name} {about}."
-    yield f"# TYPE {name} {kind}"
-    for labels, value in values.items():
-        yield f"{name}{labels} {value}"
+def _one(name: str, about: str, value: float) -> Gauge:
+    return Gauge(name, about, {"": value})
 
 
-def _label(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+def _lines(metric: Gauge) -> Iterator[str]:
+    """Yield a metric as Prometheus reads it; those that only grow are counters by their names."""
+    yield f"# HELP {metric.name} {metric.about}."
+    yield f"# TYPE {metric.name} {'counter' if metric.name.endswith('_total') else 'gauge'}"
+    for labels, value in metric.values.items():
+        yield f"{metric.name}{labels} {value}"
+
+
+def _labels(**labels: object) -> str:
+    """Write labels of a value.
+
+    >>> _labels(list="a\\"b", status=200)
+    '{list="a\\\\"b",status="200"}'
+    """
+    escapes = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
+    return "{" + ",".join(f'{name}="{str(value).translate(escapes)}"' for name, value in labels.items()) + "}"
