@@ -11,6 +11,9 @@ URL = "http://data.example/a.csv"
 VERSIONS = [b"id,name\n1,first\n", b"id,name\n1,first\n2,second\n", b"id,name\n1,changed\n3,third\n"]
 
 
+PAIRS = ((b"1", b"old"), (b"2", b"new"))
+
+
 @pytest.fixture
 def kept(filled):
     filled.put(URL, *VERSIONS, title="A table")
@@ -111,6 +114,30 @@ def test_diff_as_sparql_turns_the_old_graph_into_the_new_one(tamias, filled):
     for graph in graphs:
         graph.canonicalize(CanonicalizationAlgorithm.UNSTABLE)
     assert graphs[0] == graphs[1]
+
+
+def test_diff_as_rdf_patch_has_the_statements_that_go_and_come(tamias, kept):
+    old, new = (
+        b'@prefix e: <http://e.example/> . e:a e:p "%b" ; e:q [ e:r "%b" ] .' % each for each in PAIRS
+    )
+    kept.put("http://data.example/p.ttl", old, new, media_type="text/turtle")
+    patch = tamias("diff", "http://data.example/p.ttl", "1", "2", "--rdf-patch").stdout
+    first, *rows, last = patch.splitlines()
+    assert (first, last) == ("TX .", "TC .")
+    was = {line[2:] for line in rows if line[0] == "D"}
+    now = {line[2:] for line in rows if line[0] == "A"}
+    assert len(rows) == 6
+    for lines, wanted in ((was, old), (now, new)):
+        found = Dataset(parse("\n".join(lines), format=RdfFormat.N_QUADS))
+        expected = Dataset(parse(wanted, format=RdfFormat.TURTLE))
+        for graph in (found, expected):
+            graph.canonicalize(CanonicalizationAlgorithm.UNSTABLE)
+        assert found == expected
+    assert tamias("diff", "http://data.example/p.ttl", "2", "1", "--rdf-patch").stdout.splitlines()[1:-1] == [
+        *sorted(f"D {line}" for line in now),
+        *sorted(f"A {line}" for line in was),
+    ]
+    assert tamias("diff", URL, "--rdf-patch").returncode == 2
 
 
 def test_versions_in_two_syntaxes_are_compared_by_their_statements(tamias, filled):

@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from pyld import jsonld
 from pyoxigraph import RdfFormat, parse
 from rdflib import Graph
 from rdflib.compare import isomorphic
@@ -460,3 +461,42 @@ def test_the_n_quads_are_read_by_rapper(crawled):
         input=exported(crawled, forms=["nquads"])["nquads"], capture_output=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_graphs_have_a_digest_that_another_implementation_computes_too(crawled, site, tamias_at):
+    site.pages["/c.ttl"] = b"@prefix : <http://v.example/> . _:a :n _:b . _:b :n _:a . [] :n [ :n [] ] ."
+    site.pages["/a.ttl"] = b"<#a> <#says> '1'."  # PyLD ends lines at the U+0085 that was there
+    assert crawled.run("add", site.url("/c.ttl")).returncode == 0
+    assert crawled.crawl("--recrawl", *map(site.url, site.pages)).returncode == 0
+    snapshot = made(crawled)
+    shown = crawled.run("snapshot show", "one", "--rdfc", "--json")
+    assert shown.returncode == 0, shown.stderr
+    digest = json.loads(shown.stdout)["rdfc_1_0"]
+    assert f"sha256:{digest}" in crawled.run("snapshot show", "one", "--rdfc").stdout
+    graphs = zipfile.ZipFile(io.BytesIO(exported(crawled, forms=["bagit"])["bagit"])).read(
+        "one/data/graphs.nq"
+    )
+    words = {"inputFormat": "application/n-quads", "format": "application/n-quads", "algorithm": "URDNA2015"}
+    assert hashlib.sha256(jsonld.normalize(graphs.decode(), words).encode()).hexdigest() == digest
+    other = tamias_at("other")
+    assert other.run("add", *map(site.url, site.pages)).returncode == 0
+    assert other.crawl("--recrawl").returncode == 0
+    assert made(other)["manifest"] != snapshot["manifest"]
+    assert json.loads(other.run("snapshot show", "one", "--rdfc", "--json").stdout)["rdfc_1_0"] == digest
+
+
+def test_a_digest_that_cannot_be_computed_is_one_sentence(crawled, site):
+    nodes = [f"_:n{number}" for number in range(20)]
+    clique = "".join(f"{one} <http://v.example/n> {other} .\n" for one in nodes for other in nodes)
+    site.pages["/c.nt"] = clique.encode()
+    assert crawled.run("add", site.url("/c.nt")).returncode == 0
+    assert crawled.crawl("--recrawl").returncode == 0
+    made(crawled)
+    done = crawled.run("snapshot show", "one", "--rdfc")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "RDFC-1.0" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert crawled.run("forget", site.url("/b.ttl"), "--reason", "wrong").returncode == 0
+    done = crawled.run("snapshot show", "one", "--rdfc")
+    assert done.returncode == 1
+    assert "missing" in done.stderr

@@ -186,8 +186,18 @@ class ArchiveReader:
             )
             return found
 
-    def diff_update(self, url: str, a: int | Moment | None = None, b: int | Moment | None = None) -> str:
-        """SPARQL that turns the graph of one version into that of another; `UsageError` if it is no RDF."""
+    def diff_update(
+        self,
+        url: str,
+        a: int | Moment | None = None,
+        b: int | Moment | None = None,
+        *,
+        form: str = "sparql_update",
+    ) -> str:
+        """SPARQL, or an `rdf_patch`, that turns the graph of one version into that of another.
+
+        Raises `UsageError` if it is no RDF.
+        """
         from tamias.content.formats import is_rdf
         from tamias.model.document import Unreadable
 
@@ -195,12 +205,13 @@ class ArchiveReader:
         was, now = (each.version.media_type or "" for each in (old, new))
         for media_type in (now, was):
             if not is_rdf(media_type):
-                raise UsageError(f"{url} is {media_type}, not RDF: no SPARQL can tell what changed")
+                raise UsageError(f"{url} is {media_type}, not RDF: it has no statements to compare")
         with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
             files = [content.spooled(Path(folder)) for content in (old, new)]
             try:
-                update = load("comparisons", "sparql_update")
-                found: str = update(files[0], files[1], now, old_type=was, base=new.resource.url)
+                found: str = load("comparisons", form)(
+                    files[0], files[1], now, old_type=was, base=new.resource.url
+                )
             except Unreadable as fault:
                 raise UsageError(f"the versions of {url} cannot be compared as graphs: {fault}") from fault
         return found

@@ -18,7 +18,13 @@ from tamias.model.errors import UsageError
     is_flag=True,
     help="URL is a portal: show what was added, changed or removed from time A to time B.",
 )
-@click.option("--sparql-update", is_flag=True, help="Print SPARQL that turns the old graph into the new one.")
+@click.option(
+    "--sparql-update",
+    "update",
+    flag_value="sparql_update",
+    help="Print SPARQL that turns the old graph into the new one.",
+)
+@click.option("--rdf-patch", "update", flag_value="rdf_patch", help="Print the same as RDF Patch.")
 @common
 def command(
     place: CommonOptions,
@@ -28,7 +34,7 @@ def command(
     *,
     key: str | None,
     portal: bool,
-    sparql_update: bool,
+    update: str | None,
 ) -> None:
     """Shows what changed from version A to B, each a number or a time; by default, the last two.
 
@@ -42,8 +48,8 @@ def command(
     from tamias.features.diffs.text import diff_lines
 
     with archive_at(place) as archive:
-        if sparql_update:
-            click.echo(archive.diff_update(url, a, b), nl=False)
+        if update is not None:
+            click.echo(archive.diff_update(url, a, b, form=update), nl=False)
             return
         found = archive.diff(url, a, b, key=key)
     print_result(place, found, diff_lines(found))

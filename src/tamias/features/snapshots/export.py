@@ -3,6 +3,7 @@
 What is no longer there is a gap, and the manifest says why.
 """
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import partial
@@ -14,6 +15,7 @@ import msgspec
 from tamias.archive.file_store import segments_of
 from tamias.archive.reader.library import ArchiveReader
 from tamias.archive.references import committed_lengths
+from tamias.content.rdf_canonical import MOST_BYTES, canonical_nquads
 from tamias.features.exports.line_sorter import LineSorter
 from tamias.features.exports.packages import Bag, Crate, Package
 from tamias.features.snapshots.datacite import citation, readable
@@ -27,6 +29,7 @@ from tamias.features.snapshots.entries import (
 )
 from tamias.features.snapshots.make import AT_ONCE, digest_graph, entries_in, split_lines
 from tamias.features.snapshots.rows import CorpusSnapshot, extents, find_gaps
+from tamias.model.document import Unreadable
 from tamias.model.errors import TamiasError
 from tamias.model.vocabulary import address_iri
 from tamias.sinks.segments.segment_files import SegmentError, SegmentReader
@@ -91,6 +94,24 @@ class SnapshotExport:
         """Graphs and provenance as one file of sorted N-Quads."""
         self._graphs.add(self._stored(self._about.provenance))
         out.writelines(self._graphs.pieces())
+
+    def canonical_digest(self) -> str:
+        """Return the SHA-256 of the graphs by RDFC-1.0, which labels of blank nodes do not change.
+
+        Raises `TamiasError` where graphs are missing or too large.
+        """
+        if any(isinstance(each, GraphEntry) for each in self.gaps):
+            raise TamiasError("graphs are missing from the snapshot, so it has no digest by RDFC-1.0")
+        held, size = [], 0
+        for piece in self._graphs.pieces():
+            held.append(piece)
+            size += len(piece)
+            if size > MOST_BYTES:
+                break
+        try:
+            return hashlib.sha256(canonical_nquads(b"".join(held))).hexdigest()
+        except Unreadable as fault:
+            raise TamiasError(f"the snapshot has no digest by RDFC-1.0: {fault}") from None
 
     def write_bag(self, package: Package) -> None:
         """Write everything as one bag."""

@@ -117,8 +117,9 @@ def list_(place: CommonOptions) -> None:
 
 @command.command()
 @click.argument("name")
+@click.option("--rdfc", is_flag=True, help="Also the SHA-256 of its graphs by RDFC-1.0.")
 @common
-def show(place: CommonOptions, name: str) -> None:
+def show(place: CommonOptions, name: str, *, rdfc: bool) -> None:
     """Shows a snapshot: what is in it, how to cite it, and what was removed since. --json has it all.
 
     Example: tamias snapshot show 2026-q4
@@ -129,8 +130,9 @@ def show(place: CommonOptions, name: str) -> None:
     with archive_at(place) as archive, TemporaryDirectory(prefix="tamias-snapshot-") as folder:
         found = find_snapshot(archive.session, name)
         reading = SnapshotExport(archive, found, Path(folder))
-        reading.read(graphs=False)
-    _tell(place, found, reading.gaps)
+        reading.read(graphs=rdfc)
+        digest = reading.canonical_digest() if rdfc else None
+    _tell(place, found, reading.gaps, digest)
 
 
 @command.command()
@@ -190,7 +192,10 @@ def export(place: CommonOptions, name: str, form: str, output: Path | None) -> N
 
 
 def _tell(
-    place: CommonOptions, snapshot: "CorpusSnapshot", missing: "list[ManifestEntry] | None" = None
+    place: CommonOptions,
+    snapshot: "CorpusSnapshot",
+    missing: "list[ManifestEntry] | None" = None,
+    rdfc: str | None = None,
 ) -> None:
     from tamias.features.snapshots.datacite import citation
 
@@ -205,6 +210,7 @@ def _tell(
                 "licences": msgspec.Raw(snapshot.licences.encode()),
                 "datacite": msgspec.Raw(snapshot.datacite.encode()),
                 "gaps": missing or [],
+                **({"rdfc_1_0": rdfc} if rdfc else {}),
             }
         )
         return
@@ -212,6 +218,8 @@ def _tell(
     say(f"versions    {about.versions:,} of {about.resources:,} resources, {about.version_bytes:,} bytes")
     say(f"graphs      {about.graphs:,} with {about.statements:,} statements")
     say(f"manifest    sha256:{about.manifest}")
+    if rdfc is not None:
+        say(f"rdfc-1.0    sha256:{rdfc}")
     say(f"to cite     {citation(about)}")
     _tell_gaps(missing or [])
 
