@@ -173,6 +173,38 @@ def documents_at(session: Session, moment: int) -> Iterator[HeldDocument]:
         yield HeldDocument(Extent(*extent), document, read_at, capture)
 
 
+class DocumentState(msgspec.Struct, frozen=True):
+    """What a document held from a time on, until its next state."""
+
+    read_at: int
+    capture: str
+    extent: Extent | None
+    """None where it held no quads, or was gone."""
+
+
+def document_states(session: Session, document: str) -> list[DocumentState]:
+    """Return all states of one document, oldest first, by the rules of `documents_at`."""
+    states: list[DocumentState] = []
+    whole: Extent | None = None
+    body = None
+    is_read = False
+    for *place, capture, read_at, outcome, sha256 in fetch_captures(
+        session, _SQL["readings_of"], {"document": document}
+    ):
+        extent = Extent(*place) if place[0] is not None else None
+        is_whole = outcome in (Outcome.OK, Outcome.GONE)
+        if extent is None and outcome != Outcome.GONE and is_read and sha256 == body and sha256 is not None:
+            continue  # the same body was not read again
+        if outcome == Outcome.OK and extent is not None:
+            is_read, body = True, sha256
+        if is_whole:
+            whole = None if outcome == Outcome.GONE else extent
+        held = extent if not is_whole and whole is None else whole
+        if (states[-1].extent if states else None) != held:
+            states.append(DocumentState(read_at, capture, held))
+    return states
+
+
 def all_captures(session: Session, since: int = 0) -> Iterator[CaptureRecord]:
     """Yield every attempt since a time, oldest first, without holding them all."""
     return map(_record, _since(session, "all_captures", since))

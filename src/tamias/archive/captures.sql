@@ -104,6 +104,16 @@ FROM latest
 WHERE latest.segment IS NOT NULL AND latest.outcome <> 3
 ORDER BY latest.segment, latest.frame, latest.start
 
+-- name: readings_of
+-- What was read of one document, oldest first: the rows that `documents_at` considers.
+SELECT capture.segment, capture.frame, capture.start, capture.length, capture.capture::text, capture.started_at,
+       capture.outcome, capture.sha256
+FROM capture
+WHERE coalesce(capture.final_url, capture.url) = %(document)b::text
+  AND (capture.outcome = 3 OR capture.segment IS NOT NULL
+       OR capture.outcome = 1 AND coalesce(capture.status, 200) NOT BETWEEN 300 AND 399)
+ORDER BY capture.started_at, capture.capture
+
 -- name: all_extents
 -- The same for every capture.
 SELECT capture.segment, capture.frame, capture.start, capture.length, capture.capture::text

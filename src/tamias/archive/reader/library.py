@@ -44,23 +44,27 @@ class ArchiveReader:
         *,
         data: str | os.PathLike[str] | None = None,
         session_names: frozenset[str] = DEFAULT_SESSION_NAMES,
+        database: Database | None = None,
     ) -> None:
         """`place` is a data directory, or the URL of a PostgreSQL database; then `data` is the directory
-        where the bytes are (else `TAMIAS_DATA`, else `./tamias-data`).
+        where the bytes are (else `TAMIAS_DATA`, else `./tamias-data`). A `database` that is open already is
+        not closed.
 
         Raises `DataMissing` when nothing is there.
         """
         url = place if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")) else None
         self.data = Path(data or (os.environ.get("TAMIAS_DATA", "tamias-data") if url else place))
         self.session_names = session_names
-        self.database = Database(self.data, url, create=False)
+        self._closes = database is None
+        self.database = database or Database(self.data, url, create=False)
         self.session = self.database.session()
         self.reader = BlobReader(packs_of(self.session, self.data), self.session)
 
     def close(self) -> None:
         """Let go of the database. May be called twice."""
         self.session.close()
-        self.database.close()
+        if self._closes:
+            self.database.close()
 
     def __enter__(self) -> Self:
         return self

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import cached_property
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -13,11 +14,13 @@ from typing import BinaryIO, Self, cast
 
 import msgspec
 
+from tamias.archive.moments import Moment
 from tamias.database.connect import Database, Session
 from tamias.database.locks import opened, try_alone
 from tamias.features.catalogue.errors import AnswerTooLarge, QueryRefused, QueryTooLong, StoreError
 from tamias.features.catalogue.exchange import Answer, Limits, SparqlClient, too_long
 from tamias.features.catalogue.fetch_queries import NeededFetches, find_needed_fetches, write_fetches
+from tamias.features.catalogue.past import PastState, PastStates, names_versions
 from tamias.features.catalogue.query_text import asks_elsewhere, rewrite_query
 from tamias.features.catalogue.refresh import OtherFilling, OwnFilling, Refresher
 from tamias.features.catalogue.store.local_store import LocalStore, RunningQuery
@@ -71,6 +74,8 @@ class Catalogue:
         if not settings.sparql:
             self.local = LocalStore(data, seconds=settings.sparql_seconds, guarded=settings.sparql_guard)
         self._client = SparqlClient(checked_address(settings.sparql) if settings.sparql else "")
+        self.past: PastStates | None = None
+        """What is asked of the past, if somebody has given it."""
         self.follower: CatalogueFollower | None = None
         """Who keeps it up in this process."""
 
@@ -80,23 +85,43 @@ class Catalogue:
         accept: str,
         graphs: dict[str, list[str]] | None = None,
         asking: RunningQuery | None = None,
+        at: Moment | None = None,
     ) -> Answer:
         """The whole answer to a query, in one of the media types accepted. Raises `StoreError`.
 
-        By `asking` another thread may give the query up.
+        With a time, of the graphs as they were then. By `asking` another thread may give the query up.
         """
         try:
+            if self.past is None:
+                return self._ask(query, accept, graphs, asking)
+            if at is not None:
+                with self.past.at(at) as state:
+                    return self._ask(query, accept, graphs, asking, state)
+            if names := names_versions(query, graphs or {}):
+                with self.past.of_graphs(names, self._ask_for_triples) as state:
+                    return self._ask(query, accept, graphs, asking, state)
             return self._ask(query, accept, graphs, asking)
         except QueryRefused as error:
             raise QueryRefused(in_the_users_text(str(error)), error.status) from error
 
+    def _ask_for_triples(self, query: str) -> bytes:
+        with closing(self._ask(query, "application/n-triples", None, None).content) as content:
+            return content.read()
+
     def _ask(
-        self, query: str, accept: str, graphs: dict[str, list[str]] | None, asking: RunningQuery | None
+        self,
+        query: str,
+        accept: str,
+        graphs: dict[str, list[str]] | None,
+        asking: RunningQuery | None,
+        past: PastState | None = None,
     ) -> Answer:
         limits = Limits(self.settings.sparql_seconds, self.settings.sparql_bytes)
         text = PROLOGUE + rewrite_query(query)
         if asks_elsewhere(query):
             raise QueryRefused("SERVICE is not supported: other servers are not queried")
+        if past is not None:
+            return self._ask_past(QueryOrder(text, accept, graphs or {}, limits.bytes), limits, asking, past)
         if self.local is None:
             return self._client.ask(text, accept, limits, graphs)
         if self.follower is not None:
@@ -110,6 +135,21 @@ class Catalogue:
         if fetches is not None:
             return self._ask_of(fetches, order, limits, asking)
         return self.local.ask(order, limits, asking)
+
+    def _ask_past(
+        self, order: QueryOrder, limits: Limits, asking: RunningQuery | None, past: PastState
+    ) -> Answer:
+        if find_needed_fetches(order.query, order.graphs) is not None:
+            raise QueryRefused("fetches are not queried as of a time: restrict them by prov:startedAtTime")
+        order = msgspec.structs.replace(order, past=past.key, size=past.size, folder=past.folder)
+        return self._store_of_past.ask(order, limits, asking, past.file.fileno())
+
+    @cached_property
+    def _store_of_past(self) -> LocalStore:
+        """Return the store whose processes answer queries to the past, also where another server is used."""
+        return self.local or LocalStore(
+            self.data, seconds=self.settings.sparql_seconds, guarded=self.settings.sparql_guard
+        )
 
     def _ask_of(
         self, fetches: NeededFetches, order: QueryOrder, limits: Limits, asking: RunningQuery | None
@@ -164,8 +204,11 @@ class Catalogue:
     def close(self) -> None:
         """Lets go of the server. May be called twice."""
         self._client.close()
-        if self.local is not None:
-            self.local.close()
+        if self.past is not None:
+            self.past.close()
+        for store in (self.local, vars(self).get("_store_of_past")):
+            if store is not None:
+                store.close()
 
     def __enter__(self) -> Self:
         return self

@@ -117,7 +117,7 @@ def run(plan: ServicePlan, secret: Secret, ready: Callable[[], None]) -> None:
         # Before anything is read: the first body may be stored by another process, later.
         choose_store(registered, settings.archive.store)
         background = stack.enter_context(closing(SessionPool(owner, plan.data, settings, BACK_ROOM_THREADS)))
-        sparql = stack.enter_context(closing(SparqlSide(plan.data, owner, settings.serve, patience)))
+        sparql = stack.enter_context(closing(SparqlSide(plan.data, owner, settings, patience)))
         database = stack.enter_context(closing(_database(plan, Role.SERVICE)))
         pool = stack.enter_context(closing(SessionPool(database, plan.data, settings)))
         watching = stack.enter_context(closing(_supervisor(plan, WATCH))) if plan.crawl else None

@@ -8,17 +8,18 @@ import io
 import os
 import resource
 import socket
-from collections.abc import Callable
+from collections import OrderedDict
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
-from pyoxigraph import NamedNode, QueryBoolean, QuerySolutions, QueryTriples, RdfFormat, Store
+from pyoxigraph import NamedNode, QueryBoolean, QuerySolutions, QueryTriples, RdfFormat, Store, parse
 
 from tamias.features.catalogue.query_text import names_graphs
 from tamias.features.catalogue.result_formats import result_format
 from tamias.features.catalogue.store.messages import (
     DONE,
+    LARGE_STATE,
     LAST,
     QUERY_MEMORY,
     QueryOrder,
@@ -39,46 +40,73 @@ Found = QuerySolutions | QueryBoolean | QueryTriples
 def answer_queries(keeper: socket.socket, folder: Path) -> NoReturn:
     """Answer queries from the store in `folder` until the keeper ends or kills this process."""
     resource.setrlimit(resource.RLIMIT_DATA, (QUERY_MEMORY, QUERY_MEMORY))
-    snapshots = _NewestSnapshot(folder)
+    stores = _Stores(folder)
     quick = os.getpriority(os.PRIO_PROCESS, 0)
     keeper.settimeout(_IDLE_SECONDS)
     while True:
         try:
             word, descriptors, _, _ = socket.recv_fds(keeper, 1, 3)
         except TimeoutError:
-            snapshots.leave_old()
+            stores.snapshots.leave_old()
             continue
         if not word:
             os._exit(0)
         line, spool = socket.socket(fileno=descriptors[0]), os.fdopen(descriptors[1], "wb", buffering=0)
-        with line, spool:
-            _serve(line, spool, keeper, _store_of(snapshots, descriptors[2:]), quick)
+        try:
+            with line, spool:
+                _serve(line, spool, keeper, stores, descriptors[2:], quick)
+        finally:
+            for file in descriptors[2:]:
+                os.close(file)
 
 
-Open = Callable[[], Store]
+class _Stores:
+    """What queries are about: the newest snapshot, the graph of fetches, or states of the past."""
 
+    def __init__(self, folder: Path) -> None:
+        self.snapshots = _NewestSnapshot(folder)
+        self._past: OrderedDict[str, tuple[Store, int]] = OrderedDict()
 
-def _store_of(snapshots: "_NewestSnapshot", files: list[int]) -> Open:
-    """The newest snapshot, or the graph of fetches, where whoever asked has brought one."""
-    if not files:
-        return lambda: snapshots.get().store
-
-    def fetches() -> Store:
+    def open(self, order: QueryOrder, files: list[int]) -> Store:
+        """Return the store of a query; whoever asked may have brought a file with its quads."""
+        if order.past:
+            return self._open_past(order, files[0])
+        if not files:
+            return self.snapshots.get().store
         store = Store()
-        with os.fdopen(files[0], "rb") as file:
+        with open(files[0], "rb", closefd=False) as file:
             store.bulk_load(file, RdfFormat.N_TRIPLES, to_graph=METADATA_GRAPH, lenient=True)
         return store
 
-    return fetches
+    def _open_past(self, order: QueryOrder, file: int) -> Store:
+        if order.folder:
+            return open_newest(Path(order.folder)).store
+        store, size = self._past.pop(order.past, (None, order.size))
+        if store is None:
+            while self._past and sum(held for _, held in self._past.values()) + size > LARGE_STATE:
+                self._past.popitem(last=False)
+            store = Store()
+            # Others read the same open file, so its position is not ours. Blank nodes keep their labels.
+            quads = parse(os.pread(file, size, 0), format=RdfFormat.N_QUADS, lenient=True)
+            store.bulk_extend(quads)
+        self._past[order.past] = store, size
+        return store
 
 
-def _serve(line: socket.socket, spool: io.FileIO, keeper: socket.socket, opens: Open, quick: int) -> None:
+def _serve(
+    line: socket.socket,
+    spool: io.FileIO,
+    keeper: socket.socket,
+    stores: _Stores,
+    files: list[int],
+    quick: int,
+) -> None:
     """`quick` is the priority that it had in the beginning."""
     reply = None
     try:
         line.settimeout(_ORDER_SECONDS)
         order, _ = receive(line, QueryOrder)
-        reply = _reply(opens, order, spool)
+        reply = _reply(stores, order, files, spool)
     except (OSError, EOFError):
         pass  # whoever asked has gone
     is_slow = os.getpriority(os.PRIO_PROCESS, 0) > quick
@@ -111,9 +139,9 @@ class _NewestSnapshot:
             self._open = None
 
 
-def _reply(opens: Open, order: QueryOrder, spool: io.FileIO) -> QueryReply:
+def _reply(stores: _Stores, order: QueryOrder, files: list[int], spool: io.FileIO) -> QueryReply:
     try:
-        store = opens()
+        store = stores.open(order, files)
     except (OSError, RuntimeError) as error:
         return _damaged(error)
     try:

@@ -25,6 +25,12 @@ class QueryOrder(msgspec.Struct, frozen=True):
     accept: str
     graphs: dict[str, list[str]]
     most_bytes: int
+    past: str = ""
+    """A state of the past that it is about, whose quads are in the file that comes with the query."""
+    size: int = 0
+    """Of that file."""
+    folder: str = ""
+    """The folder of its store, where the state is large."""
 
 
 class QueryReply(msgspec.Struct, frozen=True):
@@ -116,3 +122,6 @@ MOST_QUERIES = max(2, min(_MOST_AT_ONCE, _BYTES // _LEAST_BYTES))
 """Processes that answer queries at once."""
 QUERY_MEMORY = max(_LEAST_BYTES // 2, _BYTES // MOST_QUERIES)
 """Bytes that one query may take: one that sorts the whole store ends its process, not the machine."""
+LARGE_STATE = min(64 << 20, QUERY_MEMORY // 16)
+"""Bytes of N-Quads from which a state of the past is a store on disk; in memory they take five times as much.
+So many are kept in memory as well, all states together."""

@@ -14,6 +14,7 @@ from pyoxigraph import BlankNode, NamedNode, Triple, serialize
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from tamias.archive.moments import milliseconds, rfc3339
 from tamias.content.formats import JSON_LD, NTRIPLES, RDF_XML, TURTLE, syntax_of
 from tamias.features.catalogue.catalogue import Catalogue
 from tamias.features.catalogue.errors import AnswerTooLarge, QueryRefused, QueryTooLong, StoreAway
@@ -23,6 +24,7 @@ from tamias.features.catalogue.result_formats import preferred
 from tamias.features.catalogue.store.local_store import RunningQuery
 from tamias.features.catalogue.store.messages import MOST_QUERIES
 from tamias.features.dcat.terms import PREFIXES
+from tamias.features.service.files.delivery import http_date, read_http_date
 from tamias.features.service.http.callers import record_of
 from tamias.features.service.http.exchange import base_of, body
 from tamias.features.service.http.problems import HttpProblem
@@ -41,6 +43,8 @@ class SparqlRequest(msgspec.Struct, frozen=True):
 
     query: str
     graphs: dict[str, list[str]]
+    at: str | None = None
+    """Of which time its graphs are."""
 
 
 def by_get(parameters: Parameters) -> SparqlRequest | None:
@@ -78,7 +82,8 @@ def _request(queries: list[str], parameters: Parameters) -> SparqlRequest:
     if asks_elsewhere(query):
         raise HttpProblem(400, "SERVICE is not supported: other servers are not queried")
     graphs = {name: [value for each, value in parameters if each == name] for name in _GRAPHS}
-    return SparqlRequest(query, {name: values for name, values in graphs.items() if values})
+    at = next((value for name, value in parameters if name == "at"), None)
+    return SparqlRequest(query, {name: values for name, values in graphs.items() if values}, at)
 
 
 def _form(body: bytes) -> Parameters:
@@ -222,11 +227,12 @@ class SparqlEndpoint:
         query = await _read(request)
         if query is None:
             return _described(request)
+        query = _at_header(query, request)
         accept = _bounded(request.headers.get("accept", "").strip() or _ANYTHING)
         asking = RunningQuery()
         leaving = asyncio.create_task(_give_up_when_left(request, asking))
         try:
-            return _sent(request, await self.ask(query, accept, asking, _client(request)))
+            return _sent(request, await self.ask(query, accept, asking, _client(request)), query.at)
         finally:
             leaving.cancel()
             asking.give_up()
@@ -236,7 +242,7 @@ class SparqlEndpoint:
     ) -> Answer:
         """The answer to a query of a client, when it is its turn. Raises `HttpProblem`."""
         asking = asking or RunningQuery()
-        work = partial(self.catalogue.ask, wanted.query, accept, wanted.graphs, asking)
+        work = partial(self.catalogue.ask, wanted.query, accept, wanted.graphs, asking, wanted.at)
         return await self._turns.take(client, partial(self.work, work), asking.give_up)
 
     async def work(self, work: Callable[[], T]) -> T:
@@ -303,14 +309,29 @@ def _described(request: Request) -> Response:
     return Response(found[0], media_type=found[1], headers={"Vary": "Accept"})
 
 
-def _sent(request: Request, answer: Answer) -> Response:
+def _at_header(query: SparqlRequest, request: Request) -> SparqlRequest:
+    """Return a query with the time of Accept-Datetime, if its parameters name none. Raises `HttpProblem`."""
+    wanted = request.headers.get("accept-datetime")
+    if query.at is not None or wanted is None:
+        return query
+    moment = read_http_date(wanted)
+    if moment is None:
+        raise HttpProblem(
+            400, "Accept-Datetime is not an HTTP date such as 'Tue, 14 Nov 2023 22:13:20 GMT'; or use at="
+        )
+    return msgspec.structs.replace(query, at=rfc3339(moment))
+
+
+def _sent(request: Request, answer: Answer, at: str | None) -> Response:
     headers = {
         "Content-Length": str(answer.size),
         "Content-Type": answer.media_type,
-        "Vary": "Accept",
+        "Vary": "Accept, Accept-Datetime",
         "Cache-Control": "no-cache",
         "X-Content-Type-Options": "nosniff",
     }
+    if at is not None:
+        headers["Memento-Datetime"] = http_date(milliseconds(at))
     if request.method == "HEAD":
         answer.content.close()
         return Response(headers=headers)

@@ -19,12 +19,14 @@ from pyoxigraph import (
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tamias.archive.reader.library import ArchiveReader
 from tamias.archive.versions.resources import read_resources, read_versions
 from tamias.content.formats import CSV, JSON_LD, NQUADS, NTRIPLES, RDF_XML, TRIG, TSV, TURTLE, ZIP
 from tamias.database.connect import Database, Session
 from tamias.database.sql import statements
 from tamias.features.catalogue.catalogue import Catalogue, CatalogueFollower
 from tamias.features.catalogue.exchange import Answer
+from tamias.features.catalogue.past import PastStates
 from tamias.features.dcat.terms import bases_of
 from tamias.features.service.api.files import Found, zip_answer
 from tamias.features.service.http.endpoints import FOR_TRAINING, EndpointTable, Parameter, ResponseSpec
@@ -32,7 +34,7 @@ from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession, SessionPool
 from tamias.features.service.service import Service
 from tamias.features.service.sparql.endpoint import SparqlEndpoint, by_get, sparql_of
-from tamias.settings import ServeSettings
+from tamias.settings import Settings
 
 T = TypeVar("T")
 ACCEPT: Final = "application/sparql-results+json, application/n-triples;q=0.9"
@@ -136,16 +138,24 @@ _GRAPHS = (
     Parameter("named-graph-uri", "use only this graph for GRAPH"),
 )
 
+_TIMES = (
+    Parameter("at", "query graphs and catalogue as they were at this time: RFC 3339 or a date"),
+    Parameter("Accept-Datetime", "the same as an HTTP date", where="header"),
+)
+
 
 ENDPOINTS = EndpointTable()
 
 
-@ENDPOINTS.post("/sparql", _ANSWER, *_GRAPHS, about="The same with the query as body, by itself or in a form")
+@ENDPOINTS.post(
+    "/sparql", _ANSWER, *_GRAPHS, *_TIMES, about="The same with the query as body, by itself or in a form"
+)
 @ENDPOINTS.get(
     "/sparql",
     _ANSWER,
     Parameter("query", "SPARQL 1.1; you do not have to declare the usual prefixes"),
     *_GRAPHS,
+    *_TIMES,
     about="The SPARQL 1.1 Protocol, read-only; without a query, the service description",
 )
 async def _answer(request: Request, service: Service) -> Response:
@@ -194,16 +204,17 @@ async def _found(pool: SessionPool, ids: list[str]) -> AsyncIterator[Found]:
 class SparqlSide:
     """The catalogue and endpoint of a running service; the store starts when it is first needed."""
 
-    def __init__(
-        self, data: Path, database: Database, settings: ServeSettings, patience: float = 0.0
-    ) -> None:
+    def __init__(self, data: Path, database: Database, settings: Settings, patience: float = 0.0) -> None:
         """`patience`: so many seconds new versions wait for their profiles, if somebody makes them."""
-        self.catalogue = Catalogue(data, settings, database)
+        self.catalogue = Catalogue(data, settings.serve, database)
+        self.catalogue.past = PastStates(self._opened_archive, settings)
+        self._data, self._database = data, database
+        self._archive: ArchiveReader | None = None
         self.endpoint = SparqlEndpoint(self.catalogue)
         self._following: CatalogueFollower | None = None
         if self.catalogue.is_filled_by_us:
             self._following = CatalogueFollower(
-                self.catalogue, database, bases_of(settings), patience=patience
+                self.catalogue, database, bases_of(settings.serve), patience=patience
             )
             self._following.start()
 
@@ -213,3 +224,9 @@ class SparqlSide:
             self._following.close()
         self.endpoint.close()
         self.catalogue.close()
+        if self._archive is not None:
+            self._archive.close()
+
+    def _opened_archive(self) -> ArchiveReader:
+        self._archive = ArchiveReader(self._data, database=self._database)
+        return self._archive
