@@ -223,6 +223,34 @@ def test_whoever_has_the_secret_reopens_urls_and_the_page_says_how_many(client):
     assert "1 URL is due again" in client.get("/crawl/default", headers=BROWSER).text
 
 
+def page_with(client, path, words):
+    """A page when it says so: it may be some seconds old."""
+    deadline = time.monotonic() + 60
+    while words not in (text := client.get(path, headers=BROWSER).text) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return text
+
+
+def test_the_overview_counts_what_waits_as_the_page_of_the_crawl_does(client):
+    reopen(client, "gone", "404", secret="open sesame")
+    known = client.get("/crawl/default.json").json()["open"]
+    assert known > 0
+    figure = f"<dt>Queued</dt><dd>{known}</dd>"
+    assert figure in page_with(client, "/", figure)
+    assert client.get("/overview.json").json()["queued"] == known
+
+
+def test_a_queue_that_a_worker_holds_is_fetching_and_has_no_next_time(client, data):
+    reopen(client, "gone", "404", secret="open sesame")
+    held = b"UPDATE host SET token = 1, lease_end = 9000000000000000, ready_at = 9000000000000"
+    with closing(Database(data, create=False)) as database, closing(database.session()) as session:
+        session.transact(lambda cursor: cursor.execute(held))
+        text = page_with(client, "/frontier", "state fetching")
+        session.transact(lambda cursor: cursor.execute(b"UPDATE host SET token = NULL, ready_at = 0"))
+    (row,) = (line for line in text.splitlines() if "state fetching" in line)
+    assert "<time" not in row
+
+
 @pytest.fixture
 def refused(tmp_path):
     """A service over 40,000 URLs that robots.txt forbids."""

@@ -372,3 +372,15 @@ def test_what_needs_attention_is_on_the_first_page_until_it_succeeds(filled, tmp
     assert not unsaid(page, "3", "500", ESCAPED)
     assert ('class="state failing"' in page, 'class="state active"' in page) == (True, False)
     assert "brought nothing" not in httpx.get(f"{address}/dataset/{mended}").text
+
+
+def test_what_is_gone_counts_as_archived_only_with_a_version(filled, tmp_path, starting):
+    other = type(filled)(tmp_path / "data")
+    for name, contents in (("kept", [b"a\n"]), ("never", [])):
+        gone = other.put(f"http://gone.example/{name}.csv", *contents)
+        other.run("UPDATE resource SET state = 'gone' WHERE resource = %b", gone)
+    other.close()
+    address = starting(tmp_path / "data", "--no-crawl").address
+    states = httpx.get(f"{address}/overview.json").json()["figures"]["states"]
+    assert (states["gone"], states["archived"]) == (2, 1)
+    assert "<dt>Gone, still archived</dt><dd>1</dd>" in httpx.get(f"{address}/").text

@@ -38,6 +38,7 @@ async def _live(service: Service) -> Record:
 def _read_live(db: ServiceSession) -> Record:
     figures = read_figures(db.session)
     return {
+        "queued": sum(each["open"] for each in activity.crawl_sums(db)),
         "figures": figures,
         "at": rfc3339(figures.at),
         "rates": activity.rates(db),

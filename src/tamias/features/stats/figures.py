@@ -72,6 +72,8 @@ class States(msgspec.Struct, frozen=True):
     gone: int
     stopped: int
     due: int
+    archived: int
+    """Of those that are gone, the ones with a version."""
     exact: bool
 
 
@@ -221,12 +223,13 @@ def _types(rows: list[tuple[Any, ...]], top: int) -> tuple[TypeCount, ...]:
 def _states(cursor: Cursor, now: int, datasets: int) -> States:
     percent = 100.0 if datasets <= SAMPLED_RESOURCES else 100.0 * SAMPLED_RESOURCES / datasets
     rows = cursor.execute(_SQL["states"].text, {"now": now, "percent": percent}).fetchall()
-    seen = {state: (n, due) for state, n, due in rows}
+    seen = {state: (n, due) for state, n, due, _ in rows}
     exact = percent == 100.0
     factor = 1.0 if exact else datasets / max(1, sum(n for n, _ in seen.values()))
     n = {state: round(factor * seen.get(state, (0, 0))[0]) for state in ("active", "gone", "stopped")}
     due = sum(due for state, (_, due) in seen.items() if state != "stopped")
-    return States(n["active"], n["gone"], n["stopped"], round(factor * due), exact)
+    archived = sum(stored for state, *_, stored in rows if state == "gone")
+    return States(*n.values(), due=round(factor * due), archived=round(factor * archived), exact=exact)
 
 
 def _attempts(cursor: Cursor, now: int) -> tuple[Attempts, ...]:

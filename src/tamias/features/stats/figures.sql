@@ -89,7 +89,8 @@ FROM (SELECT version.media_type, version.byte_size FROM version
 GROUP BY 1 ORDER BY 2 DESC, 1
 
 -- name: states
--- Resources by state, and those that are due, in a sample of so many per cent.
-SELECT resource.state, count(*)::int8, count(*) FILTER (WHERE resource.next_visit <= %(now)b::int8)::int8
+-- Resources by state, those that are due and those with a version, in a sample of so many per cent.
+SELECT resource.state, count(*)::int8, count(*) FILTER (WHERE resource.next_visit <= %(now)b::int8)::int8,
+       count(*) FILTER (WHERE resource.versions > 0)::int8
 FROM resource TABLESAMPLE SYSTEM (%(percent)b::float4)
 GROUP BY resource.state ORDER BY resource.state

@@ -10,6 +10,7 @@
   const GOLDEN = Math.PI * (3 - Math.sqrt(5));
   let hosts = [], links = [], view = { x: 0, y: 0, zoom: 1 }, pointed = -1;
 
+  const count = (number) => number.toLocaleString("en");
   const radius = (host) => 2 + 1.6 * Math.log2(1 + host.datasets + host.urls / 10);
 
   // Each host belongs to the one that led to it most often; whoever belongs to nobody is a centre.
@@ -171,7 +172,7 @@
     pointed = i;
     canvas.style.cursor = i < 0 ? "grab" : "pointer";
     const host = hosts[i];
-    told.textContent = host ? `${host.name}: ${host.datasets} datasets, ${host.urls} addresses known` : told.dataset.usual;
+    told.textContent = host ? `${host.name}: ${count(host.datasets)} datasets, ${count(host.urls)} addresses known` : told.dataset.usual;
     draw();
   }
 
