@@ -11,7 +11,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.features.catalogue.exchange import Answer
-from tamias.features.catalogue.result_formats import preferred
 from tamias.features.feeds.changes import (
     ATOM,
     JSON_FEED,
@@ -24,7 +23,7 @@ from tamias.features.feeds.changes import (
     with_states,
 )
 from tamias.features.service.http.endpoints import FOR_TRAINING, PAGED, EndpointTable, Parameter, ResponseSpec
-from tamias.features.service.http.exchange import base_of
+from tamias.features.service.http.exchange import base_of, preferred_by
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import SEARCH, bulk_words, unlisted
@@ -36,7 +35,6 @@ PATH: Final = "/feed"
 FORMS: Final = {"atom": ATOM, "json": JSON_FEED}
 MOST_NAMED: Final = 10_000
 CACHE_SECONDS: Final = 30.0
-_JSON: Final = "application/json"
 
 
 class NamedByResult(msgspec.Struct, frozen=True):
@@ -115,8 +113,8 @@ def _found(
 def _form(request: Request) -> str:
     given = request.query_params.get("format")
     if given is None:
-        liked = preferred(request.headers.get("accept", "")[:4096], [ATOM, JSON_FEED, _JSON])
-        return JSON_FEED if liked in (JSON_FEED, _JSON) else ATOM
+        liked = preferred_by(request, [ATOM, JSON_FEED, "application/json"])
+        return ATOM if liked in (ATOM, None) else JSON_FEED
     if given not in FORMS:
         raise HttpProblem(400, f"'format' must be one of {', '.join(FORMS)}")
     return FORMS[given]

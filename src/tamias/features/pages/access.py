@@ -6,7 +6,7 @@ from starlette.responses import RedirectResponse, Response
 
 from tamias.access.audit import list_entries
 from tamias.features.pages.html.forms import check_form, form_caller, form_fields
-from tamias.features.pages.html.page import HtmlPage, html_page
+from tamias.features.pages.html.page import html_page, page
 from tamias.features.pages.queries import Record
 from tamias.features.service.http.callers import record_of
 from tamias.features.service.http.problems import HttpProblem
@@ -22,7 +22,8 @@ from tamias.features.tokens.tokens import (
 from tamias.model.errors import UsageError
 
 
-async def view(request: Request, service: Service) -> Record:
+@page("/access", "access.html", headers={"Cache-Control": "no-store"})
+async def access(request: Request, service: Service) -> Record:
     """Tokens and calls."""
     caller = record_of(request).caller
     if caller is None or not caller.may("admin"):
@@ -46,7 +47,7 @@ async def changing(request: Request, service: Service) -> Response:
     if fields.get("do") == "withdraw":
         if not await service.pool.run(lambda db: withdraw_token(db.session, name, caller.name)):
             raise HttpProblem(404, f"there is no active token '{name[:100]}'")
-        return RedirectResponse(PAGE.path, 303)
+        return RedirectResponse(access.path, 303)
     try:
         new = msgspec.convert(
             {
@@ -67,13 +68,4 @@ async def changing(request: Request, service: Service) -> Response:
 async def _page(request: Request, service: Service, status: int, **shown: str) -> Response:
     """Show the page with what became of the form; a new token only this once."""
     view = {**await service.pool.run(_read), **shown}
-    return html_page(request, PAGE, view, status)
-
-
-PAGE = HtmlPage(
-    path="/access",
-    template="access.html",
-    view=view,
-    data="/access.json",
-    headers={"Cache-Control": "no-store"},
-)
+    return html_page(request, access, view, status)

@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from tamias.archive.moments import rfc3339
 from tamias.features.pages.crawl import activity
-from tamias.features.pages.html.page import HtmlPage, html, table_of
+from tamias.features.pages.html.page import html, page, table_of
 from tamias.features.pages.queries import Record, records
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
@@ -16,6 +16,14 @@ _SECONDS_LIVE = 2.0
 _SECONDS_SLOW = 60.0
 
 
+@page(
+    "/",
+    "overview.html",
+    data="/overview.json",
+    table=table_of(
+        "changes", "captured_at", "resource", "url", "title", "number", "byte_size", "media_type", "noise"
+    ),
+)
 async def overview(_: Request, service: Service) -> Record:
     """The archive as it is now, new versions by day, and visits due in each of the next 48 hours."""
     live = await _live(service)
@@ -47,14 +55,3 @@ def _read_live(db: ServiceSession) -> Record:
         "troubles": activity.troubles(db),
         "changes": records(db, "newest_changes", limit=LATEST_CHANGES),
     }
-
-
-PAGE = HtmlPage(
-    path="/",
-    template="overview.html",
-    view=overview,
-    data="/overview.json",
-    table=table_of(
-        "changes", "captured_at", "resource", "url", "title", "number", "byte_size", "media_type", "noise"
-    ),
-)

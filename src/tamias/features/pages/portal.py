@@ -5,7 +5,7 @@ from starlette.requests import Request
 from tamias.archive.moments import rfc3339
 from tamias.archive.reader.library import NotArchived
 from tamias.features.pages.datasets.dataset import measured
-from tamias.features.pages.html.page import CsvTable, HtmlPage, table_of
+from tamias.features.pages.html.page import CsvTable, page, table_of
 from tamias.features.pages.queries import Record, records, rows
 from tamias.features.service.api.datasets import ID_CURSOR
 from tamias.features.service.api.portals import (
@@ -29,6 +29,11 @@ MOST_VANISHED = 20
 _SECONDS = 10.0
 
 
+@page(
+    "/portals",
+    "portals.html",
+    table=table_of("portals", "url", "kind", "first_seen", "walked_at", "described", "gone"),
+)
 async def portals(request: Request, service: Service) -> Record:
     """Return a page of portals."""
     after = parameter(request, "after")
@@ -37,6 +42,7 @@ async def portals(request: Request, service: Service) -> Record:
     return await service.pool.run(lambda db: _portals(db, after))
 
 
+@page("/portal", "portal.html", table=table_of("resources", *COLUMNS))
 async def portal(request: Request, service: Service) -> Record:
     """The one that `url` names. Raises `NotArchived`."""
     named, after = named_portal(request), cursor(request, ID_CURSOR)
@@ -69,27 +75,25 @@ def _portal(db: ServiceSession, named: str, after: str) -> Record:
     }
 
 
-LIST = HtmlPage(
-    path="/portals",
-    template="portals.html",
-    view=portals,
-    data="/portals.json",
-    table=table_of("portals", "url", "kind", "first_seen", "walked_at", "described", "gone"),
-)
-PAGE = HtmlPage(
-    path="/portal",
-    template="portal.html",
-    view=portal,
-    data="/portal.json",
-    table=table_of("resources", *COLUMNS),
-)
-
-
 MOST_ABSENCES = 100
 _OF_FILE = ("url", "format", "title_from", "version", "captured_at", "sha256", "byte_size", "gone")
 _COLUMNS = ("dataset", "record", "title", "title_from", "url", "format", "format_from", *_OF_FILE[3:])
 
 
+def _table(view: Record) -> CsvTable:
+    """A line for each file; one without a URL for a dataset that had none."""
+    lines = [
+        [
+            *(dataset.iri, dataset.record, dataset.title, dataset.title_from),
+            *(getattr(file, name, None) for name in _OF_FILE),
+        ]
+        for dataset in view["datasets"]
+        for file in dataset.files or (None,)
+    ]
+    return CsvTable(_COLUMNS, lines)
+
+
+@page("/portal/at", "portal_at.html", table=_table)
 async def portal_at(request: Request, service: Service) -> Record:
     """The one that `url` names, at the time `at`. Raises `NotArchived`."""
     named, given, at = named_portal(request), parameter(request, "at"), until(request, "at")
@@ -107,21 +111,3 @@ async def portal_at(request: Request, service: Service) -> Record:
         }
 
     return await service.pool.run(read)
-
-
-def _table(view: Record) -> CsvTable:
-    """A line for each file; one without a URL for a dataset that had none."""
-    lines = [
-        [
-            *(dataset.iri, dataset.record, dataset.title, dataset.title_from),
-            *(getattr(file, name, None) for name in _OF_FILE),
-        ]
-        for dataset in view["datasets"]
-        for file in dataset.files or (None,)
-    ]
-    return CsvTable(_COLUMNS, lines)
-
-
-AT = HtmlPage(
-    path="/portal/at", template="portal_at.html", view=portal_at, data="/portal/at.json", table=_table
-)

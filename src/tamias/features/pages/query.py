@@ -5,12 +5,16 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from tamias.features.pages.html.page import POLICY, HtmlPage
+from tamias.features.pages.html.page import POLICY, page
 from tamias.features.pages.queries import Record
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.service import Service
 
 LONGEST_QUERY = 32 * 1024
+_POLICY = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'").replace(
+    "img-src 'self'", "img-src 'self' data:"
+)
+"""Yasgui makes styles and small pictures as it goes; its scripts are a file, as all others."""
 _GOALS = {
     "answer": ("/sparql", "query"),
     "files": ("/api/v1/get/files/sparql", "q"),
@@ -58,6 +62,7 @@ EXAMPLES = (
 """Queries to begin with, each after what it asks."""
 
 
+@page("/query", "query.html", headers={"Content-Security-Policy": _POLICY})
 async def query(request: Request, _: Service) -> Record:
     """The form, with the query that the address has or the first example."""
     examples = [{"about": about, "query": query} for about, query in EXAMPLES]
@@ -79,17 +84,3 @@ def _given_query(request: Request) -> str:
     if len(text) > LONGEST_QUERY:
         raise HttpProblem(400, f"a query in an address may have {LONGEST_QUERY} characters at most; POST it")
     return text
-
-
-_POLICY = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'").replace(
-    "img-src 'self'", "img-src 'self' data:"
-)
-"""Yasgui makes styles and small pictures as it goes; its scripts are a file, as all others."""
-
-PAGE = HtmlPage(
-    path="/query",
-    template="query.html",
-    view=query,
-    data="/query.json",
-    headers={"Content-Security-Policy": _POLICY},
-)

@@ -19,27 +19,27 @@ from tamias.features.service.service import Service
 from tamias.plugins import load_all
 
 _PAGES = (
-    overview.PAGE,
-    listing.SEARCH,
-    listing.PAGE,
-    version.DIFFERENCE,
-    preview.PAGE,
-    version.PAGE,
-    dataset.PAGE,
-    host.LIST,
-    host.PAGE,
-    portal.LIST,
-    portal.PAGE,
-    portal.AT,
-    frontier.PAGE,
-    crawl.PAGE,
-    documents.LIST,
-    documents.PAGE,
-    graph.PAGE,
-    query.PAGE,
-    add.PAGE,
-    sign_in.PAGE,
-    access.PAGE,
+    overview.overview,
+    listing.search,
+    listing.datasets,
+    version.difference,
+    preview.preview_page,
+    version.version_page,
+    dataset.dataset,
+    host.hosts,
+    host.host,
+    portal.portals,
+    portal.portal,
+    portal.portal_at,
+    frontier.frontier,
+    crawl.crawl,
+    documents.documents,
+    documents.document,
+    graph.graph,
+    query.query,
+    add.add,
+    sign_in.sign_in,
+    access.access,
 )
 
 
@@ -56,14 +56,14 @@ def add_routes(service: Service, routes: Sequence[BaseRoute]) -> list[BaseRoute]
 
 
 FORMS: dict[str, Handle] = {
-    add.PAGE.path: add.adding,
-    sign_in.PAGE.path: sign_in.signing_in,
+    add.add.path: add.adding,
+    sign_in.sign_in.path: sign_in.signing_in,
     "/sign-out": sign_in.signing_out,
     forms.WATCHING: forms.changing,
     forms.FORGETTING: forms.forgetting,
     crawl.PATH: crawl.reopening,
     crawl.RESUME_PATH: crawl.resuming,
-    access.PAGE.path: access.changing,
+    access.access.path: access.changing,
 }
 """What pages send. Each finds out who sends it (`form_caller`) and what they may do (`check_form`)."""
 

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from tamias.features.pages.html.forms import form_caller, form_fields
-from tamias.features.pages.html.page import HtmlPage, html_page
+from tamias.features.pages.html.page import html_page, page
 from tamias.features.pages.queries import Record
 from tamias.features.service.http.callers import COOKIE, SESSION_SECONDS, find_caller, new_session, record_of
 from tamias.features.service.http.exchange import parameter
@@ -19,7 +19,8 @@ _PAUSE = 0.5
 """Seconds before a wrong secret is answered: guessing takes long."""
 
 
-async def form(request: Request, _: Service) -> Record:
+@page("/sign-in", "sign_in.html")
+async def sign_in(request: Request, _: Service) -> Record:
     """The form, and where to go then."""
     return {"next": _own_page(parameter(request, "next") or "/"), "error": None}
 
@@ -33,7 +34,7 @@ async def signing_in(request: Request, service: Service) -> Response:
     if caller is None:
         await asyncio.sleep(_PAUSE)
         error = "This is neither the secret of this service nor a token."
-        return html_page(request, PAGE, {"next": following, "error": error}, 403)
+        return html_page(request, sign_in, {"next": following, "error": error}, 403)
     found = RedirectResponse(following, 303)
     found.set_cookie(
         COOKIE,
@@ -63,6 +64,3 @@ def _own_page(address: str) -> str:
     """
     own = address.startswith("/") and not address.startswith(("//", "/\\")) and address.isprintable()
     return address if own and address.isascii() else "/"
-
-
-PAGE = HtmlPage(path="/sign-in", template="sign_in.html", view=form, data="/sign-in.json")

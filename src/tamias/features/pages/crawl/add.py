@@ -12,7 +12,7 @@ from tamias.archive.versions.resources import read_resources
 from tamias.features.pages.datasets.reasons import duration
 from tamias.features.pages.html.charts import clock
 from tamias.features.pages.html.forms import check_form, form_caller, form_fields
-from tamias.features.pages.html.page import HtmlPage, html_page
+from tamias.features.pages.html.page import html_page, page
 from tamias.features.pages.queries import Record, place_of_host
 from tamias.features.service.api import resources
 from tamias.features.service.api.resources import NewResource
@@ -99,7 +99,8 @@ _FIELDS = ("url", "kind", "title", "format")
 _EMPTY: Record = {**dict.fromkeys(_FIELDS, ""), "error": None, "done": None, "account": None}
 
 
-async def form(request: Request, service: Service) -> Record:
+@page("/add", "add.html", data="/openapi.json", elsewhere=True)
+async def add(request: Request, service: Service) -> Record:
     """The form, with what will happen to the address that `url` names."""
     given = {name: (parameter(request, name) or "").strip() for name in ("url", "title", "kind")}
     preview = await service.pool.run(lambda db: account(db, given["url"])) if given["url"] else None
@@ -112,7 +113,7 @@ async def adding(request: Request, service: Service) -> Response:
     shown = {**_EMPTY, **{name: fields.get(name, "") for name in _FIELDS}}
     status, said = await _added(request, fields, service)
     record_of(request).reason = said.get("error") or ""
-    return html_page(request, PAGE, {**shown, **said}, status)
+    return html_page(request, add, {**shown, **said}, status)
 
 
 async def _added(request: Request, fields: dict[str, str], service: Service) -> tuple[int, Record]:
@@ -140,6 +141,3 @@ async def _added(request: Request, fields: dict[str, str], service: Service) -> 
     said = await service.pool.run(lambda db: account(db, new.url))
     emptied = {"url": "", "title": "", "format": ""}
     return 201 if taken.new else 200, {**emptied, "done": done, "account": said}
-
-
-PAGE = HtmlPage(path="/add", template="add.html", view=form, data="/openapi.json", elsewhere=True)

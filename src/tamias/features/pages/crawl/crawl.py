@@ -16,7 +16,7 @@ from tamias.archive.reader.library import NotArchived
 from tamias.crawl.store.progress import ReasonCounts
 from tamias.features.pages.crawl.activity import crawl_sums, time_slot
 from tamias.features.pages.html.forms import check_form, form_caller, form_fields
-from tamias.features.pages.html.page import HtmlPage, table_of
+from tamias.features.pages.html.page import page, table_of
 from tamias.features.pages.queries import Record, records_of_buckets, rows, rows_of_buckets
 from tamias.features.service.http.callers import check_caller
 from tamias.features.service.http.problems import HttpProblem, problem_of
@@ -139,6 +139,7 @@ _LONGEST_NAME = 255
 _SECONDS = 3.0
 
 
+@page("/crawl/{name}", "crawl.html", table=table_of("slots", "at", "fine", "other", "trouble"))
 async def crawl(request: Request, service: Service) -> Record:
     """The crawl as it was a moment ago. Raises `NotArchived`."""
     name = request.path_params["name"]
@@ -206,12 +207,3 @@ def _waiting(db: ServiceSession, number: int) -> list[Record]:
             known["urls"] += each["urls"]
             known["until"] = min(filter(None, (known["until"], each["until"])), default=None)
     return sorted(found.values(), key=lambda each: -each["urls"])
-
-
-PAGE = HtmlPage(
-    path="/crawl/{name}",
-    template="crawl.html",
-    view=crawl,
-    data="/crawl/{name}.json",
-    table=table_of("slots", "at", "fine", "other", "trouble"),
-)

@@ -16,7 +16,7 @@ from tamias.archive.tombstones import check_forgotten
 from tamias.crawl.store.progress import kind_of_reason
 from tamias.features.dcat.terms import PREFIXES
 from tamias.features.pages.datasets.preview import Preview, preview_of_statements
-from tamias.features.pages.html.page import HtmlPage, table_of
+from tamias.features.pages.html.page import page, table_of
 from tamias.features.pages.queries import Record, place_of_host, records, rows_of_buckets, rows_of_captures
 from tamias.features.service.files.delivery import memento_path
 from tamias.features.service.http.exchange import parameter
@@ -81,6 +81,9 @@ class _CurrentDocument(NamedTuple):
     qid: int
 
 
+@page(
+    "/documents", "documents.html", table=table_of("documents", "url", "read_at", "statements", "media_type")
+)
 async def documents(request: Request, service: Service) -> Record:
     """The newest documents; with `q`, those whose URL has it; with `host`, those of a host by URL."""
     words, host = (parameter(request, "q") or "").strip(), parameter(request, "host")
@@ -121,6 +124,7 @@ def _fill(db: ServiceSession, found: Sequence[tuple[Any, ...]]) -> list[tuple[An
     return [(*row[:3], *known.get(row[2], (row[3] or 0, row[4]))) for row in found]
 
 
+@page("/document", "document.html", table=table_of("preview.statements", "subject", "predicate", "object"))
 async def document(request: Request, service: Service) -> Record:
     """The document at `url`. Raises `HttpProblem`, `NotArchived`."""
     given = parameter(request, "url")
@@ -235,19 +239,3 @@ def _links_out(db: ServiceSession, quads: list[Quad], url: str) -> list[Record]:
     known = {row[0] for row in rows_of_buckets(db, "known_documents", documents=links)} if links else set()
     links.sort(key=lambda each: each not in known)
     return [{"url": each, "crawled": each in known} for each in links]
-
-
-LIST = HtmlPage(
-    path="/documents",
-    template="documents.html",
-    view=documents,
-    data="/documents.json",
-    table=table_of("documents", "url", "read_at", "statements", "media_type"),
-)
-PAGE = HtmlPage(
-    path="/document",
-    template="document.html",
-    view=document,
-    data="/document.json",
-    table=table_of("preview.statements", "subject", "predicate", "object"),
-)

@@ -3,7 +3,7 @@
 from starlette.requests import Request
 
 from tamias.features.pages.crawl import activity
-from tamias.features.pages.html.page import HtmlPage, table_of
+from tamias.features.pages.html.page import page, table_of
 from tamias.features.pages.queries import Record, records, records_of_buckets
 from tamias.features.service.api.tags import count_tags
 from tamias.features.service.queries.thread_pool import ServiceSession
@@ -15,6 +15,11 @@ MOST_TAGS = 50
 _SECONDS = 3.0
 
 
+@page(
+    "/frontier",
+    "frontier.html",
+    table=table_of("queues", "host", "crawl", "known", "open", "state", "ready_at", "delay_seconds", "tags"),
+)
 async def frontier(_: Request, service: Service) -> Record:
     """The frontier as it was a moment ago."""
     return await service.lately("frontier", _SECONDS, _frontier)
@@ -32,12 +37,3 @@ def _frontier(db: ServiceSession) -> Record:
         "tags": count_tags(db)[:MOST_TAGS],
         "troubles": activity.troubles(db),
     }
-
-
-PAGE = HtmlPage(
-    path="/frontier",
-    template="frontier.html",
-    view=frontier,
-    data="/frontier.json",
-    table=table_of("queues", "host", "crawl", "known", "open", "state", "ready_at", "delay_seconds", "tags"),
-)

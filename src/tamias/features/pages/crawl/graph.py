@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
-from tamias.features.pages.html.page import CsvTable, HtmlPage
+from tamias.features.pages.html.page import CsvTable, page
 from tamias.features.pages.queries import Record, rows, rows_of_buckets
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
@@ -20,6 +20,12 @@ _MOST_READ = 200_000
 _SECONDS = 60.0
 
 
+def _table(view: Record) -> CsvTable:
+    columns = (view[name] for name in ("hosts", "datasets", "urls"))
+    return CsvTable(("host", "datasets", "urls"), list(zip(*columns, strict=True)))
+
+
+@page("/graph", "graph.html", table=_table)
 async def graph(_: Request, service: Service) -> Record:
     """Return the graph of hosts, at most a minute old."""
     return await service.lately("graph", _SECONDS, _graph)
@@ -86,11 +92,3 @@ def _host(address: str) -> str:
         return urlsplit(address).hostname or ""
     except ValueError:
         return ""
-
-
-def _table(view: Record) -> CsvTable:
-    columns = (view[name] for name in ("hosts", "datasets", "urls"))
-    return CsvTable(("host", "datasets", "urls"), list(zip(*columns, strict=True)))
-
-
-PAGE = HtmlPage(path="/graph", template="graph.html", view=graph, data="/graph.json", table=_table)

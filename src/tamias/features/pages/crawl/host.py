@@ -9,7 +9,7 @@ from tamias.archive.moments import rfc3339
 from tamias.archive.reader.library import NotArchived
 from tamias.crawl.plan.admit import queue_key
 from tamias.features.pages.crawl.activity import troubles
-from tamias.features.pages.html.page import HtmlPage, table_of
+from tamias.features.pages.html.page import page, table_of
 from tamias.features.pages.queries import Record, place_of_host, records, rows
 from tamias.features.service.api.datasets import ID_CURSOR
 from tamias.features.service.http.exchange import cursor, parameter
@@ -30,6 +30,7 @@ LONGEST_HOST = 255
 _SECONDS = 3.0
 
 
+@page("/hosts", "hosts.html", table=table_of("hosts", "host", "datasets"))
 async def hosts(request: Request, service: Service) -> Record:
     """List the hosts after the one that `after` names; on the first page also those with errors."""
     after = parameter(request, "after") or ""
@@ -41,6 +42,7 @@ async def hosts(request: Request, service: Service) -> Record:
     }
 
 
+@page("/host/{host}", "host.html", table=table_of("resources", *COLUMNS))
 async def host(request: Request, service: Service) -> Record:
     """Return the data of a host. Raises `NotArchived`."""
     name = request.path_params["host"].lower().rstrip(".")
@@ -104,19 +106,3 @@ def _robots_of(authority: str, status: int | None, fetched_at: int, packed: Any)
         "rules": blanket + [rule.text for rule in rules.literal[:MOST_RULES]],
         "sitemaps": rules.sitemaps[:MOST_RULES],
     }
-
-
-LIST = HtmlPage(
-    path="/hosts",
-    template="hosts.html",
-    view=hosts,
-    data="/hosts.json",
-    table=table_of("hosts", "host", "datasets"),
-)
-PAGE = HtmlPage(
-    path="/host/{host}",
-    template="host.html",
-    view=host,
-    data="/host/{host}.json",
-    table=table_of("resources", *COLUMNS),
-)

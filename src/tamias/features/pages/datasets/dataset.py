@@ -18,7 +18,7 @@ from tamias.features.dcat.profiles import read_profile
 from tamias.features.dcat.terms import bases_of
 from tamias.features.pages.datasets.preview import small_preview
 from tamias.features.pages.datasets.reasons import Schedule, reason
-from tamias.features.pages.html.page import HtmlPage, table_of
+from tamias.features.pages.html.page import page, table_of
 from tamias.features.pages.jsonld import dataset_jsonld
 from tamias.features.pages.queries import Record
 from tamias.features.service.api.forget import describe_tombstone
@@ -41,6 +41,22 @@ _OF_RESOURCE = ("id", "url", "title", "state", "media_type", "expected", "source
 _OF_SCHEDULE = ("fails", "trouble", "priority")
 
 
+@page(
+    "/dataset/{id}",
+    "datasets/dataset.html",
+    table=table_of(
+        "versions",
+        "number",
+        "captured_at",
+        "byte_size",
+        "media_type",
+        "sha256",
+        "noise",
+        "download",
+        "memento",
+        "withheld",
+    ),
+)
 async def dataset(request: Request, service: Service) -> Record:
     """Return the page of one resource. Raises `NotArchived`."""
     named = request.path_params["id"]
@@ -111,23 +127,3 @@ def _rows(
         }
         for memento, version in pairs
     ]
-
-
-PAGE = HtmlPage(
-    path="/dataset/{id}",
-    template="datasets/dataset.html",
-    view=dataset,
-    data="/dataset/{id}.json",
-    table=table_of(
-        "versions",
-        "number",
-        "captured_at",
-        "byte_size",
-        "media_type",
-        "sha256",
-        "noise",
-        "download",
-        "memento",
-        "withheld",
-    ),
-)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from msgspec.structs import asdict
 from starlette.requests import Request
 
-from tamias.features.pages.html.page import HtmlPage, table_of
+from tamias.features.pages.html.page import page, table_of
 from tamias.features.pages.queries import Record, rows
 from tamias.features.service.http.callers import may_read_all
 from tamias.features.service.http.exchange import LATEST, cursor, parameter
@@ -28,6 +28,7 @@ _SECONDS: Final = 60.0
 _CURSOR: Final = re.compile(r"([0-9]{1,18})-([0-9a-f]{24})")
 
 
+@page("/datasets", "datasets/listing.html", table=table_of("datasets", *COLUMNS, "trouble"))
 async def datasets(request: Request, service: Service) -> Record:
     """A page of the list, with the media types to choose from, the most frequent first."""
     state, given_type = parameter(request, "state"), parameter(request, "type")
@@ -86,15 +87,7 @@ def _weeks(db: ServiceSession, resources: list[str]) -> dict[str, list[int]]:
     return found
 
 
-PAGE = HtmlPage(
-    path="/datasets",
-    template="datasets/listing.html",
-    view=datasets,
-    data="/datasets.json",
-    table=table_of("datasets", *COLUMNS, "trouble"),
-)
-
-
+@page("/search", "search.html", table=table_of("hits", *COLUMNS, "columns"))
 async def search(request: Request, service: Service) -> Search:
     """Search for the words of the parameter `q`."""
     words = (parameter(request, "q") or "").strip()
@@ -106,12 +99,3 @@ async def search(request: Request, service: Service) -> Search:
         return Search(words="", hits=[], more=False)
     owner = may_read_all(request)
     return await service.pool.run(lambda db: find(db, words, owner=owner))
-
-
-SEARCH = HtmlPage(
-    path="/search",
-    template="search.html",
-    view=search,
-    data="/search.json",
-    table=table_of("hits", *COLUMNS, "columns"),
-)

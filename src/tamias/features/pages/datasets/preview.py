@@ -18,7 +18,7 @@ from tamias.archive.reader.content import Content
 from tamias.archive.versions.resources import read_versions
 from tamias.content.formats import Form, form_of, load_analyser, syntax_of
 from tamias.features.archive.canonical.tables import found_table
-from tamias.features.pages.html.page import CsvTable, HtmlPage
+from tamias.features.pages.html.page import CsvTable, page
 from tamias.features.pages.queries import Record
 from tamias.features.service.http.callers import may_read_all
 from tamias.features.service.http.exchange import number
@@ -91,6 +91,14 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     note: str | None = None
 
 
+def _table(view: Record) -> CsvTable:
+    part: Preview = view["preview"]
+    if part.statements:
+        return CsvTable(_TERMS, [list(each.values()) for each in part.statements])
+    return CsvTable(part.columns or ["line"], part.rows or [[line] for line in part.lines])
+
+
+@page("/dataset/{id}/preview", "datasets/preview.html", table=_table)
 async def preview_page(request: Request, service: Service) -> Record:
     """Show the version with the number `version`; without it, the newest."""
     named, wanted = request.path_params["id"], number(request, "version", 0, 1, _MOST_NUMBER)
@@ -179,19 +187,3 @@ def _lines(content: Content) -> Preview:
 
 def _cut(text: str, most: int = LONGEST_CELL) -> str:
     return text if len(text) <= most else text[:most] + "…"
-
-
-def _table(view: Record) -> CsvTable:
-    part: Preview = view["preview"]
-    if part.statements:
-        return CsvTable(_TERMS, [list(each.values()) for each in part.statements])
-    return CsvTable(part.columns or ["line"], part.rows or [[line] for line in part.lines])
-
-
-PAGE = HtmlPage(
-    path="/dataset/{id}/preview",
-    template="datasets/preview.html",
-    view=preview_page,
-    data="/dataset/{id}/preview.json",
-    table=_table,
-)

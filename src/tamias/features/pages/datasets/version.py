@@ -10,7 +10,7 @@ from tamias.archive.versions.resources import read_versions
 from tamias.features.archive.descriptions import describe_version
 from tamias.features.dcat.profiles import read_profile
 from tamias.features.pages.datasets.preview import small_preview
-from tamias.features.pages.html.page import CsvTable, HtmlPage
+from tamias.features.pages.html.page import CsvTable, page
 from tamias.features.pages.queries import Record
 from tamias.features.service.files.comparison import COMPARED_AT_ONCE, compare, turns
 from tamias.features.service.files.delivery import memento_paths
@@ -24,6 +24,17 @@ from tamias.model.resource import Resource, Version
 from tamias.plugins import parts
 
 
+def _table(view: Record) -> CsvTable:
+    """The columns of the tables in it."""
+    names = ("name", "datatype", "nulls", "distinct", "min", "max")
+    tables = view["profile"].tables if view["profile"] else ()
+    rows = [
+        [each.name, *(getattr(column, name) for name in names)] for each in tables for column in each.columns
+    ]
+    return CsvTable(("table", *names), rows)
+
+
+@page("/dataset/{id}/{number}", "datasets/version.html", table=_table)
 async def version_page(request: Request, service: Service) -> Record:
     """Return the page of the version with a number. Raises `NotArchived`."""
     named, text = request.path_params["id"], request.path_params["number"]
@@ -69,29 +80,16 @@ def _version(
     return view, (resource, around[0], version) if at_once else None
 
 
-def _table(view: Record) -> CsvTable:
-    """The columns of the tables in it."""
-    names = ("name", "datatype", "nulls", "distinct", "min", "max")
-    tables = view["profile"].tables if view["profile"] else ()
-    rows = [
-        [each.name, *(getattr(column, name) for name in names)] for each in tables for column in each.columns
-    ]
-    return CsvTable(("table", *names), rows)
-
-
-PAGE = HtmlPage(
-    path="/dataset/{id}/{number}",
-    template="datasets/version.html",
-    view=version_page,
-    data="/dataset/{id}/{number}.json",
-    table=_table,
-)
-
-
 MOST_CHOICE = 200
 _MOST_NUMBER = 999_999_999
 
 
+def _table_of_changes(view: Record) -> CsvTable:
+    rows = [(each.what.value, each.where, each.old, each.new) for each in view["diff"].changes]
+    return CsvTable(("what", "where", "old", "new"), rows)
+
+
+@page("/dataset/{id}/diff", "datasets/difference.html", table=_table_of_changes)
 async def difference(request: Request, service: Service) -> Record:
     """Compare the versions with the numbers `a` and `b`; without them, the last two."""
     named = request.path_params["id"]
@@ -122,17 +120,3 @@ def _difference(db: ServiceSession, resource: Resource, a: int, b: int, *, owner
         "noindex": any(each.noindex for each in said.values()),
         "diff": compare(db, resource, old, new),
     }
-
-
-def _table_of_changes(view: Record) -> CsvTable:
-    rows = [(each.what.value, each.where, each.old, each.new) for each in view["diff"].changes]
-    return CsvTable(("what", "where", "old", "new"), rows)
-
-
-DIFFERENCE = HtmlPage(
-    path="/dataset/{id}/diff",
-    template="datasets/difference.html",
-    view=difference,
-    data="/dataset/{id}/diff.json",
-    table=_table_of_changes,
-)

@@ -272,12 +272,15 @@ def csv_answer(table: CsvTable) -> Response:
     return Response(text.getvalue(), headers=headers, media_type="text/csv; header=present")
 
 
+View = Callable[[Request, Service], Awaitable[Any]]
+
+
 class HtmlPage(msgspec.Struct, frozen=True, kw_only=True):
     """A page that is served as HTML, JSON and perhaps CSV."""
 
     path: str
     template: str
-    view: Callable[[Request, Service], Awaitable[Any]]
+    view: View
     """What it shows: a value that can be JSON, and that its template calls `view`."""
     data: str
     """Where that value is as JSON."""
@@ -287,6 +290,13 @@ class HtmlPage(msgspec.Struct, frozen=True, kw_only=True):
     """The rows of a view whose page is mainly a table, for whoever wants CSV."""
     headers: dict[str, str] = {}
     """Beside, or instead of, those that every page has."""
+
+
+def page(path: str, template: str, **words: Any) -> Callable[[View], HtmlPage]:
+    """Make a page of the function that returns what it shows. Its JSON is at the same path with `.json`."""
+    return lambda view: HtmlPage(
+        **{"path": path, "template": template, "view": view, "data": f"{path}.json", **words}
+    )
 
 
 def page_routes(pages: Sequence[HtmlPage], service: Service) -> list[Route]:

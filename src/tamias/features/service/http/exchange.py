@@ -255,11 +255,16 @@ _WORTH_PACKING = 1400
 _LEVEL = 5
 
 
+def preferred_by(request: Request, offered: Sequence[str]) -> str | None:
+    """Return which of some media types a client likes best by its Accept header; None where it likes none."""
+    return preferred(request.headers.get("accept", "")[:_LONGEST_ACCEPT], offered)
+
+
 def wanted_form(request: Request) -> str:
     """`html`, `json` or `csv`: as `?format=` says, else as the Accept header does."""
     given = request.query_params.get("format")
     if given is None:
-        liked = preferred(request.headers.get("accept", "")[:_LONGEST_ACCEPT], [*FORMS.values()])
+        liked = preferred_by(request, [*FORMS.values()])
         return next((form for form, kind in FORMS.items() if kind == liked), "html")
     if given not in FORMS:
         raise HttpProblem(400, f"'format' must be one of {', '.join(FORMS)}")
@@ -270,7 +275,7 @@ def show_problem(request: Request, error: Exception) -> Response:
     """Return an error as a page for whoever prefers that, else as a problem document."""
     problem = problem_of(error)
     pages: list[ProblemPage] = [*load_all("problem_pages").values()]
-    liked = preferred(request.headers.get("accept", "")[:_LONGEST_ACCEPT], [*_JSON, FORMS["html"]])
+    liked = preferred_by(request, [*_JSON, FORMS["html"]])
     answer = pages[0](request, problem) if pages and liked == FORMS["html"] else problem.response()
     answer.headers["Vary"] = "Accept"
     return answer

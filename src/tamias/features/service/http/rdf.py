@@ -9,16 +9,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.content.formats import CSV, FORMATS, HTML, JSON, JSON_LD, NTRIPLES, RDF_XML, TURTLE, XHTML
-from tamias.features.catalogue.result_formats import preferred
 from tamias.features.dcat.terms import PREFIXES
-from tamias.features.service.http.exchange import tag_of, tagged_answer
+from tamias.features.service.http.exchange import preferred_by, tag_of, tagged_answer
 
 _OFFERED: Final = [FORMATS[kind] for kind in (TURTLE, JSON_LD, NTRIPLES, RDF_XML)]
 FORMS: Final = {row.endings[0]: row.syntax for row in _OFFERED if row.syntax}
 """By the ending of an address."""
 MEDIA_TYPES: Final = {row.endings[0]: row.media_type for row in _OFFERED}
 _OF_PAGES: Final = (HTML, XHTML, JSON, CSV)
-_LONGEST_ACCEPT = 4096
 _ENDINGS: Final = {media_type: ending for ending, media_type in MEDIA_TYPES.items()}
 _PREFIXES: Final = {
     name: PREFIXES[name]
@@ -28,8 +26,7 @@ _PREFIXES: Final = {
 
 def wanted_form(request: Request) -> str | None:
     """The ending of the form of RDF that a client likes best; None where it would rather have a page."""
-    accept = request.headers.get("accept", "")[:_LONGEST_ACCEPT]
-    return _ENDINGS.get(preferred(accept, [*_OF_PAGES, *_ENDINGS]) or "")
+    return _ENDINGS.get(preferred_by(request, [*_OF_PAGES, *_ENDINGS]) or "")
 
 
 async def rdf_answer(
