@@ -42,7 +42,7 @@ def application(service: Service) -> Starlette:
     for add in load_all("routes").values():
         others = add(service, others)
     return Starlette(
-        routes=[direct, *others],
+        routes=[*direct, *others],
         middleware=[
             Middleware(TrafficCounter, traffic=service.traffic),
             Middleware(KnownNames, address=service.settings.serve.address),
@@ -52,7 +52,7 @@ def application(service: Service) -> Starlette:
                 pool=service.pool,
                 public=service.settings.serve.public,
             ),
-            Middleware(Directly, endpoints=direct),
+            Middleware(Directly, routes=direct),
         ],
         exception_handlers={HTTPException: show_missing_route},
     )

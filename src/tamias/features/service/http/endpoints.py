@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Match, Route
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tamias import __version__
@@ -120,66 +120,41 @@ def path_parameter(name: str, about: str, schema: Schema = TEXT) -> Parameter:
     return Parameter(name, about, schema, "path", required=True)
 
 
-def routes(endpoints: Sequence[Endpoint], service: Service) -> "EndpointRoutes":
-    """The endpoints as a route of an application; those that take the rest of a path come last."""
+def routes(endpoints: Sequence[Endpoint], service: Service) -> list[Route]:
+    """The endpoints as routes of an application; those that take the rest of a path come last."""
     ordered = sorted(endpoints, key=lambda each: -len(_fixed_part(each.path)))
-    made = [Route(_pattern(each.path), _endpoint(each, service), methods=[each.method]) for each in ordered]
-    return EndpointRoutes(made)
+    return [Route(_pattern(each.path), _endpoint(each, service), methods=[each.method]) for each in ordered]
 
 
-class EndpointRoutes(BaseRoute):
-    """A route for all endpoints, found by the beginning of a path: Starlette would try each in turn."""
+class Directly:
+    """Middleware that finds endpoints by the beginning of a path: Starlette would try each in turn."""
 
-    def __init__(self, made: Sequence[Route]) -> None:
+    def __init__(self, app: ASGIApp, routes: Sequence[Route]) -> None:
+        self._app = app
         self._by_path: dict[str, list[Route]] = {}
         self._by_beginning: list[tuple[str, Route]] = []
-        for route in made:
+        for route in routes:
             if route.param_convertors:
                 self._by_beginning.append((_fixed_part(route.path), route))
             else:
                 self._by_path.setdefault(route.path, []).append(route)
 
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        best: tuple[Match, Scope] = Match.NONE, {}
-        for route in self._candidates(scope["path"]):
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer. No error gets out of an endpoint, so nothing is put around it to catch one."""
+        for route in self._candidates(scope["path"]) if scope["type"] == "http" else ():
             match, found = route.matches(scope)
             if match is Match.FULL:
-                return match, found
-            if match is Match.PARTIAL and best[0] is Match.NONE:
-                best = match, {**found, "tamias.partial": route}
-        return best
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers. No error gets out of an endpoint, so nothing is put around it to catch one."""
-        if "tamias.partial" in scope:
-            await scope["tamias.partial"].handle(scope, receive, send)
-            return
-        request = Request(scope, receive, send)
-        response = await scope["endpoint"](request)
-        await response(scope, receive, send)
+                scope.update(found)
+                response = await found["endpoint"](Request(scope, receive, send))
+                await response(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
 
     def _candidates(self, path: str) -> Iterator[Route]:
         yield from self._by_path.get(path, ())
         for beginning, route in self._by_beginning:
             if path.startswith(beginning):
                 yield route
-
-
-class Directly:
-    """Middleware that answers endpoints directly, without the other routes of the application."""
-
-    def __init__(self, app: ASGIApp, endpoints: EndpointRoutes) -> None:
-        self._app = app
-        self._endpoints = endpoints
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            match, found = self._endpoints.matches(scope)
-            if match is Match.FULL:
-                scope.update(found)
-                await self._endpoints.handle(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
 
 
 def _fixed_part(path: str) -> str:
