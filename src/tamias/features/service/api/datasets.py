@@ -3,12 +3,14 @@
 import re
 from functools import partial
 
+from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.archive.versions.resources import page_of_resources, page_of_suspects, read_versions
 from tamias.features.archive.descriptions import (
     DatasetDescription,
+    SameContent,
     VersionDescription,
     describe,
     describe_suspect,
@@ -44,7 +46,6 @@ from tamias.features.service.queries.history import ResourceHistory
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 from tamias.model.item import NEVER
-from tamias.model.resource import Resource
 
 ID_CURSOR = re.compile(r"[0-9a-f]{24}")
 _BY_URL = "/api/v1/get/dataset/"
@@ -83,20 +84,18 @@ async def by_type(request: Request, service: Service) -> Response:
     return await _page(request, service, media_type=media_type(path_behind(request, _BY_TYPE)))
 
 
-def described(db: ServiceSession, resources: list[Resource], base: str) -> list[DatasetDescription]:
-    """Resources as JSON tells them, with their versions."""
-    versions = read_versions(db.session, [resource.id for resource in resources])
-    return [describe(resource, versions[resource.id], base) for resource in resources]
-
-
 async def _page(
     request: Request, service: Service, *, host: str | None = None, media_type: str | None = None
 ) -> Response:
     most, after, base = limit(request), cursor(request, ID_CURSOR), base_of(request)
-    page = partial(
-        page_of_resources, after=after[0] if after else "", limit=most, host=host, media_type=media_type
-    )
-    items = await service.pool.run(lambda db: described(db, page(db.session), base))
+    place = after[0] if after else ""
+
+    def read(db: ServiceSession) -> list[DatasetDescription]:
+        found = page_of_resources(db.session, place, most, host=host, media_type=media_type)
+        versions = read_versions(db.session, [resource.id for resource in found])
+        return [describe(resource, versions[resource.id], base) for resource in found]
+
+    items = await service.pool.run(read)
     return page_answer(request, items, items[-1].id if len(items) == most else None)
 
 
@@ -126,19 +125,13 @@ async def listing(request: Request, service: Service) -> Response:
     most, after, base = limit(request), cursor(request, _NUMBER), base_of(request)
     found = await service.histories.find(named)
     seen = int(after[0]) if after else 0
-    if parameter(request, "same_as") not in {None, "0"}:
-        return await _with_same(request, service, found, seen)
-    form = found.form(("versions", base, seen, most), lambda: _page_of_versions(found, seen, most, base))
-    return json_answer(request, form)
-
-
-async def _with_same(request: Request, service: Service, found: ResourceHistory, seen: int) -> Response:
-    """The same, with the versions of others that have the same content: these change without a visit here."""
-    most, base = limit(request), base_of(request)
-    later = [version for version in found.versions if version.number > seen]
-    same = await service.pool.run(lambda db: same_content(db.session, later[:most]))
-    items = [describe_version(version, base, same.get(version.id, ())) for version in later[:most]]
-    return page_answer(request, items, str(items[-1].number) if len(later) > most else None)
+    if parameter(request, "same_as") in {None, "0"}:
+        form = found.form(("versions", base, seen, most), lambda: _page_of_versions(found, seen, most, base))
+        return json_answer(request, form)
+    # Versions of others change without a visit here.
+    shown = [version for version in found.versions if version.number > seen][:most]
+    same = await service.pool.run(lambda db: same_content(db.session, shown))
+    return json_answer(request, _page_of_versions(found, seen, most, base, same))
 
 
 async def _suspicious(request: Request, service: Service, named: str | None) -> Response:
@@ -153,7 +146,17 @@ async def _suspicious(request: Request, service: Service, named: str | None) -> 
     return page_answer(request, items, f"{last.seen_at}-{last.resource}" if last else None)
 
 
-def _page_of_versions(found: ResourceHistory, seen: int, most: int, base: str) -> Encoded:
+def _page_of_versions(
+    found: ResourceHistory,
+    seen: int,
+    most: int,
+    base: str,
+    same: dict[str, tuple[SameContent, ...]] | None = None,
+) -> Encoded:
+    """Return versions after some, with those of others that have the same content where they are wanted."""
     later = [version for version in found.versions if version.number > seen]
-    items = [describe_version(version, base) for version in later[:most]]
+    items = [
+        describe_version(each, base, UNSET if same is None else same.get(each.id, ()))
+        for each in later[:most]
+    ]
     return encoded_page(items, str(items[-1].number) if len(later) > most else None)

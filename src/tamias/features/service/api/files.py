@@ -94,7 +94,8 @@ async def zipped(
                         yield piece
             except (BlobDamaged, BlobMissing) as error:
                 problem = str(error)
-            members.write(msgspec.json.encode(_member(resource, version, problem)) + b"\n")
+            line = shown(ManifestLine, version, resource, file=_file(version), problem=problem)
+            members.write(msgspec.json.encode(line) + b"\n")
         members.seek(0)
         with archive.open(MANIFEST, "w", force_zip64=True) as file:
             shutil.copyfileobj(members, file)
@@ -106,7 +107,8 @@ async def _written(
 ) -> AsyncIterator[bytes]:
     source = pieces(pool, version.sha256, version.byte_size)
     first = await anext(source, b"")
-    info = zipfile.ZipInfo(_file(version), _time(version))
+    time = datetime.fromtimestamp(version.captured_at // 1000, UTC).timetuple()[:6]
+    info = zipfile.ZipInfo(_file(version), max(_EARLIEST, time))
     info.compress_type = zipfile.ZIP_DEFLATED
     with archive.open(info, "w", force_zip64=True) as file:
         await asyncio.to_thread(file.write, first)
@@ -118,15 +120,6 @@ async def _written(
 
 def _file(version: Version) -> str:
     return version.id + extension(version.media_type)
-
-
-def _time(version: Version) -> tuple[int, int, int, int, int, int]:
-    time = datetime.fromtimestamp(version.captured_at // 1000, UTC)
-    return max(_EARLIEST, (time.year, time.month, time.day, time.hour, time.minute, time.second))
-
-
-def _member(resource: Resource, version: Version, problem: str | None) -> ManifestLine:
-    return shown(ManifestLine, version, resource, file=_file(version), problem=problem)
 
 
 class _Outlet(io.RawIOBase):
@@ -252,21 +245,18 @@ async def _chosen(service: Service, found: ResourceHistory, at: str | None, numb
 
 async def _all_of(pool: SessionPool, wanted: str, *, latest: bool) -> AsyncIterator[Found]:
     after = ""
-    while resources := await pool.run(partial(_some_of, after=after, wanted=wanted)):
-        versions = await pool.run(partial(_versions, resources=resources))
-        for resource in resources:
-            fits = [each for each in versions[resource.id] if each.media_type == wanted]
+
+    def read(db: ServiceSession) -> list[tuple[Resource, list[Version]]]:
+        resources = page_of_resources(db.session, after, _AT_ONCE, media_type=wanted)
+        versions = read_versions(db.session, [resource.id for resource in resources])
+        return [(resource, versions[resource.id]) for resource in resources]
+
+    while found := await pool.run(read):
+        for resource, versions in found:
+            fits = [each for each in versions if each.media_type == wanted]
             for version in fits[-1:] if latest else fits:
                 yield resource, version
-        after = resources[-1].id
-
-
-def _some_of(db: ServiceSession, after: str, wanted: str) -> list[Resource]:
-    return page_of_resources(db.session, after, _AT_ONCE, media_type=wanted)
-
-
-def _versions(db: ServiceSession, resources: list[Resource]) -> dict[str, list[Version]]:
-    return read_versions(db.session, [resource.id for resource in resources])
+        after = found[-1][0].id
 
 
 async def _again(first: Found, rest: AsyncIterator[Found]) -> AsyncIterator[Found]:

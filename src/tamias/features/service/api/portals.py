@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -110,12 +111,8 @@ _PORTAL = Parameter("url", "the address of the portal", URL, required=True)
 )
 async def at_a_time(request: Request, service: Service) -> Response:
     """The datasets that a portal listed at a time, with their files and current versions."""
-    named, at, most, after = (
-        named_portal(request),
-        until(request, "at"),
-        limit(request),
-        cursor(request, RECORD_CURSOR),
-    )
+    named, at, most = named_portal(request), until(request, "at"), limit(request)
+    after = cursor(request, RECORD_CURSOR)
     items = await service.pool.run(lambda db: listed_at(db, named, at, after[0] if after else "", most))
     return page_answer(request, items, items[-1].record if len(items) == most else None)
 
@@ -162,7 +159,7 @@ def with_words_of_records(
     from tamias.features.dcat.datasets.mapping import BAD, dataset_again
     from tamias.features.dcat.datasets.terms import below
 
-    found: dict[str, tuple[Dataset, str]] = {}
+    listed = {each.record: each for each in datasets}
     names = [below(catalogue, record).value for record in late]
     for record, captured_at in records_at(session, portal, names, at, MOST_RECORD):
         try:
@@ -170,23 +167,19 @@ def with_words_of_records(
         except (*BAD, SyntaxError):
             continue  # by rules that are no more
         if dataset is not None:
-            found[record.record] = dataset, rfc3339(captured_at)
-    return [_reworded(each, *found[each.record]) if each.record in found else each for each in datasets]
+            listed[record.record] = _reworded(listed[record.record], dataset, rfc3339(captured_at))
+    return list(listed.values())
 
 
 def _reworded(listed: ListedDataset, dataset: Dataset, since: str) -> ListedDataset:
     forms = {form.url: form for form in dataset.distributions}
     files = [
-        msgspec.structs.replace(
-            file, title=forms[file.url].title, format=forms[file.url].format, title_from=since
-        )
-        if file.url in forms
+        replace(file, title=form.title, format=form.format, title_from=since)
+        if (form := forms.get(file.url))
         else file
         for file in listed.files
     ]
-    return msgspec.structs.replace(
-        listed, iri=dataset.iri, title=dataset.title, title_from=since, files=files
-    )
+    return replace(listed, iri=dataset.iri, title=dataset.title, title_from=since, files=files)
 
 
 def expect_portal(db: ServiceSession, portal: str) -> None:

@@ -143,18 +143,19 @@ async def listing(request: Request, service: Service) -> Response:
     state = parameter(request, "state")
     if state not in (None, "active", "gone", "stopped"):
         raise HttpProblem(400, "state is one of active, gone, stopped")
-    page = partial(
-        list_watched,
-        state=state,
-        trouble=parameter(request, "trouble") is not None,
-        hvd=parameter(request, "hvd") is not None,
-        after=after[0] if after else "",
-        limit=most,
-        host=parameter(request, "host"),
-        media_type=media_type(given_type) if given_type else None,
-        portal=parameter(request, "portal"),
+    found = await service.pool.run(
+        lambda db: list_watched(
+            db.session,
+            state=state,
+            trouble=parameter(request, "trouble") is not None,
+            hvd=parameter(request, "hvd") is not None,
+            after=after[0] if after else "",
+            limit=most,
+            host=parameter(request, "host"),
+            media_type=media_type(given_type) if given_type else None,
+            portal=parameter(request, "portal"),
+        )
     )
-    found = await service.pool.run(lambda db: page(db.session))
     base = base_of(request)
     items = [_described(each, base) for each in found]
     return page_answer(request, items, items[-1].id if len(items) == most else None)
@@ -288,22 +289,19 @@ def _add_sources(db: ServiceSession, wanted: list[NewResource], added: Added) ->
 
 
 def _wanted(new: NewResource) -> Wanted:
+    try:
+        every = None if new.every is None else seconds_of(new.every) * 1000
+    except UsageError as error:
+        raise HttpProblem(422, str(error)) from None
     return Wanted(
         url=new.url,
         title=stored_text("a title", new.title, 10 * _KEY_BYTES),
         format=stored_text("a format", new.format, _KEY_BYTES),
         source=stored_text("a source", new.source, _KEY_BYTES) or "",
         portal=stored_text("a portal", new.portal, _KEY_BYTES),
-        every=None if new.every is None else _interval(new.every),
+        every=every,
         priority=new.priority,
     )
-
-
-def _interval(text: str) -> int:
-    try:
-        return seconds_of(text) * 1000
-    except UsageError as error:
-        raise HttpProblem(422, str(error)) from None
 
 
 def _hasten(db: ServiceSession, named: str | None, host: str | None) -> Hastened:

@@ -49,15 +49,11 @@ async def _write_events(hub: EventHub, after: int) -> AsyncIterator[bytes]:
                 head = f"id: {after}\nevent: {event.kind}\ndata: "
                 yield head.encode() + msgspec.json.encode(event) + b"\n\n"
             if after < hub.latest:
-                after = await _passed_over(hub, after)
+                # Continue behind events that were deleted with their resources.
+                after = after if await hub.after(after) else hub.latest
                 continue
             await hub.wait(_BEAT_SECONDS)
             if hub.rates is None:
                 yield b": still here\n\n"
             else:
                 yield b"event: rates\ndata: %s\n\n" % msgspec.json.encode(hub.rates)
-
-
-async def _passed_over(hub: EventHub, after: int) -> int:
-    """Return where to continue when events were deleted with their resources."""
-    return after if await hub.after(after) else hub.latest

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from functools import partial
 from hashlib import sha256
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -29,7 +29,7 @@ from tamias.database.sql import statements
 from tamias.features.service.events.log import KINDS, Event, EventFilter, Kind, events_in, latest_event
 from tamias.features.service.http.callers import record_of
 from tamias.features.service.http.endpoints import EndpointTable, ResponseSpec, path_parameter
-from tamias.features.service.http.exchange import json_answer, json_body
+from tamias.features.service.http.exchange import ListPage, json_answer, json_body, page_answer
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession, SessionPool
 from tamias.features.service.service import Service
@@ -192,7 +192,10 @@ def count_webhooks(session: Session) -> int:
 
 def list_webhooks(session: Session, named: str | None = None) -> list[Webhook]:
     """Return all webhooks, or the one of an id."""
-    return [_webhook(row) for row in session.fetch_all(_SQL["list_webhooks"], {"id": named})]
+    return [
+        of_row(Webhook, row[:9], last=None if row[9] is None else of_row(LastDelivery, row[9:]))
+        for row in session.fetch_all(_SQL["list_webhooks"], {"id": named})
+    ]
 
 
 def prepare(session: Session) -> None:
@@ -259,10 +262,6 @@ def _body(webhook: str, events: list[Event], now: int) -> bytes:
         "data": {"webhook": webhook, "events": events},
     }
     return msgspec.json.encode(message)
-
-
-def _webhook(row: tuple[Any, ...]) -> Webhook:
-    return of_row(Webhook, row[:9], last=None if row[9] is None else of_row(LastDelivery, row[9:]))
 
 
 AT_ONCE: Final = 8
@@ -344,12 +343,6 @@ class MadeWebhook(msgspec.Struct, frozen=True):
     secret: str
 
 
-class Webhooks(msgspec.Struct, frozen=True):
-    """The webhooks of a service."""
-
-    items: list[Webhook]
-
-
 ENDPOINTS = EndpointTable()
 _PATH = "/api/v1/webhooks"
 _BY_ID = path_parameter("id", "as given when it was created", {"type": "string", "pattern": _ID.pattern})
@@ -378,11 +371,11 @@ async def make(request: Request, service: Service) -> Response:
     return json_answer(request, MadeWebhook(made, written_key(key)), 201)
 
 
-@ENDPOINTS.get(_PATH, ResponseSpec("Webhooks", Webhooks), scope="admin")
+@ENDPOINTS.get(_PATH, ResponseSpec("Webhooks", ListPage[Webhook]), scope="admin")
 async def listing(request: Request, service: Service) -> Response:
     """List all webhooks and the status of their deliveries."""
     found = await service.pool.run(lambda db: list_webhooks(db.session))
-    return json_answer(request, Webhooks(found))
+    return page_answer(request, found, None)
 
 
 @ENDPOINTS.get(_PATH + "/{id}", ResponseSpec("It", Webhook), _BY_ID, scope="admin")
