@@ -229,8 +229,8 @@ def _states(cursor: Cursor, now: int, datasets: int) -> States:
     n = {state: round(factor * seen.get(state, (0, 0))[0]) for state in ("active", "gone", "stopped")}
     due = sum(due for state, (_, due) in seen.items() if state != "stopped")
     archived = sum(stored for state, *_, stored in rows if state == "gone")
-    shares = (round(factor * each) for each in (due, archived))
-    return States(n["active"], n["gone"], n["stopped"], *shares, exact)
+    due, archived = round(factor * due), round(factor * archived)
+    return States(n["active"], n["gone"], n["stopped"], due, archived, exact)
 
 
 def _attempts(cursor: Cursor, now: int) -> tuple[Attempts, ...]:

@@ -255,7 +255,7 @@ _WORTH_PACKING = 1400
 _LEVEL = 5
 
 
-def preferred_by(request: Request, offered: Sequence[str]) -> str | None:
+def preferred_by(request: Request, offered: list[str]) -> str | None:
     """Return which of some media types a client likes best by its Accept header; None where it likes none."""
     return preferred(request.headers.get("accept", "")[:_LONGEST_ACCEPT], offered)
 
