@@ -7,30 +7,30 @@ The context is `data/releases/RELEASE/schemaorgcontext.jsonld` in the repository
 
 import json
 import sys
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
-TARGET = Path(__file__).parent.parent / "src" / "tamias" / "analyse" / "jsonld" / "schemaorg.json"
+TARGET = Path(__file__).parent.parent / "src" / "tamias" / "analyse" / "jsonld" / "schemaorg.txt"
+WIDTH = 110
 
 
-def special_terms(context: dict[str, Any]) -> dict[str, Any]:
-    """The terms that are more than a name in the vocabulary."""
-    vocabulary = context["@vocab"]
-    special: dict[str, Any] = {}
-    for term, meaning in context.items():
+def special_terms(context: dict[str, Any]) -> Iterator[str]:
+    """The terms that are more than a name in the vocabulary: each with its meaning, or all of a datatype."""
+    typed: dict[str, list[str]] = defaultdict(list)
+    for term, meaning in sorted(context.items()):
         if term == "@vocab":
             continue
         if isinstance(meaning, str):
-            special[term] = meaning
+            yield f"term {term} {meaning}"
         elif meaning["@id"] != f"schema:{term}":
-            special[term] = _absolute(meaning["@id"], context)
+            yield f"term {term} {_absolute(meaning['@id'], context)}"
         elif "@type" in meaning:
-            special[term] = {"@id": vocabulary + term, "@type": _type(meaning["@type"], vocabulary)}
-    return special
-
-
-def _type(name: str, vocabulary: str) -> str:
-    return name if name.startswith("@") else vocabulary + name
+            typed[meaning["@type"]].append(term)
+    for datatype, terms in typed.items():
+        yield from (f"typed {datatype} {line}" for line in wrap(" ".join(terms), WIDTH))
 
 
 def _absolute(name: str, context: dict[str, Any]) -> str:
@@ -40,5 +40,5 @@ def _absolute(name: str, context: dict[str, Any]) -> str:
 
 if __name__ == "__main__":
     context = json.loads(Path(sys.argv[1]).read_text("utf-8"))["@context"]
-    content = {"release": sys.argv[2], "vocabulary": context["@vocab"], "terms": special_terms(context)}
-    TARGET.write_text(json.dumps(content, indent=0, sort_keys=True) + "\n", "utf-8")
+    lines = [f"release schema.org {sys.argv[2]}", *special_terms(context)]
+    TARGET.write_text("\n".join([*lines, ""]), "utf-8")

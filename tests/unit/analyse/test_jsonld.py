@@ -128,7 +128,7 @@ def test_the_table_of_schema_org_is_what_its_tool_makes(suites):
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
     context = json.loads(path.read_text("utf-8"))["@context"]
-    assert known("http://schema.org/").terms == tool.special_terms(context)
+    assert tool.TARGET.read_text("utf-8").splitlines()[1:] == list(tool.special_terms(context))
 
 
 def test_catalogues_of_project_open_data_are_read():

@@ -1,6 +1,5 @@
 """The contexts of JSON-LD: those known here, those given by others, and what they may cost."""
 
-import json
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -66,8 +65,15 @@ def known(address: str) -> KnownVocabulary | None:
 @cache
 def _schema_org() -> KnownVocabulary:
     """Made by tools/schemaorg_context.py from a release of schema.org."""
-    data = json.loads(files(__package__).joinpath("schemaorg.json").read_bytes())
-    return KnownVocabulary(data["vocabulary"], data["terms"])
+    vocabulary, terms = "http://schema.org/", dict[str, Any]()
+    for line in files(__package__).joinpath("schemaorg.txt").read_text("utf-8").splitlines():
+        kind, name, value = line.split(" ", 2)
+        if kind == "term":
+            terms[name] = value
+        elif kind == "typed":
+            datatype = name if name.startswith("@") else vocabulary + name
+            terms.update((each, {"@id": vocabulary + each, "@type": datatype}) for each in value.split())
+    return KnownVocabulary(vocabulary, terms)
 
 
 @cache
