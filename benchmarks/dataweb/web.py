@@ -24,7 +24,7 @@ from benchmarks.dataweb.answers import (
     written,
 )
 from benchmarks.dataweb.plan import OrcaNode, OrcaPlan, WebOptions, draw_graph, resource_count
-from tamias.features.demo.kinds import PACKED_TYPES, PACKERS
+from tamias.features.demo.web import PACKED_TYPES, PACKERS
 from tamias.model.errors import UsageError
 
 DUMP_TYPES = {

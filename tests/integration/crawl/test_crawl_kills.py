@@ -16,9 +16,9 @@ from psycopg.conninfo import conninfo_to_dict
 from pyoxigraph import RdfFormat, parse
 
 from tamias.database.connect import Database
-from tamias.features.demo.expected import missing
 from tamias.features.demo.plan import make_plan
 from tamias.features.demo.server import max_in_flight, serving
+from tamias.features.demo.web import missing
 from tests.integration.conftest import Tamias, is_worker, uses
 
 pytestmark = pytest.mark.processes

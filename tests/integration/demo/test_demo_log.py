@@ -1,12 +1,11 @@
 """What the log says about its visitors."""
 
-import asyncio
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from tamias.features.demo.plan import make_plan
 from tamias.features.demo.server import (
-    DataWeb,
     LoggedRequest,
     max_in_flight,
     requests_of_disallowed,
@@ -45,12 +44,9 @@ def test_a_request_is_logged_with_its_agent_and_status(get):
 
 
 def test_requests_that_come_together_are_seen_together(get):
-    async def fetch_at_once():
-        async with DataWeb(make_plan(1, nodes=1), latency=0.5) as web:
-            await asyncio.gather(*(asyncio.to_thread(get, web.seeds[0]) for _ in range(3)))
-            return web.log
-
-    assert list(max_in_flight(asyncio.run(fetch_at_once())).values()) == [3]
+    with serving(make_plan(1, nodes=1), latency=0.5) as web, ThreadPoolExecutor(3) as visitors:
+        list(visitors.map(get, [web.seeds[0]] * 3))
+    assert list(max_in_flight(web.log).values()) == [3]
 
 
 def wait_until(condition, seconds=10):

@@ -3,11 +3,8 @@
 import pytest
 from pyoxigraph import NamedNode, RdfFormat, parse, serialize
 
-from tamias.features.demo.expected import expected_of, missing
-from tamias.features.demo.kinds import rdf_format, written
-from tamias.features.demo.oddities import ODDITIES
-from tamias.features.demo.plan import LABELS, PACKINGS, SYNTAXES, VALUES, make_plan, reachable, starting_nodes
-from tamias.features.demo.server import build_web
+from tamias.features.demo.plan import PACKINGS, SYNTAXES, make_plan, reachable, starting_nodes
+from tamias.features.demo.web import LABELS, ODDITIES, VALUES, build_web, expected_of, missing, written
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +23,7 @@ def test_another_seed_gives_another_web():
 def test_another_port_changes_nothing_but_the_port():
     pages = build_web(make_plan(5), 8000).sites["127.0.0.3"].pages
     elsewhere = build_web(make_plan(5), 9999).sites["127.0.0.3"].pages
-    bodies = {path: page.body for path, page in pages.items()}
+    bodies = {path: page.body or b"" for path, page in pages.items()}
     assert bodies == {path: page.body.replace(b":9999", b":8000") for path, page in elsewhere.items()}
 
 
@@ -66,7 +63,8 @@ def test_many_dumps_show_every_syntax_in_every_packing():
 @pytest.mark.parametrize("syntax", SYNTAXES)
 def test_every_literal_survives_being_written(syntax, everything):
     triples = {quad.triple for quad in everything.quads}
-    found = parse(written(triples, rdf_format(syntax)), format=rdf_format(syntax))
+    form = RdfFormat.from_extension(syntax)
+    found = parse(written(triples, form), format=form)
     assert {quad.object for quad in found} >= {*LABELS, *VALUES}
 
 

@@ -14,9 +14,9 @@ import zstandard
 from gpyrobotstxt.robots_cc import RobotsMatcher
 from pyoxigraph import NamedNode, RdfFormat, parse
 
-from tamias.features.demo.expected import in_document, missing
 from tamias.features.demo.plan import make_plan
 from tamias.features.demo.server import requests_of_disallowed, serving
+from tamias.features.demo.web import in_document, missing
 
 
 def sole_zip_member(data):

@@ -14,9 +14,9 @@ from frontier_client import Instance
 from pyoxigraph import RdfFormat, parse
 
 from tamias.database.connect import Database
-from tamias.features.demo.expected import missing
 from tamias.features.demo.plan import make_plan
 from tamias.features.demo.server import max_in_flight, serving
+from tamias.features.demo.web import missing
 from tests.messages import unsaid
 from tests.ports import free_port
 

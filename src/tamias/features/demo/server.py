@@ -3,26 +3,33 @@
 Only loopback addresses are bound, one by one, so that nobody outside the machine can reach it.
 """
 
-import asyncio
 import errno
-import random
+import hashlib
+import selectors
 import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Coroutine, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
-from http import HTTPStatus
-from typing import Any, Self
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import msgspec
+from pyoxigraph import RdfFormat
 
-from tamias.features.demo.answers import DemoRequest, DemoResponse, answer
-from tamias.features.demo.expected import Expected, expected_of
-from tamias.features.demo.kinds import KINDS, DemoSite, DemoWeb, File
-from tamias.features.demo.oddities import ODDITIES
-from tamias.features.demo.plan import NodeWriter, WebPlan
+from tamias.features.demo.plan import WebPlan
+from tamias.features.demo.web import DemoSite, Page, build_web, expected_of, written
+
+OFFERED = {
+    syntax.media_type: syntax
+    for syntax in (RdfFormat.TURTLE, RdfFormat.N_TRIPLES, RdfFormat.JSON_LD, RdfFormat.RDF_XML)
+}
+"""What data can be had as, the server's favourite first."""
+PORT_TRIALS = 20
+LATENCY = 0.002
+"""Seconds before an answer: from a server that answers at once nobody learns that two came together."""
+LOOK_SECONDS = 0.05
+"""How often it is seen that the web is to end."""
 
 
 class LoggedRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,203 +65,189 @@ def requests_of_disallowed(log: Iterable[LoggedRequest], disallowed: Collection[
     return [visit for visit in log if visit.url in disallowed]
 
 
-def build_web(plan: WebPlan, port: int) -> DemoWeb:
-    """Build the documents of the web as served at `port`."""
-    entrances = [f"http://{node.address}:{port}{KINDS[node.kind].entrance(node)}" for node in plan.nodes]
-    vocabulary = f"http://{plan.nodes[0].address}:{port}/vocab"
-    sites = {
-        node.address: build_site(
-            NodeWriter(node, port, entrances, vocabulary, random.Random(f"{plan.seed}/{node.number}"))
-        )
-        for node in plan.nodes
-    }
-    return DemoWeb(sites=sites, seeds=tuple(entrances[number] for number in plan.seeds))
+def negotiate(accept: str, offered: Sequence[str]) -> str | None:
+    """The offered media type of the highest quality, the first among equals; None if none will do.
 
+    >>> negotiate("text/turtle;q=0.5, application/*;q=0.8", ["text/turtle", "application/rdf+xml"])
+    'application/rdf+xml'
+    """
+    qualities: dict[str, float] = {}
+    for text in accept.split(","):
+        name, *parameters = (part.strip().lower() for part in text.split(";"))
+        given = next((value[2:] for value in parameters if value.startswith("q=")), "1")
+        qualities[name] = 0.0  # for what cannot be read
+        with suppress(ValueError):
+            qualities[name] = float(given)
 
-def build_site(writer: NodeWriter) -> DemoSite:
-    """The pages of the node's kind, with its oddities linked from the first of them."""
-    oddities = [ODDITIES[name](writer) for name in writer.node.oddities]
-    pages = KINDS[writer.node.kind].pages(writer, [link for oddity in oddities for link in oddity.links])
-    for oddity in oddities:
-        pages |= oddity.pages
-    rules = [line for oddity in oddities for line in oddity.robots]
-    if rules:
-        pages["/robots.txt"] = File("\n".join(["User-agent: *", *rules, ""]).encode(), "text/plain")
-    return DemoSite(
-        authority=f"{writer.node.address}:{writer.port}",
-        kind=writer.node.kind,
-        pages=pages,
-        disallowed=frozenset(path for oddity in oddities for path in oddity.disallowed),
-    )
+    def quality(media_type: str) -> float:
+        group = media_type.partition("/")[0] + "/*"
+        return next((qualities[name] for name in (media_type, group, "*/*") if name in qualities), 0.0)
 
-
-HEAD_LIMIT = 16 * 1024
-PORT_TRIALS = 20
-BACKLOG = 1024
-LATENCY = 0.002
-"""Seconds before an answer: from a server that answers at once nobody learns that two came together."""
-LOOK_SECONDS = 0.05
-"""How often a visitor who waits is looked for."""
-SHUTDOWN_SECONDS = 30.0
-UNREADABLE = DemoRequest("", "", {}, keep_alive=False)
+    best = max(offered, key=quality)
+    return best if quality(best) > 0 else None
 
 
 class DataWeb:
-    """A plan as running servers: `async with DataWeb(plan) as web:`. Port 0 takes any that is free."""
+    """A running web, and what its visitors did."""
 
-    web: DemoWeb
-    expected: Expected
-
-    def __init__(self, plan: WebPlan, port: int = 0, *, latency: float = LATENCY) -> None:
-        self.plan = plan
-        self.port = port
+    def __init__(self, plan: WebPlan, port: int, latency: float) -> None:
+        self.latency = latency
         self.log: list[LoggedRequest] = []
         self.in_flight: Counter[str] = Counter()
-        self._latency = latency
-        self._request_counts: Counter[tuple[str, str]] = Counter()
-        self._servers: list[asyncio.Server] = []
-        self._visitors: set[asyncio.Task[None] | None] = set()
+        self.request_counts: Counter[str] = Counter()
+        self.lock = threading.Lock()
+        self.connections: set[socket.socket] = set()
+        self.servers = bind([node.address for node in plan.nodes], port)
+        self.port = self.servers[0].server_port
+        self.web = build_web(plan, self.port)
+        self.expected = expected_of(self.web)
+        self.is_ending = False
+        for server, site in zip(self.servers, self.web.sites.values(), strict=True):
+            server.web, server.site = self, site
 
     @property
     def seeds(self) -> tuple[str, ...]:
         """The URLs from which all the rest can be reached."""
         return self.web.seeds
 
-    async def __aenter__(self) -> Self:
-        listeners = bind([node.address for node in self.plan.nodes], self.port)
-        self.port = listeners[0].getsockname()[1]
-        self.web = build_web(self.plan, self.port)
-        self.expected = expected_of(self.web)
-        for listener, site in zip(listeners, self.web.sites.values(), strict=True):
-            serve = partial(self._serve, site)
-            self._servers.append(
-                await asyncio.start_server(serve, sock=listener, backlog=BACKLOG, limit=HEAD_LIMIT)
-            )
-        return self
+    def serve(self) -> None:
+        """Take connections on all addresses until the end; each is served by a thread of its own."""
+        with selectors.DefaultSelector() as selector:
+            for server in self.servers:
+                selector.register(server, selectors.EVENT_READ, server.handle_request)
+            while not self.is_ending:
+                for key, _ in selector.select(LOOK_SECONDS):
+                    key.data()
 
-    async def __aexit__(self, *_: object) -> None:
-        for server in self._servers:
-            server.close()
-        visitors = [each for each in self._visitors if each is not None]
-        for each in visitors:
-            each.cancel()
-        await asyncio.gather(*visitors, return_exceptions=True)
 
-    async def _serve(
-        self, site: DemoSite, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        """Answer the requests of a connection in their order, one at a time."""
-        self._visitors.add(task := asyncio.current_task())
-        try:
-            while await self._answer(site, reader, writer):
-                pass
-            writer.close()
-        except (ConnectionError, EOFError, asyncio.CancelledError):
-            writer.transport.abort()
-        finally:
-            self._visitors.discard(task)
+class _SiteServer(ThreadingHTTPServer):
+    """The server of one address."""
 
-    async def _answer(
-        self, site: DemoSite, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> bool:
-        """Answer a request; return whether the connection stays open. Raise when the client has left."""
-        try:
-            head = await reader.readuntil(b"\r\n\r\n")
-        except asyncio.LimitOverrunError:
-            head = b""
-        ask = parse_head(head[:-4]) or UNREADABLE
-        host, key = site.authority, (site.authority, ask.path)
-        reply = answer(site.pages.get(ask.path), ask, self._request_counts[key])
-        self._request_counts[key] += 1
-        self.in_flight[host] += 1
-        start, in_flight, status = time.monotonic(), self.in_flight[host], 0
-        try:
-            await _wait(reader, self._latency + reply.delay)
-            status = reply.status
-        finally:  # in the log before its client can know the answer
-            self.in_flight[host] -= 1
-            agent, end = ask.headers.get("user-agent", ""), time.monotonic()
-            self.log.append(
+    request_queue_size = 1024
+    timeout = 0
+    daemon_threads = True
+    web: DataWeb
+    site: DemoSite
+
+    def handle_error(self, *_: object) -> None:
+        """Say nothing of clients that leave."""
+
+
+class _Visitor(BaseHTTPRequestHandler):
+    """Answers the requests of a connection in their order, one at a time."""
+
+    protocol_version = default_request_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: _SiteServer
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.web.connections.add(self.connection)
+
+    def finish(self) -> None:
+        self.server.web.connections.discard(self.connection)
+        super().finish()
+
+    def do_GET(self) -> None:
+        web, host = self.server.web, self.server.site.authority
+        url = self.server.site.url(self.path)
+        with web.lock:
+            page = self.server.site.pages.get(self.path, Page(status=404))
+            if page.is_busy and not web.request_counts[url]:
+                page = Page(status=503)
+            web.request_counts[url] += 1
+            web.in_flight[host] += 1
+            in_flight = web.in_flight[host]
+        start = time.monotonic()
+        stayed = self._stays(web.latency + page.delay)
+        status, headers, body = self._answer(page)
+        with web.lock:  # in the log before its client can know the answer
+            web.in_flight[host] -= 1
+            web.log.append(
                 LoggedRequest(
-                    host=host, path=ask.path, status=status, start=start, end=end, in_flight=in_flight,
-                    agent=agent,
+                    host=host, path=self.path, status=status if stayed else 0, start=start,
+                    end=time.monotonic(), in_flight=in_flight, agent=self.headers.get("user-agent", ""),
                 )
             )  # fmt: skip
-        writer.write(written_reply(reply, ask))
-        await writer.drain()
-        return ask.keep_alive and ask.method in {"GET", "HEAD"}
-
-
-async def _wait(reader: asyncio.StreamReader, seconds: float) -> None:
-    """Wait before an answer. Raise `ConnectionError` when the client leaves meanwhile."""
-    looks = 1 + int(seconds / LOOK_SECONDS)
-    for _ in range(looks):
-        await asyncio.sleep(seconds / looks)
-        if reader.at_eof():
+        if not stayed:
             raise ConnectionResetError
+        self.send_response(status)
+        if status != 304:
+            headers["Content-Length"] = str(len(body))
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(b"" if self.command == "HEAD" else body)
+
+    do_HEAD = do_POST = do_GET  # noqa: N815 - as the standard library calls them
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing: the web has its own log."""
+
+    def _answer(self, page: Page) -> tuple[int, dict[str, str], bytes]:
+        """Status, headers and body of a page for this request."""
+        if self.command == "POST":
+            self.close_connection = True
+            return 405, {"Allow": "GET, HEAD"}, b""
+        if page.status != 200:
+            told = {"Location": page.location, "Retry-After": "1" if page.status == 503 else None}
+            return page.status, {name: value for name, value in told.items() if value is not None}, b""
+        body, media_type, headers = page.body, page.media_type, dict[str, str]()
+        if body is None:
+            headers["Vary"] = "Accept"
+            chosen = negotiate(self.headers.get("accept", "*/*"), tuple(OFFERED))
+            if chosen is None:
+                return 406, headers, b""
+            body, media_type = written(page.quads, OFFERED[chosen]), chosen
+        headers["ETag"] = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
+        known = [tag.strip().removeprefix("W/") for tag in self.headers.get("if-none-match", "").split(",")]
+        if known == ["*"] or headers["ETag"] in known:
+            return 304, headers, b""
+        return 200, {"Content-Type": media_type, **headers}, body
+
+    def _stays(self, seconds: float) -> bool:
+        """Wait before an answer; return whether the client is still there then."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self.connection.settimeout(left)
+            with suppress(TimeoutError):
+                if not self.connection.recv(1, socket.MSG_PEEK):
+                    return False
+                time.sleep(min(left, LOOK_SECONDS))  # its next request has come
+        self.connection.settimeout(None)
+        return True
 
 
-def parse_head(head: bytes | bytearray) -> DemoRequest | None:
-    """The request line and headers; None if that is not what it is."""
-    first, *lines = head.decode("latin-1").split("\r\n")
-    words = first.split(" ")
-    if len(words) != 3 or not words[2].startswith("HTTP/1."):
-        return None
-    pairs = (line.partition(":") for line in lines)
-    headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
-    closing = headers.get("connection", "").lower() == "close" or words[2] == "HTTP/1.0"
-    return DemoRequest(words[0], words[1], headers, keep_alive=not closing)
-
-
-def written_reply(reply: DemoResponse, ask: DemoRequest) -> bytes:
-    """The response on the wire. To HEAD it is only said what there would be."""
-    lines = [f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}"]
-    lines += [f"{name}: {value}" for name, value in reply.headers]
-    if reply.status != HTTPStatus.NOT_MODIFIED:
-        lines.append(f"Content-Length: {len(reply.body)}")
-    if not ask.keep_alive:
-        lines.append("Connection: close")
-    head = "\r\n".join([*lines, "", ""]).encode("latin-1")
-    return head if ask.method == "HEAD" else head + reply.body
-
-
-def bind(addresses: Sequence[str], port: int) -> list[socket.socket]:
-    """A listening socket on each address, all on one port; with port 0, one that is free on all of them."""
+def bind(addresses: Sequence[str], port: int) -> list[_SiteServer]:
+    """A listening server on each address, all on one port; with port 0, one that is free on all of them."""
     for _ in range(PORT_TRIALS if port == 0 else 1):
-        listeners: list[socket.socket] = []
-        chosen = port
+        servers: list[_SiteServer] = []
         try:
             for address in addresses:
-                listeners.append(socket.create_server((address, chosen), backlog=BACKLOG))
-                chosen = listeners[0].getsockname()[1]
+                servers.append(_SiteServer((address, servers[0].server_port if servers else port), _Visitor))
         except OSError as error:
-            for listener in listeners:
-                listener.close()
+            for server in servers:
+                server.server_close()
             if error.errno != errno.EADDRINUSE:
                 raise
         else:
-            return listeners
+            return servers
     raise OSError(errno.EADDRINUSE, f"port {port or 'any'} is not free on {addresses[0]} to {addresses[-1]}")
 
 
 @contextmanager
 def serving(plan: WebPlan, port: int = 0, *, latency: float = LATENCY) -> Iterator[DataWeb]:
-    """The web in a thread of its own, for callers that are not asynchronous."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="dataweb", daemon=True)
+    """The web, served by threads of its own. Port 0 takes any that is free."""
+    web = DataWeb(plan, port, latency)
+    thread = threading.Thread(target=web.serve, name="dataweb", daemon=True)
     thread.start()
-
-    def carry_out(work: Coroutine[Any, Any, Any]) -> None:
-        asyncio.run_coroutine_threadsafe(work, loop).result(SHUTDOWN_SECONDS)
-
-    web = DataWeb(plan, port, latency=latency)
     try:
-        carry_out(web.__aenter__())
-        try:
-            yield web
-        finally:
-            carry_out(web.__aexit__(None, None, None))
+        yield web
     finally:
-        loop.call_soon_threadsafe(loop.stop)
+        web.is_ending = True
         thread.join()
-        loop.close()
+        for server in web.servers:
+            server.server_close()
+        for each in list(web.connections):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 from click.core import ParameterSource
-from pyoxigraph import Quad
 
 from tamias.cli.console.options import CommonOptions, archive_at, common, say, say_json, session_at
 from tamias.cli.console.progress import Display, by_outcome
@@ -79,8 +78,10 @@ def command(place: CommonOptions, once: bool, nodes: int) -> int:
     place = msgspec.structs.replace(place, data=_fresh_folder(place))
     settings = place.settings(permit__allow_private=True, fetch__delay=0.1).settings
     with serving(make_plan(seed=1, nodes=nodes)) as web:
-        _announce(place, web, nodes)
-        crawled = _compared(place, web, _crawl(place, settings, web.seeds))
+        if not place.json:
+            say(f"A Data Web of {nodes} hosts, 127.0.0.x:{web.port}: Linked Data, dumps, pages, robots.txt.")
+            say(f"$ tamias crawl {' '.join(web.seeds)} --allow-private --delay 0.1 --data {place.data}")
+        crawled = _crawl(place, settings, web)
         archived = _archive(place, settings, web)
         _tell(place, crawled, archived)
         if not (once or place.json) and sys.stdout.isatty():
@@ -99,45 +100,30 @@ def _fresh_folder(place: CommonOptions) -> Path:
     return data
 
 
-def _announce(place: CommonOptions, web: "DataWeb", nodes: int) -> None:
-    if not place.json:
-        say(f"A Data Web of {nodes} hosts, 127.0.0.x:{web.port}: Linked Data, dumps, pages, robots.txt.")
-        say(f"$ tamias crawl {' '.join(web.seeds)} --allow-private --delay 0.1 --data {place.data}")
+def _crawl(place: CommonOptions, settings: Settings, web: "DataWeb") -> Crawled:
+    from pyoxigraph import RdfFormat, parse
 
-
-def _crawl(place: CommonOptions, settings: Settings, seeds: tuple[str, ...]) -> CrawlSnapshot:
-    show = _silent if place.json else Display(place).show
-    with closing(Supervisor(place.data, place.db, settings)) as supervisor:
-        supervisor.put_seeds([Seed(address=seed) for seed in seeds])
-        return asyncio.run(supervisor.run_until_signal(show))
-
-
-def _compared(place: CommonOptions, web: "DataWeb", end: CrawlSnapshot) -> Crawled:
-    from tamias.features.demo.expected import missing
     from tamias.features.demo.server import max_in_flight, requests_of_disallowed
+    from tamias.features.demo.web import missing
+    from tamias.features.exports.corpus import data_quads
 
+    with closing(Supervisor(place.data, place.db, settings)) as supervisor:
+        supervisor.put_seeds([Seed(address=seed) for seed in web.seeds])
+        end = asyncio.run(supervisor.run_until_signal(_silent if place.json else Display(place).show))
+    with session_at(place) as session:
+        found = parse(b"".join(data_quads(session, place.data)), format=RdfFormat.N_QUADS)
     return Crawled(
         crawl=end,
         expected=len(web.expected.quads),
-        missing=len(missing(web.expected.quads, _exported(place))),
+        missing=len(missing(web.expected.quads, found)),
         disallowed=len(requests_of_disallowed(web.log, web.expected.disallowed)),
         most_in_flight=max(max_in_flight(web.log).values()),
     )
 
 
-def _exported(place: CommonOptions) -> list[Quad]:
-    from pyoxigraph import RdfFormat, parse
-
-    from tamias.features.exports.corpus import data_quads
-
-    with session_at(place) as session:
-        text = b"".join(data_quads(session, place.data))
-    return list(parse(text, format=RdfFormat.N_QUADS))
-
-
 def _archive(place: CommonOptions, settings: Settings, web: "DataWeb") -> Archived:
     """Puts some documents under watch and visits them each day, on which two of them have changed."""
-    from tamias.features.demo.expected import put_watched
+    from tamias.features.demo.web import put_watched
 
     changing = put_watched(web.web, 0)
     watched = (*changing, *web.seeds)
@@ -149,7 +135,10 @@ def _archive(place: CommonOptions, settings: Settings, web: "DataWeb") -> Archiv
     for day in range(DAYS):
         put_watched(web.web, day)
         _watch(place, settings, watched, again=day > 0)
-        _visit(place, settings)
+        visits = Supervisor(place.data, place.db, settings, until=Until.VISITED, crawl=WATCH)
+        with closing(visits):
+            visits.put_seeds(())
+            asyncio.run(visits.run_until_signal(_silent))
     with archive_at(place) as archive:
         versions = [version for url in watched for version in archive.versions(url)]
         return Archived(
@@ -176,12 +165,6 @@ def _watch(place: CommonOptions, settings: Settings, urls: Sequence[str], *, aga
             watcher.visit_now([Seed(address=url) for url in urls])
         else:
             watcher.add([Wanted(url=url) for url in urls], by_user=True)
-
-
-def _visit(place: CommonOptions, settings: Settings) -> None:
-    with closing(Supervisor(place.data, place.db, settings, until=Until.VISITED, crawl=WATCH)) as supervisor:
-        supervisor.put_seeds(())
-        asyncio.run(supervisor.run_until_signal(_silent))
 
 
 def _silent(_: CrawlSnapshot) -> None:
