@@ -3,7 +3,7 @@
 It can be killed at any moment and repeated: what is still to be overwritten is in the table `erasing`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from uuid import UUID
 
 import msgspec
@@ -17,41 +17,45 @@ from tamias.archive.blobs.packs import Pack, Packs
 from tamias.archive.blobs.table import SQL, blob_of, read_blobs
 from tamias.archive.blobs.writer import BlobWriter
 from tamias.database.connect import Cursor, Session
+from tamias.features.forgetting.rows import is_wanted
 from tamias.features.repack.recode import recode_without
 from tamias.model.errors import TamiasError
 from tamias.model.faults import reached
 
 _TRIES = 20
 
-Wanted = Callable[[Cursor, str], bool]
-"""Whether somebody still has a body."""
 
+class Forgetting(msgspec.Struct, kw_only=True):
+    """The result of a run."""
 
-class ErasedBodies(msgspec.Struct):
-    """The result of erasing."""
-
+    tombstones: int = 0
+    """That were under way."""
+    finished: int = 0
     bodies: int = 0
-    """Whose rows were taken out now."""
     recoded: int = 0
-    """Others that were coded anew for that."""
-    bytes: int = 0
-    """Of records that were overwritten or removed."""
-    left: list[str] = []
-    """What cannot be erased now, and why."""
+    """Other bodies that were coded anew because they leaned on a forgotten one."""
+    record_bytes: int = 0
+    segments: int = 0
+    """In which quads were erased."""
+    warc_records: int = 0
+    shared: list[str] = []
+    """Bodies that stay because another resource has them: the URL of one."""
+    not_stored: list[str] = []
+    """URLs of which nothing was stored, such as misspelt ones."""
+    remains: list[str] = []
+    """What is left for a later run, and why."""
 
 
-def take_out(writer: BlobWriter, session: Session, sha256: str, is_wanted: Wanted) -> ErasedBodies:
+def take_out(writer: BlobWriter, session: Session, sha256: str, done: Forgetting) -> None:
     """Takes the rows of a body away, unless somebody has it; its bytes are erased by `erase_records`."""
-    done = ErasedBodies()
     blob = read_blobs(session, [sha256]).get(sha256)
     if blob is None:
-        return done
+        return
     chunks: list[str] = []
     if blob.codec is Codec.CHUNKS and blob.base is not None:
         chunks = [blob.base, *_own_chunks(writer, session, sha256, blob.base)]
     for each in (sha256, *chunks):
-        done.recoded += _take_out_one(writer, session, each, is_wanted, done)
-    return done
+        _take_out_one(writer, session, each, done)
 
 
 def _own_chunks(writer: BlobWriter, session: Session, sha256: str, listing: str) -> list[str]:
@@ -64,27 +68,24 @@ def _own_chunks(writer: BlobWriter, session: Session, sha256: str, listing: str)
     return [chunk for chunk in dict.fromkeys(listed(writer.reader.read(listing))) if chunk not in others]
 
 
-def _take_out_one(
-    writer: BlobWriter, session: Session, sha256: str, is_wanted: Wanted, done: ErasedBodies
-) -> int:
-    """Returns how many others were coded anew. A crawl may lean something new on it meanwhile."""
-    recoded = 0
+def _take_out_one(writer: BlobWriter, session: Session, sha256: str, done: Forgetting) -> None:
+    """A crawl may lean something new on it meanwhile."""
     for _ in range(_TRIES):
         try:
-            recoded += recode_without(writer, session, sha256).blobs
+            done.recoded += recode_without(writer, session, sha256).blobs
         except BlobLost:
             continue  # somebody moved one of them
-        outcome = session.transact(lambda cursor: _delete(cursor, sha256, is_wanted))
+        outcome = session.transact(lambda cursor: _delete(cursor, sha256))
         reached("forget-taken-out")
         if outcome is None:
             continue
         done.bodies += outcome
         writer.reader.cache.forget(sha256)
-        return recoded
+        return
     raise TamiasError(f"blob {sha256} is needed by others all the time; run 'tamias forget --finish' later")
 
 
-def _delete(cursor: Cursor, sha256: str, is_wanted: Wanted) -> bool | None:
+def _delete(cursor: Cursor, sha256: str) -> bool | None:
     """Return whether it is gone; None when something was coded with it meanwhile."""
     values = {"sha256": bytes.fromhex(sha256)}
     # The lock waits for whoever relies on it; the statements after it see what they committed.
@@ -115,28 +116,32 @@ def _value(cursor: Cursor) -> int:
     return row[0] if row else 0
 
 
-def erase_records(writer: BlobWriter, session: Session, sha256s: Sequence[str]) -> ErasedBodies:
+def erase_records(writer: BlobWriter, session: Session, sha256s: Sequence[str], done: Forgetting) -> None:
     """Overwrites the records of bodies without a row, also earlier ones, in all packs.
 
     In a pack that is being written only those are erased that had a row: others may get one yet.
     """
-    packs, done, gone = writer.reader.packs, ErasedBodies(), set(sha256s)
+    packs, gone = writer.reader.packs, set(sha256s)
     if packs.is_borrowed:
-        done.left.append("the store is another archive's, of which this is a copy: nothing is removed there")
-        return done
+        done.remains.append(
+            "the store is another archive's, of which this is a copy: nothing is removed there"
+        )
+        return
     writer.close()
     recover(packs, session)
-    noted = _noted(session)
+    noted: dict[UUID, dict[int, int]] = {}
+    for pack, start, length in session.fetch_all(SQL["erasing"]):
+        noted.setdefault(pack, {})[start] = length
     for pack, state, _, used in session.fetch_all(SQL["packs"]):
         found = packs.find(pack)
         if found is None or (used == found.length and pack not in noted):
             continue
         named = _named(session, pack)
-        unnamed = _unnamed(packs, found, named, gone)
+        unnamed = list(_unnamed(packs, found, named, gone))
         places = {start: noted[pack][start] for start in noted.get(pack, {}).keys() - named}
         if state == "open" and packs.is_held(pack, 0.0):
             if not places.keys() >= {record.start for record in unnamed}:
-                done.left.append(f"pack {pack} is being written")
+                done.remains.append(f"pack {pack} is being written")
         else:
             places |= {record.start: record.length for record in unnamed}
         _erase(writer, session, pack, places, done)
@@ -145,20 +150,19 @@ def erase_records(writer: BlobWriter, session: Session, sha256s: Sequence[str]) 
     for pack in noted:
         if packs.find(pack) is None:
             session.execute(SQL["erased"], {"pack": pack})
-    return done
 
 
 def _erase(
-    writer: BlobWriter, session: Session, pack: UUID, places: dict[int, int], done: ErasedBodies
+    writer: BlobWriter, session: Session, pack: UUID, places: dict[int, int], done: Forgetting
 ) -> None:
     packs = writer.reader.packs
     if places and not all(packs.erase(pack, start, length) for start, length in places.items()):
         if not empty_pack(writer, session, pack):
-            done.left.append(f"pack {pack} cannot be read")
+            done.remains.append(f"pack {pack} cannot be read")
             return
         writer.close()
         remove_pack(packs, session, pack)
-    done.bytes += sum(places.values())
+    done.record_bytes += sum(places.values())
     session.execute(SQL["erased"], {"pack": pack})
 
 
@@ -176,37 +180,26 @@ def _holds(packs: Packs, pack: UUID, record: BlobRecord, gone: set[str]) -> bool
         return False
 
 
-def _noted(session: Session) -> dict[UUID, dict[int, int]]:
-    """Return the lengths of what is to be erased, by its pack and its start."""
-    noted: dict[UUID, dict[int, int]] = {}
-    for pack, start, length in session.fetch_all(SQL["erasing"]):
-        noted.setdefault(pack, {})[start] = length
-    return noted
-
-
-def _unnamed(packs: Packs, pack: Pack, named: set[int], gone: set[str]) -> list[BlobRecord]:
-    others = [record for record in _records(packs, pack) if record.start not in named]
-    return [record for record in others if _holds(packs, pack.pack, record, gone)]
-
-
 def _named(session: Session, pack: UUID) -> set[int]:
     return {blob_of(row).place.start for row in session.fetch_all(SQL["blobs_of_pack"], {"pack": pack})}
 
 
-def _records(packs: Packs, pack: Pack) -> Iterator[BlobRecord]:
+def _unnamed(packs: Packs, pack: Pack, named: set[int], gone: set[str]) -> Iterator[BlobRecord]:
+    """Yield the records of a pack that hold one of these bodies, and that no row names."""
+
     def read(start: int, length: int) -> bytes:
         return packs.read(pack.pack, start, max(0, min(length, pack.length - start)))
 
-    return scan(read, pack.length)
+    for record in scan(read, pack.length):
+        if record.start not in named and _holds(packs, pack.pack, record, gone):
+            yield record
 
 
 def left_records(packs: Packs, session: Session, gone: set[str]) -> Iterator[tuple[UUID, BlobRecord]]:
     """Records of bodies without a row that are still in packs: nothing of them should be."""
     for pack in _with_unnamed(packs, session):
-        named = _named(session, pack.pack)
-        for record in _records(packs, pack):
-            if record.start not in named and _holds(packs, pack.pack, record, gone):
-                yield pack.pack, record
+        for record in _unnamed(packs, pack, _named(session, pack.pack), gone):
+            yield pack.pack, record
 
 
 def unnamed_ranges(packs: Packs, session: Session) -> Iterator[tuple[UUID, int, int]]:

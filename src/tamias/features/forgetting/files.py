@@ -72,8 +72,7 @@ class ErasableFiles:
     def erase_warc(self, is_unwanted: Unwanted) -> tuple[int, list[str]]:
         """Erases records; returns how many, and what is left to do."""
         if not self._store.is_elsewhere:
-            found = [erase_records(folder, is_unwanted).records for folder in self._folders("warc")]
-            return sum(found), []
+            return sum(erase_records(folder, is_unwanted) for folder in self._folders("warc")), []
         folder, left = bring_warcs(self._session, self._data), []
         stored = {each.name: each for each in files_of(self._session, "warc") if each.in_store}
 
@@ -85,7 +84,7 @@ class ErasableFiles:
         for each in stored.values():
             if each.sealed:
                 self._store.forget_local(each)
-        return done.records, [each for each in left if each is not None]
+        return done, [each for each in left if each is not None]
 
     def _replace(self, stored: StoredFile, changes: Mapping[int, bytes]) -> str | None:
         path = self._store.path(stored)

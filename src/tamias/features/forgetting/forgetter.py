@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import groupby
 from pathlib import Path
-
-import msgspec
+from typing import Any
 
 from tamias import plugins
 from tamias.archive.blobs import BlobWriter
@@ -22,20 +21,19 @@ from tamias.archive.moments import rfc3339
 from tamias.archive.tombstones import Tombstone, marks_key, spellings, under_way
 from tamias.crawl.plan.admit import Admission, same_url
 from tamias.database.advisory import alone_on_database
+from tamias.database.columns import Digests, Longs, Texts
 from tamias.database.connect import Database, Session
 from tamias.database.disk import make_data_folder
 from tamias.database.locks import alone, opened, try_alone
-from tamias.features.forgetting.erase_blobs import ErasedBodies, erase_records, take_out
+from tamias.features.forgetting.erase_blobs import Forgetting, erase_records, take_out
 from tamias.features.forgetting.files import ErasableFiles
 from tamias.features.forgetting.rows import (
     SQL,
     CoveredRows,
     find_covered,
-    is_wanted,
     note_bodies,
     remove_rows,
 )
-from tamias.features.forgetting.warc_captures import captures_erased, captures_left
 from tamias.features.warc.cdxj import timestamp
 from tamias.frontier.due import retire
 from tamias.frontier.keys import own_queue
@@ -57,27 +55,6 @@ _SMALL_TABLES = (
     "source", "suspect",
 )  # fmt: skip
 _LARGE_TABLES = ("capture", "current_document", "resource", "version")
-
-
-class Forgetting(msgspec.Struct, kw_only=True):
-    """The result of a run."""
-
-    tombstones: int = 0
-    """That were under way."""
-    finished: int = 0
-    bodies: int = 0
-    recoded: int = 0
-    """Other bodies that were coded anew because they leaned on a forgotten one."""
-    record_bytes: int = 0
-    segments: int = 0
-    """In which quads were erased."""
-    warc_records: int = 0
-    shared: list[str] = []
-    """Bodies that stay because another resource has them: the URL of one."""
-    not_stored: list[str] = []
-    """URLs of which nothing was stored, such as misspelt ones."""
-    remains: list[str] = []
-    """What is left for a later run, and why."""
 
 
 class Forgetter:
@@ -145,7 +122,9 @@ class Forgetter:
                     yield from reader.read(extent)
 
             note_bodies(self._rows, tombstone, covered, urls, key, writer.reader, read)
-        if self._is_nothing(tombstone, covered):
+        is_found = tombstone.number is not None or tombstone.is_record or covered.bodies or covered.captures
+        noted = {"forgotten": [tombstone.forgotten]}  # also by a run that was interrupted
+        if not (is_found or self._rows.fetch_all(SQL["bodies"], noted)):
             self._done.not_stored.append(tombstone.url)
         reached("forget-noted")
         now = self._rows.now()
@@ -153,12 +132,6 @@ class Forgetter:
         if tombstone.blocked and not tombstone.is_record:
             self._retire(urls)
         return covered
-
-    def _is_nothing(self, tombstone: Tombstone, covered: CoveredRows) -> bool:
-        """Return whether nothing was there, nor was removed by a run that was interrupted."""
-        if tombstone.number is not None or tombstone.is_record or covered.bodies or covered.captures:
-            return False
-        return not self._rows.fetch_all(SQL["bodies"], {"forgotten": [tombstone.forgotten]})
 
     def _documents(self, tombstone: Tombstone) -> list[str]:
         """Return where its statements may stand: those of a record are in the documents of its catalogue."""
@@ -196,8 +169,8 @@ class Forgetter:
         gone = list({row[1]: None for row in rows if row[-1] is None})
         # First what leans on others: so nothing is coded anew that goes as well.
         for blob in sorted(read_blobs(self._rows, gone).values(), key=lambda blob: -blob.depth):
-            self._add(take_out(writer, self._rows, blob.sha256, is_wanted))
-        self._add(erase_records(writer, self._rows, gone))
+            take_out(writer, self._rows, blob.sha256, self._done)
+        erase_records(writer, self._rows, gone, self._done)
         if any(each.by_rule for each in wanted):
             self._free_packs(writer)
 
@@ -207,12 +180,6 @@ class Forgetter:
             if held and try_alone(lock):
                 free_packs(writer, self._rows, FreedSpace(), LEAST_USED_AFTER_REPACK)
         writer.close()
-
-    def _add(self, done: ErasedBodies) -> None:
-        self._done.bodies += done.bodies
-        self._done.recoded += done.recoded
-        self._done.record_bytes += done.bytes
-        self._done.remains += done.left
 
     def _erase_quads(self) -> None:
         rows = self._rows.fetch_all(SQL["quads_left"])
@@ -236,7 +203,7 @@ class Forgetter:
 
     def _erase_captures(self) -> None:
         """Records of WARC files that rules do not keep."""
-        left = captures_left(self._rows)
+        left = self._rows.fetch_all(SQL["captures_left"])
         if not left:
             return
         erased, remains = self._files.erase_warc(DroppedRecords(left))
@@ -244,7 +211,9 @@ class Forgetter:
         self._done.remains += remains
         reached("retention-warc")
         if not remains:
-            captures_erased(self._rows, left)
+            urls, times, bodies = zip(*left, strict=True)
+            done = {"url": Texts(urls), "captured_at": Longs(times), "sha256": Digests(bodies)}
+            self._rows.execute(SQL["captures_erased"], done)
 
     def _clean_database(self) -> None:
         """Vacuum the tables: deleted rows stay in their files until then."""
@@ -299,7 +268,7 @@ class UnwantedRecords:
 class DroppedRecords:
     """The test whether a WARC record is of a capture that rules do not keep."""
 
-    def __init__(self, captures: Sequence[tuple[str, int, str]]) -> None:
+    def __init__(self, captures: Sequence[tuple[Any, ...]]) -> None:
         self._known = {(url, sha256, timestamp(rfc3339(at))) for url, at, sha256 in captures}
 
     def __call__(self, url: str, sha256: str, date: str) -> bool:

@@ -7,8 +7,8 @@ bounded whatever the stream unpacks to.
 import bz2
 import lzma
 import zlib
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from backports import zstd
 
@@ -22,13 +22,6 @@ _STEP = 16 << 10
 MOST_UNPACKED = 16 << 30
 """Bytes of one stream, with all that is in it."""
 _LONGEST_START = 6
-_STARTS = {
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"\x1f\x8b\x08": "gzip",
-    b"BZh": "bzip2",
-    b"\xfd7zXZ\x00": "xz",
-    b"PK\x03\x04": "zip",
-}
 _ZIP_HEAD = 30
 _DEFLATED = 8
 _ERRORS = (zlib.error, zstd.ZstdError, lzma.LZMAError, OSError, EOFError, ValueError)
@@ -74,7 +67,7 @@ class _Level:
         self._depth = depth
         self._plain = bytearray()
         self._carried = b""
-        self._unpacking: Unpacking | None = None
+        self._unpacking: _Packed | None = None
         self._inner: _Level | None = None
 
     def feed(self, piece: bytes) -> None:
@@ -104,7 +97,7 @@ class _Level:
                     self._carried = content[max(begin, len(content) - _LONGEST_START + 1) :]
                     return
                 at = tried = next_at[first]
-                self._unpacking = _unpacking(_STARTS[first])
+                self._unpacking = _STARTS[first]()
                 self._inner = _Level(self._search, self._depth - 1)
             at = self._unpack(content, at)
 
@@ -133,70 +126,44 @@ class _Level:
         self._unpacking = self._inner = None
 
 
-class Unpacking(Protocol):
-    """A compressed stream."""
-
-    @property
-    def eof(self) -> bool:
-        """Return whether the stream has ended."""
-        ...
-
-    @property
-    def unused_data(self) -> bytes:
-        """Return the bytes after the stream."""
-        ...
-
-    def unpack(self, packed: bytes) -> Iterator[bytes]:
-        """Yield what the next bytes unpack to, piece by piece. Raises one of `_ERRORS`."""
-        ...
-
-
-class _PackedPieces:
-    """bzip2, xz and zstd, whose decompressors are alike."""
+class _Packed:
+    """A compressed stream: gzip, bzip2, xz or zstd, whose decompressors are nearly alike."""
 
     def __init__(self, unpacking: Any) -> None:
         self._unpacking = unpacking
 
     @property
     def eof(self) -> bool:
+        """Return whether the stream has ended."""
         return bool(self._unpacking.eof)
 
     @property
     def unused_data(self) -> bytes:
+        """Return the bytes after the stream."""
         return bytes(self._unpacking.unused_data)
 
     def unpack(self, packed: bytes) -> Iterator[bytes]:
+        """Yield what the next bytes unpack to, piece by piece. Raises one of `_ERRORS`."""
         yield self._unpacking.decompress(packed, _PLAIN)
-        while not self._unpacking.eof and not self._unpacking.needs_input:
-            yield self._unpacking.decompress(b"", _PLAIN)
+        while not self.eof and (left := self._left()) is not None:
+            yield self._unpacking.decompress(left, _PLAIN)
+
+    def _left(self) -> bytes | None:
+        """Return what to go on with; None where more bytes are needed."""
+        if hasattr(self._unpacking, "needs_input"):
+            return None if self._unpacking.needs_input else b""
+        return self._unpacking.unconsumed_tail or None
 
 
-class _Deflate(_PackedPieces):
-    """gzip members, and what is deflated in ZIP archives."""
-
-    def unpack(self, packed: bytes) -> Iterator[bytes]:
-        while packed:
-            yield self._unpacking.decompress(packed, _PLAIN)
-            packed = self._unpacking.unconsumed_tail
-
-
-class _ZipMember:
+class _ZipMember(_Packed):
     """The content of a member. One that is not deflated is searched as it is."""
 
     def __init__(self) -> None:
-        self._head = b""
-        self._inner: _Deflate | None = None
-
-    @property
-    def eof(self) -> bool:
-        return self._inner is not None and self._inner.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._inner.unused_data if self._inner is not None else b""
+        super().__init__(zlib.decompressobj(-15))
+        self._head: bytes | None = b""
 
     def unpack(self, packed: bytes) -> Iterator[bytes]:
-        if self._inner is None:
+        if self._head is not None:
             self._head += packed
             if len(self._head) < _ZIP_HEAD:
                 return
@@ -205,19 +172,14 @@ class _ZipMember:
                 raise ValueError("it is not deflated")
             if len(self._head) <= _ZIP_HEAD + name + extra:
                 return
-            packed, self._head = self._head[_ZIP_HEAD + name + extra :], b""
-            self._inner = _Deflate(zlib.decompressobj(-15))
-        yield from self._inner.unpack(packed)
+            packed, self._head = self._head[_ZIP_HEAD + name + extra :], None
+        yield from super().unpack(packed)
 
 
-def _unpacking(codec: str) -> Unpacking:
-    match codec:
-        case "zstd":
-            return _PackedPieces(zstd.ZstdDecompressor())
-        case "gzip":
-            return _Deflate(zlib.decompressobj(31))
-        case "bzip2":
-            return _PackedPieces(bz2.BZ2Decompressor())
-        case "xz":
-            return _PackedPieces(lzma.LZMADecompressor())
-    return _ZipMember()
+_STARTS: dict[bytes, Callable[[], _Packed]] = {
+    b"\x28\xb5\x2f\xfd": lambda: _Packed(zstd.ZstdDecompressor()),
+    b"\x1f\x8b\x08": lambda: _Packed(zlib.decompressobj(31)),
+    b"BZh": lambda: _Packed(bz2.BZ2Decompressor()),
+    b"\xfd7zXZ\x00": lambda: _Packed(lzma.LZMADecompressor()),
+    b"PK\x03\x04": _ZipMember,
+}

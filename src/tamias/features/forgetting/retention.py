@@ -1,7 +1,7 @@
 """Applies the retention rules: versions that no rule keeps get a tombstone."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from contextlib import suppress
 from itertools import compress, starmap
 from pathlib import Path
@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from tamias.archive.tombstones import order
+from tamias.database.columns import Digests
 from tamias.database.connect import Session
-from tamias.features.forgetting.retention_rules import DatedVersion, RetentionRules
+from tamias.features.forgetting.retention_rules import DatedVersion, RetentionRule, RetentionRules
 from tamias.features.forgetting.rows import SQL
-from tamias.features.forgetting.warc_captures import captured_urls, drop_captures, dropped_bodies
 from tamias.model.errors import TamiasError
 from tamias.settings import Settings
 
@@ -33,6 +33,40 @@ class AppliedRules(msgspec.Struct, kw_only=True):
     """In WARC files."""
     capture_bytes: int = 0
     """Of their records."""
+
+
+class CapturedUrl(msgspec.Struct, frozen=True):
+    """A URL that WARC files have, with its captures, oldest first."""
+
+    url: str
+    portals: list[str]
+    captured_at: list[int]
+    sha256: list[str]
+    length: list[int]
+    stays: list[bool]
+    """Whether each has to stay, whatever a rule says."""
+
+    def drops(self, rule: RetentionRule, now: int, applied: AppliedRules) -> list[str]:
+        """Return the bodies that a rule does not keep, and count their captures.
+
+        One that a kept state has stays.
+        """
+        states = list(self._states())
+        gone = {each.number for each in rule.drops(states, now)}
+        held = {self.sha256[each.number] for each in states if each.number not in gone}
+        held |= {sha256 for sha256, stays in zip(self.sha256, self.stays, strict=True) if stays}
+        digests = dict.fromkeys(self.sha256[number] for number in gone if self.sha256[number] not in held)
+        lengths = [
+            length for sha256, length in zip(self.sha256, self.length, strict=True) if sha256 in digests
+        ]
+        applied.captures += len(lengths)
+        applied.capture_bytes += sum(lengths)
+        return list(digests)
+
+    def _states(self) -> Iterator[DatedVersion]:
+        for place, (at, sha256) in enumerate(zip(self.captured_at, self.sha256, strict=True)):
+            if not place or self.sha256[place - 1] != sha256:
+                yield DatedVersion(place, at, self.length[place])
 
 
 def apply_rules(session: Session, settings: Settings, *, dry_run: bool) -> AppliedRules:
@@ -74,13 +108,18 @@ async def _apply_often(pool: Any, settings: Settings) -> None:
 
 
 def _apply_to_warcs(session: Session, rules: RetentionRules, applied: AppliedRules, *, dry_run: bool) -> None:
-    """The same for what is in WARC files only, and for captures of versions that are not kept."""
-    after = ""
-    while not rules.keeps_everything and (page := captured_urls(session, after, AT_ONCE)):
-        for each in page:
-            dropped = each.drops(rules.rule_for(each.url, each.portals), session.now())
-            applied.captures += dropped.captures
-            applied.capture_bytes += dropped.bytes
-            if not dry_run and (bodies := [*dropped.sha256, *dropped_bodies(session, each.url)]):
-                drop_captures(session, each.url, bodies)
-        after = page[-1].url
+    """The same for what is in WARC files only, and for captures of versions that are not kept.
+
+    What a rule looks at is a state of the URL: captures with the same body, one after another.
+    """
+    after = {"after": "", "limit": AT_ONCE}
+    while not rules.keeps_everything and (page := session.fetch_all(SQL["captures_for_rules"], after)):
+        for row in page:
+            each = CapturedUrl(row[0], row[1], *(column or [] for column in row[2:]))
+            bodies = each.drops(rules.rule_for(each.url, each.portals), session.now(), applied)
+            if not dry_run:
+                left = session.fetch_all(SQL["dropped_bodies"], {"url": each.url})
+                bodies += [sha256 for (sha256,) in left]
+            if bodies and not dry_run:
+                session.execute(SQL["drop_captures"], {"url": each.url, "sha256": Digests(bodies)})
+        after["after"] = page[-1][0]

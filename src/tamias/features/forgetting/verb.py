@@ -12,7 +12,7 @@ from tamias.model.errors import UsageError
 if TYPE_CHECKING:
     from tamias.archive.tombstones import ForgetTarget
     from tamias.database.connect import Database, Session
-    from tamias.features.forgetting.forgetter import Forgetting
+    from tamias.features.forgetting.erase_blobs import Forgetting
     from tamias.settings import Settings
 
 

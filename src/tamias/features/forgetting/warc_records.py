@@ -36,30 +36,25 @@ _TRIES = 5
 _ABOUT_CAPTURE = "warc-concurrent-to"
 
 
-class ErasedRecords(msgspec.Struct):
-    """The result of erasing."""
+def erase_records(folder: Path, is_unwanted: Unwanted, also: Also | None = None) -> int:
+    """Erase all records of a folder whose bodies are unwanted, with their requests. May be done twice.
 
-    records: int = 0
-    bytes: int = 0
-
-
-def erase_records(folder: Path, is_unwanted: Unwanted, also: Also | None = None) -> ErasedRecords:
-    """Erases all records of a folder whose bodies are unwanted, with their requests. May be done twice.
+    Return how many there were.
 
     `also` is told first what is replaced in a file of this name.
     """
-    done = ErasedRecords()
+    done = 0
     for _ in range(_TRIES):
         try:
             for part in warc_parts(folder):
-                _erase_in(part, is_unwanted, done, also)
+                done += _erase_in(part, is_unwanted, also)
             return done
         except FileNotFoundError:  # its writer has just given it its final name
             finish_overwriting(folder)
     raise TamiasError(f"the files in {folder} are renamed all the time; try again")
 
 
-def _erase_in(part: WarcPart, is_unwanted: Unwanted, done: ErasedRecords, also: Also | None) -> None:
+def _erase_in(part: WarcPart, is_unwanted: Unwanted, also: Also | None) -> int:
     found = list(_unwanted_records(part, is_unwanted))
     being_written = part.path.name.endswith(OPEN)
     if found:
@@ -67,9 +62,8 @@ def _erase_in(part: WarcPart, is_unwanted: Unwanted, done: ErasedRecords, also: 
         if also is not None:
             also(part.name, blank)
         replace_bytes(part.path, blank, being_written=being_written)
-        done.records += len(found)
-        done.bytes += sum(each.length for each in found)
     _clean_index(part, is_unwanted, being_written=being_written)
+    return len(found)
 
 
 def unwanted_records(part: WarcPart, is_unwanted: Unwanted) -> Iterator[WarcRecord]:
