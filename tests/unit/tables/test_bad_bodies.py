@@ -67,7 +67,7 @@ def test_a_reader_that_breaks_costs_only_its_own_part(profiled, monkeypatch):
     def broken(*_):
         raise ZeroDivisionError("by a body")
 
-    monkeypatch.setattr(body.Tables, "table", broken)
+    monkeypatch.setattr(body, "table_profile", broken)
     [problem] = profiled("a,b\n1,2\n").problems
     assert unnamed(problem, "ZeroDivisionError: by a body") == []
 

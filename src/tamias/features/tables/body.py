@@ -16,9 +16,9 @@ from tamias.features.tables import kinds
 from tamias.features.tables.encoding import SMALL, as_utf8, small_text
 from tamias.features.tables.files.members import ARCHIVES, archive_members, table_members
 from tamias.features.tables.kinds import types
-from tamias.features.tables.limits import ProfileLimit, ProfileLimits, Watch
+from tamias.features.tables.limits import ProfileLimit, ProfileLimits, ProfileRun
 from tamias.features.tables.scratch import ScratchFolder, first_line
-from tamias.features.tables.tables import Tables, quick_table
+from tamias.features.tables.tables import quick_table, table_profile
 from tamias.model.document import Document, LimitExceeded, Unreadable
 from tamias.model.profile import Profile, TableProfile
 
@@ -42,7 +42,7 @@ def profile(
     cannot be read or the disk is full.
     """
     with ScratchFolder(scratch) as folder:
-        return _Profiler(path, name, folder, limits).profile(media_type, declared_type)
+        return _Profiler(path, name, ProfileRun(limits, folder)).profile(media_type, declared_type)
 
 
 def small_profile(
@@ -89,77 +89,64 @@ def document_profile(document: Document) -> Profile | None:
 class _Profiler:
     """Makes one profile."""
 
-    def __init__(self, path: Path, name: str, folder: ScratchFolder, limits: ProfileLimits) -> None:
+    def __init__(self, path: Path, name: str, run: ProfileRun) -> None:
         self._path = path
         self._name = name
-        self._folder = folder
-        self._limits = limits
-        self._watch = Watch(limits.seconds)
-        self._problems: list[str] = []
+        self._run = run
 
     def profile(self, media_type: str | None, declared_type: str | None) -> Profile:
-        size = self._path.stat().st_size
+        size, problems = self._path.stat().st_size, self._run.problems
         with self._path.open("rb") as file:
             head = file.read(HEAD)
-        found = types(head, media_type, declared_type, self._name)
-        bare = Profile(size=size, types=found)
+        full = bare = Profile(size=size, types=types(head, media_type, declared_type, self._name))
         try:
             full = self._full(bare, declared_type) if size else bare
         except ProfileLimit as limit:
-            full = bare
-            self._problems.append(str(limit))
+            problems.append(str(limit))
         except OSError:
             raise
         except Exception as error:  # noqa: BLE001 - a body that breaks a reader costs its own profile only
-            full = bare
-            self._problems.append(f"cannot be profiled: {type(error).__name__}: {str(error)[:200]}")
-        return msgspec.structs.replace(full, problems=tuple(self._problems[: self._limits.problems]))
+            problems.append(f"cannot be profiled: {type(error).__name__}: {str(error)[:200]}")
+        return msgspec.structs.replace(full, problems=tuple(problems[: self._run.limits.problems]))
 
     def _full(self, bare: Profile, declared_type: str | None) -> Profile:
         """Readers are loaded by the first body that needs them: workers profile small tables only."""
-        kind = bare.types.found
+        kind, path, run = bare.types.found, self._path, self._run
         changed = msgspec.structs.replace
-        if kind in kinds.TABLES:
-            return self._of_text(bare, declared_type)
         if kind in kinds.WORKBOOKS:
-            return changed(bare, tables=tuple(self._sheets()))
+            from tamias.features.tables.files.sheets import sheet_tables
+
+            return changed(bare, tables=tuple(sheet_tables(path, run)))
         if kind == PARQUET:
             return changed(bare, tables=self._parquet())
         if is_rdf(kind):
             from tamias.features.tables.void import StatementReader
 
-            return changed(bare, statements=StatementReader(*self._job).read(kind))
+            return changed(bare, statements=StatementReader(path, run).read(kind))
         if kind.endswith("json"):
             from tamias.features.tables.files.json_shape import JsonReader
 
-            structure, geography = JsonReader(*self._job).read()
+            structure, geography = JsonReader(path, run).read()
             return changed(bare, structure=structure, geography=geography)
         if kind.endswith("xml") and kind != XHTML:
             from tamias.features.tables.files.xml_paths import XmlReader
 
-            return changed(bare, structure=XmlReader(*self._job).read())
+            return changed(bare, structure=XmlReader(path, run).read())
         if kind in ARCHIVES:
-            members = archive_members(self._path, kind, self._limits, self._watch, self._problems)
+            members = archive_members(path, kind, run)
             return changed(bare, members=members, tables=tuple(self._member_tables(kind) if members else ()))
         if form_of(kind) is Form.PACKED:
             return changed(bare, tables=self._packed_table())
         return self._of_text(bare, declared_type) if kind.startswith("text/") else bare
 
-    @property
-    def _job(self) -> tuple[Path, ProfileLimits, Watch, list[str]]:
-        return self._path, self._limits, self._watch, self._problems
-
     def _of_text(self, bare: Profile, declared_type: str | None) -> Profile:
         """A table, or other text."""
-        text = as_utf8(self._path, self._folder, "text", declared_type, self._limits, self._watch)
+        text, kind = as_utf8(self._path, self._run, "text", declared_type), bare.types.found
         if not text.complete:
-            self._problems.append(f"not read beyond {self._limits.bytes} bytes (limit profile.bytes)")
+            self._run.problems.append(str(self._run.beyond_bytes()))
         if text.encoding.faults:
-            self._problems.append("some bytes are not in the encoding of the rest")
-        table = None
-        if bare.types.found in kinds.TABLES:
-            tables = Tables(self._folder, self._limits, self._watch, self._problems)
-            table = tables.table(text, self._name, bare.types.found)
+            self._run.problems.append("some bytes are not in the encoding of the rest")
+        table = table_profile(self._run, text, self._name, kind) if kind in kinds.TABLES else None
         return msgspec.structs.replace(
             bare,
             encoding=text.encoding.name,
@@ -169,11 +156,11 @@ class _Profiler:
 
     def _packed_table(self) -> "tuple[TableProfile, ...]":
         """The table in a compressed file, if it is one."""
-        target = self._folder.path / "unpacked"
+        target = self._run.folder.path / "unpacked"
         try:
-            unpack(self._path, target, self._limits.bytes)
+            unpack(self._path, target, self._run.limits.bytes)
         except Unreadable as fault:
-            self._problems.append(str(fault))
+            self._run.problems.append(str(fault))
             return ()
         name = self._name.rpartition(".")[0] if self._name.lower().endswith(_PACKED_NAMES) else self._name
         return self._table_in(target, name)
@@ -182,27 +169,21 @@ class _Profiler:
         """The tables in a zip archive, each called by its name in it."""
         if kind != ZIP:
             return
-        target = self._folder.path / "member"
-        names = table_members(self._path, target, self._limits.bytes)
+        target = self._run.folder.path / "member"
+        names = table_members(self._path, target, self._run.limits.bytes)
         try:
-            for name in islice(names, self._limits.sheets):
+            for name in islice(names, self._run.limits.sheets):
                 yield from self._table_in(target, name)
         except (DamageError, LimitExceeded, ProfileLimit) as fault:
-            self._problems.append(str(fault))
+            self._run.problems.append(str(fault))
 
     def _table_in(self, path: Path, name: str) -> "tuple[TableProfile, ...]":
         named = BY_NAME.get(name.rpartition(".")[2].lower())
         kind = named or looked_at(path)
         if kind not in kinds.TABLES:
             return ()
-        text = as_utf8(path, self._folder, "text", None, self._limits, self._watch)
-        table = Tables(self._folder, self._limits, self._watch, self._problems).table(text, name, kind)
+        table = table_profile(self._run, as_utf8(path, self._run, "text", None), name, kind)
         return (table,) if table is not None and (named or table.width > 1) else ()
-
-    def _sheets(self) -> "list[TableProfile]":
-        from tamias.features.tables.files.sheets import sheet_tables
-
-        return list(sheet_tables(self._path, self._folder, self._limits, self._watch, self._problems))
 
     def _parquet(self) -> "tuple[TableProfile, ...]":
         import duckdb
@@ -210,8 +191,7 @@ class _Profiler:
         from tamias.features.tables.files.parquet import parquet_table
 
         try:
-            table = parquet_table(self._path, self._name, self._folder.path, self._limits, self._watch)
+            return (parquet_table(self._path, self._name, self._run),)
         except duckdb.Error as error:
-            self._problems.append(f"no Parquet that can be read: {first_line(error)}")
+            self._run.problems.append(f"no Parquet that can be read: {first_line(error)}")
             return ()
-        return (table,)

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from tamias.content.charsets import Encoding, found_encoding
-from tamias.features.tables.limits import KIB, MIB, ProfileLimits, Watch
+from tamias.features.tables.limits import KIB, MIB, ProfileRun
 from tamias.features.tables.scratch import ScratchFolder
 
 CHUNK = MIB
@@ -45,35 +45,33 @@ def encoding_in(path: Path, declared: str | None, most: int) -> Encoding:
         return found_encoding(file, declared, most)
 
 
-def as_utf8(
-    path: Path, folder: ScratchFolder, name: str, declared: str | None, limits: ProfileLimits, watch: Watch
-) -> Utf8Text:
+def as_utf8(path: Path, run: ProfileRun, name: str, declared: str | None) -> Utf8Text:
     """Copies a file as UTF-8 without mark or NULs, with plain line ends; may raise `ProfileLimit`."""
-    size = path.stat().st_size
-    complete = size <= limits.bytes
+    size, most = path.stat().st_size, run.limits.bytes
+    complete = size <= most
     if complete and size <= SMALL:
-        return small_text(path.read_bytes(), declared, folder, name)
-    encoding = encoding_in(path, declared, limits.bytes)
-    lines, longest, run, last = 0, 0, 0, b""
-    with (folder.path / name).open("wb") as copy:
-        for chunk in _decoded(path, encoding, limits.bytes):
-            watch.check()
+        return small_text(path.read_bytes(), declared, run.folder, name)
+    encoding = encoding_in(path, declared, most)
+    lines, longest, begun, last = 0, 0, 0, b""
+    with (run.folder.path / name).open("wb") as copy:
+        for chunk in _decoded(path, encoding, most):
+            run.check()
             copy.write(chunk)
             pieces = chunk.split(b"\n")
-            longest = max(longest, run + len(pieces[0]), *map(len, pieces[1:-1]), 0)
-            run = len(pieces[-1]) + (run if len(pieces) == 1 else 0)
+            longest = max(longest, begun + len(pieces[0]), *map(len, pieces[1:-1]), 0)
+            begun = len(pieces[-1]) + (begun if len(pieces) == 1 else 0)
             lines += len(pieces) - 1
             last = chunk or last
-    if not complete:
-        _drop_last_line(folder.path / name, run)
+        if not complete:
+            copy.truncate(copy.tell() - begun)
     unended = complete and bool(last) and not last.endswith(b"\n")
     return Utf8Text(
-        folder=folder,
+        folder=run.folder,
         name=name,
         content=None,
         encoding=encoding,
         lines=lines + unended,
-        longest=max(longest, run),
+        longest=max(longest, begun),
         complete=complete,
     )
 
@@ -97,28 +95,17 @@ def small_text(content: bytes, declared: str | None, folder: ScratchFolder, name
 def _decoded(path: Path, encoding: Encoding, most: int) -> Iterator[bytes]:
     """UTF-8 in chunks. A line end is one byte, so that a carriage return is never half of one."""
     decoder = codecs.getincrementaldecoder(encoding.name)("backslashreplace")
-    held = ""
-    for chunk in _chunks(path, most, encoding.mark):
-        text = held + decoder.decode(chunk)
-        held = "\r" if text.endswith("\r") else ""
-        yield _plain(text[: len(text) - len(held)])
+    held, left = "", most - encoding.mark
+    with path.open("rb") as file:
+        file.seek(encoding.mark)
+        while left > 0 and (chunk := file.read(min(CHUNK, left))):
+            left -= len(chunk)
+            text = held + decoder.decode(chunk)
+            held = "\r" if text.endswith("\r") else ""
+            yield _plain(text[: len(text) - len(held)])
     yield _plain(held + decoder.decode(b"", final=True))
 
 
 def _plain(text: str) -> bytes:
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
     return text.encode("utf-8", "replace")
-
-
-def _chunks(path: Path, most: int, start: int = 0) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        file.seek(start)
-        left = most - start
-        while left > 0 and (chunk := file.read(min(CHUNK, left))):
-            left -= len(chunk)
-            yield chunk
-
-
-def _drop_last_line(path: Path, size: int) -> None:
-    with path.open("rb+") as file:
-        file.truncate(max(0, path.stat().st_size - size))

@@ -1,8 +1,12 @@
-"""Limits of a profile, and the watch that ends it when its time is over."""
+"""Limits of a profile, and the work on one body within them."""
 
 import time
+from typing import TYPE_CHECKING
 
 import msgspec
+
+if TYPE_CHECKING:
+    from tamias.features.tables.scratch import ScratchFolder
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -49,12 +53,14 @@ class MemoryLimit(ProfileLimit):
     """A profile needed more memory or temporary disk space than is allowed."""
 
 
-class Watch:
-    """The time that is left for one body."""
+class ProfileRun:
+    """The work on one body: its limits, the time that is left, a folder for copies, and what goes wrong."""
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._end = time.monotonic() + seconds
+    def __init__(self, limits: ProfileLimits, folder: "ScratchFolder") -> None:
+        self.limits = limits
+        self.folder = folder
+        self.problems: list[str] = []
+        self._end = time.monotonic() + limits.seconds
 
     @property
     def left(self) -> float:
@@ -68,4 +74,8 @@ class Watch:
 
     def over(self) -> ProfileLimit:
         """Return the error that says that the time is over."""
-        return ProfileLimit(f"not read on after {self._seconds:g} s (limit profile.seconds)")
+        return ProfileLimit(f"not read on after {self.limits.seconds:g} s (limit profile.seconds)")
+
+    def beyond_bytes(self) -> ProfileLimit:
+        """Return the error that says that a body is longer than what is read of it."""
+        return ProfileLimit(f"not read beyond {self.limits.bytes} bytes (limit profile.bytes)")

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from tamias.features.tables.limits import MemoryLimit, ProfileLimits, Watch
+from tamias.features.tables.limits import MemoryLimit, ProfileRun
 
 if TYPE_CHECKING:
     import duckdb
@@ -54,40 +54,38 @@ def open_confined(
 
 
 @contextmanager
-def workbench(
-    readable: Sequence[Path], folder: Path, limits: ProfileLimits, watch: Watch
-) -> "Iterator[duckdb.DuckDBPyConnection]":
-    """A DuckDB in memory that may read these files and spill into the folder, and nothing else.
+def workbench(path: Path, run: ProfileRun, memory: int) -> "Iterator[duckdb.DuckDBPyConnection]":
+    """A DuckDB in memory that may read this file and spill into the folder, and nothing else.
 
     Raises `ProfileLimit` when the time, memory or space allowed is used up, `OSError` when the disk is full.
     """
     import duckdb
 
-    with closing(open_confined(readable, folder, limits.memory, limits.disk, threads=1)) as tables:
+    with closing(open_confined([path], run.folder.path, memory, run.limits.disk, threads=1)) as tables:
         done = threading.Event()
-        alarm = threading.Thread(target=_interrupt_late, args=(tables, watch, done), daemon=True)
+        alarm = threading.Thread(target=_interrupt_late, args=(tables, run, done), daemon=True)
         alarm.start()
         try:
             yield tables
         except duckdb.InterruptException as interrupt:
-            raise watch.over() from interrupt
+            raise run.over() from interrupt
         except duckdb.OutOfMemoryException as error:
             raise MemoryLimit(
-                f"needs more than {limits.memory} bytes of memory or {limits.disk} of disk"
+                f"needs more than {memory} bytes of memory or {run.limits.disk} of disk"
                 " (limits profile.memory, profile.disk)"
             ) from error
         except duckdb.IOException as error:
             if "No space left" in str(error):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder)) from error
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(run.folder.path)) from error
             raise
         finally:
             done.set()
             alarm.join()
 
 
-def _interrupt_late(tables: "duckdb.DuckDBPyConnection", watch: Watch, done: threading.Event) -> None:
+def _interrupt_late(tables: "duckdb.DuckDBPyConnection", run: ProfileRun, done: threading.Event) -> None:
     """Again and again, since an interrupt between two queries stops neither."""
-    pause = watch.left
+    pause = run.left
     while not done.wait(pause):
         tables.interrupt()
         pause = 0.05

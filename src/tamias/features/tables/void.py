@@ -2,14 +2,13 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import cast
 
 from pyoxigraph import DefaultGraph, NamedNode, Quad
 
 from tamias.content.formats import load_analyser
 from tamias.features.tables.encoding import encoding_in
 from tamias.features.tables.joins import Distinct
-from tamias.features.tables.limits import ProfileLimit, ProfileLimits, Watch
+from tamias.features.tables.limits import ProfileLimit, ProfileRun
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Problem, Quads
 from tamias.model.profile import StatementCounts, TermUsage
@@ -24,13 +23,11 @@ _MOST_TERMS = 10_000
 
 
 class StatementReader:
-    """Reads one RDF document. What goes wrong is added to `problems`."""
+    """Reads one RDF document."""
 
-    def __init__(self, path: Path, limits: ProfileLimits, watch: Watch, problems: list[str]) -> None:
+    def __init__(self, path: Path, run: ProfileRun) -> None:
         self._path = path
-        self._limits = limits
-        self._watch = watch
-        self._problems = problems
+        self._run = run
         self._triples = 0
         self._subjects, self._objects = Distinct(), Distinct()
         self._classes: Counter[str] = Counter()
@@ -44,7 +41,7 @@ class StatementReader:
             self._read(media_type)
         except (ProfileLimit, LimitExceeded) as limit:
             self._complete = False
-            self._problems.append(str(limit))
+            self._run.problems.append(str(limit))
         return StatementCounts(
             triples=self._triples,
             subjects=self._subjects.count,
@@ -58,24 +55,23 @@ class StatementReader:
         )
 
     def _read(self, media_type: str) -> None:
-        if self._path.stat().st_size > self._limits.bytes:
-            raise ProfileLimit(f"more than {self._limits.bytes} bytes, not read (limit profile.bytes)")
+        if self._path.stat().st_size > self._run.limits.bytes:
+            raise ProfileLimit(f"more than {self._run.limits.bytes} bytes, not read (limit profile.bytes)")
         with self._path.open("rb") as file:
-            charset = None if "xml" not in media_type else _utf16(self._path)
-            document = Document(url=BASE, stream=file, media_type=media_type, charset=charset)
-            for finding in self._analyser(media_type).analyse(document):
-                self._watch.check()
+            charset = encoding_in(self._path, None, 1024).name
+            wide = charset if "xml" in media_type and charset.startswith("utf-16") else None
+            document = Document(url=BASE, stream=file, media_type=media_type, charset=wide)
+            made = load_analyser(media_type)
+            if made is None:
+                raise ProfileLimit(f"no analyser reads {media_type}")
+            analyser: Analyser = made()
+            for finding in analyser.analyse(document):
+                self._run.check()
                 if isinstance(finding, Quads):
                     for quad in finding.quads:
                         self._count(quad)
                 elif isinstance(finding, Problem):
                     self._note(finding)
-
-    def _analyser(self, media_type: str) -> Analyser:
-        made = load_analyser(media_type)
-        if made is None:
-            raise ProfileLimit(f"no analyser reads {media_type}")
-        return cast("Analyser", made())
 
     def _count(self, quad: Quad) -> None:
         self._triples += 1
@@ -90,20 +86,15 @@ class StatementReader:
 
     def _note(self, problem: Problem) -> None:
         self._complete = False
-        if len(self._problems) < self._limits.problems:
+        if len(self._run.problems) < self._run.limits.problems:
             place = "" if problem.line is None else f"line {problem.line}: "
-            self._problems.append(place + problem.what)
+            self._run.problems.append(place + problem.what)
 
     def _most(self, counts: Counter[str]) -> tuple[TermUsage, ...]:
         ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-        return tuple(TermUsage(iri[:1000], count) for iri, count in ordered[: self._limits.usages])
+        return tuple(TermUsage(iri[:1000], count) for iri, count in ordered[: self._run.limits.usages])
 
 
 def _add(counts: Counter[str], iri: str) -> None:
     if iri in counts or len(counts) < _MOST_TERMS:
         counts[iri] += 1
-
-
-def _utf16(path: Path) -> str | None:
-    name = encoding_in(path, None, 1024).name
-    return name if name.startswith("utf-16") else None

@@ -12,7 +12,7 @@ from tamias.analyse.chunks import utf8_chunks
 from tamias.features.tables.encoding import CHUNK, encoding_in
 from tamias.features.tables.files.geography import Atlas
 from tamias.features.tables.files.json_items import Items
-from tamias.features.tables.limits import ProfileLimit, ProfileLimits, Watch
+from tamias.features.tables.limits import ProfileLimit, ProfileRun
 from tamias.model.profile import Geography, PathProfile, Structure
 
 
@@ -69,71 +69,20 @@ _TYPES: dict[type, str] = {
 }  # fmt: skip
 
 
-class Shape:
-    """Counts types by path."""
-
-    def __init__(self, limits: ProfileLimits) -> None:
-        self._most_deep = limits.depth
-        self._places = Places(limits.paths)
-        self._cut = False
-        self.depth = 0
-
-    def add(self, value: Any, path: str = "$") -> None:
-        """Takes in a value and all that is in it."""
-        place = self._places.at(path)
-        if place is not None:
-            self._add(value, place)
-
-    def _add(self, value: Any, place: JsonPlace) -> None:
-        waiting = [(value, place, 0)]
-        while waiting:
-            value, place, depth = waiting.pop()
-            place.count(_TYPES.get(type(value), "string"))
-            if not isinstance(value, dict | list):
-                continue
-            if depth == self._most_deep:
-                self._cut = True
-                continue
-            self.depth = max(self.depth, depth + 1)
-            if isinstance(value, dict):
-                for key, each in value.items():
-                    below = self._places.below(place, key, _step)
-                    if below is not None:
-                        waiting.append((each, below, depth + 1))
-            elif value:
-                below = self._places.below(place, None, _element)
-                if below is not None:
-                    waiting.extend((each, below, depth + 1) for each in value)
-
-    @property
-    def complete(self) -> bool:
-        """True if all places are listed."""
-        return self._places.complete and not self._cut
-
-    @property
-    def paths(self) -> tuple[PathProfile, ...]:
-        """The profiles of the places, sorted by path."""
-        return tuple(sorted(self._places.profiles, key=lambda each: each.path))
-
-
 def _step(key: str) -> str:
     return f".{key}" if _PLAIN.fullmatch(key) else f"[{msgspec.json.encode(key[:100]).decode()}]"
 
 
-def _element(_: None) -> str:
-    return "[]"
-
-
 class JsonReader:
-    """Reads one file of JSON or JSON lines. What goes wrong is added to `problems`."""
+    """Reads one file of JSON or JSON lines, and counts types by path."""
 
-    def __init__(self, path: Path, limits: ProfileLimits, watch: Watch, problems: list[str]) -> None:
+    def __init__(self, path: Path, run: ProfileRun) -> None:
         self._path = path
-        self._limits = limits
-        self._watch = watch
-        self._problems = problems
-        self._shape = Shape(limits)
-        self._atlas = Atlas(limits)
+        self._run = run
+        self._places = Places(run.limits.paths)
+        self._depth = 0
+        self._cut = False
+        self._atlas = Atlas(run.limits)
         self._syntax = "json"
         self._items = 0
         self._complete = True
@@ -144,28 +93,55 @@ class JsonReader:
             self._read()
         except ProfileLimit as limit:
             self._complete = False
-            self._problems.append(str(limit))
-        if not self._shape.paths:
-            self._tell_nothing()
+            self._run.problems.append(str(limit))
+        paths = sorted(self._places.profiles, key=lambda each: each.path)
+        if not paths:
+            most = f"more than {self._run.limits.item} bytes in one piece"
+            self._run.problems += (
+                [] if self._run.problems else [f"{most}, not looked into (limit profile.item)"]
+            )
             return None, None
         structure = Structure(
             syntax=self._syntax,
             items=self._items,
-            paths=self._shape.paths,
-            depth=self._shape.depth,
-            complete=self._complete and self._shape.complete,
+            paths=tuple(paths),
+            depth=self._depth,
+            complete=self._complete and self._places.complete and not self._cut,
         )
         return structure, self._atlas.geography(complete=self._complete)
 
+    def _add(self, value: Any, path: str) -> None:
+        """Takes in a value and all that is in it."""
+        place = self._places.at(path)
+        waiting = [] if place is None else [(value, place, 0)]
+        while waiting:
+            value, place, depth = waiting.pop()
+            place.count(_TYPES.get(type(value), "string"))
+            if not isinstance(value, dict | list):
+                continue
+            if depth == self._run.limits.depth:
+                self._cut = True
+                continue
+            self._depth = max(self._depth, depth + 1)
+            if isinstance(value, dict):
+                for key, each in value.items():
+                    below = self._places.below(place, key, _step)
+                    if below is not None:
+                        waiting.append((each, below, depth + 1))
+            elif value:
+                below = self._places.below(place, None, lambda _: "[]")
+                if below is not None:
+                    waiting.extend((each, below, depth + 1) for each in value)
+
     def _read(self) -> None:
-        if self._path.stat().st_size <= self._limits.item:
+        if self._path.stat().st_size <= self._run.limits.item:
             self._whole()
             return
         head = next(self._chunks(), b"").lstrip()
         if head.startswith(b"["):
             self._streamed(1, "$[]")
         elif _are_lines(head):
-            self._lines()
+            self._streamed(0, "$")
         else:
             self._streamed(2, "$..")
 
@@ -174,56 +150,45 @@ class JsonReader:
         try:
             value = msgspec.json.decode(text)
         except RecursionError:
-            self._problems.append("JSON nested too deep to be read")
+            self._run.problems.append("JSON nested too deep to be read")
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             if _are_lines(text.lstrip()):
-                self._lines()
+                self._streamed(0, "$")
             else:
-                self._problems.append(f"no valid JSON: {error}")
+                self._run.problems.append(f"no valid JSON: {error}")
         else:
             self._items = len(value) if isinstance(value, list) else 1
-            self._shape.add(value)
+            self._add(value, "$")
             self._atlas.take(value)
 
-    def _lines(self) -> None:
-        self._syntax = "json-lines"
-        self._streamed(0, "$")
-
     def _streamed(self, depth: int, path: str) -> None:
-        items = Items(depth, self._limits.item)
+        self._syntax = "json" if depth else "json-lines"
+        items = Items(depth, self._run.limits.item)
         bad = 0
         for text in items.cut(self._chunks()):
-            self._watch.check()
+            self._run.check()
             try:
                 value = msgspec.json.decode(text)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 bad += 1
                 continue
             self._items += 1
-            self._shape.add(value, f"{path}{items.key}[]" if depth == 2 else path)
+            self._add(value, f"{path}{items.key}[]" if depth == 2 else path)
             self._atlas.take(value)
-        self._tell(bad, items.too_long)
-
-    def _tell(self, bad: int, too_long: int) -> None:
         if bad:
-            self._problems.append(f"{bad} items are no valid JSON")
-        if too_long:
-            self._problems.append(
-                f"{too_long} items of more than {self._limits.item} bytes left out (limit profile.item)"
+            self._run.problems.append(f"{bad} items are no valid JSON")
+        most = self._run.limits.item
+        if items.too_long:
+            self._run.problems.append(
+                f"{items.too_long} items of more than {most} bytes left out (limit profile.item)"
             )
-        if self._path.stat().st_size > self._limits.bytes:
-            raise ProfileLimit(f"not read beyond {self._limits.bytes} bytes (limit profile.bytes)")
-
-    def _tell_nothing(self) -> None:
-        if not self._problems:
-            self._problems.append(
-                f"more than {self._limits.item} bytes in one piece, not looked into (limit profile.item)"
-            )
+        if self._path.stat().st_size > self._run.limits.bytes:
+            raise self._run.beyond_bytes()
 
     def _chunks(self) -> Iterator[bytes]:
         encoding = encoding_in(self._path, None, CHUNK)
         with self._path.open("rb") as file:
-            chunks = islice(iter(lambda: file.read(CHUNK), b""), max(1, self._limits.bytes // CHUNK))
+            chunks = islice(iter(lambda: file.read(CHUNK), b""), max(1, self._run.limits.bytes // CHUNK))
             yield from utf8_chunks(chunks, encoding.name)
 
 

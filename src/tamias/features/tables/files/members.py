@@ -13,7 +13,7 @@ from tamias.content.containers.sevenzip import bounded_sevenzip
 from tamias.content.containers.tar import tar_entries
 from tamias.content.formats import SEVEN_ZIP, TAR, ZIP
 from tamias.features.archive.canonical.text import MOST_MEMORY
-from tamias.features.tables.limits import ProfileLimit, ProfileLimits, Watch
+from tamias.features.tables.limits import ProfileLimit, ProfileRun
 from tamias.model.document import LimitExceeded
 from tamias.model.profile import MemberProfile, Members
 
@@ -21,9 +21,7 @@ ARCHIVES = frozenset({ZIP, TAR, SEVEN_ZIP})
 _LONGEST_NAME = 500
 
 
-def archive_members(
-    path: Path, media_type: str, limits: ProfileLimits, watch: Watch, problems: list[str]
-) -> Members | None:
+def archive_members(path: Path, media_type: str, run: ProfileRun) -> Members | None:
     """The members of an archive, or what can be read of them; None where nothing can."""
     listed: list[MemberProfile] = []
     count = size = encrypted = 0
@@ -31,22 +29,22 @@ def archive_members(
     try:
         with path.open("rb") as file:
             for member in _READERS[media_type](file):
-                watch.check()
+                run.check()
                 count += 1
                 size += member.size
                 encrypted += member.encrypted
-                if len(listed) < limits.members:
+                if len(listed) < run.limits.members:
                     listed.append(member)
                 if count == MAX_ENTRIES:
                     raise ProfileLimit(f"members beyond the first {MAX_ENTRIES} not counted")
     except (ProfileLimit, LimitExceeded) as limit:
         complete = False
-        problems.append(f"{limit}{', not read' if isinstance(limit, LimitExceeded) else ''}")
+        run.problems.append(f"{limit}{', not read' if isinstance(limit, LimitExceeded) else ''}")
     except Exception as error:  # noqa: BLE001 - the readers of archives raise whatever the bytes make them
         complete = False
-        problems.append(f"the archive cannot be read: {type(error).__name__}: {str(error)[:200]}")
+        run.problems.append(f"the archive cannot be read: {type(error).__name__}: {str(error)[:200]}")
     if encrypted:
-        problems.append(f"{encrypted} of {count} members are encrypted")
+        run.problems.append(f"{encrypted} of {count} members are encrypted")
     if not count and not complete:
         return None
     return Members(count=count, size=size, encrypted=encrypted, members=tuple(listed), complete=complete)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tamias.features.archive.canonical.values.form import ColumnForm
-from tamias.features.tables.limits import MIB, ProfileLimit, ProfileLimits, Watch
+from tamias.features.tables.limits import MIB, ProfileLimit, ProfileLimits, ProfileRun
 from tamias.features.tables.meaning.meanings import ColumnSample, meaning_of
 from tamias.features.tables.scratch import workbench
 from tamias.model.profile import ColumnProfile, TableProfile
@@ -31,11 +31,14 @@ _STATISTICS = """
 """
 
 
-def parquet_table(path: Path, name: str, folder: Path, limits: ProfileLimits, watch: Watch) -> TableProfile:
+def parquet_table(path: Path, name: str, run: ProfileRun) -> TableProfile:
     """The table of a Parquet file; raises `ProfileLimit`, or `duckdb.Error` for a footer that is none."""
-    if _footer_size(path) > LONGEST_FOOTER:
-        raise ProfileLimit(f"a footer of more than {LONGEST_FOOTER} bytes")
-    with workbench([path], folder, limits, watch) as tables:
+    limits = run.limits
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - 8))
+        if int.from_bytes(file.read(4), "little") > LONGEST_FOOTER:
+            raise ProfileLimit(f"a footer of more than {LONGEST_FOOTER} bytes")
+    with workbench(path, run, limits.memory) as tables:
         rows = tables.execute("SELECT num_rows FROM parquet_file_metadata(?)", [str(path)]).fetchall()
         leaves = tables.execute(_LEAVES, [str(path)]).fetchall()
         statistics = tables.execute(_STATISTICS, [str(path)]).fetchall()
@@ -46,12 +49,6 @@ def parquet_table(path: Path, name: str, folder: Path, limits: ProfileLimits, wa
     return TableProfile(
         name=name, header=True, rows=int(rows[0][0]), width=len(leaves), columns=tuple(columns)
     )
-
-
-def _footer_size(path: Path) -> int:
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - 8))
-        return int.from_bytes(file.read(4), "little")
 
 
 def _column(
@@ -68,11 +65,7 @@ def _column(
         number=place + 1,
         datatype=datatype,
         nulls=None if known is None or known[1] is None else int(known[1]),
-        min=_cut(least, limits),
-        max=_cut(most, limits),
+        min=least and least[: limits.value],
+        max=most and most[: limits.value],
         meaning=meaning_of(ColumnSample(name=name, form=ColumnForm(datatype=datatype), values=values)),
     )
-
-
-def _cut(text: str | None, limits: ProfileLimits) -> str | None:
-    return None if text is None else text[: limits.value]

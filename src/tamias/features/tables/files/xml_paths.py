@@ -7,21 +7,19 @@ from typing import cast
 from lxml import etree
 
 from tamias.features.tables.files.json_shape import JsonPlace, Places
-from tamias.features.tables.limits import ProfileLimit, ProfileLimits, Watch
+from tamias.features.tables.limits import ProfileLimit, ProfileRun
 from tamias.model.profile import Structure
 
 _CHUNK = 1 << 16
 
 
 class XmlReader:
-    """Reads one file of XML. What goes wrong is added to `problems`."""
+    """Reads one file of XML."""
 
-    def __init__(self, path: Path, limits: ProfileLimits, watch: Watch, problems: list[str]) -> None:
+    def __init__(self, path: Path, run: ProfileRun) -> None:
         self._path = path
-        self._limits = limits
-        self._watch = watch
-        self._problems = problems
-        self._places = Places(limits.paths)
+        self._run = run
+        self._places = Places(run.limits.paths)
         self._root = JsonPlace("")
         self._open: list[JsonPlace | None] = []
         self._namespaces: dict[str, None] = {}
@@ -40,20 +38,29 @@ class XmlReader:
             self._feed(parser)
         except etree.XMLSyntaxError as error:
             self._complete = False
-            self._problems.append(f"no well-formed XML: {error.msg}")
+            self._run.problems.append(f"no well-formed XML: {error.msg}")
         except ProfileLimit as limit:
             self._complete = False
-            self._problems.append(str(limit))
-        return self._structure() if self._elements else None
+            self._run.problems.append(str(limit))
+        if not self._elements:
+            return None
+        return Structure(
+            syntax="xml",
+            items=self._elements,
+            paths=self._places.profiles,
+            namespaces=tuple(self._namespaces),
+            depth=self._depth,
+            complete=self._complete and self._places.complete,
+        )
 
     def _feed(self, parser: "etree.XMLPullParser") -> None:
-        left = self._limits.bytes
+        left = self._run.limits.bytes
         with self._path.open("rb") as file:
             while chunk := file.read(_CHUNK):
-                self._watch.check()
+                self._run.check()
                 left -= len(chunk)
                 if left < 0:
-                    raise ProfileLimit(f"not read beyond {self._limits.bytes} bytes (limit profile.bytes)")
+                    raise self._run.beyond_bytes()
                 try:
                     parser.feed(chunk)
                 finally:
@@ -62,9 +69,12 @@ class XmlReader:
         self._take(parser)
 
     def _take(self, parser: "etree.XMLPullParser") -> None:
-        for event, element in _events(parser):
+        # Its events have other types than they are declared with.
+        for event, element in cast(
+            "Iterator[tuple[str, etree._Element | tuple[str, str]]]", parser.read_events()
+        ):
             if isinstance(element, tuple):
-                if len(self._namespaces) < self._limits.paths:
+                if len(self._namespaces) < self._run.limits.paths:
                     self._namespaces[str(element[1])[:300]] = None
             elif event == "start":
                 self._start(element)
@@ -94,21 +104,6 @@ class XmlReader:
         parent = element.getparent()
         while parent is not None and parent[0] is not element:
             del parent[0]
-
-    def _structure(self) -> Structure:
-        return Structure(
-            syntax="xml",
-            items=self._elements,
-            paths=self._places.profiles,
-            namespaces=tuple(self._namespaces),
-            depth=self._depth,
-            complete=self._complete and self._places.complete,
-        )
-
-
-def _events(parser: "etree.XMLPullParser") -> "Iterator[tuple[str, etree._Element | tuple[str, str]]]":
-    """Return the events of a parser with the types that lxml really gives them."""
-    return cast("Iterator[tuple[str, etree._Element | tuple[str, str]]]", parser.read_events())
 
 
 def _step(tag: object) -> str:
