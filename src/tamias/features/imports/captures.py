@@ -12,6 +12,7 @@ import msgspec
 from tamias.features.imports.inputs import WarcInput
 from tamias.features.warc.messages import BadMessage, MessageBody, MessageHead, read_head
 from tamias.features.warc.records import DamagedRecord, WarcBlock, warc_blocks
+from tamias.features.warc.warc_files import read_fields
 from tamias.fetch.multi import REDIRECTS, Verdict, failed, of_status
 from tamias.fetch.transfer import Spool
 from tamias.model.capture import Body, Capture, Hop, Outcome
@@ -22,6 +23,8 @@ REMEMBERED = 100_000
 """Records that a later one may refer to."""
 MOST_INFO = 64 * 1024
 """Of a warcinfo or request record that is read."""
+SPOOL_MEMORY = 1 << 20
+"""Bytes of a body that are held in memory."""
 _SCHEMES = ("http://", "https://", "ftp://")
 _FIRST_YEAR = 1990
 _DAY_MS = 86_400_000
@@ -39,21 +42,6 @@ class ImportedCapture(msgspec.Struct, kw_only=True):
     """Of its record."""
 
 
-class ImportLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The limits of a capture."""
-
-    spool: str
-    max_bytes: int
-    memory_bytes: int = 1 << 20
-
-
-class _RequestFields(msgspec.Struct, frozen=True):
-    """The fields of a request record."""
-
-    method: str
-    agent: str
-
-
 class _Skipped(Exception):
     """A record that is no capture: told why, unless that goes without saying."""
 
@@ -61,9 +49,10 @@ class _Skipped(Exception):
 class CaptureReader:
     """Reads files one after another; a record may refer to one of an earlier file."""
 
-    def __init__(self, limits: ImportLimits, now: int, report: Callable[[str, int, str], None]) -> None:
-        """`report` is told of problems: the file, the offset, and what."""
-        self._limits = limits
+    def __init__(self, spool: str, max_bytes: int, now: int, report: Callable[[str, int, str], None]) -> None:
+        """Spool bodies into a folder; `report` is told of problems: the file, the offset, and what."""
+        self._spool = spool
+        self._max_bytes = max_bytes
         self._latest = now + _DAY_MS
         self._report = report
         self._records: OrderedDict[str, tuple[WarcInput, int]] = OrderedDict()
@@ -96,7 +85,7 @@ class CaptureReader:
     def _with_requests(self, source: WarcInput, blocks: Iterator[WarcBlock]) -> Iterator[ImportedCapture]:
         """A response waits for the record behind it, which may be its request; or that came before it."""
         waiting: tuple[ImportedCapture, str] | None = None
-        before: tuple[str, _RequestFields] | None = None
+        before: tuple[str, tuple[str, str]] | None = None
         for block in blocks:
             kind = block.fields.get("warc-type", "").lower()
             target = block.fields.get("warc-target-uri", "")
@@ -218,13 +207,13 @@ class CaptureReader:
 
         One that is known to be damaged is suspicious.
         """
-        spool = Spool(self._limits.spool, self._limits.memory_bytes)
+        spool = Spool(self._spool, SPOOL_MEMORY)
         size = 0
         try:
             for piece in payload.pieces():
                 size += len(piece)
-                if size > self._limits.max_bytes:
-                    return None, failed(f"larger than {self._limits.max_bytes} bytes (limit fetch.max_bytes)")
+                if size > self._max_bytes:
+                    return None, failed(f"larger than {self._max_bytes} bytes (limit fetch.max_bytes)")
                 spool.write(piece)
             if damage := payload.damage(size):
                 problems.append(damage)
@@ -265,30 +254,28 @@ def _one(blocks: Iterator[WarcBlock]) -> Iterator[WarcBlock]:
         return
 
 
-def _answering(found: ImportedCapture, request: _RequestFields) -> Iterator[ImportedCapture]:
+def _answering(found: ImportedCapture, request: tuple[str, str]) -> Iterator[ImportedCapture]:
     """Add the request to a capture. The response to a POST is not the content of its URL."""
-    if request.method in ("GET", ""):
-        found.agent = request.agent or found.agent
+    method, agent = request
+    if method in ("GET", ""):
+        found.agent = agent or found.agent
         yield found
 
 
-def _read_request(block: WarcBlock) -> _RequestFields:
+def _read_request(block: WarcBlock) -> tuple[str, str]:
+    """Return the method and the User-Agent of a request."""
     try:
-        text = block.read(MOST_INFO).decode("latin-1")
+        head = block.read(MOST_INFO).partition(b"\r\n\r\n")[0]
     except DamagedRecord:
-        return _RequestFields("", "")
-    head, *lines = text.partition("\r\n\r\n")[0].split("\r\n")
-    agent = next((line.partition(":")[2] for line in lines if line.lower().startswith("user-agent:")), "")
-    return _RequestFields(head.partition(" ")[0].upper(), agent.strip()[:1000])
+        return "", ""
+    method = head.partition(b" ")[0].decode("latin-1").upper()
+    return method, read_fields(head).get("user-agent", "")[:1000]
 
 
 def _program(block: WarcBlock) -> str:
     """Return who wrote the file: the User-Agent, or the software."""
-    fields: dict[str, str] = {}
-    for line in block.read(MOST_INFO).decode("utf-8", "replace").splitlines():
-        name, _, value = line.partition(":")
-        fields.setdefault(name.strip().lower(), value.strip()[:1000])
-    return fields.get("http-header-user-agent") or fields.get("software") or ""
+    fields = read_fields(b"\n" + block.read(MOST_INFO))
+    return (fields.get("http-header-user-agent") or fields.get("software") or "")[:1000]
 
 
 def _url(block: WarcBlock) -> str:

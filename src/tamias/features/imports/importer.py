@@ -35,7 +35,6 @@ from tamias.features.archive.canonical.content_digest import Stored, content_dig
 from tamias.features.imports.captures import (
     CaptureReader,
     ImportedCapture,
-    ImportLimits,
     capture_key,
 )
 from tamias.features.imports.inputs import WarcInput, warc_inputs
@@ -191,17 +190,15 @@ class CaptureImporter:
     async def run(self, paths: Sequence[Path]) -> None:
         """Imports all files."""
         begun = time.monotonic()
-        limits = ImportLimits(spool=str(self.spool), max_bytes=self._settings.fetch.max_bytes)
-        reader = CaptureReader(limits, self._store.now(), self.result.tell)
-        inputs = [each for path in paths for each in warc_inputs(path, self._tell_file)]
+        max_bytes = self._settings.fetch.max_bytes
+        reader = CaptureReader(str(self.spool), max_bytes, self._store.now(), self.result.tell)
+        report = partial(self.result.tell, "", 0)
+        inputs = [each for path in paths for each in warc_inputs(path, report)]
         for source in inputs:
             await self._import(source, reader)
             self.result.files += 1
             self.result.file_bytes += source.size
             self.result.seconds = time.monotonic() - begun
-
-    def _tell_file(self, problem: str) -> None:
-        self.result.tell("", 0, problem)
 
     async def _import(self, source: WarcInput, reader: CaptureReader) -> None:
         with closing(_batches(reader.captures(source))) as batches:
@@ -234,7 +231,7 @@ class CaptureImporter:
         known = await self._store.thread.run(
             known_captures, self._store.thread.session, [each.attempt for each in wanted], self._crawls
         )
-        new = _once([each for place, each in enumerate(wanted) if place not in known])
+        new = list({each.record.id: each for at, each in enumerate(wanted) if at not in known}.values())
         self.result.known += len(wanted) - len(new)
         await asyncio.gather(*(self._read(each) for each in new))
         for each in new:
@@ -372,11 +369,10 @@ class CaptureImporter:
         session = self._store.thread.session
         sinks = sink_numbers(session)
 
-        def work(cursor: Cursor) -> tuple[int, int]:
-            return self._write(cursor, new, late, durable, sinks)
-
         try:
-            documents, versions = session.transact(work)
+            documents, versions = session.transact(
+                lambda cursor: self._write(cursor, new, late, durable, sinks)
+            )
         finally:
             self._writer.settled()
         self.result.captures += len(new)
@@ -485,11 +481,6 @@ def _batches(captures: Iterable[ImportedCapture]) -> Generator[list[ImportedCapt
             batch, size = [], 0
     if batch:
         yield batch
-
-
-def _once(imported: list[_Imported]) -> list[_Imported]:
-    """The same capture twice in a batch is one."""
-    return list({each.record.id: each for each in imported}.values())
 
 
 def _follow_nothing(_references: Sequence[str], _base: str, _kind: str | None) -> None:

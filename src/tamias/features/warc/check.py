@@ -38,8 +38,13 @@ class WarcComparison:
         """Yield what is wrong, when all records have been added."""
         with closing(self._file):
             while self._row is not None:
-                # It may have been written since the file was read.
-                late = next(records(_path(self._part), self._row.position), None)
+                # It may have been written since the file was read, or completed, which takes its ending away.
+                path = (
+                    self._part.path
+                    if self._part.path.exists()
+                    else self._part.path.with_name(self._part.name)
+                )
+                late = next(records(path, self._row.position), None)
                 self._note(self._problem(self._row, late) if late else "no whole record begins there")
                 self._row = next(self._rows, None)
         for problem, (count, first) in self._wrong.items():
@@ -83,19 +88,7 @@ def check_warcs(
         if end < part.length:
             yield name, f"there is no sound record at byte {end} of {part.length}"
         yield from ((name, problem) for problem in comparison.problems())
-    yield from missing_files(session, folder, [part.name for part in parts])
-
-
-def missing_files(session: Session, folder: Path, known: list[str]) -> Iterator[tuple[str, str]]:
-    """Files that the index names and that are not there, each with what is wrong."""
-    for file, count, url in indexed_besides(session, known):
+    for file, count, url in indexed_besides(session, [part.name for part in parts]):
         if not any((folder / (file + ending)).exists() for ending in ("", OPEN)):
-            yield (
-                f"warc/{file}",
-                f"it is not there, and the index has {count:,} records of it, such as {url}; {_ADVICE}",
-            )
-
-
-def _path(part: WarcPart) -> Path:
-    """Return where it is now: a file that is complete has lost the ending of one that is written."""
-    return part.path if part.path.exists() else part.path.with_name(part.name)
+            problem = f"it is not there, and the index has {count:,} records of it, such as {url}; {_ADVICE}"
+            yield f"warc/{file}", problem

@@ -12,7 +12,7 @@ from tamias.archive.file_store import FileStore, file_store, pieces
 from tamias.archive.moments import first_millisecond
 from tamias.archive.stored_files import StoredFile, files_of
 from tamias.database.connect import Cursor, Session
-from tamias.features.warc.cdxj import CdxjFields, entries
+from tamias.features.warc.cdxj import entries
 from tamias.features.warc.index import WarcExtent, insert_records, unindexed_files
 from tamias.features.warc.warc_files import (
     OPEN,
@@ -54,24 +54,19 @@ def _index(cursor: Cursor, part: WarcPart) -> None:
 
 def _extents(part: WarcPart) -> Iterator[WarcExtent]:
     for stamp, entry in entries(part.index):
-        try:
-            yield _extent(stamp, entry)
-        except (ValueError, UsageError):  # a line that is damaged; `tamias check` tells
-            continue
-
-
-def _extent(stamp: str, entry: CdxjFields) -> WarcExtent:
-    return WarcExtent(
-        file=entry.filename,
-        position=int(entry.offset),
-        length=int(entry.length),
-        url=entry.url,
-        captured_at=first_millisecond(stamp),
-        status=int(entry.status or 0),
-        sha256=entry.digest.partition(":")[2] or None,
-        revisit=entry.mime == _REVISIT,
-        declared_type=None if entry.mime == _REVISIT else entry.mime or None,
-    )
+        is_revisit = entry.mime == _REVISIT
+        with suppress(ValueError, UsageError):  # a line that is damaged; `tamias check` tells
+            yield WarcExtent(
+                file=entry.filename,
+                position=int(entry.offset),
+                length=int(entry.length),
+                url=entry.url,
+                captured_at=first_millisecond(stamp),
+                status=int(entry.status or 0),
+                sha256=entry.digest.partition(":")[2] or None,
+                revisit=is_revisit,
+                declared_type=None if is_revisit else entry.mime or None,
+            )
 
 
 def complete_warcs(store: FileStore, worker: int | None) -> None:

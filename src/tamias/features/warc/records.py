@@ -163,12 +163,15 @@ def _pass_over(source: "_Source", block: WarcBlock) -> None:
 class _Source:
     """The plain bytes of a file, and where they stand in it."""
 
+    mark: bytes
+    """What shows that a record may begin there."""
+
     def __init__(self, file: BinaryIO, offset: int) -> None:
         self._file = file
         self.offset = offset
         """Of the record, or member, that is being read."""
-        self._buffer = b""
-        self._at = 0
+        self._buffer, self._at, self._end = b"", 0, offset
+        self._go_to(offset)
 
     def read(self, size: int, *, in_block: bool = False) -> bytes:
         """The next bytes, at least one unless there is none."""
@@ -197,16 +200,39 @@ class _Source:
                 raise DamagedRecord(f"a line of more than {limit} bytes in the head of a record")
 
     def record_offset(self, read: int) -> int:
-        """Return where a record begins of which so many bytes were read."""
-        raise NotImplementedError
+        """Return where a record begins of which so many bytes were read, if it has a place of its own."""
+        del read
+        return self.offset
 
     def skip(self, size: int) -> bool:
         """Passes over many bytes at no cost, if it can."""
-        raise NotImplementedError
+        del size
+        return False
 
     def find_next(self) -> bool:
         """Goes to the next place where a record begins, behind the one that is being read."""
+        at = self.offset + 1
+        while True:
+            self._file.seek(at)
+            piece = self._file.read(_PIECE)
+            found = piece.find(self.mark)
+            while found >= 0:
+                if (place := self._record_at(at + found)) is not None:
+                    self._go_to(place)
+                    self.offset = place
+                    return True
+                found = piece.find(self.mark, found + 1)
+            if len(piece) < _PIECE:
+                return False
+            at += len(piece) - len(self.mark) + 1
+
+    def _record_at(self, place: int) -> int | None:
+        """Return where a record begins at a mark, if one does."""
         raise NotImplementedError
+
+    def _go_to(self, place: int) -> None:
+        self._file.seek(place)
+        self._buffer, self._at, self._end = b"", 0, place
 
     def _fill(self, *, in_block: bool) -> bool:
         raise NotImplementedError
@@ -215,10 +241,7 @@ class _Source:
 class _PlainSource(_Source):
     """A file that is not packed."""
 
-    def __init__(self, file: BinaryIO, offset: int) -> None:
-        super().__init__(file, offset)
-        self._file.seek(offset)
-        self._end = offset
+    mark = b"\n" + _MARK
 
     def record_offset(self, read: int) -> int:
         self.offset = self._end - len(self._buffer) + self._at - read
@@ -230,24 +253,8 @@ class _PlainSource(_Source):
         self._go_to(min(here + size, length))
         return True
 
-    def find_next(self) -> bool:
-        at = self.offset + 1
-        overlap = len(_MARK) + 1
-        while True:
-            self._file.seek(at)
-            piece = self._file.read(_PIECE)
-            found = piece.find(b"\n" + _MARK)
-            if found >= 0:
-                self._go_to(at + found + 1)
-                self.offset = at + found + 1
-                return True
-            if len(piece) <= overlap:
-                return False
-            at += len(piece) - overlap
-
-    def _go_to(self, place: int) -> None:
-        self._file.seek(place)
-        self._buffer, self._at, self._end = b"", 0, place
+    def _record_at(self, place: int) -> int:
+        return place + 1
 
     def _fill(self, *, in_block: bool) -> bool:
         del in_block
@@ -259,49 +266,17 @@ class _PlainSource(_Source):
 class _PackedSource(_Source):
     """Members of gzip, one after another; as a rule each is a record."""
 
-    def __init__(self, file: BinaryIO, offset: int) -> None:
-        super().__init__(file, offset)
-        self._go_to(offset)
+    mark = _GZIP
 
-    def record_offset(self, read: int) -> int:
-        del read  # a record that is not the first of its member has no place of its own
-        return self.offset
-
-    def skip(self, size: int) -> bool:
-        del size
-        return False
-
-    def find_next(self) -> bool:
-        at = self.offset + 1
-        while True:
-            self._file.seek(at)
-            piece = self._file.read(_PIECE)
-            found = piece.find(_GZIP)
-            while found >= 0:
-                if self._begins_record(at + found):
-                    self._go_to(at + found)
-                    return True
-                found = piece.find(_GZIP, found + 1)
-            if len(piece) < len(_GZIP):
-                return False
-            at += len(piece) - len(_GZIP) + 1
-
-    def _begins_record(self, place: int) -> bool:
+    def _record_at(self, place: int) -> int | None:
         self._file.seek(place)
-        try:
-            start = zlib.decompressobj(31).decompress(self._file.read(_TRIED), len(_MARK))
-        except zlib.error:
-            return False
-        return start == _MARK
+        return place if _begins_record(self._file.read(_TRIED)) else None
 
     def _go_to(self, place: int) -> None:
-        self._file.seek(place)
-        self.offset = place
-        self._end = place
+        super()._go_to(place)
         self._packed = b""
         self._damage = ""
         self._member = zlib.decompressobj(31)
-        self._buffer, self._at = b"", 0
 
     def _fill(self, *, in_block: bool) -> bool:
         """Raises `DamagedRecord`."""
@@ -335,14 +310,15 @@ class _PackedSource(_Source):
                 raise DamagedRecord("something that is not gzip stands between members")
             return False
         place = self._end - len(self._packed)
-        if in_block and self._begins_packed_record():
+        if in_block and _begins_record(self._packed[:_TRIED]):
             return False
         self._member = zlib.decompressobj(31)
         self.offset = place
         return True
 
-    def _begins_packed_record(self) -> bool:
-        try:
-            return zlib.decompressobj(31).decompress(self._packed[:_TRIED], len(_MARK)) == _MARK
-        except zlib.error:
-            return False
+
+def _begins_record(packed: bytes) -> bool:
+    try:
+        return zlib.decompressobj(31).decompress(packed, len(_MARK)) == _MARK
+    except zlib.error:
+        return False

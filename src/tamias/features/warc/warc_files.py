@@ -107,7 +107,8 @@ def sifted_parts(folder: Path, scratch: Path, withheld: Callable[[str, str], boo
 
 def _sift(part: WarcPart, copy: WarcPart, withheld: Callable[[str, str], bool]) -> int:
     left_out: set[str] = set()
-    lines, end = [], 0
+    lines: list[bytes] = []
+    end = 0
     with part.path.open("rb") as source, copy.path.open("wb") as out:
         for record in records(part.path):
             if record.offset + record.length > part.length:
@@ -118,8 +119,7 @@ def _sift(part: WarcPart, copy: WarcPart, withheld: Callable[[str, str], bool]) 
                 left_out.add(fields.get("warc-record-id", ""))
                 continue
             moved = msgspec.structs.replace(record, offset=end)
-            if found := indexed(moved, part.name):
-                lines.append(line(found[1], found[0]))
+            lines += _lines([moved], part.name)
             source.seek(record.offset)
             out.write(source.read(record.length))
             end += record.length
@@ -157,8 +157,14 @@ def records(path: Path, start: int = 0) -> Iterator[WarcRecord]:
 
 def index_warc(path: Path, name: str) -> None:
     """Makes the index of a file that has another name when it is complete."""
-    found = (indexed(record, name) for record in records(path))
-    write_index(index_path(path, name), [line(entry[1], entry[0]) for entry in found if entry is not None])
+    write_index(index_path(path, name), _lines(records(path), name))
+
+
+def _lines(found: Iterable[WarcRecord], name: str) -> Iterator[bytes]:
+    """The lines of records in the index of a file."""
+    for record in found:
+        if (entry := indexed(record, name)) is not None:
+            yield line(entry[1], entry[0])
 
 
 def _mend(path: Path, name: str) -> None:
@@ -167,9 +173,7 @@ def _mend(path: Path, name: str) -> None:
     end = max((entry.end for _, entry in known), default=0)
     lines = [line(entry, stamp) for stamp, entry in known]
     for record in records(path, end):
-        found = indexed(record, name)
-        if found is not None:
-            lines.append(line(found[1], found[0]))
+        lines += _lines([record], name)
         end = record.offset + record.length
     with path.open("r+b") as file:
         file.truncate(end)
@@ -243,9 +247,9 @@ def _record_at(file: BinaryIO, start: int) -> WarcRecord | None:
 
 
 def read_fields(head: bytes) -> dict[str, str]:
-    """The first value of each header."""
+    """The first value of each header, after the first line."""
     fields: dict[str, str] = {}
-    for text in head.decode("utf-8", "replace").split("\r\n")[1:]:
-        name, _, value = text.partition(":")
+    for text in head.splitlines()[1:]:
+        name, _, value = text.decode("utf-8", "replace").partition(":")
         fields.setdefault(name.strip().lower(), value.strip())
     return fields

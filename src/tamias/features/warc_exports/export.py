@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
@@ -14,20 +15,6 @@ from tamias.features.warc.folder import bring_warcs
 from tamias.features.warc.warc_files import WarcPart, export_warc, sifted_parts
 from tamias.features.warc_exports.version_warcs import version_warcs
 from tamias.features.warc_exports.wacz import export_wacz
-
-
-def write_warc(
-    place: CommonOptions, urls: tuple[str, ...], withheld: tuple[str, ...], output: Path | None
-) -> None:
-    """Write one WARC file."""
-    _export("warc", place, urls, withheld, output)
-
-
-def write_wacz(
-    place: CommonOptions, urls: tuple[str, ...], withheld: tuple[str, ...], output: Path | None
-) -> None:
-    """Write a WACZ."""
-    _export("wacz", place, urls, withheld, output)
 
 
 def _export(
@@ -53,3 +40,7 @@ def _export(
                 export_wacz(crawled, out, title=f"Crawl of {place.data.name}", more=more)
 
         to_output(write, output)
+
+
+write_warc = partial(_export, "warc")
+write_wacz = partial(_export, "wacz")
