@@ -41,6 +41,7 @@ KINDS = {
     "sinks": "write segments of quads (protocols.Sink)",
     "writers": "write quads in another format (sinks.export.Writer)",
     "exports": "write other files, for `tamias export` (features.exports.verb.ExportFiles)",
+    "package_signers": "sign exported files, given the settings (features.warc_exports.wacz.SignDigest)",
     "scorers": "score new URLs before they are put (crawl.commit.link_put.Scorer)",
     "upkeep": "run beside the workers of a crawl (crawl.worker.supervisor.Upkeep)",
     "crawl_deletions": "remove what a feature stores of a crawl, given a session and its number",

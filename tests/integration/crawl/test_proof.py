@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import threading
 import zipfile
+from base64 import b64decode
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
@@ -258,3 +259,89 @@ def test_a_server_that_gives_no_timestamp_is_one_sentence(archive, site, tsa):
     assert len(tsa.asked) == 1
     archive.env["TAMIAS_PROOF__TSA"] = ""
     assert "proof.tsa" in prove(archive, site.url("/0.csv")).stderr
+
+
+@pytest.fixture
+def signed(archive, tsa, site):
+    """`signed(domain)` is a WACZ signed by a key, and for a domain by its certificate too: its last file."""
+    new = ("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-config", "/dev/null")
+    tsa.openssl(*new, "-subj", "/CN=crawler.example", "-keyout", "wacz.key", "-out", "wacz.csr")
+    tsa.openssl("x509", "-req", "-in", "wacz.csr", "-CA", "tsa.pem", "-CAkey", "ca.key", "-set_serial", "2",
+                "-out", "wacz.crt")  # fmt: skip
+    root = (tsa.folder / "tsa.pem").read_text()
+    for name in ("wacz", "tsa"):
+        (tsa.folder / f"{name}-chain.pem").write_text((tsa.folder / f"{name}.crt").read_text() + root)
+    (tsa.folder / "wacz.key").chmod(0o600)
+
+    def make(domain=""):
+        archive.env["TAMIAS_PROOF__KEY"] = str(tsa.folder / "wacz.key")
+        archive.env["TAMIAS_PERMIT__ALLOW_PRIVATE"] = "true"
+        if domain:
+            archive.env["TAMIAS_PROOF__DOMAIN"] = domain
+            archive.env["TAMIAS_PROOF__CERTIFICATE"] = str(tsa.folder / "wacz-chain.pem")
+            archive.env["TAMIAS_PROOF__TSA_CERTIFICATE"] = str(tsa.folder / "tsa-chain.pem")
+        file = archive.data.parent / "signed.wacz"
+        done = archive.run("export", "--format", "wacz", "-o", str(file))
+        assert done.returncode == 0, done.stderr
+        with zipfile.ZipFile(file) as zipped:
+            description = zipped.read("datapackage.json")
+            digest = json.loads(zipped.read("datapackage-digest.json"))
+        data = digest["signedData"]
+        assert digest["hash"] == data["hash"] == f"sha256:{sha256(description).hexdigest()}"
+        assert data["created"] == json.loads(description)["created"]
+        (tsa.folder / "signature").write_bytes(b64decode(data["signature"]))
+        (tsa.folder / "hash").write_text(data["hash"])
+        return data
+
+    return make
+
+
+def test_the_signature_of_a_wacz_is_verified_by_openssl(signed, tsa):
+    data = signed()
+    assert data.keys() == {"hash", "created", "software", "version", "signature", "publicKey"}
+    (tsa.folder / "public.der").write_bytes(b64decode(data["publicKey"]))
+    words = ("dgst", "-sha256", "-verify", "public.der", "-keyform", "DER", "-signature", "signature")
+    assert tsa.openssl(*words, "hash").stdout == b"Verified OK\n"
+    (tsa.folder / "hash").write_text(data["hash"][:-1])
+    with pytest.raises(subprocess.CalledProcessError):
+        tsa.openssl(*words, "hash")
+
+
+def test_the_signature_of_a_domain_and_its_time_are_verified_by_openssl(signed, tsa):
+    data = signed("crawler.example")
+    assert (data["domain"], "publicKey" in data) == ("crawler.example", False)
+    (tsa.folder / "chain.pem").write_text(data["domainCert"])
+    tsa.openssl("verify", "-CAfile", "tsa.pem", "chain.pem")
+    (tsa.folder / "public.pem").write_bytes(
+        tsa.openssl("x509", "-in", "chain.pem", "-pubkey", "-noout").stdout
+    )
+    words = ("dgst", "-sha256", "-verify", "public.pem", "-signature", "signature")
+    assert tsa.openssl(*words, "hash").stdout == b"Verified OK\n"
+    (tsa.folder / "stamp.tsr").write_bytes(b64decode(data["timeSignature"]))
+    (tsa.folder / "stamped").write_text(data["signature"])
+    (tsa.folder / "stamps.pem").write_text(data["timestampCert"])
+    verify = ("ts", "-verify", "-data", "stamped", "-in", "stamp.tsr", "-CAfile", "stamps.pem")
+    assert b"Verification: OK" in tsa.openssl(*verify).stdout
+
+
+def test_a_key_that_cannot_sign_is_one_sentence(signed, archive, tsa):
+    file = archive.data.parent / "none.wacz"
+    signed("crawler.example")
+
+    def refused(**settings):
+        old = dict(archive.env)
+        archive.env |= {f"TAMIAS_PROOF__{name.upper()}": str(value) for name, value in settings.items()}
+        done = archive.run("export", "--format", "wacz", "-o", str(file))
+        archive.env.clear()
+        archive.env |= old
+        assert (done.returncode, file.exists(), len(done.stderr.splitlines())) == (4, False, 1), done.stderr
+        return done.stderr
+
+    assert "certificate" in refused(key=tsa.folder / "ca.key")
+    (tsa.folder / "open.key").write_bytes((tsa.folder / "ca.key").read_bytes())
+    (tsa.folder / "open.key").chmod(0o644)
+    assert "chmod 600" in refused(key=tsa.folder / "open.key")
+    assert "proof.tsa" in refused(tsa="")
+    assert "prime256v1" in refused(certificate=tsa.folder / "serial")
+    assert archive.run("key", "make", str(tsa.folder / "ed.pem")).returncode == 0
+    assert "prime256v1" in refused(key=tsa.folder / "ed.pem")

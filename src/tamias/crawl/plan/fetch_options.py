@@ -1,6 +1,5 @@
 """The fetch options that follow from the settings, and the name of the crawler in requests."""
 
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from tamias import __version__
 from tamias.archive.moments import shown
 from tamias.fetch.credentials import HttpOptions, load_credentials
 from tamias.model.errors import ConfigError, UsageError
+from tamias.model.private_file import read_private_file
 from tamias.model.url import host
 from tamias.permit.addresses import is_address
 from tamias.plugins import load_all
@@ -83,16 +83,9 @@ def _login(name: str) -> str:
     """Read the login of a proxy from its file."""
     if not name:
         return ""
-    file = Path(name).expanduser()
-    try:
-        with file.open() as content:
-            if os.fstat(content.fileno()).st_mode & 0o077:
-                raise ConfigError(f"others can read the login in {file}; run 'chmod 600 {file}'")
-            login = content.read(_LONGEST_LOGIN).strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read the login in {file}: {error}") from None
+    login = read_private_file(name, "login in", _LONGEST_LOGIN).decode(errors="replace").strip()
     if ":" not in login:
-        raise ConfigError(f"{file} must contain USER:PASSWORD")
+        raise ConfigError(f"{name} must contain USER:PASSWORD")
     return login
 
 

@@ -10,6 +10,7 @@ from Cryptodome.PublicKey import ECC
 from Cryptodome.Signature import eddsa
 
 from tamias.model.errors import ConfigError, UsageError
+from tamias.model.private_file import read_private_file
 
 DIRECTORY_PATH = "/.well-known/http-message-signatures-directory"
 DIRECTORY_TYPE = "application/http-message-signatures-directory+json"
@@ -61,18 +62,13 @@ def make_key(file: Path) -> SigningKey:
 
 def read_key(name: str | Path) -> SigningKey:
     """Read a private key. Raises `ConfigError` for a file that has none or that others can read."""
-    file = Path(name).expanduser()
+    pem = read_private_file(name, "key", _MOST_BYTES)
     try:
-        with file.open("rb") as content:
-            if os.fstat(content.fileno()).st_mode & 0o077:
-                raise ConfigError(f"others can read the key {file}; run 'chmod 600 {file}'")
-            key = ECC.import_key(content.read(_MOST_BYTES))
-    except OSError as error:
-        raise ConfigError(f"cannot read the key {file}: {error.strerror}") from None
+        key = ECC.import_key(pem)
     except (ValueError, IndexError, TypeError):
         key = None
     if key is None or key.curve != _CURVE or not key.has_private():
-        raise ConfigError(f"{file} is not an Ed25519 private key in PEM; 'tamias key make' writes one")
+        raise ConfigError(f"{name} is not an Ed25519 private key in PEM; 'tamias key make' writes one")
     return SigningKey(key)
 
 

@@ -15,6 +15,7 @@ from tamias.features.warc.folder import bring_warcs
 from tamias.features.warc.warc_files import WarcPart, export_warc, sifted_parts
 from tamias.features.warc_exports.version_warcs import version_warcs
 from tamias.features.warc_exports.wacz import export_wacz
+from tamias.plugins import find
 
 
 def _export(
@@ -33,11 +34,14 @@ def _export(
                 more = chain(sifted_parts(crawled, scratch, gate.holds), more)
                 crawled = scratch / "none"
 
+        make_signer = find("package_signers", form)
+        sign = make_signer and make_signer(place.settings().settings)
+
         def write(out: BinaryIO) -> None:
             if form == "warc":
                 export_warc(crawled, out, more)
             else:
-                export_wacz(crawled, out, title=f"Crawl of {place.data.name}", more=more)
+                export_wacz(crawled, out, title=f"Crawl of {place.data.name}", more=more, sign=sign)
 
         to_output(write, output)
 

@@ -1,12 +1,12 @@
 """WACZ 1.1.1: the WARC files of a crawl in one zip file, with an index and a list of pages, for viewers."""
 
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
@@ -16,11 +16,15 @@ from tamias.features.exports.packages import Packed, ZipPackage
 from tamias.features.warc.cdxj import CdxjFields, entries, line, parsed
 from tamias.features.warc.warc_files import WarcPart, nothing_to_export, pieces, warc_parts
 
+SignDigest = Callable[[str, str], dict[str, str]]
+"""Returns the signature of the digest of a package, made at a time, as `signedData` (wacz-auth)."""
 _VERSION = "1.1.1"
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 
 
-def export_wacz(folder: Path, out: BinaryIO, *, title: str, more: Iterable[WarcPart] = ()) -> int:
+def export_wacz(
+    folder: Path, out: BinaryIO, *, title: str, more: Iterable[WarcPart] = (), sign: SignDigest | None = None
+) -> int:
     """Writes the WARC files of a folder as one WACZ; returns how many they were. `out` may be a pipe.
 
     One of `more` need not be there any longer when the next is asked for, but its index must. Raises
@@ -41,7 +45,7 @@ def export_wacz(folder: Path, out: BinaryIO, *, title: str, more: Iterable[WarcP
         ordered.add(_lines(parts))
         resources.append(package.add("indexes/index.cdx", ordered.pieces()))
         resources.append(package.add("pages/pages.jsonl", _page_lines(ordered.lines(), title)))
-        _describe(package, resources, title)
+        _describe(package, resources, title, sign)
     return len(parts)
 
 
@@ -74,13 +78,14 @@ def _page(time: str, entry: CdxjFields) -> bytes:
     )
 
 
-def _describe(package: ZipPackage, resources: list[Packed], title: str) -> None:
+def _describe(package: ZipPackage, resources: list[Packed], title: str, sign: SignDigest | None) -> None:
+    created = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     metadata = {
         "profile": "data-package",
         "wacz_version": _VERSION,
         "title": title,
         "software": "Tamias",
-        "created": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "created": created,
         "resources": [
             {"name": Path(each.path).name, "path": each.path, "hash": _hash(each), "bytes": each.size}
             for each in resources
@@ -88,7 +93,9 @@ def _describe(package: ZipPackage, resources: list[Packed], title: str) -> None:
     }
     description = msgspec.json.format(msgspec.json.encode(metadata), indent=2)
     listed = package.add("datapackage.json", [description])
-    digest = {"path": listed.path, "hash": _hash(listed)}
+    digest: dict[str, Any] = {"path": listed.path, "hash": _hash(listed)}
+    if sign is not None:
+        digest["signedData"] = sign(digest["hash"], created)
     package.add("datapackage-digest.json", [msgspec.json.encode(digest)])
 
 
