@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tamias.features.alerts.mail_client import MailServer, send_mail
+from tamias.features.alerts.mail_client import send_mail
+from tamias.features.alerts.settings import AlertsSettings
 
 RULES = Path(__file__).resolve().parents[2] / "deploy" / "prometheus" / "tamias.rules.yaml"
 
@@ -72,7 +73,8 @@ def test_aiosmtpd_takes_a_mail_after_starttls_and_login(tmp_path):
             "b@example.org",
         )
         message.set_content("é is gone.")
-        server = MailServer(host="localhost", port=port, user="archive", ca_file=str(tmp_path / "cert.pem"))
+        certificate = str(tmp_path / "cert.pem")
+        server = AlertsSettings(smtp=f"localhost:{port}", smtp_user="archive", smtp_ca=certificate)
         send_mail(server, message, "let-me-in")
     finally:
         controller.stop()

@@ -16,7 +16,7 @@ import pytest
 
 from tamias.archive.versions.resources import _SQL as RESOURCES
 from tamias.database.connect import Database
-from tamias.features.alerts.mail_client import MailServer, NotSent, send_mail
+from tamias.features.alerts.mail_client import NotSent, send_mail
 from tamias.features.alerts.messages import (
     MOST_ATTEMPTS,
     archive_alerts,
@@ -25,7 +25,7 @@ from tamias.features.alerts.messages import (
     look,
     settle_message,
 )
-from tamias.features.alerts.sender import AlertSender, mail_server
+from tamias.features.alerts.sender import AlertSender
 from tamias.features.alerts.settings import AlertsSettings
 from tamias.features.service.queries.thread_pool import SessionPool
 from tamias.features.service.run import _end
@@ -378,18 +378,18 @@ def test_a_mail_server_without_encryption_or_with_a_strange_certificate_gets_not
     message = email.message_from_string("Subject: x\nFrom: a@b\nTo: c@d\n\nx", policy=email.policy.default)
     strange = mailbox()
     with pytest.raises(NotSent, match="certificate"):
-        send_mail(mail_server(AlertsSettings(smtp=strange.place)), message)
+        send_mail(AlertsSettings(smtp=strange.place), message)
     plain = MailReceiver()
     with closing(plain), pytest.raises(NotSent, match="STARTTLS"):
-        send_mail(mail_server(AlertsSettings(smtp=plain.place, smtp_ca=str(certificate[0]))), message)
+        send_mail(AlertsSettings(smtp=plain.place, smtp_ca=str(certificate[0])), message)
     assert (strange.mails, plain.mails) == ([], [])
 
 
 def test_a_mail_server_that_turns_mail_or_the_login_away_is_quoted(mailbox, certificate):
     message = email.message_from_string("Subject: x\nFrom: a@b\nTo: c@d\n\nx", policy=email.policy.default)
     busy = mailbox(refusals=1, login=("archive", PASSWORD))
-    port = busy.server_address[1]
-    server = MailServer(host="localhost", port=port, user="archive", ca_file=str(certificate[0]))
+    place = f"localhost:{busy.server_address[1]}"
+    server = AlertsSettings(smtp=place, smtp_user="archive", smtp_ca=str(certificate[0]))
     with pytest.raises(NotSent, match="451 try later"):
         send_mail(server, message, PASSWORD)
     with pytest.raises(NotSent, match="535") as refused:
@@ -432,7 +432,7 @@ def test_a_missing_file_of_certificates_is_named(mailbox):
     message = email.message_from_string("Subject: x\nFrom: a@b\nTo: c@d\n\nx", policy=email.policy.default)
     given = AlertsSettings(smtp=mailbox().place, smtp_ca="/nowhere/ca.pem")
     with pytest.raises(NotSent, match=r"/nowhere/ca\.pem"):
-        send_mail(mail_server(given), message)
+        send_mail(given, message)
 
 
 def test_no_fault_of_sending_leaves_a_message_unsettled_or_ends_the_task(archive, monkeypatch, caplog):

@@ -81,9 +81,7 @@ def disk_alerts(data: Path, settings: AlertsSettings) -> list[Alert]:
 
 
 def _catalogue(session: Session, now: int, settings: AlertsSettings) -> list[Alert]:
-    row = session.fetch_one(SQL["catalogue_lag"])
-    assert row is not None
-    count, since = row
+    [(count, since)] = session.fetch_all(SQL["catalogue_lag"])
     if not count or now - since < settings.catalogue * 60_000:
         return []
     text = f"The catalogue lacks {count} changes, the first of {rfc3339(since)}."
@@ -206,9 +204,7 @@ def settle_message(session: Session, claimed: ClaimedMessage, trouble: str | Non
 
 def _begins(session: Session, kind: str, now: int, pause_ms: int) -> bool:
     begun = {"kind": kind, "now": now, "pause": pause_ms}
-    return (
-        session.transact(lambda cursor: cursor.execute(SQL["begin_round"].text, begun).fetchone()) is not None
-    )
+    return session.fetch_one(SQL["begin_round"], begun) is not None
 
 
 def _note(
@@ -251,9 +247,14 @@ def _put(
     said: Sequence[tuple[str, str, int]],
     footer: str,
 ) -> None:
+    alerts = [{"kind": kind, "text": text, "since": rfc3339(since)} for kind, text, since in said]
+    lines = ["[{kind}, since {since}] {text}".format(**each) for each in alerts]
+    bodies = {
+        WEBHOOK: msgspec.json.encode({"subject": subject, "alerts": alerts}).decode(),
+        MAIL: "\n".join([*lines, "", footer, ""]),
+    }
     for target in targets_of(settings):
-        body = _as_json(subject, said) if target == WEBHOOK else _as_text(said, footer)
-        row: dict[str, Any] = {"message": uuid4().hex, "target": target, "subject": subject, "body": body}
+        row = {"message": uuid4().hex, "target": target, "subject": subject, "body": bodies[target]}
         cursor.execute(SQL["put_message"].text, {**row, "now": now})
 
 
@@ -264,13 +265,3 @@ def _summed_up(kinds: Sequence[str]) -> str:
     'disk 1, gone 2'
     """
     return ", ".join(f"{kind} {kinds.count(kind)}" for kind in sorted(set(kinds)))
-
-
-def _as_text(said: Sequence[tuple[str, str, int]], footer: str) -> str:
-    lines = [f"[{kind}, since {rfc3339(since)}] {text}" for kind, text, since in said]
-    return "\n".join([*lines, "", footer, ""])
-
-
-def _as_json(subject: str, said: Sequence[tuple[str, str, int]]) -> str:
-    alerts = [{"kind": kind, "text": text, "since": rfc3339(since)} for kind, text, since in said]
-    return msgspec.json.encode({"subject": subject, "alerts": alerts}).decode()

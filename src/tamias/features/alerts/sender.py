@@ -8,7 +8,7 @@ from email.utils import format_datetime, localtime
 from functools import partial
 from pathlib import Path
 
-from tamias.features.alerts.mail_client import MailServer, NotSent, send_mail, smtp_password
+from tamias.features.alerts.mail_client import NotSent, mail_place, send_mail, smtp_password
 from tamias.features.alerts.messages import (
     MAIL,
     ClaimedMessage,
@@ -39,7 +39,8 @@ class AlertSender:
         self._data = data
         self._settings = settings
         self._forbidden: Callable[[str], str | None] = (lambda _: None) if allow_private else forbidden
-        self._server = mail_server(settings) if settings.smtp else None
+        if settings.smtp:
+            mail_place(settings)
 
     async def run(self) -> None:
         """Looks for what needs attention and sends what is due, again and again."""
@@ -54,14 +55,11 @@ class AlertSender:
 
     async def _round(self) -> None:
         await self._pool.run(lambda db: look(db.session, self._data, self._settings))
-        while (claimed := await self._pool.run(self._claim)) is not None:
+        while claimed := await self._pool.run(lambda db: claim_message(db.session, self._settings)):
             trouble = await asyncio.to_thread(self._attempt, claimed)
             if trouble is not None:
                 _log.warning("an alert could not be sent (%s): %s", claimed.target, trouble)
-            await self._pool.run(partial(_settle, claimed, trouble))
-
-    def _claim(self, db: ServiceSession) -> ClaimedMessage | None:
-        return claim_message(db.session, self._settings)
+            await self._pool.run(partial(_settle, claimed=claimed, trouble=trouble))
 
     def _attempt(self, claimed: ClaimedMessage) -> str | None:
         try:
@@ -71,17 +69,14 @@ class AlertSender:
 
     def _send(self, claimed: ClaimedMessage) -> str | None:
         """Send a message; return why it could not be sent, if so."""
-        if claimed.target == MAIL:
-            return self._mail(claimed)
-        headers = {"webhook-id": claimed.message}
-        posted = post(self._settings.webhook, claimed.body.encode(), headers, self._forbidden)
-        return None if posted.is_taken else posted.trouble
-
-    def _mail(self, claimed: ClaimedMessage) -> str | None:
-        if self._server is None:
+        if claimed.target != MAIL:
+            headers = {"webhook-id": claimed.message}
+            posted = post(self._settings.webhook, claimed.body.encode(), headers, self._forbidden)
+            return None if posted.is_taken else posted.trouble
+        if not self._settings.smtp:
             return "alerts.smtp is not set"
         try:
-            refused = send_mail(self._server, _message(claimed, self._settings), smtp_password())
+            refused = send_mail(self._settings, _message(claimed, self._settings), smtp_password())
         except (NotSent, ConfigError) as error:
             return str(error)
         for address, answer in refused.items():
@@ -96,22 +91,8 @@ def send_alerts(pool: SessionPool, data: Path, settings: Settings) -> Coroutine[
     ).run()
 
 
-def mail_server(settings: AlertsSettings) -> MailServer:
-    """Return the mail server of the settings. Raises `ConfigError`."""
-    host, colon, port = settings.smtp.rpartition(":")
-    if not colon or not host or not port.isdigit():
-        raise ConfigError(f"alerts.smtp must be HOST:PORT, not '{settings.smtp}'")
-    return MailServer(
-        host=host.strip("[]"),
-        port=int(port),
-        tls=settings.smtp_tls,
-        user=settings.smtp_user,
-        ca_file=settings.smtp_ca or None,
-    )
-
-
-def _settle(claimed: ClaimedMessage, trouble: str | None, db: object) -> None:
-    settle_message(db.session, claimed, trouble)  # type: ignore[attr-defined]
+def _settle(db: ServiceSession, claimed: ClaimedMessage, trouble: str | None) -> None:
+    settle_message(db.session, claimed, trouble)
 
 
 def _message(claimed: ClaimedMessage, settings: AlertsSettings) -> EmailMessage:

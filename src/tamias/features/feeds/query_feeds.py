@@ -5,7 +5,6 @@ from functools import partial
 from hashlib import blake2b
 from typing import Final
 
-import msgspec
 from pyoxigraph import NamedNode, QueryResultsFormat, QuerySolutions, parse_query_results
 from starlette.requests import Request
 from starlette.responses import Response
@@ -37,14 +36,6 @@ MOST_NAMED: Final = 10_000
 CACHE_SECONDS: Final = 30.0
 
 
-class NamedByResult(msgspec.Struct, frozen=True):
-    """The versions, datasets and URLs in a result, each once."""
-
-    versions: list[str]
-    datasets: list[str]
-    addresses: list[str]
-
-
 ENDPOINTS = EndpointTable()
 
 
@@ -65,9 +56,8 @@ async def answer(request: Request, service: Service) -> Response:
         raise HttpProblem(400, "say what to follow: ?sparql=SELECT…; /api/v1/changes.atom follows the rest")
     read = partial(result_of, sparql_of(service), query, wanted_of)
     wanted = await service.recent.get(f"feed {query}", CACHE_SECONDS, read)
-    names = {"version": wanted.versions, "dataset": wanted.datasets, "address": wanted.addresses}
     withheld = bulk_words(request, SEARCH)
-    rows, hidden = await service.pool.run(partial(_found, values={**page, **names}, withheld=withheld))
+    rows, hidden = await service.pool.run(partial(_found, values={**page, **wanted}, withheld=withheld))
     changes, after = page_of(rows, page["limit"], hidden, base_of(request))
     about = f"query {blake2b(query.encode(), digest_size=4).hexdigest()}"
     feed = feed_of(request, PATH, changes, after, about, await said_of(service, changes))
@@ -75,19 +65,16 @@ async def answer(request: Request, service: Service) -> Response:
     return Response(WRITERS[form](feed), media_type=form, headers=headers)
 
 
-def wanted_of(answer: Answer) -> NamedByResult:
-    """Return what a result names; in a row that names versions, its datasets do not count."""
+def wanted_of(answer: Answer) -> dict[str, list[str]]:
+    """Return what a result names, by kind; in a row that names versions, its datasets do not count."""
     found: dict[Named, None] = {}
     for row in _rows(answer):
         names = [named(iri) for iri in row]
         found |= dict.fromkeys([each for each in names if each.version] or names)
         if len(found) > MOST_NAMED:
             raise HttpProblem(422, f"the result names more than {MOST_NAMED} things; ask for less")
-    return NamedByResult(
-        versions=[each.version for each in found if each.version],
-        datasets=[each.dataset for each in found if each.dataset],
-        addresses=[each.address for each in found if each.address],
-    )
+    kinds = Named.__struct_fields__
+    return {kind: [name for each in found if (name := getattr(each, kind))] for kind in kinds}
 
 
 def _rows(answer: Answer) -> Iterator[list[str]]:

@@ -136,8 +136,9 @@ def basic_figures(session: Session) -> Basic:
 def read_figures(session: Session, *, top: int = 10) -> Figures:
     """Return all figures, with so many hosts and types at most. A few milliseconds, whatever the size."""
     now = session.now()
-    _fold(session)
-    _count_attempts(session, now)
+    if session.fetch_all(_SQL["news"], {"most": FOLD_AT})[0][0] >= FOLD_AT:
+        session.execute(_SQL["fold"])
+    session.transact(lambda cursor: _count_attempts(cursor, now))
     return session.transact(lambda cursor: _figures(cursor, now, top))
 
 
@@ -261,22 +262,13 @@ def _traffic(cursor: Cursor, now: int, attempts: tuple[Attempts, ...]) -> BodyTr
     return BodyTraffic(sum(each.bytes for each in attempts) / (DAY_MS / 1000), row[0] / (SLOT_MS / 1000))
 
 
-def _count_attempts(session: Session, now: int) -> None:
-    def count(cursor: Cursor) -> None:
-        for bucket in range(read_buckets(cursor)):
-            values = {"bucket": bucket, **_day(now)}
-            cursor.execute(_SQL["count_attempts"].text, values)
-            cursor.execute(_SQL["forget_attempts"].text, {"bucket": bucket, "first": values["first"]})
-
-    session.transact(count)
+def _count_attempts(cursor: Cursor, now: int) -> None:
+    for bucket in range(read_buckets(cursor)):
+        values = {"bucket": bucket, **_day(now)}
+        cursor.execute(_SQL["count_attempts"].text, values)
+        cursor.execute(_SQL["forget_attempts"].text, {"bucket": bucket, "first": values["first"]})
 
 
 def _day(now: int) -> dict[str, int]:
     """The first slot of a day and the last one that is counted as over."""
     return {"first": (now - DAY_MS) // SLOT_MS + 1, "last": (now - GRACE_MS) // SLOT_MS - 1}
-
-
-def _fold(session: Session) -> None:
-    row = session.fetch_one(_SQL["news"], {"most": FOLD_AT})
-    if row is not None and row[0] >= FOLD_AT:
-        session.execute(_SQL["fold"])

@@ -19,6 +19,7 @@ from tamias.plugins import host_notes
 
 if TYPE_CHECKING:
     from tamias.features.dcat.joins import TableColumn
+    from tamias.features.stats.coverage import FieldCoverage, MappingCoverage
     from tamias.features.stats.figures import Basic
 
 SHARED_SECONDS = 20.0
@@ -76,14 +77,13 @@ def _tell_alike(place: CommonOptions, url: str | None) -> None:
 
     with archive_at(place) as archive:
         found = read_alike(archive.session, archive.resource(url).id if url else None)
-    if place.json:
-        say_json(found)
-        return
-    for each in found:
-        columns = f"{each.columns} of {each.most_columns} columns, {each.values:4.0%} of their values"
-        one, other = each.url + _sheet(each.table), each.other_url + _sheet(each.other_table)
-        say(f"{each.alike:4.0%}  {one}  {other}  ({columns})")
-    if not found:
+    lines = (
+        f"{each.alike:4.0%}  {each.url}{_sheet(each.table)}  {each.other_url}{_sheet(each.other_table)}"
+        f"  ({each.columns} of {each.most_columns} columns, {each.values:4.0%} of their values)"
+        for each in found
+    )
+    print_result(place, found, lines)
+    if not found and not place.json:
         click.echo("tamias: no tables are alike; 'tamias crawl --recrawl' compares them", err=True)
 
 
@@ -93,6 +93,8 @@ def _sheet(table: int) -> str:
 
 def _tell_mapping(place: CommonOptions, portal: str) -> None:
     """Reads the kept records again with the present rules; no request is made."""
+    from msgspec import structs
+
     from tamias.features.dcat.datasets.mapping import BAD, map_again, mapping_of
     from tamias.features.stats.coverage import MappingCoverage
 
@@ -107,24 +109,19 @@ def _tell_mapping(place: CommonOptions, portal: str) -> None:
         found.fields.values(), key=lambda each: (-each.lost, -each.dropped, -each.values, each.field)
     )
     if place.json:
-        totals = {
-            name: getattr(found, name) for name in ("records", "values", "mapped", "extra", "dropped", "lost")
-        }
-        say_json({**totals, "fields": fields, "unread": unread})
+        say_json({**structs.asdict(found), "fields": fields, "unread": unread})
         return
     say(f"{'field':<48} {'values':>7} {'mapped':>7} {'extra':>7} {'dropped':>7}")
     for each in fields:
         reason = f"  {each.reason}" if each.dropped and each.reason else "  LOST" if each.lost else ""
-        say(
-            f"{each.field:<48} {each.values:>7,} {each.mapped:>7,} {each.extra:>7,} "
-            f"{each.dropped + each.lost:>7,}{reason}"
-        )
-    say(
-        f"{f'{found.records:,} records':<48} {found.values:>7,} {found.mapped:>7,} {found.extra:>7,} "
-        f"{found.dropped + found.lost:>7,}"
-    )
+        say(_counts(each.field, each) + reason)
+    say(_counts(f"{found.records:,} records", found))
     for line in unread:
         click.echo(f"tamias: could not be read again: {line}", err=True)
+
+
+def _counts(name: str, of: "FieldCoverage | MappingCoverage") -> str:
+    return f"{name:<48} {of.values:>7,} {of.mapped:>7,} {of.extra:>7,} {of.dropped + of.lost:>7,}"
 
 
 def _column(column: "TableColumn") -> str:

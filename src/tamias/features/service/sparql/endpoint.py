@@ -20,13 +20,12 @@ from tamias.features.catalogue.catalogue import Catalogue
 from tamias.features.catalogue.errors import AnswerTooLarge, QueryRefused, QueryTooLong, StoreAway
 from tamias.features.catalogue.exchange import Answer
 from tamias.features.catalogue.query_text import asks_elsewhere
-from tamias.features.catalogue.result_formats import preferred
 from tamias.features.catalogue.store.local_store import RunningQuery
 from tamias.features.catalogue.store.messages import MOST_QUERIES
 from tamias.features.dcat.terms import PREFIXES
 from tamias.features.service.files.delivery import http_date, read_http_date
 from tamias.features.service.http.callers import record_of
-from tamias.features.service.http.exchange import base_of, body
+from tamias.features.service.http.exchange import base_of, body, preferred_by
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.service import Service
 from tamias.permit.addresses import is_loopback
@@ -302,11 +301,12 @@ def _bounded(accept: str) -> str:
 
 
 def _described(request: Request) -> Response:
-    endpoint = base_of(request) + request.url.path
     # Whoever asks without a query and wants a page looks for the description anyhow.
-    found = description(endpoint, request.headers.get("accept", "")) or description(endpoint, "")
-    assert found is not None
-    return Response(found[0], media_type=found[1], headers={"Vary": "Accept"})
+    kind = preferred_by(request, list(_WRITTEN)) or TURTLE
+    endpoint = NamedNode(base_of(request) + request.url.path)
+    prefixes = {"sd": _SD, "rdf": PREFIXES["rdf"]}
+    written = serialize(_statements(endpoint), format=_WRITTEN[kind], prefixes=prefixes)
+    return Response(written or b"", media_type=kind, headers={"Vary": "Accept"})
 
 
 def _at_header(query: SparqlRequest, request: Request) -> SparqlRequest:
@@ -342,16 +342,6 @@ async def _pieces(content: BinaryIO) -> AsyncIterator[bytes]:
     with content:
         while piece := content.read(_PIECE):
             yield piece
-
-
-def description(endpoint: str, accept: str) -> tuple[bytes, str] | None:
-    """The description and its media type; None when none of ours is accepted."""
-    kind = preferred(accept, list(_WRITTEN))
-    if kind is None:
-        return None
-    prefixes = {"sd": _SD, "rdf": PREFIXES["rdf"]}
-    written = serialize(_statements(NamedNode(endpoint)), format=_WRITTEN[kind], prefixes=prefixes)
-    return written or b"", kind
 
 
 def _statements(endpoint: NamedNode) -> list[Triple]:

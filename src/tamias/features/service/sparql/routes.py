@@ -91,7 +91,10 @@ def version_ids(session: Session, found: Iterable[str]) -> list[str]:
     wanted = [named(iri) for iri in dict.fromkeys(found)]
     versions: dict[str, None] = {}
     for start in range(0, len(wanted), _IRIS_AT_ONCE):
-        versions |= dict.fromkeys(_known(session, wanted[start : start + _IRIS_AT_ONCE]))
+        batch = wanted[start : start + _IRIS_AT_ONCE]
+        values = {name: [getattr(each, name) for each in batch] for name in Named.__struct_fields__}
+        rows = session.fetch_all(_SQL["known_versions"], values)
+        versions |= dict.fromkeys(f"{resource}_{number}" for resource, number in rows)
         if len(versions) > MOST_VERSIONS:
             raise HttpProblem(422, f"the result names more than {MOST_VERSIONS} versions; ask for less")
     return list(versions)
@@ -103,15 +106,6 @@ async def result_of(endpoint: SparqlEndpoint, query: str, read: Callable[[Answer
     assert wanted is not None
     answer = await endpoint.ask(wanted, ACCEPT)
     return await endpoint.work(lambda: read(answer))
-
-
-def _known(session: Session, wanted: list[Named]) -> Iterator[str]:
-    values = {
-        "version": [each.version for each in wanted],
-        "dataset": [each.dataset for each in wanted],
-        "address": [each.address for each in wanted],
-    }
-    return (f"{resource}_{number}" for resource, number in session.fetch_all(_SQL["known_versions"], values))
 
 
 def _iris(terms: Iterable[object]) -> Iterator[str]:
