@@ -1,7 +1,7 @@
 """New versions, newest first, as JSON, Atom or JSON Feed."""
 
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 from urllib.parse import urlencode
@@ -171,18 +171,8 @@ class VersionChange(msgspec.Struct, frozen=True, kw_only=True):
     """On the newest version: how many were probably missed between visits, so far."""
 
 
-class StateChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A resource that went, or came back: its server said so. Only feeds tell of it."""
-
-    kind: Literal["gone", "back"]
-    url: str
-    title: str | None
-    dataset: str
-    id: str
-    at: str
-
-
-Change = VersionChange | StateChange
+_WENT = ("gone", "gone", "its server says that it is gone; the archived versions stay")
+_CAME_BACK = ("back", "back again", "its server has it again")
 WRITERS = {ATOM: atom, JSON_FEED: json_feed}
 
 
@@ -212,7 +202,7 @@ async def as_json(request: Request, service: Service) -> Response:
     rows, hidden, most = await _changes(request, service)
     base = base_of(request)
     changes = [_version(row, base) for row in rows if row[0] not in hidden]
-    return page_answer(request, changes, _after(rows, most))
+    return page_answer(request, changes, after_last(rows, most))
 
 
 @ENDPOINTS.get("/api/v1/changes.atom", ResponseSpec("A feed", media_types=(ATOM,)), *_PARAMETERS)
@@ -229,38 +219,43 @@ async def as_json_feed(request: Request, service: Service) -> Response:
 
 async def _feed(request: Request, service: Service, path: str, form: str) -> Response:
     rows, hidden, most = await _changes(request, service, states=True)
-    changes, after = page_of(rows, most, hidden, base_of(request))
     parameters = request.query_params
     about = ", ".join(f"{name} {parameters[name]}" for name in _ABOUT if parameters.get(name))
-    said = await said_of(service, changes)
-    content = WRITERS[form](feed_of(request, path, changes, after, about, said))
+    shown = [row for row in rows if row[0] not in hidden]
+    content = await feed_of(request, service, path, form, about, shown, after_last(rows, most))
     return Response(content, media_type=form, headers={"Cache-Control": "no-cache"})
 
 
-async def said_of(service: Service, changes: Sequence[Change]) -> dict[str, str]:
-    """Return a sentence on each change that can be compared soon."""
-    return await sentences(service, [each.id for each in changes if each.kind == "changed"])
-
-
-def feed_of(
+async def feed_of(
     request: Request,
+    service: Service,
     path: str,
-    changes: Sequence[Change],
-    after: str | None,
+    form: str,
     about: str,
-    said: Mapping[str, str],
-) -> Feed:
-    """A page of changes as a feed; `about` says which changes these are, `said` what changed in each."""
+    rows: Sequence[Row],
+    after: str | None,
+) -> bytes:
+    """Write a page of changes as a feed; `about` says which changes these are.
+
+    Rows are versions, or with the numbers 0 and -1 resources that went and came back.
+    """
     base = base_of(request)
+    found = [_version(row, base) if row[1] > 0 else _state_entry(row, base) for row in rows]
+    versions = [each for each in found if isinstance(each, VersionChange)]
+    said = await sentences(service, [each.id for each in versions if each.kind == "changed"])
     parameters = {key: value for key, value in request.query_params.items() if key != "secret"}
-    return Feed(
+    feed = Feed(
         id=f"urn:tamias:changes:{about}" if about else "urn:tamias:changes",
         title=f"What changed in the archive: {about}" if about else "What changed in the archive",
         home=f"{base}/",
         here=f"{base}{path}" + (f"?{urlencode(parameters)}" if parameters else ""),
         further=f"{base}{path}?{urlencode({**parameters, 'cursor': after})}" if after else None,
-        entries=tuple(_entry(change, base, said.get(change.id)) for change in changes),
+        entries=tuple(
+            _entry(each, base, said.get(each.id)) if isinstance(each, VersionChange) else each
+            for each in found
+        ),
     )
+    return WRITERS[form](feed)
 
 
 def span(request: Request) -> dict[str, Any]:
@@ -276,16 +271,6 @@ def span(request: Request) -> dict[str, Any]:
     }
 
 
-def page_of(
-    rows: Sequence[Row], most: int, hidden: Container[str], base: str
-) -> tuple[list[Change], str | None]:
-    """Changes without those of hidden resources, and where the next page begins."""
-    changes: list[Change] = [
-        _version(row, base) if row[1] > 0 else _state(row, base) for row in rows if row[0] not in hidden
-    ]
-    return changes, _after(rows, most)
-
-
 def with_states(db: ServiceSession, versions: list[Row], values: Mapping[str, Any]) -> list[Row]:
     """Rows of versions, and between them when the same resources went and came back."""
     unset = {"datasets": None, "addresses": None, "host": None, "portal": None, "words": None}
@@ -294,7 +279,8 @@ def with_states(db: ServiceSession, versions: list[Row], values: Mapping[str, An
     return in_order[: values["limit"]]
 
 
-def _after(rows: Sequence[Row], most: int) -> str | None:
+def after_last(rows: Sequence[Row], most: int) -> str | None:
+    """Return where the next page begins."""
     last = rows[-1] if len(rows) == most else None
     return f"{last[2]}-{last[0]}-{last[1]}" if last else None
 
@@ -346,16 +332,6 @@ def _versions(db: ServiceSession, values: dict[str, Any]) -> list[Row]:
     return rows
 
 
-def _state(row: Row, base: str) -> StateChange:
-    resource, number, at, url, title = row
-    kind: Literal["gone", "back"] = "back" if number else "gone"
-    dataset = f"{base}/api/v1/get/dataset/{resource}"
-    moment = rfc3339(at)
-    return StateChange(
-        kind=kind, url=url, title=title, dataset=dataset, id=f"{resource}:{kind}:{moment}", at=moment
-    )
-
-
 def _version(row: Row, base: str) -> VersionChange:
     resource, number, captured_at, digest, size, media_type, noise, url, title, missed = row
     return VersionChange(
@@ -375,9 +351,7 @@ def _version(row: Row, base: str) -> VersionChange:
     )
 
 
-def _entry(change: Change, base: str, sentence: str | None) -> FeedEntry:
-    if isinstance(change, StateChange):
-        return _state_entry(change, base)
+def _entry(change: VersionChange, base: str, sentence: str | None) -> FeedEntry:
     noise = f"the same content ({change.noise})"
     kinds = {"new": "first seen", "changed": "changed", "noise": noise}
     what = noise if change.noise else sentence or kinds[change.kind]
@@ -396,17 +370,14 @@ def _entry(change: Change, base: str, sentence: str | None) -> FeedEntry:
     )
 
 
-def _state_entry(change: StateChange, base: str) -> FeedEntry:
-    said = {
-        "gone": ("gone", "its server says that it is gone; the archived versions stay"),
-        "back": ("back again", "its server has it again"),
-    }
-    word, sentence = said[change.kind]
+def _state_entry(row: Row, base: str) -> FeedEntry:
+    resource, number, at, url, title = row
+    kind, word, sentence = _CAME_BACK if number else _WENT
     return FeedEntry(
-        id=f"urn:tamias:state:{change.id}",
-        title=f"{change.title or change.url}: {word}",
-        updated=change.at,
-        page=f"{base}/dataset/{change.dataset.rpartition('/')[2]}",
-        data=change.dataset,
-        summary=f"{change.url}: {sentence}",
+        id=f"urn:tamias:state:{resource}:{kind}:{rfc3339(at)}",
+        title=f"{title or url}: {word}",
+        updated=rfc3339(at),
+        page=f"{base}/dataset/{resource}",
+        data=f"{base}/api/v1/get/dataset/{resource}",
+        summary=f"{url}: {sentence}",
     )

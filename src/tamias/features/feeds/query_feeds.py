@@ -10,19 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.features.catalogue.exchange import Answer
-from tamias.features.feeds.changes import (
-    ATOM,
-    JSON_FEED,
-    WRITERS,
-    Row,
-    feed_of,
-    page_of,
-    said_of,
-    span,
-    with_states,
-)
+from tamias.features.feeds.changes import ATOM, JSON_FEED, Row, after_last, feed_of, span, with_states
 from tamias.features.service.http.endpoints import FOR_TRAINING, PAGED, EndpointTable, Parameter, ResponseSpec
-from tamias.features.service.http.exchange import base_of, preferred_by
+from tamias.features.service.http.exchange import preferred_by
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import SEARCH, bulk_words, unlisted
@@ -58,11 +48,11 @@ async def answer(request: Request, service: Service) -> Response:
     wanted = await service.recent.get(f"feed {query}", CACHE_SECONDS, read)
     withheld = bulk_words(request, SEARCH)
     rows, hidden = await service.pool.run(partial(_found, values={**page, **wanted}, withheld=withheld))
-    changes, after = page_of(rows, page["limit"], hidden, base_of(request))
     about = f"query {blake2b(query.encode(), digest_size=4).hexdigest()}"
-    feed = feed_of(request, PATH, changes, after, about, await said_of(service, changes))
+    shown = [row for row in rows if row[0] not in hidden]
+    content = await feed_of(request, service, PATH, form, about, shown, after_last(rows, page["limit"]))
     headers = {"Cache-Control": f"max-age={CACHE_SECONDS:.0f}", "Vary": "Accept"}
-    return Response(WRITERS[form](feed), media_type=form, headers=headers)
+    return Response(content, media_type=form, headers=headers)
 
 
 def wanted_of(answer: Answer) -> dict[str, list[str]]:
