@@ -56,7 +56,9 @@ async def answer(message: object, run: Run) -> Message | None:
         return _error(None, INVALID_REQUEST, "no message of JSON-RPC 2.0")
     method, number = message.get("method"), message.get("id")
     if "id" not in message or not isinstance(method, str):
-        return None if isinstance(method, str) or "result" in message or "error" in message else _refused()
+        if isinstance(method, str) or "result" in message or "error" in message:
+            return None
+        return _error(None, INVALID_REQUEST, "neither a request nor a notification nor an answer")
     if not isinstance(number, str | int) or isinstance(number, bool):
         return _error(None, INVALID_REQUEST, "an id is a text or a whole number")
     parameters = message.get("params", {})
@@ -68,7 +70,14 @@ async def answer(message: object, run: Run) -> Message | None:
 async def _answered(number: str | int, method: str, parameters: Message, run: Run) -> Message:
     match method:
         case "initialize":
-            return _result(number, _introduced(parameters))
+            version = parameters.get("protocolVersion")
+            introduced = {
+                "protocolVersion": version if version in VERSIONS else VERSIONS[0],
+                "capabilities": {"tools": {"listChanged": False}},
+                "serverInfo": {"name": "tamias", "title": "Tamias", "version": __version__},
+                "instructions": _ABOUT,
+            }
+            return _result(number, introduced)
         case "ping":
             return _result(number, {})
         case "tools/list":
@@ -76,16 +85,6 @@ async def _answered(number: str | int, method: str, parameters: Message, run: Ru
         case "tools/call":
             return await _called(number, parameters, run)
     return _error(number, NO_METHOD, f"there is no method {method[:100]!r}")
-
-
-def _introduced(parameters: Message) -> Message:
-    version = parameters.get("protocolVersion")
-    return {
-        "protocolVersion": version if version in VERSIONS else VERSIONS[0],
-        "capabilities": {"tools": {"listChanged": False}},
-        "serverInfo": {"name": "tamias", "title": "Tamias", "version": __version__},
-        "instructions": _ABOUT,
-    }
 
 
 async def _called(number: str | int, parameters: Message, run: Run) -> Message:
@@ -110,10 +109,6 @@ def _said(text: str, *, failed: bool = False) -> Message:
 
 def _result(number: str | int, result: Message) -> Message:
     return {"jsonrpc": "2.0", "id": number, "result": result}
-
-
-def _refused() -> Message:
-    return _error(None, INVALID_REQUEST, "neither a request nor a notification nor an answer")
 
 
 def _error(number: str | int | None, code: int, words: str) -> Message:

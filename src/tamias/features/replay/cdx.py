@@ -16,12 +16,12 @@ from tamias.features.service.http.callers import may_read_all
 from tamias.features.service.http.endpoints import EndpointTable, Parameter, ResponseSpec
 from tamias.features.service.http.exchange import cursor, json_answer, number, parameter, since, until
 from tamias.features.service.http.problems import HttpProblem
+from tamias.features.service.queries.history import id_of_url
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import unlisted, usages
 from tamias.features.service.service import Service
 from tamias.features.warc.cdxj import surt
-from tamias.model.resource import resource_id
-from tamias.model.url import fetch_url, host, url_key
+from tamias.model.url import fetch_url, host
 
 MOST = 10_000
 _SCHEMES = ("http", "https", "ftp")
@@ -108,7 +108,11 @@ async def query(request: Request, service: Service) -> Response:
         "until": until(request, "to"),
     }
     if parameter(request, "showNumPages") in ("true", "1"):
-        return await _pages(request, service, values)
+        # The number of pages, as other archives write it.
+        size = _page_size(request)
+        pages = await _page_count(service, values, size)
+        found = {"pages": pages, "pageSize": size // BLOCK, "blocks": pages * size // BLOCK}
+        return json_answer(request, found)
     most = number(request, "limit", MOST, 1, MOST)
     statement, values = await _ordered(request, service, {**values, "limit": most})
     filters = [_filter(each) for each in request.query_params.getlist("filter")[:10]]
@@ -120,8 +124,8 @@ async def query(request: Request, service: Service) -> Response:
     lines = [line for line in lines if all(fits(line) for fits in filters)]
     if parameter(request, "collapse") == "digest":
         lines = list(_collapsed(lines))
-    last = _cursor_after(rows[-1]) if statement == "cdx" and len(rows) == most else None
-    return _answer(request, lines, last)
+    url, at, file, position, *_ = rows[-1] if statement == "cdx" and len(rows) == most else ("",) * 4
+    return _answer(request, lines, f"{at} {position} {file} {url}" if url else None)
 
 
 async def _ordered(request: Request, service: Service, values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -151,25 +155,13 @@ async def _ordered(request: Request, service: Service, values: dict[str, Any]) -
     return "cdx_sorted", values
 
 
-async def _pages(request: Request, service: Service, values: dict[str, Any]) -> Response:
-    """Return the number of pages, as other archives write it."""
-    size = _page_size(request)
-    pages = await _page_count(service, values, size)
-    return json_answer(request, {"pages": pages, "pageSize": size // BLOCK, "blocks": pages * size // BLOCK})
-
-
 async def _page_count(service: Service, values: dict[str, Any], size: int) -> int:
-    count = await service.pool.run(partial(_count, terms=values))
-    return -(-count // size)
+    return -(-(await service.pool.run(partial(_count, terms=values))) // size)
 
 
 def _count(db: ServiceSession, terms: dict[str, Any]) -> int:
     spans = [(terms["low"], terms["high"])] if terms["domain"] is None else _origins(db, terms["domain"], "")
-    return sum(
-        int(row[0])
-        for low, high in spans
-        for row in db.rows("cdx_count", {**terms, "low": low, "high": high})
-    )
+    return sum(db.rows("cdx_count", {**terms, "low": low, "high": high})[0][0] for low, high in spans)
 
 
 def _origins(db: ServiceSession, domain: str, url: str) -> Iterator[tuple[list[str], list[str]]]:
@@ -207,11 +199,6 @@ def _page_size(request: Request) -> int:
     return number(request, "pageSize", MOST // BLOCK, 1, MOST // BLOCK) * BLOCK
 
 
-def _cursor_after(row: Row) -> str:
-    url, at, file, position = row[:4]
-    return f"{at} {position} {file} {url}"
-
-
 def _rows(
     db: ServiceSession, statement: str, values: dict[str, Any], *, finds: bool
 ) -> tuple[list[Row], frozenset[str]]:
@@ -230,9 +217,8 @@ def _rows(
 
 def _check_gone(db: ServiceSession, urls: list[str]) -> None:
     """Raises `Forgotten` where one of them was archived."""
-    names = frozenset(db.settings.filters.session_names)
     for url in urls:
-        check_gone(db.session, resource_id(url_key(url, names)), None)
+        check_gone(db.session, id_of_url(db, url), None)
 
 
 def _match(named: str, word: str | None) -> tuple[str, str]:
@@ -332,12 +318,7 @@ def _text(line: CdxLine, fields: tuple[str, ...]) -> bytes:
 
 
 def _cdxj(line: CdxLine) -> bytes:
-    about = {
-        "url": line.original,
-        "mime": line.mimetype,
-        "status": line.statuscode,
-        "digest": line.digest,
-        "length": line.length,
-    }
+    about = {"url": line.original, "mime": line.mimetype, "status": line.statuscode}
+    about |= {"digest": line.digest, "length": line.length}
     about |= {"offset": line.offset, "filename": line.filename} if line.filename else {}
     return f"{line.urlkey} {line.timestamp} ".encode() + msgspec.json.encode(about) + b"\n"

@@ -27,11 +27,11 @@ from tamias.features.service.files.delivery import (
 from tamias.features.service.http.endpoints import URL, EndpointTable, Parameter, ResponseSpec, path_parameter
 from tamias.features.service.http.exchange import base_of, url_behind
 from tamias.features.service.http.problems import HttpProblem
+from tamias.features.service.queries.history import id_of_url
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
-from tamias.model.resource import Version, resource_id
-from tamias.model.url import fetch_url, url_key
-from tamias.settings import Settings
+from tamias.model.resource import Version
+from tamias.model.url import fetch_url
 
 PAGE = 1000
 
@@ -161,14 +161,12 @@ class Travels(msgspec.Struct, frozen=True):
         part = f"{page}/" if page > 1 else ""
         return f"{self.base}/timemap/{form}/{part}{self.original}"
 
-    def address(self, stamp: str) -> str:
-        """Return the address of a Memento."""
-        return self.base + memento_path(stamp, self.original)
-
     def mementos(self) -> list[Memento]:
         """Return all Mementos."""
-        pairs = zip(timestamps(self.versions), self.versions, strict=True)
-        return [Memento(self.address(stamp), stamp, version.captured_at) for stamp, version in pairs]
+        return [
+            Memento(self.base + memento_path(stamp, self.original), stamp, version.captured_at)
+            for stamp, version in zip(timestamps(self.versions), self.versions, strict=True)
+        ]
 
     def place_at(self, moment: int) -> int:
         """Return the version that was current at a time; the first, before there was any."""
@@ -219,7 +217,7 @@ async def gate(request: Request, service: Service) -> Response:
     place = travels.place_at(moment)
     headers = {
         **vary,
-        "Location": travels.address(timestamps(travels.versions)[place]),
+        "Location": travels.mementos()[place].address,
         "Link": travels.link(place, with_gate=False),
         "Cache-Control": "no-cache",
     }
@@ -248,12 +246,15 @@ async def memento(request: Request, service: Service) -> Response:
     if found is None:
         raise HttpProblem(404, "a Memento's time is YYYYMMDDhhmmss, or the beginning of it")
     travels = await _travels(request, service, url_behind(request, found[0]))
-    stamps = timestamps(travels.versions)
-    if found[1] not in stamps:
-        await _check_forgotten(service, travels.original, found[1])
-        place = travels.place_at(_moment(found[1]))
-        return Response(status_code=302, headers={"Location": travels.address(stamps[place])})
-    place = stamps.index(found[1])
+    mementos = travels.mementos()
+    place = next((place for place, each in enumerate(mementos) if each.stamp == found[1]), None)
+    if place is None:
+        for each in await service.pool.run(partial(_tombstones, url=travels.original)):
+            # A version was captured at that very time.
+            if each.captured_at is not None and digits(each.captured_at) == found[1][:14]:
+                raise Forgotten(each)
+        nearest = mementos[travels.place_at(_moment(found[1]))]
+        return Response(status_code=302, headers={"Location": nearest.address})
     version = travels.versions[place]
     headers = {
         "Memento-Datetime": http_date(version.captured_at),
@@ -313,20 +314,15 @@ async def _travels(request: Request, service: Service, url: str) -> Travels:
         if (each.captured_at, each.sha256) not in known and not _is_covered(each.captured_at, gone)
     ]
     if not versions:
-        name = _name(service.settings, original)
-        await service.pool.run(lambda db: check_gone(db.session, name, None))
+        await service.pool.run(lambda db: check_gone(db.session, id_of_url(db, original), None))
         there = "has no version yet" if found is not None else "is not in the archive"
         raise NotArchived(f"{original[:200]} {there}")
     versions.sort(key=lambda each: each.captured_at)
     return Travels(original, versions, base_of(request))
 
 
-def _name(settings: Settings, url: str) -> str:
-    return resource_id(url_key(url, frozenset(settings.filters.session_names)))
-
-
 def _tombstones(db: ServiceSession, url: str) -> list[Tombstone]:
-    return tombstones_of(db.session, [_name(db.settings, url)])
+    return tombstones_of(db.session, [id_of_url(db, url)])
 
 
 def _is_covered(captured_at: int, tombstones: list[Tombstone]) -> bool:
@@ -335,13 +331,6 @@ def _is_covered(captured_at: int, tombstones: list[Tombstone]) -> bool:
         each.captured_at == captured_at if each.number is not None else each.covers(0, captured_at)
         for each in tombstones
     )
-
-
-async def _check_forgotten(service: Service, url: str, stamp: str) -> None:
-    """Raises `Forgotten` where a version was captured at that very time."""
-    for each in await service.pool.run(partial(_tombstones, url=url)):
-        if each.captured_at is not None and digits(each.captured_at) == stamp[:14]:
-            raise Forgotten(each)
 
 
 def _moment(stamp: str) -> int:

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -19,9 +20,10 @@ from tamias.features.service.files.delivery import (
     IN_MEMORY,
     content_type,
     headers_of,
+    memento_path,
     part_of,
-    read_range,
     refuse_unchanged,
+    wanted_part,
 )
 from tamias.features.service.http.exchange import base_of
 from tamias.features.service.queries.thread_pool import ServiceSession
@@ -90,30 +92,20 @@ async def replay(
             sent["Cache-Control"] = FOR_NOBODY
         status = version.extent.status
         if location := body.head.header("location"):
-            target = _absolute(location, version.extent.url)
-            sent["Location"] = f"{base_of(request)}/memento/{digits(version.captured_at)}/{target}"
+            target = version.extent.url
+            with suppress(UrlError):
+                target = resolve(location, target)
+            sent["Location"] = base_of(request) + memento_path(digits(version.captured_at), target)
         unchanged = refuse_unchanged(request, version, sent) if status == 200 else None
         if unchanged is not None or request.method == "HEAD":
             body.file.close()
             sent["Content-Length"] = str(version.byte_size)
             return unchanged or Response(status_code=status, headers=sent)
-        part = read_range(request, version) if status == 200 else None
-        start, stop = part or (0, version.byte_size)
-        if part is not None:
-            status = 206
-            sent["Content-Range"] = f"bytes {start}-{stop - 1}/{version.byte_size}"
-        sent["Content-Length"] = str(stop - start)
+        start, stop, status = wanted_part(request, version, sent, status)
     except BaseException:
         body.file.close()
         raise
     return StreamingResponse(part_of(body.file, start, stop), status, headers=sent)
-
-
-def _absolute(location: str, url: str) -> str:
-    try:
-        return resolve(location, url)
-    except UrlError:
-        return url
 
 
 def _version(extent: WarcExtent) -> WarcVersion:

@@ -98,14 +98,14 @@ async def _all_chunks(pool: SessionPool, sha256: str, chunks: list[str]) -> Asyn
 async def _some_chunks(
     pool: SessionPool, sha256: str, chunks: list[str], start: int, stop: int
 ) -> AsyncIterator[bytes]:
-    sizes = await pool.run(partial(_sizes, sha256=sha256, chunks=chunks))
+    chains = await pool.run(partial(_chains, sha256=sha256, chunks=chunks))
     at = 0
-    for chunk, size in zip(chunks, sizes, strict=True):
-        low, high = max(start - at, 0), min(stop - at, size)
+    for chunk, (whole, *_) in zip(chunks, chains, strict=True):
+        low, high = max(start - at, 0), min(stop - at, whole.size)
         if low < high:
             (content,) = await pool.run(partial(_read, sha256=sha256, chunks=[chunk]))
             yield content[low:high]
-        at += size
+        at += whole.size
 
 
 def _spooled(db: ServiceSession, sha256: str) -> IO[bytes]:
@@ -131,10 +131,6 @@ def _chains(db: ServiceSession, sha256: str, chunks: list[str]) -> list[list[Blo
     if missing is not None:
         raise BlobDamaged(sha256, f"its chunk {missing} is missing")
     return [chains[chunk] for chunk in chunks]
-
-
-def _sizes(db: ServiceSession, sha256: str, chunks: list[str]) -> list[int]:
-    return [chain[0].size for chain in _chains(db, sha256, chunks)]
 
 
 def _read(db: ServiceSession, sha256: str, chunks: list[str]) -> list[bytes]:
@@ -186,13 +182,9 @@ async def deliver(
     unchanged = refuse_unchanged(request, version, sent)
     if unchanged is not None:
         return unchanged
-    wanted = read_range(request, version)
-    start, stop = wanted or (0, version.byte_size)
-    status = 200 if wanted is None else 206
+    start, stop, status = wanted_part(request, version, sent)
     # As a header: Starlette adds a character set to a `media_type` that is text.
-    sent |= {"Content-Length": str(stop - start), "Content-Type": content_type(version)}
-    if status == 206:
-        sent["Content-Range"] = f"bytes {start}-{stop - 1}/{version.byte_size}"
+    sent["Content-Type"] = content_type(version)
     if request.method == "HEAD":
         return Response(status_code=status, headers=sent)
     source = pieces(service.pool, version.sha256, version.byte_size, start, stop)
@@ -290,10 +282,25 @@ def refuse_unchanged(request: Request, version: Version, headers: dict[str, str]
     return Response(status_code=304, headers=headers) if seen else None
 
 
-def read_range(request: Request, version: Version) -> tuple[int, int] | None:
+def wanted_part(
+    request: Request, version: Version, sent: dict[str, str], status: int = 200
+) -> tuple[int, int, int]:
+    """Return the part that is wanted and its status; its length and place are added to the headers."""
+    wanted = _read_range(request, version) if status == 200 else None
+    start, stop = wanted or (0, version.byte_size)
+    sent["Content-Length"] = str(stop - start)
+    if wanted is not None:
+        sent["Content-Range"] = f"bytes {start}-{stop - 1}/{version.byte_size}"
+    return start, stop, status if wanted is None else 206
+
+
+def _read_range(request: Request, version: Version) -> tuple[int, int] | None:
     """The part that is wanted; None for the whole, also where several parts are wanted."""
     found = _RANGE.fullmatch(request.headers.get("range", "").replace(" ", ""))
-    if found is None or found.group(1) == found.group(2) == "" or not _still_the_same(request, version):
+    if found is None or found.group(1) == found.group(2) == "":
+        return None
+    same = f'"{version.sha256}"', http_date(version.captured_at)
+    if request.headers.get("if-range", same[0]).strip() not in same:
         return None
     first, last = found.groups()
     size = version.byte_size
@@ -305,10 +312,3 @@ def read_range(request: Request, version: Version) -> tuple[int, int] | None:
         unsatisfied = {"Content-Range": f"bytes */{size}"}
         raise HttpProblem(416, f"this version has {size} bytes", unsatisfied)
     return start, stop
-
-
-def _still_the_same(request: Request, version: Version) -> bool:
-    condition = request.headers.get("if-range")
-    if condition is None:
-        return True
-    return condition.strip() in (f'"{version.sha256}"', http_date(version.captured_at))
