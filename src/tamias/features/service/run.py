@@ -156,7 +156,7 @@ async def _run(
     ready: Callable[[], None],
 ) -> None:
     tasks: list[ServiceTask] = [*load_all("tasks").values()]
-    added = [asyncio.create_task(task(background, plan.data, plan.settings)) for task in tasks]
+    beside = [asyncio.create_task(task(background, plan.data, plan.settings)) for task in tasks]
     server = web_server(plan.host, plan.port, app)
     server.on_startup(ready)
     web = asyncio.create_task(server.serve())
@@ -164,11 +164,10 @@ async def _run(
         _crawled(plan, service, background, watching) if watching is not None else _stopped()
     )
     sender = Sender(background, allow_private=plan.settings.permit.allow_private)
-    sending = asyncio.create_task(sender.run())
-    dividing = asyncio.create_task(_divide_months(background))
-    forgetting = asyncio.create_task(_forget_often(plan, background))
+    own = (sender.run(), _divide_months(background), _forget_often(plan, background))
+    beside += [asyncio.create_task(each) for each in own]
     await asyncio.wait([web, other], return_when="FIRST_COMPLETED")
-    await _end(sending, *added, dividing, forgetting)
+    await _end(*beside)
     other.cancel()
     with suppress(asyncio.CancelledError):
         await other
@@ -184,7 +183,8 @@ async def _end(*tasks: asyncio.Task[None]) -> None:
     """Ends what runs beside the service; an error of one is logged and keeps nothing else from ending."""
     for task in tasks:
         task.cancel()
-    await asyncio.wait(tasks)
+    if tasks:
+        await asyncio.wait(tasks)
     for task in tasks:
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("a task of the service ended with %s", type(error).__name__, exc_info=error)
@@ -208,17 +208,12 @@ async def _crawled(
         latest = now
 
     service.crawl = lambda: latest
-    tasks = [
-        asyncio.create_task(_schedule(background)),
-        asyncio.create_task(_repack_often(plan, background)),
-        asyncio.create_task(_work_on_handed(plan, background)),
-    ]
+    works = (_schedule(background), _repack_often(plan, background), _work_on_handed(plan, background))
+    tasks = [asyncio.create_task(each) for each in works]
     try:
         await watching.run_until_signal(show)
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
+        await _end(*tasks)
 
 
 async def _work_on_handed(plan: ServicePlan, background: SessionPool) -> None:
@@ -233,10 +228,7 @@ async def _work_on_handed(plan: ServicePlan, background: SessionPool) -> None:
             await asyncio.sleep(HANDED_SECONDS)
             running = {crawl: task for crawl, task in running.items() if not task.done()}
     finally:
-        for task in running.values():
-            task.cancel()
-        if running:
-            await asyncio.wait(running.values())
+        await _end(*running.values())
 
 
 async def _work_on(plan: ServicePlan, crawl: int) -> None:

@@ -72,14 +72,12 @@ def events_in(cursor: Cursor, after: int, until: int, limit: int, wanted: EventF
 
 def latest(cursor: Cursor) -> int:
     """The number of the last event that has one."""
-    row = cursor.execute(_SQL["latest_event"].text).fetchone()
-    assert row is not None
-    return int(row[0])
+    [(number,)] = cursor.execute(_SQL["latest_event"].text).fetchall()
+    return int(number)
 
 
 def _number_news(cursor: Cursor) -> int:
-    row = cursor.execute(_SQL["is_news"].text).fetchone()
-    if row is None or not row[0]:
+    if cursor.execute(_SQL["is_news"].text).fetchall() == [(False,)]:
         return 0
     cursor.execute(_SQL["lock_log"].text, {"lock": _LOCK})
     return cursor.execute(_SQL["number_news"].text, {"limit": _AT_ONCE}).rowcount
@@ -162,7 +160,7 @@ class EventHub:
     async def _follow(self) -> None:
         while True:
             try:
-                found = await self._pool.run(lambda db: _news(db, self.latest))
+                found = await self._pool.run(lambda db: _page(db, self.latest, latest_event(db.session)))
             except (HttpProblem, TamiasError):
                 found = []  # a database that is away comes back
             measured = self._measure()
@@ -181,22 +179,10 @@ class EventHub:
         if now is None or before is None:
             return False
         seconds, was = at - before[0], before[1]
-        self.rates = CrawlRates(
-            visited=_speed(now.visited - was.visited, seconds),
-            quads=_speed(now.quads - was.quads, seconds),
-            bytes=_speed(now.bytes - was.bytes, seconds),
-            in_flight=now.in_flight,
-            open=now.open,
-        )
+        done = (now.visited - was.visited, now.quads - was.quads, now.bytes - was.bytes)
+        visited, quads, octets = (round(max(0.0, each / seconds), 2) for each in done)
+        self.rates = CrawlRates(visited, quads, octets, now.in_flight, now.open)
         return True
-
-
-def _speed(done: int, seconds: float) -> float:
-    return round(max(0.0, done / seconds), 2)
-
-
-def _news(db: ServiceSession, after: int) -> list[Event]:
-    return _page(db, after, latest_event(db.session))
 
 
 def _page(db: ServiceSession, after: int, until: int) -> list[Event]:

@@ -26,7 +26,7 @@ from tamias.archive.moments import of_row, rfc3339
 from tamias.database.columns import storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
-from tamias.features.service.events.log import KINDS, Event, EventFilter, Kind, events_in, latest_event
+from tamias.features.service.events.log import KINDS, EventFilter, Kind, events_in, latest_event
 from tamias.features.service.http.callers import record_of
 from tamias.features.service.http.endpoints import EndpointTable, ResponseSpec, path_parameter
 from tamias.features.service.http.exchange import ListPage, json_answer, json_body, page_answer
@@ -79,16 +79,6 @@ def post(url: str, body: bytes, headers: Mapping[str, str], forbidden: Forbidden
 
 PREFIX: Final = "whsec_"
 _LEAST, _MOST = 24, 64
-
-
-def new_key() -> bytes:
-    """A key that nobody can guess."""
-    return secrets.token_bytes(32)
-
-
-def written_key(key: bytes) -> str:
-    """A key as its owner is told it."""
-    return PREFIX + b64encode(key).decode()
 
 
 def read_key(text: str) -> bytes:
@@ -179,12 +169,6 @@ def put_webhook(session: Session, url: str, key: bytes, wanted: EventFilter, see
     return str(row["id"])
 
 
-def delete_webhook(session: Session, named: str) -> bool:
-    """Delete a webhook; return whether there was one."""
-    done = session.execute(_SQL["delete_webhook"], {"id": named})
-    return done > 0
-
-
 def count_webhooks(session: Session) -> int:
     """Count the webhooks."""
     return int(session.fetch_all(_SQL["count_webhooks"])[0][0])
@@ -196,20 +180,6 @@ def list_webhooks(session: Session, named: str | None = None) -> list[Webhook]:
         of_row(Webhook, row[:9], last=None if row[9] is None else of_row(LastDelivery, row[9:]))
         for row in session.fetch_all(_SQL["list_webhooks"], {"id": named})
     ]
-
-
-def prepare(session: Session) -> None:
-    """Puts the latest events into deliveries for whoever wants them."""
-    latest = latest_event(session)
-    now = session.now()
-    session.transact(lambda cursor: _prepare(cursor, latest, now))
-
-
-def claim(session: Session, limit: int) -> list[ClaimedDelivery]:
-    """Deliveries that are due, ours for a while."""
-    now = session.now()
-    values = {"now": now, "until": now + _CLAIM_MS, "limit": limit}
-    return [ClaimedDelivery(*row) for row in session.fetch_all(_SQL["claim"], values)]
 
 
 def settle(session: Session, claimed: ClaimedDelivery, posted: Posted) -> None:
@@ -244,24 +214,12 @@ def _prepare(cursor: Cursor, latest: int, now: int) -> None:
         events = events_in(cursor, seen, until, EVENTS_A_DELIVERY, wanted)
         reached = events[-1].id if len(events) == EVENTS_A_DELIVERY else until
         if events:
-            row = {
-                "delivery": f"msg_{uuid4().hex}",
-                "id": named,
-                "now": now,
-                "after": seen,
-                "events": len(events),
-            }
-            cursor.execute(_SQL["put_delivery"].text, {**row, "body": _body(named, events, now)})
+            data = {"webhook": named, "events": events}
+            message = {"type": "tamias.events", "timestamp": rfc3339(now), "data": data}
+            row = {"delivery": f"msg_{uuid4().hex}", "id": named, "now": now, "after": seen}
+            body = {"events": len(events), "body": msgspec.json.encode(message)}
+            cursor.execute(_SQL["put_delivery"].text, {**row, **body})
         cursor.execute(_SQL["note_seen"].text, {"id": named, "seen": reached})
-
-
-def _body(webhook: str, events: list[Event], now: int) -> bytes:
-    message = {
-        "type": "tamias.events",
-        "timestamp": rfc3339(now),
-        "data": {"webhook": webhook, "events": events},
-    }
-    return msgspec.json.encode(message)
 
 
 AT_ONCE: Final = 8
@@ -308,10 +266,14 @@ class Sender:
 
 
 def _due(db: ServiceSession, room: int) -> list[ClaimedDelivery]:
+    """Return deliveries that are due, ours for a while."""
     if not room or not count_webhooks(db.session):
         return []
-    prepare(db.session)
-    return claim(db.session, room)
+    # The latest events are put into deliveries for whoever wants them.
+    latest, now = latest_event(db.session), db.session.now()
+    db.session.transact(lambda cursor: _prepare(cursor, latest, now))
+    values = {"now": now, "until": now + _CLAIM_MS, "limit": room}
+    return [ClaimedDelivery(*row) for row in db.session.fetch_all(_SQL["claim"], values)]
 
 
 MOST_WEBHOOKS = 1000
@@ -359,7 +321,7 @@ async def make(request: Request, service: Service) -> Response:
     order = await json_body(request, WebhookRequest, MOST_BYTES)
     record_of(request).targets.extend([order.url])
     await _check_address(order.url, allow_private=service.settings.permit.allow_private)
-    key = read_key(order.secret) if order.secret else new_key()
+    key = read_key(order.secret) if order.secret else secrets.token_bytes(32)
     found = await service.histories.find(order.dataset) if order.dataset else None
     wanted = EventFilter(
         kinds=tuple(dict.fromkeys(order.kinds)) or KINDS,
@@ -368,7 +330,7 @@ async def make(request: Request, service: Service) -> Response:
         portal=order.portal,
     )
     made = await service.pool.run(lambda db: _make(db, order, key, wanted))
-    return json_answer(request, MadeWebhook(made, written_key(key)), 201)
+    return json_answer(request, MadeWebhook(made, PREFIX + b64encode(key).decode()), 201)
 
 
 @ENDPOINTS.get(_PATH, ResponseSpec("Webhooks", ListPage[Webhook]), scope="admin")
@@ -393,7 +355,7 @@ async def take_away(request: Request, service: Service) -> Response:
     """Delete a webhook."""
     named = _named(request)
     record_of(request).targets.extend([named])
-    if not await service.pool.run(lambda db: delete_webhook(db.session, named)):
+    if not await service.pool.run(lambda db: db.session.execute(_SQL["delete_webhook"], {"id": named})):
         raise HttpProblem(404, f"there is no webhook {named}")
     return Response(status_code=204)
 

@@ -51,10 +51,8 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
 def find(db: ServiceSession, words: str, most: int = MOST_FOUND, *, owner: bool) -> Search:
     """Resources that have all the words, or words that begin so; what is unlisted only for the owner."""
     parts = find_words(db, words)
-    if not parts:
-        return Search(words=words, hits=[], more=False)
     terms = {"every": query(parts, " & "), "any": query(parts, " | ")}
-    hits = _listed(db, terms, most + 1, owner=owner)
+    hits = _listed(db, terms, most + 1, owner=owner) if parts else []
     return Search(words=words, hits=hits[:most], more=len(hits) > most)
 
 
