@@ -9,7 +9,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.archive.moments import milliseconds, rfc3339, shown
+from tamias.archive.moments import milliseconds, of_row, rfc3339, shown
 from tamias.database.sql import statements
 from tamias.features.service.http.callers import check_targets, record_of
 from tamias.features.service.http.endpoints import (
@@ -132,7 +132,7 @@ async def queues(request: Request, service: Service) -> Response:
     )
     last = rows[-1] if len(rows) == most else None
     following = ",".join(str(each) for each in last[:4]) if last else None
-    return page_answer(request, [_queue(row[1:]) for row in rows], following)
+    return page_answer(request, [of_row(QueueState, row[4:]) for row in rows], following)
 
 
 @ENDPOINTS.get(
@@ -153,8 +153,7 @@ async def blocks(request: Request, service: Service) -> Response:
     first, *place = map(int, after.groups()) if after else (0, *_START)
     rows = await service.pool.run(lambda db: _across(db, "page_blocks", first, place, most))
     following = f"{rows[-1][0]},{rows[-1][1]}" if len(rows) == most else None
-    items = [BlockedHost(name, _moment(until)) for _, _, name, until in rows]
-    return page_answer(request, items, following)
+    return page_answer(request, [of_row(BlockedHost, row[2:]) for row in rows], following)
 
 
 @ENDPOINTS.post("/api/v1/frontier/pause", ResponseSpec("It is paused", Steered), _CRAWL, scope="crawl")
@@ -182,7 +181,8 @@ async def block(request: Request, service: Service) -> Response:
     given = parameter(request, "until")
     until = _NEVER if given is None else min(milliseconds(given), _NEVER)
     name = await _steer_host(request, service, until)
-    return json_answer(request, Steered(host=name, state="blocked", until=_moment(until)))
+    shown_until = rfc3339(until) if until < _NEVER else None
+    return json_answer(request, Steered(host=name, state="blocked", until=shown_until))
 
 
 @ENDPOINTS.post(
@@ -191,12 +191,6 @@ async def block(request: Request, service: Service) -> Response:
 async def unblock(request: Request, service: Service) -> Response:
     """Unblock a host."""
     return json_answer(request, Steered(host=await _steer_host(request, service, 0), state="open"))
-
-
-def place_of(db: ServiceSession, name: str) -> dict[str, int]:
-    """Return the bucket and the hash of a host."""
-    qid = host_hash(name)
-    return {"bucket": bucket_of(qid, db.frontier.buckets), "qid": qid, "now": db.session.now()}
 
 
 def crawl_number(db: ServiceSession, name: str) -> int:
@@ -225,7 +219,7 @@ def _across(
     found: list[Row] = []
     for bucket in range(first, db.frontier.buckets):
         where = dict(zip(("qid", "after_crawl", "lane"), place, strict=False)) | {"bucket": bucket}
-        where |= {"now": db.session.now(), "limit": most - len(found)}
+        where |= {"now": db.session.now(), "never": _NEVER, "limit": most - len(found)}
         found += [(bucket, *row) for row in rows_of(db, statement, {**values, **where})]
         if len(found) == most:
             break
@@ -234,31 +228,21 @@ def _across(
 
 
 def _host(db: ServiceSession, name: str) -> HostState:
-    place = place_of(db, _checked(name))
+    qid = host_hash(_checked(name))
+    place = {
+        "bucket": bucket_of(qid, db.frontier.buckets),
+        "qid": qid,
+        "now": db.session.now(),
+        "never": _NEVER,
+    }
     found = rows_of(db, "one_host", place)
     if not found or found[0][0] != name:
         raise HttpProblem(
             404, f"the frontier knows no host {name[:200]!r}; a queue may be that of its domain"
         )
-    key, delay_ms, blocked_until, ready_at, leased = found[0]
     rest = {"after_crawl": -1, "lane": -1, "to": place["qid"], "crawl": None, "limit": 1000}
-    return HostState(
-        host=key,
-        delay_seconds=delay_ms / 1000,
-        blocked_until=_later(blocked_until, place["now"]),
-        ready_at=_moment(ready_at),
-        leased=leased,
-        queues=[_queue(row) for row in rows_of(db, "page_queues", {**place, **rest})],
-    )
-
-
-def _queue(row: Row) -> QueueState:
-    (_, _, _, key, crawl, known, waiting, active, next_due, ready_at, blocked_until, delay_ms, leased) = row
-    return QueueState(
-        host=key, crawl=crawl, known=known, open=waiting, active=active, leased=leased,
-        next_due=_moment(next_due), ready_at=_moment(ready_at), blocked_until=_later(blocked_until, 0),
-        delay_seconds=delay_ms / 1000,
-    )  # fmt: skip
+    queues = rows_of(db, "page_queues", {**place, **rest})
+    return of_row(HostState, found[0], queues=[of_row(QueueState, row[3:]) for row in queues])
 
 
 async def _steer_crawl(request: Request, service: Service, change: Any, state: str) -> Response:
@@ -301,12 +285,3 @@ def _checked(name: str) -> str:
             400, f"a name has {LONGEST_NAME} characters at most, none of them a control character"
         )
     return name
-
-
-def _moment(at: int) -> str | None:
-    return rfc3339(at) if at < _NEVER else None
-
-
-def _later(at: int, now: int) -> str | None:
-    """A time that is still to come; for good is told as the end of time."""
-    return rfc3339(min(at, _NEVER)) if at > now else None
