@@ -5,7 +5,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from tamias.access.audit import list_entries
-from tamias.features.pages.html.forms import check_form, form_caller, form_fields
+from tamias.features.pages.html.forms import check_form, sent_form
 from tamias.features.pages.html.page import html_page, page
 from tamias.features.pages.queries import Record
 from tamias.features.service.http.callers import record_of
@@ -38,10 +38,7 @@ def _read(db: ServiceSession) -> Record:
 
 async def changing(request: Request, service: Service) -> Response:
     """Make or withdraw a token, and show the page again."""
-    fields = await form_fields(request)
-    caller = await form_caller(request, fields, service)
-    if caller is None:
-        raise HttpProblem(403, "sign in first, and send the form from this page")
+    fields, caller = await sent_form(request, service)
     name = fields.get("name", "")
     await check_form(request, service, "admin", [name[:100]])
     if fields.get("do") == "withdraw":

@@ -6,12 +6,11 @@ import time
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from tamias.features.pages.html.forms import form_caller, form_fields
+from tamias.features.pages.html.forms import form_fields, sent_form
 from tamias.features.pages.html.page import html_page, page
 from tamias.features.pages.queries import Record
 from tamias.features.service.http.callers import COOKIE, SESSION_SECONDS, find_caller, new_session, record_of
 from tamias.features.service.http.exchange import parameter
-from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.service import Service
 from tamias.features.tokens.tokens import SECRET_NAME
 
@@ -49,8 +48,7 @@ async def signing_in(request: Request, service: Service) -> Response:
 
 async def signing_out(request: Request, service: Service) -> Response:
     """Forget the cookie."""
-    if await form_caller(request, await form_fields(request), service) is None:
-        raise HttpProblem(403, "this form was not sent by a page of this service; load it again")
+    await sent_form(request, service)
     found = RedirectResponse("/", 303)
     found.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return found

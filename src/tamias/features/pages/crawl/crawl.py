@@ -15,7 +15,7 @@ from tamias.archive.moments import rfc3339
 from tamias.archive.reader.library import NotArchived
 from tamias.crawl.store.progress import ReasonCounts
 from tamias.features.pages.crawl.activity import crawl_sums, time_slot
-from tamias.features.pages.html.forms import check_form, form_caller, form_fields
+from tamias.features.pages.html.forms import check_form, sent_form
 from tamias.features.pages.html.page import page, table_of
 from tamias.features.pages.queries import Record, records_of_buckets, rows, rows_of_buckets
 from tamias.features.service.http.callers import check_caller
@@ -75,10 +75,7 @@ async def reopening(request: Request, service: Service) -> Response:
 
 async def _sent(request: Request, service: Service) -> tuple[str, dict[str, str]]:
     """The crawl that a form is about, and its fields. Raises `HttpProblem` if its sender may not do that."""
-    fields = await form_fields(request)
-    caller = await form_caller(request, fields, service)
-    if caller is None:
-        raise HttpProblem(403, "sign in first, and send the form from the page of the crawl")
+    fields, caller = await sent_form(request, service)
     check_caller(caller, "crawl", bounded=False)
     await check_form(request, service, "crawl", [])
     return request.path_params["name"], fields

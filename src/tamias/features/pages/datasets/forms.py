@@ -7,9 +7,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from tamias.archive.tombstones import LONGEST_REASON, find_target, put_tombstone
-from tamias.features.pages.html.forms import check_form, form_caller, form_fields
+from tamias.features.pages.html.forms import check_form, sent_form
 from tamias.features.service.api.resources import NewResource, add_wanted
-from tamias.features.service.http.callers import record_of
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.history import resource_named
 from tamias.features.service.queries.thread_pool import ServiceSession
@@ -18,29 +17,18 @@ from tamias.features.tokens.tokens import AccessScope
 from tamias.model.item import Seed
 
 
-class SentForm(msgspec.Struct, frozen=True):
-    """A form that a permitted user sent about a dataset."""
-
-    url: str
-    fields: dict[str, str]
-    by_whom: str
-
-
 async def dataset_form(
     request: Request,
     service: Service,
     scope_of: Callable[[dict[str, str]], AccessScope],
-    change: Callable[[ServiceSession, SentForm], None],
+    change: Callable[[ServiceSession, str, dict[str, str], str], None],
 ) -> Response:
-    """Make the change, which may raise `HttpProblem`, and show the page again."""
-    fields = await form_fields(request)
-    if await form_caller(request, fields, service) is None:
-        raise HttpProblem(403, "sign in first, and send the form from the page of the dataset")
+    """Make the change of a URL, which may raise `HttpProblem`, and show its page again."""
+    fields, caller = await sent_form(request, service)
     named = request.path_params["id"]
     url = (await service.pool.run(lambda db: resource_named(db, named))).url
     await check_form(request, service, scope_of(fields), [url])
-    sent = SentForm(url, fields, record_of(request).name)
-    await service.pool.run(lambda db: change(db, sent))
+    await service.pool.run(lambda db: change(db, url, fields, caller.name))
     service.histories.cache.forget_all()
     return RedirectResponse(f"/dataset/{named}", 303)
 
@@ -55,15 +43,15 @@ async def changing(request: Request, service: Service) -> Response:
     )
 
 
-def _change(db: ServiceSession, sent: SentForm) -> None:
-    match sent.fields.get("do"):
+def _change(db: ServiceSession, url: str, fields: dict[str, str], _: str) -> None:
+    match fields.get("do"):
         case "visit":
-            if db.watcher.visit_now([Seed(address=sent.url)]):
+            if db.watcher.visit_now([Seed(address=url)]):
                 raise HttpProblem(409, "it is not watched any more: watch it again first")
         case "stop":
-            db.watcher.stop([sent.url])
+            db.watcher.stop([url])
         case "watch":
-            _watch(db, sent.url, sent.fields)
+            _watch(db, url, fields)
         case _:
             raise HttpProblem(400, "'do' is one of visit, stop, watch")
 
@@ -88,14 +76,14 @@ async def forgetting(request: Request, service: Service) -> Response:
     return await dataset_form(request, service, lambda _fields: "forget", _forget)
 
 
-def _forget(db: ServiceSession, sent: SentForm) -> None:
-    number, reason = sent.fields.get("version", ""), sent.fields.get("reason", "")
-    if sent.fields.get("sure") != "yes":
+def _forget(db: ServiceSession, url: str, fields: dict[str, str], by_whom: str) -> None:
+    number, reason = fields.get("version", ""), fields.get("reason", "")
+    if fields.get("sure") != "yes":
         raise HttpProblem(422, "confirm that it is to be removed for good: nobody can bring it back")
     if number and not (number.isdecimal() and len(number) <= _MOST_DIGITS):
         raise HttpProblem(422, "'version' is the number of a version, or empty for all of them")
     if not reason or len(reason) > LONGEST_REASON:
         raise HttpProblem(422, f"give a reason of at most {LONGEST_REASON} characters; whoever asks is told")
     names = frozenset(db.settings.filters.session_names)
-    target = find_target(db.session, sent.url, int(number) if number else None, names)
-    put_tombstone(db.session, target, reason, sent.by_whom)
+    target = find_target(db.session, url, int(number) if number else None, names)
+    put_tombstone(db.session, target, reason, by_whom)

@@ -41,6 +41,15 @@ async def form_caller(request: Request, fields: dict[str, str], service: Service
     return session.caller if ours else None
 
 
+async def sent_form(request: Request, service: Service) -> tuple[dict[str, str], Caller]:
+    """Return the fields of a form and who sends it. Raises `HttpProblem` where nobody is signed in."""
+    fields = await form_fields(request)
+    caller = await form_caller(request, fields, service)
+    if caller is None:
+        raise HttpProblem(403, "sign in first, and send the form from a page of this service")
+    return fields, caller
+
+
 async def check_form(request: Request, service: Service, scope: AccessScope, targets: Sequence[str]) -> None:
     """Raises `HttpProblem` unless the caller whom `form_caller` found may do this to these URLs or names."""
     caller = record_of(request).caller
