@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from backports import zstd
 from psycopg.conninfo import conninfo_to_dict
 
+from tamias.content.zstd import zstd
 from tamias.database.connect import Database
 
 ROOT = Path(__file__).parents[1]

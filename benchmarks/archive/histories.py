@@ -17,10 +17,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
-from backports import zstd
 
 from benchmarks.measuring.targets import BenchmarkTarget, report_targets, skipped_program
 from tamias.archive.blobs import BlobReader, BlobWriter, LocalPacks, insert_blobs
+from tamias.content.zstd import zstd
 from tamias.database.connect import Database, Session
 from tamias.features.repack.recode import recode_versions
 from tamias.model.capture import Body

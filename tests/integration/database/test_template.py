@@ -5,8 +5,8 @@ import shutil
 from contextlib import closing
 
 import pytest
-from backports import zstd
 
+from tamias.content.zstd import zstd
 from tamias.database.connect import Database
 from tamias.database.embedded_server import wait_until_unused
 from tamias.features.embedded.binaries import newest

@@ -7,7 +7,8 @@ A body on its way out is a `Text`, whatever its codec; only that of rows needs n
 from typing import TYPE_CHECKING
 
 import zstandard
-from backports.zstd import CompressionParameter, ZstdCompressor, ZstdDict
+
+from tamias.content.zstd import zstd
 
 if TYPE_CHECKING:
     from tamias.archive.blobs.lines import Numbers
@@ -57,28 +58,28 @@ def unpack_raw(payload: bytes) -> bytes:
 def compress(body: bytes, level: int = LEVEL) -> bytes:
     """Return one frame with size and checksum."""
     options: dict[int, int] = {
-        CompressionParameter.compression_level: level,
-        CompressionParameter.checksum_flag: 1,
+        zstd.CompressionParameter.compression_level: level,
+        zstd.CompressionParameter.checksum_flag: 1,
     }
-    compressor = ZstdCompressor(options=options)
+    compressor = zstd.ZstdCompressor(options=options)
     compressor.set_pledged_input_size(len(body))
-    return compressor.compress(body, ZstdCompressor.FLUSH_FRAME)
+    return compressor.compress(body, zstd.ZstdCompressor.FLUSH_FRAME)
 
 
 def compress_best(body: bytes, base: bytes | None = None) -> bytes:
     """Compress as far as possible, however long it takes. A base has `LEAST_BASE` bytes or more."""
     both = len(body) + len(base or b"")
     options: dict[int, int] = {
-        CompressionParameter.compression_level: _BEST_LEVEL,
-        CompressionParameter.checksum_flag: 1,
-        CompressionParameter.window_log: min(_MAX_WINDOW_LOG, max(10, both.bit_length())),
-        CompressionParameter.enable_long_distance_matching: int(both > _SHORT_BYTES),
+        zstd.CompressionParameter.compression_level: _BEST_LEVEL,
+        zstd.CompressionParameter.checksum_flag: 1,
+        zstd.CompressionParameter.window_log: min(_MAX_WINDOW_LOG, max(10, both.bit_length())),
+        zstd.CompressionParameter.enable_long_distance_matching: int(both > _SHORT_BYTES),
     }
-    compressor = ZstdCompressor(
-        options=options, zstd_dict=ZstdDict(base, is_raw=True).as_prefix if base else None
+    compressor = zstd.ZstdCompressor(
+        options=options, zstd_dict=zstd.ZstdDict(base, is_raw=True).as_prefix if base else None
     )
     compressor.set_pledged_input_size(len(body))
-    return compressor.compress(body, ZstdCompressor.FLUSH_FRAME)
+    return compressor.compress(body, zstd.ZstdCompressor.FLUSH_FRAME)
 
 
 def compress_delta(body: bytes, base: bytes, most: int) -> bytes | None:
@@ -87,12 +88,12 @@ def compress_delta(body: bytes, base: bytes, most: int) -> bytes | None:
         return None
     both = len(body) + len(base)
     options: dict[int, int] = {
-        CompressionParameter.compression_level: _DELTA_LEVEL,
-        CompressionParameter.checksum_flag: 1,
-        CompressionParameter.window_log: min(_MAX_WINDOW_LOG, max(10, both.bit_length())),
-        CompressionParameter.enable_long_distance_matching: int(both > _SHORT_BYTES),
+        zstd.CompressionParameter.compression_level: _DELTA_LEVEL,
+        zstd.CompressionParameter.checksum_flag: 1,
+        zstd.CompressionParameter.window_log: min(_MAX_WINDOW_LOG, max(10, both.bit_length())),
+        zstd.CompressionParameter.enable_long_distance_matching: int(both > _SHORT_BYTES),
     }
-    compressor = ZstdCompressor(options=options, zstd_dict=ZstdDict(base, is_raw=True).as_prefix)
+    compressor = zstd.ZstdCompressor(options=options, zstd_dict=zstd.ZstdDict(base, is_raw=True).as_prefix)
     compressor.set_pledged_input_size(len(body))
     payload = bytearray()
     rest = memoryview(body)
@@ -101,7 +102,7 @@ def compress_delta(body: bytes, base: bytes, most: int) -> bytes | None:
         rest = rest[_PIECE:]
         if len(payload) > most:
             return None
-    payload += compressor.compress(rest, ZstdCompressor.FLUSH_FRAME)
+    payload += compressor.compress(rest, zstd.ZstdCompressor.FLUSH_FRAME)
     return bytes(payload) if len(payload) <= most else None
 
 

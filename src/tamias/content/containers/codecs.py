@@ -10,9 +10,9 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Protocol
 
 import brotli
-from backports import zstd
 
 from tamias.content.formats import BROTLI, BZIP2, GZIP, XZ, ZSTD
+from tamias.content.zstd import zstd
 
 CHUNK = 1 << 16
 """Bytes read at once, and the most that one step of a decoder may deliver."""

@@ -9,9 +9,9 @@ from typing import Final
 from urllib.parse import quote
 
 import msgspec
-from backports.zstd import ZstdCompressor, decompress
 from pyoxigraph import Literal, NamedNode
 
+from tamias.content.zstd import zstd
 from tamias.database.connect import Session
 from tamias.database.sql import statements
 from tamias.features.dcat.joins import JoinCandidate
@@ -27,7 +27,7 @@ from tamias.model import profile as p
 from tamias.model.profile import Profile
 from tamias.model.vocabulary import word
 
-_COMPRESSOR: Final = ZstdCompressor(level=3)
+_COMPRESSOR: Final = zstd.ZstdCompressor(level=3)
 """One for all: to make another takes as long as to compress a small profile. It locks itself."""
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9_]+")
 """What may not stand in the name of a column."""
@@ -246,14 +246,14 @@ def _packed(profile: Profile) -> bytes:
         for table in profile.tables
     )
     packed = msgspec.msgpack.encode(msgspec.structs.replace(profile, tables=tables))
-    return _COMPRESSOR.compress(packed, ZstdCompressor.FLUSH_FRAME)
+    return _COMPRESSOR.compress(packed, zstd.ZstdCompressor.FLUSH_FRAME)
 
 
 def stored_profile(profile: object, packed: bytes | None) -> Profile:
     """A profile as it is stored: packed, or as JSON by earlier versions of Tamias."""
     if packed is None:
         return msgspec.convert(profile, Profile)
-    return msgspec.msgpack.decode(decompress(packed), type=Profile)
+    return msgspec.msgpack.decode(zstd.decompress(packed), type=Profile)
 
 
 def read_profile(session: Session, sha256: str) -> Profile | None:

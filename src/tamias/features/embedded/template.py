@@ -14,8 +14,7 @@ import tarfile
 from contextlib import suppress
 from pathlib import Path
 
-from backports import zstd
-
+from tamias.content.zstd import zstd
 from tamias.database.disk import private, write_all
 from tamias.database.embedded_server import OWNER, SUPERUSER
 from tamias.database.migrate import feature_steps, migrations, newest_of_features, rights

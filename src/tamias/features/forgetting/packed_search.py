@@ -10,8 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from backports import zstd
-
+from tamias.content.zstd import zstd
 from tamias.features.forgetting.marks import WINDOW, MarkSearch
 
 _DEPTH = 3

@@ -12,9 +12,9 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final, NoReturn
 
-from backports.zstd import ZstdCompressor, decompress
 from pyoxigraph import NamedNode, Quad, RdfFormat, Store, parse, serialize
 
+from tamias.content.zstd import zstd
 from tamias.features.catalogue.store.compaction import Compaction
 from tamias.features.catalogue.store.messages import WriteOrder, WriteReply, receive, send
 from tamias.features.catalogue.store.snapshots import (
@@ -224,7 +224,7 @@ class _Heads:
     def __init__(self) -> None:
         self._packed: dict[str, bytes] = {}
         self._bytes = 0
-        self._compressor = ZstdCompressor(level=1)
+        self._compressor = zstd.ZstdCompressor(level=1)
 
     def __len__(self) -> int:
         return len(self._packed)
@@ -232,11 +232,11 @@ class _Heads:
     def get(self, graph: str) -> bytes:
         """Return the statements of a graph, or none if they are not known."""
         packed = self._packed.get(graph)
-        return decompress(packed) if packed else b""
+        return zstd.decompress(packed) if packed else b""
 
     def keep(self, graph: str, content: bytes) -> None:
         """Remember the statements of a graph; those written longest ago make room."""
-        packed = self._compressor.compress(content, ZstdCompressor.FLUSH_FRAME)
+        packed = self._compressor.compress(content, zstd.ZstdCompressor.FLUSH_FRAME)
         self._bytes += len(packed) - len(self._packed.pop(graph, b""))
         self._packed[graph] = packed
         while self._bytes > _HEADS_BYTES:
