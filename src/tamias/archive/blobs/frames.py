@@ -68,33 +68,14 @@ def compress(body: bytes, level: int = LEVEL) -> bytes:
 
 def compress_best(body: bytes, base: bytes | None = None) -> bytes:
     """Compress as far as possible, however long it takes. A base has `LEAST_BASE` bytes or more."""
-    both = len(body) + len(base or b"")
-    options: dict[int, int] = {
-        zstd.CompressionParameter.compression_level: _BEST_LEVEL,
-        zstd.CompressionParameter.checksum_flag: 1,
-        zstd.CompressionParameter.window_log: min(_MAX_WINDOW_LOG, max(10, both.bit_length())),
-        zstd.CompressionParameter.enable_long_distance_matching: int(both > _SHORT_BYTES),
-    }
-    compressor = zstd.ZstdCompressor(
-        options=options, zstd_dict=zstd.ZstdDict(base, is_raw=True).as_prefix if base else None
-    )
-    compressor.set_pledged_input_size(len(body))
-    return compressor.compress(body, zstd.ZstdCompressor.FLUSH_FRAME)
+    return _compressor(_BEST_LEVEL, body, base).compress(body, zstd.ZstdCompressor.FLUSH_FRAME)
 
 
 def compress_delta(body: bytes, base: bytes, most: int) -> bytes | None:
     """Return one frame that refers to the base; None as soon as it has more than `most` bytes."""
     if len(base) < LEAST_BASE:
         return None
-    both = len(body) + len(base)
-    options: dict[int, int] = {
-        zstd.CompressionParameter.compression_level: _DELTA_LEVEL,
-        zstd.CompressionParameter.checksum_flag: 1,
-        zstd.CompressionParameter.window_log: min(_MAX_WINDOW_LOG, max(10, both.bit_length())),
-        zstd.CompressionParameter.enable_long_distance_matching: int(both > _SHORT_BYTES),
-    }
-    compressor = zstd.ZstdCompressor(options=options, zstd_dict=zstd.ZstdDict(base, is_raw=True).as_prefix)
-    compressor.set_pledged_input_size(len(body))
+    compressor = _compressor(_DELTA_LEVEL, body, base)
     payload = bytearray()
     rest = memoryview(body)
     while len(rest) > _PIECE:
@@ -104,6 +85,21 @@ def compress_delta(body: bytes, base: bytes, most: int) -> bytes | None:
             return None
     payload += compressor.compress(rest, zstd.ZstdCompressor.FLUSH_FRAME)
     return bytes(payload) if len(payload) <= most else None
+
+
+def _compressor(level: int, body: bytes, base: bytes | None) -> zstd.ZstdCompressor:
+    """Return the compressor of a body that looks for repetitions in all of it and its base."""
+    both = len(body) + len(base or b"")
+    options: dict[int, int] = {
+        zstd.CompressionParameter.compression_level: level,
+        zstd.CompressionParameter.checksum_flag: 1,
+        zstd.CompressionParameter.window_log: min(_MAX_WINDOW_LOG, max(10, both.bit_length())),
+        zstd.CompressionParameter.enable_long_distance_matching: int(both > _SHORT_BYTES),
+    }
+    prefix = zstd.ZstdDict(base, is_raw=True).as_prefix if base else None
+    compressor = zstd.ZstdCompressor(options=options, zstd_dict=prefix)
+    compressor.set_pledged_input_size(len(body))
+    return compressor
 
 
 def decompress(payload: bytes, most: int, base: bytes | None = None) -> bytes:
