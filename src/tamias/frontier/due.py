@@ -80,7 +80,7 @@ def _retire(bucket: int, places: UrlPlaces, now: int, cursor: Cursor) -> int:
     return len(rows)
 
 
-_LONGEST_WAIT_MS: Final = 2 * 86_400_000
+LONGEST_WAIT_MS: Final = 2 * 86_400_000
 """No lease and no wait of a host is as long."""
 
 
@@ -99,7 +99,7 @@ def mend_far_times(session: Session, longest: float) -> None:
 
 def _far_times(session: Session, longest: float) -> dict[str, int]:
     now = session.now()
-    return {"now": now, "soon": now + _LONGEST_WAIT_MS, "late": now + int(longest * 1000) + _LONGEST_WAIT_MS}
+    return {"now": now, "soon": now + LONGEST_WAIT_MS, "late": now + int(longest * 1000) + LONGEST_WAIT_MS}
 
 
 def _mend(times: dict[str, Any], cursor: Cursor) -> None:

@@ -47,3 +47,19 @@ def test_what_a_clock_ahead_has_put_off_for_years_is_found_and_mended(tamias, si
     assert tamias.run("crawl", *words).returncode == 0
     assert (tamias.quads(), query()) == (quads, statements)
     assert site.asked("/robots.txt") == 2
+
+
+def test_a_crawl_does_not_wait_for_a_lease_that_a_wrong_clock_made_last_for_days(tamias, site):
+    site.pages |= {"/a": b"<> <http://x.example/next> </b> .", "/b": b'<> <http://x.example/is> "b" .'}
+    words = ("--allow-private", "--delay", "0", "--workers", "1")
+    done = tamias.run("crawl", *words, "--max-urls", "1", site.url("/a"))
+    assert done.returncode == 5, done.stderr
+    with closing(Database(tamias.data)) as database, closing(database.session()) as session:
+        session.transact(lambda cursor: [cursor.execute(each) for each in AHEAD.split(";")[:-1]])
+    done = tamias.run("crawl", *words, "--max-urls", "9")
+    assert done.returncode == 5, done.stderr
+    assert unnamed(done.stderr, "366 days", "URL", "left", "tamias doctor", "--repair") == []
+    assert tamias.run("doctor", "--repair").returncode == 0
+    done = tamias.run("crawl", *words, "--max-urls", "9")
+    assert done.returncode == 0, done.stderr
+    assert site.asked("/b") == 1

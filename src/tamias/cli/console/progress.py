@@ -69,6 +69,7 @@ def by_outcome(counts: Mapping[str, int]) -> str:
 def summary(end: "CrawlSnapshot", place: CommonOptions, *words: str) -> Iterator[str]:
     """Yield the lines that are printed at the end of a crawl; `words` are what names it in a command."""
     from tamias.crawl.store.progress import Ended
+    from tamias.frontier.due import LONGEST_WAIT_MS
 
     again = place.command("crawl", *words)
     repeats = f", {count_of(end.put_off, 'attempt')} failed and will be repeated" if end.put_off else ""
@@ -99,6 +100,8 @@ def summary(end: "CrawlSnapshot", place: CommonOptions, *words: str) -> Iterator
     left = f"{count_of(end.open, 'URL')} {'is' if end.open == 1 else 'are'} left"
     unless = ", unless its limit is reached ('tamias crawls' shows it)" if end.ended is Ended.PAUSED else ""
     yield f"{why[end.ended]}; {left}; '{again}' continues{unless}"
+    if end.ended is Ended.WAITING and 1000 * (end.next_in or 0) > LONGEST_WAIT_MS:
+        yield f"no host waits so long: a clock was wrong; '{place.command('doctor', '--repair')}' mends it"
 
 
 def _unread(counts: Mapping[str, int]) -> str:

@@ -28,7 +28,7 @@ from tamias.database.connect import Database
 from tamias.database.months import divide_months
 from tamias.database.threads import SessionThread
 from tamias.frontier.crawls import stop
-from tamias.frontier.due import count_cut, is_first_visit_due
+from tamias.frontier.due import LONGEST_WAIT_MS, count_cut, is_first_visit_due
 from tamias.frontier.postgres import deferred
 from tamias.model.capture import Outcome
 from tamias.model.cut import TRAP
@@ -302,8 +302,9 @@ class Supervisor:
         return limit is not None and time.monotonic() - self._begun > limit
 
     def _is_idle(self, figures: CrawlStats) -> bool:
-        # Hosts may have been given back before their documents were read.
-        return not (figures.leased or any(each.in_flight for each in self._pool.working))
+        # Hosts may have been given back before their documents were read. A lease for days is nobody's.
+        waits_days = (figures.next_at or 0) - self._session.time() > LONGEST_WAIT_MS
+        return (waits_days or not figures.leased) and not any(each.in_flight for each in self._pool.working)
 
     def _rests(self, figures: CrawlStats) -> bool:
         """Return whether nothing is under way, nor left of what was due when it began."""
