@@ -10,7 +10,7 @@ import pytest
 from tamias.archive.captures import all_captures
 from tamias.archive.file_store import FileStore
 from tamias.crawl.commit.bulk_copies import Coverage
-from tamias.crawl.commit.committer import GATHER_ROUNDS, GATHER_SECONDS, Committer
+from tamias.crawl.commit.committer import GATHER_SECONDS, MANY_VISITS, Committer
 from tamias.crawl.commit.link_put import CommitContext
 from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.plan.admit import Admission, Reference
@@ -85,8 +85,8 @@ class Bench:
         self.late = []
         settings = resolve(environment={}).settings
         self.frontier = PostgresFrontier(session, same_url=str.__eq__, worker=1, delay_ms=0)
-        admission = Admission(settings, ())
-        self.frontier.put([admission.item(f"http://{host}/", 0, 1) for host in HOSTS])
+        self.admission = admission = Admission(settings, ())
+        self.put(HOSTS)
         thread = SessionThread(session)
         context = CommitContext(
             thread=thread,
@@ -104,6 +104,9 @@ class Bench:
 
     def after(self, _released, late):
         self.late += late
+
+    def put(self, hosts):
+        self.frontier.put([self.admission.item(f"http://{host}/", 0, 1) for host in hosts])
 
     def lease(self):
         return [HeldLease(lease, time.monotonic(), 30.0) for lease in self.frontier.lease(10)]
@@ -175,52 +178,37 @@ def test_a_repeated_attempt_is_not_counted_as_done(bench):
     assert (bench.committer.tally.visited, bench.committer.tally.put_off) == (0, 1)
 
 
-@pytest.mark.parametrize(("released", "rounds"), [(0, GATHER_ROUNDS), (1, GATHER_ROUNDS), (2, 1), (3, 1)])
-def test_visits_gather_until_their_hosts_wait_for_the_commit(bench, monkeypatch, released, rounds):
+@pytest.mark.parametrize(
+    ("at_first", "released", "rounds"),
+    [(1, 0, 0), (MANY_VISITS - 1, 0, 0), (MANY_VISITS, 0, 2), (MANY_VISITS, 2, 2), (MANY_VISITS, 3, 1)],
+)
+def test_visits_gather_only_while_many_come_and_few_hosts_wait(
+    bench, monkeypatch, at_first, released, rounds
+):
+    """As many as at first come in the first round, and one less in the next."""
+    bench.put(f"{number}.example" for number in range(2 * MANY_VISITS))
     slept, committed = [], asyncio.Event()
     sleep = asyncio.sleep
 
-    async def counting(seconds):
-        slept.append(seconds)
-        await sleep(0)
-
     async def run():
         held = bench.lease()
-        for each in held:
-            await bench.committer.add(visit(each))
+        coming = [held[:at_first], held[at_first : 2 * at_first], held[2 * at_first : 3 * at_first - 1]]
+
+        async def come(seconds=None):
+            if seconds is not None:
+                slept.append(seconds)
+                await sleep(0)
+            for each in coming.pop(0) if coming else ():
+                await bench.committer.add(visit(each))
+
+        await come()
         for each in held[:released]:
             bench.committer.release(each)
+        monkeypatch.setattr(asyncio, "sleep", come)
         running = asyncio.create_task(bench.committer.run(lambda *_: committed.set()))
         await committed.wait()
         bench.committer.end()
         await running
 
-    monkeypatch.setattr(asyncio, "sleep", counting)
     asyncio.run(run())
     assert slept == [GATHER_SECONDS] * rounds
-    assert len(bench.captured()) == 3
-
-
-def test_a_hook_prepares_before_the_transaction_writes_in_it_and_learns_the_end(bench):
-    visits = [visit(held) for held in bench.lease()]
-    visits[0].extras.append(Remark("once"))
-    urls = [each.task.url for each in visits]
-    bench.commit(*visits)
-    prepared, written, *after = bench.hook.moments
-    assert prepared == ("prepare", 3, 0)
-    assert written == ("write", [(urls[0], "once")])
-    assert after == [("after", url, True, 3) for url in urls]
-
-
-def test_a_visit_whose_extra_record_cannot_be_written_fails_alone(bench):
-    visits = [visit(held) for held in bench.lease()]
-    visits[0].extras.append(Remark("refuse"))
-    visits[1].extras.append(Remark("fine"))
-    bench.commit(*visits)
-    refused, *others = visits
-    told = bench.captured()
-    assert told[refused.record.url].reason == "internal error: ValueError: refused"
-    assert {told[each.record.url].outcome for each in others} == {Outcome.OK}
-    assert ("write", [(visits[1].task.url, "fine")]) in bench.hook.moments
-    ends = {url: committed for name, url, committed, _ in bench.hook.moments[-3:]}
-    assert ends == {each.task.url: each is not refused for each in visits}

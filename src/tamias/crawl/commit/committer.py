@@ -33,10 +33,11 @@ from tamias.model.log_lines import log_fields, loggable
 _log = logging.getLogger(__name__)
 _visits = logging.getLogger("tamias.visits")
 
-# Visits that end within a round share one sync and one transaction; and those of some more rounds, as long as
-# few hosts wait for it.
+# Visits share one sync and one transaction with those that end during the commit before. As long as a round
+# brings many more, and few hosts wait for them, some rounds do; else they would only be longer at risk.
 GATHER_SECONDS = 0.05
 GATHER_ROUNDS = 4
+MANY_VISITS = 3
 MOST_WAITING = 4000
 LOOK_SECONDS = 1.0
 """How often it is looked whether a node that visits wait for is back."""
@@ -149,8 +150,12 @@ class Committer:
         await self._flush(after)
 
     async def _gather(self) -> None:
-        """Lets visits come together until half of their hosts wait to be given back, or for some rounds."""
+        """Let visits come together while many come, until half of their hosts wait to be given back."""
+        known = 0
         for _ in range(GATHER_ROUNDS):
+            if len(self._waiting) - known < MANY_VISITS:
+                return
+            known = len(self._waiting)
             await asyncio.sleep(GATHER_SECONDS)
             if self._ending or 2 * len(self._released) >= len({each.held for each in self._waiting}):
                 return
