@@ -119,10 +119,11 @@ class Machine:
         return self.start(verb, *words).wait(seconds)
 
     def workers(self, of: subprocess.Popen[bytes] | None = None) -> list[int]:
-        """The numbers of all worker processes, near and far, or of one program's."""
+        """The numbers of all worker processes, near and far, or of one program; no fork server."""
         roots = [of] if of else [each for each in self.started if each.poll() is None]
-        below = [process.pid for root in roots for process in members(root.pid)]
-        return [pid for pid in below if _WORKER.search(command_line(pid))]
+        below = {process.pid: process.parent for root in roots for process in members(root.pid)}
+        named = {pid for pid in below if _WORKER.search(command_line(pid))}
+        return [pid for pid in below if pid in named and below[pid] in named]
 
     def running(self) -> Running | None:
         """The keeper and the server of the database, if they are there."""

@@ -117,15 +117,18 @@ def test_the_process_that_workers_are_forks_of_holds_nothing_of_the_program_it_i
     assert crawl.wait(60) == 130
 
 
-def test_workers_end_with_the_process_that_they_are_forks_of_and_others_take_over(fresh, web, kill, calm):
+def test_workers_outlive_the_process_that_they_are_forks_of_and_the_dead_are_replaced(fresh, web, kill, calm):
     disturbed = fresh("disturbed")
     begun = len(web.log)
     crawl = go_on(disturbed, web)
-    for turn in (10, 40):
-        disturbed.wait_until(lambda turn=turn: len(web.log) > begun + turn and disturbed.workers())
-        before = set(disturbed.workers())
-        assert kill(fork_server_of(crawl))
-        disturbed.wait_until(lambda before=before: not before & set(disturbed.workers()), seconds=5)
+    disturbed.wait_until(lambda: len(web.log) > begun + 10 and disturbed.workers())
+    before = set(disturbed.workers())
+    assert kill(fork_server_of(crawl))
+    disturbed.wait_until(lambda: len(web.log) > begun + 25)
+    assert before <= set(disturbed.workers())
+    for pid in before:
+        assert kill(pid)
+    disturbed.wait_until(lambda: len(set(disturbed.workers()) - before) == len(before))
     _, said = crawl.communicate(timeout=60)
     assert crawl.returncode == 0, said
     assert disturbed.quads() == calm

@@ -38,6 +38,12 @@ def wait_for_forks(server, count):
     return found
 
 
+def is_alive(pid):
+    """Whether it runs: one that nobody has reaped yet has ended."""
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
 async def end_of(process):
     """Its exit code."""
     code = await process.wait()
@@ -81,16 +87,22 @@ def test_a_worker_killed_before_anybody_knows_of_it_is_told_as_killed(server):
     assert asyncio.run(run()) == [-signal.SIGKILL] * 3
 
 
-def test_the_death_of_the_server_is_that_of_its_workers_and_the_next_one_starts_anew(server):
+def test_workers_outlive_their_server_and_the_next_one_starts_anew(server):
     async def run():
-        first = await server.fork()
+        first, other = await server.fork(), await server.fork()
+        pids = forks_of(server)
         asked = asyncio.create_task(server.fork())
         await asyncio.sleep(0)
         server._process.kill()
-        assert await end_of(first) == -signal.SIGKILL
         with suppress(ChildProcessError):  # unless it was forked in the moment before
-            assert await end_of(await asked) == -signal.SIGKILL
+            (await asked).close()
         second = await server.fork()
+        assert [pid for pid in pids if is_alive(pid)] == pids
+        other.kill()
+        assert await end_of(other) == -signal.SIGKILL
+        first.stdin.close()
+        assert await first.stdout.read() == b""
+        assert await end_of(first) == -signal.SIGKILL  # nobody knows better
         second.stdin.close()
         return await end_of(second)
 

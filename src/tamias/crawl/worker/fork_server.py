@@ -200,11 +200,14 @@ class ForkServer:
             request.set_exception(ChildProcessError(self._module))
 
     def _died(self) -> None:
-        """Kill all forks of a dead server, since nobody would report how they end."""
+        """Let the forks of a dead server go on; the system tells when they end, but not how."""
         for pid, ended in self._ended.items():
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-            ended.set_result(_KILLED)
+            try:
+                handle = os.pidfd_open(pid)
+            except ProcessLookupError:
+                ended.set_result(_KILLED)
+            else:
+                asyncio.get_running_loop().add_reader(handle, _end_unknown, handle, ended)
         for request in self._requests:
             if not request.done():
                 request.set_exception(ChildProcessError(self._module))
@@ -227,6 +230,12 @@ class ForkServer:
 def fork_server(module: str) -> ForkServer:
     """The one of this process."""
     return ForkServer(module)
+
+
+def _end_unknown(handle: int, ended: asyncio.Future[int]) -> None:
+    asyncio.get_running_loop().remove_reader(handle)
+    os.close(handle)
+    ended.set_result(_KILLED)
 
 
 def _has_one_thread() -> bool:
