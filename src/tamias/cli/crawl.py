@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tamias.crawl.worker.fork_server import ForkServer
     from tamias.crawl.worker.supervisor import Supervisor
     from tamias.database.child_server import KeeperProcess
-    from tamias.database.connect import Database
+    from tamias.database.connect import Database, Session
     from tamias.database.embedded_server import Embedded
 
 MANY_SEEDS = 100_000
@@ -57,6 +57,9 @@ SETTINGS = (
     "--recrawl", is_flag=True, help="Revisit watched resources that are due; URLs you name are visited now."
 )
 @click.option(
+    "--again", is_flag=True, help="Visit all URLs of a finished crawl once more, under its options."
+)
+@click.option(
     "--in-service", is_flag=True, help="Let the running 'tamias serve' do it; return when it is handed over."
 )
 @click.option("--strict", is_flag=True, help="Exit with 3 if some URLs failed permanently.")
@@ -69,6 +72,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
     strict: bool,
     dry_run: bool,
     recrawl: bool,
+    again: bool,
     name: str | None,
     in_service: bool,
     flags: dict[str, Any],
@@ -98,9 +102,21 @@ def command(  # noqa: PLR0917 (click passes them by name)
                 "nothing to crawl: name a seed, such as 'tamias crawl https://example.org/data.ttl'; "
                 f"there is no crawl in {place.data} to resume"
             )
+        if again and (named or imports or recrawl or not _has_crawl(place.data)):
+            raise UsageError("--again visits what a crawl has visited before: name no seed, but --crawl NAME")
         if recrawl:
             return _recrawl(place, flags, named, name, stage)
-        return _crawl(place, flags, named, strict, name, imports=imports, in_service=in_service, stage=stage)
+        return _crawl(
+            place,
+            flags,
+            named,
+            strict,
+            name,
+            again=again,
+            imports=imports,
+            in_service=in_service,
+            stage=stage,
+        )
     except KeyboardInterrupt:
         click.echo(f"interrupted; {stage.advice}", err=True)
         return 130
@@ -205,6 +221,7 @@ def _crawl(
     strict: bool,
     name: str | None,
     *,
+    again: bool,
     imports: list[SeedFile],
     in_service: bool,
     stage: Stage,
@@ -226,6 +243,9 @@ def _crawl(
             )
             with closing(database.session()) as session:
                 resume_run(session, crawl)
+                since = session.now()
+                if again:
+                    _visit_again(session, policy.settings, crawl)
         except TamiasError:
             stage.drop()
             raise
@@ -243,9 +263,21 @@ def _crawl(
             done = end.ended is Ended.DONE
             unfetched = supervisor.unfetched_seeds(end) if done and not imports else []
             failed = strict and done and (stage.skipped.count or supervisor.failed_for_good()) > 0
+        changed = load("comparisons", "changed_since")(database, place.data, since) if again else []
     _tell_end(place, end, *(() if name is None else ("--crawl", name)))
+    for line in changed:
+        click.echo(line, err=True)
     _tell_unfetched(unfetched)
     return 1 if unfetched else 3 if failed else _exit_code(end)
+
+
+def _visit_again(session: "Session", settings: Settings, crawl: int) -> None:
+    """Make all URLs due that the crawl has visited. Raises `UsageError` where there are none."""
+    from tamias.crawl.plan.admit import open_frontier
+    from tamias.frontier.due import visit_again
+
+    if not visit_again(session, open_frontier(session, settings), crawl):
+        raise UsageError("this crawl has no visited URLs to visit again; 'tamias crawls' lists all crawls")
 
 
 def _recrawl(

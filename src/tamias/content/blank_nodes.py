@@ -153,6 +153,24 @@ def divide_blank(lines: Iterable[bytes]) -> tuple[list[bytes], list[Statement]]:
     return ground, blank
 
 
+def named_lines(lines: Iterable[bytes]) -> set[bytes]:
+    """The same statements, each blank node named by its colour, and of those of a colour each by a number.
+
+    Where no names can be found, nodes keep their labels.
+    """
+    ground, blank = divide_blank(lines)
+    try:
+        colours = sorted(Colours(blank).of.items(), key=lambda each: each[::-1])
+    except Unreadable:
+        return {*ground, *(each.written({node: node for node in each.nodes}) for each in blank)}
+    count: Counter[bytes] = Counter()
+    names = {}
+    for node, colour in colours:
+        names[node] = b"_:b%bn%d" % (colour.hex().encode(), count[colour])
+        count[colour] += 1
+    return {*ground, *(each.written(names) for each in blank)}
+
+
 def canonical_lines(lines: Iterable[bytes]) -> list[bytes]:
     """The same statements in order, each blank node named by its colour. Raises `Unreadable`."""
     ground, blank = divide_blank(lines)

@@ -12,6 +12,7 @@ from tamias.database.connect import Cursor, Session
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.put import WOKEN, by_bucket, numbered, queue_news
 from tamias.frontier.queries import Row, ask, done_by, read_buckets, refresh, rows_of
+from tamias.model.cut import REOPENED, WIDENED
 from tamias.model.item import Item
 
 UrlPlaces = Sequence[tuple[int, int, int]]
@@ -143,6 +144,12 @@ def reopen_visited(session: Session, frontier: PostgresFrontier, crawl: int, whi
     return _reopen(session, frontier, crawl, "find_by_visit", msgspec.structs.asdict(which))
 
 
+def visit_again(session: Session, frontier: PostgresFrontier, crawl: int) -> int:
+    """Make due all that was visited, to be read where it has changed; return how many. May be repeated."""
+    values = {**msgspec.structs.asdict(ReopenFilter()), "bits": 0}
+    return _reopen(session, frontier, crawl, "find_by_visit", values)
+
+
 def reopen_visited_page(
     session: Session, frontier: PostgresFrontier, crawl: int, which: ReopenFilter, after: Place
 ) -> tuple[int, Place | None]:
@@ -184,7 +191,8 @@ def _reopen_page(
     session: Session, frontier: PostgresFrontier, crawl: int, name: str, wanted: dict[str, Any], after: Place
 ) -> tuple[int, Place | None]:
     bucket, qid, uid = after
-    query = {"bucket": bucket, "crawl": crawl, "page": _PAGE, **wanted, "after_qid": qid, "after_uid": uid}
+    query = {"bucket": bucket, "crawl": crawl, "page": _PAGE, "bits": REOPENED | WIDENED, **wanted}
+    query |= {"after_qid": qid, "after_uid": uid}
     count, last = session.transact(partial(_open_found, name, query, frontier))
     if last is not None:
         return count, (bucket, *last)
@@ -199,7 +207,7 @@ def _open_found(
     found = rows_of(cursor, name, query)
     if not found:
         return 0, None
-    places = {**there, "now": frontier.now(), **columns(_CHOSEN, found)}
+    places = {**there, "now": frontier.now(), "bits": query["bits"], **columns(_CHOSEN, found)}
     done_by(cursor, "lock_hosts", places)
     return _change(cursor, "reopen_urls", places), found[-1]
 

@@ -46,10 +46,10 @@ WHERE url.bucket = %(bucket)b::int2 AND url.crawl = %(crawl)b::int4 AND url.due 
 ORDER BY url.qid, url.uid LIMIT %(page)b::int4
 
 -- name: reopen_urls
--- Makes URLs due now that are done with, to be read once more (576: REOPENED and WIDENED of tamias.model.cut).
--- The hosts are locked before.
+-- Makes URLs due now that are done with; `bits` of tamias.model.cut say that they are to be read once more, whatever
+-- their servers say. The hosts are locked before.
 UPDATE url
-SET due = %(now)b::int8, cut = url.cut | 576
+SET due = %(now)b::int8, cut = url.cut | %(bits)b::int2
 FROM unnest(%(qid)b::int8[], %(uid)b::int8[]) AS wanted (qid, uid)
 WHERE url.bucket = %(bucket)b::int2 AND url.qid = wanted.qid AND url.crawl = %(crawl)b::int4
   AND url.uid = wanted.uid AND url.due = 9223372036854775807

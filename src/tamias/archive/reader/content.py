@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
 
 from tamias.content.charsets import decoded, encoding_of
 from tamias.content.containers.streams import stream_of
-from tamias.content.formats import type_with_charset
+from tamias.content.formats import NQUADS, type_with_charset
 from tamias.model.errors import TamiasError
 from tamias.model.resource import Resource, Version
 from tamias.plugins import load
@@ -52,6 +52,23 @@ class TableVersion(NamedTuple):
     captured_at: int
     media_type: str | None
     spool: Callable[[Path], Path]
+
+
+class GraphContent(NamedTuple):
+    """The statements of a crawled document in one state, as they were read."""
+
+    url: str
+    number: int
+    statements: Callable[[], Iterator[bytes]]
+    media_type: str = NQUADS
+    text_type: str = NQUADS
+
+    def spooled(self, folder: Path) -> Path:
+        """Write the N-Quads to a file in the folder."""
+        path = folder / f"{self.number}.nq"
+        with path.open("wb") as file:
+            file.writelines(self.statements())
+        return path
 
 
 class BodyReader(Protocol):
@@ -98,6 +115,16 @@ class Content:
     def text_type(self) -> str | None:
         """The type as found, with the charset that the server declares."""
         return type_with_charset(self.version.media_type, self.version.declared_type)
+
+    @property
+    def url(self) -> str:
+        """The address of the resource."""
+        return self.resource.url
+
+    @property
+    def media_type(self) -> str | None:
+        """The type as found."""
+        return self.version.media_type
 
     def table(self) -> Table:
         """The rows of CSV, JSON, Parquet, the first sheet of a workbook or CSV of a zip. Raises `NoTable`."""

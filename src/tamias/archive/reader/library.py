@@ -12,7 +12,7 @@ from tamias.archive.blobs import BlobReader
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.captures import named_captures
 from tamias.archive.moments import Moment, milliseconds, rfc3339
-from tamias.archive.reader.content import BodyReader, Content, Table
+from tamias.archive.reader.content import BodyReader, Content, GraphContent, Table
 from tamias.archive.sources.source_records import RecordBodies, find_record, latest_records, record_versions
 from tamias.archive.tombstones import check_forgotten, check_gone, check_moment, is_record
 from tamias.archive.versions.resources import page_of_resources, read_resources, read_versions
@@ -180,13 +180,14 @@ class ArchiveReader:
     ) -> Diff:
         """Return the changes between two versions, named by numbers or moments; by default the last two.
 
+        Of a document that was crawled and is not archived, between two states of its statements.
         `key` is the column that tells rows apart; without one it is guessed. Raises `NotArchived`.
         """
         old, new = self._pair(url, a, b)
         with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
             files = [content.spooled(Path(folder)) for content in (old, new)]
             found: Diff = load("comparisons", "diff")(
-                files[0], files[1], new.text_type, old_type=old.text_type, key=key, base=new.resource.url
+                files[0], files[1], new.text_type, old_type=old.text_type, key=key, base=new.url
             )
             return found
 
@@ -206,16 +207,14 @@ class ArchiveReader:
         from tamias.model.document import Unreadable
 
         old, new = self._pair(url, a, b)
-        was, now = (each.version.media_type or "" for each in (old, new))
+        was, now = (each.media_type or "" for each in (old, new))
         for media_type in (now, was):
             if not is_rdf(media_type):
                 raise UsageError(f"{url} is {media_type}, not RDF: it has no statements to compare")
         with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
             files = [content.spooled(Path(folder)) for content in (old, new)]
             try:
-                found: str = load("comparisons", form)(
-                    files[0], files[1], now, old_type=was, base=new.resource.url
-                )
+                found: str = load("comparisons", form)(files[0], files[1], now, old_type=was, base=new.url)
             except Unreadable as fault:
                 raise UsageError(f"the versions of {url} cannot be compared as graphs: {fault}") from fault
         return found
@@ -248,7 +247,16 @@ class ArchiveReader:
                 return name
         raise NotArchived(f"{url} is not a watched portal; 'tamias add --portal' watches it")
 
-    def _pair(self, url: str, a: int | Moment | None, b: int | Moment | None) -> tuple[Content, Content]:
+    def _pair(
+        self, url: str, a: int | Moment | None, b: int | Moment | None
+    ) -> tuple[Content | GraphContent, Content | GraphContent]:
+        try:
+            self._find(url)
+        except NotArchived:
+            states: tuple[GraphContent, GraphContent] | None = load("comparisons", "states")(self, url, a, b)
+            if states is None:
+                raise
+            return states
         newest = self._content(url) if b is None else self._at(url, b)
         if a is not None:
             return self._at(url, a), newest

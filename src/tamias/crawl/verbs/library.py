@@ -16,6 +16,7 @@ from pyoxigraph import (
 from tamias import plugins
 from tamias.archive.moments import Moment, as_datetime
 from tamias.archive.reader.content import Content
+from tamias.archive.reader.graph_history import GraphHistory
 from tamias.archive.reader.library import ArchiveReader
 from tamias.model.errors import UsageError
 from tamias.model.resource import Resource, Source, State, Version
@@ -156,6 +157,14 @@ class Archive(ArchiveReader):
         """
         found = self._content(url, at, version)
         return ArchivedContent(_resource(found.resource), _version(found.version), found.reader)  # type: ignore[arg-type]
+
+    def graph_history(self, url: str) -> GraphHistory:
+        """Return the statements of a crawled document in all its states, for lookups within milliseconds.
+
+        Raises `NotArchived`.
+        """
+        found: GraphHistory = plugins.load("comparisons", "graph_history")(self, url)
+        return found
 
     def query(self, sparql: str, at: Moment | None = None) -> Found:
         """Answer a SPARQL query over the catalogue and the crawled graphs, up to date or as of a time.

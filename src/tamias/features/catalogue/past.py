@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from types import MappingProxyType
 from typing import BinaryIO, Final, cast
+from urllib.parse import unquote
 
 import msgspec
 from pyoxigraph import NamedNode, Quad, RdfFormat, parse, serialize
@@ -36,6 +37,7 @@ from tamias.features.dcat.terms import CatalogueBases, bases_of
 from tamias.model.capture import Extent
 from tamias.model.errors import UsageError
 from tamias.model.item import NEVER
+from tamias.plugins import load
 from tamias.settings import Settings
 from tamias.sinks.export import read_quads
 from tamias.sinks.segments.segment_files import SegmentReader
@@ -54,18 +56,22 @@ _VERSION: Final = re.compile(
 )
 _MEMENTO: Final = re.compile(r"https?://[^?#]+?/memento/([0-9]{14})/(.+)")
 
-Graph = Content | Extent | bytes
-"""A version, the quads of a document, or the N-Triples of a graph of now."""
+_SNAPSHOT: Final = re.compile(r"https?://[^?#]+/snapshot/([^/?#]+)")
+
+Graph = Content | list[Extent] | bytes
+"""A version, the quads of documents, or the N-Triples of a graph of now."""
 
 
 def names_versions(query: str, graphs: Mapping[str, list[str]] = MappingProxyType({})) -> list[str]:
-    """Return the graphs of a query if one is a version: its IRI in the catalogue, file or Memento.
+    """Return the graphs of a query if one is a snapshot or version: its catalogue IRI, file or Memento.
 
     >>> names_versions("SELECT * FROM <http://a.example/dataset/0123456789abcdef01234567/2> { ?s ?p ?o }")
     ['http://a.example/dataset/0123456789abcdef01234567/2']
     """
     names = list(dict.fromkeys([each for some in graphs.values() for each in some] or _FROM.findall(query)))
-    return names if any(_VERSION.fullmatch(iri) or _MEMENTO.fullmatch(iri) for iri in names) else []
+    return (
+        names if any(each.fullmatch(iri) for iri in names for each in (_VERSION, _MEMENTO, _SNAPSHOT)) else []
+    )
 
 
 class PastState:
@@ -219,6 +225,8 @@ class PastStates:
     def _graph(self, name: str, ask_now: Callable[[str], bytes]) -> Graph:
         if found := _VERSION.fullmatch(name):
             return self._archive.get((found[1] or found[2]).replace("/", "_"))
+        if found := _SNAPSHOT.fullmatch(name):
+            return [*load("comparisons", "snapshot_graphs")(self._archive, unquote(found[1])).values()]
         found = _MEMENTO.fullmatch(name)
         if found is None:
             return ask_now(f"CONSTRUCT {{ ?s ?p ?o }} WHERE {{ GRAPH <{name}> {{ ?s ?p ?o }} }}")
@@ -230,14 +238,14 @@ class PastStates:
                 extent = state.extent if state.read_at <= at else extent
             if extent is None:
                 raise
-            return extent
+            return [extent]
 
     def _renamed(self, name: str, graph: Graph) -> Iterator[bytes]:
         """Yield the statements of a graph under another name. Raises `NotArchived` where it has none."""
         if isinstance(graph, bytes):
             quads: Iterable[Quad] = parse(graph, format=RdfFormat.N_TRIPLES)
-        elif isinstance(graph, Extent):
-            quads = read_quads(self._statements([graph]))
+        elif isinstance(graph, list):
+            quads = read_quads(self._statements(graph))
         else:
             version = graph.version
             quads = read_with(

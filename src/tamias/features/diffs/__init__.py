@@ -10,6 +10,9 @@ FEATURE = Feature(
     verbs={"diff": Verb("show what changed between two versions", "tamias.features.diffs.verb:command")},
     comparisons={
         "diff": "tamias.features.diffs.compare:diff",
+        "graph_history": "tamias.features.diffs.graph_states:graph_history",
+        "changed_since": "tamias.features.diffs.graph_changes:changed_since",
+        "states": "tamias.features.diffs.graph_states:graph_pair",
         "sparql_update": "tamias.features.diffs.updates:sparql_update",
     },
 )

@@ -50,7 +50,11 @@ def statements_diff(
     The old document is in the same syntax unless another is given.
     """
     notes: list[str] = []
-    was, now = _lines(old, new, (old_type or media_type, media_type), limits, base, notes)
+    return lines_diff(*_lines(old, new, (old_type or media_type, media_type), limits, base, notes), notes)
+
+
+def lines_diff(was: set[bytes], now: set[bytes], notes: list[str]) -> StatementsDiff:
+    """Return the lines removed and added, with blank nodes matched."""
     old_ground, old_blank = divide_blank(was)
     new_ground, new_blank = divide_blank(now)
     old_named, new_named = named_alike(old_blank, new_blank, notes)

@@ -19,5 +19,6 @@ FEATURE = Feature(
         "snapshot": "tamias.features.snapshots.pages:PAGE",
     },
     bodies={"snapshot": "tamias.features.snapshots.rows:needed_bodies"},
+    comparisons={"snapshot_graphs": "tamias.features.snapshots.make:snapshot_graphs"},
     endpoints={"snapshots": "tamias.features.snapshots.endpoints:ENDPOINTS"},
 )

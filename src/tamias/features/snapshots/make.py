@@ -40,11 +40,12 @@ from tamias.features.snapshots.rows import (
     CorpusSnapshot,
     add_snapshot,
     declared_licences,
+    extents,
     find_snapshot,
     list_snapshots,
     pin_captures,
 )
-from tamias.model.capture import Body
+from tamias.model.capture import Body, Extent
 from tamias.model.errors import UrlError, UsageError
 from tamias.model.resource import Resource, Version
 from tamias.model.url import fetch_url, host
@@ -264,6 +265,14 @@ class _Making:
         add_snapshot(cursor, snapshot, self._plan.at)
         for some in entries_in(_lines(manifest), PINS_AT_ONCE):
             pin_captures(cursor, self._plan.name, {entry.capture for entry in some})
+
+
+def snapshot_graphs(archive: ArchiveReader, name: str) -> dict[str, Extent]:
+    """Return where the statements of the documents of a snapshot stand. Raises `NotArchived`."""
+    manifest = archive.reader.read(find_snapshot(archive.session, name).about.manifest)
+    entries = [each for each in read_entries(manifest.splitlines()) if isinstance(each, GraphEntry)]
+    places = extents(archive.session, [each.capture for each in entries])
+    return {each.document: places[each.capture] for each in entries if each.capture in places}
 
 
 def _digests(last: Sequence[SnapshotAbout], count: int) -> list[str | None]:
