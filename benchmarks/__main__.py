@@ -58,6 +58,26 @@ def archive(place: CommonOptions, histories: Path | None) -> int:
 
 
 @command.command()
+@number("--versions", 89, "Versions of the graph, one a day.")
+@number("--triples", 11_500, "Triples of each, of which 1 % change every day.")
+@number("--queries", 500, "Lookups at random times.")
+@file("--histories", help="Measure the size of these instead: a folder for each file, its versions by name.")
+@common
+def history(place: CommonOptions, versions: int, triples: int, queries: int, histories: Path | None) -> int:
+    """A graph in many versions: its size, and lookups at a time beside one graph a version in Oxigraph.
+
+    Example: python -m benchmarks history
+    """
+    from benchmarks.archive.graph_histories import run, run_real
+    from benchmarks.measuring.workspace import workspace
+
+    with workspace(None) as folder:
+        if histories is not None:
+            return _print_report(place, run_real(histories, folder / "data", _out(place)))
+        return _print_report(place, run(versions, triples, queries, folder / "data", _out(place)))
+
+
+@command.command()
 @number("--resources", 20_000, "Small CSV files.")
 @number("--hosts", 50, "Loopback addresses they are on.")
 @common
