@@ -59,7 +59,7 @@ def archive(place: CommonOptions, histories: Path | None) -> int:
 
 @command.command()
 @number("--versions", 89, "Versions of the graph, one a day.")
-@number("--triples", 11_500, "Triples of each, of which 1 % change every day.")
+@number("--triples", 10_000, "Triples of each, of which 1 % change every day.")
 @number("--queries", 500, "Lookups at random times.")
 @file("--histories", help="Measure the size of these instead: a folder for each file, its versions by name.")
 @common

@@ -167,9 +167,13 @@ class HeldDocument(msgspec.Struct, frozen=True):
     capture: str
 
 
-def documents_at(session: Session, moment: int) -> Iterator[HeldDocument]:
-    """The documents that held quads at a time, in the order of the segments, without holding them all."""
-    for *extent, document, read_at, capture in read_captures(session, _SQL["documents_at"], {"at": moment}):
+def documents_at(session: Session, moment: int, *, at_once: bool = False) -> Iterator[HeldDocument]:
+    """The documents that held quads at a time, in the order of the segments.
+
+    They are not all held in memory, or asked for `at_once`, which is faster where they are few.
+    """
+    read = fetch_captures if at_once else read_captures
+    for *extent, document, read_at, capture in read(session, _SQL["documents_at"], {"at": moment}):
         yield HeldDocument(Extent(*extent), document, read_at, capture)
 
 

@@ -87,7 +87,10 @@ class GraphHistory:
 
 def graph_lines(chunks: Iterable[bytes]) -> set[bytes]:
     """Return the lines of stored N-Quads; what was forgotten has left empty ones."""
-    return named_lines(line for line in b"".join(chunks).split(b"\n") if line)
+    text = b"".join(chunks)
+    lines = set(text.split(b"\n"))
+    lines.discard(b"")
+    return named_lines(lines) if b"_:" in text else lines
 
 
 def _terms(line: bytes) -> tuple[bytes, bytes, bytes]:

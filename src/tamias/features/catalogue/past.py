@@ -147,7 +147,7 @@ class PastStates:
         """Give the graphs and the catalogue as they were at a time."""
         at = milliseconds(moment)
         with self._lock:
-            held = [each.extent for each in documents_at(self._archive.session, at)]
+            held = [each.extent for each in documents_at(self._archive.session, at, at_once=True)]
             catalogue = self._catalogue_at(at)
             key = [*map(str, held), hashlib.sha256(catalogue).hexdigest()]
             state = self._take(key, lambda: chain(self._statements(held), [catalogue]))

@@ -19,8 +19,8 @@ from tamias.features.catalogue.query_text import names_graphs
 from tamias.features.catalogue.result_formats import result_format
 from tamias.features.catalogue.store.messages import (
     DONE,
-    LARGE_STATE,
     LAST,
+    PAST_BYTES,
     QUERY_MEMORY,
     QueryOrder,
     QueryReply,
@@ -83,7 +83,7 @@ class _Stores:
             return open_newest(Path(order.folder)).store
         store, size = self._past.pop(order.past, (None, order.size))
         if store is None:
-            while self._past and sum(held for _, held in self._past.values()) + size > LARGE_STATE:
+            while self._past and sum(held for _, held in self._past.values()) + size > PAST_BYTES:
                 self._past.popitem(last=False)
             store = Store()
             # Others read the same open file, so its position is not ours. Blank nodes keep their labels.

@@ -46,6 +46,8 @@ _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 _QUICK_SECONDS = 0.2
+_QUICK_LOAD_SECONDS = 2.0
+"""The same with a file to load: a process that has loaded a state of the past keeps it for later queries."""
 _SLOWER = 10
 """A query that takes longer is so much nicer: what is written, and short queries, go before it."""
 _POLL_MS = 250
@@ -141,7 +143,8 @@ class _QueryProcess(_Child):
         socket.send_fds(self.line, [QUERY], [user.fileno(), *files])
         _close_all(files)
         now = time.monotonic()
-        self.user, self.deadline, self.quick_until = user, now + seconds, now + _QUICK_SECONDS
+        quick = _QUICK_LOAD_SECONDS if len(files) > 1 else _QUICK_SECONDS
+        self.user, self.deadline, self.quick_until = user, now + seconds, now + quick
 
     def is_done(self) -> bool:
         """Return whether it has the answer, and let go of its user then."""

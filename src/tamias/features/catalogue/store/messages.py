@@ -122,6 +122,7 @@ MOST_QUERIES = max(2, min(_MOST_AT_ONCE, _BYTES // _LEAST_BYTES))
 """Processes that answer queries at once."""
 QUERY_MEMORY = max(_LEAST_BYTES // 2, _BYTES // MOST_QUERIES)
 """Bytes that one query may take: one that sorts the whole store ends its process, not the machine."""
-LARGE_STATE = min(64 << 20, QUERY_MEMORY // 16)
-"""Bytes of N-Quads from which a state of the past is a store on disk; in memory they take five times as much.
-So many are kept in memory as well, all states together."""
+PAST_BYTES = QUERY_MEMORY // 8
+"""Bytes of N-Quads of states of the past that a process keeps: in memory they take five times as much."""
+LARGE_STATE = min(64 << 20, PAST_BYTES // 2)
+"""From so many on a state is a store on disk."""
