@@ -103,7 +103,7 @@ def test_a_query_leaves_to_the_service_what_takes_long(corpus, monkeypatch, capl
         assert [row["o"].value for row in archive.query(query)] == ["3"]
 
 
-def test_a_query_leaves_the_store_to_a_service_at_another_address(tamias, corpus):
+def test_a_query_leaves_the_store_to_a_service_at_another_address_also_once_it_has_ended(tamias, corpus):
     query = "SELECT DISTINCT ?version { ?version dcat:version ?n } ORDER BY ?version"
     with (
         catalogue.Catalogue(corpus.data) as filled,
@@ -112,7 +112,10 @@ def test_a_query_leaves_the_store_to_a_service_at_another_address(tamias, corpus
         ) as refresher,
     ):
         refresher.round()
+    store = (corpus.data / "catalogue" / "store" / "id").read_bytes()
     with alone(corpus.data / "catalogue" / "eldest.lock", 60):
         found = tamias(query, "--format", "csv").stdout.splitlines()[1:]
     assert len(found) == 2
     assert all(each.startswith("http://other.example/") for each in found)
+    assert tamias(query, "--format", "csv").stdout.splitlines()[1:] == found
+    assert (corpus.data / "catalogue" / "store" / "id").read_bytes() == store

@@ -22,7 +22,6 @@ from tamias.features.catalogue.catalogue import Catalogue, DocumentTurn
 from tamias.features.catalogue.errors import QueryRefused
 from tamias.features.catalogue.exchange import Answer
 from tamias.features.catalogue.past import PastStates
-from tamias.features.dcat.terms import CatalogueBases
 from tamias.model.errors import DataInUse, UsageError
 from tamias.settings import Settings
 
@@ -36,14 +35,10 @@ _ACCEPT: Final = f"{_RESULTS}, application/n-triples;q=0.9"
 class ArchiveQueries:
     """The queries to an archive: up to date, as of a time, or FROM versions. One for each thread."""
 
-    def __init__(
-        self, archive: ArchiveReader, settings: Settings, bases: CatalogueBases | None = None
-    ) -> None:
-        """Take the bases of IRIs, by default those with which the store was filled."""
+    def __init__(self, archive: ArchiveReader, settings: Settings) -> None:
         self._archive = archive
         self._catalogue = Catalogue(archive.data, settings.serve, archive.database)
-        self._catalogue.past = PastStates(lambda: archive, settings, bases)
-        self._bases = bases
+        self._catalogue.past = PastStates(lambda: archive, settings)
 
     def close(self) -> None:
         """Let go of the store."""
@@ -71,8 +66,7 @@ class ArchiveQueries:
     def _bring_news(self) -> None:
         lock = self._archive.data / "catalogue" / "eldest.lock"
         is_followed, turn = not is_free(lock), DocumentTurn(threading.Event())
-        bases = None if is_followed else self._bases
-        with closing(self._catalogue.refresher(self._archive.session, bases)) as refresher:
+        with closing(self._catalogue.refresher(self._archive.session)) as refresher:
             try:
                 refresher.round(is_enough=lambda: is_followed and turn.is_over(), turn=_TURN_SECONDS)
             except DataInUse:

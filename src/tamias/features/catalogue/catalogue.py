@@ -187,14 +187,18 @@ class Catalogue:
         bases: CatalogueBases | None = None,
         is_ending: Callable[[], bool] = lambda: False,
     ) -> Refresher:
-        """Return what brings changes to the store, for one thread. Raises `UsageError` if others fill it."""
+        """Return what brings changes to the store, for one thread. Raises `UsageError` if others fill it.
+
+        By default IRIs begin as they do in the store, or as the settings say where it is empty.
+        """
+        usual = bases_of(self.settings)
         if self.local is not None:
-            return Refresher(session, self.data, OwnFilling(self.local, is_ending), bases)
+            return Refresher(session, self.data, OwnFilling(self.local, is_ending), usual, bases)
         if self._filled_at is None:
             raise UsageError(
                 "the SPARQL server is filled by others; [serve] sparql_update says where to write"
             )
-        return Refresher(session, self.data, OtherFilling(self._filled_at), bases)
+        return Refresher(session, self.data, OtherFilling(self._filled_at), usual, bases)
 
     @property
     def is_filled_by_us(self) -> bool:

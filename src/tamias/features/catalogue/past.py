@@ -33,7 +33,7 @@ from tamias.database.sql import statements
 from tamias.features.catalogue.store.messages import LARGE_STATE
 from tamias.features.catalogue.store.snapshots import make_store
 from tamias.features.dcat.stream import catalogue_quads
-from tamias.features.dcat.terms import CatalogueBases, bases_of
+from tamias.features.dcat.terms import bases_of
 from tamias.model.capture import Extent
 from tamias.model.errors import UsageError
 from tamias.model.item import NEVER
@@ -124,16 +124,11 @@ class _CatalogueState(msgspec.Struct, frozen=True):
 class PastStates:
     """The states that were asked for last. For any number of threads, which take turns."""
 
-    def __init__(
-        self,
-        open_archive: Callable[[], ArchiveReader],
-        settings: Settings,
-        bases: CatalogueBases | None = None,
-    ) -> None:
+    def __init__(self, open_archive: Callable[[], ArchiveReader], settings: Settings) -> None:
         """The archive is opened when the first state is asked for, and closed by whoever opened it."""
         self._open_archive = open_archive
         self._settings = settings
-        self._bases = bases or bases_of(settings.serve)
+        self._bases = bases_of(settings.serve)
         self._lock = threading.Lock()
         self._catalogues: list[_CatalogueState] = []
         self._states: OrderedDict[str, PastState] = OrderedDict()

@@ -68,13 +68,9 @@ def command(place: CommonOptions, sparql: str, form: str | None, at: str | None)
 
 def _ask(place: CommonOptions, query: str, accept: str, at: str | None) -> "Answer":
     from tamias.features.catalogue.archive_queries import ArchiveQueries
-    from tamias.features.dcat.terms import bases_of
 
     settings = place.settings().settings
-    with (
-        archive_at(place) as archive,
-        closing(ArchiveQueries(archive, settings, bases_of(settings.serve))) as queries,
-    ):
+    with archive_at(place) as archive, closing(ArchiveQueries(archive, settings)) as queries:
         return queries.ask(query, accept, at)
 
 

@@ -246,13 +246,14 @@ class Refresher:
         session: Session,
         data: Path,
         store: OwnFilling | OtherFilling,
+        usual: CatalogueBases,
         bases: CatalogueBases | None = None,
     ) -> None:
-        """Take the bases, by default those with which the store was filled."""
+        """Take the bases, by default those with which the store was filled, or the `usual` ones."""
         self._session = session
         self._data = data
         self._store = store
-        self._bases = bases
+        self._usual, self._bases = usual, bases
         self._lock = data / "catalogue" / "refresh.lock"
         self._opened: tuple[str, Changes, Documents] | None = None
         self._has_archive = False
@@ -319,7 +320,7 @@ class Refresher:
         return self._opened[1:]
 
     def _fill(self, is_enough: Callable[[], bool] = lambda: False) -> int:
-        bases = self._bases or CatalogueBases()
+        bases = self._bases or self._usual
         before = self._store.name()
         seen = self._open()[0].enter()
         self._store.fill(self._session, bases)

@@ -21,7 +21,6 @@ def command(place: CommonOptions, iri: str) -> int:
     from tamias.crawl.plan.admit import Admission
     from tamias.features.catalogue.catalogue import Catalogue
     from tamias.features.catalogue.where import where_is
-    from tamias.features.dcat.terms import bases_of
     from tamias.frontier.postgres import PostgresFrontier
 
     settings = place.settings().settings
@@ -30,7 +29,7 @@ def command(place: CommonOptions, iri: str) -> int:
         Catalogue(place.data, settings.serve) as catalogue,
     ):
         if catalogue.is_filled_by_us:
-            with closing(catalogue.refresher(session, bases_of(settings.serve))) as refresher:
+            with closing(catalogue.refresher(session)) as refresher:
                 refresher.round()
 
         def ask(query: str) -> list[dict[str, str]]:

@@ -10,7 +10,6 @@ from typing import BinaryIO
 
 from tamias.database.connect import Database
 from tamias.features.catalogue.catalogue import Catalogue
-from tamias.features.dcat.terms import bases_of
 from tamias.features.mcp.http import LARGEST_MESSAGE, answer_bytes
 from tamias.features.mcp.tools import SparqlTool, Tool
 from tamias.features.service.queries.thread_pool import ServiceSession
@@ -58,12 +57,11 @@ class LazyArchive:
     @cached_property
     def _catalogue(self) -> Catalogue:
         """Brought up to now, once."""
-        serve = self._settings.serve
-        catalogue = self._stack.enter_context(Catalogue(self._data, serve, self._database))
+        catalogue = self._stack.enter_context(Catalogue(self._data, self._settings.serve, self._database))
         if catalogue.is_filled_by_us:
             with (
                 closing(self._database.session()) as session,
-                closing(catalogue.refresher(session, bases_of(serve))) as refresher,
+                closing(catalogue.refresher(session)) as refresher,
             ):
                 refresher.round()
         return catalogue
