@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tamias.model.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tamias.model.resource import VersionNote
     from tamias.model.site import HostNote
 
 GROUP = "tamias.features"
@@ -50,6 +53,7 @@ KINDS = {
     "rebuilds": "make again what `tamias check --rebuild` names",
     "restores": "complete a restored backup, given a session",
     "host_notes": "what is to be known of hosts, for status and pages (protocols.ReadHostNotes)",
+    "version_notes": "what is to be known of versions, for lists and pages (protocols.ReadVersionNotes)",
     "stages": "take part in visits, where they are asked for (crawl.visit.stages.PlacedStage)",
     "hooks": "take part in the commits of visits (crawl.store.visit.CommitHook)",
     "crawl_sinks": "hooks that are on where a crawl names them as a sink (crawl.store.visit.CommitHook)",
@@ -186,6 +190,19 @@ def load_all(kind: str) -> dict[str, Any]:
 def host_notes(session: Any) -> "list[HostNote]":
     """Read the notes of all features about hosts."""
     return [note for read in load_all("host_notes").values() for note in read(session)]
+
+
+def version_notes(session: Any, resources: "Sequence[str] | None") -> "list[VersionNote]":
+    """Read the notes of all features about versions, of some resources or of all."""
+    return [note for read in load_all("version_notes").values() for note in read(session, resources)]
+
+
+def notes_of(session: Any, resource: str) -> dict[int, tuple[str, ...]]:
+    """Return the notes about the versions of a resource, by their numbers."""
+    found: dict[int, tuple[str, ...]] = {}
+    for note in version_notes(session, [resource]):
+        found[note.number] = (*found.get(note.number, ()), note.text)
+    return found
 
 
 def needed_bodies(session: Any) -> list[tuple[str, str, str]]:

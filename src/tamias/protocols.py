@@ -4,7 +4,7 @@ A part meets another only through these and through the values of `model`. Filte
 analysers, sinks and seeds are found by entry points (`tamias.plugins`); the built-in ones too.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, runtime_checkable
 
@@ -12,6 +12,7 @@ from tamias.model.capture import Capture, Extent, Hop, Request, Stop
 from tamias.model.document import Document, Page
 from tamias.model.finding import Finding, Harvest, HarvestStep
 from tamias.model.item import Seed
+from tamias.model.resource import VersionNote
 from tamias.model.site import HostNote
 
 Record = Callable[[Any, frozenset[int]], None]
@@ -28,6 +29,9 @@ RefuseResponse = Callable[[Capture], str | None]
 
 ReadHostNotes = Callable[[Any], list[HostNote]]
 """Reads notes about hosts from a session of the database."""
+
+ReadVersionNotes = Callable[[Any, Sequence[str] | None], list[VersionNote]]
+"""Reads notes about versions of some resources, or of all, from a session of the database."""
 
 NeededBodies = Callable[[Any], list[tuple[str, str]]]
 """Reads from a session which bodies must stay: the name of what needs each, and its digest."""

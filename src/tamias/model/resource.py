@@ -101,3 +101,12 @@ def resource_id(key: str) -> str:
     '9637fc70d9dc55fb671d5c1f'
     """
     return sha256(key.encode()).hexdigest()[:24]
+
+
+class VersionNote(msgspec.Struct, frozen=True):
+    """A note about a version for people; `is_trouble` where somebody should look at it."""
+
+    resource: str
+    number: int
+    text: str
+    is_trouble: bool

@@ -193,18 +193,20 @@ def note_wanted(session: Session, resources: Sequence[str]) -> None:
 
 
 class WatchedFilters(TypedDict, total=False):
-    """Conditions on watched resources: `trouble`, those that need attention; `hvd`, high-value datasets."""
+    """Conditions on watched resources: `trouble`, `noted`: those that need attention; `hvd` of high value."""
 
     host: str | None
     media_type: str | None
     portal: str | None
     state: str | None
     trouble: bool
+    noted: list[str]
     hvd: bool
 
 
 _ALL_WATCHED: Final[WatchedFilters] = {
-    "host": None, "media_type": None, "portal": None, "state": None, "trouble": False, "hvd": False,
+    "host": None, "media_type": None, "portal": None, "state": None, "trouble": False, "noted": [],
+    "hvd": False,
 }  # fmt: skip
 
 

@@ -184,7 +184,8 @@ WHERE resource.resource > %(after)b::text
   AND (%(host)b::text IS NULL OR resource.host = %(host)b::text)
   AND (%(media_type)b::text IS NULL OR resource.media_type = %(media_type)b::text)
   AND (%(state)b::text IS NULL OR resource.state = %(state)b::text)
-  AND (NOT %(trouble)b::bool OR resource.trouble IS NOT NULL AND resource.state <> 'stopped')
+  AND (NOT %(trouble)b::bool
+       OR (resource.trouble IS NOT NULL OR resource.resource = ANY(%(noted)b::text[])) AND resource.state <> 'stopped')
   AND (NOT %(hvd)b::bool
        OR EXISTS (SELECT FROM offered JOIN described ON described.portal = offered.portal
                                                         AND described.record = offered.record

@@ -109,6 +109,8 @@ class VersionDescription(msgspec.Struct, frozen=True, kw_only=True):
     """Where the service gives it out."""
     same_as: tuple[SameContent, ...] | msgspec.UnsetType = msgspec.UNSET
     """With `same_as=1`: versions of other resources with the same content."""
+    notes: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """What features say of it, such as that it broke its schema."""
     dataset: str | msgspec.UnsetType = msgspec.UNSET
     """The id of the resource."""
     url: str | msgspec.UnsetType = msgspec.UNSET
@@ -145,10 +147,13 @@ def describe_version(
     version: Version,
     served_at: str = SERVED_AT,
     same_as: tuple[SameContent, ...] | msgspec.UnsetType = msgspec.UNSET,
+    notes: tuple[str, ...] = (),
 ) -> VersionDescription:
     """Return a version as JSON shows it."""
     download = f"{served_at}/api/v1/get/file/id/{version.id}"
-    return shown(VersionDescription, version, download=download, same_as=same_as)
+    return shown(
+        VersionDescription, version, download=download, same_as=same_as, notes=notes or msgspec.UNSET
+    )
 
 
 def describe_suspect(each: Suspect) -> VersionDescription:

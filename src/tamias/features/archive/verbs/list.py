@@ -9,7 +9,7 @@ import click
 
 from tamias.cli.console.options import CommonOptions, common, say, say_json, session_at
 from tamias.model.url import host as host_of
-from tamias.plugins import host_notes
+from tamias.plugins import host_notes, version_notes
 
 if TYPE_CHECKING:
     from tamias.archive.versions.resources import WatchedFilters, WatchedResource
@@ -26,7 +26,11 @@ COLUMNS = (
 @click.option(
     "--state", type=click.Choice(["active", "gone", "stopped"]), help="Only resources in this state."
 )
-@click.option("--trouble", is_flag=True, help="Only resources whose last visit brought nothing.")
+@click.option(
+    "--trouble",
+    is_flag=True,
+    help="Only resources whose last visit brought nothing, or whose file is not as promised.",
+)
 @click.option("--hvd", is_flag=True, help="Only files of what a portal says is a high-value dataset.")
 @click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), help="Output format. [table]")
 @common
@@ -40,7 +44,9 @@ def command(
 
     with session_at(place) as session:
         notes = {note.host: note.text for note in host_notes(session)}
-        rows = (_row(each, notes) for each in _all(session, host=host, state=state, trouble=trouble, hvd=hvd))
+        broken = {note.resource: note.text for note in version_notes(session, None) if note.is_trouble}
+        wanted = _all(session, host=host, state=state, trouble=trouble, noted=[*broken], hvd=hvd)
+        rows = (_row(each, notes, broken) for each in wanted)
         if place.json or form == "json":
             say_json(list(rows))
         elif form == "csv":
@@ -58,7 +64,7 @@ def _all(session: "Session", **filters: Unpack["WatchedFilters"]) -> Iterator["W
         after = page[-1].id
 
 
-def _row(each: "WatchedResource", notes: dict[str, str]) -> dict[str, object]:
+def _row(each: "WatchedResource", notes: dict[str, str], broken: dict[str, str]) -> dict[str, object]:
     from tamias.archive.moments import rfc3339_or_none
     from tamias.schedule.rules import span_of
 
@@ -70,7 +76,7 @@ def _row(each: "WatchedResource", notes: dict[str, str]) -> dict[str, object]:
         "next_visit": rfc3339_or_none(each.next_visit),
         "every": None if each.every is None else span_of(each.every / 1000),
         "priority": each.priority,
-        "trouble": each.trouble,
+        "trouble": each.trouble or broken.get(each.id),
         "note": notes.get(host_of(each.url)) if each.trouble else None,
         "url": each.url,
         "title": each.title,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tamias.cli.console.options import CommonOptions, archive_at, common, print_result, say, say_json
+from tamias.plugins import notes_of
 
 if TYPE_CHECKING:
     from tamias.features.archive.descriptions import SameContent
@@ -31,6 +32,7 @@ def command(place: CommonOptions, url: str, *, suspicious: bool) -> None:
         versions = archive.versions(resource.id)
         suspects = page_of_suspects(archive.session, resource.id)[::-1] if suspicious else []
         same = {} if suspicious else same_content(archive.session, versions)
+        notes = notes_of(archive.session, resource.id)
     if suspicious:
         found = [describe_suspect(each) for each in suspects]
         lines = (
@@ -40,16 +42,23 @@ def command(place: CommonOptions, url: str, *, suspicious: bool) -> None:
         print_result(place, found, [f"{resource.url} ({resource.state})", *lines])
         return
     if place.json:
-        say_json([describe_version(version, same_as=same.get(version.id, ())) for version in versions])
+        say_json(
+            [
+                describe_version(
+                    version, same_as=same.get(version.id, ()), notes=notes.get(version.number, ())
+                )
+                for version in versions
+            ]
+        )
         return
     say(f"{resource.url} ({resource.state})")
     for version in versions:
-        _say_version(version, same.get(version.id, ()))
+        _say_version(version, same.get(version.id, ()), notes.get(version.number, ()))
     if not versions:
         say("no version yet; 'tamias list' shows whether it was visited, and what came of it")
 
 
-def _say_version(version: "Version", same: Sequence["SameContent"]) -> None:
+def _say_version(version: "Version", same: Sequence["SameContent"], notes: Sequence[str]) -> None:
     from tamias.archive.moments import rfc3339
 
     say(
@@ -60,6 +69,8 @@ def _say_version(version: "Version", same: Sequence["SameContent"]) -> None:
         say(f"       the same content: {version.noise}")
     if version.suspicious is not None:
         say(f"       suspicious, accepted because it stayed: {version.suspicious}")
+    for note in notes:
+        say(f"       {note}")
     for other in same:
         what = "the same bytes as" if other.same_bytes else "the same content as"
         say(f"       {what} version {other.number} of {other.url}")

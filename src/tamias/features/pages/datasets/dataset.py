@@ -30,6 +30,7 @@ from tamias.features.service.queries.usage import UsageTerms, usages
 from tamias.features.service.service import Service
 from tamias.model.resource import Resource, Version
 from tamias.model.url import host
+from tamias.plugins import notes_of
 from tamias.schedule.rules import span_of
 
 MOST_VERSIONS = 200
@@ -118,10 +119,13 @@ def _rows(
 ) -> list[Record]:
     """Return the newest versions, newest first, with some of the others that have the same content."""
     same = same_content(db.session, versions[-MOST_VERSIONS:], MOST_SAME)
+    notes = notes_of(db.session, resource.id)
     pairs = list(zip(memento_paths(resource.url, versions), versions, strict=True))[: -MOST_VERSIONS - 1 : -1]
     return [
         {
-            **to_builtins(describe_version(version, "", same.get(version.id, ()))),
+            **to_builtins(
+                describe_version(version, "", same.get(version.id, ()), notes.get(version.number, ()))
+            ),
             "memento": memento,
             "withheld": version.capture in withheld,
         }
