@@ -1,8 +1,9 @@
 """`/cdx`: versions and records of WARC files as lines of a capture index, as other web archives are asked."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -123,7 +124,9 @@ async def query(request: Request, service: Service) -> Response:
     lines = [_line(row) for row in rows if hidden.isdisjoint((row[8], row[10]))]
     lines = [line for line in lines if all(fits(line) for fits in filters)]
     if parameter(request, "collapse") == "digest":
-        lines = list(_collapsed(lines))
+        # The first of adjacent lines with the same digest.
+        groups = groupby(lines, key=lambda line: (line.original, line.digest))
+        lines = [next(group) for _, group in groups]
     url, at, file, position, *_ = rows[-1] if statement == "cdx" and len(rows) == most else ("",) * 4
     return _answer(request, lines, f"{at} {position} {file} {url}" if url else None)
 
@@ -278,16 +281,6 @@ def _line(row: Row) -> CdxLine:
         str(position) if file else "",
         file,
     )
-
-
-def _collapsed(lines: Iterable[CdxLine]) -> Iterator[CdxLine]:
-    """Yield the first of adjacent lines with the same digest."""
-    before = ("", "")
-    for line in lines:
-        here = (line.original, line.digest)
-        if here != before:
-            yield line
-        before = here
 
 
 def _answer(request: Request, lines: list[CdxLine], last: str | None) -> Response:

@@ -253,7 +253,9 @@ async def memento(request: Request, service: Service) -> Response:
             # A version was captured at that very time.
             if each.captured_at is not None and digits(each.captured_at) == found[1][:14]:
                 raise Forgotten(each)
-        nearest = mementos[travels.place_at(_moment(found[1]))]
+        second, thousandths = milliseconds(found[1][:14]), found[1][14:]
+        moment = second - 999 + int(thousandths) if thousandths else second
+        nearest = mementos[travels.place_at(moment)]
         return Response(status_code=302, headers={"Location": nearest.address})
     version = travels.versions[place]
     headers = {
@@ -308,10 +310,15 @@ async def _travels(request: Request, service: Service, url: str) -> Travels:
     known = {(each.captured_at, each.sha256) for each in versions}
     recorded = await service.pool.run(partial(warc_versions, url=original))
     gone = await service.pool.run(partial(_tombstones, url=original))
+    # A capture may be forgotten while its record is still there.
+    covered = {each.captured_at for each in gone if each.number is not None}
+    whole = [each for each in gone if each.number is None]
     versions += [
         each
         for each in recorded
-        if (each.captured_at, each.sha256) not in known and not _is_covered(each.captured_at, gone)
+        if (each.captured_at, each.sha256) not in known
+        and each.captured_at not in covered
+        and not any(tombstone.covers(0, each.captured_at) for tombstone in whole)
     ]
     if not versions:
         await service.pool.run(lambda db: check_gone(db.session, id_of_url(db, original), None))
@@ -323,17 +330,3 @@ async def _travels(request: Request, service: Service, url: str) -> Travels:
 
 def _tombstones(db: ServiceSession, url: str) -> list[Tombstone]:
     return tombstones_of(db.session, [id_of_url(db, url)])
-
-
-def _is_covered(captured_at: int, tombstones: list[Tombstone]) -> bool:
-    """Return whether a capture is forgotten, though its record may still be there."""
-    return any(
-        each.captured_at == captured_at if each.number is not None else each.covers(0, captured_at)
-        for each in tombstones
-    )
-
-
-def _moment(stamp: str) -> int:
-    """Raises `UsageError` for digits that are no time."""
-    found = milliseconds(stamp[:14])
-    return found - 999 + int(stamp[14:]) if stamp[14:] else found

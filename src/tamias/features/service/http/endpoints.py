@@ -235,7 +235,11 @@ def describe_api(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
         spec = _operation(endpoint, known)
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = spec
         if endpoint.method == "GET":
-            head = {"operationId": f"head{spec['operationId'][3:]}", "responses": _bare(spec["responses"])}
+            bare = {
+                status: {"description": response["description"]}
+                for status, response in spec["responses"].items()
+            }
+            head = {"operationId": f"head{spec['operationId'][3:]}", "responses": bare}
             paths[endpoint.path]["head"] = {**spec, **head}
     return {
         "openapi": "3.1.0",
@@ -271,7 +275,16 @@ def _operation(endpoint: Endpoint, known: dict[str, Any]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": f"{endpoint.method.lower()} {endpoint.path}",
         "summary": endpoint.about,
-        "parameters": [_parameter(each) for each in endpoint.parameters],
+        "parameters": [
+            {
+                "name": each.name,
+                "in": each.where,
+                "required": each.required,
+                "description": each.about,
+                "schema": each.schema,
+            }
+            for each in endpoint.parameters
+        ],
         "responses": {
             **{str(status): _response(answer, known) for status, answer in endpoint.answers.items()},
             "default": problem,
@@ -283,20 +296,6 @@ def _operation(endpoint: Endpoint, known: dict[str, Any]) -> dict[str, Any]:
     if endpoint.secret:
         operation["security"] = [{"bearer": [endpoint.scope]}, {"secret": []}]
     return operation
-
-
-def _bare(responses: dict[str, Any]) -> dict[str, Any]:
-    return {status: {"description": response["description"]} for status, response in responses.items()}
-
-
-def _parameter(parameter: Parameter) -> dict[str, Any]:
-    return {
-        "name": parameter.name,
-        "in": parameter.where,
-        "required": parameter.required,
-        "description": parameter.about,
-        "schema": parameter.schema,
-    }
 
 
 def _response(answer: ResponseSpec, known: dict[str, Any]) -> dict[str, Any]:

@@ -227,7 +227,9 @@ class SparqlEndpoint:
         if query is None:
             return _described(request)
         query = _at_header(query, request)
-        accept = _bounded(request.headers.get("accept", "").strip() or _ANYTHING)
+        accept = request.headers.get("accept", "").strip() or _ANYTHING
+        if len(accept) > _LONGEST_ACCEPT or not accept.isascii() or not accept.isprintable():
+            raise HttpProblem(400, f"Accept must be ASCII, {_LONGEST_ACCEPT} characters at most")
         asking = RunningQuery()
         leaving = asyncio.create_task(_give_up_when_left(request, asking))
         try:
@@ -292,12 +294,6 @@ async def _read(request: Request) -> SparqlRequest | None:
     # In a form every byte may take three.
     content = await body(request, 3 * LONGEST_QUERY)
     return by_post(request.headers.get("content-type", ""), content, parameters)
-
-
-def _bounded(accept: str) -> str:
-    if len(accept) > _LONGEST_ACCEPT or not accept.isascii() or not accept.isprintable():
-        raise HttpProblem(400, f"Accept must be ASCII, {_LONGEST_ACCEPT} characters at most")
-    return accept
 
 
 def _described(request: Request) -> Response:
