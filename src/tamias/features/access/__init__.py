@@ -9,9 +9,9 @@ FEATURE = Feature(
     requires=("service", "tokens"),
     verbs={
         "token": Verb(
-            "make, list and withdraw tokens of the service", "tamias.features.access.token_verb:command"
+            "make, list and withdraw tokens of the service", "tamias.features.access.verbs:command"
         ),
-        "audit": Verb("show every writing call", "tamias.features.access.audit_verb:command"),
+        "audit": Verb("show every writing call", "tamias.features.access.verbs:audit"),
     },
     endpoints={"access": "tamias.features.access.endpoints:ENDPOINTS"},
 )

@@ -6,8 +6,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from tamias.features.pages import access, overview, portal, query, sign_in
-from tamias.features.pages.crawl import add, crawl, documents, frontier, graph, host
+from tamias.features.pages import access, overview, portal, query
+from tamias.features.pages.crawl import activity, add, crawl, documents, graph, host
 from tamias.features.pages.datasets import dataset, forms, listing, preview, version
 from tamias.features.pages.html.page import page_routes, static_route
 from tamias.features.pages.reference import reference_page
@@ -31,14 +31,14 @@ _PAGES = (
     portal.portals,
     portal.portal,
     portal.portal_at,
-    frontier.frontier,
+    activity.frontier,
     crawl.crawl,
     documents.documents,
     documents.document,
     graph.graph,
     query.query,
     add.add,
-    sign_in.sign_in,
+    access.sign_in,
     access.access,
 )
 
@@ -57,8 +57,8 @@ def add_routes(service: Service, routes: Sequence[BaseRoute]) -> list[BaseRoute]
 
 FORMS: dict[str, Handle] = {
     add.add.path: add.adding,
-    sign_in.sign_in.path: sign_in.signing_in,
-    "/sign-out": sign_in.signing_out,
+    access.sign_in.path: access.signing_in,
+    "/sign-out": access.signing_out,
     forms.WATCHING: forms.changing,
     forms.FORGETTING: forms.forgetting,
     crawl.PATH: crawl.reopening,

@@ -16,7 +16,7 @@ FEATURE = Feature(
     endpoints={
         **{name: f"{__name__}.api.{name}:ENDPOINTS" for name in ("datasets", "files", "forget")},
         **{name: f"{__name__}.api.{name}:ENDPOINTS" for name in ("frontier", "portals")},
-        **{name: f"{__name__}.api.{name}:ENDPOINTS" for name in ("resources", "stats", "tags")},
+        **{name: f"{__name__}.api.{name}:ENDPOINTS" for name in ("resources", "tags")},
         "events": f"{__name__}.events.stream:ENDPOINTS",
         "webhooks": f"{__name__}.events.webhooks:ENDPOINTS",
         "health": f"{__name__}.http.health:ENDPOINTS",

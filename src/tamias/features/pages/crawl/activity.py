@@ -1,10 +1,15 @@
-"""Activity: attempts of the last day, hosts by what they wait for, new versions, planned visits."""
+"""Activity: attempts, hosts by what they wait for, planned visits; and the page of the frontier."""
 
 from collections import Counter, defaultdict
 
+from starlette.requests import Request
+
 from tamias.archive.moments import rfc3339
+from tamias.features.pages.html.page import page, table_of
 from tamias.features.pages.queries import Record, records, records_of_buckets, rows, rows_of_buckets
+from tamias.features.service.api.tags import count_tags
 from tamias.features.service.queries.thread_pool import ServiceSession
+from tamias.features.service.service import Service
 from tamias.features.stats.figures import DAY_MS, SAMPLED_RESOURCES, SLOT_MS
 from tamias.model.capture import Outcome
 
@@ -26,15 +31,6 @@ def time_slot(at: int, attempts: Counter[int]) -> Record:
     trouble = attempts[Outcome.REFUSED] + attempts[Outcome.FAILED]
     other = attempts.total() - fine - trouble
     return {"at": rfc3339(at), "fine": fine, "other": other, "trouble": trouble}
-
-
-def hover(slot: Record) -> str:
-    """Return the text of a column when it is pointed at."""
-    if "day" in slot:
-        return f"{slot['day']}: {slot['versions']:,}"
-    when = f"{slot['at'][:10]} {slot['at'][11:19]}"
-    done = f"{slot['fine']:,} succeeded, {slot['other']:,} gone or skipped"
-    return f"{when}: {done}, {slot['trouble']:,} failed or refused"
 
 
 def rates(db: ServiceSession) -> Record:
@@ -98,3 +94,33 @@ def troubles(db: ServiceSession) -> list[Record]:
     """Return hosts with failed attempts among the newest."""
     found = records_of_buckets(db, "troubles", most=LATEST_ATTEMPTS)
     return sorted(found, key=lambda each: (-each["urls"], each["host"]))[:10]
+
+
+MOST_QUEUES = 100
+MOST_BLOCKS = 100
+MOST_TAGS = 50
+_SECONDS = 3.0
+
+
+@page(
+    "/frontier",
+    "frontier.html",
+    table=table_of("queues", "host", "crawl", "known", "open", "state", "ready_at", "delay_seconds", "tags"),
+)
+async def frontier(_: Request, service: Service) -> Record:
+    """The frontier as it was a moment ago."""
+    return await service.lately("frontier", _SECONDS, _frontier)
+
+
+def _frontier(db: ServiceSession) -> Record:
+    now = db.session.now()
+    queues = records_of_buckets(db, "queues", now=now, limit=MOST_QUEUES)
+    return {
+        "waiting": waiting(db),
+        "crawls": crawl_sums(db),
+        "queues": sorted(queues, key=lambda each: -each["open"])[:MOST_QUEUES],
+        "blocks": list(records_of_buckets(db, "blocks", now=now, limit=MOST_BLOCKS)),
+        "lists": records(db, "lists"),
+        "tags": count_tags(db)[:MOST_TAGS],
+        "troubles": troubles(db),
+    }

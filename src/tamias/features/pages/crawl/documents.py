@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 from starlette.requests import Request
@@ -17,7 +17,14 @@ from tamias.crawl.store.progress import kind_of_reason
 from tamias.features.dcat.terms import PREFIXES
 from tamias.features.pages.datasets.preview import Preview, preview_of_statements
 from tamias.features.pages.html.page import page, table_of
-from tamias.features.pages.queries import Record, place_of_host, records, rows_of_buckets, rows_of_captures
+from tamias.features.pages.queries import (
+    Record,
+    place_of_host,
+    records,
+    records_of_buckets,
+    rows_of_buckets,
+    rows_of_captures,
+)
 from tamias.features.service.files.delivery import memento_path
 from tamias.features.service.http.exchange import parameter
 from tamias.features.service.http.problems import HttpProblem
@@ -65,20 +72,6 @@ _WHOLES = frozenset(
     for space, name in (("skos", "ConceptScheme"), ("dcat", "Catalog"), ("void", "Dataset"))
 ) | {NamedNode("http://www.w3.org/2002/07/owl#Ontology")}
 """Types of what a document as a whole is."""
-
-
-class _CurrentDocument(NamedTuple):
-    """The current state of a document."""
-
-    bucket: int
-    capture: Any
-    started_at: int
-    segment: int | None
-    frame: int
-    start: int
-    length: int
-    cut: bool
-    qid: int
 
 
 @page(
@@ -140,11 +133,11 @@ async def document(request: Request, service: Service) -> Record:
 def _document(db: ServiceSession, url: str) -> Record:
     reading, found, place = _reading(db, url), [], _place(db, url)
     if reading is not None:
-        values = {"bucket": reading.bucket, "capture": reading.capture, "limit": MOST_VISITS}
-        found = rows_of_captures(db, "attempts_like", reading.qid, **values)
+        values = {"bucket": reading["bucket"], "capture": reading["capture"], "limit": MOST_VISITS}
+        found = rows_of_captures(db, "attempts_like", reading["qid"], **values)
     elif place:
         found = rows_of_captures(db, "attempts_at", **place, url=url, limit=MOST_VISITS)
-    if reading is None or reading.segment is None:
+    if reading is None or reading["segment"] is None:
         check_forgotten(db.session, resource_id(db.admission.key(url)))
     if reading is None and not found:
         raise NotArchived(f"{url} has not been fetched here")
@@ -177,10 +170,10 @@ def _document(db: ServiceSession, url: str) -> Record:
     }
 
 
-def _reading(db: ServiceSession, url: str) -> _CurrentDocument | None:
+def _reading(db: ServiceSession, url: str) -> Record | None:
     """Return the latest complete reading, or the latest one that was cut."""
-    found = [_CurrentDocument(*row) for row in rows_of_buckets(db, "document", document=url)]
-    return max(found, key=lambda each: (not each.cut, each.started_at), default=None)
+    found = records_of_buckets(db, "document", document=url)
+    return max(found, key=lambda each: (not each["cut"], each["started_at"]), default=None)
 
 
 def _place(db: ServiceSession, url: str) -> dict[str, int] | None:
@@ -191,13 +184,13 @@ def _place(db: ServiceSession, url: str) -> dict[str, int] | None:
     return {"bucket": bucket_of(qid, db.frontier.buckets), "qid": qid, "uid": hash64(db.admission.key(url))}
 
 
-def _statements(db: ServiceSession, reading: _CurrentDocument | None) -> tuple[list[Quad], str | None]:
+def _statements(db: ServiceSession, reading: Record | None) -> tuple[list[Quad], str | None]:
     """The first statements, or why there are none."""
     if reading is None:
         return [], "no RDF has been read from this URL"
-    if reading.segment is None:
+    if reading["segment"] is None:
         return [], "it holds no statements any more"
-    extent = Extent(reading.segment, reading.frame, reading.start, reading.length)
+    extent = Extent(*(reading[name] for name in ("segment", "frame", "start", "length")))
     try:
         with SegmentReader(db.open_segment) as reader:
             return list(islice(_quads(reader, extent), MOST_STATEMENTS + 1)), None

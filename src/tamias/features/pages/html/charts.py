@@ -91,6 +91,15 @@ def timeline(versions: Sequence[Mapping[str, Any]], label: str) -> Markup:
     return _beside_axis(size(largest), _stretched("0 0 100 100", drawn, label))
 
 
+def hover(slot: Mapping[str, Any]) -> str:
+    """Return the text of a column when it is pointed at."""
+    if "day" in slot:
+        return f"{slot['day']}: {slot['versions']:,}"
+    when = f"{slot['at'][:10]} {slot['at'][11:19]}"
+    done = f"{slot['fine']:,} succeeded, {slot['other']:,} gone or skipped"
+    return f"{when}: {done}, {slot['trouble']:,} failed or refused"
+
+
 def size(octets: float) -> str:
     """Bytes as people say them.
 

@@ -23,7 +23,6 @@ from starlette.routing import Route
 
 from tamias.cli.console.output import csv_cell
 from tamias.features.dcat.terms import PREFIXES
-from tamias.features.pages.crawl.activity import hover
 from tamias.features.pages.datasets.reasons import duration
 from tamias.features.pages.html import charts
 from tamias.features.pages.jsonld import embedded
@@ -181,18 +180,10 @@ def shortened(term: str) -> str:
 
 def problem_page(request: Request, problem: HttpProblem) -> Response:
     """Show an error to people."""
-    values = {
-        "status": problem.status,
-        "phrase": HTTPStatus(problem.status).phrase,
-        "detail": problem.detail,
-        "here": None,
-        "data": None,
-        "session": record_of(request).session,
-        "this_page": this_page(request),
-    }
-    answer = html("problem.html", values, problem.status)
-    answer.headers.update(problem.headers)
-    return answer
+    view = {"status": problem.status, "detail": problem.detail}
+    values = {"view": view, "phrase": HTTPStatus(problem.status).phrase, "here": None, "data": None}
+    found = {"session": record_of(request).session, "this_page": this_page(request)}
+    return html("problem.html", {**values, **found}, problem.status, problem.headers)
 
 
 def _templates() -> jinja2.Environment:
@@ -217,7 +208,7 @@ def _templates() -> jinja2.Environment:
         duration=duration,
         quoted=lambda text: quote(text, safe=""),
         combined=lambda one, other: {**one, **other},
-        hover=hover,
+        hover=charts.hover,
         stack=lambda slot: [each for each in slot.values() if isinstance(each, int)],
         embedded=lambda document: Markup(embedded(document)),  # noqa: S704 - without any < in it
     )

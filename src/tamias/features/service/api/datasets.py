@@ -1,8 +1,9 @@
-"""Datasets and their versions: one by its URL, those of a domain or a type, and page by page."""
+"""Datasets and their versions, by URL, domain, type and page by page; their hosts, and all in figures."""
 
 import re
 from functools import partial
 
+import msgspec
 from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,6 +18,7 @@ from tamias.features.archive.descriptions import (
     describe_version,
     same_content,
 )
+from tamias.features.dcat.joins import JoinCandidate, read_joins
 from tamias.features.service.http.endpoints import (
     ID,
     PAGED,
@@ -45,6 +47,7 @@ from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.history import ResourceHistory
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
+from tamias.features.stats.figures import Basic, Figures, basic_figures, read_figures
 from tamias.model.item import NEVER
 
 ID_CURSOR = re.compile(r"[0-9a-f]{24}")
@@ -160,3 +163,58 @@ def _page_of_versions(
         for each in later[:most]
     ]
     return encoded_page(items, str(items[-1].number) if len(later) > most else None)
+
+
+_SECONDS = 0.2
+"""How old figures may be: they are asked for by pages and monitors that ask often."""
+
+
+_NAME = re.compile(r".{1,300}")
+
+
+@ENDPOINTS.get("/api/v1/stats/basic", ResponseSpec("The numbers", Basic))
+async def basic(request: Request, service: Service) -> Response:
+    """The archive in six numbers."""
+    found = await service.lately("basic", _SECONDS, lambda db: basic_figures(db.session))
+    return json_answer(request, found)
+
+
+@ENDPOINTS.get("/api/v1/stats", ResponseSpec("The figures", Figures))
+async def figures(request: Request, service: Service) -> Response:
+    """Return all statistics: hosts, sizes, types, states, visits, traffic, storage."""
+    found = await service.lately("figures", _SECONDS, lambda db: read_figures(db.session))
+    return json_answer(request, found)
+
+
+@ENDPOINTS.get(
+    "/api/v1/joins",
+    ResponseSpec("Candidates", ListPage[JoinCandidate]),
+    Parameter("url", "only those of this resource, on either side", URL),
+    *PAGED,
+)
+async def joins(request: Request, service: Service) -> Response:
+    """Join candidates: columns whose values are contained in another, best first."""
+    most, after, named = limit(request), cursor(request, _NUMBER), parameter(request, "url")
+    resource = (await service.histories.find(named)).resource.id if named else None
+    skip = int(after[0]) if after else 0
+    items = await service.pool.run(lambda db: read_joins(db.session, resource, skip=skip, limit=most))
+    return page_answer(request, items, str(skip + most) if len(items) == most else None)
+
+
+class HostDescription(msgspec.Struct, frozen=True):
+    """A host."""
+
+    host: str
+    datasets: int
+    resources: str
+    """Where its resources are listed."""
+
+
+@ENDPOINTS.get("/api/v1/hosts", ResponseSpec("Hosts", ListPage[HostDescription]), *PAGED)
+async def hosts(request: Request, service: Service) -> Response:
+    """The hosts of the archive, by name."""
+    most, after, base = limit(request), cursor(request, _NAME), base_of(request)
+    values = {"after": after[0] if after else "", "limit": most}
+    rows = await service.pool.run(lambda db: db.rows("hosts", values))
+    items = [HostDescription(host, n, f"{base}/api/v1/resources?host={host}") for host, n in rows]
+    return page_answer(request, items, items[-1].host if len(items) == most else None)

@@ -1,4 +1,4 @@
-"""`tamias token`: named tokens for the service, made, listed and withdrawn."""
+"""`tamias token`: named tokens of the service; `tamias audit`: every writing call to it, and of commands."""
 
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:
     from tamias.features.tokens.tokens import AccessScope
+
 
 _SCOPES = ("read", "add", "crawl", "forget", "admin")
 
@@ -100,3 +101,28 @@ def withdraw(place: CommonOptions, name: str) -> None:
     ):
         if not withdraw_token(session, name, command_caller()):
             raise UsageError(f"there is no active token '{name}'; 'tamias token list' lists them")
+
+
+@click.command("audit")
+@click.option("--who", help="Only calls of this token, 'secret', or 'command:USER'.")
+@click.option("--since", metavar="TIME", help="Only calls since this time.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many.")
+@common
+def audit(place: CommonOptions, who: str | None, since: str | None, limit: int) -> None:
+    """Shows who wrote what, when, and how it ended; the latest last.
+
+    Example: tamias audit --who alice --since 2026-11-01
+    """
+    from tamias.access.audit import list_entries
+    from tamias.archive.moments import first_millisecond
+
+    begin = first_millisecond(since) if since else 0
+    with session_at(place) as session:
+        found = list_entries(session, since=begin, who=who, limit=limit)
+    for each in reversed(found):
+        if place.json:
+            say_json(each)
+        else:
+            more = f" and {each.count - len(each.targets)} more" if each.count > len(each.targets) else ""
+            about = " ".join(each.targets) + more
+            say(f"{each.at}  {each.who:16} {each.what}  {about}{'  ' if about else ''}{each.outcome}")
