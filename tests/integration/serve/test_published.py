@@ -112,7 +112,11 @@ def test_the_page_and_the_statements_of_a_version_link_to_its_forms_its_file_and
         client.get(f"/dataset/{NUMBERS}/2", headers={"Accept": accept}).headers["link"]
         for accept in ("text/html", "text/turtle")
     ]
-    assert links[0] == links[1]
+    assert links[1] == f'<{served.address}/dataset/{NUMBERS}/2>; rel="describes", {links[0]}'
+    suffixed = client.get(f"/dataset/{NUMBERS}/2.nt").headers["link"]
+    assert suffixed == links[1]
+    file = client.get(f"/api/v1/get/file/id/{NUMBERS}_2").headers["link"]
+    assert file == f'<{served.address}/dataset/{NUMBERS}/2>; rel="collection"'
     for way in (f"/dataset/{NUMBERS}/2.ttl", f"/dataset/{NUMBERS}", f"/api/v1/get/file/id/{NUMBERS}_2"):
         assert f"<{served.address}{way}>; rel=" in links[0]
 

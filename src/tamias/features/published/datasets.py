@@ -17,7 +17,7 @@ from tamias.features.published.graphs import (
     linkset,
     version_graph,
 )
-from tamias.features.service.http.exchange import Answer, guarded_route
+from tamias.features.service.http.exchange import Answer, base_of, guarded_route
 from tamias.features.service.http.rdf import FORMS, rdf_answer, wanted_form
 from tamias.features.service.queries.history import resource_named
 from tamias.features.service.queries.thread_pool import ServiceSession
@@ -106,4 +106,6 @@ async def _described(request: Request, service: Service, ending: str) -> Respons
         return version_graph(db.session, resource, number, bases)
 
     quads = await service.pool.run(read)
-    return await rdf_answer(request, quads, ending, {"Link": await _links(request, service)})
+    page = f"{base_of(request)}{request.url.path.removesuffix(f'.{ending}')}"
+    links = f'<{page}>; rel="describes", {await _links(request, service)}'
+    return await rdf_answer(request, quads, ending, {"Link": links})

@@ -39,6 +39,7 @@ from tamias.features.service.http.endpoints import (
     path_parameter,
 )
 from tamias.features.service.http.exchange import (
+    base_of,
     media_type,
     own_parameters,
     parameter,
@@ -189,7 +190,8 @@ async def by_id(request: Request, service: Service) -> Response:
     if named is None:
         raise HttpProblem(404, "a version's id is 24 hexadecimal digits, an underscore and a number")
     resource, version = await _chosen(service, await service.histories.find(named[1]), None, named[2])
-    headers = as_attachment(resource, version)
+    page = f"{base_of(request)}/dataset/{resource.id}/{version.number}"
+    headers = {**as_attachment(resource, version), "Link": f'<{page}>; rel="collection"'}
     return await deliver(
         request, service, version, headers | ({"Cache-Control": FOR_EVER} if named[2] else {})
     )
