@@ -1,24 +1,18 @@
 """Harvester for ArcGIS Hub: its feed in the words of DCAT-US, or its search page by page."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
-import msgspec
-
 from tamias.features.dcat.datasets.mapping import RecordMapping
 from tamias.features.dcat.datasets.records import TITLES, table, text, texts, web
 from tamias.features.portals.fields import Fields, terms
-from tamias.features.portals.paging.changes import ListedPortal, at_root, read_changes_or_all
-from tamias.features.portals.paging.listing import ChangeOrder, PortalListing, json_at
+from tamias.features.portals.paging.listing import ChangeOrder, PortalListing, json_at, json_page
 from tamias.features.portals.paging.position import Position
-from tamias.features.portals.paging.validators import read_file_listing
-from tamias.features.portals.paging.ways import in_turn
+from tamias.features.portals.paging.ways import Portal, at_root
 from tamias.features.portals.records import pod
 from tamias.model.dataset import Agent, Dataset, Distribution
-from tamias.model.finding import HarvestStep
-from tamias.protocols import PoliteClient
 
 PAGE_RECORDS = 100
 
@@ -33,25 +27,6 @@ def _latest_first(place: Position, start: int, size: int) -> tuple[str, int]:
 
 
 _MODIFIED: Final = json_at("properties.modified", int | str, needed=False)
-
-
-def _read(place: Position, client: PoliteClient, bookmark: bytes | None) -> AsyncIterator[HarvestStep]:
-    """Read the feed, or the search; changes only of the search."""
-    if place.changes:
-        place.stage = "search"
-    return in_turn(
-        place,
-        {
-            "feed": lambda: read_file_listing(FEED, place, client, bookmark),
-            "search": lambda: _search(place, client),
-        },
-    )
-
-
-def _search(place: Position, client: PoliteClient) -> AsyncIterator[HarvestStep]:
-    if not place.taken:
-        place.size, place.ordered = PAGE_RECORDS, False
-    return read_changes_or_all(SEARCH, place, client)
 
 
 def _moment(value: Any) -> str | None:
@@ -123,19 +98,21 @@ FEED: Final = PortalListing(
     name="ArcGIS Hub",
     mapping=pod.MAPPING,
     address=lambda place, _start, _size: (f"{place.root}api/feed/dcat-us/1.1.json", 0),
-    records=json_at("dataset", list[msgspec.Raw]),
+    page=json_page("dataset"),
     key=json_at("identifier"),
     any_offset=False,
+    ordered=False,
+    is_file=True,
 )
 """The feed; it has no pages."""
 SEARCH: Final = PortalListing(
     name="ArcGIS Hub",
     mapping=MAPPING,
     address=_items,
-    records=json_at("features", list[msgspec.Raw]),
-    total=json_at("numberMatched", int, needed=False),
-    order=ChangeOrder("modified", _latest_first, lambda record: _moment(_MODIFIED(record))),
+    page=json_page("features", "numberMatched"),
+    order=ChangeOrder("modified", lambda record: _moment(_MODIFIED(record)), _latest_first),
     largest=PAGE_RECORDS,
+    ordered=False,
 )
 """The search of all datasets, whose order is the hub's own."""
-ArcGisHarvester = partial(ListedPortal, "arcgis", at_root(1, is_top=True, ordered=False), _read)
+ArcGisHarvester = partial(Portal, "arcgis", at_root(is_top=True), {"feed": FEED, "search": SEARCH})

@@ -5,14 +5,12 @@ from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
-import msgspec
-
 from tamias.features.dcat.datasets.mapping import RecordMapping
 from tamias.features.dcat.datasets.records import TITLES, text, texts
 from tamias.features.portals.fields import Fields, terms
-from tamias.features.portals.paging.changes import ListedPortal, at_root, read_changes_or_all
-from tamias.features.portals.paging.listing import ChangeOrder, PortalListing, json_at
+from tamias.features.portals.paging.listing import ChangeOrder, PortalListing, json_at, json_page
 from tamias.features.portals.paging.position import Position
+from tamias.features.portals.paging.ways import Portal, at_root
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
 
 PAGE_RECORDS = 100
@@ -113,18 +111,14 @@ LISTING: Final = PortalListing(
     name="OpenDataSoft",
     mapping=MAPPING,
     address=_address,
-    records=json_at("results", list[msgspec.Raw]),
-    total=json_at("total_count", int, needed=False),
+    page=json_page("results", "total_count"),
     key=lambda record: f"{_MODIFIED(record) or _NO_DATE} {_IDENTIFIER(record)}",
     order=ChangeOrder(
-        "metadata_processed", _latest_first, json_at("metas.default.metadata_processed", needed=False)
+        "metadata_processed", json_at("metas.default.metadata_processed", needed=False), _latest_first
     ),
     largest=PAGE_RECORDS - 1,
     deepest=DEEPEST_OFFSET,
 )
 OpenDataSoftHarvester = partial(
-    ListedPortal,
-    "opendatasoft",
-    at_root(LISTING.largest, "api", "explore", "pages"),
-    partial(read_changes_or_all, LISTING),
+    Portal, "opendatasoft", at_root("api", "explore", "pages"), {"listing": LISTING}
 )

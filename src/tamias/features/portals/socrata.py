@@ -5,14 +5,12 @@ from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
-import msgspec
-
 from tamias.features.dcat.datasets.mapping import RecordMapping
 from tamias.features.dcat.datasets.records import table, tables, text
 from tamias.features.portals.fields import Fields, terms
-from tamias.features.portals.paging.changes import ListedPortal, at_root, read_changes_or_all
-from tamias.features.portals.paging.listing import ChangeOrder, PortalListing, json_at
+from tamias.features.portals.paging.listing import ChangeOrder, PortalListing, json_at, json_page
 from tamias.features.portals.paging.position import Position
+from tamias.features.portals.paging.ways import Portal, at_root
 from tamias.model.dataset import Agent, Dataset, Distribution
 from tamias.model.url import authority
 
@@ -106,13 +104,10 @@ LISTING: Final = PortalListing(
     name="Socrata",
     mapping=MAPPING,
     address=_address,
-    records=json_at("results", list[msgspec.Raw]),
-    total=json_at("resultSetSize", int, needed=False),
+    page=json_page("results", "resultSetSize"),
     key=json_at("resource.id"),
-    order=ChangeOrder("updatedAt", _latest_first, json_at("resource.updatedAt", needed=False)),
+    order=ChangeOrder("updatedAt", json_at("resource.updatedAt", needed=False), _latest_first),
     largest=PAGE_RECORDS,
     deepest=DEEPEST_OFFSET,
 )
-SocrataHarvester = partial(
-    ListedPortal, "socrata", at_root(PAGE_RECORDS, is_top=True), partial(read_changes_or_all, LISTING)
-)
+SocrataHarvester = partial(Portal, "socrata", at_root(is_top=True), {"listing": LISTING})

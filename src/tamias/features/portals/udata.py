@@ -4,15 +4,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-import msgspec
-
 from tamias.features.dcat.datasets.mapping import RecordMapping
 from tamias.features.dcat.datasets.records import TITLES, checksum, table, tables, text
 from tamias.features.portals.fields import Fields, each_of, terms
-from tamias.features.portals.paging.changes import ListedPortal, read_changes_or_all
-from tamias.features.portals.paging.listing import PortalListing, ask_json, json_at
+from tamias.features.portals.paging.listing import PortalListing, ask_json, json_at, json_page
 from tamias.features.portals.paging.position import Position
-from tamias.features.portals.paging.ways import roots
+from tamias.features.portals.paging.ways import Portal, roots
 from tamias.features.portals.records.ckan import service_kind
 from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty, Distribution, Period
 from tamias.protocols import PoliteClient
@@ -34,7 +31,7 @@ def _address(place: Position, start: int, size: int) -> tuple[str, int]:
 
 async def _find(url: str, client: PoliteClient) -> Position:
     """Return the beginning of the listing, with the portal's title if it has one."""
-    place = Position(root=roots(url)[-1], size=PAGE_RECORDS, ordered=False)
+    place = Position(root=roots(url)[-1])
     read = json_at("title", needed=False)
     title = await ask_json(place, client, f"{place.root}api/1/site/", read, "udata")
     place.title = title if isinstance(title, str) else ""
@@ -130,9 +127,9 @@ LISTING: Final = PortalListing(
     name="udata",
     mapping=MAPPING,
     address=_address,
-    records=json_at("data", list[msgspec.Raw]),
-    total=json_at("total", int, needed=False),
+    page=json_page("data", "total"),
     largest=PAGE_RECORDS,
     any_offset=False,
+    ordered=False,
 )
-UdataHarvester = partial(ListedPortal, "udata", _find, partial(read_changes_or_all, LISTING))
+UdataHarvester = partial(Portal, "udata", _find, {"listing": LISTING})

@@ -5,45 +5,36 @@ harvest. If as many records are held afterwards as the portal counts, nothing wa
 portal is asked what was, if it has a way to tell; if not, everything is read again.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import aclosing
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
 
-from tamias.features.dcat.datasets.mapping import BAD, MappedRecord, map_record
+from tamias.features.dcat.datasets.mapping import BAD, MappedRecord
 from tamias.features.dcat.datasets.records import described
 from tamias.features.portals.paging.listing import (
+    AddressOf,
     ChangeOrder,
     PortalListing,
     RecordPage,
     as_stamp,
-    ask_json,
-    opening,
-    place_of,
-    read_listing,
     stamp_of,
     state_of,
 )
 from tamias.features.portals.paging.position import (
+    LAG,
     DatedBookmark,
     Position,
     bookmark_of,
-    place_after,
     read_bookmark,
 )
-from tamias.features.portals.paging.ways import roots
 from tamias.model.capture import Outcome
-from tamias.model.finding import Deleted, Finding, Harvest, HarvestEnd, HarvestStep, Present, Problem, Quads
+from tamias.model.finding import Finding, HarvestEnd, HarvestStep, Present, Problem, Quads
 from tamias.protocols import PoliteClient
 
 FIRST_PAGE = 20
-LAG = timedelta(minutes=5)
-"""A search index may show a record later than another that was changed after it."""
-
-DeletionsOf = Callable[[Position, PoliteClient], AsyncGenerator[Present | Deleted]]
-"""Asks a portal which records were deleted, or which are all that are left; the place says how."""
 
 
 class _Changes:
@@ -51,7 +42,7 @@ class _Changes:
 
     def __init__(self, place: Position) -> None:
         assert place.mark is not None
-        self.since = (datetime.fromisoformat(place.mark) - LAG).isoformat(timespec="microseconds")
+        self.since = place.time_before_mark()
         self.latest = ""
         self.mark = place.mark
         self.total: int | None = None
@@ -71,14 +62,15 @@ class _Changes:
 
 
 async def read_changes(
-    listing: PortalListing, place: Position, client: PoliteClient, deletions: DeletionsOf | None = None
+    listing: PortalListing, place: Position, client: PoliteClient
 ) -> AsyncIterator[HarvestStep]:
     """Read changes. Without an end, everything is to be read, and the place says why."""
     order = listing.order
     assert order is not None
+    assert order.latest is not None
     changes, size = _Changes(place), min(FIRST_PAGE, listing.largest)
     while not changes.over and not changes.why_not:
-        page, start = await _request_page(listing, order, place, client, changes, size)
+        page, start = await _request_page(listing, order.latest, place, client, changes, size)
         if changes.trouble is not None:
             yield HarvestStep(state=state_of(place), end=changes.trouble)
             return
@@ -88,82 +80,33 @@ async def read_changes(
         size = min(listing.largest, size * 5) if len(page.records) >= size else max(1, len(page.records))
         if not changes.why_not:
             yield HarvestStep(state=state_of(place), findings=findings)
-    listed = False
-    held = await client.records_held() + place.lost
+    listed, deletions = False, order.deletions
+    held = await client.records_held() + place.left_out
     if not changes.why_not and changes.total is not None and held > changes.total and deletions is not None:
         async with aclosing(deletions(place, client)) as found_out:
             async for each in found_out:
                 yield HarvestStep(state=state_of(place), findings=[each])
                 listed = isinstance(each, Present)
-                held = await client.records_held() + place.lost
+                held = await client.records_held() + place.left_out
                 if held == changes.total:
                     break
     end = _end(place, changes, order, held, listed=listed)
     if end is None:
-        _begin_again(place, listing, f"everything was read: {changes.why_not}")
+        place.read_everything(changes.why_not, listing.largest)
     else:
         yield HarvestStep(state=state_of(place), end=end)
 
 
-class ListedPortal:
-    """Harvests a portal by its listing."""
-
-    def __init__(
-        self,
-        kind: str,
-        find: Callable[[str, PoliteClient], Awaitable[Position]],
-        read: Callable[[Position, PoliteClient, bytes | None], AsyncIterator[HarvestStep]],
-    ) -> None:
-        """`find` returns where a portal's listing begins, by its address; `read` reads it from a place on.
-
-        `read` also gets the bookmark of the last harvest, if this one just begins.
-        """
-        self.kinds = frozenset({kind})
-        self._find = find
-        self._read = read
-
-    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
-        place = place_of(harvest.state)
-        if place is None:
-            place = place_after(harvest.bookmark) or await self._find(harvest.url, client)
-            yield opening(place)
-        async for step in self._read(place, client, None if harvest.state else harvest.bookmark):
-            yield step
-
-
-def at_root(
-    size: int, *inner: str, is_top: bool = False, ordered: bool = True
-) -> Callable[[str, PoliteClient], Awaitable[Position]]:
-    """Make a function that begins at the root of a portal, or of its host, without a request."""
-
-    async def find(url: str, _client: PoliteClient) -> Position:
-        return Position(root=roots(url, *inner)[-1 if is_top else 0], size=size, ordered=ordered)
-
-    return find
-
-
-async def read_changes_or_all(
-    listing: PortalListing, place: Position, client: PoliteClient, _bookmark: bytes | None = None
-) -> AsyncIterator[HarvestStep]:
-    """Read the changes, if the place says so and they are enough; otherwise the whole listing."""
-    if place.changes:
-        async for step in read_changes(listing, place, client):
-            yield step
-    if not place.changes:
-        async for step in read_listing(listing, place, client):
-            yield step
-
-
 async def _request_page(
     listing: PortalListing,
-    order: ChangeOrder,
+    latest: AddressOf,
     place: Position,
     client: PoliteClient,
     changes: _Changes,
     size: int,
 ) -> tuple[RecordPage | None, int]:
-    url, start = order.address(place, changes.seen, size)
-    page = await ask_json(place, client, url, listing.page, listing.name)
+    url, start = latest(place, changes.seen, size)
+    page = await listing.ask(place, client, url)
     if isinstance(page, HarvestEnd):
         changes.why_not = page.reason
         changes.trouble = msgspec.structs.replace(page, changes_only=True) if page.retry else None
@@ -194,7 +137,7 @@ def _read(
             changes.over = True
             break
         try:
-            mapped = map_record(listing.mapping, bytes(raw), place.root)
+            mapped = listing.record(raw, place.root)
         except BAD as error:
             problems.append(Problem(f"{listing.name} {place.root}: a record was left out: {error}"[:1000]))
             continue
@@ -217,7 +160,8 @@ def _end(
     if held != changes.total and not listed:
         changes.why_not = f"{held:,} records are known, and the portal counts {changes.total:,}"
         return None
-    place.taken, place.total = changes.total - place.lost, changes.total
+    place.lost, place.total = place.left_out, changes.total
+    place.taken = changes.total - place.lost
     place.mark = changes.latest
     said = f"{len(changes.read):,} of {changes.total:,} datasets read, those changed since {changes.since}"
     how = [f"{said} by {order.field}, in {place.requests:,} requests", place.way]
@@ -228,14 +172,6 @@ def _end(
         bookmark=bookmark_of(place),
         changes_only=True,
     )
-
-
-def _begin_again(place: Position, listing: PortalListing, why: str) -> None:
-    fresh = Position(
-        root=place.root, title=place.title, size=listing.largest, way=why, requests=place.requests
-    )
-    for name in msgspec.structs.asdict(fresh):
-        setattr(place, name, getattr(fresh, name))
 
 
 R = TypeVar("R")

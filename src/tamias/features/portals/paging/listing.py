@@ -4,7 +4,7 @@ A portal may change while it is read. Where its records come in the order of a k
 last record of the one before: if that is not met, the page is asked for further up.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -13,9 +13,10 @@ import msgspec
 from tamias.features.dcat.datasets.dcat import catalogue_quads
 from tamias.features.dcat.datasets.mapping import BAD, MappedRecord, RecordMapping, map_record
 from tamias.features.dcat.datasets.records import MOST_PAGE, described, failure
-from tamias.features.portals.paging.position import Position, digest, read_to_the_end
+from tamias.features.portals.paging.position import Position, bookmark_of, digest, read_to_the_end
 from tamias.model.capture import Capture, Outcome, Request
-from tamias.model.finding import Finding, HarvestEnd, HarvestStep, Problem, Quads
+from tamias.model.dataset import Agent
+from tamias.model.finding import Deleted, Finding, HarvestEnd, HarvestStep, Present, Problem, Quads
 from tamias.protocols import PoliteClient
 
 MOST_DATASETS = 5_000_000
@@ -31,22 +32,31 @@ _TOO_MUCH = frozenset({408, 413, 414, 425})
 class RecordPage(msgspec.Struct, frozen=True):
     """A page whose records are not parsed yet."""
 
-    records: Sequence[msgspec.Raw]
+    records: Sequence[Any]
     total: int | None = None
+    """How many there are, by the page's own word."""
+    is_all: bool = False
+    """Whether all records are on it, though it was asked for those from a number on."""
 
 
 AddressOf = Callable[[Position, int, int], tuple[str, int]]
 """Where the page stands that holds the record of a number, and the number of its first record."""
+Detailed = MappedRecord | Problem | HarvestEnd
 
 
 class ChangeOrder(NamedTuple):
-    """The order of changes in a listing, the latest first."""
+    """How changes are asked for."""
 
     field: str
-    """What the records are ordered by."""
-    address: AddressOf
-    stamp: Callable[[bytes], str | None]
+    """What dates a record."""
+    stamp: Callable[[Any], str | None]
     """When a record was changed (ISO 8601). May raise one of `BAD`."""
+    latest: AddressOf | None = None
+    """A listing of the latest changes first. Without one, the listing's own address has `since` in it."""
+    is_listed: bool = False
+    """Whether all records are listed to the end, and those that did not change not read."""
+    deletions: Callable[[Position, PoliteClient], AsyncGenerator[Present | Deleted]] | None = None
+    """Asks which records were deleted, or which are all that are left; the place says how."""
 
 
 def json_at(path: str, kind: Any = str, *, needed: bool = True) -> Callable[[bytes], Any]:
@@ -71,60 +81,108 @@ def json_at(path: str, kind: Any = str, *, needed: bool = True) -> Callable[[byt
     return read
 
 
+def json_page(records: str, total: str = "") -> Callable[[bytes], RecordPage]:
+    """Make a reader of pages by the places of their records and of their total; without one, all are there.
+
+    It raises one of `BAD` for what is no page.
+    """
+    found, counted = json_at(records, list[msgspec.Raw]), json_at(total, int, needed=False) if total else None
+
+    def read(body: bytes) -> RecordPage:
+        page = found(body)
+        return RecordPage(page, counted(body) if counted else len(page))
+
+    return read
+
+
 class PortalListing(msgspec.Struct, kw_only=True):
     """The listing of one software: its addresses, and where records are in its answers."""
 
     name: str
-    mapping: RecordMapping
-    """How its records become datasets."""
     address: AddressOf
-    records: Callable[[bytes], list[msgspec.Raw]]
-    """The records of a page, not yet looked into. Raises one of `BAD` for what is no page."""
-    total: Callable[[bytes], int | None] | None = None
-    """How many there are, by the page's own word; None: all of them are on it."""
-    key: Callable[[bytes], str] = json_at("id")
+    page: Callable[[bytes], RecordPage]
+    """Reads a page, but not yet its records. Raises one of `BAD` for what is none."""
+    mapping: RecordMapping | None = None
+    """How its records, in JSON, become datasets."""
+    read: Callable[[Any, str], MappedRecord] | None = None
+    """Reads any other record. Raises one of `BAD`."""
+    details: Callable[[Position, PoliteClient, Any], Awaitable[Detailed]] | None = None
+    """Asks for a record by itself, where the listing only names it. May raise one of `BAD`."""
+    is_dataset: Callable[[Any], bool] = lambda _record: True
+    replaced: Callable[[Position, PoliteClient, Any], Awaitable[list[str] | HarvestEnd]] | None = None
+    """Asks which records a changed one has replaced."""
+    key: Callable[[Any], str] = json_at("id")
     """By what the listing is ordered; unique. Raises one of `BAD` for a record without one."""
+    accept: str = "application/json"
+    is_file: bool = False
+    """Whether it is one file, which may have validators."""
+    pages: bool = False
+    """Whether pages of datasets without files are followed."""
+    step: int = STEP_RECORDS
+    """Records of one step at the most."""
+    refused_for_size: frozenset[int] = _TOO_MUCH
+    """Statuses below 500 that a smaller page may help against."""
     order: ChangeOrder | None = None
     """How changes are asked for; None where they cannot be."""
     largest: int = 1
     """Records to ask for at the most, and first."""
     any_offset: bool = True
     """Whether a page can begin at any record, not only at multiples of its size."""
+    ordered: bool = True
+    """Whether it promises records in the order of their keys."""
     deepest: int | None = None
-    """How far an offset goes; beyond it the listing goes on from the key of the last record."""
+    """How far an offset goes; beyond it the listing goes on from the last record, in another window."""
+    window: Callable[[Position], str] = lambda place: place.after
 
-    def page(self, body: bytes) -> RecordPage:
-        """Read a page. Raises one of `BAD` for what is none."""
-        records = self.records(body)
-        return RecordPage(records, self.total(body) if self.total else len(records))
+    async def ask(self, place: Position, client: PoliteClient, url: str) -> RecordPage | HarvestEnd:
+        """Request a page, or the `HarvestEnd` of a harvest without it."""
+        place.requests += 1
+        capture = await client.ask(Request(url=url, accept=self.accept))
+        return read_answer(client, capture, self.page, self.name)
+
+    def record(self, raw: Any, root: str) -> MappedRecord:
+        """Read a record. Raises one of `BAD`."""
+        return self.read(raw, root) if self.read else map_record(self.mapping, bytes(raw), root)  # type: ignore[arg-type]
 
 
 async def read_listing(
     listing: PortalListing, place: Position, client: PoliteClient, first: Capture | None = None
 ) -> AsyncIterator[HarvestStep]:
-    """Read a listing from a place to its end; `first` is its first page, if it was fetched already."""
+    """Read a listing from a place to its end; `first` is its first page, if it was fetched already.
+
+    If the place says so, only what changed is read, unless the portal does not count as many records then.
+    """
     reader = _ListingReader(listing, place, client, first)
+    if place.changes and not place.since:
+        place.since = place.time_before_mark()
     await reader.mark()
     idle = 0
     while True:
         page = await reader.page()
         if isinstance(page, HarvestEnd):
-            yield HarvestStep(state=state_of(place), findings=reader.problems(), end=page)
+            if place.since and not page.retry:
+                place.read_everything(f"the portal does not list changes: {page.reason}", listing.largest)
+                continue
+            yield reader.step(end=page)
             return
-        before = place.taken + place.lost
-        for findings in reader.take(page):
-            yield HarvestStep(state=state_of(place), findings=findings)
-        idle = 0 if place.taken + place.lost > before else idle + 1
+        taken = place.taken + place.lost + place.others
+        async for findings in reader.take(page):
+            yield reader.step(findings, reader.stopped)
+            if reader.stopped:
+                return
+        idle = 0 if place.taken + place.lost + place.others > taken else idle + 1
         end = reader.end(page, idle)
+        if end and place.since and listing.order is not None and not listing.order.is_listed:
+            end = await reader.compare(listing.order)
         if end:
-            yield HarvestStep(state=state_of(place), findings=reader.problems(), end=end)
+            yield reader.step(reader.problems(), end)
             return
 
 
 class _Entry(NamedTuple):
     number: int
     key: str
-    record: msgspec.Raw
+    record: Any
 
 
 class _ListingReader:
@@ -139,6 +197,17 @@ class _ListingReader:
         self._start = 0
         self._size = 0
         self._back = 0
+        self.stopped: HarvestEnd | None = None
+        """Why the last page was not read to its end."""
+        place.ordered = place.ordered and listing.ordered
+        if not place.offset and not place.window:
+            place.size = listing.largest
+
+    def step(self, findings: Sequence[Finding] = (), end: HarvestEnd | None = None) -> HarvestStep:
+        """Return a step with the state after it; the end of a harvest of changes says that it is one."""
+        if end is not None and self._place.since:
+            end = msgspec.structs.replace(end, changes_only=True)
+        return HarvestStep(state=state_of(self._place), findings=findings, end=end)
 
     def problems(self) -> list[Finding]:
         """Return the problems since the last call."""
@@ -148,11 +217,11 @@ class _ListingReader:
     async def mark(self) -> None:
         """Ask when the latest change was: what changes from now on is for the next harvest."""
         place, order = self._place, self._listing.order
-        if place.marked or order is None:
+        if place.marked or order is None or order.latest is None:
             return
-        url, _ = order.address(place, 0, 1)
+        url, _ = order.latest(place, 0, 1)
         place.marked = True
-        answer = await ask_json(place, self._client, url, self._listing.page, self._listing.name)
+        answer = await self._listing.ask(place, self._client, url)
         if isinstance(answer, RecordPage) and answer.records:
             place.mark = stamp_of(order, answer.records[0])
 
@@ -166,14 +235,14 @@ class _ListingReader:
         skipped: list[Finding] = []
         while True:
             capture = await self._ask()
-            answer: RecordPage | HarvestEnd = read_json(
+            answer: RecordPage | HarvestEnd = read_answer(
                 self._client, capture, self._listing.page, self._listing.name, retry=place.taken > 0
             )
             if isinstance(answer, RecordPage):
                 place.grow(self._listing.largest)
                 self._problems.extend(skipped)
                 return answer
-            if answer.retry_after_ms is None and _may_help(capture):
+            if answer.retry_after_ms is None and self._may_help(capture):
                 if place.size > 1:
                     place.shrink()
                     continue
@@ -193,15 +262,25 @@ class _ListingReader:
         url, self._start = listing.address(place, start, size)
         place.requests += 1
         first, self._first = self._first, None
-        return first or await self._client.ask(Request(url=url, accept="application/json"))
+        return first or await self._client.ask(Request(url=url, accept=listing.accept))
+
+    def _may_help(self, capture: Capture) -> bool:
+        """Return whether a smaller request may succeed."""
+        if capture.outcome is Outcome.OK:
+            return True
+        status = capture.status
+        if capture.outcome is not Outcome.FAILED or status == 429:
+            return False
+        return status is None or not 400 <= status < 500 or status in self._listing.refused_for_size
 
     def _can_skip(self) -> bool:
         """Return whether the record at the offset is one that the portal counts, and may be left out."""
         return self._place.total is not None and self._place.offset < self._place.total
 
-    def take(self, page: RecordPage) -> Iterator[list[Finding]]:
+    async def take(self, page: RecordPage) -> AsyncIterator[list[Finding]]:
         """Yield the findings of a page, in parts; the place moves along."""
         place = self._place
+        self._start = 0 if page.is_all else self._start
         if not place.window:
             place.counted(page.total)
         if self._is_capped(page):
@@ -215,7 +294,10 @@ class _ListingReader:
         self._back = 0
         place.bridged = bool(entries) and entries[-1].number == self._start + len(page.records)
         before = place.offset
-        yield from self._parts(entries)
+        async for findings in self._parts(entries):
+            yield findings
+            if self.stopped:
+                return
         place.offset = self._start + len(page.records)
         if place.offset <= before:
             place.bridged = False
@@ -253,15 +335,37 @@ class _ListingReader:
             except BAD as error:
                 self._lose(f"record {number}", error)
 
-    def _parts(self, entries: Sequence[_Entry]) -> Iterator[list[Finding]]:
-        fresh = self._fresh(entries)
-        for first in range(0, len(fresh), STEP_RECORDS):
-            part = fresh[first : first + STEP_RECORDS]
-            records = [record for record in map(self._mapped, part) if record]
-            self._place.taken += len(records)
-            self._place.after = max(self._place.after, part[-1].key)
-            self._place.offset = part[-1].number
-            yield [*described(records, self._place.root, pages=False), *self.problems()]
+    async def _parts(self, entries: Sequence[_Entry]) -> AsyncIterator[list[Finding]]:
+        place, fresh = self._place, self._fresh(entries)
+        if present := [each.key for each in fresh if self._is_unchanged(each)]:
+            fresh = [each for each in fresh if each.key not in set(present)]
+            place.present += len(present)
+            place.taken += len(present)
+            yield [Present(present)]
+        for first in range(0, len(fresh), self._listing.step):
+            records, more = list[MappedRecord](), list[Finding]()
+            for entry in fresh[first : first + self._listing.step]:
+                found = await self._read(entry, more)
+                if isinstance(found, HarvestEnd):
+                    self.stopped = found
+                    break
+                place.after, place.offset = max(place.after, entry.key), entry.number
+                records += [found] if found else []
+            place.taken += len(records)
+            findings = described(records, place.root, pages=self._listing.pages)
+            if place.since:  # The document is written again from what is stored: nothing is said twice.
+                findings = [each for each in findings if not isinstance(each, Quads)]
+            yield [*findings, *more, *self.problems()]
+            if self.stopped:
+                return
+
+    def _is_unchanged(self, entry: _Entry) -> bool:
+        """Return whether a record that is listed did not change since the last harvest."""
+        place, order = self._place, self._listing.order
+        if not place.since or order is None or not order.is_listed:
+            return False
+        stamp = stamp_of(order, entry.record)
+        return stamp is not None and stamp < place.since
 
     def _fresh(self, entries: Sequence[_Entry]) -> list[_Entry]:
         """Return the records that were not there before, each once."""
@@ -276,20 +380,73 @@ class _ListingReader:
                 fresh.setdefault(entry.key, entry)
         return list(fresh.values())
 
-    def _mapped(self, entry: _Entry) -> MappedRecord | None:
-        order = self._listing.order
-        if order is not None and self._place.mark is not None and not self._place.undated:
-            self._place.undated = stamp_of(order, entry.record) is None
+    async def _read(self, entry: _Entry, more: list[Finding]) -> MappedRecord | HarvestEnd | None:
+        listing, place = self._listing, self._place
+        if listing.order is not None:
+            self._note_date(listing.order, entry.record)
+        if not listing.is_dataset(entry.record):
+            place.others += 1
+            return None
         try:
-            return map_record(self._listing.mapping, bytes(entry.record), self._place.root)
+            if place.since and listing.replaced:
+                replaced = await listing.replaced(place, self._client, entry.record)
+                if isinstance(replaced, HarvestEnd):
+                    return replaced
+                more += [Deleted(replaced)] if replaced else []
+            if listing.details is None:
+                return listing.record(entry.record, place.root)
+            found = await listing.details(place, self._client, entry.record)
         except BAD as error:
             self._lose(f"record {entry.key!r}", error)
             return None
+        if isinstance(found, Problem):
+            place.lost += 1
+            self._problems.append(found)
+            return None
+        return found
+
+    def _note_date(self, order: ChangeOrder, record: Any) -> None:
+        place = self._place
+        if order.latest is not None:
+            if place.mark is not None and not place.undated:
+                place.undated = stamp_of(order, record) is None
+            return
+        try:
+            said = order.stamp(record)
+        except BAD:
+            said = None
+        stamp = as_stamp(said)
+        place.undated = place.undated or stamp is None
+        place.days_only = place.days_only or len(said or "") <= len("2024-01-31")
+        place.mark = max(place.mark or "", stamp or "") or None
 
     def _lose(self, what: str, error: Exception) -> None:
         self._place.lost += 1
         where = f"{self._listing.name} {self._place.root}"
         self._problems.append(Problem(f"{where}: {what} left out: {error}"[:1000]))
+
+    async def compare(self, order: ChangeOrder) -> HarvestEnd | None:
+        """Return the end of a harvest of changes; None where everything is to be read.
+
+        It is the end if the portal counts as many records as are held.
+        """
+        place, listing = self._place, self._listing
+        url, _ = listing.address(msgspec.structs.replace(place, since="", window=""), 0, 1)
+        page = await listing.ask(place, self._client, url)
+        if isinstance(page, HarvestEnd):
+            return page
+        held = await self._client.records_held()
+        if held + place.left_out != page.total:
+            why = f"{held:,} records are known, and the portal counts {page.total:,}"
+            place.read_everything(why, listing.largest)
+            return None
+        said = f"{place.taken:,} of {page.total:,} datasets read, those changed since {place.since}"
+        place.taken, place.lost, place.others, place.total = held, place.left_out, 0, page.total
+        return HarvestEnd(
+            outcome=Outcome.OK,
+            reason=f"{said} by {order.field}, in {place.requests:,} requests; it counts as many as are known",
+            bookmark=bookmark_of(place),
+        )
 
     def end(self, page: RecordPage, idle: int) -> HarvestEnd | None:
         """Return how the harvest ends with this page; None where it goes on."""
@@ -304,8 +461,8 @@ class _ListingReader:
             if not place.again:
                 return read_to_the_end(place)
             place.restart()
-        elif deepest is not None and place.offset + place.size + 1 > deepest:
-            place.window, place.offset, place.bridged = place.after, 0, False
+        elif deepest is not None and place.offset + place.size + self._listing.any_offset > deepest:
+            place.window, place.offset, place.bridged = self._listing.window(place), 0, False
         return None
 
 
@@ -315,10 +472,10 @@ async def ask_json(
     """Request JSON and return what `read` finds in it, or the `HarvestEnd` of a harvest without it."""
     place.requests += 1
     capture = await client.ask(Request(url=url, accept="application/json"))
-    return read_json(client, capture, read, name)
+    return read_answer(client, capture, read, name)
 
 
-def read_json(
+def read_answer(
     client: PoliteClient, capture: Capture, read: Callable[[bytes], Any], name: str, *, retry: bool = False
 ) -> Any:
     """Return what `read` finds in a response, or the `HarvestEnd` of a harvest without it."""
@@ -327,11 +484,11 @@ def read_json(
     try:
         return read(client.body(capture, MOST_PAGE))
     except BAD as error:
-        reason = f"{name} {capture.url}: not the JSON of a listing ({error})"[:1000]
+        reason = f"{name} {capture.url}: not a listing ({error})"[:1000]
         return HarvestEnd(outcome=Outcome.FAILED, reason=reason, retry=retry)
 
 
-def stamp_of(order: ChangeOrder, record: msgspec.Raw) -> str | None:
+def stamp_of(order: ChangeOrder, record: Any) -> str | None:
     """Return when a record was changed, as a text that sorts by time; None without a date."""
     try:
         return as_stamp(order.stamp(record))
@@ -353,19 +510,10 @@ def as_stamp(text: str | None) -> str | None:
     return moment.isoformat(timespec="microseconds")
 
 
-def _may_help(capture: Capture) -> bool:
-    """Return whether a smaller request may succeed."""
-    if capture.outcome is Outcome.OK:
-        return True
-    status = capture.status
-    if capture.outcome is not Outcome.FAILED or status == 429:
-        return False
-    return status is None or not 400 <= status < 500 or status in _TOO_MUCH
-
-
 def opening(place: Position) -> HarvestStep:
     """Return the first step of a harvest: the catalogue itself."""
-    quads = catalogue_quads(place.root, place.title, None, place.root)
+    publisher = Agent(name=place.publisher) if place.publisher else None
+    quads = catalogue_quads(place.root, place.title, publisher, place.root)
     return HarvestStep(state=state_of(place), findings=[Quads(quads)])
 
 

@@ -1,13 +1,18 @@
 """The position in a portal's listing: the state of a harvest, and the verdict at its end."""
 
+from datetime import datetime, timedelta
 from hashlib import blake2b
 from importlib.metadata import version
 from typing import TypeVar
 
 import msgspec
 
+from tamias.archive.moments import shown
 from tamias.model.capture import Outcome
 from tamias.model.finding import HarvestEnd
+
+LAG = timedelta(minutes=5)
+"""A search index may show a record later than another that was changed after it."""
 
 
 class Position(msgspec.Struct, kw_only=True):
@@ -22,7 +27,10 @@ class Position(msgspec.Struct, kw_only=True):
     note: str = ""
     """Why the ways before this one were left."""
     title: str = ""
-    size: int
+    publisher: str = ""
+    query: str = ""
+    """Which part of the portal the user's address names, in its own words."""
+    size: int = 1
     """Records to ask for; it shrinks on trouble and grows again."""
     most: int | None = None
     """Records that the portal gives on one page, where that is fewer than it was asked for."""
@@ -40,6 +48,16 @@ class Position(msgspec.Struct, kw_only=True):
     """Datasets of this pass, each counted once."""
     lost: int = 0
     """Records of this pass that could not be read."""
+    others: int = 0
+    """Records of this pass that are no datasets."""
+    present: int = 0
+    """Of the datasets taken, those that did not change since the last harvest, and were not read again."""
+    bare: int = 0
+    """Datasets whose details could not be had."""
+    details: bool = True
+    """Whether details of records may be asked for."""
+    failures: int = 0
+    """Details in a row that could not be had now."""
     total: int | None = None
     """What the portal says it has."""
     changed: bool = False
@@ -53,8 +71,14 @@ class Position(msgspec.Struct, kw_only=True):
     """Whether that was asked for."""
     undated: bool = False
     """Whether a record does not say when it was changed: then its changes cannot be asked for."""
+    days_only: bool = False
+    """Whether a record is dated by the day."""
     changes: bool = False
     """Whether only changes since the mark are asked for."""
+    since: str = ""
+    """The time since which changes are asked for, where the portal takes one."""
+    left_out: int = 0
+    """Records that the portal counts and that the last whole harvest did not take."""
     way: str = ""
     """How deletions were asked for, or why everything was read again."""
     harvests: int = 0
@@ -96,17 +120,31 @@ class Position(msgspec.Struct, kw_only=True):
         if self.lost or self.total is None:
             return not self.lost and self.ordered
         if self.ordered:
-            return self.taken >= self.total
-        return self.taken == self.total and not self.changed
+            return self.taken + self.others >= self.total
+        return self.taken + self.others == self.total and not self.changed
 
     @property
     def again(self) -> bool:
         """Return whether a second pass may find what the first could not."""
         return self.changed and not self.second and not self.whole
 
+    def time_before_mark(self) -> str:
+        """Return the time since which changes are asked for."""
+        moment = datetime.fromisoformat(self.mark or "") - (timedelta(days=1) if self.days_only else LAG)
+        return moment.date().isoformat() if self.days_only else moment.isoformat(timespec="microseconds")
+
+    def read_everything(self, why: str, size: int) -> None:
+        """Begin again, without asking for changes."""
+        fresh = Position(
+            root=self.root, title=self.title, publisher=self.publisher, query=self.query, stage=self.stage,
+            note=self.note, size=size, requests=self.requests, way=f"everything was read: {why}"[:1000],
+        )  # fmt: skip
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(fresh, name))
+
     def restart(self) -> None:
         """Begin the second pass."""
-        self.offset = self.taken = self.lost = 0
+        self.offset = self.taken = self.lost = self.others = self.present = self.bare = 0
         self.after = self.window = ""
         self.recent = []
         self.inner = None
@@ -123,6 +161,13 @@ def read_to_the_end(place: Position, why: str = "") -> HarvestEnd:
     """Return the end of a listing that was read; `why` says why it is not complete."""
     counted = "" if place.total is None else f" of {place.total:,} counted"
     said = [f"{place.taken:,} datasets{counted}, in {place.requests:,} requests"]
+    if place.present:
+        said.append(f"{place.present:,} of them were not updated since {place.since}")
+    if place.others:
+        said.append(f"{place.others:,} records of other kinds left out")
+    if place.bare:
+        robots = "" if place.details else " (robots.txt forbids to ask for them)"
+        said.append(f"{place.bare:,} of them without their files{robots}")
     if place.lost:
         said.append(f"{place.lost:,} records could not be read")
     if place.changed:
@@ -161,6 +206,10 @@ class PortalBookmark(DatedBookmark, kw_only=True, frozen=True):
 
     root: str
     title: str
+    publisher: str = ""
+    query: str = ""
+    stage: str = ""
+    days_only: bool = False
 
 
 def read_bookmark(bookmark: bytes | None, form: type[B]) -> B | None:
@@ -175,17 +224,12 @@ def read_bookmark(bookmark: bytes | None, form: type[B]) -> B | None:
 
 def bookmark_of(place: Position) -> bytes | None:
     """Return a bookmark; None if not everything was read, or changes cannot be asked for."""
-    if place.mark is None or place.undated or place.changed or place.taken + place.lost != place.total:
+    left_out = place.lost + place.others
+    unread = place.changed or place.bare or place.taken + left_out != place.total
+    if place.mark is None or place.undated or unread:
         return None
-    return msgspec.msgpack.encode(
-        PortalBookmark(
-            root=place.root,
-            title=place.title,
-            latest=place.mark,
-            left_out=place.lost,
-            harvests=place.harvests,
-        )
-    )
+    known = shown(PortalBookmark, place, latest=place.mark, left_out=left_out)
+    return msgspec.msgpack.encode(known)
 
 
 def place_after(bookmark: bytes | None) -> Position | None:
@@ -193,7 +237,5 @@ def place_after(bookmark: bytes | None) -> Position | None:
     known = read_bookmark(bookmark, PortalBookmark)
     if known is None:
         return None
-    return Position(
-        root=known.root, title=known.title, size=1, mark=known.latest, lost=known.left_out, changes=True,
-        marked=True, harvests=known.harvests + 1,
-    )  # fmt: skip
+    more = {"mark": known.latest, "changes": True, "marked": True}
+    return shown(Position, known, harvests=known.harvests + 1, **more)

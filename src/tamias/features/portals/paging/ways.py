@@ -1,21 +1,68 @@
-"""Ways to read one portal, tried in turn; the harvest's state says which one is taken."""
+"""Portals by the ways in which they can be read, tried in turn; the state says which one is taken."""
 
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
-from tamias.features.portals.paging.listing import state_of
-from tamias.features.portals.paging.position import Position
+from tamias.features.portals.paging.changes import read_changes
+from tamias.features.portals.paging.listing import PortalListing, opening, place_of, read_listing, state_of
+from tamias.features.portals.paging.position import Position, place_after
+from tamias.features.portals.paging.validators import read_file_listing
 from tamias.model.capture import Outcome
 from tamias.model.finding import Harvest, HarvestEnd, HarvestStep
 from tamias.model.url import authority, fetch_url
 from tamias.protocols import Harvester, PoliteClient
 
-Way = Callable[[], AsyncIterator[HarvestStep]]
+Find = Callable[[str, PoliteClient], Awaitable[Position | HarvestEnd]]
+"""Finds where a portal begins, by an address of it."""
 
 
-async def in_turn(place: Position, ways: Mapping[str, Way]) -> AsyncIterator[HarvestStep]:
+class CatalogueFile(NamedTuple):
+    """A file of the whole portal that another harvester reads."""
+
+    path: str
+    harvester: type[Harvester]
+
+
+class Portal:
+    """Harvests a portal in the first way that gives a dataset."""
+
+    def __init__(self, kind: str, find: Find, ways: Mapping[str, PortalListing | CatalogueFile]) -> None:
+        self.kinds = frozenset({kind})
+        self._find = find
+        self._ways = ways
+
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
+        place = place_of(harvest.state)
+        if place is None:
+            found = place_after(harvest.bookmark) or await self._find(harvest.url, client)
+            if isinstance(found, HarvestEnd):
+                yield HarvestStep(state=b"", end=found)
+                return
+            place = found
+            yield opening(place)
+        bookmark = None if harvest.state else harvest.bookmark
+        async for step in _in_turn(place, self._ways, client, bookmark):
+            yield step
+
+
+def at_root(*inner: str, is_top: bool = False) -> Find:
+    """Make a function that begins at the root of a portal, or of its host, without a request."""
+
+    async def find(url: str, _client: PoliteClient) -> Position:
+        return Position(root=roots(url, *inner)[-1 if is_top else 0])
+
+    return find
+
+
+async def _in_turn(
+    place: Position,
+    ways: Mapping[str, PortalListing | CatalogueFile],
+    client: PoliteClient,
+    bookmark: bytes | None,
+) -> AsyncIterator[HarvestStep]:
     """Take the first way that gives a dataset, beginning with the one that the place names.
 
     A way is left for the next if it ends badly before it brought a dataset; a portal that asked us to wait
@@ -25,7 +72,7 @@ async def in_turn(place: Position, ways: Mapping[str, Way]) -> AsyncIterator[Har
     for name in names[names.index(place.stage) if place.stage in names else 0 :]:
         place.stage = name
         left: HarvestEnd | None = None
-        async for step in ways[name]():
+        async for step in _read(ways[name], place, client, bookmark):
             if step.end and name != names[-1] and _leads_nowhere(step.end, place):
                 left = step.end
             else:
@@ -37,17 +84,35 @@ async def in_turn(place: Position, ways: Mapping[str, Way]) -> AsyncIterator[Har
         place.second = False
 
 
-async def through(
-    harvester: Harvester,
-    url: str,
-    kind: str,
-    place: Position,
-    client: PoliteClient,
-    bookmark: bytes | None = None,
+async def _read(
+    way: PortalListing | CatalogueFile, place: Position, client: PoliteClient, bookmark: bytes | None
+) -> AsyncIterator[HarvestStep]:
+    if isinstance(way, CatalogueFile):
+        steps = _through(way, place, client, bookmark)
+    elif way.is_file:
+        steps = read_file_listing(way, place, client, bookmark)
+    else:
+        if place.changes and way.order is not None and way.order.latest is not None:
+            async for step in read_changes(way, place, client):
+                yield step
+            if place.changes:
+                return
+        steps = read_listing(way, place, client)
+    async for step in steps:
+        yield step
+
+
+async def _through(
+    file: CatalogueFile, place: Position, client: PoliteClient, bookmark: bytes | None
 ) -> AsyncIterator[HarvestStep]:
     """Run another harvester, with its state inside of ours."""
-    known = None if place.inner else bookmark
-    harvest = Harvest(url=url, kind=kind, state=place.inner, bookmark=known)
+    harvester = file.harvester()
+    harvest = Harvest(
+        url=place.root + file.path,
+        kind=min(harvester.kinds),
+        state=place.inner,
+        bookmark=None if place.inner else bookmark,
+    )
     async for step in harvester.harvest(harvest, client):
         place.inner = step.state
         place.taken += sum(len(getattr(finding, "datasets", ())) for finding in step.findings)
