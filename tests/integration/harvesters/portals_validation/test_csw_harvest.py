@@ -95,7 +95,7 @@ def test_a_pause_that_the_server_asks_for_is_passed_on(catalogue, harvest):
 def test_a_catalogue_that_gives_one_page_for_ever_is_left(catalogue, harvest):
     catalogue.before = lambda query: page(catalogue.records[:10], 10_000, 11)
     end = harvest(CswHarvester(), "/csw").end
-    assert "has been there" in end.reason
+    assert "again and again" in end.reason
     assert not end.complete
 
 

@@ -160,7 +160,8 @@ def digest(key: str) -> int:
 def read_to_the_end(place: Position, why: str = "") -> HarvestEnd:
     """Return the end of a listing that was read; `why` says why it is not complete."""
     counted = "" if place.total is None else f" of {place.total:,} counted"
-    said = [f"{place.taken:,} datasets{counted}, in {place.requests:,} requests"]
+    stage = f" ({place.stage})" if place.stage else ""
+    said = [f"{place.taken:,} datasets{counted}, in {place.requests:,} requests{stage}"]
     if place.present:
         said.append(f"{place.present:,} of them were not updated since {place.since}")
     if place.others:
