@@ -2,21 +2,17 @@
 
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
-from itertools import takewhile
 from typing import Any, Final
 from urllib.parse import urlencode
 
 import msgspec
 
-from tamias.features.dcat.datasets.dcat import catalogue_quads
-from tamias.features.dcat.datasets.mapping import BAD, MappedRecord, RecordMapping, map_record
+from tamias.features.dcat.datasets.mapping import BAD, RecordMapping, map_record
 from tamias.features.dcat.datasets.records import (
     MOST_PAGE,
-    CycleDetector,
     checksum,
     count,
     failure,
-    json_of,
     table,
     tables,
     text,
@@ -24,206 +20,86 @@ from tamias.features.dcat.datasets.records import (
 )
 from tamias.features.dcat.datasets.terms import below
 from tamias.features.portals.fields import Fields, at, terms
-from tamias.features.portals.paging.changes import DatedState
-from tamias.features.portals.paging.listing import as_stamp
-from tamias.features.portals.paging.ways import roots
-from tamias.model.capture import Capture, Outcome, Request
+from tamias.features.portals.paging.listing import ChangeOrder, Detailed, PortalListing, RecordPage
+from tamias.features.portals.paging.position import Position
+from tamias.features.portals.paging.ways import Portal, roots
+from tamias.model.capture import Outcome, Request
 from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty, Distribution, Period
-from tamias.model.finding import Finding, Harvest, HarvestEnd, HarvestStep, Links, Present, Problem, Quads
+from tamias.model.finding import Harvest, HarvestEnd, HarvestStep, Links
 from tamias.protocols import PoliteClient
 
 PAGE_RECORDS = 100
 CHANGES_PAGE = 1000
 """The most that the search gives; a harvest of changes asks for little else."""
-_EXPORTS_A_STEP = 10
 _FAILURES_IN_A_ROW = 5
 _INNER = ("api", "dataset.xhtml", "dataverse", "dataverse.xhtml", "oai", "citation", "file.xhtml")
 _COLLECTION = re.compile(r"/dataverse/([^/?#]+)")
 
 
-class _DataverseState(DatedState, kw_only=True):
-    """The state of a harvest: the position in the list, and counts so far."""
-
-    root: str
-    collection: str | None = None
-    start: int = 0
-    within: int = 0
-    """Of the page that begins there, how many are done."""
-    total: int = 0
-    bare: int = 0
-    """Datasets whose files could not be asked for."""
-    failures: int = 0
-    exports: bool = True
-    present: int = 0
-    """Datasets that were not updated since the last harvest, and are not asked for again."""
-    turns: CycleDetector = msgspec.field(default_factory=CycleDetector)
+async def _find(url: str, _client: PoliteClient) -> Position:
+    """Return the installation, or the collection that the address names."""
+    collection = _COLLECTION.search(url)
+    return Position(root=roots(url, *_INNER)[0], query=collection[1] if collection else "")
 
 
-class DataverseHarvester:
-    """Reads the datasets of an installation, or of the collection that the address names.
+def _address(place: Position, start: int, size: int) -> tuple[str, int]:
+    query: dict[str, Any] = {"q": "*", "type": "dataset", "sort": "date", "order": "asc"}
+    query |= {"start": start, "per_page": CHANGES_PAGE if place.since else size}
+    if place.query:
+        query["subtree"] = place.query
+    return f"{place.root}api/search?{urlencode(query)}", start
 
-    Where robots.txt forbids the API, the OAI-PMH interface is left as a link to try instead.
-    """
 
-    kinds = frozenset({"dataverse"})
+def _page(body: bytes) -> RecordPage:
+    found = table(table(msgspec.json.decode(body)).get("data"))
+    if not isinstance(found.get("items"), list):
+        raise ValueError("no `data.items`")
+    return RecordPage(found["items"], count(found.get("total_count")) or 0)
+
+
+async def _exported(place: Position, client: PoliteClient, item: Any) -> Detailed:
+    """Return the dataset as its export describes it; as the search does, where there is no export."""
+    short = map_record(SEARCH_MAPPING, msgspec.json.encode(item), place.root)
+    name = short.dataset.record
+    if not place.details:
+        place.bare += 1
+        return short
+    query = urlencode({"exporter": "dataverse_json", "persistentId": name})
+    place.requests += 1
+    address = f"{place.root}api/datasets/export?{query}"
+    capture = await client.ask(Request(url=address, accept="application/json"))
+    end = failure(capture, "the export at")
+    if end is None:
+        place.failures = 0
+        try:
+            return map_record(export_mapping(name), client.body(capture, MOST_PAGE), place.root)
+        except BAD:
+            end = HarvestEnd(outcome=Outcome.FAILED, reason="no export")
+    place.failures += end.retry
+    if end.retry and (end.retry_after_ms or place.failures >= _FAILURES_IN_A_ROW):
+        place.failures = 0
+        return end
+    place.details = end.outcome is not Outcome.REFUSED
+    place.bare += 1
+    return short
+
+
+class DataverseHarvester(Portal):
+    """Where robots.txt forbids the API, the OAI-PMH interface is left as a link to try instead."""
+
+    def __init__(self) -> None:
+        super().__init__("dataverse", _find, {"": LISTING})
 
     async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
-        collection = _COLLECTION.search(harvest.url)
-        fresh = _DataverseState(
-            root=roots(harvest.url, *_INNER)[0], collection=collection[1] if collection else None
-        )
-        fresh.ask_for_changes(harvest.bookmark)
-        state = msgspec.msgpack.decode(harvest.state, type=_DataverseState) if harvest.state else fresh
-        listing = _Listing(state, client)
-        async for step in listing.steps():
-            yield step
-
-
-class _Listing:
-    """The conversation with one installation; all that outlives a step is in the state."""
-
-    def __init__(self, state: _DataverseState, client: PoliteClient) -> None:
-        self._state = state
-        self._client = client
-
-    async def steps(self) -> AsyncIterator[HarvestStep]:
-        state = self._state
-        if not state.start and not state.within:
-            yield state.step([Quads(catalogue_quads(state.root, "", None, state.root))])
-        while True:
-            capture = await self._client.ask(self._search())
-            if end := failure(capture, "the search of"):
-                yield state.step(self._instead(end), end)
-                return
-            items = self._items(capture)
-            if isinstance(items, HarvestEnd):
-                yield state.step([], items)
-                return
-            while state.within < len(items):
-                rest = items[state.within :]
-                if unchanged := list(takewhile(self._is_unchanged, rest)):
-                    state.within += len(unchanged)
-                    state.present += len(unchanged)
-                    yield state.step([Present([str(each["global_id"]) for each in unchanged])])
-                    continue
-                changed = takewhile(lambda item: not self._is_unchanged(item), rest[:_EXPORTS_A_STEP])
-                findings, end = await self._part(list(changed))
-                yield state.step(findings, end)
-                if end:
-                    return
-            if end := self._turn(items):
-                yield state.step([], end)
-                return
-
-    def _search(self) -> Request:
-        query: dict[str, Any] = {"q": "*", "type": "dataset", "sort": "date", "order": "asc"}
-        size = PAGE_RECORDS if self._state.since is None else CHANGES_PAGE
-        query |= {"start": self._state.start, "per_page": size}
-        if self._state.collection:
-            query["subtree"] = self._state.collection
-        return Request(url=f"{self._state.root}api/search?{urlencode(query)}", accept="application/json")
-
-    def _instead(self, end: HarvestEnd) -> list[Finding]:
-        refused = end.outcome is Outcome.REFUSED and not self._state.datasets
-        return [Links([f"{self._state.root}oai"], self._state.root, "oai-pmh")] if refused else []
-
-    def _items(self, capture: Capture) -> list[Any] | HarvestEnd:
-        try:
-            found = table(table(json_of(self._client, capture)).get("data"))
-        except msgspec.DecodeError as error:
-            return self._no_list(capture, str(error))
-        items = found.get("items")
-        if not isinstance(items, list):
-            return self._no_list(capture, "no `data.items`")
-        self._state.total = count(found.get("total_count")) or 0
-        return items
-
-    def _no_list(self, capture: Capture, why: str) -> HarvestEnd:
-        reason = f"{self._summary()}; {capture.url} is not a list of datasets: {why}"
-        return HarvestEnd(outcome=Outcome.FAILED, reason=reason, retry=bool(self._state.start))
-
-    def _is_unchanged(self, item: Any) -> bool:
-        """Return whether a dataset was not updated since the last harvest."""
-        since, stamp = self._state.since, as_stamp(text(table(item).get("updatedAt")))
-        return since is not None and stamp is not None and stamp < since and "global_id" in item
-
-    async def _part(self, items: list[Any]) -> tuple[list[Finding], HarvestEnd | None]:
-        """Read a few datasets with their files. Where it asks for a pause, those before it count."""
-        records: list[MappedRecord] = []
-        problems: list[Finding] = []
-        end: HarvestEnd | None = None
-        for item in items:
-            self._state.note_update(text(table(item).get("updatedAt")))
-            try:
-                short = map_record(SEARCH_MAPPING, msgspec.json.encode(item), self._state.root)
-                found = await self._whole(short)
-            except BAD as error:
-                name = text(table(item).get("global_id")) or text(table(item).get("name")) or "?"
-                problems.append(Problem(f"dataset {name} of {self._state.root}: {error}"))
-                found = None
-            if isinstance(found, HarvestEnd):
-                end = found
-                break
-            self._state.within += 1
-            records += [found] if found else []
-        self._state.datasets += len(records)
-        self._state.problems += len(problems)
-        return [*self._state.brought(records, self._state.root), *problems], end
-
-    async def _whole(self, short: MappedRecord) -> MappedRecord | HarvestEnd:
-        """Return the dataset as its export describes it; as the search does, where there is no export."""
-        if not self._state.exports:
-            self._state.bare += 1
-            return short
-        query = urlencode({"exporter": "dataverse_json", "persistentId": short.dataset.record})
-        address = f"{self._state.root}api/datasets/export?{query}"
-        capture = await self._client.ask(Request(url=address, accept="application/json"))
-        end = failure(capture, "the export at")
-        if end is None:
-            self._state.failures = 0
-            try:
-                body = self._client.body(capture, MOST_PAGE)
-                return map_record(export_mapping(short.dataset.record), body, self._state.root)
-            except BAD:
-                end = HarvestEnd(outcome=Outcome.FAILED, reason="no export")
-        self._state.failures += end.retry
-        if end.retry and (end.retry_after_ms or self._state.failures >= _FAILURES_IN_A_ROW):
-            self._state.failures = 0
-            return end
-        self._state.exports = end.outcome is not Outcome.REFUSED
-        self._state.bare += 1
-        return short
-
-    def _turn(self, items: list[Any]) -> HarvestEnd | None:
-        """Go on to the next page; return an end where there is none."""
-        state = self._state
-        if state.turns.again(text(table(item).get("global_id")) or "?" for item in items):
-            return self._ended("the search gives the same page again")
-        state.start, state.within = state.start + len(items), 0
-        return self._ended(None) if not items or state.start >= state.total else None
-
-    def _ended(self, why: str | None) -> HarvestEnd:
-        state, doubts = self._state, [why] if why else []
-        if state.problems:
-            doubts.append(f"{state.problems} problems in reading them")
-        if state.start < state.total:
-            doubts.append(f"the search counts {state.total}")
-        outcome = Outcome.OK if state.datasets or state.present or not doubts else Outcome.FAILED
-        return HarvestEnd(
-            outcome=outcome,
-            reason="; ".join([self._summary(), *doubts]),
-            complete=not doubts,
-            bookmark=None if doubts or state.bare else state.bookmark(),
-        )
-
-    def _summary(self) -> str:
-        state, summary = self._state, f"{self._state.datasets} datasets"
-        if state.since is not None:
-            summary += (
-                f" read, those updated since {state.since}; {state.present} others are listed as before"
-            )
-        summary += f", {state.bare} of them without their files" if state.bare else ""
-        return summary + ("" if state.exports else " (robots.txt forbids their export)")
+        found = 0
+        async for step in super().harvest(harvest, client):
+            found += len(step.findings)
+            if step.end is not None and step.end.outcome is Outcome.REFUSED and found <= 1:
+                root = roots(harvest.url, *_INNER)[0]
+                link = Links([f"{root}oai"], root, "oai-pmh")
+                yield msgspec.structs.replace(step, findings=[*step.findings, link])
+            else:
+                yield step
 
 
 _DROPPED: Final = {"status": "`OK`, of every answer"}
@@ -393,3 +269,15 @@ def _text(value: Any) -> str | None:
 
 
 SEARCH_MAPPING: Final = RecordMapping("dataverse-search", listed)
+LISTING: Final = PortalListing(
+    name="Dataverse",
+    address=_address,
+    page=_page,
+    details=_exported,
+    key=lambda item: text(item.get("global_id")) or text(item.get("name")) or "?",
+    order=ChangeOrder("updatedAt", lambda item: text(item.get("updatedAt")), is_listed=True),
+    largest=PAGE_RECORDS,
+    ordered=False,
+    step=10,
+    pages=True,
+)

@@ -119,6 +119,4 @@ LISTING: Final = PortalListing(
     largest=PAGE_RECORDS - 1,
     deepest=DEEPEST_OFFSET,
 )
-OpenDataSoftHarvester = partial(
-    Portal, "opendatasoft", at_root("api", "explore", "pages"), {"listing": LISTING}
-)
+OpenDataSoftHarvester = partial(Portal, "opendatasoft", at_root("api", "explore", "pages"), {"": LISTING})

@@ -110,4 +110,4 @@ LISTING: Final = PortalListing(
     largest=PAGE_RECORDS,
     deepest=DEEPEST_OFFSET,
 )
-SocrataHarvester = partial(Portal, "socrata", at_root(is_top=True), {"listing": LISTING})
+SocrataHarvester = partial(Portal, "socrata", at_root(is_top=True), {"": LISTING})

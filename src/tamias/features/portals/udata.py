@@ -132,4 +132,4 @@ LISTING: Final = PortalListing(
     any_offset=False,
     ordered=False,
 )
-UdataHarvester = partial(Portal, "udata", _find, {"listing": LISTING})
+UdataHarvester = partial(Portal, "udata", _find, {"": LISTING})

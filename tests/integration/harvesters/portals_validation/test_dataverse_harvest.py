@@ -160,12 +160,13 @@ def test_where_robots_forbid_only_the_exports_the_search_is_enough(portal, datav
     assert (len(harvested.datasets), not unsaid(harvested.end.reason, "robots.txt")) == (12, True)
 
 
-def test_a_search_that_repeats_its_page_is_left(portal, harvest):
+def test_a_search_that_repeats_its_page_is_not_called_complete(portal, harvest):
     served = Dataverse(100)
     served.items *= 5
     portal.serve = served
     portal.forbidden = ["/api/datasets"]
-    assert "same page again" in harvest(DataverseHarvester()).end.reason
+    end = harvest(DataverseHarvester()).end
+    assert ("100 datasets of 500 counted" in end.reason, end.complete) == (True, False)
 
 
 def test_a_search_of_html_fails(portal, harvest):

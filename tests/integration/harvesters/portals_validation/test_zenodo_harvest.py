@@ -64,7 +64,7 @@ class Search:
 @pytest.fixture
 def search(portal, monkeypatch):
     """`search(days)` serves records made on these days; a window holds a hundred."""
-    monkeypatch.setattr(zenodo, "WINDOW", 100)
+    monkeypatch.setattr(zenodo.LISTING, "deepest", 100)
 
     def serve(days):
         portal.serve = Search(days, 100)
@@ -146,11 +146,17 @@ def test_files_become_links(search, harvest):
     ]
 
 
-def test_a_page_that_is_no_json_is_left_out(portal, search, harvest):
+def test_a_record_that_makes_each_page_no_json_is_left_out(portal, search, harvest):
     served = search(days(60, 1))
-    portal.serve = lambda path, query: b"{..." if query["page"] == "2" else served(path, query)
+
+    def serve(path, query):
+        page, size = int(query["page"]), int(query["size"])
+        return b"{..." if (page - 1) * size <= 30 < page * size else served(path, query)
+
+    portal.serve = serve
     harvested = harvest(ZenodoHarvester())
-    assert (len(harvested.datasets), harvested.end.complete) == (35, False)
+    assert harvested.titles == [f"Set {number}" for number in range(1, 61) if number != 31]
+    assert not harvested.end.complete
 
 
 def test_a_repository_of_html_fails(portal, harvest):

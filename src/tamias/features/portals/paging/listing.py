@@ -112,7 +112,9 @@ class PortalListing(msgspec.Struct, kw_only=True):
     replaced: Callable[[Position, PoliteClient, Any], Awaitable[list[str] | HarvestEnd]] | None = None
     """Asks which records a changed one has replaced."""
     key: Callable[[Any], str] = json_at("id")
-    """By what the listing is ordered; unique. Raises one of `BAD` for a record without one."""
+    """By what the listing is ordered. Raises one of `BAD` for a record without one."""
+    name_of: Callable[[Any], str] | None = None
+    """The unique name of a record, where the key is not unique."""
     accept: str = "application/json"
     is_file: bool = False
     """Whether it is one file, which may have validators."""
@@ -182,6 +184,7 @@ async def read_listing(
 class _Entry(NamedTuple):
     number: int
     key: str
+    name: str
     record: Any
 
 
@@ -302,7 +305,7 @@ class _ListingReader:
         if place.offset <= before:
             place.bridged = False
         if not place.ordered:
-            place.recent = [digest(key) for key in keys]
+            place.recent = [digest(entry.name) for entry in entries]
 
     def _is_capped(self, page: RecordPage) -> bool:
         """Return whether a page that is not the last has fewer records than asked for.
@@ -331,14 +334,15 @@ class _ListingReader:
         """Yield each record with its number and key; one without a key is a problem."""
         for number, raw in enumerate(page.records, self._start + 1):
             try:
-                yield _Entry(number, self._listing.key(raw), raw)
+                key = self._listing.key(raw)
+                yield _Entry(number, key, self._listing.name_of(raw) if self._listing.name_of else key, raw)
             except BAD as error:
                 self._lose(f"record {number}", error)
 
     async def _parts(self, entries: Sequence[_Entry]) -> AsyncIterator[list[Finding]]:
         place, fresh = self._place, self._fresh(entries)
-        if present := [each.key for each in fresh if self._is_unchanged(each)]:
-            fresh = [each for each in fresh if each.key not in set(present)]
+        if present := [each.name for each in fresh if self._is_unchanged(each)]:
+            fresh = [each for each in fresh if each.name not in set(present)]
             place.present += len(present)
             place.taken += len(present)
             yield [Present(present)]
@@ -349,7 +353,8 @@ class _ListingReader:
                 if isinstance(found, HarvestEnd):
                     self.stopped = found
                     break
-                place.after, place.offset = max(place.after, entry.key), entry.number
+                place.pass_by(entry.key, entry.name)
+                place.offset = entry.number
                 records += [found] if found else []
             place.taken += len(records)
             findings = described(records, place.root, pages=self._listing.pages)
@@ -372,12 +377,13 @@ class _ListingReader:
         place, recent = self._place, set(self._place.recent)
         fresh: dict[str, _Entry] = {}
         for entry in entries:
+            known = digest(entry.name) in recent
             if place.ordered:
-                known = entry.key <= place.after
+                known = entry.key < place.after or (known and entry.key == place.after)
             else:
-                known = entry.number <= place.offset or digest(entry.key) in recent
+                known = known or entry.number <= place.offset
             if not known:
-                fresh.setdefault(entry.key, entry)
+                fresh.setdefault(entry.name, entry)
         return list(fresh.values())
 
     async def _read(self, entry: _Entry, more: list[Finding]) -> MappedRecord | HarvestEnd | None:
@@ -397,7 +403,7 @@ class _ListingReader:
                 return listing.record(entry.record, place.root)
             found = await listing.details(place, self._client, entry.record)
         except BAD as error:
-            self._lose(f"record {entry.key!r}", error)
+            self._lose(f"record {entry.name}", error)
             return None
         if isinstance(found, Problem):
             place.lost += 1
@@ -422,8 +428,7 @@ class _ListingReader:
 
     def _lose(self, what: str, error: Exception) -> None:
         self._place.lost += 1
-        where = f"{self._listing.name} {self._place.root}"
-        self._problems.append(Problem(f"{where}: {what} left out: {error}"[:1000]))
+        self._problems.append(Problem(f"{what} of {self._place.root}: {error}"[:1000]))
 
     async def compare(self, order: ChangeOrder) -> HarvestEnd | None:
         """Return the end of a harvest of changes; None where everything is to be read.

@@ -40,7 +40,7 @@ class Position(msgspec.Struct, kw_only=True):
     bridged: bool = False
     """Whether that record stands right before the offset, where it can be met again."""
     recent: list[int] = []
-    """In a listing without order, what the last page held."""
+    """Digests of the names of records: with the key `after`; in a listing without order, on the last page."""
     window: str = ""
     """Where an offset may not go any deeper, the key from which it is counted anew."""
     ordered: bool = True
@@ -102,6 +102,12 @@ class Position(msgspec.Struct, kw_only=True):
             return
         self.changed = self.changed or self.total not in (None, total)
         self.total = total
+
+    def pass_by(self, key: str, name: str) -> None:
+        """Note a record that was taken."""
+        if self.ordered:
+            self.recent = [*(self.recent if key == self.after else ()), digest(name)]
+        self.after = max(self.after, key)
 
     def skip(self) -> None:
         """Leave out the record at the offset."""
