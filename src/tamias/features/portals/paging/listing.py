@@ -5,6 +5,7 @@ last record of the one before: if that is not met, the page is asked for further
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -24,6 +25,8 @@ MOST_DATASETS = 5_000_000
 STEP_RECORDS = 250
 """Records of one step: what is in memory at once, and what is repeated at the most after a crash."""
 
+FIRST_PAGE = 20
+"""Records first asked for, where the latest changes come first."""
 _SKIPS_IN_A_ROW = 10
 _IDLE_PAGES = 10
 _TOO_MUCH = frozenset({408, 413, 414, 425})
@@ -154,18 +157,17 @@ async def read_listing(
 
     If the place says so, only what changed is read, unless the portal does not count as many records then.
     """
-    reader = _ListingReader(listing, place, client, first)
     if place.changes and not place.since:
         place.since = place.time_before_mark()
-    await reader.mark()
-    idle = 0
+    reader, order, idle = _ListingReader(listing, place, client, first), listing.order, 0
     while True:
+        await reader.mark()
         page = await reader.page()
         if isinstance(page, HarvestEnd):
             if place.since and not page.retry:
-                place.read_everything(f"the portal does not list changes: {page.reason}", listing.largest)
+                reader.begin_again(f"the portal does not list changes: {page.reason}")
                 continue
-            yield reader.step(end=page)
+            yield reader.step(reader.problems(), page)
             return
         taken = place.taken + place.lost + place.others
         async for findings in reader.take(page):
@@ -174,9 +176,12 @@ async def read_listing(
                 return
         idle = 0 if place.taken + place.lost + place.others > taken else idle + 1
         end = reader.end(page, idle)
-        if end and place.since and listing.order is not None and not listing.order.is_listed:
-            end = await reader.compare(listing.order)
-        if end:
+        if end and place.since and order is not None and not order.is_listed:
+            async for step in reader.compare(order):
+                yield step
+                if step.end:
+                    return
+        elif end:
             yield reader.step(reader.problems(), end)
             return
 
@@ -202,9 +207,21 @@ class _ListingReader:
         self._back = 0
         self.stopped: HarvestEnd | None = None
         """Why the last page was not read to its end."""
-        place.ordered = place.ordered and listing.ordered
+        self._is_over = False
+        """Whether all changes were read."""
+        self._begin()
+
+    def begin_again(self, why: str) -> None:
+        """Read everything."""
+        self._place.read_everything(why)
+        self._begin()
+
+    def _begin(self) -> None:
+        place, listing = self._place, self._listing
+        self._latest = listing.order.latest if place.since and listing.order else None
+        place.ordered = place.ordered and listing.ordered and not self._latest
         if not place.offset and not place.window:
-            place.size = listing.largest
+            place.size = min(FIRST_PAGE, listing.largest) if self._latest else listing.largest
 
     def step(self, findings: Sequence[Finding] = (), end: HarvestEnd | None = None) -> HarvestStep:
         """Return a step with the state after it; the end of a harvest of changes says that it is one."""
@@ -242,7 +259,7 @@ class _ListingReader:
                 self._client, capture, self._listing.page, self._listing.name, retry=place.taken > 0
             )
             if isinstance(answer, RecordPage):
-                place.grow(self._listing.largest)
+                place.grow(self._listing.largest, 5 if self._latest else 6 / 5)
                 self._problems.extend(skipped)
                 return answer
             if answer.retry_after_ms is None and self._may_help(capture):
@@ -262,7 +279,7 @@ class _ListingReader:
         start = max(0, place.offset - overlap - self._back)
         size = place.offset - start + place.size
         self._size = size
-        url, self._start = listing.address(place, start, size)
+        url, self._start = (self._latest or listing.address)(place, start, size)
         place.requests += 1
         first, self._first = self._first, None
         return first or await self._client.ask(Request(url=url, accept=listing.accept))
@@ -284,11 +301,18 @@ class _ListingReader:
         """Yield the findings of a page, in parts; the place moves along."""
         place = self._place
         self._start = 0 if page.is_all else self._start
+        order = self._listing.order
+        if self._latest and order and not self._is_latest_first(order, page):
+            self.begin_again(f"the records are not in the order of {order.field}")
+            return
         if not place.window:
             place.counted(page.total)
         if self._is_capped(page):
             place.capped(len(page.records))
         entries = list(self._entries(page))
+        if self._latest and order:
+            fresh = [each for each in entries if (stamp_of(order, each.record) or "") >= place.since]
+            self._is_over, entries = len(fresh) < len(entries), fresh
         keys = [entry.key for entry in entries]
         if place.ordered and (keys != sorted(keys) or self._out_of_order(keys)):
             place.ordered, place.recent = False, []
@@ -306,6 +330,12 @@ class _ListingReader:
             place.bridged = False
         if not place.ordered:
             place.recent = [digest(entry.name) for entry in entries]
+
+    def _is_latest_first(self, order: ChangeOrder, page: RecordPage) -> bool:
+        """Return whether the dates of a page go down, on the first page from the mark or later."""
+        dates = [stamp_of(order, each) or "" for each in page.records]
+        is_known = bool(self._start or not dates or dates[0] >= (self._place.mark or ""))
+        return is_known and all(dates) and dates == sorted(dates, reverse=True)
 
     def _is_capped(self, page: RecordPage) -> bool:
         """Return whether a page that is not the last has fewer records than asked for.
@@ -413,10 +443,6 @@ class _ListingReader:
 
     def _note_date(self, order: ChangeOrder, record: Any) -> None:
         place = self._place
-        if order.latest is not None:
-            if place.mark is not None and not place.undated:
-                place.undated = stamp_of(order, record) is None
-            return
         try:
             said = order.stamp(record)
         except BAD:
@@ -424,34 +450,49 @@ class _ListingReader:
         stamp = as_stamp(said)
         place.undated = place.undated or stamp is None
         place.days_only = place.days_only or len(said or "") <= len("2024-01-31")
-        place.mark = max(place.mark or "", stamp or "") or None
+        if order.latest is None or place.since:
+            place.mark = max(place.mark or "", stamp or "") or None
 
     def _lose(self, what: str, error: Exception) -> None:
         self._place.lost += 1
         self._problems.append(Problem(f"{what} of {self._place.root}: {error}"[:1000]))
 
-    async def compare(self, order: ChangeOrder) -> HarvestEnd | None:
-        """Return the end of a harvest of changes; None where everything is to be read.
+    async def compare(self, order: ChangeOrder) -> AsyncIterator[HarvestStep]:
+        """Yield the end of a harvest of changes; without one, everything is to be read.
 
-        It is the end if the portal counts as many records as are held.
+        It is the end if the portal counts as many records as are held, or says which it has.
         """
-        place, listing = self._place, self._listing
-        url, _ = listing.address(msgspec.structs.replace(place, since="", window=""), 0, 1)
-        page = await listing.ask(place, self._client, url)
-        if isinstance(page, HarvestEnd):
-            return page
-        held = await self._client.records_held()
-        if held + place.left_out != page.total:
-            why = f"{held:,} records are known, and the portal counts {page.total:,}"
-            place.read_everything(why, listing.largest)
-            return None
-        said = f"{place.taken:,} of {page.total:,} datasets read, those changed since {place.since}"
-        place.taken, place.lost, place.others, place.total = held, place.left_out, 0, page.total
-        return HarvestEnd(
-            outcome=Outcome.OK,
-            reason=f"{said} by {order.field}, in {place.requests:,} requests; it counts as many as are known",
-            bookmark=bookmark_of(place),
-        )
+        place, listing, found = self._place, self._listing, self.problems()
+        counted, listed, taken = place.total, False, place.taken
+        if order.latest is None:
+            url, _ = listing.address(msgspec.structs.replace(place, since="", window=""), 0, 1)
+            page = await listing.ask(place, self._client, url)
+            if isinstance(page, HarvestEnd):
+                yield self.step(found, page)
+                return
+            counted = page.total
+        held = await self._client.records_held() + place.left_out
+        if order.deletions and counted is not None and held > counted and not place.changed:
+            async with aclosing(order.deletions(place, self._client)) as found_out:
+                async for each in found_out:
+                    yield self.step([each])
+                    listed = isinstance(each, Present)
+                    held = await self._client.records_held() + place.left_out
+                    if held == counted:
+                        break
+        if place.changed or (held != counted and not listed):
+            why = f"{held:,} records are known, and the portal counts {counted}"
+            self.begin_again("the portal changed while its changes were read" if place.changed else why)
+            yield self.step(found)
+            return
+        assert counted is not None
+        place.lost, place.others, place.total = place.left_out, 0, counted
+        place.taken = counted - place.lost
+        said = f"{taken:,} of {counted:,} datasets read, those changed since {place.since} by {order.field}"
+        how = [f"{said}, in {place.requests:,} requests", place.way]
+        reason = "; ".join(filter(None, how))
+        end = HarvestEnd(outcome=Outcome.OK, reason=reason, complete=listed, bookmark=bookmark_of(place))
+        yield self.step(found, end)
 
     def end(self, page: RecordPage, idle: int) -> HarvestEnd | None:
         """Return how the harvest ends with this page; None where it goes on."""
@@ -462,8 +503,8 @@ class _ListingReader:
             return read_to_the_end(place, "the portal gave the same datasets again and again")
         if place.taken >= MOST_DATASETS:
             return read_to_the_end(place, f"more than {MOST_DATASETS:,} are not read in one harvest")
-        if not page.records or (page.total is not None and place.offset >= page.total):
-            if not place.again:
+        if not page.records or self._is_over or (page.total is not None and place.offset >= page.total):
+            if place.since or not place.again:
                 return read_to_the_end(place)
             place.restart()
         elif deepest is not None and place.offset + place.size + self._listing.any_offset > deepest:

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from importlib.metadata import version
+from math import ceil
 from typing import TypeVar
 
 import msgspec
@@ -88,9 +89,9 @@ class Position(msgspec.Struct, kw_only=True):
         """Ask for a third."""
         self.size = max(1, self.size // 3)
 
-    def grow(self, largest: int) -> None:
-        """Ask for a fifth more, but for no more than the portal gives."""
-        self.size = min(largest, self.most or largest, -(-self.size * 6 // 5))
+    def grow(self, largest: int, factor: float) -> None:
+        """Ask for more, but for no more than the portal gives."""
+        self.size = min(largest, self.most or largest, ceil(self.size * factor))
 
     def capped(self, records: int) -> None:
         """Note how many records a page has at most."""
@@ -139,11 +140,11 @@ class Position(msgspec.Struct, kw_only=True):
         moment = datetime.fromisoformat(self.mark or "") - (timedelta(days=1) if self.days_only else LAG)
         return moment.date().isoformat() if self.days_only else moment.isoformat(timespec="microseconds")
 
-    def read_everything(self, why: str, size: int) -> None:
+    def read_everything(self, why: str) -> None:
         """Begin again, without asking for changes."""
         fresh = Position(
             root=self.root, title=self.title, publisher=self.publisher, query=self.query, stage=self.stage,
-            note=self.note, size=size, requests=self.requests, way=f"everything was read: {why}"[:1000],
+            note=self.note, requests=self.requests, way=f"everything was read: {why}"[:1000],
         )  # fmt: skip
         for name in self.__struct_fields__:
             setattr(self, name, getattr(fresh, name))

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from tamias.features.portals.paging.changes import read_changes
 from tamias.features.portals.paging.listing import PortalListing, opening, place_of, read_listing, state_of
 from tamias.features.portals.paging.position import Position, place_after
 from tamias.features.portals.paging.validators import read_file_listing
@@ -92,11 +91,6 @@ async def _read(
     elif way.is_file:
         steps = read_file_listing(way, place, client, bookmark)
     else:
-        if place.changes and way.order is not None and way.order.latest is not None:
-            async for step in read_changes(way, place, client):
-                yield step
-            if place.changes:
-                return
         steps = read_listing(way, place, client)
     async for step in steps:
         yield step
