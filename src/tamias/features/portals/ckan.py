@@ -21,7 +21,7 @@ from tamias.features.portals.paging.listing import (
     json_at,
 )
 from tamias.features.portals.paging.position import Position
-from tamias.features.portals.paging.ways import CatalogueFile, Portal, roots
+from tamias.features.portals.paging.ways import CatalogueFile, Portal, Ways, roots
 from tamias.features.portals.records.ckan import MAPPING
 from tamias.model.finding import Deleted, HarvestEnd, Present, Problem
 from tamias.protocols import PoliteClient
@@ -163,7 +163,7 @@ async def _find(url: str, client: PoliteClient) -> Position:
     return place
 
 
-WAYS: Final = {
+WAYS: Final[Ways] = {
     "search": LISTING,
     "names": NAMES,
     # Where robots.txt forbids the API, as CKAN's own does.

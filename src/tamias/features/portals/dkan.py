@@ -9,7 +9,7 @@ from tamias.features.dcat.datasets.mapping import RecordMapping
 from tamias.features.dcat.datasets.records import text
 from tamias.features.portals.data_json import DataJsonHarvester
 from tamias.features.portals.paging.listing import PortalListing, RecordPage, json_at
-from tamias.features.portals.paging.ways import CatalogueFile, Portal, at_root
+from tamias.features.portals.paging.ways import CatalogueFile, Portal, Ways, at_root
 from tamias.features.portals.records import pod
 from tamias.model.dataset import Dataset
 from tamias.model.vocabulary import sound_iri
@@ -44,5 +44,5 @@ LISTING: Final = PortalListing(
     is_file=True,
 )
 """Every dataset of the metastore of version 2; it has no pages."""
-WAYS: Final = {"metastore": LISTING, "data.json": CatalogueFile("data.json", DataJsonHarvester)}
+WAYS: Final[Ways] = {"metastore": LISTING, "data.json": CatalogueFile("data.json", DataJsonHarvester)}
 DkanHarvester = partial(Portal, "dkan", at_root("api", "dataset", "data.json"), WAYS)

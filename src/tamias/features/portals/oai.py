@@ -14,8 +14,7 @@ from tamias.features.dcat.datasets.descriptions import Descriptions
 from tamias.features.dcat.datasets.from_dcat import addresses_in, datasets_in
 from tamias.features.dcat.datasets.mapping import MappedRecord, map_element, source_record
 from tamias.features.dcat.datasets.records import MOST_PAGE, CycleDetector, described, failure, links
-from tamias.features.portals.paging.changes import LAG
-from tamias.features.portals.paging.position import DatedBookmark, read_bookmark
+from tamias.features.portals.paging.position import LAG, DatedBookmark, read_bookmark
 from tamias.features.portals.records.oai import MAPPING, RDF_MAPPING, OaiHeader, dataset_of, header_of, rdf_in
 from tamias.features.portals.records.oai_xml import Element, content, elements, inner, local
 from tamias.model.capture import Capture, Outcome, Request

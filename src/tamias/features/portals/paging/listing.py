@@ -143,7 +143,8 @@ class PortalListing(msgspec.Struct, kw_only=True):
         """Request a page, or the `HarvestEnd` of a harvest without it."""
         place.requests += 1
         capture = await client.ask(Request(url=url, accept=self.accept))
-        return read_answer(client, capture, self.page, self.name)
+        answer: RecordPage | HarvestEnd = read_answer(client, capture, self.page, self.name)
+        return answer
 
     def record(self, raw: Any, root: str) -> MappedRecord:
         """Read a record. Raises one of `BAD`."""

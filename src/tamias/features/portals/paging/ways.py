@@ -25,10 +25,13 @@ class CatalogueFile(NamedTuple):
     harvester: type[Harvester]
 
 
+Ways = Mapping[str, PortalListing | CatalogueFile]
+
+
 class Portal:
     """Harvests a portal in the first way that gives a dataset."""
 
-    def __init__(self, kind: str, find: Find, ways: Mapping[str, PortalListing | CatalogueFile]) -> None:
+    def __init__(self, kind: str, find: Find, ways: Ways) -> None:
         self.kinds = frozenset({kind})
         self._find = find
         self._ways = ways
@@ -58,7 +61,7 @@ def at_root(*inner: str, is_top: bool = False) -> Find:
 
 async def _in_turn(
     place: Position,
-    ways: Mapping[str, PortalListing | CatalogueFile],
+    ways: Ways,
     client: PoliteClient,
     bookmark: bytes | None,
 ) -> AsyncIterator[HarvestStep]:
