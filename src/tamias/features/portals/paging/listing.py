@@ -160,7 +160,7 @@ async def read_listing(
     """
     if place.changes and not place.since:
         place.since = place.time_before_mark()
-    reader, order, idle = _ListingReader(listing, place, client, first), listing.order, 0
+    reader, idle = _ListingReader(listing, place, client, first), 0
     while True:
         await reader.mark()
         page = await reader.page()
@@ -170,21 +170,17 @@ async def read_listing(
                 continue
             yield reader.step(reader.problems(), page)
             return
-        taken = place.taken + place.lost + place.others
+        passed = place.passed
         async for findings in reader.take(page):
             yield reader.step(findings, reader.stopped)
             if reader.stopped:
                 return
-        idle = 0 if place.taken + place.lost + place.others > taken else idle + 1
-        end = reader.end(page, idle)
-        if end and place.since and order is not None and not order.is_listed:
-            async for step in reader.compare(order):
+        idle = 0 if place.passed > passed else idle + 1
+        if end := reader.end(page, idle):
+            async for step in reader.last_steps(end):
                 yield step
                 if step.end:
                     return
-        elif end:
-            yield reader.step(reader.problems(), end)
-            return
 
 
 class _Entry(NamedTuple):
@@ -215,6 +211,7 @@ class _ListingReader:
     def begin_again(self, why: str) -> None:
         """Read everything."""
         self._place.read_everything(why)
+        self._is_over, self._back = False, 0
         self._begin()
 
     def _begin(self) -> None:
@@ -302,20 +299,15 @@ class _ListingReader:
         """Yield the findings of a page, in parts; the place moves along."""
         place = self._place
         self._start = 0 if page.is_all else self._start
-        order = self._listing.order
-        if self._latest and order and not self._is_latest_first(order, page):
-            self.begin_again(f"the records are not in the order of {order.field}")
+        if self._latest and not self._is_latest_first(page):
             return
         if not place.window:
             place.counted(page.total)
         if self._is_capped(page):
             place.capped(len(page.records))
         entries = list(self._entries(page))
-        if self._latest and order:
-            fresh = [each for each in entries if (stamp_of(order, each.record) or "") >= place.since]
-            self._is_over, entries = len(fresh) < len(entries), fresh
         keys = [entry.key for entry in entries]
-        if place.ordered and (keys != sorted(keys) or self._out_of_order(keys)):
+        if self._out_of_order(keys):
             place.ordered, place.recent = False, []
         if self._fell_behind(keys):
             return
@@ -332,11 +324,17 @@ class _ListingReader:
         if not place.ordered:
             place.recent = [digest(entry.name) for entry in entries]
 
-    def _is_latest_first(self, order: ChangeOrder, page: RecordPage) -> bool:
-        """Return whether the dates of a page go down, on the first page from the mark or later."""
+    def _is_latest_first(self, page: RecordPage) -> bool:
+        """Return whether the latest changes come first; if not, begin again."""
+        place, order = self._place, self._listing.order
+        assert order is not None
         dates = [stamp_of(order, each) or "" for each in page.records]
-        is_known = bool(self._start or not dates or dates[0] >= (self._place.mark or ""))
-        return is_known and all(dates) and dates == sorted(dates, reverse=True)
+        is_late = bool(self._start or not dates or dates[0] >= (place.mark or ""))
+        if is_late and all(dates) and dates == sorted(dates, reverse=True):
+            self._is_over = bool(dates) and dates[-1] < place.since
+            return True
+        self.begin_again(f"the records are not in the order of {order.field}")
+        return False
 
     def _is_capped(self, page: RecordPage) -> bool:
         """Return whether a page that is not the last has fewer records than asked for.
@@ -348,9 +346,10 @@ class _ListingReader:
         return 0 < records < self._size and not (self._listing.any_offset or is_last)
 
     def _out_of_order(self, keys: list[str]) -> bool:
-        """Return whether all records here belong before the last one: then the order was chance."""
+        """Return whether the order was chance: a page has none, or belongs before the last record."""
         place = self._place
-        return bool(keys and keys[-1] < place.after and not self._back and not place.window)
+        is_before = bool(keys and keys[-1] < place.after and not self._back and not place.window)
+        return place.ordered and (is_before or keys != sorted(keys))
 
     def _fell_behind(self, keys: list[str]) -> bool:
         """Return whether the last record was not met again: some before it are gone, others moved up."""
@@ -413,6 +412,8 @@ class _ListingReader:
                 known = entry.key < place.after or (known and entry.key == place.after)
             else:
                 known = known or entry.number <= place.offset
+            if self._latest and not known and self._listing.order:
+                known = (stamp_of(self._listing.order, entry.record) or "") < place.since
             if not known:
                 fresh.setdefault(entry.name, entry)
         return list(fresh.values())
@@ -458,42 +459,50 @@ class _ListingReader:
         self._place.lost += 1
         self._problems.append(Problem(f"{what} of {self._place.root}: {error}"[:1000]))
 
-    async def compare(self, order: ChangeOrder) -> AsyncIterator[HarvestStep]:
-        """Yield the end of a harvest of changes; without one, everything is to be read.
+    async def last_steps(self, end: HarvestEnd) -> AsyncIterator[HarvestStep]:
+        """Yield steps to the end; without an end, everything is to be read.
 
-        It is the end if the portal counts as many records as are held, or says which it has.
+        Changes are enough if the portal then counts as many records as are held, or says which it has.
         """
-        place, listing, found = self._place, self._listing, self.problems()
-        counted, listed, taken = place.total, False, place.taken
-        if order.latest is None:
-            url, _ = listing.address(msgspec.structs.replace(place, since="", window=""), 0, 1)
-            page = await listing.ask(place, self._client, url)
-            if isinstance(page, HarvestEnd):
-                yield self.step(found, page)
-                return
-            counted = page.total
-        held = await self._client.records_held() + place.left_out
-        if order.deletions and counted is not None and held > counted and not place.changed:
+        place, order, found = self._place, self._listing.order, self.problems()
+        if not place.since or order is None or order.is_listed:
+            yield self.step(found, end)
+            return
+        counted, listed, taken = await self._count(), False, place.taken
+        if isinstance(counted, HarvestEnd):
+            yield self.step(found, counted)
+            return
+        held = await self._held()
+        if order.deletions and held > (counted or held):
             async with aclosing(order.deletions(place, self._client)) as found_out:
                 async for each in found_out:
                     yield self.step([each])
-                    listed = isinstance(each, Present)
-                    held = await self._client.records_held() + place.left_out
+                    listed, held = isinstance(each, Present), await self._held()
                     if held == counted:
                         break
-        if place.changed or (held != counted and not listed):
+        if counted is None or place.changed or (held != counted and not listed):
             why = f"{held:,} records are known, and the portal counts {counted}"
             self.begin_again("the portal changed while its changes were read" if place.changed else why)
             yield self.step(found)
             return
-        assert counted is not None
         place.lost, place.others, place.total = place.left_out, 0, counted
         place.taken = counted - place.lost
         said = f"{taken:,} of {counted:,} datasets read, those changed since {place.since} by {order.field}"
-        how = [f"{said}, in {place.requests:,} requests", place.way]
-        reason = "; ".join(filter(None, how))
+        reason = "; ".join(filter(None, [f"{said}, in {place.requests:,} requests", place.way]))
         end = HarvestEnd(outcome=Outcome.OK, reason=reason, complete=listed, bookmark=bookmark_of(place))
         yield self.step(found, end)
+
+    async def _count(self) -> int | HarvestEnd | None:
+        """Return how many records there are, changed or not."""
+        if self._latest:
+            return self._place.total
+        everything = msgspec.structs.replace(self._place, since="", window="")
+        page = await self._listing.ask(self._place, self._client, self._listing.address(everything, 0, 1)[0])
+        return page if isinstance(page, HarvestEnd) else page.total
+
+    async def _held(self) -> int:
+        """Return how many records are held or were left out by the last whole harvest."""
+        return await self._client.records_held() + self._place.left_out
 
     def end(self, page: RecordPage, idle: int) -> HarvestEnd | None:
         """Return how the harvest ends with this page; None where it goes on."""

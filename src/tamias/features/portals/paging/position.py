@@ -85,6 +85,11 @@ class Position(msgspec.Struct, kw_only=True):
     harvests: int = 0
     """Harvests of changes since the last one of everything."""
 
+    @property
+    def passed(self) -> int:
+        """Return how many records of this pass are done with."""
+        return self.taken + self.lost + self.others
+
     def shrink(self) -> None:
         """Ask for a third."""
         self.size = max(1, self.size // 3)
