@@ -111,7 +111,7 @@ def _names(body: bytes) -> RecordPage:
     """Read a list of names; a CKAN that knows no limit gives all of them at once."""
     names = _NAMES_OF(body)
     is_all = len(names) > _NAMES
-    return RecordPage(names, len(names) if is_all else None, is_all)
+    return RecordPage(names, len(names) if is_all else None, is_all=is_all)
 
 
 async def _shown(place: Position, client: PoliteClient, raw: msgspec.Raw) -> Detailed:

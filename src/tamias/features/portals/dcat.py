@@ -3,7 +3,8 @@
 The catalogue's own statements stay as they are; only the labels of its blank nodes change.
 """
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
+from datetime import datetime
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from itertools import islice
@@ -16,9 +17,8 @@ from tamias.content.blank_labels import Labels
 from tamias.features.dcat.datasets.descriptions import MOST_STATEMENTS, Descriptions, is_web
 from tamias.features.dcat.datasets.from_dcat import datasets_in
 from tamias.features.dcat.datasets.records import DATASETS_A_FINDING, catalogue_findings, failure
-from tamias.features.portals.paging.changes import DatedState, a_little_before
 from tamias.features.portals.paging.listing import as_stamp
-from tamias.features.portals.paging.position import DatedBookmark
+from tamias.features.portals.paging.position import LAG, DatedBookmark, read_bookmark
 from tamias.features.portals.paging.validators import file_bookmark, request_if_changed, unchanged_end
 from tamias.features.portals.records.dcat import catalogue_records
 from tamias.model.capture import Capture, Outcome, Request
@@ -45,10 +45,18 @@ _SEEN_BYTES = 8
 _QUADS_A_STEP = 20_000
 
 
-class _CatalogueState(DatedState, kw_only=True):
+class _CatalogueState(msgspec.Struct, kw_only=True):
     """The state of a harvest: the next page, and marks of those before."""
 
     page: str
+    datasets: int = 0
+    problems: int = 0
+    since: str | None = None
+    """Only datasets that changed since are asked for; None reads everything."""
+    harvests: int = 0
+    """Harvests of changes since the last one of everything."""
+    why: str = ""
+    """Why everything is read, where changes were not enough."""
     seen: bytes = b""
     """Of each page the beginning of the digests of its address and of its content."""
     pages: int = 0
@@ -67,6 +75,18 @@ class _CatalogueState(DatedState, kw_only=True):
     first: bytes = b""
     """The mark of what is on the first page, where only changes are read."""
 
+    def read_everything(self, url: str, why: str) -> None:
+        """Begin again, without asking for changes."""
+        fresh = _CatalogueState(page=url, why=f"everything was read: {why}"[:1000])
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(fresh, name))
+
+    def step(self, findings: Sequence[Finding] = (), end: HarvestEnd | None = None) -> HarvestStep:
+        """Return the state with what it brought."""
+        if end is not None and self.since is not None:
+            end = msgspec.structs.replace(end, changes_only=True)
+        return HarvestStep(state=msgspec.msgpack.encode(self), findings=findings, end=end)
+
 
 class CatalogueHarvester:
     """Reads the pages of a catalogue, each as an ordinary document is read."""
@@ -77,8 +97,10 @@ class CatalogueHarvester:
         state = _CatalogueState(page=harvest.url)
         if harvest.state:
             state = msgspec.msgpack.decode(harvest.state, type=_CatalogueState)
-        elif mark := state.ask_for_changes(harvest.bookmark):
-            state.since = _naive(a_little_before(mark.latest))
+        elif mark := read_bookmark(harvest.bookmark, DatedBookmark):
+            # CKAN takes no time with a zone.
+            since = (datetime.fromisoformat(mark.latest) - LAG).replace(tzinfo=None)
+            state.since, state.harvests = since.isoformat(timespec="seconds"), mark.harvests + 1
         if state.since is not None:
             async for step in _changes(state, harvest.url, client):
                 yield step
@@ -235,14 +257,14 @@ async def _changes(state: _CatalogueState, url: str, client: PoliteClient) -> As
         page = _CataloguePage(state, capture, url)
         findings = page.changes(client) if capture.outcome is Outcome.OK else []
         if capture.outcome is not Outcome.OK or (page.mark and page.mark == state.first):
-            state.read_everything(_CatalogueState(page=url), "the catalogue does not take modified_since")
+            state.read_everything(url, "the catalogue does not take modified_since")
             return
         end = page.turn()
         yield state.step(findings)
     held = await client.records_held()
     if held != state.counted or not state.apart:
         why = f"{held:,} datasets are known, and the catalogue counts {state.counted:,}"
-        state.read_everything(_CatalogueState(page=url), why)
+        state.read_everything(url, why)
         return
     reason = f"{state.datasets} of {held} datasets read, those changed since {state.since} by modified_since"
     end = HarvestEnd(
@@ -275,11 +297,6 @@ def _date_of(capture: Capture) -> str | None:
         return as_stamp(parsedate_to_datetime(said or "").isoformat())
     except ValueError:
         return None
-
-
-def _naive(stamp: str) -> str:
-    """Return a time in UTC without its zone: CKAN takes no other."""
-    return stamp[: len("2024-01-31T12:00:00")]
 
 
 def _mark(text: str) -> bytes:

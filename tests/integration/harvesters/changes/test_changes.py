@@ -381,7 +381,7 @@ class OgcRecords:
 
     harvester = OgcRecordsHarvester()
     path = ""
-    unchanged = 3
+    unchanged = 2
     by = "-updated"
 
     def __init__(self):

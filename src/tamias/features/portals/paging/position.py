@@ -9,6 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from tamias.archive.moments import shown
+from tamias.features.dcat.datasets.records import CycleDetector
 from tamias.model.capture import Outcome
 from tamias.model.finding import HarvestEnd
 
@@ -45,6 +46,15 @@ class Position(msgspec.Struct, kw_only=True):
     window: str = ""
     """Where an offset may not go any deeper, the key from which it is counted anew."""
     ordered: bool = True
+    next: str = ""
+    """The address of the next page, where pages name it."""
+    first: int = 0
+    """How many records are before that page."""
+    collection: str = ""
+    """The collection that is read, where a catalogue has several; empty for the list of them."""
+    collections: list[str] = []
+    """Those that are still to be read."""
+    turns: CycleDetector = msgspec.field(default_factory=CycleDetector)
     taken: int = 0
     """Datasets of this pass, each counted once."""
     lost: int = 0
@@ -98,10 +108,6 @@ class Position(msgspec.Struct, kw_only=True):
         """Ask for more, but for no more than the portal gives."""
         self.size = min(largest, self.most or largest, ceil(self.size * factor))
 
-    def capped(self, records: int) -> None:
-        """Note how many records a page has at most."""
-        self.most = self.size = records
-
     def counted(self, total: int | None) -> None:
         """Note the total that a page gives."""
         if total is None:
@@ -130,8 +136,8 @@ class Position(msgspec.Struct, kw_only=True):
         is met twice, so the count must not have moved; one that leaves as another comes is not noticed then.
         """
         if self.lost or self.total is None:
-            return not self.lost and self.ordered
-        if self.ordered:
+            return not self.lost and (self.ordered or bool(self.first))
+        if self.ordered or self.first:
             return self.taken + self.others >= self.total
         return self.taken + self.others == self.total and not self.changed
 

@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from tamias.features.portals.paging.listing import PortalListing, read_listing, state_of
+from tamias.features.portals.paging.driver import read_listing
+from tamias.features.portals.paging.listing import PortalListing, state_of
 from tamias.features.portals.paging.position import Position
 from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.finding import HarvestEnd, HarvestStep

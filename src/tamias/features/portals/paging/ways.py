@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from tamias.features.portals.paging.listing import PortalListing, opening, place_of, read_listing, state_of
+from tamias.features.portals.paging.driver import read_listing
+from tamias.features.portals.paging.listing import PortalListing, opening, place_of, state_of
 from tamias.features.portals.paging.position import Position, place_after
 from tamias.features.portals.paging.validators import read_file_listing
 from tamias.model.capture import Outcome
