@@ -71,32 +71,9 @@ def stands_there(url: str, media_type: str | None, head: bytes) -> bool:
     return proof(media_type or "", head[:HEAD])
 
 
-def _is_sitemap(media_type: str, head: bytes) -> bool:
-    return head.startswith(_PACKED) or ("html" not in media_type and bool(_SITEMAP_ROOT.search(head)))
-
-
-def _is_void(media_type: str, head: bytes) -> bool:
-    return is_rdf(media_type) and b"rdfs.org/ns/void#" in head
-
-
-def _is_catalogue(_media_type: str, head: bytes) -> bool:
-    return _is_json(head) and bool(_CATALOGUE.search(head))
-
-
-def _is_linkset(media_type: str, head: bytes) -> bool:
-    return media_type == "application/linkset" or (_is_json(head) and bool(_LINKSET.search(head)))
-
-
-def _is_reservation(_media_type: str, head: bytes) -> bool:
-    return _is_json(head) and bool(_RESERVATION.search(head))
-
-
-def _is_ai_txt(media_type: str, head: bytes) -> bool:
-    return "html" not in media_type and bool(_RULE_LINE.search(head))
-
-
-def _is_json(head: bytes) -> bool:
-    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+def _is_json(head: bytes, sign: re.Pattern[bytes]) -> bool:
+    is_json = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+    return is_json and bool(sign.search(head))
 
 
 def _nothing(_media_type: str, _head: bytes) -> bool:
@@ -104,10 +81,19 @@ def _nothing(_media_type: str, _head: bytes) -> bool:
 
 
 _PLACES: dict[str, tuple[str | None, Callable[[str, bytes], bool]]] = {
-    "/sitemap.xml": (SITEMAP, _is_sitemap),
-    "/.well-known/void": (None, _is_void),
-    "/data.json": ("data-json", _is_catalogue),
-    "/.well-known/api-catalog": (None, _is_linkset),
-    "/.well-known/tdmrep.json": (TDMREP, _is_reservation),
-    "/ai.txt": (AI_TXT, _is_ai_txt),
+    "/sitemap.xml": (
+        SITEMAP,
+        lambda kind, head: (
+            head.startswith(_PACKED) or ("html" not in kind and bool(_SITEMAP_ROOT.search(head)))
+        ),
+    ),
+    "/.well-known/void": (None, lambda kind, head: is_rdf(kind) and b"rdfs.org/ns/void#" in head),
+    "/data.json": ("data-json", lambda _, head: _is_json(head, _CATALOGUE)),
+    "/.well-known/api-catalog": (
+        None,
+        lambda kind, head: kind == "application/linkset" or _is_json(head, _LINKSET),
+    ),
+    "/.well-known/tdmrep.json": (TDMREP, lambda _, head: _is_json(head, _RESERVATION)),
+    "/ai.txt": (AI_TXT, lambda kind, head: "html" not in kind and bool(_RULE_LINE.search(head))),
 }
+"""The kind of what stands there, and its proof by the media type that was found and by its first bytes."""

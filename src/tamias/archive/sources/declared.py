@@ -52,13 +52,8 @@ class SiteDocument(msgspec.Struct, frozen=True):
 
 def declared_datasets(session: Session, iri: str | None = None) -> list[DeclaredDataset]:
     """Return all declared datasets, or those to which an IRI belongs; each once, whichever crawl met it."""
-    rows = (
-        session.fetch_all(_SQL["declared"])
-        if iri is None
-        else session.fetch_all(_SQL["declared_for"], {"iri": iri})
-    )
     found: dict[tuple[str, bytes], DeclaredDataset] = {}
-    for crawl, key, sitemap, state, description, seen_at in rows:
+    for crawl, key, sitemap, state, description, seen_at in session.fetch_all(_SQL["declared"], {"iri": iri}):
         dataset = msgspec.convert(description, SemanticDataset)
         others = others_claims(session, crawl, claims(dataset, sitemap))
         declared = DeclaredDataset(

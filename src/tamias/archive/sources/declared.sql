@@ -1,17 +1,12 @@
 -- Datasets as their publishers declare them in Semantic Sitemaps.
 
 -- name: declared
--- All of them, each with the sitemap that says so.
-SELECT site_dataset.crawl, site_dataset.dataset, site_dataset.sitemap, site_dataset.state, site_dataset.description,
-       site_dataset.seen_at
-FROM site_dataset ORDER BY site_dataset.sitemap, site_dataset.dataset, site_dataset.crawl
-
--- name: declared_for
--- Those whose prefixes an IRI begins with.
+-- All of them, each with the sitemap that says so; with an IRI, those whose prefixes it begins with.
 SELECT site_dataset.crawl, site_dataset.dataset, site_dataset.sitemap, site_dataset.state, site_dataset.description,
        site_dataset.seen_at
 FROM site_dataset
-WHERE EXISTS (SELECT FROM jsonb_array_elements(site_dataset.description -> 'prefixes') AS prefix
+WHERE %(iri)b::text IS NULL
+   OR EXISTS (SELECT FROM jsonb_array_elements(site_dataset.description -> 'prefixes') AS prefix
               WHERE starts_with(%(iri)b::text, prefix ->> 'iri'))
 ORDER BY site_dataset.sitemap, site_dataset.dataset, site_dataset.crawl
 

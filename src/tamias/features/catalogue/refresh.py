@@ -20,10 +20,10 @@ from tamias.features.catalogue.documents import Documents, replace_all
 from tamias.features.catalogue.errors import StoreAway
 from tamias.features.catalogue.store.local_store import LocalGraphs, LocalStore
 from tamias.features.catalogue.store.snapshots import make_store
+from tamias.features.dcat.declared import declared_quads
 from tamias.features.dcat.stream import (
     archive_quads,
     catalogue_quads,
-    quads_of_declared,
     quads_of_heads,
     quads_of_portals,
     quads_of_versions,
@@ -373,7 +373,7 @@ class Refresher:
         """And what sites declare."""
         written = 0
         portals = quads_of_portals(self._session, frozenset(news.portals)) if news.portals else ()
-        declared = quads_of_declared(self._session, frozenset(news.sitemaps)) if news.sitemaps else ()
+        declared = declared_quads(self._session, frozenset(news.sitemaps)) if news.sitemaps else ()
         for quads in chain(portals, declared):
             graphs = by_graph(quads)
             self._replace(graphs)

@@ -62,18 +62,13 @@ def catalogue_quads(session: Session, bases: CatalogueBases, at: int = NEVER) ->
     itself.
     """
     described = chain(
-        _portals(session, at=at), declared_quads(session, at=at), _resources(session, bases, at)
+        quads_of_portals(session, at=at), declared_quads(session, at=at), _resources(session, bases, at)
     )
     first = next(described, None)
     if first is not None:
         yield archive_quads(bases)
         yield first
         yield from described
-
-
-def archive_quads(bases: CatalogueBases) -> list[Quad]:
-    """The archive itself, and the metrics of quality: the graph `urn:tamias:catalogue`."""
-    return _whole(bases) + metric_quads()
 
 
 def _resources(session: Session, bases: CatalogueBases, at: int) -> Iterator[list[Quad]]:
@@ -138,18 +133,8 @@ def quads_of_versions(
     return {version: found.get(version, []) for version in versions}
 
 
-def quads_of_portals(session: Session, urls: Collection[str]) -> Iterator[list[Quad]]:
-    """The graphs of some portals and of their descriptions, in batches of whole named graphs."""
-    return _portals(session, urls)
-
-
-def quads_of_declared(session: Session, sitemaps: Collection[str]) -> Iterator[list[Quad]]:
-    """The graphs of the datasets that some sitemaps declare."""
-    return declared_quads(session, sitemaps)
-
-
-def _whole(bases: CatalogueBases) -> list[Quad]:
-    """The archive itself."""
+def archive_quads(bases: CatalogueBases) -> list[Quad]:
+    """Return the archive itself, and the metrics of quality: the graph `urn:tamias:catalogue`."""
     builder = GraphBuilder(catalogue_graph())
     node = bases.catalogue()
     publisher = NamedNode(node.value + "#publisher")
@@ -157,7 +142,7 @@ def _whole(bases: CatalogueBases) -> list[Quad]:
     builder.each(node, {"dct:title": text(bases.title), "dct:description": text(bases.title)})
     builder.typed(node, "dct:publisher", publisher, "foaf:Agent")
     builder.add(publisher, "foaf:name", text(bases.publisher))
-    return builder.quads
+    return builder.quads + metric_quads()
 
 
 def _graphs(
@@ -241,8 +226,10 @@ def _read_profiles(session: Session, digests: set[str]) -> dict[str, Profile]:
     return {digest: stored_profile(profile, packed) for digest, profile, packed in rows}
 
 
-def _portals(session: Session, only: Collection[str] | None = None, at: int = NEVER) -> Iterator[list[Quad]]:
-    """Portals and the quality of what they describe: one graph for each portal and each description."""
+def quads_of_portals(
+    session: Session, only: Collection[str] | None = None, at: int = NEVER
+) -> Iterator[list[Quad]]:
+    """Yield portals and the quality of what they describe: a graph for each portal and each description."""
     for portal, url, first_seen, walked_at in session.fetch_all(_SQL["portals"]):
         node = address(url)
         if node is None or first_seen > at or (only is not None and url not in only):

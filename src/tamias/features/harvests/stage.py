@@ -1,7 +1,6 @@
 """Runs harvesters: many polite requests for one address, saved step by step, committed as one document."""
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
@@ -180,7 +179,6 @@ def _statements(records: Iterable[SourceRecord]) -> list[Quad]:
     return [quad for record in records for quad in map_again(record)]
 
 
-_log = logging.getLogger(__name__)
 MOST_PROBLEMS = 20
 MOST_PAUSES = 20
 """Times that a harvest is given back for a pause, one after another without a step between them."""

@@ -1,5 +1,6 @@
 """Harvester for a `data.json`: one file that describes a whole catalogue (DCAT-US 1.1 and 3)."""
 
+from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from itertools import chain, islice
 
@@ -64,7 +65,7 @@ def _steps(client: PoliteClient, capture: Capture, state: _DataJsonState) -> Ite
     file = pod.read_file(client.body(capture, MOST_BYTES), catalogue)
     found = _found(file, catalogue)
     if state.done:
-        _skip(found, state.done)
+        deque(islice(found, state.done), maxlen=0)
     else:
         yield _step(state, list(_catalogue(file, catalogue)))
     while batch := list(islice(found, _RECORDS_A_STEP)):
@@ -90,11 +91,6 @@ def _catalogue(file: pod.Found, catalogue: str) -> Iterator[Finding]:
     if mapped:
         yield SourceRecords([mapped.source])
         yield from links(addresses_in(Descriptions(quads)), catalogue)
-
-
-def _skip(found: Iterator[MappedRecord | Problem | None], number: int) -> None:
-    for _ in islice(found, number):
-        pass
 
 
 def _found(file: pod.Found, catalogue: str) -> Iterator[MappedRecord | Problem | None]:

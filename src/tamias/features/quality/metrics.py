@@ -151,7 +151,7 @@ def _of_dataset(test: Callable[[ClaimedDescription], bool]) -> Callable[[View], 
 
 
 def _of_forms(test: Callable[[ClaimedForm], bool]) -> Callable[[View], float]:
-    return lambda view: _mean(test(form) for form in view[0].forms)
+    return lambda view: _share(test(form) for form in view[0].forms)
 
 
 def _of_types(test: Callable[[str | None], bool]) -> Callable[[View], float]:
@@ -164,14 +164,9 @@ def _retrieved(*, downloads: bool) -> Callable[[View], float]:
     def share(view: View) -> float:
         claimed, got = view
         pairs = zip(claimed.forms, got, strict=True)
-        return _mean(each.retrieved for form, each in pairs if form.download or not downloads)
+        return _share(each.retrieved for form, each in pairs if form.download or not downloads)
 
     return share
-
-
-def _mean(truths: Iterable[bool]) -> float:
-    listed = list(truths)
-    return sum(listed) / len(listed) if listed else 0.0
 
 
 def _complies(claimed: ClaimedDescription) -> bool:

@@ -5,7 +5,6 @@ Subjects of measures are resources by their ids, descriptions by `record_id`, an
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -85,18 +84,14 @@ def _measure_portal(session: Session, portal: int, url: str) -> int:
             for record, _ in page
         }
         _store(session, {record_id(url, record): each for record, each in values.items()})
-        _add_up(sums, values.values())
+        for each in values.values():
+            for metric, value in each.items():
+                sums[metric][0] += value
+                sums[metric][1] += 1
         measured += len(page)
         after = page[-1][0]
     _store(session, {url: {metric: total / count for metric, (total, count) in sums.items()}})
     return measured
-
-
-def _add_up(sums: dict[str, list[float]], values: Any) -> None:
-    for each in values:
-        for metric, value in each.items():
-            sums[metric][0] += value
-            sums[metric][1] += 1
 
 
 def _got_of_forms(session: Session, claimed: dict[str, ClaimedDescription]) -> dict[str, list[Got]]:
@@ -123,17 +118,15 @@ def _read_got(session: Session, resources: Sequence[str]) -> dict[str, Got]:
 
 
 def _store(session: Session, values: dict[str, Values]) -> None:
-    rows = [(subject, metric, value) for subject, each in values.items() for metric, value in each.items()]
-    columns = {
-        "subject": [subject for subject, _, _ in rows],
-        "metric": [metric for _, metric, _ in rows],
-        "value": [value for _, _, value in rows],
+    names = {
+        "subject": [subject for subject, each in values.items() for _ in each],
+        "metric": [metric for each in values.values() for metric in each],
     }
+    measured = [value for each in values.values() for value in each.values()]
     now = session.now()
 
     def store(cursor: Cursor) -> None:
-        names = {"subject": columns["subject"], "metric": columns["metric"]}
         cursor.execute(_SQL["drop_measures"].text, {"subjects": list(values), **names})
-        cursor.execute(_SQL["put_measures"].text, {"now": now, **columns})
+        cursor.execute(_SQL["put_measures"].text, {"now": now, "value": measured, **names})
 
     session.transact(store)

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-_EU: Final = "http://publications.europa.eu/resource/authority/"
+EU: Final = "http://publications.europa.eu/resource/authority/"
 
 _FREQUENCIES: Final = {
     "CONT": "always continuous continuously cont realtime real-time R/PT1S http://purl.org/cld/freq/continuous",
@@ -71,11 +71,12 @@ _ACCESS: Final = {
     "restricted": "RESTRICTED",
     "nonpublic": "NON_PUBLIC",
 }
-_SERVICE_TYPES: Final = {
+SERVICE_TYPES: Final = {
     "sparql": "http://www.w3.org/TR/sparql11-protocol/",
     **{kind: f"http://www.opengis.net/def/serviceType/ogc/{kind}" for kind in ("csw", "wcs", "wfs", "wms")},
     "wmts": "http://www.opengis.net/def/serviceType/ogc/wmts",
 }
+"""The standard that a kind of service follows."""
 
 _MEDIA_TYPE = re.compile(
     r"(application|audio|font|haptics|image|message|model|multipart|text|video)/[A-Za-z0-9][\w.+-]{0,120}",
@@ -100,9 +101,9 @@ def licence_iri(word: str | None) -> str | None:
     """
     plain = re.sub(r"[\s_-]+", "-", (word or "").strip().lower())
     if found := _CREATIVE_COMMONS.fullmatch(plain):
-        return f"{_EU}licence/CC_{found[1].upper().replace('-', '')}_4_0"
+        return f"{EU}licence/CC_{found[1].upper().replace('-', '')}_4_0"
     code = _LICENCES.get(plain)
-    return f"{_EU}licence/{code}" if code else None
+    return f"{EU}licence/{code}" if code else None
 
 
 def frequency_iri(word: str) -> str | None:
@@ -114,7 +115,7 @@ def frequency_iri(word: str) -> str | None:
     """
     plain = word.strip().removeprefix(_CLD).lower()
     code = _FREQUENCY_OF.get(plain) or _FREQUENCY_OF.get(re.sub(r"[\s_-]+", "", plain))
-    return f"{_EU}frequency/{code}" if code else None
+    return f"{EU}frequency/{code}" if code else None
 
 
 def repetition(word: str | None) -> str | None:
@@ -140,11 +141,6 @@ def file_type(word: str) -> str | None:
     return _FILE_TYPE_OF.get(plain) or _FILE_TYPE_OF.get(re.sub(r"[\s_/-]+", "", plain))
 
 
-def file_type_iri(code: str) -> str:
-    """Return the IRI of a file type."""
-    return f"{_EU}file-type/{code}"
-
-
 def media_type(word: str | None) -> str | None:
     """A media type without parameters; None for what is none.
 
@@ -153,11 +149,6 @@ def media_type(word: str | None) -> str | None:
     """
     found = _MEDIA_TYPE.fullmatch((word or "").partition(";")[0].strip())
     return found[0].lower() if found else None
-
-
-def media_type_iri(kind: str) -> str:
-    """IANA's page of a media type, which is its IRI in DCAT."""
-    return f"https://www.iana.org/assignments/media-types/{kind}"
 
 
 def language_iri(tag: str) -> str | None:
@@ -180,9 +171,4 @@ def access_iri(word: str) -> str | None:
     'http://publications.europa.eu/resource/authority/access-right/NON_PUBLIC'
     """
     code = _ACCESS.get(re.sub(r"[\s_-]+", "", word.strip().lower()))
-    return f"{_EU}access-right/{code}" if code else None
-
-
-def service_type_iri(kind: str) -> str | None:
-    """The standard that a kind of service follows."""
-    return _SERVICE_TYPES.get(kind.lower())
+    return f"{EU}access-right/{code}" if code else None

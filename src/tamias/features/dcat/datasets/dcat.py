@@ -382,7 +382,7 @@ def _describe_distribution(
         service = graph.part("service", str(number))
         _describe_service(graph, it, service, distribution.title or dataset.title, [endpoint])
         graph.add(service, "dcat:servesDataset", node)
-        if standard := authority.service_type_iri(distribution.service_kind or ""):
+        if standard := authority.SERVICE_TYPES.get((distribution.service_kind or "").lower()):
             graph.typed(service, "dct:conformsTo", NamedNode(standard), "dct:Standard")
     for place, each in enumerate(distribution.services, 1):
         _describe_access(graph, it, each, f"{number}-{place}")
@@ -392,10 +392,15 @@ def _describe_form(graph: DcatStatements, it: NamedNode, part: NamedNode, distri
     """Describe media type, format, size and checksum."""
     kind = authority.media_type(distribution.media_type) or authority.media_type(distribution.format)
     if kind:
-        graph.typed(it, "dcat:mediaType", NamedNode(authority.media_type_iri(kind)), "dct:MediaType")
+        graph.typed(
+            it,
+            "dcat:mediaType",
+            NamedNode(f"https://www.iana.org/assignments/media-types/{kind}"),
+            "dct:MediaType",
+        )
     form = distribution.format or (None if kind else distribution.media_type)
     code = authority.file_type(form) if form else None
-    iri = authority.file_type_iri(code) if code else None
+    iri = f"{authority.EU}file-type/{code}" if code else None
     graph.named(it, "dct:format", "dct:MediaTypeOrExtent", form, NamedNode(part.value + "/format"), iri)
     size = distribution.byte_size
     if size is not None and 0 <= size <= _LARGEST_SIZE:

@@ -137,9 +137,14 @@ def box_polygon(corners: Sequence[str]) -> str | None:
     >>> box_polygon(["8", "47", "9", "48"]), box_polygon(["8", "47", "east", "48"])
     ('POLYGON((8 47,9 47,9 48,8 48,8 47))', None)
     """
-    if len(corners) != 4 or not all(_NUMBERS.fullmatch(corner.strip()) for corner in corners):
+    if len(corners) != 4 or not all(map(is_number, corners)):
         return None
     return _ring(*(corner.strip() for corner in corners))
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a number, as coordinates are."""
+    return _NUMBERS.fullmatch(text.strip()) is not None
 
 
 def _box(box: Box) -> str:

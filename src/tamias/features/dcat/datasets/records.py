@@ -14,7 +14,6 @@ from tamias.model.capture import Capture, Outcome
 from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty
 from tamias.model.finding import Datasets, Finding, HarvestEnd, Links, Quads, SourceRecords
 from tamias.model.vocabulary import sound_iri
-from tamias.protocols import PoliteClient
 
 MOST_PAGE = 64 << 20
 """Bytes of one answer of an interface; more is not read."""
@@ -80,14 +79,6 @@ def failure(capture: Capture, what: str, most: int = MOST_PAGE) -> HarvestEnd | 
     )
 
 
-def json_of(client: PoliteClient, capture: Capture) -> Any:
-    """Return the JSON of a response. Raises `msgspec.DecodeError` for anything else, and for deep nesting."""
-    try:
-        return msgspec.json.decode(client.body(capture, MOST_PAGE))
-    except (RecursionError, UnicodeDecodeError) as error:
-        raise msgspec.DecodeError(str(error)) from error
-
-
 def text(value: Any) -> str | None:
     """Return a text or a number as text; None for blanks and for any other shape.
 
@@ -115,11 +106,6 @@ def web(value: Any) -> str | None:
     return found if sound_iri(found, web=True) else None
 
 
-def agent(name: str | None, email: str | None = None, **more: Any) -> Agent | None:
-    """Return the agent with a name, or only an e-mail address; None without either."""
-    return Agent(name=name or email or "", email=email, **more) if name or email else None
-
-
 def first_agent(roles: Iterable[AgentRole], role: str) -> Agent | None:
     """Return the first agent that has a role."""
     return next((each.agent for each in roles if each.property == role), None)
@@ -138,7 +124,7 @@ def properties(
 ) -> Iterator[DcatProperty]:
     """Yield properties by the names of fields: texts in their languages, and lists of texts, also in JSON."""
     for name, term in texts_of.items():
-        yield from in_languages(record, name, term)
+        yield from (DcatProperty(term, one, tag) for tag, one in translated(record, name))
     for name, term in lists.items():
         yield from (DcatProperty(term, each) for each in texts(decoded(record.get(name))))
 
@@ -273,11 +259,6 @@ def translated(record: dict[str, Any], field: str) -> tuple[tuple[str, str], ...
             if _is_code(tag):
                 found.update(((tag, one), None) for one in texts(record.get(key)))
     return tuple(found)
-
-
-def in_languages(record: dict[str, Any], field: str, name: str) -> tuple[DcatProperty, ...]:
-    """Return a field's texts in its languages as values of a property."""
-    return tuple(DcatProperty(name, one, tag) for tag, one in translated(record, field))
 
 
 def one_text(value: Any) -> str | None:

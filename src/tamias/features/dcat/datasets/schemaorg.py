@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
 from tamias.features.dcat.datasets.descriptions import Descriptions, Node, Term, is_web
+from tamias.features.dcat.datasets.location import box_polygon, is_number
 from tamias.features.dcat.datasets.terms import below
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
 from tamias.model.vocabulary import sound_iri
@@ -160,17 +161,11 @@ def _places(said: Descriptions, node: Node) -> Iterator[str]:
 def _shape(said: Descriptions, geo: Term) -> Iterator[str]:
     """A box (`south west north east`) or a point as WKT, which has x before y."""
     box = (said.text(geo, *_terms("box")) or "").replace(",", " ").split()
-    if len(box) == 4 and all(map(_is_number, box)):
-        south, west, north, east = box
-        ring = f"{west} {south}, {east} {south}, {east} {north}, {west} {north}, {west} {south}"
-        yield f"POLYGON(({ring}))"
-    point = said.text(geo, *_terms("longitude")), said.text(geo, *_terms("latitude"))
-    if all(each is not None and _is_number(each) for each in point):
+    if found := box_polygon([box[side] for side in (1, 0, 3, 2)] if len(box) == 4 else []):
+        yield found
+    point = [said.text(geo, *_terms(name)) or "" for name in ("longitude", "latitude")]
+    if all(map(is_number, point)):
         yield f"POINT({point[0]} {point[1]})"
-
-
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"[+-]?[0-9]{1,4}(?:\.[0-9]{1,20})?", text.strip()) is not None
 
 
 def _periods(said: Descriptions, node: Node) -> Iterator[Period]:
