@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from tamias.features.dcat.datasets.location import box_polygon
 from tamias.features.dcat.datasets.mapping import BAD, RecordMapping, map_record
 from tamias.features.dcat.datasets.records import (
     MOST_PAGE,
@@ -152,8 +153,8 @@ def _box(where: dict[str, Any], _: Context) -> Iterator[str]:
         east, west = box.get("eastLongitude"), box.get("westLongitude")
         north = box.get("northLatitude") or box.get("northLongitude")
         south = box.get("southLatitude") or box.get("southLongitude")
-        if east and north and west and south:
-            yield f"POLYGON(({west} {south}, {east} {south}, {east} {north}, {west} {north}, {west} {south}))"
+        if found := box_polygon([text(each) or "" for each in (west, south, east, north)]):
+            yield found
 
 
 def _file(file: dict[str, Any], _: Context) -> dict[str, Any]:

@@ -182,7 +182,8 @@ class _OaiReading:
                 try:
                     mapped = self._record(element, rest)
                 except ValueError as error:
-                    rest.append(Problem(f"record {_identifier(element)} of {self._base}: {error}"))
+                    name = content(inner(element, "identifier")) or "?"
+                    rest.append(Problem(f"record {name} of {self._base}: {error}"))
                     continue
                 found += [mapped] if mapped else []
             else:
@@ -238,7 +239,8 @@ class _OaiReading:
         for element in elements(client.body(capture, MOST_PAGE)):
             if not isinstance(element, Problem):
                 names.add(content(inner(element, "metadataPrefix")) or "oai_dc")
-        return sorted(filter(_is_preferred, names), key=_preference)
+        wanted = [each for each in names if each.lower() in _PREFERRED or "dcat" in each.lower()]
+        return sorted(wanted, key=_preference)
 
     def _record(self, element: Element, rest: list[Finding]) -> MappedRecord | None:
         header, state = header_of(element), self.state
@@ -374,14 +376,6 @@ class _OaiPage:
             self.size = int(size[:18]) if size.isascii() and size.isdigit() else None
         elif local(element) == "error":
             self.error = element.get("code", "?"), content(element) or "without a word"
-
-
-def _identifier(record: Element) -> str:
-    return content(inner(record, "identifier")) or "?"
-
-
-def _is_preferred(prefix: str) -> bool:
-    return prefix.lower() in _PREFERRED or "dcat" in prefix.lower()
 
 
 def _preference(prefix: str) -> tuple[int, str]:

@@ -109,7 +109,7 @@ def test_a_box_of_older_datacite_is_turned_round():
     fields += "<geoLocationBox>47 8 48 9</geoLocationBox></geoLocation></geoLocations>"
     record = oai_record(f'<resource xmlns="http://datacite.org/schema/kernel-3">{fields}</resource>')
     found = oai_records.dataset_of(record, HEADER, ROOT)
-    assert found.spatial == ("POLYGON((8 47, 9 47, 9 48, 8 48, 8 47))",)
+    assert found.spatial == ("POLYGON((8 47,9 47,9 48,8 48,8 47))",)
 
 
 def test_a_checksum_says_its_algorithm():

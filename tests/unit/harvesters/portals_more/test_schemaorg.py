@@ -55,7 +55,7 @@ def test_the_contact_of_the_publisher_is_the_datasets():
 @pytest.mark.parametrize(
     ("said", "place"),
     [
-        ('[ s:geo [ s:box "47 8 48 9" ] ]', "POLYGON((8 47, 9 47, 9 48, 8 48, 8 47))"),
+        ('[ s:geo [ s:box "47 8 48 9" ] ]', "POLYGON((8 47,9 47,9 48,8 48,8 47))"),
         ("[ s:geo [ s:latitude 47 ; s:longitude 8 ] ]", "POINT(8 47)"),
         ('[ s:name "Alps" ]', "Alps"),
         ('"Alps"', "Alps"),

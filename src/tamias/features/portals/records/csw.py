@@ -213,7 +213,7 @@ def _online(url: str, protocol: str | None, title: str | None, form: str | None)
 def _agents(record: Element, about: Element) -> Iterator[AgentRole]:
     """Yield the agents of the data, then those of the record."""
     for name, elements in (("pointOfContact", about), ("distributorContact", record), ("contact", record)):
-        for element in _all(elements, name) if name != "contact" else _kin(record, "contact"):
+        for element in _all(elements, name) if name != "contact" else record.findall("{*}contact"):
             party = inner(element, "CI_ResponsibleParty")
             if party is None:
                 continue
@@ -283,12 +283,8 @@ def _children(element: Element | None) -> list[Element]:
     return list(element.iterchildren("{*}*")) if element is not None else []
 
 
-def _kin(element: Element, name: str) -> list[Element]:
-    return [each for each in _children(element) if local(each) == name]
-
-
 def _child(element: Element | None, name: str) -> Element | None:
-    return next((each for each in _children(element) if local(each) == name), None)
+    return element.find(f"{{*}}{name}") if element is not None else None
 
 
 def _all(element: Element | None, name: str) -> list[Element]:

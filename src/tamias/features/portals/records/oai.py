@@ -10,6 +10,7 @@ from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 from tamias.content.blank_labels import Labels
 from tamias.features.dcat.datasets.descriptions import Descriptions, is_web
 from tamias.features.dcat.datasets.from_dcat import datasets_in
+from tamias.features.dcat.datasets.location import box_polygon, is_number
 from tamias.features.dcat.datasets.mapping import RecordMapping, element_of, map_stored_element
 from tamias.features.dcat.datasets.terms import DCAT, below
 from tamias.features.portals.paging.position import digest
@@ -291,28 +292,25 @@ def _places(resource: Element) -> Iterator[str]:
 
 def _box(box: Element | None) -> str | None:
     """A box as WKT: named sides since version 4, before that `south west north east`."""
-    sides = ("southBoundLatitude", "westBoundLongitude", "northBoundLatitude", "eastBoundLongitude")
-    numbers = _numbers(box, *sides)
-    if not numbers:
-        return None
-    south, west, north, east = numbers
-    return f"POLYGON(({west} {south}, {east} {south}, {east} {north}, {west} {north}, {west} {south}))"
+    south, west, north, east = _numbers(
+        box, "southBoundLatitude", "westBoundLongitude", "northBoundLatitude", "eastBoundLongitude"
+    )
+    return box_polygon([west, south, east, north])
 
 
 def _point(point: Element | None) -> str | None:
-    numbers = _numbers(point, "pointLatitude", "pointLongitude")
-    return f"POINT({numbers[1]} {numbers[0]})" if numbers else None
+    latitude, longitude = _numbers(point, "pointLatitude", "pointLongitude")
+    return f"POINT({longitude} {latitude})" if is_number(latitude) and is_number(longitude) else None
 
 
 def _numbers(shape: Element | None, *sides: str) -> list[str]:
-    """Return the numbers of a shape, named or in one text; none unless there is one for each side."""
-    if shape is None:
-        return []
-    if len(shape):
+    """Return the sides of a shape, named or in one text; empty texts unless there is one for each."""
+    found: list[str] = []
+    if shape is not None and len(shape):
         found = [content(inner(shape, side)) or "" for side in sides]
-    else:
+    elif shape is not None:
         found = (content(shape) or "").split()
-    return found if len(found) == len(sides) and all(map(_is_number, found)) else []
+    return found if len(found) == len(sides) else [""] * len(sides)
 
 
 def mapped_dataset(record: Element, catalogue: str) -> Dataset:
@@ -321,10 +319,6 @@ def mapped_dataset(record: Element, catalogue: str) -> Dataset:
     if found is None:
         raise ValueError("it is about something else")
     return found
-
-
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"[+-]?[0-9]{1,4}(?:\.[0-9]{1,20})?", text) is not None
 
 
 def _file(url: str, formats: tuple[str, ...]) -> Distribution:
