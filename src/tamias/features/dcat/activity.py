@@ -47,7 +47,8 @@ def _activity(record: CaptureRecord, part: str = "") -> NamedNode:
 
 def _when_and_who(record: CaptureRecord) -> Iterator[Statement]:
     """Yield when it was, and who did it."""
-    activity, agent = _activity(record), _agent(record.worker)
+    activity = _activity(record)
+    agent = NamedNode(f"{v.OWN_SPACE}worker:{quote(record.worker, safe='', errors='replace')}")
     yield activity, v.RDF_TYPE, v.PROV_ACTIVITY
     yield activity, v.PROV_STARTED, _time(record.started_at)
     yield activity, v.PROV_ENDED, _time(record.ended_at)
@@ -102,10 +103,6 @@ def _renamed(record: CaptureRecord) -> Iterator[Statement]:
         graph = NamedNode(name)
         yield _activity(record), v.term("renamedGraph"), graph
         yield graph, v.term("originalName"), Literal(original, datatype=v.XSD_ANY_URI)
-
-
-def _agent(worker: str) -> NamedNode:
-    return NamedNode(f"{v.OWN_SPACE}worker:{quote(worker, safe='', errors='replace')}")
 
 
 def _address(url: str) -> NamedNode | Literal:

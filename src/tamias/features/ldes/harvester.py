@@ -3,7 +3,7 @@
 Pages that cannot change are requested once; others with the validators of the last harvest.
 """
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from itertools import islice
 
 import msgspec
@@ -47,7 +47,10 @@ class LdesHarvester:
         state = resumed(harvest.state) or begun(harvest.url, before)
         while state.todo and state.tally.requested < self._most_pages:
             lead = state.todo.pop(0)
-            capture = await client.ask(_request(lead.url, before.open.get(lead.url)))
+            known = before.open.get(lead.url, OpenPage())
+            since = known.last_modified
+            request = Request(url=lead.url, accept=_ACCEPT, etag=known.etag, last_modified=since)
+            capture = await client.ask(request)
             if capture.outcome is Outcome.FAILED and capture.retry:
                 # The others go first when the harvest goes on.
                 state.todo.append(lead)
@@ -58,12 +61,6 @@ class LdesHarvester:
             findings = _taken_in(harvest, client, state, before, lead, capture)
             yield HarvestStep(state=_packed(state), findings=findings)
         yield HarvestStep(state=_packed(state), end=_end(state, before, self._most_pages))
-
-
-def _request(url: str, page: OpenPage | None) -> Request:
-    if page is None:
-        return Request(url=url, accept=_ACCEPT)
-    return Request(url=url, accept=_ACCEPT, etag=page.etag, last_modified=page.last_modified)
 
 
 def _taken_in(
@@ -81,14 +78,11 @@ def _taken_in(
     if capture.outcome is not Outcome.OK:
         return [_failed(state, lead, capture)]
     quads, problems = _read(client, capture)
-    page = tree_page(quads, _names(harvest, lead, capture), state.dated_by)
+    names = {lead.url, capture.final_url} | ({harvest.url} if lead.url == harvest.url else set())
+    page = tree_page(quads, names, state.dated_by)
     elsewhere, whole = _follow(harvest, state, before, page)
     _remember(state, lead, capture, page, whole=whole and not problems)
     return [*_new(state, known, page), *elsewhere, *problems]
-
-
-def _names(harvest: Harvest, lead: Lead, capture: Capture) -> Iterable[str]:
-    return {lead.url, capture.final_url} | ({harvest.url} if lead.url == harvest.url else set())
 
 
 def _read(client: PoliteClient, capture: Capture) -> tuple[list[Quad], list[Problem]]:

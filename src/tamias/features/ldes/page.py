@@ -101,7 +101,8 @@ class _TreeReader:
         self._about: dict[object, list[Quad]] = {}
         for quad in quads:
             self._about.setdefault(quad.subject, []).append(quad)
-        self._dated_by = next(self._iris(_TIMESTAMP), dated_by)
+        said = (quad.object for quad in quads if quad.predicate == _TIMESTAMP)
+        self._dated_by = next((each.value for each in said if isinstance(each, NamedNode)), dated_by)
 
     def page(self) -> TreePage:
         members, own = self._parted()
@@ -111,18 +112,14 @@ class _TreeReader:
             own=own,
             leads=leads or list(self._views()),
             immutable=any(
-                quad.predicate == _IMMUTABLE and _is_true(quad.object) and self._is_page(quad.subject)
+                quad.predicate == _IMMUTABLE
+                and isinstance(quad.object, Literal)
+                and quad.object.value in ("true", "1")
+                and self._is_page(quad.subject)
                 for quad in self._quads
             ),
             dated_by=self._dated_by,
             retention=any(quad.predicate == _RETENTION for quad in self._quads),
-        )
-
-    def _iris(self, predicate: NamedNode) -> Iterator[str]:
-        return (
-            quad.object.value
-            for quad in self._quads
-            if quad.predicate == predicate and isinstance(quad.object, NamedNode)
         )
 
     def _is_page(self, subject: object) -> bool:
@@ -178,13 +175,11 @@ class _TreeReader:
         parts: dict[object, list[Quad]] = {member: [] for member in members}
         own: list[Quad] = []
         for quad in self._quads:
-            whose = quad.object if quad.predicate == _MEMBER else self._whose(quad, owner)
+            # A statement in a graph that is named like a member is that member's.
+            whose = owner.get(quad.subject) or owner.get(quad.graph_name)
+            whose = quad.object if quad.predicate == _MEMBER else whose
             parts[whose].append(quad) if whose in parts else own.append(quad)
         return [self._member(member, quads) for member, quads in parts.items()], own
-
-    def _whose(self, quad: Quad, owner: dict[object, object]) -> object:
-        """A statement in a graph that is named like a member is that member's."""
-        return owner.get(quad.subject) or owner.get(quad.graph_name)
 
     def _owners(self, members: list[Term]) -> dict[object, object]:
         """Return the member that each node belongs to; a node that two refer to belongs to none.
@@ -227,7 +222,3 @@ def _line(quad: Quad) -> str:
     """A statement in words that are the same whatever its blank nodes are called."""
     terms = (quad.subject, quad.predicate, quad.object, quad.graph_name)
     return " ".join("_" if isinstance(term, BlankNode) else str(term) for term in terms)
-
-
-def _is_true(term: object) -> bool:
-    return isinstance(term, Literal) and term.value in ("true", "1")

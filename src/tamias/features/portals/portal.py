@@ -72,7 +72,8 @@ class PortalHarvester:
         root = roots(harvest.url, *_INNER)[0]
         front = await client.ask(Request(url=root, accept="text/html, */*;q=0.5"))
         page = client.body(front, _MOST_BYTES).decode("utf-8", "replace")
-        generator = _generator(page)
+        found = _GENERATOR.search(page)
+        generator = found[1].strip() if found else ""
         sure = next((sign for sign in _SIGNS if generator and sign.generator.search(generator)), None)
         if sure:
             yield _handed_over(
@@ -80,24 +81,18 @@ class PortalHarvester:
             )
             return
         tried = [_said(front)]
-        for sign in _likeliest(page)[: MOST_REQUESTS - 1]:
+        likeliest = sorted(_SIGNS, key=lambda sign: -min(100, len(sign.words.findall(page))))
+        for sign in likeliest[: MOST_REQUESTS - 1]:
             capture = await client.ask(Request(url=root + sign.path, accept="application/json"))
             if _is_answer(client.body(capture, _MOST_BYTES), sign):
                 reason = f"{sign.kind}: {capture.url} answers as it does; {len(tried) + 1} requests"
                 yield _handed_over(sign, root, reason)
                 return
             tried.append(_said(capture))
-        yield HarvestStep(state=b"", end=_failed(root, tried, front))
-
-
-def _generator(page: str) -> str:
-    found = _GENERATOR.search(page)
-    return found[1].strip() if found else ""
-
-
-def _likeliest(page: str) -> list[_Sign]:
-    """Return the signs, those first that the page mentions most often."""
-    return sorted(_SIGNS, key=lambda sign: -min(100, len(sign.words.findall(page))))
+        reason = f"no portal software known here was found at {root}; tried: {', '.join(tried)}"[:4000]
+        wait = front.retry_after_ms
+        end = HarvestEnd(outcome=Outcome.FAILED, reason=reason, retry=front.retry, retry_after_ms=wait)
+        yield HarvestStep(state=b"", end=end)
 
 
 def _is_answer(body: bytes, sign: _Sign) -> bool:
@@ -115,10 +110,3 @@ def _said(capture: Capture) -> str:
 def _handed_over(sign: _Sign, root: str, reason: str) -> HarvestStep:
     end = HarvestEnd(outcome=Outcome.OK, reason=reason)
     return HarvestStep(state=b"", findings=[Links([root], root, sign.kind)], end=end)
-
-
-def _failed(root: str, tried: list[str], front: Capture) -> HarvestEnd:
-    reason = f"no portal software known here was found at {root}; tried: {', '.join(tried)}"
-    return HarvestEnd(
-        outcome=Outcome.FAILED, reason=reason[:4000], retry=front.retry, retry_after_ms=front.retry_after_ms
-    )

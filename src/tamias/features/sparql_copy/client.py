@@ -108,6 +108,14 @@ def without_parameter(url: str, name: str) -> tuple[str, list[str]]:
     return (f"{address}?{others}" if others else address), found
 
 
+def query_request(url: str, form: str, accept: str, *, post: bool) -> Request:
+    """Return the request of a query, which is in a form."""
+    if post:
+        kind = "application/x-www-form-urlencoded"
+        return Request(url=url, accept=accept, body=form.encode(), content_type=kind, is_query=True)
+    return Request(url=f"{url}{'&' if '?' in url else '?'}{form}", accept=accept, is_query=True)
+
+
 class EndpointClient:
     """Queries one endpoint, through a polite client."""
 
@@ -190,14 +198,7 @@ class EndpointClient:
     async def _send(self, query: str, accept: str, *, post: bool) -> Capture:
         self.dialect.requests += 1
         form = urlencode([("query", query), *((NAMED, graph) for graph in sorted(self.graphs))])
-        if post:
-            kind = "application/x-www-form-urlencoded"
-            return await self.http.ask(
-                Request(url=self.url, accept=accept, body=form.encode(), content_type=kind, is_query=True)
-            )
-        return await self.http.ask(
-            Request(url=f"{self.url}{'&' if '?' in self.url else '?'}{form}", accept=accept, is_query=True)
-        )
+        return await self.http.ask(query_request(self.url, form, accept, post=post))
 
     def _whole(self, capture: Capture) -> Capture:
         """Return the capture, if it has a whole response. Raises `QueryFailed`."""

@@ -64,8 +64,10 @@ async def list_graphs(
 
 def _listed(rows: list[Row]) -> tuple[list[ListedGraph], int]:
     """The graphs that have names, and the number of the others."""
-    graphs = sorted(ListedGraph(row["g"].text, _number(row)) for row in rows if _has_name(row))
-    return graphs, sum("g" in row for row in rows) - len(graphs)
+    known = [(row["g"], row) for row in rows if "g" in row]
+    named = ((name.text, row) for name, row in known if name.type == "uri" and writable(name.text))
+    graphs = sorted(ListedGraph(name, _number(row)) for name, row in named)
+    return graphs, len(known) - len(graphs)
 
 
 async def prove(client: EndpointClient, state: CopyState, listing: GraphListing) -> GraphListing | None:
@@ -96,10 +98,6 @@ def digest(graphs: Sequence[ListedGraph]) -> int:
         said = f"{graph.statements} {graph.name}".encode("utf-8", "surrogatepass")
         total += int.from_bytes(blake2b(said, digest_size=7).digest())
     return total % (1 << 56)
-
-
-def _has_name(row: Row) -> bool:
-    return "g" in row and row["g"].type == "uri" and writable(row["g"].text)
 
 
 def _number(row: Row) -> int | None:

@@ -21,10 +21,11 @@ from tamias.features.sparql_copy.client import (
     EndpointClient,
     EndpointLimits,
     QueryFailed,
+    query_request,
     without_parameter,
 )
 from tamias.features.sparql_copy.select import Question, SelectState, question, select_pages
-from tamias.model.capture import Capture, Outcome, Request
+from tamias.model.capture import Capture, Outcome
 from tamias.model.dataset import Dataset, Distribution
 from tamias.model.errors import UsageError
 from tamias.model.finding import Datasets, Finding, Harvest, HarvestEnd, HarvestStep, Problem, Quads
@@ -126,7 +127,8 @@ async def _constructed(
     endpoint: str, query: str, source: str, client: PoliteClient
 ) -> AsyncIterator[HarvestStep]:
     """Send one request: a window of a CONSTRUCT would cut what belongs together."""
-    capture = await client.ask(_construct(endpoint, query))
+    form, post = urlencode({_QUERY: query}), len(query) > LONG_QUERY
+    capture = await client.ask(query_request(endpoint, form, _ACCEPT, post=post))
     if end := failure(capture, "the answer to the query,", MOST_BYTES):
         yield HarvestStep(state=b"", end=end)
         return
@@ -135,14 +137,6 @@ async def _constructed(
     while part := list(islice(findings, _FINDINGS_A_STEP)):
         yield HarvestStep(state=b"", findings=part)
     yield HarvestStep(state=b"", end=result.end(capture))
-
-
-def _construct(endpoint: str, query: str) -> Request:
-    form = urlencode({_QUERY: query})
-    if len(query) > LONG_QUERY:
-        kind = "application/x-www-form-urlencoded"
-        return Request(url=endpoint, accept=_ACCEPT, body=form.encode(), content_type=kind, is_query=True)
-    return Request(url=f"{endpoint}{'&' if '?' in endpoint else '?'}{form}", accept=_ACCEPT, is_query=True)
 
 
 class _ConstructResult:

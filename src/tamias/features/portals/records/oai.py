@@ -111,14 +111,14 @@ def from_dublin_core(
         spatial=said.all("spatial", "coverage"),
         temporal=tuple(map(_period, said.all("temporal"))),
         distributions=tuple(_file(url, said.all("format") if len(files) == 1 else ()) for url in files),
-        agents=tuple(_roles(said, 1)),
+        agents=tuple(_roles(said)),
         more=(*_translations(metadata), *(DcatProperty("dct:type", kind) for kind in said.all("type"))),
     )
 
 
-def _roles(said: "_Words", first: int) -> Iterator[AgentRole]:
+def _roles(said: "_Words") -> Iterator[AgentRole]:
     """Yield all creators but the first, and all contributors."""
-    for name in said.all("creator")[first:]:
+    for name in said.all("creator")[1:]:
         yield AgentRole(property="dct:creator", agent=Agent(name=name))
     for name in said.all("contributor"):
         yield AgentRole(property="dct:contributor", agent=Agent(name=name))
