@@ -1,6 +1,6 @@
 """Rows of catalogues: datasets that they describe, and hints that a resource changed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -19,10 +19,11 @@ def note_datasets(cursor: Cursor, portal: str, kind: str, harvest: int, datasets
     unique = {dataset.record: dataset for dataset in datasets}
     if not unique:
         return
-    values = {"portal": put_portal(cursor, portal, kind, harvest), "harvest": harvest}
-    described = _described(list(unique.values()))
+    values: dict[str, Any] = {"portal": put_portal(cursor, portal, kind, harvest), "harvest": harvest}
+    names = ("record", "iri", "title")
+    described = {name: [storable(getattr(each, name)) for each in unique.values()] for name in names}
     cursor.execute(_SQL["put_described"].text, values | described)
-    cursor.execute(_SQL["put_offered"].text, values | _offered(list(unique.values())))
+    cursor.execute(_SQL["put_offered"].text, values | _offered(unique.values()))
     cursor.execute(_SQL["note_dropped"].text, values | {"record": described["record"]})
 
 
@@ -60,15 +61,7 @@ def note_whole(cursor: Cursor, portal: str, harvest: int) -> int:
     return cursor.execute(_SQL["note_vanished"].text, values).rowcount
 
 
-def _described(datasets: list[Dataset]) -> dict[str, list[Any]]:
-    return {
-        "record": [storable(each.record) for each in datasets],
-        "iri": [storable(each.iri) for each in datasets],
-        "title": [storable(each.title) for each in datasets],
-    }
-
-
-def _offered(datasets: list[Dataset]) -> dict[str, list[Any]]:
+def _offered(datasets: Iterable[Dataset]) -> dict[str, list[Any]]:
     pairs = [(each.record, form) for each in datasets for form in each.distributions]
     forms = list({(record, form.url): (record, form) for record, form in pairs}.values())
     texts = ("url", "title", "format", "media_type", "sha256", "modified")

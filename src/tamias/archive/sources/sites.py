@@ -170,21 +170,19 @@ def put_site_dataset(cursor: Cursor, found: SiteDataset, now: int) -> None:
 def waiting_for(session: Session, crawl: int, url: str) -> list[SiteDataset]:
     """Return the datasets that wait for an address."""
     rows = session.fetch_all(_SQL["waiting_for"], {"crawl": crawl, "url": url})
-    return [_site_dataset(crawl, row) for row in rows]
-
-
-def _site_dataset(crawl: int, row: tuple[Any, ...]) -> SiteDataset:
-    key, sitemap, state, description, plan, attempt, missing = row
-    return SiteDataset(
-        crawl=crawl,
-        key=bytes(key),
-        sitemap=sitemap,
-        state=state,
-        dataset=msgspec.convert(description, SemanticDataset),
-        plan=msgspec.convert(plan, list[Access]),
-        attempt=attempt,
-        missing=tuple(missing),
-    )
+    return [
+        SiteDataset(
+            crawl=crawl,
+            key=bytes(key),
+            sitemap=sitemap,
+            state=state,
+            dataset=msgspec.convert(description, SemanticDataset),
+            plan=msgspec.convert(plan, list[Access]),
+            attempt=attempt,
+            missing=tuple(missing),
+        )
+        for key, sitemap, state, description, plan, attempt, missing in rows
+    ]
 
 
 def covered(session: Session) -> list[Covered]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from tamias.archive.moments import of_row
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 
@@ -22,6 +23,7 @@ MOST_ALIKE = 1000
 class TableColumn(msgspec.Struct, frozen=True, kw_only=True):
     """A column of the current version of a resource."""
 
+    url: str = ""
     resource: str
     version: int
     table: int
@@ -31,7 +33,6 @@ class TableColumn(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     distinct: int
     """How many different values it has."""
-    url: str = ""
 
 
 class SketchedColumn(msgspec.Struct, frozen=True):
@@ -59,13 +60,8 @@ class JoinCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
 def sketched_columns(session: Session) -> Iterator[SketchedColumn]:
     """Yield every column of current tables that can be joined."""
-    for resource, version, table, number, name, distinct, sketch in islice(
-        session.rows(_SQL["sketches"].text), MOST_COLUMNS
-    ):
-        column = TableColumn(
-            resource=resource, version=version, table=table, number=number, name=name, distinct=distinct
-        )
-        yield SketchedColumn(column, b64decode(sketch))
+    for *row, sketch in islice(session.rows(_SQL["sketches"].text), MOST_COLUMNS):
+        yield SketchedColumn(of_row(TableColumn, row, url=""), b64decode(sketch))
 
 
 def newest_table(session: Session) -> int:
@@ -123,9 +119,7 @@ def read_alike(
     named = session.fetch_all(_SQL["near"], {"resource": resource}) if resource is not None else None
     near = None if named is None else [name for (name,) in named]
     params = {"resource": resource, "near": near, "least": least, "limit": limit}
-    rows = session.fetch_all(_SQL["alike"], params)
-    names = AlikeTables.__struct_fields__
-    return [AlikeTables(**dict(zip(names, row, strict=True))) for row in rows]
+    return [of_row(AlikeTables, row) for row in session.fetch_all(_SQL["alike"], params)]
 
 
 def joins_of(session: Session, resources: Sequence[str]) -> dict[str, list[JoinCandidate]]:
@@ -138,14 +132,8 @@ def joins_of(session: Session, resources: Sequence[str]) -> dict[str, list[JoinC
 
 
 def _candidate(row: Sequence[Any]) -> JoinCandidate:
-    return JoinCandidate(of=_column(row[:7]), within=_column(row[7:14]), containment=row[14], shared=row[15])
-
-
-def _column(row: Sequence[Any]) -> TableColumn:
-    url, resource, version, table, number, name, distinct = row
-    return TableColumn(
-        url=url, resource=resource, version=version, table=table, number=number, name=name, distinct=distinct
-    )
+    of, within = of_row(TableColumn, row[:7]), of_row(TableColumn, row[7:14])
+    return JoinCandidate(of=of, within=within, containment=row[14], shared=row[15])
 
 
 def _columns(joins: Sequence[JoinCandidate]) -> dict[str, list[Any]]:
