@@ -86,7 +86,7 @@ async def _exported(place: Position, client: PoliteClient, item: Any) -> Detaile
 
 
 class DataverseHarvester(Portal):
-    """Where robots.txt forbids the API, the OAI-PMH interface is left as a link to try instead."""
+    """Harvest a Dataverse; where robots.txt forbids its API, leave its OAI-PMH interface as a link."""
 
     def __init__(self) -> None:
         super().__init__("dataverse", _find, {"": LISTING})

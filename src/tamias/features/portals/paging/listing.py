@@ -43,7 +43,7 @@ Detailed = MappedRecord | Problem | HarvestEnd
 
 
 class ChangeOrder(NamedTuple):
-    """How changes are asked for."""
+    """The way in which changes are asked for."""
 
     field: str
     """What dates a record."""
