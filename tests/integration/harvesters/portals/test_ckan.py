@@ -2,6 +2,7 @@
 
 import pytest
 
+from tamias.features.portals import ckan
 from tamias.features.portals.ckan import CkanHarvester
 from tamias.model.capture import Outcome
 from tests.messages import unsaid
@@ -384,6 +385,25 @@ def test_by_name_it_goes_on_after_the_last_step_that_was_kept(site):
     rest = site.harvest(CkanHarvester(), state=first.steps[-1].state)
     assert len(first.records) == 40
     assert len(rest.records) == 5
+
+
+def test_by_name_a_portal_that_knows_no_limit_is_read_once_and_to_its_end(site, monkeypatch):
+    monkeypatch.setattr(ckan, "_NAMES", 30)
+    made = portal(site, 75)
+
+    def answer(path, query):
+        if path.endswith("package_search"):
+            return 404, b"", {}
+        if path.endswith("package_list"):
+            return {"success": True, "result": sorted(each["name"] for each in made.packages)}
+        return made(path, query)
+
+    site.answer = answer
+    first = site.harvest(CkanHarvester(), most=3)
+    rest = site.harvest(CkanHarvester(), state=first.steps[-1].state)
+    assert (len(first.records), len(set(first.records + rest.records))) == (40, 75)
+    assert len(rest.records) == 35
+    assert rest.end.complete
 
 
 ROBOTS = b"User-agent: *\nDisallow: /dataset/rate/\nDisallow: /api/\nCrawl-Delay: 10\n"
