@@ -11,8 +11,8 @@ and each instance of its classes.
 `calls` are those of a document that is committed alone. A coroutine or generator counts each time it resumes,
 and so do comprehensions: Python 3.12 makes no calls of some, so the number is that of Python 3.11.
 `calls_of_100` is the mean over one commit of 100 documents, without comprehensions and generator expressions:
-what a commit does once counts little. Timers of the worker fall into a walk or not: calls differ by up to 4 %
-between runs, and now and then there is one file or class more.
+what a commit does once counts little. The timers of the worker are slowed down: they would fall into a walk
+or not. Calls still differ by some between runs, and now and then there is one file or class more.
 """
 
 import json
@@ -38,6 +38,12 @@ _TRIPLES = '@prefix : <urn:x:> .\n<{0}> :name "{0}"{1} .\n'
 _ROWS = "id,name,born,height\n" + "".join(f"{n},Name {n},19{n}-03-01,1.{n}\n" for n in range(10, 60))
 _SETTINGS = f"[seeds]\nprobe = false\nsitemaps = false\n[frontier]\nper_round = {DOCUMENTS}\n"
 _ENVIRONMENT = "TAMIAS_TRACE_VISIT"
+_TIMERS = (
+    ("tamias.crawl.worker.worker", "IDLE_SECONDS", 3.0),
+    ("tamias.crawl.worker.worker", "LOOK_SECONDS", 3.0),
+    ("tamias.frontier.crawls", "_LOOK_MS", 3000),
+)
+"""What a worker does now and then: how rarely during a walk, which takes long where the machine is busy."""
 _COMPREHENSIONS = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
 
 
@@ -59,6 +65,8 @@ class Walk:
         kind = type(instance)
         if kind.__name__ == "Task" and self._traced in getattr(instance, "url", ""):
             self._running = True
+            for module, timer, period in _TIMERS:
+                setattr(sys.modules[module], timer, period)
         if self._running and kind.__module__.startswith("tamias."):
             self._made[kind.__name__, "" if maker is None else _inside(maker)] += 1
             self._visits += kind.__name__ == "Visit"
