@@ -3,7 +3,7 @@
 Pure functions over quads; every version of DCAT and its profiles, as far as they share their words.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
@@ -25,6 +25,7 @@ from tamias.model.dataset import Agent, Dataset, DcatProperty, Distribution, Per
 from tamias.model.vocabulary import SPACES, sound_iri
 
 SCHEMA = "http://schema.org/"
+SECURE = "https://schema.org/"
 LOCN = "http://www.w3.org/ns/locn#"
 TIME = "http://www.w3.org/2006/time#"
 OWL = "http://www.w3.org/2002/07/owl#"
@@ -34,6 +35,7 @@ _TITLE = (DCT + "title", DC + "title", RDFS + "label", SKOS + "prefLabel", FOAF 
 _DESCRIPTION = (DCT + "description", DC + "description", RDFS + "comment")
 _LABEL = (*_TITLE, RDF + "value", SKOS + "notation", *_DESCRIPTION)
 _NAME = (FOAF + "name", VCARD + "fn", VCARD + "organization-name", SCHEMA + "name", *_TITLE)
+_PAGE = (FOAF + "homepage", FOAF + "page", VCARD + "hasURL")
 _SPARQL = ("sparql11-protocol", "sparql12-protocol", "sparql-service-description", "/sparql")
 _GEOMETRY = (LOCN + "geometry", DCAT + "bbox", DCAT + "centroid")
 _MEDIA_TYPES = "//www.iana.org/assignments/media-types/"
@@ -150,8 +152,12 @@ def _keywords(said: Descriptions, node: Node, subjects: list[Term]) -> tuple[str
 
 
 def _words(said: Descriptions, node: Node, *predicates: str) -> tuple[str, ...]:
+    return words_in(said.values(node, *predicates), lambda value: said.text(value, *_LABEL))
+
+
+def words_in(values: Iterable[Term], label: Callable[[BlankNode], str | None]) -> tuple[str, ...]:
     """Return each value as a text: an IRI or a literal as it stands, a blank node by its label."""
-    found = (_as_word(said, value) for value in said.values(node, *predicates))
+    found = (label(value) if isinstance(value, BlankNode) else value.value.strip() for value in values)
     return tuple(dict.fromkeys(word for word in found if word))
 
 
@@ -159,32 +165,31 @@ def _word(said: Descriptions, node: Node, predicate: str) -> str | None:
     return next(iter(_words(said, node, predicate)), None)
 
 
-def _as_word(said: Descriptions, value: Term) -> str | None:
-    return said.text(value, *_LABEL) if isinstance(value, BlankNode) else value.value.strip()
-
-
 def _agent(said: Descriptions, node: Node, *predicates: str) -> Agent | None:
-    agents = said.values(node, *predicates)
-    if not agents:
-        return None
-    # One that is described is worth more than a bare name or IRI beside it.
-    agent = next(filter(said.knows, agents), agents[0])
+    return agent_in(said, said.values(node, *predicates), _NAME, _PAGE)
+
+
+def agent_in(
+    said: Descriptions, agents: list[Term], names: tuple[str, ...], pages: tuple[str, ...]
+) -> Agent | None:
+    """Return the first agent that is described, which is worth more than a bare name or IRI beside it."""
+    agent = next(filter(said.knows, agents), agents[0]) if agents else Literal("")
     iri = agent.value if isinstance(agent, NamedNode) else None
-    name = said.text(agent, *_NAME) or (None if isinstance(agent, BlankNode) else agent.value.strip())
-    email = _email(said, agent)
+    name = said.text(agent, *names) or (None if isinstance(agent, BlankNode) else agent.value.strip())
+    email, homes = _email(said, agent), said.iris(agent, *pages)
     if not name and not email:
         return None
     return Agent(
         name=name or email or "",
         iri=iri,
         email=email,
-        homepage=next(iter(said.iris(agent, FOAF + "homepage", FOAF + "page", VCARD + "hasURL")), None),
+        homepage=next(filter(is_web, homes), next(iter(homes), None)),
         kind=next(iter(said.iris(agent, DCT + "type")), None),
     )
 
 
 def _email(said: Descriptions, agent: Term) -> str | None:
-    predicates = (VCARD + "hasEmail", VCARD + "email", FOAF + "mbox", SCHEMA + "email")
+    predicates = (VCARD + "hasEmail", VCARD + "email", FOAF + "mbox", SCHEMA + "email", SECURE + "email")
     for value in said.values(agent, *predicates):
         inner = said.words(value, VCARD + "hasValue", VCARD + "value", RDF + "value")
         word = next(iter(inner), None) or (None if isinstance(value, BlankNode) else value.value)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
 from tamias.features.dcat.datasets.descriptions import Descriptions, Node, Term, is_web
+from tamias.features.dcat.datasets.from_dcat import agent_in, words_in
 from tamias.features.dcat.datasets.location import box_polygon, is_number
 from tamias.features.dcat.datasets.terms import below
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
@@ -103,33 +104,15 @@ def _word(said: Descriptions, node: Node, *names: str) -> str | None:
 
 
 def _words(said: Descriptions, node: Node, *names: str) -> tuple[str, ...]:
-    found = (_as_word(said, value) for value in said.values(node, *_terms(*names)))
-    return tuple(dict.fromkeys(word for word in found if word))
-
-
-def _as_word(said: Descriptions, value: Term) -> str | None:
-    if not isinstance(value, BlankNode):
-        return value.value.strip()
-    inner = said.words(value, *_terms("url", "alternateName", "name", "value"))
-    return inner[0] if inner else None
+    inner = _terms("url", "alternateName", "name", "value")
+    return words_in(
+        said.values(node, *_terms(*names)), lambda value: next(iter(said.words(value, *inner)), None)
+    )
 
 
 def _agent(said: Descriptions, node: Node, *names: str) -> Agent | None:
-    agents = said.values(node, *_terms(*names))
-    if not agents:
-        return None
-    agent = next(filter(said.knows, agents), agents[0])
-    name = said.text(agent, *_terms("name", "legalName", "familyName"))
-    name = name or (None if isinstance(agent, BlankNode) else agent.value.strip())
-    if not name:
-        return None
-    email = said.text(agent, *_terms("email"))
-    return Agent(
-        name=name,
-        iri=agent.value if isinstance(agent, NamedNode) else None,
-        email=email.removeprefix("mailto:") if email else None,
-        homepage=next(filter(is_web, said.words(agent, *_terms("url", "sameAs"))), None),
-    )
+    called, pages = _terms("name", "legalName", "familyName"), _terms("url", "sameAs")
+    return agent_in(said, said.values(node, *_terms(*names)), called, pages)
 
 
 def _contact(said: Descriptions, node: Node) -> Agent | None:
