@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Triple, serialize
 
-from tamias.archive.moments import rfc3339
+from tamias.features.dcat.terms import moment, text
 from tamias.model import vocabulary as v
 from tamias.model.capture import CaptureRecord, Hop, Outcome
 from tamias.model.usage import reasons
@@ -50,11 +50,11 @@ def _when_and_who(record: CaptureRecord) -> Iterator[Statement]:
     activity = _activity(record)
     agent = NamedNode(f"{v.OWN_SPACE}worker:{quote(record.worker, safe='', errors='replace')}")
     yield activity, v.RDF_TYPE, v.PROV_ACTIVITY
-    yield activity, v.PROV_STARTED, _time(record.started_at)
-    yield activity, v.PROV_ENDED, _time(record.ended_at)
+    yield activity, v.PROV_STARTED, moment(record.started_at)
+    yield activity, v.PROV_ENDED, moment(record.ended_at)
     yield activity, v.PROV_AGENT, agent
     yield agent, v.RDF_TYPE, v.PROV_SOFTWARE_AGENT
-    yield agent, v.RDFS_LABEL, _text(record.worker)
+    yield agent, v.RDFS_LABEL, text(record.worker)
 
 
 def _circumstances(record: CaptureRecord) -> Iterator[Statement]:
@@ -63,11 +63,11 @@ def _circumstances(record: CaptureRecord) -> Iterator[Statement]:
     for name, value in VALUES.items():
         yield activity, v.term(name), value(record)
     for problem in record.problems:
-        yield activity, v.term("problem"), _text(problem)
+        yield activity, v.term("problem"), text(problem)
     for signal in record.signals:
-        yield activity, v.term("signal"), _text(f"{signal.source} {signal.key}: {signal.value}")
+        yield activity, v.term("signal"), text(f"{signal.source} {signal.key}: {signal.value}")
     for word, because in reasons(record.signals):
-        yield activity, v.term("notPermitted"), _text(f"{word} ({because})")
+        yield activity, v.term("notPermitted"), text(f"{word} ({because})")
 
 
 def _result(record: CaptureRecord) -> Iterator[Statement]:
@@ -93,7 +93,7 @@ def _redirects(record: CaptureRecord) -> Iterator[Statement]:
 def _hop(node: NamedNode, hop: Hop) -> Iterator[Statement]:
     yield node, v.term("url"), _address(hop.url)
     yield node, v.term("status"), _number(hop.status)
-    yield node, v.term("address"), _text(hop.address)
+    yield node, v.term("address"), text(hop.address)
     yield node, v.term("location"), _address(hop.location or "")
 
 
@@ -110,40 +110,27 @@ def _address(url: str) -> NamedNode | Literal:
     try:
         return NamedNode(v.address_iri(url))
     except ValueError:
-        return Literal(_scalar_values(url), datatype=v.XSD_ANY_URI)
-
-
-def _text(value: str | None) -> Literal | None:
-    return Literal(_scalar_values(value)) if value else None
+        return Literal(url.encode("utf-8", "replace").decode(), datatype=v.XSD_ANY_URI)
 
 
 def _number(value: int | None) -> Literal | None:
     return None if value is None else Literal(str(value), datatype=v.XSD_INTEGER)
 
 
-def _time(milliseconds: int) -> Literal:
-    return Literal(rfc3339(milliseconds), datatype=v.XSD_DATE_TIME)
-
-
-def _scalar_values(text: str) -> str:
-    """The text without lone surrogates, which no RDF syntax can say."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
 VALUES: Final[dict[str, Callable[[CaptureRecord], NamedNode | Literal | None]]] = {
-    "crawl": lambda record: _text(record.crawl_name),
-    "userAgent": lambda record: _text(record.agent),
+    "crawl": lambda record: text(record.crawl_name),
+    "userAgent": lambda record: text(record.agent),
     "requestedUrl": lambda record: _address(record.url),
     "finalUrl": lambda record: _address(record.final_url),
-    "outcome": lambda record: _text(record.outcome.word),
-    "reason": lambda record: _text(record.reason),
+    "outcome": lambda record: text(record.outcome.word),
+    "reason": lambda record: text(record.reason),
     "depth": lambda record: _number(record.depth),
     "status": lambda record: _number(record.status),
-    "address": lambda record: _text(record.hops[-1].address if record.hops else None),
-    "toldType": lambda record: _text(record.declared_type),
-    "foundType": lambda record: _text(record.found_type),
+    "address": lambda record: text(record.hops[-1].address if record.hops else None),
+    "toldType": lambda record: text(record.declared_type),
+    "foundType": lambda record: text(record.found_type),
     "byteSize": lambda record: _number(record.bytes),
-    "sha256": lambda record: _text(record.sha256),
+    "sha256": lambda record: text(record.sha256),
     "triples": lambda record: _number(record.quads),
     "links": lambda record: _number(record.links),
     "deferred": lambda record: Literal(True) if record.deferred else None,
