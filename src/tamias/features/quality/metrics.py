@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from datetime import date
 from typing import Final
 
 import msgspec
 
 from tamias.content.formats import media_type_of
+from tamias.features.dcat.datasets.terms import day_or_moment
 from tamias.features.quality.claims import ClaimedDescription, ClaimedForm, Got, format_is_true, size_is_true
 from tamias.features.quality.formats import (
     is_known_licence,
@@ -17,28 +17,6 @@ from tamias.features.quality.formats import (
     is_registered,
     promised_type,
 )
-
-_DATE: Final = re.compile(
-    r"(\d{4})(?:-(\d\d)(?:-(\d\d)"
-    r"(?:[T ]([01]\d|2[0-4]):[0-5]\d(?::[0-6]\d(?:[.,]\d+)?)?\s?(?:Z|[+-]\d\d:?\d\d)?)?)?)?"
-)
-
-
-def is_date(text: str | None) -> bool:
-    """Return whether a text is a year, month, day or moment of ISO 8601 that the calendar has.
-
-    >>> is_date("2024-02-29T10:30:00Z"), is_date("2023-02-29"), is_date("29.02.2024")
-    (True, False, False)
-    """
-    found = _DATE.fullmatch((text or "").strip())
-    if found is None:
-        return False
-    try:
-        date(int(found[1]), int(found[2] or 1), int(found[3] or 1))
-    except ValueError:
-        return False
-    return True
-
 
 _WEB: Final = re.compile(r"(https?|ftps?)://[^\s/?#.][^\s/?#]*([/?#]\S*)?", re.IGNORECASE)
 _EMAIL: Final = re.compile(r"(mailto:)?[^\s@:/<>\"]+@[^\s@:/<>\".]+(\.[^\s@:/<>\".]+)+", re.IGNORECASE)
@@ -97,7 +75,7 @@ def _conformance(claimed: ClaimedDescription, types: Sequence[str | None]) -> di
         "coac": _share(is_web_address(form.url) for form in claimed.forms),
         "coce": float(any(_EMAIL.fullmatch(text) for text in claimed.emails)),
         "cocu": float(any(is_web_address(text) for text in claimed.pages)),
-        "coda": _share(is_date(text) for text in _dates(claimed)),
+        "coda": _share(day_or_moment(text) is not None for text in _dates(claimed)),
         "coli": _share(is_known_licence(form.licence) for form in claimed.forms),
         "cofo": _share(is_registered(kind) for kind in types),
     }
