@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from tamias.archive.sources.source_records import count_of_records, page_of_records, records_at
-from tamias.features.dcat.terms import PREFIXES, CatalogueBases, bases_of, catalogue_graph
+from tamias.features.dcat.terms import PREFIXES, CatalogueBases, GraphBuilder, bases_of, catalogue_graph
 from tamias.features.published.graphs import archive_graph, catalogue_graphs, rows_of
 from tamias.features.service.http.endpoints import EndpointTable, Parameter, ResponseSpec, path_parameter
 from tamias.features.service.http.exchange import base_of, guarded_route, number, parameter, since
@@ -28,7 +28,6 @@ MOST_PAGE: Final = 1_000_000
 MOST_BYTES: Final = 64 << 20
 """Of what a portal says of its catalogue; a larger record is left out."""
 _HYDRA: Final = "http://www.w3.org/ns/hydra/core#"
-_VOID: Final = "http://rdfs.org/ns/void#"
 _TYPE: Final = NamedNode(PREFIXES["rdf"] + "type")
 _VOCABULARIES: Final = ("dcat", "dct", "prov", "csvw", "dqv", "spdx")
 
@@ -195,26 +194,23 @@ def _paging(views: dict[str, str], found: CataloguePage) -> list[Quad]:
 
 
 def _void(db: ServiceSession, bases: CatalogueBases) -> list[Quad]:
-    graph, node = catalogue_graph(), NamedNode(f"{bases.service}/.well-known/void#archive")
+    graph, node = GraphBuilder(catalogue_graph()), NamedNode(f"{bases.service}/.well-known/void#archive")
     _, example = rows_of(db.session, "latest_change", {})[0]
-    statements: list[tuple[str, NamedNode | Literal]] = [
-        ("rdf:type", NamedNode(_VOID + "Dataset")),
-        ("dct:title", Literal(bases.title)),
-        ("dct:publisher", NamedNode(bases.catalogue().value + "#publisher")),
-        (_VOID + "sparqlEndpoint", NamedNode(f"{bases.service}/sparql")),
-        (_VOID + "uriSpace", Literal(f"{bases.service}/dataset/")),
-        (_VOID + "rootResource", bases.catalogue()),
-        (_VOID + "entities", Literal(basic_figures(db.session).datasets)),
-    ]
-    statements += [(_VOID + "vocabulary", NamedNode(PREFIXES[name])) for name in _VOCABULARIES]
-    formats = ("Turtle", "JSON-LD", "N-Triples", "RDF_XML")
-    statements += [(_VOID + "feature", NamedNode(f"http://www.w3.org/ns/formats/{name}")) for name in formats]
-    if example is not None:
-        statements.append((_VOID + "exampleResource", bases.dataset(example)))
-    quads = [Quad(node, _named(predicate), value, graph) for predicate, value in statements]
-    return quads + archive_graph(bases)
-
-
-def _named(predicate: str) -> NamedNode:
-    space, _, name = predicate.partition(":")
-    return NamedNode(PREFIXES[space] + name if space in PREFIXES else predicate)
+    graph.are([node], "void:Dataset")
+    graph.each(
+        node,
+        {
+            "dct:title": Literal(bases.title),
+            "dct:publisher": NamedNode(bases.catalogue().value + "#publisher"),
+            "void:sparqlEndpoint": NamedNode(f"{bases.service}/sparql"),
+            "void:uriSpace": Literal(f"{bases.service}/dataset/"),
+            "void:rootResource": bases.catalogue(),
+            "void:entities": Literal(basic_figures(db.session).datasets),
+            "void:exampleResource": None if example is None else bases.dataset(example),
+        },
+    )
+    for name in _VOCABULARIES:
+        graph.add(node, "void:vocabulary", NamedNode(PREFIXES[name]))
+    for name in ("Turtle", "JSON-LD", "N-Triples", "RDF_XML"):
+        graph.add(node, "void:feature", NamedNode(f"http://www.w3.org/ns/formats/{name}"))
+    return graph.quads + archive_graph(bases)
