@@ -1,6 +1,6 @@
 """Which puts may be written at the same time: those that share no URL, each all of one kind."""
 
-from tamias.frontier.put import OfferedItems, numbered, offered_part
+from tamias.frontier.put import offer
 from tamias.model.item import Item
 
 
@@ -10,8 +10,7 @@ def offered(numbers, overwrites=lambda _: False, keeps_tags=True):
         Item(url=url, key=url, host=f"h{n % 7}.example", overwrites=overwrites(n), keeps_tags=keeps_tags)
         for n, url in urls.items()
     ]
-    rows, crowded = numbered(items, 1)
-    return OfferedItems(items, {0: offered_part(rows, 1)}, crowded, 0, frozenset(row.uid for row in rows))
+    return offer(items, now=1, buckets=1)
 
 
 def test_those_of_other_urls_of_the_same_queues_may():

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
+from operator import attrgetter, itemgetter
 from typing import Any, LiteralString
 from uuid import UUID
 
@@ -11,7 +11,7 @@ from psycopg import sql
 
 from tamias.archive.moved_captures import WantedCaptures, fetch_captures, moved_sums, read_captures
 from tamias.archive.stored_files import segment_figures
-from tamias.database.columns import Bools, Ints, Longs, Shorts, Texts, Uuids, storable
+from tamias.database.columns import Bools, Ints, Longs, Shorts, Texts, Uuids, packed, storable
 from tamias.database.connect import Cursor, Session, read_buckets
 from tamias.database.months import partitions
 from tamias.database.row_schema import RowSchema
@@ -61,9 +61,10 @@ class CorpusFigures(msgspec.Struct, frozen=True):
 def insert_captures(cursor: Cursor, attempts: Sequence[Attempt]) -> list[Attempt]:
     """Writes attempts, inside the transaction that settles them; returns those that changed a document."""
     changed: list[Attempt] = []
-    ordered = sorted(attempts, key=lambda attempt: attempt[0].bucket)
-    for bucket, group in groupby(ordered, key=lambda attempt: attempt[0].bucket):
-        listed = list(group)
+    parts: dict[int, list[Attempt]] = {}
+    for attempt in attempts:
+        parts.setdefault(attempt[0].bucket, []).append(attempt)
+    for bucket, listed in sorted(parts.items()):
         cursor.execute(_SQL["insert_captures"].text, _columns(bucket, listed))
         changed += _replace_current(cursor, bucket, listed)
         if moved := [moved for attempt in listed for moved in _moved(attempt)]:
@@ -79,11 +80,11 @@ def _moved(attempt: Attempt) -> Iterator[Attempt]:
     A redirect that was not followed counts if it is permanent; its target has visits of its own.
     """
     lease, task, record = attempt
-    if record.outcome is not Outcome.OK or not any(hop.location for hop in record.hops):
+    if record.outcome is not Outcome.OK:
         return
     followed = record.read or record.extent is not None
     for hop in record.hops:
-        if hop.location and hop.url != record.final_url if followed else hop.status in _PERMANENT:
+        if hop.location and (hop.url != record.final_url if followed else hop.status in _PERMANENT):
             gone = CaptureRecord(
                 id=str(new_capture_id(record.started_at)),
                 crawl=record.crawl,
@@ -118,15 +119,16 @@ def known_captures(session: Session, attempts: Sequence[Attempt], crawls: Sequen
 
 def _replace_current(cursor: Cursor, bucket: int, attempts: list[Attempt]) -> list[Attempt]:
     """Replace the current content of documents by what was last read."""
-    conclusive = [attempt for attempt in attempts if attempt[2].tells_content]
-    read = [attempt for attempt in conclusive if attempt[2].held is not None]
-    ended = [attempt for attempt in conclusive if attempt[2].held is None]
-    rows: list[tuple[Any, ...]] = []
-    for name, group in (("replace_current", read), ("end_current", ended)):
+    groups: dict[str, list[Attempt]] = {"replace_current": [], "end_current": []}
+    for attempt in attempts:
+        if attempt[2].tells_content:
+            groups["end_current" if attempt[2].held is None else "replace_current"].append(attempt)
+    changed: set[str] = set()
+    for name, group in groups.items():
         if group:
-            rows += cursor.execute(_SQL[name].text, _document_columns(bucket, group)).fetchall()
-    changed = {str(row[0]) for row in rows}
-    return [attempt for attempt in conclusive if attempt[2].id in changed]
+            rows = cursor.execute(_SQL[name].text, _document_columns(bucket, group)).fetchall()
+            changed.update(map(str, map(itemgetter(0), rows)))
+    return [attempt for attempt in attempts if attempt[2].id in changed]
 
 
 class HeldBefore(msgspec.Struct, frozen=True):
@@ -326,25 +328,34 @@ def _since(session: Session, name: str, since: int) -> Iterator[tuple[Any, ...]]
 
 
 def _document_columns(bucket: int, attempts: list[Attempt]) -> dict[str, Any]:
-    records = [record for _, _, record in attempts]
+    leases, _, records = zip(*attempts, strict=True)
     return {
         "bucket": bucket,
-        "document": Texts([record.final_url for record in records]),
-        "qid": Longs([lease.qid for lease, _, _ in attempts]),
-        "cut": Bools([record.outcome is not Outcome.OK for record in records]),
         **_ROWS.parameters(records, "capture", "started_at", "segment", "frame", "start", "length"),
+        **packed(
+            {"document": Texts, "qid": Longs, "cut": Bools},
+            (
+                list(map(attrgetter("final_url"), records)),
+                list(map(attrgetter("qid"), leases)),
+                [record.outcome is not Outcome.OK for record in records],
+            ),
+        ),
     }
 
 
 def _columns(bucket: int, attempts: list[Attempt]) -> dict[str, Any]:
-    records = [record for _, _, record in attempts]
-    ends = [None if record.final_url == record.url else record.final_url for record in records]
+    leases, tasks, records = zip(*attempts, strict=True)
     return {
         "bucket": bucket,
-        "qid": Longs([lease.qid for lease, _, _ in attempts]),
-        "uid": Longs([task.uid for _, task, _ in attempts]),
         **_ROWS.parameters(records),
-        "final_url": Texts(ends),
+        **packed(
+            {"qid": Longs, "uid": Longs, "final_url": Texts},
+            (
+                list(map(attrgetter("qid"), leases)),
+                list(map(attrgetter("uid"), tasks)),
+                [None if record.final_url == record.url else record.final_url for record in records],
+            ),
+        ),
     }
 
 

@@ -91,14 +91,26 @@ def packed(kinds: Kinds, listed: Iterable[Sequence[Any]]) -> dict[str, Any]:
     for (name, kind), column in zip(kinds.items(), listed, strict=True):
         oid, array_type, code = _KINDS[kind]
         nulls, count = None in column, len(column)
-        if not code:
-            cells = _strings(kind, column)
-        elif nulls or count > _FEW:
+        if code and (nulls or count > _FEW):
             cells = _numbers(code, column, nulls)
-        else:
+        elif code:
             flat = [struct.calcsize(">" + code)] * (2 * count)
             flat[1::2] = column
             cells = struct.pack(f">{f'i{code}' * count}", *flat)
+        else:
+            parts = []
+            for each in column:
+                if each is None or (kind is Jsons and not each):
+                    parts.append(_NULL)
+                    continue
+                if kind is Texts:
+                    cell = each.replace("\0", "\ufffd").encode("utf-8", "replace")
+                elif kind is Jsons:
+                    cell = _json(each)
+                else:
+                    cell = each if isinstance(each, bytes) else bytes.fromhex(str(each).replace("-", ""))
+                parts += (_LENGTH.pack(len(cell)), cell)
+            cells = b"".join(parts)
         head = _HEADER.pack(1, nulls, oid, count, 1) if count else _EMPTY.pack(0, 0, oid)
         parameters[name] = array_type(head + cells)
     return parameters
@@ -122,23 +134,6 @@ def _numbers(code: str, column: Sequence[Any], nulls: bool) -> bytes:
     for place in range(size):
         cells[_LENGTH.size + place :: width] = digits[place::size]
     return bytes(cells)
-
-
-def _strings(kind: type, column: Sequence[Any]) -> bytes:
-    """Return values of any length, each after its length."""
-    pack, parts = _LENGTH.pack, []
-    for each in column:
-        if each is None or (kind is Jsons and not each):
-            parts.append(_NULL)
-            continue
-        if kind is Texts:
-            cell = each.replace("\0", "\ufffd").encode("utf-8", "replace")
-        elif kind is Jsons:
-            cell = _json(each)
-        else:
-            cell = each if isinstance(each, bytes) else bytes.fromhex(str(each).replace("-", ""))
-        parts += (pack(len(cell)), cell)
-    return b"".join(parts)
 
 
 def _json(value: Any) -> bytes:

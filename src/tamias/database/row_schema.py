@@ -6,6 +6,7 @@ struct with such fields stands there as all of them, each null where there is no
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
+from operator import attrgetter
 from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin
 
 import msgspec
@@ -71,7 +72,7 @@ class RowSchema(Generic[T]):
             if columns and field.column not in columns:
                 continue
             kinds[field.column] = _KINDS[field.type]
-            parts = rows if field.within is None else [getattr(row, field.within) for row in rows]
+            parts = rows if field.within is None else map(attrgetter(field.within), rows)
             listed.append(list(map(getattr, parts, repeat(field.name), repeat(None))))
         return packed(kinds, listed)
 

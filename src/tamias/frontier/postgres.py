@@ -1,15 +1,16 @@
 """The frontier on PostgreSQL. What it says to the database stands in `frontier.sql`; this file says when."""
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import groupby
+from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
 
 import msgspec
 
-from tamias.database.columns import Bools, Floats, Ints, Kinds, Longs, Shorts, Texts, columns
+from tamias.database.columns import Bools, Floats, Ints, Kinds, Longs, Shorts, Texts, columns, packed
 from tamias.database.connect import Cursor, Session
 from tamias.frontier import queries
 from tamias.frontier.crawls import Neighbours
@@ -56,24 +57,24 @@ _LOST: Kinds = {
 }
 
 
-def write_unreachable(cursor: Cursor, bucket: int, returns: Iterable[Return]) -> None:
+def write_unreachable(cursor: Cursor, bucket: int, returns: Sequence[Return]) -> None:
     """Store unreachable places from the returns; hosts are locked, and their queues refreshed afterwards."""
-    returns = list(returns)
-    if reached := sorted((each.lease.qid, place) for each in returns for place in each.reached):
-        done_by(cursor, "clear_reached", {"bucket": bucket, **columns(_REACHED, reached)})
-    lost = sorted(
+    if reached := [(each.lease.qid, place) for each in returns for place in each.reached]:
+        done_by(cursor, "clear_reached", {"bucket": bucket, **columns(_REACHED, sorted(reached))})
+    lost = [
         (
             *(each.lease.qid, place.authority, place.since, min(place.tries, 30_000), place.next_at),
             *(place.reason, place.given_up),
         )
         for each in returns
         for place in each.unreachable
-    )
+    ]
     if lost:
+        lost.sort()
         places = {"bucket": bucket, **columns(_LOST, lost)}
         done_by(cursor, "write_unreachable", places)
         done_by(cursor, "defer_urls", places)
-        if any(given_up for *_, given_up in lost):
+        if any(map(itemgetter(-1), lost)):
             done_by(cursor, "fail_urls", places)
 
 
@@ -107,7 +108,6 @@ BucketFigures = tuple[Row, list[Row]]
 """Of the hosts of a bucket, and of what each crawl has there."""
 
 _QUEUES_PER_LEASE = 3
-_ANYTHING = Interest()
 
 
 class PostgresFrontier:
@@ -140,6 +140,9 @@ class PostgresFrontier:
         self._put = UrlPut(session, same_url, clock=self.now, delay_ms=delay_ms)
         self.buckets = self._put.buckets
         self._lease_filter = lease_filter or LeaseFilter()
+        interest, crawls = self._lease_filter.interest or Interest(), self._lease_filter.crawls
+        self._terms = packed({"require": Texts, "forbid": Texts}, (interest.require, interest.forbid))
+        self._terms["crawls"] = None if crawls is None else Ints(crawls)
         self._section = buckets_of(self._lease_filter.section, self.buckets)
         # At random, so that workers do not all begin with the same bucket and class.
         self._calls = secrets.randbelow(CLASSES * self.buckets)
@@ -159,7 +162,10 @@ class PostgresFrontier:
         """
         leases: list[Lease] = []
         self._neighbours.look()
-        for bucket in self._bucket_turn():
+        self._calls += 1
+        count = len(self._section)
+        for step in range(count):
+            bucket = self._section[(self._calls + step) % count]
             wanted = hosts - len(leases)
             ask = partial(self._lease_bucket, bucket, wanted, per_host, seconds)
             with suppress(NodeAway):
@@ -167,7 +173,8 @@ class PostgresFrontier:
             if len(leases) >= hosts:
                 break
         # A queue may promise a URL that was put off since; such a host goes back at once.
-        self.release([lease for lease in leases if not lease.tasks])
+        if not all(map(attrgetter("tasks"), leases)):
+            self.release([lease for lease in leases if not lease.tasks])
         return [lease for lease in leases if lease.tasks]
 
     def renew(self, leases: Iterable[Lease], seconds: float = 30.0) -> list[Lease]:
@@ -199,10 +206,10 @@ class PostgresFrontier:
         """
         held: frozenset[int] = frozenset()
         # In the order in which hosts are locked, so that two finishes never wait for each other.
-        ordered = sorted(returns, key=lambda each: (each.lease.bucket, each.lease.qid))
-        moved = [each for every in returns for each in self._retagged(every)]
+        ordered = sorted(returns, key=attrgetter("lease.bucket", "lease.qid"))
+        moved = self._retagged(returns)
         own = in_bucket or record is None
-        for bucket, group in groupby(ordered, key=lambda each: each.lease.bucket):
+        for bucket, group in groupby(ordered, key=attrgetter("lease.bucket")):
             settle = partial(self._finish_bucket, bucket, list(group), moved, record)
             try:
                 held |= self._session.transact(settle, bucket if own else None)
@@ -229,7 +236,7 @@ class PostgresFrontier:
         Whether it did: if anybody else has touched the URL, or could have, nothing is changed. `record` is
         called either way, with the host or without.
         """
-        moved = list(self._retagged(Return(lease=lease, done=(done,))))
+        moved = self._retagged([Return(lease=lease, done=(done,))])
         return self._session.transact(partial(self._finish_apart, lease, done, until, moved, record))
 
     def put_off_further(self, waiting: Sequence[tuple[Lease, Task, int]], until: int) -> list[bool]:
@@ -303,13 +310,6 @@ class PostgresFrontier:
                 found.append(self._session.transact(partial(work, bucket), bucket))
         return found
 
-    def _bucket_turn(self) -> Iterator[int]:
-        """Yield all buckets of the section, beginning with another one at each call."""
-        self._calls += 1
-        count = len(self._section)
-        for step in range(count):
-            yield self._section[(self._calls + step) % count]
-
     def _lease_bucket(
         self, bucket: int, hosts: int, per_host: int, seconds: float, cursor: Cursor
     ) -> list[Lease]:
@@ -317,13 +317,10 @@ class PostgresFrontier:
         now = self.now()
         token = self._worker << 32 | secrets.randbits(32)
         ends_at = now + int(seconds * 1000)
-        interest = self._lease_filter.interest or _ANYTHING
         query = {
+            **self._terms,
             **queries.probes(self._calls // len(self._section) % CLASSES, hosts),
-            "crawls": None if self._lease_filter.crawls is None else Ints(self._lease_filter.crawls),
             "by_queue": self._neighbours.concern(),
-            "require": Texts(interest.require),
-            "forbid": Texts(interest.forbid),
             "round_end": now + self._lease_filter.round_ms if self._lease_filter.round_ms else 0,
             "bucket": bucket,
             "now": now,
@@ -335,7 +332,7 @@ class PostgresFrontier:
         }
         found = rows_of(cursor, "lease", query)
         leases = queries.leases_from(found, bucket, token, ends_at)
-        return with_unreachable(cursor, bucket, leases) if any(row[5] for row in found) else leases
+        return with_unreachable(cursor, bucket, leases) if any(map(itemgetter(5), found)) else leases
 
     def _thinned(self, leases: list[Lease]) -> list[Lease]:
         """Keep to the cap of addresses. Names are looked up between two transactions, not in one."""
@@ -356,11 +353,11 @@ class PostgresFrontier:
     def _finish_bucket(
         self, bucket: int, returns: list[Return], moved: list[Retagged], record: Record | None, cursor: Cursor
     ) -> frozenset[int]:
-        claimed = queries.held_columns(bucket, [each.lease for each in returns])
+        claimed = queries.held_columns(bucket, map(attrgetter("lease"), returns))
         locked = set(rows_of(cursor, "lock_held", claimed))
         valid = [each for each in returns if (each.lease.qid, each.lease.token) in locked]
-        held = frozenset(each.lease.qid for each in valid)
-        self._settle(cursor, bucket, valid, [url for url in moved if url.qid in held])
+        held = frozenset(map(attrgetter("lease.qid"), valid))
+        self._settle(cursor, bucket, valid, moved and [url for url in moved if url.qid in held])
         write_unreachable(cursor, bucket, valid)
         if alike := {each.lease.qid: each.alike for each in valid if each.alike is not None}:
             parameters = {"bucket": bucket, "qid": Longs(alike), "alike": list(alike.values())}
@@ -409,13 +406,15 @@ class PostgresFrontier:
         times = {"before": before, "until": until, "now": self.now()}
         return done_by(cursor, "put_off_further", {**_place(lease, task), **times}) == 1
 
-    def _retagged(self, each: Return) -> Iterator[Retagged]:
+    def _retagged(self, returns: Sequence[Return]) -> list[Retagged]:
         """The URLs whose tags are others now, with their lanes: not to be looked up inside a transaction."""
-        for done in each.done:
-            if done.tags is not None and done.tags != done.task.tags:
-                lane = self._put.tag_sets.number(done.tags)
-                task = done.task
-                yield Retagged(each.lease.qid, task.crawl, task.uid, task.tags, done.tags, lane)
+        number = self._put.tag_sets.number
+        return [
+            Retagged(each.lease.qid, task.crawl, task.uid, task.tags, done.tags, number(done.tags))
+            for each in returns
+            for done in each.done
+            if done.tags is not None and done.tags != (task := done.task).tags
+        ]
 
     def _sweep_bucket(self, bucket: int, cursor: Cursor) -> int:
         now = self.now()

@@ -1,7 +1,7 @@
 """The way into the frontier: rows get their numbers and queues, known URLs are told from new ones."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import add
+from operator import add, attrgetter
 from typing import Any
 
 import msgspec
@@ -102,36 +102,29 @@ def by_bucket(offered: Iterable[Offered], buckets: int) -> dict[int, list[Offere
     return groups
 
 
-class OfferedPart(msgspec.Struct, frozen=True):
-    """The rows of one bucket."""
-
-    rows: list[Offered]
-    columns: dict[str, Any]
-    """As they are sent, written before their transaction begins."""
-    is_new: bool
-    """Nothing is told of known URLs."""
-    is_update: bool
-    """Nothing but that is told."""
+Part = tuple[list[Offered], dict[str, Any]]
+"""The rows of one bucket, and their columns as they are sent."""
 
 
 class OfferedItems(msgspec.Struct, frozen=True):
     """Items on their way into the frontier: numbered and written, which needs no database."""
 
     items: Sequence[Item]
-    parts: dict[int, OfferedPart]
+    parts: dict[int, Part]
     """By bucket."""
     clashes: list[int]
     """Positions whose place another URL of them took."""
     salt: int
     uids: frozenset[int]
+    is_new: bool
+    """Nothing is told of known URLs."""
+    is_update: bool
+    """Nothing but that is told."""
 
     def may_go_with(self, other: "OfferedItems") -> bool:
         """Return whether both may be written at once: they share no URL, and neither changes tags."""
-        return self._is_plain and other._is_plain and self.uids.isdisjoint(other.uids)
-
-    @property
-    def _is_plain(self) -> bool:
-        return all(part.is_new or part.is_update for part in self.parts.values())
+        is_plain = (self.is_new or self.is_update) and (other.is_new or other.is_update)
+        return is_plain and self.uids.isdisjoint(other.uids)
 
 
 def is_plain_word(item: Item) -> bool:
@@ -170,11 +163,22 @@ def url_columns(rows: list[Offered], now: int) -> dict[str, Any]:
     return columns(_URLS, listed)
 
 
-def offered_part(rows: list[Offered], now: int) -> OfferedPart:
-    """Write rows as columns, before their transaction begins."""
-    is_new = not any(row.item.overwrites for row in rows)
+def offer(
+    items: Sequence[Item],
+    now: int,
+    buckets: int,
+    lane: Lane = lambda _: 0,
+    among: Iterable[int] | None = None,
+    salt: int = 0,
+) -> OfferedItems:
+    """Number items, or those at some positions, and write them as columns before their transaction begins."""
+    rows, clashes = numbered(items, now, salt, lane, among)
+    parts = {bucket: (part, url_columns(part, now)) for bucket, part in by_bucket(rows, buckets).items()}
+    is_new = not any(map(attrgetter("item.overwrites"), rows))
     is_update = not is_new and all(is_plain_word(row.item) for row in rows)
-    return OfferedPart(rows, url_columns(rows, now), is_new, is_update)
+    return OfferedItems(
+        items, parts, clashes, salt, frozenset(map(attrgetter("uid"), rows)), is_new, is_update
+    )
 
 
 WOKEN: Kinds = {
@@ -189,11 +193,12 @@ WOKEN: Kinds = {
 }
 
 
-def queue_news(new: Iterable[Offered], lowered: Iterable[tuple[Any, ...]], now: int) -> list[tuple[Any, ...]]:
+def queue_news(new: Iterable[Offered], lowered: Sequence[tuple[Any, ...]], now: int) -> list[tuple[Any, ...]]:
     """The rows of `wake` for URLs that were inserted, and for known ones that are due otherwise."""
     news: dict[Queue, list[int]] = {}
     changes = [(row.queue, row.due, row.item.score, 1, row.due < NEVER, 0) for row in new]
-    changes += [(row[:3], row[3], row[4], 0, row[5], row[6]) for row in lowered]
+    if lowered:
+        changes += [(row[:3], row[3], row[4], 0, row[5], row[6]) for row in lowered]
     for place, due, score, *counts in changes:
         earliest, highest, *sums = news.get(place, (NEVER, 0, 0, 0, 0))
         highest = max(highest, priority_class(score)) if due <= now else highest
@@ -288,10 +293,7 @@ class UrlPut:
         """The first half of a put: may be done by the `UrlPut` of another thread."""
         if among is None and self._ours is not None:
             among = [at for at, item in enumerate(items) if self.owns(item.host)]
-        now = self._clock()
-        rows, clashes = numbered(items, now, salt, self.tag_sets.number, among)
-        parts = {bucket: offered_part(part, now) for bucket, part in by_bucket(rows, self.buckets).items()}
-        return OfferedItems(items, parts, clashes, salt, frozenset([row.uid for row in rows]))
+        return offer(items, self._clock(), self.buckets, self.tag_sets.number, among, salt)
 
     def write(self, offered: OfferedItems, *, shortens: bool, durable: bool = True) -> list[bool]:
         """The second half."""
@@ -300,11 +302,12 @@ class UrlPut:
         while True:
             left = list(offered.clashes)
             for bucket, part in offered.parts.items():
-                inserted, clashing = self._put_bucket(bucket, part, shortens, durable)
+                inserted, clashing = self._put_bucket(bucket, part, offered, shortens, durable)
                 for row in inserted:
                     taken[row.first] = True
-                left += [at for row in clashing for at in row.positions]
-                for row in _overwriting(part.rows, clashing):
+                if clashing:
+                    left += [at for row in clashing for at in row.positions]
+                for row in () if offered.is_new else _overwriting(part[0], clashing):
                     for at in row.positions:
                         taken[at] = taken[at] or items[at].overwrites
             if not left:
@@ -313,19 +316,20 @@ class UrlPut:
             offered = self.prepare(items, left, offered.salt + 1)
 
     def _put_bucket(
-        self, bucket: int, part: OfferedPart, shortens: bool, durable: bool
+        self, bucket: int, part: Part, offered: OfferedItems, shortens: bool, durable: bool
     ) -> tuple[list[Offered], list[Offered]]:
         """The rows that were inserted, and those whose number belongs to another URL."""
-        rows = part.rows
+        rows, _ = part
 
         def work(cursor: Cursor) -> tuple[list[Offered], list[Offered]]:
             if not durable:
                 done_by(cursor, "do_not_sync", {})
             if missing:
                 make_queues(cursor, bucket, missing, self._delay_ms)
-            return self._write(cursor, bucket, part, shortens)
+            return self._write(cursor, bucket, part, offered, shortens)
 
-        if part.is_new and self._expects_all and self._may_put_new and self._put_new(bucket, part, durable):
+        expects_all = offered.is_new and self._expects_all and self._may_put_new
+        if expects_all and self._put_new(bucket, part, durable):
             return rows, []
         while True:
             missing = self._queues.missing(rows)
@@ -337,13 +341,14 @@ class UrlPut:
                 self._queues.remember(missing)
                 return written
 
-    def _put_new(self, bucket: int, part: OfferedPart, durable: bool) -> bool:
+    def _put_new(self, bucket: int, part: Part, durable: bool) -> bool:
         """Return whether all rows were inserted; otherwise none was."""
-        missing = self._queues.missing(part.rows)
+        rows, packed_rows = part
+        missing = self._queues.missing(rows)
         there = {"bucket": bucket, "now": self._clock(), "durable": durable, "delay_ms": self._delay_ms}
-        hosts = Texts([shared_key(row.item.host) for row in part.rows]) if missing else None
+        hosts = Texts([shared_key(row.item.host) for row in rows]) if missing else None
         try:
-            ((self._expects_all,),) = ask(self._session, "put_new", **there, **part.columns, hkey=hosts)
+            ((self._expects_all,),) = ask(self._session, "put_new", **there, **packed_rows, hkey=hosts)
         except DatabaseError as error:
             if not isinstance(error.__cause__, NoDataFound):
                 raise
@@ -354,10 +359,10 @@ class UrlPut:
         return self._expects_all
 
     def _write(
-        self, cursor: Cursor, bucket: int, part: OfferedPart, shortens: bool
+        self, cursor: Cursor, bucket: int, part: Part, offered: OfferedItems, shortens: bool
     ) -> tuple[list[Offered], list[Offered]]:
         there: dict[str, Any] = {"bucket": bucket, "now": self._clock()}
-        rows = _write_updates(cursor, there, part)
+        rows = part[0] if offered.is_new else _write_updates(cursor, there, part, offered.is_update)
         if not rows:
             return [], []
         unknown, clashing, shorter = rows, list[Offered](), list[Offered]()
@@ -371,25 +376,27 @@ class UrlPut:
             if lost:  # neither inserted nor known: their queue is gone
                 raise QueueGone
             clashing, shorter = clashing + others, shorter + nearer
-        overwriting = _overwriting(rows, [*inserted, *clashing])
+        overwriting = [] if offered.is_new else _overwriting(rows, [*inserted, *clashing])
         if inserted or shorter or overwriting:
             changed = [*inserted, *shorter, *overwriting]
             done_by(cursor, "lock_hosts", {**there, "qid": _hosts(changed)})
             _wake(cursor, there, inserted, shorter)
             if overwriting:
                 _overwrite(cursor, there, overwriting)
-            if updates := [row for row in changed if row.item.overwrites]:
+            if updates := [] if offered.is_new else [row for row in changed if row.item.overwrites]:
                 _refresh(cursor, there, updates)
         return inserted, clashing
 
     def _find_known(
-        self, cursor: Cursor, there: dict[str, Any], part: OfferedPart, rows: list[Offered], shortens: bool
+        self, cursor: Cursor, there: dict[str, Any], part: Part, rows: list[Offered], shortens: bool
     ) -> tuple[list[Offered], list[Offered], list[Offered]]:
         """The rows not known, those whose number is another URL's, and those known by a longer way."""
         known = {**there, **_columns_of(part, rows, there["now"])}
         if not shortens:
             known["depth"] = Ints([MOST_DEPTH] * len(rows))
         ((unknown, differing, texts, deeper),) = rows_of(cursor, "find_known", known)
+        if len(unknown) == len(rows):
+            return rows, [], []
         clashing = {
             place: rows[place - 1]
             for place, text in zip(differing, texts, strict=True)
@@ -402,12 +409,12 @@ class UrlPut:
         )
 
 
-def _columns_of(part: OfferedPart, rows: list[Offered], now: int) -> dict[str, Any]:
-    return part.columns if rows is part.rows else url_columns(rows, now)
+def _columns_of(part: Part, rows: list[Offered], now: int) -> dict[str, Any]:
+    return part[1] if rows is part[0] else url_columns(rows, now)
 
 
 def _insert(
-    cursor: Cursor, there: dict[str, Any], part: OfferedPart, rows: list[Offered]
+    cursor: Cursor, there: dict[str, Any], part: Part, rows: list[Offered]
 ) -> tuple[list[Offered], list[Offered]]:
     """The rows whose places were free, and the others."""
     if not rows:
@@ -442,13 +449,13 @@ def _overwrite(cursor: Cursor, there: dict[str, Any], rows: list[Offered]) -> No
     retag(cursor, there["bucket"], _retagged(cursor, there, rows))
 
 
-def _write_updates(cursor: Cursor, there: dict[str, Any], part: OfferedPart) -> list[Offered]:
+def _write_updates(cursor: Cursor, there: dict[str, Any], part: Part, is_update: bool) -> list[Offered]:
     """Write what clients say of URLs that are known by the very text and keep their tags; the other rows.
 
     That is nearly all they say of known URLs, in a third of the statements.
     """
-    rows = part.rows
-    plain = rows if part.is_update else [row for row in rows if is_plain_word(row.item)]
+    rows, _ = part
+    plain = rows if is_update else [row for row in rows if is_plain_word(row.item)]
     if not plain:
         return rows
     done_by(cursor, "lock_hosts", {**there, "qid": _hosts(rows)})  # of all, so that they are locked in order

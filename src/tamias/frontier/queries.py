@@ -1,11 +1,12 @@
 """Execute the statements of the frontier by name, and convert rows and values for leases."""
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
-from tamias.database.columns import Bools, Floats, Ints, Kinds, Longs, Shorts, Texts, columns
+from tamias.database.columns import Bools, Floats, Ints, Kinds, Longs, Shorts, Texts, columns, packed
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.model.capture import Outcome
@@ -15,13 +16,12 @@ from tamias.model.lease import CrawlStats, Lease, Return, Task
 Row = tuple[Any, ...]
 
 
-def probes(rotating: int, hosts: int) -> dict[str, list[int | None]]:
+@lru_cache(maxsize=1024)
+def probes(rotating: int, hosts: int) -> dict[str, Any]:
     """Return a slot for a rotating class, then all classes downward, where its host may be met again."""
-    downward = list(range(CLASSES - 1, -1, -1))
-    return {
-        "class": Shorts([rotating, *downward]),
-        "slots": Ints([1, *(hosts + int(each == rotating) for each in downward)]),
-    }
+    downward = range(CLASSES - 1, -1, -1)
+    slots = (1, *[hosts + int(each == rotating) for each in downward])
+    return packed({"class": Shorts, "slots": Ints}, ((rotating, *downward), slots))
 
 
 def leases_from(rows: Iterable[Row], bucket: int, token: int, ends_at: int) -> list[Lease]:
@@ -54,8 +54,8 @@ def leases_from(rows: Iterable[Row], bucket: int, token: int, ends_at: int) -> l
 
 def by_bucket(leases: Iterable[Lease]) -> Iterator[tuple[int, list[Lease]]]:
     """The leases of each bucket, in the order in which their hosts are locked."""
-    ordered = sorted(leases, key=lambda lease: (lease.bucket, lease.qid))
-    for bucket, group in groupby(ordered, key=lambda lease: lease.bucket):
+    ordered = sorted(leases, key=attrgetter("bucket", "qid"))
+    for bucket, group in groupby(ordered, key=attrgetter("bucket")):
         yield bucket, list(group)
 
 
@@ -81,11 +81,12 @@ _RELEASED: Kinds = {
     "visits": Longs,
     "earned": Floats,
 }
+_RELEASED_OF = attrgetter("lease.qid", "lease.token", *list(_RELEASED)[2:])
 
 
 def held_columns(bucket: int, leases: Iterable[Lease]) -> dict[str, Any]:
     """The parameters of `lock_held` and `renew`."""
-    return {"bucket": bucket, **columns(_HELD, [(each.qid, each.token) for each in leases])}
+    return {"bucket": bucket, **columns(_HELD, map(attrgetter("qid", "token"), leases))}
 
 
 def news_columns(bucket: int, returns: Iterable[Return]) -> dict[str, Any]:
@@ -104,14 +105,7 @@ def news_columns(bucket: int, returns: Iterable[Return]) -> dict[str, Any]:
 
 def release_columns(bucket: int, returns: Iterable[Return]) -> dict[str, Any]:
     """The parameters of `refresh_queues` and `release_hosts`."""
-    released = [
-        (
-            *(each.lease.qid, each.lease.token, each.delay_ms, each.blocked_until, each.touched),
-            *(each.visits, each.earned),
-        )
-        for each in returns
-    ]
-    return {"bucket": bucket, **columns(_RELEASED, released)}
+    return {"bucket": bucket, **columns(_RELEASED, map(_RELEASED_OF, returns))}
 
 
 def crawl_figures(crawl: int, name: str, rows: list[Row]) -> CrawlStats:

@@ -64,7 +64,7 @@ def test_in_one_statement_as_in_many(tmp_path, monkeypatch, size, limited):
             return taken, {table: session.fetch_all(sql) for table, sql in TABLES.items()}
 
     quick = rows("quick")
-    monkeypatch.setattr(putting, "_write_updates", lambda _cursor, _there, part: part.rows)
+    monkeypatch.setattr(putting, "_write_updates", lambda _cursor, _there, part, _is_update: part[0])
     assert quick == rows("slow")
     assert quick[0] == [True] * 71
 
