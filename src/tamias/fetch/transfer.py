@@ -30,7 +30,7 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class Spool:
-    """A body in the making; `body` or `discard` ends it, and neither leaves an open file."""
+    """A body in the making. `body` ends it, `discard` makes room for another; neither leaves an open file."""
 
     def __init__(self, folder: str, memory_bytes: int) -> None:
         self._folder = folder
@@ -71,9 +71,11 @@ class Spool:
     def discard(self) -> None:
         """Forgets the body and removes its file, unless `body` has handed it over."""
         self._chunks.clear()
+        self._size = 0
         if self._file is not None:
             with contextlib.suppress(OSError):  # closing flushes, and the disk may be full
                 self._file.close()
+            self._file = None
         if self._path is not None:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._path)
@@ -113,7 +115,7 @@ class Transfer(ABC):
         self._options = options
         self._forbidden = forbidden
         self._curl = curl
-        self._spool: Spool | None = None
+        self._spool = Spool(options.spool_dir, options.memory_bytes)
         self._most_bytes = options.max_bytes
         self._most_name = "max_bytes"
         self._curl.setopt(pycurl.HEADERFUNCTION, self._take_header)
@@ -135,9 +137,8 @@ class Transfer(ABC):
         self.discarded = bytearray()
         """The beginning of a body that is not spooled."""
         self._window: tuple[float, int] | None = None
-        if self._spool is not None:
-            self._spool.discard()
-            self._spool = None
+        self._spool.discard()
+        self._is_spooled = False
 
     def _begin(self, now: float, seconds: float) -> None:
         """Starts the clock for a transfer that may take so many seconds."""
@@ -185,7 +186,6 @@ class Transfer(ABC):
 
     def body(self) -> Body:
         """The complete body of a success. Its spool file, if any, is the caller's from here on."""
-        assert self._spool is not None
         try:
             return self._spool.body()
         except OSError as error:
@@ -230,15 +230,12 @@ class Transfer(ABC):
     def _take_line(self, line: bytes) -> int | None:
         """Read a line of the protocol's own responses."""
 
-    def _open_spool(self) -> None:
-        self._spool = Spool(self._options.spool_dir, self._options.memory_bytes)
-
     def _take_body(self, chunk: bytes) -> int | None:
         self._decoded_bytes += len(chunk)
         self._pieces += 1
         if self._pieces > _FREE_PIECES and self._decoded_bytes < _LEAST_PIECE * self._pieces:
             return self._cut_off(f"body in pieces of less than {_LEAST_PIECE} bytes on average")
-        if self._spool is None:
+        if not self._is_spooled:
             self.discarded += chunk
             return None if self._decoded_bytes <= _DISCARDED_BYTES else _END
         if self._decoded_bytes > self._most_bytes:
@@ -396,7 +393,7 @@ class HttpTransfer(Transfer):
             return None
         if self._declared_length() > self._options.max_bytes:
             return self._cut_too_large()
-        self._open_spool()
+        self._is_spooled = True
         if self.as_coded and any(
             name.lower() == "content-encoding" and value for name, value in self.headers()
         ):

@@ -4,6 +4,7 @@ An ordinary address has none. A kind travels with an item as the tag `kind=NAME`
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 _TAG = "kind="
 _FORMAT = "format="
@@ -54,7 +55,8 @@ def kind_key(key: str, kind: str | None) -> str:
     return key if kind is None or kind in _HINTS else f"{kind} {key}"
 
 
-def kind_of(tags: Iterable[str]) -> str | None:
+@lru_cache(maxsize=4096)  # every stage asks, and nearly all URLs have the same tags
+def kind_of(tags: tuple[str, ...]) -> str | None:
     """The kind that tags name; None for an ordinary address.
 
     >>> kind_of(("person", "kind=ckan"))
@@ -77,4 +79,7 @@ def format_tag(media_type: str) -> str:
 
 def format_in(tags: Iterable[str]) -> str | None:
     """The format that is expected: a media type or a short name, as it was given."""
-    return next((tag.removeprefix(_FORMAT) for tag in tags if tag.startswith(_FORMAT)), None)
+    for tag in tags:
+        if tag.startswith(_FORMAT):
+            return tag.removeprefix(_FORMAT)
+    return None

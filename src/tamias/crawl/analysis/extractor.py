@@ -17,7 +17,7 @@ from tamias.content.formats import syntax_of
 from tamias.content.quad_lines import QuadLines, rdf_links
 from tamias.content.sniff import found_type, signed_type
 from tamias.crawl.analysis.analysers import Analysers, ContextCache, in_linked_context, open_limits
-from tamias.crawl.analysis.quick import quick_lines
+from tamias.crawl.analysis.quick import HARMLESS_BYTES, quick_lines
 from tamias.model.capture import Body, Capture, Extent
 from tamias.model.dataset import Dataset
 from tamias.model.document import (
@@ -137,6 +137,8 @@ class _DocumentOnDemand:
         self._new_document = new_document
         self._stored = stored
         self._context: AbstractContextManager[DocumentSink] | None = None
+        self.extent: Extent | None = None
+        """The place of the document; None if nothing was written since reading began or went on."""
         self._written = 0
         """Bytes since the last position that was stored."""
 
@@ -162,13 +164,12 @@ class _DocumentOnDemand:
             self._stored.save(reading)
         self._written = 0
 
-    @property
-    def extent(self) -> Extent | None:
-        """Return the place of the document; None if nothing was written since reading began or went on."""
-        return None if self._context is None else self._target.extent
-
     def __exit__(self, *raised: Any) -> bool | None:
-        return None if self._context is None else self._context.__exit__(*raised)
+        if self._context is None:
+            return None
+        if raised[0] is None:
+            self.extent = self._target.extent  # before another document follows
+        return self._context.__exit__(*raised)
 
 
 class Extractor:
@@ -211,14 +212,17 @@ class Extractor:
         """
         start = stored.start if stored else None
         found = start.found if start else Extraction()
-        budget = DocumentBudget(body.size, self._analyse.growth, at_once=at_once)
         if most_bytes is not None:
             self._limits = msgspec.structs.replace(self._limits, max_bytes=most_bytes)
+        budget = None
+        if kind is not None or body.data is None or len(body.data) > HARMLESS_BYTES:
+            budget = DocumentBudget(body.size, self._analyse.growth, at_once=at_once)
         try:
             # A kind says more than a type: a sitemap may be plain text.
             quick = quick_lines(capture, body.data, self._analyse, budget) if kind is None else None
             if quick is not None:
                 return self._quick(capture, body, *quick, new_document, take_links, budget)
+            budget = budget or DocumentBudget(body.size, self._analyse.growth, at_once=at_once)
             with _DocumentOnDemand(new_document, stored) as target:
                 following = LinkFollowing(_headers(capture), found, take_links, budget)
                 self._read(capture, body, start or ReadingState(found=found, part=0), target, following, kind)
@@ -243,22 +247,25 @@ class Extractor:
         statements: list[QuadLines],
         new_document: NewDocument,
         take_links: TakeLinks,
-        budget: DocumentBudget,
+        budget: DocumentBudget | None,
     ) -> Extraction:
         """Write the statements of a strict parse and follow their links, like any other statements."""
         found = Extraction(media_type=media_type, quads=sum(map(len, statements)), read=True)
         if not found.quads:
             return found
-        # Its headers have no signals: see `quick_lines`.
-        following = LinkFollowing((), found, take_links, budget)
         url = capture.final_url
         numbered = None if syntax_of(media_type) in _ONLY_LABELLED else 0
         naming = Naming(url, body.sha256, graphs=self._graphs, numbered=numbered)
         with new_document() as target:
             for lines in statements:
-                self._keep(lines, naming, target, following, url)
+                # Its headers have no signals, so all links are followed: see `quick_lines`.
+                for references, base, kind in self._keep(lines, naming, target, budget, url):
+                    if budget is not None:
+                        budget.spend(len(references) * len(base))
+                    found.links += len(references)
+                    take_links(references, base, kind)
+            found.extent = target.extent
         _note_names(found, naming)
-        found.extent = target.extent
         return found
 
     def _keep(
@@ -266,19 +273,21 @@ class Extractor:
         quads: Sequence[Quad],
         naming: Naming,
         target: DocumentSink | _DocumentOnDemand,
-        following: "LinkFollowing",
+        budget: DocumentBudget | None,
         url: str,
-    ) -> None:
-        text = naming.nquads(quads, following.budget)
-        following.budget.spend(len(text))
+    ) -> list[tuple[Sequence[str], str, str | None]]:
+        """Write statements; return their links, what these are relative to and of what kind they are."""
+        text = naming.nquads(quads, budget)
+        if budget is not None:
+            budget.spend(len(text))
         target.write(text)
-        kinds = kinds_in(quads, url)
+        plain, kinds = self.links_of(quads), kinds_in(quads, url)
+        if not kinds:
+            return [(plain, url, None)] if plain else []
         # What stands at an endpoint's own address is requested by the copy of the endpoint.
         endpoints = {address for links in kinds if links.kind == "sparql" for address in links.references}
-        plain = self.links_of(quads)
-        following.take([link for link in plain if link not in endpoints] if endpoints else plain, url)
-        for links in kinds:
-            following.take(links.references, links.base, links.kind)
+        own = [link for link in plain if link not in endpoints]
+        return [(own, url, None), *((links.references, links.base, links.kind) for links in kinds)]
 
     def _read(
         self,
@@ -303,7 +312,9 @@ class Extractor:
                     numbered = start.numbered if part.position else 0
                     naming = naming or self._naming(capture.final_url, body.sha256, part, numbered)
                     found.quads += len(finding.quads)
-                    self._keep(finding.quads, naming, target, following, capture.final_url)
+                    kept = self._keep(finding.quads, naming, target, following.budget, capture.final_url)
+                    for references, base, of_kind in kept:
+                        following.take(references, base, of_kind)
                     if part.media_type in PAGES:
                         _take_datasets(found, finding.quads, capture.final_url)
                 elif isinstance(finding, Links | Metas):

@@ -28,11 +28,11 @@ _XML_START = re.compile(rb"\s*(?:<\?xml[^>]*\?>\s*)?<(?:[\w.-]+:)?RDF[\s>]")
 
 
 def quick_lines(
-    capture: Capture, data: bytes | None, limits: AnalyseSettings, budget: DocumentBudget
+    capture: Capture, data: bytes | None, limits: AnalyseSettings, budget: DocumentBudget | None
 ) -> tuple[str, list[QuadLines]] | None:
     """The media type and the statements; None when the document has to go the long way.
 
-    Raises as `DocumentBudget.check` does.
+    No budget is needed for a document of `HARMLESS_BYTES`. Raises as `DocumentBudget.check` does.
     """
     if data is None or not 0 < len(data) <= QUICK_BYTES or data[:1] in _MARKS or not capture.hops:
         return None
@@ -44,7 +44,7 @@ def quick_lines(
     if not _is_harmless(data, syntax, declared, limits):
         return None
     try:
-        return media_type, _lines(data, syntax, url, budget if len(data) > HARMLESS_BYTES else None)
+        return media_type, _lines(data, syntax, url, budget)
     except (SyntaxError, ValueError):  # a fault, or the address is not an IRI
         return None
 

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from itertools import islice
-from operator import or_
+from operator import attrgetter, or_
 from typing import Any
 
 import msgspec
@@ -189,12 +189,13 @@ class Committer:
     async def _commit_ours(self, visits: list[Visit], released: list[HeldLease]) -> list[Visit]:
         """Commit the visits to hosts that may still be ours; returns those that became true."""
         sent = await self._sync_elsewhere(visits)
-        ours = _newest([*(each.held for each in visits if each.parked_until is None), *released])
         # A parked visit has no lease to lose: `finish_apart` sees whether its URL is still put off for it.
         parked = [each for each in visits if each.parked_until is not None]
+        held = [each for each in visits if each.parked_until is None] if parked else visits
+        ours = _newest([*map(attrgetter("held"), held), *released])
         if not ours and not parked:
             return []
-        held = [each for each in visits if each.parked_until is None and each.held in ours]
+        held = [each for each in held if each.held in ours]
         given_back = [each for each in released if each in ours]
         return await self._thread.run(self._commit_all, held, given_back, parked, sent)
 
@@ -279,7 +280,7 @@ class Committer:
         reached("links-put")
 
         def record(cursor: Any, held: frozenset[int]) -> None:
-            self._record(cursor, [visit] if held else [], durable)
+            self._record(cursor, [visit] if held else [], durable, in_bucket=self._are_in_bucket([visit]))
 
         with step("finish"):
             args = visit.held.lease, visit.settled, visit.parked_until, record
@@ -293,20 +294,22 @@ class Committer:
         reached("links-put")
 
         # What a transaction writes outside of its bucket takes all of a cluster to commit.
-        in_bucket = self._thread.session.nodes is not None and self._are_in_bucket(visits)
-        if in_bucket and durable:
+        in_bucket = self._are_in_bucket(visits)
+        is_apart = in_bucket and self._thread.session.nodes is not None
+        if is_apart and durable:
             self._thread.session.transact(lambda cursor: commit_files(cursor, durable))
 
         def record(cursor: Any, held: frozenset[int]) -> None:
             held_visits = [each for each in visits if each.held.lease.qid in held]
-            self._record(cursor, held_visits, [] if in_bucket else durable)
+            self._record(cursor, held_visits, [] if is_apart else durable, in_bucket=in_bucket)
 
         with step("finish"):
             away: set[int] = set()
             returns = _returns(visits, released)
-            held = self._frontier.finish(returns, record, in_bucket=in_bucket, away=away)
-            self._stranded.visits += [each for each in visits if each.held.lease.bucket in away]
-            self._stranded.released += [each for each in released if each.lease.bucket in away]
+            held = self._frontier.finish(returns, record, in_bucket=is_apart, away=away)
+            if away:
+                self._stranded.visits += [each for each in visits if each.held.lease.bucket in away]
+                self._stranded.released += [each for each in released if each.lease.bucket in away]
         reached("after-commit")
         return [each for each in visits if each.held.lease.qid in held]
 
@@ -315,7 +318,7 @@ class Committer:
         cuts = iter(
             self.links.put_found(
                 [(reference, each) for each in visits for reference in each.references],
-                (item for each in visits for item in each.items),
+                [item for each in visits for item in each.items],
             )
         )
         for each in visits:
@@ -323,19 +326,23 @@ class Committer:
 
     def _are_in_bucket(self, visits: list[Visit]) -> bool:
         """Tell whether all rows of visits are in the buckets of their hosts, but for the lengths of files."""
-        return not (
-            any(hook.is_for_every_visit for hook in self._hooks)
-            or any(each.archived or each.extras or each.written or each.planned for each in visits)
-        )
+        for each in visits:
+            if each.archived or each.extras or each.written or each.planned:
+                return False
+        return not any(map(attrgetter("is_for_every_visit"), self._hooks))
 
-    def _record(self, cursor: Any, visits: list[Visit], durable: Sequence[StoredFile]) -> None:
+    def _record(
+        self, cursor: Any, visits: list[Visit], durable: Sequence[StoredFile], *, in_bucket: bool
+    ) -> None:
         """Write what visits brought, in the transaction that makes it true."""
         tried = [(each.held.lease, each.task, each.record) for each in visits if each.record]
-        batch = CommitBatch(visits, insert_captures(cursor, tried))
+        changed = insert_captures(cursor, tried)
         commit_files(cursor, durable)
         reached("captures-inserted")
-        for hook in () if self._are_in_bucket(visits) else self._hooks:
-            hook.write(cursor, batch)
+        if not in_bucket:
+            batch = CommitBatch(visits, changed)
+            for hook in self._hooks:
+                hook.write(cursor, batch)
         reached("before-commit")
 
 
@@ -403,8 +410,10 @@ def _faulty(visit: Visit, error: Exception) -> Visit:
 
 def _newest(held: Iterable[HeldLease]) -> set[HeldLease]:
     """Return the leases that may still be ours: of each host the latest, if it is not lost."""
-    in_order = sorted(held, key=lambda each: each.lease.ends_at)
-    return {each for each in {one.lease.qid: one for one in in_order}.values() if not each.lost}
+    latest: dict[int, HeldLease] = {}
+    for each in sorted(held, key=attrgetter("lease.ends_at")):
+        latest[each.lease.qid] = each
+    return {each for each in latest.values() if not each.lost}
 
 
 def _returns(visits: list[Visit], released: list[HeldLease]) -> list[Return]:
@@ -424,8 +433,8 @@ def _returns(visits: list[Visit], released: list[HeldLease]) -> list[Return]:
             visits=held.visits if held in gone else 0,
             earned=held.earned if held in gone else 0.0,
             alike=held.alike_news if held in gone else None,
-            unreachable=tuple(state for state in held.news.values() if state is not None),
-            reached=tuple(place for place, state in held.news.items() if state is None),
+            unreachable=tuple([state for state in held.news.values() if state is not None]),
+            reached=tuple([place for place, state in held.news.items() if state is None]),
         )
         for held, news in done.items()
     ]

@@ -148,11 +148,14 @@ class LinkPut:
         """Links and the visits that found them, if these are known. Returns for each what kept links out."""
         with step("admit"):
             seen: dict[str, Item] = {}  # many pages of a site have the same links
-            admitted = [self._admission.admit(self._coverage.without_own(each), seen) for each, _ in links]
-            found = [item for items, _ in admitted for item in items]
-            for (_, visit), (items_of, _) in zip(links, admitted, strict=True):
+            found: list[Item] = []
+            cuts = []
+            for reference, visit in links:
+                admitted, cut = self._admission.admit(self._coverage.without_own(reference), seen)
                 if visit is not None:
-                    self.invitations.note(visit.held.lease.host, items_of)
+                    self.invitations.note(visit.held.lease.host, admitted)
+                found += admitted
+                cuts.append(cut)
         with step("score"):
             for scorer in self._scorers:
                 found = scorer.score(found, starmap(_describe_source, links))
@@ -161,7 +164,7 @@ class LinkPut:
         with step("score"):
             for scorer in self._scorers:
                 scorer.keep()
-        return [cut for _, cut in admitted]
+        return cuts
 
     def put(self, items: Sequence[Item]) -> int:
         """Puts items as they are. Returns how many were new."""

@@ -123,14 +123,12 @@ class LinkTexts:
         self._above = above if len(above) > len(self._site) else self._site
 
     def guess(self, reference: str) -> str:
-        """A text that is what the reference means, if it is a URL as the URL standard writes it.
+        """A text that is what a reference without a scheme means, if it is as the URL standard writes it.
 
         >>> texts = LinkTexts("http://a.example/b/c/d?e")
         >>> texts.guess("f"), texts.guess("../f"), texts.guess("/f"), texts.guess("//g.example/f")
         ('http://a.example/b/c/f', 'http://a.example/b/f', 'http://a.example/f', 'http://g.example/f')
         """
-        if reference[:4] == "http":
-            return reference
         begins = reference[:1]
         if begins == "/":
             return (self._scheme if reference[1:2] == "/" else self._top) + reference
@@ -180,11 +178,14 @@ class Admission:
         fresh: dict[str, Item] = {}
         known, followed, cut = self._known[found.crawl], False, 0
         base, depth, kind = found.base, found.depth, found.kind
-        site, here = LinkTexts(base), site_of(base)
+        texts, here = None, site_of(base)
         away: list[str] = []
         for reference in found.references:
             # What is known stands there as the URL standard writes it: text that is equal is that URL.
-            url = site.guess(reference) if kind is None else ""
+            url = "" if kind is not None else reference
+            if url[:4] != "http" and kind is None:
+                texts = texts or LinkTexts(base)
+                url = texts.guess(reference)
             near = known.within(url, depth)
             item = None if near else seen.get(url)
             if not near and item is None:
@@ -359,7 +360,8 @@ def filters(settings: Settings, seeds: Sequence[str]) -> dict[str, Filter]:
         load("filters", "blocklist")
     installed = load_all("filters")
     own = {name: make(installed.pop(name)) for name, make in build.items()}
-    return own | {name: part(wanted) for name, part in installed.items()}
+    added = {name: part(wanted) for name, part in installed.items()}
+    return own | {name: each for name, each in added.items() if each is not None}
 
 
 def queue_key(settings: Settings) -> Callable[[str], str]:

@@ -101,10 +101,10 @@ class ForgottenUrls:
     def without_body(self, capture: Capture) -> Capture:
         """Return what came, refused and without its body if that was forgotten for its URL."""
         body = capture.body
-        if body is None:
+        if body is None or not self._bodies:
             return capture
-        found = (self.refuse_body(url, body.sha256) for url in (capture.url, capture.final_url))
-        reason = next((each for each in found if each), None)
+        at = self.refuse_body(capture.url, body.sha256)
+        reason = at or self.refuse_body(capture.final_url, body.sha256)
         if reason is None:
             return capture
         return msgspec.structs.replace(capture, outcome=Outcome.REFUSED, reason=reason, body=None)

@@ -9,5 +9,5 @@ FEATURE = Feature(
     name="blocklists",
     about="refuses URLs that are on block lists, and notices when a list has changed",
     module=__name__,
-    filters={"blocklist": f"{__name__}.filter:BlocklistFilter"},
+    filters={"blocklist": f"{__name__}.filter:blocklist_filter"},
 )

@@ -126,7 +126,7 @@ class BlocklistFilter:
         """A list at an address is requested again every `blocklist_refresh` seconds."""
         most, refresh = settings.blocklist_entries, settings.blocklist_refresh
         self._lists = read_lists(settings.blocklists, most, refresh, settings.blocklist_cache)
-        self._interval = settings.blocklist_interval if settings.blocklists else float("inf")
+        self._interval = settings.blocklist_interval
         self._next_look = time.monotonic() + self._interval
         self._looking = threading.Lock()
         self._counts: Counter[str] = Counter()
@@ -164,6 +164,11 @@ class BlocklistFilter:
         except UrlError:
             return None
         return table.find(name, _rest(url))
+
+
+def blocklist_filter(settings: FiltersSettings) -> BlocklistFilter | None:
+    """Return the filter; None where no list is named."""
+    return BlocklistFilter(settings) if settings.blocklists else None
 
 
 def _rest(url: str) -> str:

@@ -161,7 +161,7 @@ class FtpTransfer(Transfer):
         self._most_name = "max_listing_bytes" if errand in _LISTS else "max_bytes"
         self._most_bytes = getattr(self._options, self._most_name)
         if errand not in _BODILESS:
-            self._open_spool()
+            self._is_spooled = True
 
     def _take_line(self, line: bytes) -> int | None:
         reply = _REPLY.fullmatch(line)

@@ -81,6 +81,8 @@ class Strategist:
 
     def keep(self) -> None:
         """Store the links to items that were put, and raise the scores of known URLs."""
+        if not self._targets and not self._known:
+            return
         for bucket, targets in group_by_bucket(self._targets, self._frontier.buckets).items():
             for start in range(0, len(targets), BATCH):
                 part = targets[start : start + BATCH]

@@ -45,7 +45,9 @@ class SegmentWriter:
         self._compressor = zstandard.ZstdCompressor(level=level, write_checksum=True)
         self._open_frame = bytearray()
         self._length = 0
-        self._document: DocumentWriter | None = None
+        self._in_document = False
+        self._frame = self._start = self._written = 0
+        """The place of the last document, and the length of it."""
         self._file = -1
         with write_errors(f"segment {self.path}"):
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
@@ -58,17 +60,34 @@ class SegmentWriter:
         return self._length
 
     @contextmanager
-    def document(self) -> "Iterator[DocumentWriter]":
+    def document(self) -> Iterator[Self]:
         """Takes one document. If the block is left by an exception, nothing of it stays in the segment."""
         self._expect_no_document("written")
-        self._document = DocumentWriter(self, self._length, len(self._open_frame))
+        self._frame, self._start, self._written = self._length, len(self._open_frame), 0
+        self._in_document = True
         try:
-            yield self._document
+            yield self
         except BaseException:
-            self._take_back(self._document)
+            self._take_back()
             raise
         finally:
-            self._document = None
+            self._in_document = False
+
+    def write(self, chunk: bytes) -> None:
+        """Appends plain N-Quads of the document."""
+        self._written += len(chunk)
+        self._open_frame += chunk
+        if len(self._open_frame) > FRAME_BYTES and self._start:
+            # From here on the document has frames of its own, so that it can be taken back whole.
+            self._close_frame(self._start)
+            self._frame, self._start = self._length, 0
+        while len(self._open_frame) > FRAME_BYTES:
+            self._close_frame(FRAME_BYTES)
+
+    @property
+    def extent(self) -> Extent:
+        """Return where the last document stands; to be taken when it is complete, before the next begins."""
+        return Extent(self.segment, self._frame, self._start, self._written)
 
     def sync(self) -> int:
         """Makes all documents so far durable; returns the length to be recorded as committed.
@@ -99,26 +118,17 @@ class SegmentWriter:
         self.close()
 
     def _expect_no_document(self, what: str) -> None:
-        if self._document:
+        if self._in_document:
             raise RuntimeError(f"segment {self.path} cannot be {what} inside a document")
         if self._file < 0:
             raise TamiasError(f"segment {self.path} is closed and cannot be {what} any more")
 
-    def _append(self, chunk: bytes, document: "DocumentWriter") -> None:
-        self._open_frame += chunk
-        if len(self._open_frame) > FRAME_BYTES and document.start:
-            # From here on the document has frames of its own, so that it can be taken back whole.
-            self._close_frame(document.start)
-            document.frame, document.start = self._length, 0
-        while len(self._open_frame) > FRAME_BYTES:
-            self._close_frame(FRAME_BYTES)
-
-    def _take_back(self, document: "DocumentWriter") -> None:
-        del self._open_frame[document.start :]
-        if document.frame < self._length and self._file >= 0:
+    def _take_back(self) -> None:
+        del self._open_frame[self._start :]
+        if self._frame < self._length and self._file >= 0:
             with write_errors(f"segment {self.path}"):
-                os.ftruncate(self._file, document.frame)
-            self._length = document.frame
+                os.ftruncate(self._file, self._frame)
+            self._length = self._frame
 
     def _close_frame(self, size: int) -> None:
         """Writes the first bytes of the open frame; if that fails, all is as it was before."""
@@ -133,26 +143,6 @@ class SegmentWriter:
                 raise
         self._length += len(frame)
         del self._open_frame[:size]
-
-
-class DocumentWriter:
-    """Takes the N-Quads of one document and knows where they stand."""
-
-    def __init__(self, writer: SegmentWriter, frame: int, start: int) -> None:
-        self._writer = writer
-        self.frame = frame
-        self.start = start
-        self.length = 0
-
-    def write(self, chunk: bytes) -> None:
-        """Appends plain N-Quads."""
-        self._writer._append(chunk, self)
-        self.length += len(chunk)
-
-    @property
-    def extent(self) -> Extent:
-        """Return where the document stands; to be taken when it is complete."""
-        return Extent(self._writer.segment, self.frame, self.start, self.length)
 
 
 class SegmentReader:
