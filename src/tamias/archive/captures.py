@@ -11,10 +11,9 @@ from psycopg import sql
 
 from tamias.archive.moved_captures import WantedCaptures, fetch_captures, moved_sums, read_captures
 from tamias.archive.stored_files import segment_figures
-from tamias.database.columns import Bools, Ints, Longs, Shorts, Texts, Uuids, packed, storable
+from tamias.database.columns import Bools, Ints, Longs, RowSchema, Shorts, Texts, Uuids, packed, storable
 from tamias.database.connect import Cursor, Session, read_buckets
 from tamias.database.months import partitions
-from tamias.database.row_schema import RowSchema
 from tamias.database.sql import statements
 from tamias.model.capture import CaptureRecord, Extent, Outcome, new_capture_id
 from tamias.model.lease import Lease, Task

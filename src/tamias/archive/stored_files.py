@@ -39,7 +39,7 @@ class TakenForDead(TamiasError):
 FileKind = Literal["rdf", "warc", "harvests", "captures"]
 
 
-class StoredFile(msgspec.Struct, frozen=True):
+class StoredFile(msgspec.Struct):
     """A file, and what of it is durable."""
 
     file: UUID

@@ -97,6 +97,7 @@ class HttpFetcher:
         `retry_after` reads the header of that name: value and time now to milliseconds.
         """
         self._options = options
+        self._credentials = options.credentials if options.credentials.hosts else None
         self._forbidden = forbidden
         self._now = now
         self._retry_after = retry_after
@@ -165,7 +166,7 @@ class HttpFetcher:
         transfer.as_coded = attempt.as_coded
         transfer.is_query = attempt.request.is_query
         transfer.keeps_errors = attempt.request.keeps_errors
-        credential = self._options.credentials.covering(url)
+        credential = self._credentials.covering(url) if self._credentials else None
         if self._options.proxy and (verdict := await self._check_target(transfer, url)) is not None:
             return verdict
         signer = self._options.signer

@@ -83,7 +83,7 @@ def numbered(
         due = now if item.due is None else item.due
         uid = hash64(item.key if salt == 0 else salted(item.key, salt))
         qid = host_hash(item.host)
-        offered = Offered(item, qid, uid, due, lane(item.tags), at)
+        offered = Offered(item, qid, uid, due, lane(item.tags) if item.tags else 0, at)
         other = taken.setdefault((qid, item.crawl, uid), offered)
         if other is offered:
             continue

@@ -316,3 +316,12 @@ def _session_parameters(names: frozenset[str]) -> re.Pattern[str]:
     """Find `;name=value` in a path."""
     words = "|".join(re.escape(name) for name in sorted(names))
     return re.compile(rf";(?:{words})=[^;/]*" if words else "(?!)", re.IGNORECASE)
+
+
+def site_of(url: str) -> str:
+    """A URL up to the slash after its host; nothing useful of one that has no host.
+
+    >>> site_of("https://a.example:8443/b/c"), site_of("http://b/")
+    ('https://a.example:8443/', 'http://b/')
+    """
+    return url[: url.find("/", len("https://")) + 1]

@@ -10,9 +10,8 @@ from uuid import UUID
 
 import msgspec
 
-from tamias.database.columns import Digests, Longs, Shorts, Texts, Uuids
+from tamias.database.columns import Digests, Longs, RowSchema, Shorts, Texts, Uuids
 from tamias.database.connect import Cursor, Session
-from tamias.database.row_schema import RowSchema
 from tamias.model.capture import CaptureRecord, Column, Extent
 from tamias.model.item import NEVER
 from tamias.model.vocabulary import ACTIVITIES

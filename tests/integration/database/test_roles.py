@@ -12,9 +12,9 @@ import pytest
 from tamias.archive.blobs.blob import Blob
 from tamias.archive.sources import source_records
 from tamias.archive.versions import resources
+from tamias.database.columns import RowSchema
 from tamias.database.connect import Database
 from tamias.database.roles import Role, trouble
-from tamias.database.row_schema import RowSchema
 from tamias.database.sql import statements
 from tamias.model.capture import CaptureRecord
 from tamias.model.errors import DatabaseError

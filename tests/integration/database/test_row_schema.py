@@ -9,8 +9,7 @@ import pytest
 
 from tamias.archive.blobs.blob import Blob
 from tamias.archive.captures import all_captures, insert_captures
-from tamias.database.columns import Ints, columns
-from tamias.database.row_schema import RowSchema
+from tamias.database.columns import Ints, RowSchema, columns
 from tamias.model.capture import CaptureRecord, Column, Extent, Hop, Outcome, new_capture_id
 from tamias.model.lease import Lease, Task
 from tamias.model.site import Signal

@@ -5,9 +5,8 @@ from typing import Any
 from uuid import UUID
 
 from tamias.archive.blobs.blob import Blob, BlobLost, Codec, Prepared
-from tamias.database.columns import Digests, Uuids
+from tamias.database.columns import Digests, RowSchema, Uuids
 from tamias.database.connect import Cursor, Session
-from tamias.database.row_schema import RowSchema
 
 _ROWS = RowSchema(Blob, "blob")
 SQL = _ROWS.statements("tamias.archive.blobs", "blobs.sql")

@@ -25,15 +25,6 @@ _AFTER_SCHEME = 8
 Pairs = Counter[tuple[str, str]]
 
 
-def site_of(url: str) -> str:
-    """A URL up to the slash after its host; nothing useful of one that has no host.
-
-    >>> site_of("https://a.example:8443/b/c"), site_of("http://b/")
-    ('https://a.example:8443/', 'http://b/')
-    """
-    return url[: url.find("/", _AFTER_SCHEME) + 1]
-
-
 class HostLinks:
     """Counts links by the hosts that they lead from and to; which hosts share a key is asked at the end."""
 

@@ -6,9 +6,8 @@ from typing import Annotated, Any, Final, TypedDict, Unpack
 import msgspec
 
 from tamias.archive.versions.judgement import KnownState
-from tamias.database.columns import Digests, Longs, Texts, storable
+from tamias.database.columns import Digests, Longs, RowSchema, Texts, storable
 from tamias.database.connect import Cursor, Session
-from tamias.database.row_schema import RowSchema
 from tamias.database.sql import statements
 from tamias.model.capture import Column
 from tamias.model.item import NEVER

@@ -29,10 +29,9 @@ class OpenFile(msgspec.Struct):
     def send(self, path: Path, committed: int, *, sealed: bool) -> StoredFile:
         """Brings the store up to a length; returns what is to be committed."""
         self.upload.send(path, committed)
-        self.stored = msgspec.structs.replace(
-            self.stored, committed=committed, sealed=sealed, parts=self.upload.parts
-        )
-        return self.stored
+        stored = self.stored
+        stored.committed, stored.sealed, stored.parts = committed, sealed, self.upload.parts
+        return stored
 
 
 class _OpenSegment(OpenFile):

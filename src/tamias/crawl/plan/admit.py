@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tamias.analyse.tags.content import TagRules
-from tamias.archive.sources.host_links import HostLinks, site_of
+from tamias.archive.sources.host_links import HostLinks
 from tamias.crawl.plan.fetch_options import address_of
 from tamias.crawl.plan.forgotten_urls import ForgottenUrls
 from tamias.filters.url_filters import DEFAULT_SCHEMES, PatternFilter
@@ -18,7 +18,7 @@ from tamias.model.finding import Worded, Words
 from tamias.model.item import MOST_DEPTH, WATCH, Item, Seed
 from tamias.model.kind import ROBOTS, kind_key, kind_of, kind_tag
 from tamias.model.lease import Task
-from tamias.model.url import authority, fetch_url, host, host_key, resolve, url_key, without_session
+from tamias.model.url import authority, fetch_url, host, host_key, resolve, site_of, url_key, without_session
 from tamias.permit.delay import host_delay_ms
 from tamias.plugins import load, load_all
 from tamias.protocols import Filter, ListFilter

@@ -5,9 +5,8 @@ from typing import Annotated
 
 import msgspec
 
-from tamias.database.columns import Texts
+from tamias.database.columns import RowSchema, Texts
 from tamias.database.connect import Cursor, Session
-from tamias.database.row_schema import RowSchema
 from tamias.model.capture import Column
 
 
