@@ -1,5 +1,6 @@
 """Which puts may be written at the same time: those that share no URL, each all of one kind."""
 
+from tamias.features.urlfrontier.puts import may_go_together
 from tamias.frontier.put import offer
 from tamias.model.item import Item
 
@@ -14,18 +15,18 @@ def offered(numbers, overwrites=lambda _: False, keeps_tags=True):
 
 
 def test_those_of_other_urls_of_the_same_queues_may():
-    assert offered(range(100)).may_go_with(offered(range(100, 200)))
-    assert offered(range(100)).may_go_with(offered(range(100, 200), lambda _: True))
+    assert may_go_together(offered(range(100)), offered(range(100, 200)))
+    assert may_go_together(offered(range(100)), offered(range(100, 200), lambda _: True))
 
 
 def test_those_that_share_a_url_may_not():
-    assert not offered(range(100)).may_go_with(offered(range(99, 200)))
-    assert not offered(range(100), lambda _: True).may_go_with(offered(range(99, 200)))
+    assert not may_go_together(offered(range(100)), offered(range(99, 200)))
+    assert not may_go_together(offered(range(100), lambda _: True), offered(range(99, 200)))
 
 
 def test_those_of_several_kinds_or_with_other_tags_may_not():
     mixed = offered(range(100), lambda number: number % 2 == 0)
     retagged = offered(range(100), lambda _: True, keeps_tags=False)
     for each in (mixed, retagged):
-        assert not each.may_go_with(offered(range(100, 200)))
-        assert not offered(range(100, 200)).may_go_with(each)
+        assert not may_go_together(each, offered(range(100, 200)))
+        assert not may_go_together(offered(range(100, 200)), each)

@@ -218,8 +218,8 @@ class _Field(msgspec.Struct, frozen=True, kw_only=True):
 class RowSchema(Generic[T]):
     """The rows of one table as a struct declares them: its statements are made from its fields.
 
-    A field whose type is annotated with `Column` (`tamias.model.capture`) belongs to the table; a field that is
-    a struct with such fields stands there as all of them, each null where there is no struct.
+    A field whose type is annotated with `Column` (`tamias.model.capture`) belongs to the table; a field that
+    is a struct with such fields stands there as all of them, each null where there is no struct.
     """
 
     def __init__(self, struct: type[T], table: str) -> None:

@@ -1,9 +1,7 @@
 """Connections: opened, lost and opened again. Work is given as a function and runs as one transaction."""
 
 import math
-import os
 import re
-import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
@@ -12,7 +10,6 @@ from math import ceil
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 import psycopg
 from psycopg import errors as pg
@@ -22,13 +19,14 @@ import tamias.database.columns  # noqa: F401 (a connection writes only the types
 from tamias.database.citus import coordinator_elsewhere, is_spread, place_new_tables
 from tamias.database.disk import make_data_folder, tells_of_no_room
 from tamias.database.embedded_server import Embedded
-from tamias.database.migrate import migrate, migrations, refuse_unfinished, rights
+from tamias.database.migrate import migrate, migrations, refuse_other_encodings, refuse_unfinished, rights
 from tamias.database.nodes import ClusterNodes
 from tamias.database.outage import Outage, WatchedConnection, answers
+from tamias.database.place import place_words, read_url
 from tamias.database.pooler import refuse_shared, refuses_options, set_up
 from tamias.database.roles import Role, ready_roles
 from tamias.database.sql import SqlStatement
-from tamias.model.errors import ConfigError, DatabaseError, DatabaseUnavailable, DiskFull, TamiasError
+from tamias.model.errors import DatabaseError, DatabaseUnavailable, DiskFull, TamiasError
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 Cursor = psycopg.Cursor[tuple[Any, ...]]
@@ -48,14 +46,10 @@ _READY = b"SELECT schema_version, rights FROM meta WHERE buckets > 0"
 _CLOCK_SECONDS = 60.0
 _EMBEDDED_PATIENCE = 60.0
 _END_MS = 1000
-# Words of the URL that are ours, not the client library's.
-_OURS = frozenset({"prepare", "nodes"})
 _CLOCK_TRIES = 3
 _QUICK_MS = 2.0
 # The second is how the server ends the transaction of a process that was frozen in it.
 _LOST = (psycopg.OperationalError, pg.IdleInTransactionSessionTimeout)
-# One @ at most and no / before it: else a part of the password would be read as a host's name, and shown.
-_URL = re.compile(r"postgres(ql)?://([^@/]*@)?[^@]*")
 
 
 class Database:
@@ -84,7 +78,7 @@ class Database:
         Sessions act as the `role`; where it cannot be had, as the user: `tamias doctor` tells of that.
         """
         self._data = data
-        self._named = _read_url(url)
+        self._named = read_url(url)
         self._prepares = self._named.pop("prepare", "on") == "on"
         self._asks_nodes = self._named.pop("nodes", "on") == "on"
         self._pooled = False
@@ -120,7 +114,7 @@ class Database:
     def _check(self, session: "Session", role: Role | None, make: Callable[[Cursor], list[Role]]) -> None:
         """Bring the schema up to date, and find out what the server offers."""
         if self.embedded is None:
-            session.transact(_refuse_other_encodings)
+            session.transact(refuse_other_encodings)
             self._notice_pooler(session)
             self._coordinator = session.transact(coordinator_elsewhere)
         lacking = self._by_the_coordinator(session, make)
@@ -178,13 +172,13 @@ class Database:
             self._pooled = True
             session.close()
         if self._pooled:
-            refuse_shared(self._bare_connection, _place(self._named))
+            refuse_shared(self._bare_connection, place_words(self._named))
 
     def _connection(self, instead: Mapping[str, Any] = MappingProxyType({})) -> Connection:
         place = conninfo_to_dict(self.embedded.address()) if self.embedded else {**self._named, **instead}
         if not self.embedded and self.outage.is_on and not answers(place):
             # One that is frozen takes connections, and would be waited for.
-            raise DatabaseUnavailable(f"{_place(place)} does not answer")
+            raise DatabaseUnavailable(f"{place_words(place)} does not answer")
         options = f"{_OPTIONS} {place.get('options') or ''}"
         if self._role is not None:
             # As an option it costs no statement, and RESET ROLE comes back to it.
@@ -199,12 +193,12 @@ class Database:
                 self._pooled = True
                 return self._connection(instead)
             full = tells_of_no_room(str(error))
-            words = (
-                f"{'no disk space for' if full else 'cannot connect to'} {_place(place)}: {_sentence(error)}"
-            )
+            words = f"cannot connect to {place_words(place)}: {_sentence(error)}"
+            if full:
+                words = words.replace("cannot connect to", "no disk space for", 1)
             raise (DiskFull if full else DatabaseUnavailable)(words) from error
         except psycopg.Error as error:
-            raise DatabaseError(f"cannot use {_place(place)}: {_sentence(error)}") from error
+            raise DatabaseError(f"cannot use {place_words(place)}: {_sentence(error)}") from error
 
     def _pooled_connection(self, options: str, instead: Mapping[str, Any]) -> Connection:
         connection = self._bare_connection(instead)
@@ -369,12 +363,6 @@ class Session:
             return ended.fetchone() == (True,)
         return False
 
-    @staticmethod
-    def leave(connection: Connection) -> None:
-        """Have whoever waits for a connection wait no longer: it is lost for them."""
-        with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(connection.fileno())) as line:
-            line.shutdown(socket.SHUT_RDWR)
-
     def close(self) -> None:
         """Close the connections; the next use opens others."""
         if self._apart is not None:
@@ -426,7 +414,8 @@ class Session:
                 if isinstance(error, DiskFull) and not self.opened:
                     raise  # there is no room to begin; what is under way waits for some
             except psycopg.Error as error:
-                if not isinstance(error, _LOST) and not self._is_broken():
+                # Whatever the error says, the connection may be lost.
+                if not isinstance(error, _LOST) and not (self._connection and self._connection.broken):
                     raise DatabaseError(f"the database refused: {_sentence(error)}") from error
                 self.close()
                 lost = DatabaseUnavailable(f"the database stays away: {_sentence(error)}")
@@ -437,10 +426,6 @@ class Session:
                 return done
             self._outage.wait(lost, begun, self._patience, tries)
             tries += 1
-
-    def _is_broken(self) -> bool:
-        """Tell if the connection was lost, whatever the error says."""
-        return self._connection is not None and self._connection.broken
 
     def _once(self, work: Callable[[Cursor], T]) -> T:
         connection = self._open()
@@ -492,15 +477,6 @@ def read_buckets(cursor: Cursor) -> int:
     return int(buckets)
 
 
-def _refuse_other_encodings(cursor: Cursor) -> None:
-    row = cursor.execute("SELECT current_setting('server_encoding')").fetchone()
-    if row is not None and row[0] != "UTF8":
-        raise ConfigError(
-            f"the database stores text as {row[0]}, which cannot hold what the Web has; make one by"
-            " CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0"
-        )
-
-
 def _is_current(session: Session) -> bool:
     """Return whether schema and rights are there, and are those of this release."""
     with suppress(DatabaseError):
@@ -510,31 +486,6 @@ def _is_current(session: Session) -> bool:
 
 def _text(statement: Statement) -> bytes:
     return statement if isinstance(statement, bytes) else statement.text
-
-
-def _read_url(url: str | None) -> dict[str, Any]:
-    if not url:
-        return {"nodes": "off"}
-    try:
-        if _URL.fullmatch(url):
-            parts = urlsplit(url)
-            options = parse_qsl(parts.query, keep_blank_values=True)
-            ours = {name: value for name, value in options if name in _OURS and value in {"on", "off"}}
-            if ours:
-                others = urlencode([each for each in options if each[0] not in ours], quote_via=quote)
-                url = urlunsplit(parts._replace(query=others))
-            return {**conninfo_to_dict(url), **ours}
-    except (psycopg.ProgrammingError, ValueError):
-        pass  # its words may hold the password
-    raise DatabaseError(
-        "--db is not the URL of a PostgreSQL database; write postgresql://user:password@host:port/name, "
-        "with @ and / in a password as %40 and %2F"
-    )
-
-
-def _place(place: dict[str, Any]) -> str:
-    host, port = place.get("host") or "localhost", place.get("port") or 5432
-    return f"the database {place.get('dbname') or ''} at {host}:{port}"
 
 
 def _sentence(error: psycopg.Error) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamias.database.embedded_server import OLDEST_MAJOR
 from tamias.database.sql import commands, folder_of, statements
-from tamias.model.errors import DatabaseError, DataMissing, SchemaTooNew, SchemaTooOld
+from tamias.model.errors import ConfigError, DatabaseError, DataMissing, SchemaTooNew, SchemaTooOld
 from tamias.model.faults import reached
 from tamias.plugins import features
 
@@ -167,3 +167,13 @@ def _state(connection: "psycopg.Connection[tuple[Any, ...]]") -> tuple[int, int,
     text = "SELECT schema_version, buckets, coalesce(to_jsonb(meta)->'features', '{}') FROM tamias.meta"
     version, buckets, known = connection.execute(text).fetchone() or (0, 0, {})
     return version, buckets, known
+
+
+def refuse_other_encodings(cursor: "psycopg.Cursor[Any]") -> None:
+    """Raise `ConfigError` for a database that cannot hold all text."""
+    row = cursor.execute("SELECT current_setting('server_encoding')").fetchone()
+    if row is not None and row[0] != "UTF8":
+        raise ConfigError(
+            f"the database stores text as {row[0]}, which cannot hold what the Web has; make one by"
+            " CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0"
+        )

@@ -7,10 +7,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from http import HTTPStatus
 
-import msgspec
 import pycurl
 
-from tamias.content.formats import accept_for
 from tamias.fetch.credentials import WITHHELD, HttpOptions, SourceCredential
 from tamias.fetch.multi import (
     GIVEN_UP,
@@ -18,7 +16,6 @@ from tamias.fetch.multi import (
     REDIRECTS,
     TURNS_TO_GET,
     UNACCEPTABLE,
-    Attempt,
     Multi,
     NameService,
     Verdict,
@@ -28,7 +25,7 @@ from tamias.fetch.multi import (
     of_trouble,
     refused,
 )
-from tamias.fetch.transfer import ZSTD, HttpTransfer
+from tamias.fetch.transfer import ANYTHING, HttpTransfer
 from tamias.model.capture import Body, Capture, Hop, Outcome, Request, Stop, Unreached
 from tamias.model.cut import PRIVATE
 from tamias.model.errors import UrlError
@@ -37,46 +34,8 @@ from tamias.protocols import Follow
 
 _WEB = re.compile(r"https?://[^/?#@]+(?:[/?#]|$)")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-_ANYTHING = "*/*"
 _CHALLENGES = frozenset({403, 405, 429, 503})
 """Answers that may be a challenge to the visitor, which only the body tells."""
-_MOST_LOGINS = 2
-"""Ways in which a server may ask for a password until it has it."""
-
-
-class _HttpAttempt(Attempt, kw_only=True):
-    accept: str
-    body: bytes | None
-    """What the next hop sends; None once a redirect has turned the POST into a GET."""
-    as_coded: bool = False
-    """The next answer comes in a coding that curl does not know, and is decoded by us."""
-    logins: int = 0
-    """How often a server was given an answer to what it wants of a credential."""
-    is_whole: bool = False
-    """Whether the last answer came to its end."""
-
-    @property
-    def conditional(self) -> bool:
-        return self.request.etag is not None or self.request.last_modified is not None
-
-    @property
-    def may_ask_for_anything(self) -> bool:
-        """Tell if the last response was a 406 to our own Accept header, not the caller's."""
-        ours = self.request.accept is None and self.body is None and self.accept != _ANYTHING
-        return ours and self.hops[-1].status == UNACCEPTABLE
-
-    def may_answer(self, credential: SourceCredential) -> bool:
-        """Return whether the last answer asks for the password in another way, which was not tried yet."""
-        hop = self.hops[-1]
-        self.logins += 1
-        is_open = hop.status == HTTPStatus.UNAUTHORIZED and self.logins <= _MOST_LOGINS
-        return is_open and credential.take_challenge(hop.header("www-authenticate"))
-
-    @property
-    def may_ask_as_coded(self) -> bool:
-        """Tell if the last response has a coding that curl cannot decode, but we can."""
-        coding = (self.hops[-1].header("content-encoding") or "").strip().lower()
-        return coding == ZSTD and self.body is None and not self.as_coded
 
 
 class HttpFetcher:
@@ -114,25 +73,18 @@ class HttpFetcher:
         is asked for again to be decoded by us, and a challenge (Digest authentication) is answered; each as a
         hop of its own, if `follow` agrees. So is a request for a signature.
         """
-        attempt = _HttpAttempt(
-            request=request,
-            started_at=self._now(),
-            seconds_left=self._options.total_timeout,
-            accept=accept_for(request, self._options.accept),
-            body=request.body,
-        )
         transfer = self._idle.pop() if self._idle else HttpTransfer(self._options, self._forbidden)
+        transfer.begin(request, self._now())
         try:
-            verdict = await self._walk(attempt, transfer, follow)
+            verdict = await self._walk(transfer, follow)
             complete = verdict.outcome is Outcome.OK and 200 <= transfer.status < 300
             body = transfer.body() if complete else None
-            error_body = None if complete else _error_body(attempt, transfer)
+            error_body = None if complete else _error_body(transfer)
+            ended_at = self._now()
+            pause = self._pause(transfer, ended_at)
+            return transfer.captured(verdict, body, ended_at, pause, error_body)
         finally:
             self._give_back(transfer)
-        ended_at = self._now()
-        pause = self._pause(attempt, ended_at)
-        capture = attempt.captured(verdict, body, ended_at, url=request.url, pause=pause)
-        return capture if error_body is None else msgspec.structs.replace(capture, error_body=error_body)
 
     async def close(self) -> None:
         """Gives up what is under way and closes all connections."""
@@ -142,54 +94,48 @@ class HttpFetcher:
         while self._idle:
             self._idle.pop().close()
 
-    async def _walk(self, attempt: _HttpAttempt, transfer: HttpTransfer, follow: Follow) -> Verdict:
+    async def _walk(self, transfer: HttpTransfer, follow: Follow) -> Verdict:
         """Goes from hop to hop until there is a verdict; after an OK the transfer holds the body."""
-        url, seen = attempt.request.url, {attempt.request.url}
+        url, seen = transfer.request.url, {transfer.request.url}
         while True:
             if not (url.isascii() and _WEB.match(url)):
                 shown = without_password(url)
                 return refused(f"not an http or https address without a user name: {shown}")
-            verdict = await self._ask(attempt, transfer, url)
+            verdict = await self._ask(transfer, url)
             if verdict is not None:
                 return verdict
-            step = self._next_step(attempt, seen)
+            step = self._next_step(transfer, seen)
             if isinstance(step, Verdict):
                 return step
             stop = await follow(step)
             if stop is not None:
-                return _stopped(attempt.hops[-1], stop)
+                return _stopped(transfer.hops[-1], stop)
             seen.add(step)
             url = step
 
-    async def _ask(self, attempt: _HttpAttempt, transfer: HttpTransfer, url: str) -> Verdict | None:
+    async def _ask(self, transfer: HttpTransfer, url: str) -> Verdict | None:
         """Make one hop; return None if another follows."""
-        transfer.as_coded = attempt.as_coded
-        transfer.is_query = attempt.request.is_query
-        transfer.keeps_errors = attempt.request.keeps_errors
         credential = self._credentials.covering(url) if self._credentials else None
         if self._options.proxy and (verdict := await self._check_target(transfer, url)) is not None:
             return verdict
         signer = self._options.signer
-        headers = _headers(attempt, credential, url)
+        headers = _headers(transfer, credential, url)
         if signer is not None:
             headers += signer.headers(url)
-        asking = transfer.ask(self._multi, url, headers, attempt.body, attempt.seconds_left)
-        code, message = await attempt.timed(asking)
-        attempt.is_whole = code == pycurl.E_OK and transfer.cut is None
-        attempt.wire_bytes += transfer.wire_bytes
+        code, message = await transfer.ask(self._multi, url, headers)
         if transfer.answered:
-            attempt.hops.append(_hop(transfer, credential))
-            if _leads_on(attempt.hops[-1]) or attempt.may_ask_for_anything:
+            transfer.hops.append(_hop(transfer, credential))
+            if _leads_on(transfer.hops[-1]) or transfer.may_ask_for_anything:
                 return None
-            if code == pycurl.E_BAD_CONTENT_ENCODING and attempt.may_ask_as_coded:
+            if code == pycurl.E_BAD_CONTENT_ENCODING and transfer.may_ask_as_coded:
                 return None
-            if credential is not None and attempt.may_answer(credential):
+            if credential is not None and transfer.may_answer(credential):
                 return None
-            if signer is not None and signer.take_challenge(attempt.hops[-1]):
+            if signer is not None and signer.take_challenge(transfer.hops[-1]):
                 return None
         if code == pycurl.E_COULDNT_RESOLVE_HOST:
             return await self._names.verdict(host(url))
-        return self._judge(attempt, transfer, code, message)
+        return self._judge(transfer, code, message)
 
     async def _check_target(self, transfer: HttpTransfer, url: str) -> Verdict | None:
         """Check the address that a proxy is to connect to, which nobody else can refuse."""
@@ -208,16 +154,16 @@ class HttpFetcher:
         transfer.target = addresses[0]
         return None
 
-    def _judge(self, attempt: _HttpAttempt, transfer: HttpTransfer, code: int, message: str) -> Verdict:
+    def _judge(self, transfer: HttpTransfer, code: int, message: str) -> Verdict:
         if transfer.answered and not 200 <= transfer.status < 300:
             # The status says it all, whatever became of the error page behind it.
-            return of_status(transfer.status, conditional=attempt.conditional)
+            return of_status(transfer.status, conditional=transfer.is_conditional)
         if transfer.cut is not None:
             return failed(transfer.cut, retry=transfer.status == 0 and transfer.is_reused)
         if code == pycurl.E_OK:
             if not transfer.answered:
                 return failed("connection closed before the end of the headers", retry=True)
-            return of_status(transfer.status, conditional=attempt.conditional)
+            return of_status(transfer.status, conditional=transfer.is_conditional)
         if self._options.proxy and code in (pycurl.E_COULDNT_CONNECT, pycurl.E_COULDNT_RESOLVE_PROXY):
             reason = f"no connection to the proxy {self._options.proxy} (fetch.proxy)"
             return failed(reason, retry=True, unreached=Unreached.UNKNOWN)
@@ -228,14 +174,14 @@ class HttpFetcher:
             return refused(transfer.refusal, PRIVATE)
         return of_trouble(transfer.trouble(code, message), self._options.connect_timeout)
 
-    def _next_step(self, attempt: _HttpAttempt, seen: set[str]) -> str | Verdict:
+    def _next_step(self, transfer: HttpTransfer, seen: set[str]) -> str | Verdict:
         """Return the target of the last hop, or the verdict if it has none."""
-        hop = attempt.hops[-1]
+        hop = transfer.hops[-1]
         if hop.status == UNACCEPTABLE:
-            attempt.accept = _ANYTHING
+            transfer.accept = ANYTHING
             return hop.url
         if not _leads_on(hop):
-            attempt.as_coded |= attempt.may_ask_as_coded
+            transfer.as_coded |= transfer.may_ask_as_coded
             return hop.url
         location = hop.header("location")
         if location is None:
@@ -246,20 +192,20 @@ class HttpFetcher:
             target = resolve(_utf8(location), hop.url)
         except UrlError as error:
             return failed(f"redirect to an address that is not a URL: {error}")
-        attempt.leads_to(target)
+        transfer.leads_to(target)
         if not target.startswith(("http:", "https:")):
             return refused(f"redirect to an address that is neither http nor https: {target}")
-        if hop.status in TURNS_TO_GET and attempt.body is not None:
-            attempt.body = None
+        if hop.status in TURNS_TO_GET and transfer.posted is not None:
+            transfer.posted = None
             seen.clear()  # a GET where the POST went is no loop
         if target in seen:
             return failed(f"redirect loop at {target}")
-        if len(attempt.hops) > self._options.max_redirects:
+        if len(transfer.hops) > self._options.max_redirects:
             return failed(f"more redirects than max_redirects ({self._options.max_redirects})")
         return target
 
-    def _pause(self, attempt: _HttpAttempt, now: int) -> int | None:
-        last = attempt.hops[-1] if attempt.hops else None
+    def _pause(self, transfer: HttpTransfer, now: int) -> int | None:
+        last = transfer.hops[-1] if transfer.hops else None
         if last is None or last.status not in PAUSES:
             return None
         return self._retry_after(last.header("retry-after"), now)
@@ -272,12 +218,12 @@ class HttpFetcher:
             self._idle.append(transfer)
 
 
-def _headers(attempt: _HttpAttempt, credential: SourceCredential | None, url: str) -> list[bytes]:
-    request = attempt.request
-    lines = [*_accept_headers(attempt.accept, request.etag, request.last_modified)]
+def _headers(transfer: HttpTransfer, credential: SourceCredential | None, url: str) -> list[bytes]:
+    request = transfer.request
+    lines = [*_accept_headers(transfer.accept, request.etag, request.last_modified)]
     if credential is not None:
-        lines += credential.headers_for(url, attempt.body)
-    return lines if attempt.body is None else [*lines, *_body_headers(request)]
+        lines += credential.headers_for(url, transfer.posted)
+    return lines if transfer.posted is None else [*lines, *_body_headers(request)]
 
 
 @lru_cache(maxsize=64)  # nearly all requests have the same
@@ -310,9 +256,9 @@ def _stopped(last: Hop, stop: Stop) -> Verdict:
     return Verdict(stop.outcome, stop.reason, cut=stop.cut)
 
 
-def _error_body(attempt: _HttpAttempt, transfer: HttpTransfer) -> Body | None:
+def _error_body(transfer: HttpTransfer) -> Body | None:
     """Return the body of an error or a redirect, if it is wanted; its beginning if it may be a challenge."""
-    if attempt.request.keeps_errors and attempt.is_whole and 300 <= transfer.status != 304:
+    if transfer.request.keeps_errors and transfer.is_whole and 300 <= transfer.status != 304:
         return transfer.body()
     data = bytes(transfer.discarded)
     if not data or transfer.status not in _CHALLENGES:

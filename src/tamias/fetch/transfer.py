@@ -10,18 +10,21 @@ import hashlib
 import os
 import re
 import socket
-import ssl
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
 from typing import Any, BinaryIO
 
+import msgspec
 import pycurl
 from zstandard import ZstdDecompressor, ZstdError
 
-from tamias.fetch.credentials import HttpOptions
-from tamias.fetch.multi import Multi, TransferTrouble
-from tamias.model.capture import Body
+from tamias.content.formats import accept_for
+from tamias.fetch.credentials import HttpOptions, SourceCredential
+from tamias.fetch.handles import READ_BYTES, bracketed, connect_to, http_handle
+from tamias.fetch.multi import UNACCEPTABLE, Multi, TransferTrouble, Verdict
+from tamias.model.capture import Body, Capture, Hop, Request
 from tamias.model.errors import DiskFull
 from tamias.model.url import host
 
@@ -89,8 +92,6 @@ def disk_error(error: OSError, folder: str) -> Exception:
     return error
 
 
-READ_BYTES = 16 * 1024
-"""Of one read from a socket; curl hands over no larger chunks anyway."""
 _UNCOUNTED_BYTES = 12 * READ_BYTES
 """Curl may decode this much before it says how much came over the wire (ten reads and a rest)."""
 _DISCARDED_BYTES = 64 * 1024
@@ -102,10 +103,14 @@ _END = 0
 
 
 class Transfer(ABC):
-    """A curl handle and what it has seen of the current answer, whatever the protocol."""
+    """A curl handle, the attempt that it is used for, and what it has seen of the current answer."""
 
-    is_query = False
-    """Whether the answer is computed before its first byte; set before `ask`."""
+    request: Request
+    started_at: int
+    seconds_left: float
+    hops: list[Hop]
+    received: int
+    """Bytes of all answers of the attempt."""
     target: str | None = None
     """The address that a proxy is to connect to; set before `ask`."""
 
@@ -124,6 +129,40 @@ class Transfer(ABC):
         self._curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
         self.clear()
 
+    def begin(self, request: Request, started_at: int) -> None:
+        """Start an attempt, which may take several requests."""
+        self.request, self.started_at, self.seconds_left = request, started_at, self._options.total_timeout
+        self.hops, self.received = [], 0
+
+    def leads_to(self, target: str) -> None:
+        """Notes where the last answer sends us."""
+        self.hops[-1] = msgspec.structs.replace(self.hops[-1], location=target)
+
+    def captured(
+        self,
+        verdict: Verdict,
+        body: Body | None,
+        ended_at: int,
+        pause: int | None = None,
+        error_body: Body | None = None,
+    ) -> Capture:
+        """The capture; `pause` is how long the server asked us to stay away, in milliseconds."""
+        return Capture(
+            url=self.request.url,
+            started_at=self.started_at,
+            ended_at=ended_at,
+            outcome=verdict.outcome,
+            reason=verdict.reason,
+            hops=tuple(self.hops),
+            body=body,
+            error_body=error_body,
+            retry=verdict.retry,
+            retry_after_ms=pause,
+            wire_bytes=self.received,
+            cut=verdict.cut,
+            unreached=None if self.hops else verdict.unreached,
+        )
+
     def clear(self) -> None:
         """Forgets the last answer, its body included."""
         self.url = ""
@@ -140,12 +179,12 @@ class Transfer(ABC):
         self._spool.discard()
         self._is_spooled = False
 
-    def _begin(self, now: float, seconds: float) -> None:
-        """Starts the clock for a transfer that may take so many seconds."""
+    def _begin(self, now: float) -> None:
+        """Starts the clock for a transfer that may take what is left of the time of its attempt."""
         self._begun = now
-        self._ends = now + seconds
+        self._ends = now + self.seconds_left
         if self._options.proxy:  # a name stands for itself, or the handle keeps the address before it
-            self._curl.setopt(pycurl.CONNECT_TO, [f"::{_bracketed(self.target or host(self.url))}:"])
+            self._curl.setopt(pycurl.CONNECT_TO, [f"::{bracketed(self.target or host(self.url))}:"])
         elif self._options.address_of is not None:
             self._curl.setopt(pycurl.CONNECT_TO, connect_to(self._options, self.url))
 
@@ -154,6 +193,7 @@ class Transfer(ABC):
         if self._disk_error is not None:
             raise disk_error(self._disk_error, self._options.spool_dir) from self._disk_error
         self._wire_bytes = self._curl.getinfo(pycurl.SIZE_DOWNLOAD_T)
+        self.received += self.wire_bytes
         if self.cut is None and self._is_inflated(self._wire_bytes):
             self._cut_at_ratio()
 
@@ -207,8 +247,9 @@ class Transfer(ABC):
         if now >= self._ends:
             return f"not complete within {options.total_timeout:g} s (total_timeout)"
         if self._header_bytes == 0:
-            name = "query_timeout" if self.is_query else "first_byte_timeout"
-            most = options.query_timeout if self.is_query else options.first_byte_timeout
+            is_query = self.request.is_query
+            name = "query_timeout" if is_query else "first_byte_timeout"
+            most = options.query_timeout if is_query else options.first_byte_timeout
             return f"no answer within {most:g} s ({name})" if now - self._begun >= most else None
         if self._window is None:
             self._window = (now, self.wire_bytes)
@@ -291,6 +332,9 @@ class Transfer(ABC):
 _STATUS_LINE = re.compile(rb"HTTP/[0-9.]+[ \t]+([0-9]{3})(?![^ \t\r\n])")
 _BLANK = " \t\r\n"
 ZSTD = "zstd"
+ANYTHING = "*/*"
+_MOST_LOGINS = 2
+"""Ways in which a server may ask for a password until it has it."""
 _MOST_WINDOW = 8 << 20
 """Of memory that a decoder must have; RFC 9659 allows no more for this coding."""
 _CODED_SLICE = 256
@@ -300,13 +344,48 @@ _CODED_SLICE = 256
 class HttpTransfer(Transfer):
     """A handle for http and https."""
 
-    as_coded = False
-    """Whether the body is decoded by us, from zstd; set before `ask`."""
-    keeps_errors = False
-    """Whether the body of an error or a redirect is kept; set before `ask`."""
+    accept: str
+    posted: bytes | None
+    """What the next hop sends; None once a redirect has turned the POST into a GET."""
+    as_coded: bool
+    """Whether the next answer comes in a coding that curl does not know, zstd, and is decoded by us."""
+    logins: int
+    """How often a server was given an answer to what it wants of a credential."""
+    is_whole: bool
+    """Whether the last answer came to its end."""
 
     def __init__(self, options: HttpOptions, forbidden: Callable[[str], str | None]) -> None:
         super().__init__(http_handle(options), options, forbidden)
+
+    def begin(self, request: Request, started_at: int) -> None:
+        """Start an attempt, which may take several requests."""
+        super().begin(request, started_at)
+        self.accept, self.posted = accept_for(request, self._options.accept), request.body
+        self.as_coded, self.logins, self.is_whole = False, 0, False
+
+    @property
+    def is_conditional(self) -> bool:
+        """Return whether a 304 may be the answer."""
+        return self.request.etag is not None or self.request.last_modified is not None
+
+    @property
+    def may_ask_for_anything(self) -> bool:
+        """Tell if the last response was a 406 to our own Accept header, not the caller's."""
+        ours = self.request.accept is None and self.posted is None and self.accept != ANYTHING
+        return ours and self.hops[-1].status == UNACCEPTABLE
+
+    def may_answer(self, credential: SourceCredential) -> bool:
+        """Return whether the last answer asks for the password in another way, which was not tried yet."""
+        hop = self.hops[-1]
+        self.logins += 1
+        is_open = hop.status == HTTPStatus.UNAUTHORIZED and self.logins <= _MOST_LOGINS
+        return is_open and credential.take_challenge(hop.header("www-authenticate"))
+
+    @property
+    def may_ask_as_coded(self) -> bool:
+        """Tell if the last response has a coding that curl cannot decode, but we can."""
+        coding = (self.hops[-1].header("content-encoding") or "").strip().lower()
+        return coding == ZSTD and self.posted is None and not self.as_coded
 
     def clear(self) -> None:
         """Forgets the last answer, its body included."""
@@ -317,10 +396,8 @@ class HttpTransfer(Transfer):
         self._lines: list[bytes] = []
         self._decoder: Any = None
 
-    async def ask(
-        self, multi: Multi, url: str, headers: Sequence[bytes], body: bytes | None, seconds: float
-    ) -> tuple[int, str]:
-        """Make a request, a POST if it has a body; return the code and message of `Multi.perform`.
+    async def ask(self, multi: Multi, url: str, headers: Sequence[bytes]) -> tuple[int, str]:
+        """Make a request, a POST if something is posted; return the code and message of `Multi.perform`.
 
         Raises `DiskFull` or `OSError` when the body cannot be spooled.
         """
@@ -329,15 +406,18 @@ class HttpTransfer(Transfer):
         self._curl.setopt(pycurl.URL, url)
         self._curl.setopt(pycurl.HTTPHEADER, headers)
         self._curl.setopt(pycurl.HTTP_CONTENT_DECODING, 0 if self.as_coded else 1)
-        if body is None:
+        if self.posted is None:
             self._curl.setopt(pycurl.HTTPGET, 1)
         else:
-            self._curl.setopt(pycurl.POSTFIELDS, body)
-        self._begin(asyncio.get_running_loop().time(), seconds)
+            self._curl.setopt(pycurl.POSTFIELDS, self.posted)
+        loop = asyncio.get_running_loop()
+        self._begin(loop.time())
         ending = await multi.perform(self._curl, self._overdue)
+        self.seconds_left -= loop.time() - self._begun
         self._end()
         if self._decoder is not None and self.cut is None and not self._decoder.eof:
             self.cut = f"the body ends inside its content coding ({ZSTD})"
+        self.is_whole = ending[0] == pycurl.E_OK and self.cut is None
         return ending
 
     def headers(self) -> tuple[tuple[str, str], ...]:
@@ -370,18 +450,15 @@ class HttpTransfer(Transfer):
         if self.answered:
             return None  # a trailer: counted, not kept
         if self.status == 0:
-            return self._take_status(line)
+            found = _STATUS_LINE.match(line)
+            if found is None:
+                return self._cut_off(f"the answer is not HTTP: status line {line[:80]!r}")
+            self.status = int(found[1])
+            return None
         if line.strip(b"\r\n"):
             self._lines.append(line)
             return None
         return self._end_headers()
-
-    def _take_status(self, line: bytes) -> int | None:
-        found = _STATUS_LINE.match(line)
-        if found is None:
-            return self._cut_off(f"the answer is not HTTP: status line {line[:80]!r}")
-        self.status = int(found[1])
-        return None
 
     def _end_headers(self) -> int | None:
         if self.status < 200:  # an interim response: the answer is still to come
@@ -389,7 +466,7 @@ class HttpTransfer(Transfer):
             self._lines.clear()
             return None
         self.answered = True
-        if self.status >= 300 and not self.keeps_errors:
+        if self.status >= 300 and not self.request.keeps_errors:
             return None
         if self._declared_length() > self._options.max_bytes:
             return self._cut_too_large()
@@ -420,89 +497,3 @@ class HttpTransfer(Transfer):
                 digits = line[15:35].strip()
                 return int(digits) if digits.isdigit() else 0
         return 0
-
-
-_DNS_CACHE_SECONDS = 300
-_SUPPRESS_CONNECT_HEADERS = 265  # curl's number: pycurl has no name for it
-
-
-def http_handle(options: HttpOptions) -> pycurl.Curl:
-    """A handle that sends no cookie, referer or password."""
-    return _handle(
-        options,
-        (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
-        (
-            pycurl.HTTP_VERSION,
-            pycurl.CURL_HTTP_VERSION_2TLS if options.http2 else pycurl.CURL_HTTP_VERSION_1_1,
-        ),
-        (pycurl.HTTP09_ALLOWED, 0),
-        (pycurl.FOLLOWLOCATION, 0),
-        (pycurl.USERAGENT, options.user_agent),
-        # All codings that this curl can decode.
-        (pycurl.ACCEPT_ENCODING, ""),
-        (pycurl.SSL_VERIFYPEER, int(options.verify_tls)),
-        (pycurl.SSL_VERIFYHOST, 2 if options.verify_tls else 0),
-        *(_proxy_options(options) if options.proxy else ()),
-    )
-
-
-def _proxy_options(options: HttpOptions) -> Iterable[tuple[int, object]]:
-    """The options of a handle that connects to hosts through a proxy, plain http included."""
-    address = options.proxy.replace("socks5:", "socks5h:") if options.proxy_resolves else options.proxy
-    yield pycurl.PROXY, address
-    yield pycurl.HTTPPROXYTUNNEL, 1
-    yield _SUPPRESS_CONNECT_HEADERS, 1
-    if options.proxy_login:
-        yield pycurl.PROXYUSERPWD, options.proxy_login
-
-
-def ftp_handle(options: HttpOptions) -> pycurl.Curl:
-    """A handle that only ever opens connections itself, and only to the host that it asks."""
-    return _handle(
-        options,
-        (pycurl.PROTOCOLS, pycurl.PROTO_FTP | pycurl.PROTO_FTPS),
-        # Data comes from the host we asked, not from one that the server names.
-        (pycurl.FTP_SKIP_PASV_IP, 1),
-        (pycurl.FTP_FILEMETHOD, pycurl.FTPMETHOD_SINGLECWD),
-        (pycurl.FTPSSLAUTH, pycurl.FTPAUTH_TLS),
-        (pycurl.FTP_RESPONSE_TIMEOUT, max(1, round(options.first_byte_timeout))),
-        (pycurl.CONNECTTIMEOUT_MS, int(options.first_byte_timeout * 1000)),  # to curl the login is part of it
-        (pycurl.OPT_FILETIME, 1),
-        (pycurl.MAXFILESIZE_LARGE, options.max_bytes),
-        (pycurl.MAXCONNECTS, 1),
-    )
-
-
-def _handle(options: HttpOptions, *special: tuple[int, object]) -> pycurl.Curl:
-    """A handle that asks no proxy and no netrc file."""
-    common: Iterable[tuple[int, object]] = (
-        (pycurl.NOSIGNAL, 1),
-        (pycurl.NOPROGRESS, 0),
-        (pycurl.PROXY, ""),
-        (pycurl.NETRC, pycurl.NETRC_IGNORED),
-        # We normalise URLs ourselves; curl must not ask for another one than the frontier knows.
-        (pycurl.PATH_AS_IS, 1),
-        (pycurl.BUFFERSIZE, READ_BYTES),
-        (pycurl.CONNECTTIMEOUT_MS, int(options.connect_timeout * 1000)),
-        (pycurl.DNS_CACHE_TIMEOUT, _DNS_CACHE_SECONDS),
-        (pycurl.CONNECT_TO, connect_to(options)),
-    )
-    curl = pycurl.Curl()
-    for option, value in (*common, *special):
-        curl.setopt(option, value)
-    trusted = options.ca_file or ssl.get_default_verify_paths().cafile
-    if trusted is not None:
-        curl.setopt(pycurl.CAINFO, trusted)
-    return curl
-
-
-def connect_to(options: HttpOptions, url: str | None = None) -> list[str]:
-    """Return the addresses that curl is to connect to, also for a URL where it matters which."""
-    pairs = options.resolve
-    if options.address_of is not None and url is not None:
-        pairs = {**pairs, host(url): options.address_of(url)}
-    return [f"{_bracketed(name)}::{_bracketed(address)}:" for name, address in pairs.items()]
-
-
-def _bracketed(name: str) -> str:
-    return f"[{name}]" if ":" in name and not name.startswith("[") else name

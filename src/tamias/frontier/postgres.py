@@ -377,7 +377,8 @@ class PostgresFrontier:
         qids = Longs(sorted({each.lease.qid for each in returns if each.done}))
         if not qids:
             return
-        retag(cursor, bucket, moved)
+        if moved:
+            retag(cursor, bucket, moved)
         done_by(cursor, "settle", {"now": self.now(), **queries.news_columns(bucket, returns)})
         done_by(cursor, "judge_limits", {"bucket": bucket, "qid": qids})
 

@@ -121,11 +121,6 @@ class OfferedItems(msgspec.Struct, frozen=True):
     is_update: bool
     """Nothing but that is told."""
 
-    def may_go_with(self, other: "OfferedItems") -> bool:
-        """Return whether both may be written at once: they share no URL, and neither changes tags."""
-        is_plain = (self.is_new or self.is_update) and (other.is_new or other.is_update)
-        return is_plain and self.uids.isdisjoint(other.uids)
-
 
 def is_plain_word(item: Item) -> bool:
     """Return whether a client says of a known URL no more than when it is due, and its metadata."""
@@ -234,13 +229,9 @@ class KnownQueues:
 
 def make_queues(cursor: Cursor, bucket: int, hosts: Mapping[Queue, str], delay_ms: int | None) -> None:
     """Queues with the keys of their hosts; without a delay, new hosts get the usual one."""
-    queues = {
-        "bucket": bucket,
-        "qid": Longs([qid for qid, _, _ in hosts]),
-        "crawl": Ints([crawl for _, crawl, _ in hosts]),
-        "lane": Ints([lane for _, _, lane in hosts]),
-        "hkey": Texts([shared_key(host) for host in hosts.values()]),
-    }
+    kinds: Kinds = {"qid": Longs, "crawl": Ints, "lane": Ints, "hkey": Texts}
+    rows = [(*queue, shared_key(host)) for queue, host in hosts.items()]
+    queues = {"bucket": bucket, **columns(kinds, rows)}
     delay = usual_delay(cursor) if delay_ms is None else delay_ms
     done_by(cursor, "put_hosts", {**queues, "delay_ms": delay})
     done_by(cursor, "put_queues", queues)
@@ -382,7 +373,11 @@ class UrlPut:
             done_by(cursor, "lock_hosts", {**there, "qid": _hosts(changed)})
             _wake(cursor, there, inserted, shorter)
             if overwriting:
-                _overwrite(cursor, there, overwriting)
+                rows_of(
+                    cursor, "tell_known", {**there, **url_columns(overwriting, there["now"]), "exact": False}
+                )
+                _leave_ranges(cursor, there, overwriting)
+                retag(cursor, bucket, _retagged(cursor, there, overwriting))
             if updates := [] if offered.is_new else [row for row in changed if row.item.overwrites]:
                 _refresh(cursor, there, updates)
         return inserted, clashing
@@ -423,9 +418,8 @@ def _insert(
     if len(places) == len(rows):
         return rows, []
     there_now = set(places)
-    return [row for row in rows if row.place in there_now], [
-        row for row in rows if row.place not in there_now
-    ]
+    missed = [row for row in rows if row.place not in there_now]
+    return [row for row in rows if row.place in there_now], missed
 
 
 def _wake(cursor: Cursor, there: dict[str, Any], new: list[Offered], shorter: list[Offered]) -> None:
@@ -440,13 +434,6 @@ def _wake(cursor: Cursor, there: dict[str, Any], new: list[Offered], shorter: li
             raise QueueGone
         if is_held:
             done_by(cursor, "leave_range", {**there, **url_columns(new, there["now"])})
-
-
-def _overwrite(cursor: Cursor, there: dict[str, Any], rows: list[Offered]) -> None:
-    """Write what clients say of known URLs."""
-    rows_of(cursor, "tell_known", {**there, **url_columns(rows, there["now"]), "exact": False})
-    _leave_ranges(cursor, there, rows)
-    retag(cursor, there["bucket"], _retagged(cursor, there, rows))
 
 
 def _write_updates(cursor: Cursor, there: dict[str, Any], part: Part, is_update: bool) -> list[Offered]:

@@ -17,6 +17,7 @@ from tamias.content.formats import syntax_of
 from tamias.content.quad_lines import QuadLines, rdf_links
 from tamias.content.sniff import found_type, signed_type
 from tamias.crawl.analysis.analysers import Analysers, ContextCache, in_linked_context, open_limits
+from tamias.crawl.analysis.following import LinkFollowing
 from tamias.crawl.analysis.quick import HARMLESS_BYTES, quick_lines
 from tamias.model.capture import Body, Capture, Extent
 from tamias.model.dataset import Dataset
@@ -31,13 +32,11 @@ from tamias.model.document import (
 from tamias.model.finding import Datasets, Finding, Links, Problem, Quads
 from tamias.model.kind import SITEMAP
 from tamias.model.site import Hint, Hints, Metas, SemanticDataset, SemanticDatasets, Signal
-from tamias.model.usage import verdict
-from tamias.permit.signals import signals_of
 from tamias.plugins import load_all
 from tamias.protocols import DocumentSink
 from tamias.seeds.well_known import stands_there
 from tamias.settings import Settings
-from tamias.sinks.segments.naming import Graphs, Naming
+from tamias.sinks.segments.naming import Graphs, Naming, own_lines
 
 SMALL_BODY = 256 * 1024
 PACKED_TYPES = frozenset({*CODECS, *ARCHIVES})
@@ -255,29 +254,33 @@ class Extractor:
             return found
         url = capture.final_url
         numbered = None if syntax_of(media_type) in _ONLY_LABELLED else 0
-        naming = Naming(url, body.sha256, graphs=self._graphs, numbered=numbered)
+        naming: Naming | None = None
         with new_document() as target:
             for lines in statements:
+                text = own_lines(lines, url, budget)
+                if text is None:
+                    naming = naming or Naming(url, body.sha256, graphs=self._graphs, numbered=numbered)
+                    text = naming.nquads(lines, budget)
                 # Its headers have no signals, so all links are followed: see `quick_lines`.
-                for references, base, kind in self._keep(lines, naming, target, budget, url):
+                for references, base, kind in self._keep(lines, text, target, budget, url):
                     if budget is not None:
                         budget.spend(len(references) * len(base))
                     found.links += len(references)
                     take_links(references, base, kind)
             found.extent = target.extent
-        _note_names(found, naming)
+        if naming is not None:
+            _note_names(found, naming)
         return found
 
     def _keep(
         self,
         quads: Sequence[Quad],
-        naming: Naming,
+        text: bytes,
         target: DocumentSink | _DocumentOnDemand,
         budget: DocumentBudget | None,
         url: str,
     ) -> list[tuple[Sequence[str], str, str | None]]:
-        """Write statements; return their links, what these are relative to and of what kind they are."""
-        text = naming.nquads(quads, budget)
+        """Write statements as `text`; return their links, each with what it is relative to and its kind."""
         if budget is not None:
             budget.spend(len(text))
         target.write(text)
@@ -295,7 +298,7 @@ class Extractor:
         body: Body,
         start: ReadingState,
         target: _DocumentOnDemand,
-        following: "LinkFollowing",
+        following: LinkFollowing,
         kind: str | None,
     ) -> None:
         found = start.found
@@ -312,8 +315,9 @@ class Extractor:
                     numbered = start.numbered if part.position else 0
                     naming = naming or self._naming(capture.final_url, body.sha256, part, numbered)
                     found.quads += len(finding.quads)
-                    kept = self._keep(finding.quads, naming, target, following.budget, capture.final_url)
-                    for references, base, of_kind in kept:
+                    budget, url = following.budget, capture.final_url
+                    text = naming.nquads(finding.quads, budget)
+                    for references, base, of_kind in self._keep(finding.quads, text, target, budget, url):
                         following.take(references, base, of_kind)
                     if part.media_type in PAGES:
                         _take_datasets(found, finding.quads, capture.final_url)
@@ -391,38 +395,6 @@ class Extractor:
     def links_of(self, quads: Sequence[Quad]) -> list[str]:
         """The IRIs that are followed."""
         return sorted(rdf_links(quads, schemes=self._schemes, **self._follow))
-
-
-class LinkFollowing:
-    """Counts links and hands them on, as long as the site does not say that they are not to be followed."""
-
-    def __init__(
-        self,
-        headers: Sequence[tuple[str, str]],
-        found: Extraction,
-        take_links: TakeLinks,
-        budget: DocumentBudget,
-    ) -> None:
-        self.budget = budget
-        self._headers = headers
-        self._found = found
-        self._take_links = take_links
-        self._forbidden = bool(headers) and verdict(signals_of(headers, (), ())).nofollow
-
-    def hear(self, finding: Links | Metas) -> None:
-        """The page names links, or speaks of its use; this holds for what comes after."""
-        if isinstance(finding, Links):
-            self.take(finding.references, finding.base, finding.kind)
-            return
-        self._found.metas += finding.pairs
-        self._forbidden = verdict(signals_of(self._headers, self._found.metas, ())).nofollow
-
-    def take(self, references: Sequence[str], base: str, kind: str | None = None) -> None:
-        """Hands links on."""
-        if references and not self._forbidden:
-            self.budget.spend(len(references) * len(base))  # each becomes at least as long
-            self._found.links += len(references)
-            self._take_links(references, base, kind)
 
 
 def _size(quads: Sequence[Quad]) -> int:

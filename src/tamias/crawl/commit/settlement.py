@@ -7,7 +7,6 @@ from http import HTTPStatus
 import msgspec
 
 from tamias.analyse.links.header import alternates
-from tamias.analyse.tags.content import NEAR, page_hash, quarters
 from tamias.archive.captures import HeldBefore, read_held
 from tamias.archive.sources.harvests import keep_context
 from tamias.archive.versions.judgement import PAGES, AttemptMeaning, Judgement
@@ -16,115 +15,24 @@ from tamias.content.formats import is_rdf
 from tamias.crawl.analysis.extractor import Extraction
 from tamias.crawl.commit.bulk_copies import WAIT_MS, BulkCopies
 from tamias.crawl.commit.link_put import CommitContext
+from tamias.crawl.commit.page_tags import PageTags, tagged
 from tamias.crawl.plan.admit import Reference
 from tamias.crawl.plan.fetch_options import user_agent
 from tamias.crawl.revisit.change_hints import describe
 from tamias.crawl.store.visit import CommitBatch, CommitHook, JudgedResponse, Visit
 from tamias.database.connect import Cursor, Session
-from tamias.database.sql import statements
-from tamias.database.threads import SessionThread
-from tamias.frontier.keys import hash64
-from tamias.frontier.tags import MOST_TAGS, is_tag
 from tamias.model.capture import Capture, CaptureRecord, Outcome, new_capture_id
 from tamias.model.cut import BELOW, LISTED
 from tamias.model.dataset import Dataset
-from tamias.model.document import Page
 from tamias.model.item import NEVER, WATCH, Item
 from tamias.model.kind import AUXILIARY, DUMP, ROBOTS, kind_key, kind_of
 from tamias.model.lease import Done, Task
 from tamias.model.resource import resource_id
 from tamias.model.url import authority, without_password
-from tamias.plugins import load
-from tamias.protocols import Tagger
-from tamias.settings import SeedsSettings, TagsSettings
+from tamias.settings import SeedsSettings
 from tamias.sinks.outbox import enqueue, enqueue_metadata, sink_numbers
 
 _log = logging.getLogger(__name__)
-
-NEAR_DUPLICATE = "near-duplicate"
-_NEAR = "near"
-_MOST_ALIKE = 2000
-_TEXTS = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
-_SQL = statements("tamias.crawl.commit", "page_tags.sql")
-
-
-class PageTags:
-    """The tags that taggers give to pages by their content, if any are set."""
-
-    def __init__(self, settings: TagsSettings, thread: SessionThread) -> None:
-        self._taggers: list[Tagger] = [load("taggers", name)() for name in settings.content if name != _NEAR]
-        self._near = _NEAR in settings.content
-        self._inherit = settings.inherit
-        self._thread = thread
-
-    async def tags(self, visit: Visit) -> tuple[str, ...]:
-        """The tags that a page's content tells; none where nothing was read."""
-        if not (self._taggers or self._near) or visit.capture.outcome is not Outcome.OK:
-            return ()
-        page = _page(visit)
-        tags = [tag for tagger in self._taggers for tag in _tags_from(tagger, page)]
-        if self._near and await self._is_near(page):
-            tags.append(NEAR_DUPLICATE)
-        return tuple(dict.fromkeys(tags))[:MOST_TAGS]
-
-    def handed_on(self, references: Sequence[Reference], page_tags: tuple[str, ...]) -> Sequence[Reference]:
-        """The links of a page, with its tags where they inherit them."""
-        tags = tuple(tag for tag in page_tags if tag != NEAR_DUPLICATE)
-        if not self._inherit or not tags:
-            return references
-        return [msgspec.structs.replace(each, tags=(*each.tags, *tags)) for each in references]
-
-    async def _is_near(self, page: Page) -> bool:
-        number = page_hash(page.body) if page.media_type in _TEXTS else None
-        return number is not None and await self._thread.run(self._note, hash64(page.url), number)
-
-    def _note(self, page: int, number: int) -> bool:
-        parts = quarters(number)
-        parameters = {
-            "page": page,
-            "hash": number,
-            "quarters": parts,
-            "first": parts[0],
-            "near": NEAR,
-            "most": _MOST_ALIKE,
-            "now": self._thread.session.now(),
-        }
-
-        def look(cursor: Cursor) -> bool:
-            cursor.execute(_SQL["keep_likeness"].text, parameters)
-            row = cursor.execute(_SQL["find_alike"].text, parameters).fetchone()
-            return row is not None and bool(row[0])
-
-        return self._thread.session.transact(look)
-
-
-def tagged(done: Done, tags: tuple[str, ...]) -> Done:
-    """Return `done` with new tags from content in place of earlier ones of the same names."""
-    if not tags:
-        return done
-    names = {tag.partition("=")[0] for tag in tags} | {NEAR_DUPLICATE}
-    others = [tag for tag in done.task.tags if tag.partition("=")[0] not in names]
-    return msgspec.structs.replace(done, tags=(*others, *tags))
-
-
-def _tags_from(tagger: Tagger, page: Page) -> list[str]:
-    """Return the valid tags of one tagger; log its errors."""
-    try:
-        return [tag for tag in tagger.tags(page) if is_tag(tag)]
-    except Exception:  # noqa: BLE001 (told, and the visit counts without these tags)
-        _log.exception("tags of %s", page.url)
-        return []
-
-
-def _page(visit: Visit) -> Page:
-    capture = visit.capture
-    return Page(
-        url=capture.final_url,
-        media_type=visit.found.media_type,
-        headers=capture.hops[-1].headers if capture.hops else (),
-        body=(capture.body.data or b"") if capture.body else b"",
-    )
-
 
 _NOTHING = Extraction()
 _UNASKED = frozenset({Outcome.FAILED, Outcome.REFUSED, Outcome.SKIPPED})
@@ -163,7 +71,8 @@ class Settler(CommitHook):
         self._now = context.now
         self._agent = user_agent(context.settings)
         self._bulk_copies = bulk_copies
-        self._pages = PageTags(context.settings.tags, context.thread)
+        tags = context.settings.tags
+        self._pages = PageTags(tags, context.thread) if tags.content else None
 
     async def settle(self, visit: Visit) -> None:
         """Adds what is to be committed: the outcome, when the URL is due again, its record and its links."""
@@ -174,10 +83,10 @@ class Settler(CommitHook):
             visit.done = _again_at(due, task, task.status)
             return
         # By the outcome of the request: tags are about what came, whatever becomes of it below.
-        tags = await self._pages.tags(visit)
+        tags = await self._pages.tags(visit) if self._pages is not None else ()
         self._judge(visit)
         capture = visit.capture
-        visit.done = done = tagged(self._done(visit), tags)
+        visit.done = done = tagged(self._done(visit), tags) if tags else self._done(visit)
         capture_id = visit.capture_id or str(new_capture_id(capture.started_at))
         _keep_context(visit, settled=done.due == NEVER)
         why = await self._bulk_copies.take(visit, for_good=done.due == NEVER)
@@ -192,10 +101,9 @@ class Settler(CommitHook):
             visit.capture = capture = msgspec.structs.replace(capture, reason=reason)
         held.granted = None  # the next visit to the host has a permission of its own, or none
         visit.record = self._record(visit, capture_id)
-        visit.references = [
-            *self._pages.handed_on(visit.references, tags),
-            *self._redirect_links(capture, task),
-        ]
+        if self._pages is not None and tags:
+            visit.references = self._pages.handed_on(visit.references, tags)
+        visit.references += self._redirect_links(capture, task)
         visit.items += self._reached(capture, task, visit.found)
         _let_go(visit)
 

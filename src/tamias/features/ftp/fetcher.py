@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 
+import msgspec
 import pycurl
 
 from tamias.features.ftp.address import FtpAddress, ftp_address
@@ -23,7 +24,7 @@ from tamias.features.ftp.listing import (
 )
 from tamias.features.ftp.transfer import Errand, FtpTransfer, Login
 from tamias.fetch.credentials import HttpOptions
-from tamias.fetch.multi import GIVEN_UP, Attempt, Verdict, failed, of_trouble, refused
+from tamias.fetch.multi import GIVEN_UP, Verdict, failed, of_trouble, refused
 from tamias.fetch.transfer import Spool, disk_error
 from tamias.model.capture import Body, Capture, Hop, Outcome, Request, Unreached
 from tamias.model.cut import PRIVATE
@@ -166,75 +167,74 @@ class FtpFetcher:
         A password in the address is used, also for what is found under the same user name, and is nowhere
         in the capture. Raises `DiskFull` when there is no room for the body.
         """
-        attempt = Attempt(request=request, started_at=self._now(), seconds_left=self._options.total_timeout)
+        started_at, shown = self._now(), without_password(request.url)
         address = ftp_address(request.url)
-        if address is None or request.body is not None:
-            verdict, body = refused("not a valid FTP URL"), None
-        elif self._options.proxy:
-            verdict, body = refused("FTP servers are not asked through a proxy (fetch.proxy)"), None
-        else:
-            with self._connections.lent(address.place) as transfer:
-                verdict, body = await self._walk(attempt, transfer, address, follow)
-        return attempt.captured(verdict, body, self._now(), url=without_password(request.url))
+        if address is None or request.body is not None or self._options.proxy:
+            reason = "FTP servers are not asked through a proxy (fetch.proxy)"
+            if address is None or request.body is not None:
+                reason = "not a valid FTP URL"
+            return Capture(
+                url=shown, started_at=started_at, ended_at=started_at, outcome=Outcome.REFUSED, reason=reason
+            )
+        with self._connections.lent(address.place) as transfer:
+            transfer.begin(msgspec.structs.replace(request, url=shown), started_at)
+            verdict, body = await self._walk(transfer, address, follow)
+            return transfer.captured(verdict, body, self._now())
 
     async def close(self) -> None:
         """Gives up what is under way and closes all connections."""
         self._connections.close()
 
     async def _walk(
-        self, attempt: Attempt, transfer: FtpTransfer, address: FtpAddress, follow: Follow
+        self, transfer: FtpTransfer, address: FtpAddress, follow: Follow
     ) -> tuple[Verdict, Body | None]:
         if not address.is_directory:
-            verdict = await self._file(attempt, transfer, address)
+            verdict = await self._file(transfer, address)
             if verdict is not None:
                 return verdict, transfer.body() if verdict.outcome is Outcome.OK else None
             address = address.as_directory()
-            attempt.leads_to(address.shown)
+            transfer.leads_to(address.shown)
             stop = await follow(address.shown)
             if stop is not None:
                 return Verdict(stop.outcome, stop.reason, cut=stop.cut), None
-        return await self._directory(attempt, transfer, address)
+        return await self._directory(transfer, address)
 
-    async def _file(self, attempt: Attempt, transfer: FtpTransfer, address: FtpAddress) -> Verdict | None:
+    async def _file(self, transfer: FtpTransfer, address: FtpAddress) -> Verdict | None:
         """Request a file; return None if it is a directory. After an OK the transfer holds the body."""
-        if attempt.request.last_modified is not None:
-            verdict = await self._look(attempt, transfer, address, attempt.request.last_modified)
+        if transfer.request.last_modified is not None:
+            verdict = await self._look(transfer, address, transfer.request.last_modified)
             if verdict is not None:
                 return verdict
-        code, message = await self._ask(attempt, transfer, address, Errand.TAKE)
-        _note(attempt, transfer)
+        code, message = await self._ask(transfer, address, Errand.TAKE)
+        _note(transfer)
         verdict = self._judge(transfer, code, message)
         if code not in _NO_FILE or transfer.status < 500:
             return verdict
         # Servers have the same words for what is not there and for what is no file.
-        code, _ = await self._ask(attempt, transfer, address.as_directory(), Errand.ENTER)
+        code, _ = await self._ask(transfer, address.as_directory(), Errand.ENTER)
         return None if code == pycurl.E_OK else verdict
 
-    async def _look(
-        self, attempt: Attempt, transfer: FtpTransfer, address: FtpAddress, known: str
-    ) -> Verdict | None:
+    async def _look(self, transfer: FtpTransfer, address: FtpAddress, known: str) -> Verdict | None:
         """A verdict without a body: the file is as it was, or the server is not to be had."""
-        code, message = await self._ask(attempt, transfer, address, Errand.LOOK)
+        code, message = await self._ask(transfer, address, Errand.LOOK)
         if code in _NO_FILE or (code == pycurl.E_OK and ("Last-Modified", known) not in transfer.headers()):
             return None
-        _note(attempt, transfer)
+        _note(transfer)
         if code == pycurl.E_OK:
             return Verdict(Outcome.UNCHANGED, f"not modified since {known}")
         return self._judge(transfer, code, message)
 
-    async def _directory(
-        self, attempt: Attempt, transfer: FtpTransfer, address: FtpAddress
-    ) -> tuple[Verdict, Body | None]:
+    async def _directory(self, transfer: FtpTransfer, address: FtpAddress) -> tuple[Verdict, Body | None]:
         """The list, in the best form that the server has and we can read."""
         verdict = failed("list of the directory cannot be read")
         for errand, form in _FORMS:
             if errand is Errand.LIST_FOR_MACHINES and address.place in self._without_mlsd:
                 continue
-            code, message = await self._ask(attempt, transfer, address, errand)
+            code, message = await self._ask(transfer, address, errand)
             if code == pycurl.E_OK:
                 listed = await self._listed(transfer, form)
                 if listed is not None:
-                    _note(attempt, transfer, ("Content-Type", LISTING))
+                    _note(transfer, ("Content-Type", LISTING))
                     return listed
             elif code == pycurl.E_FTP_COULDNT_RETR_FILE and transfer.status >= 500:
                 # The directory is there, for it was entered: whatever this is, it is not gone.
@@ -244,7 +244,7 @@ class FtpFetcher:
             else:
                 verdict = self._judge(transfer, code, message)
                 break
-        _note(attempt, transfer)
+        _note(transfer)
         return verdict, None
 
     async def _listed(
@@ -261,25 +261,25 @@ class FtpFetcher:
         body = await asyncio.to_thread(_written, found, options)
         return Verdict(Outcome.OK, f"{transfer.status} list of {len(found.entries)} entries"), body
 
-    async def _ask(
-        self, attempt: Attempt, transfer: FtpTransfer, address: FtpAddress, errand: Errand
-    ) -> tuple[int, str]:
+    async def _ask(self, transfer: FtpTransfer, address: FtpAddress, errand: Errand) -> tuple[int, str]:
         """Runs one errand; once more without TLS where it was only an offer, and led to nothing."""
         tls = address.place not in self._without_tls
-        code, message = await self._ask_once(attempt, transfer, address, errand, tls=tls)
+        code, message = await self._ask_once(transfer, address, errand, tls=tls)
         spoilt = code in _TLS_TROUBLES or (code != pycurl.E_OK and transfer.status in TLS_REPLIES)
         if spoilt and tls and not address.is_secured:
             _remember(self._without_tls, address.place)
-            code, message = await self._ask_once(attempt, transfer, address, errand, tls=False)
+            code, message = await self._ask_once(transfer, address, errand, tls=False)
         return code, message
 
     async def _ask_once(
-        self, attempt: Attempt, transfer: FtpTransfer, address: FtpAddress, errand: Errand, *, tls: bool
+        self, transfer: FtpTransfer, address: FtpAddress, errand: Errand, *, tls: bool
     ) -> tuple[int, str]:
         login = self._login(address)
-        asking = partial(transfer.ask, address, login, errand, tls=tls, seconds=attempt.seconds_left)
-        ending = await attempt.timed(self._connections.run(transfer, asking))
-        attempt.wire_bytes += transfer.wire_bytes
+        asking = partial(transfer.ask, address, login, errand, tls=tls)
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        ending = await self._connections.run(transfer, asking)
+        transfer.seconds_left -= loop.time() - begun
         return ending
 
     def _login(self, address: FtpAddress) -> Login:
@@ -312,10 +312,10 @@ class FtpFetcher:
         return of_trouble(transfer.trouble(code, message), self._options.connect_timeout)
 
 
-def _note(attempt: Attempt, transfer: FtpTransfer, *more: tuple[str, str]) -> None:
+def _note(transfer: FtpTransfer, *more: tuple[str, str]) -> None:
     """Adds the hop, if the server said anything at all."""
     if transfer.status:
-        attempt.hops.append(
+        transfer.hops.append(
             Hop(
                 url=transfer.url,
                 status=transfer.status,

@@ -17,8 +17,9 @@ import pycurl
 
 from tamias.features.ftp.address import FtpAddress
 from tamias.fetch.credentials import HttpOptions
+from tamias.fetch.handles import new_handle
 from tamias.fetch.multi import GIVEN_UP
-from tamias.fetch.transfer import Transfer, ftp_handle
+from tamias.fetch.transfer import Transfer
 
 _REPLY = re.compile(rb"([1-6][0-9]{2}) (.*?)\r?\n?", re.DOTALL)
 _GRACE_SECONDS = 5
@@ -57,7 +58,7 @@ class FtpTransfer(Transfer):
         self.stopped: str | None = None
         """Why the handle is of no more use."""
         self._lent: list[socket.socket] = []
-        super().__init__(ftp_handle(options), options, forbidden)
+        super().__init__(_ftp_handle(options), options, forbidden)
 
     def clear(self) -> None:
         """Forgets the last answer, its body included."""
@@ -69,9 +70,7 @@ class FtpTransfer(Transfer):
         self._secret: bytes | None = None
         self._given_up: str | None = None
 
-    def ask(
-        self, address: FtpAddress, login: Login, errand: Errand, *, tls: bool, seconds: float
-    ) -> tuple[int, str]:
+    def ask(self, address: FtpAddress, login: Login, errand: Errand, *, tls: bool) -> tuple[int, str]:
         """Runs one errand: curl's code (0 is success) and message, or `GIVEN_UP` and the reason.
 
         `tls` is whether to try it where the scheme does not ask for it. Raises `DiskFull` or `OSError` when
@@ -82,8 +81,8 @@ class FtpTransfer(Transfer):
         self._secret = login.password.encode() if login.is_secret else None
         self._introduce(address, login, tls=tls)
         self._prepare(errand)
-        self._curl.setopt(pycurl.TIMEOUT_MS, int((max(seconds, 0) + _GRACE_SECONDS) * 1000))
-        self._begin(time.monotonic(), seconds)
+        self._curl.setopt(pycurl.TIMEOUT_MS, int((max(self.seconds_left, 0) + _GRACE_SECONDS) * 1000))
+        self._begin(time.monotonic())
         ending = self._perform()
         self._end()
         return ending
@@ -178,3 +177,20 @@ def _is_connected(opened: socket.socket) -> bool:
     except OSError:
         return False
     return True
+
+
+def _ftp_handle(options: HttpOptions) -> pycurl.Curl:
+    """A handle that only ever opens connections itself, and only to the host that it asks."""
+    return new_handle(
+        options,
+        (pycurl.PROTOCOLS, pycurl.PROTO_FTP | pycurl.PROTO_FTPS),
+        # Data comes from the host we asked, not from one that the server names.
+        (pycurl.FTP_SKIP_PASV_IP, 1),
+        (pycurl.FTP_FILEMETHOD, pycurl.FTPMETHOD_SINGLECWD),
+        (pycurl.FTPSSLAUTH, pycurl.FTPAUTH_TLS),
+        (pycurl.FTP_RESPONSE_TIMEOUT, max(1, round(options.first_byte_timeout))),
+        (pycurl.CONNECTTIMEOUT_MS, int(options.first_byte_timeout * 1000)),  # to curl the login is part of it
+        (pycurl.OPT_FILETIME, 1),
+        (pycurl.MAXFILESIZE_LARGE, options.max_bytes),
+        (pycurl.MAXCONNECTS, 1),
+    )

@@ -1,10 +1,12 @@
 """Scores that strategies give: asked for within a time limit, and scaled to the frontier's range."""
 
 import math
+import os
+import socket
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import msgspec
@@ -41,7 +43,12 @@ def time_limit(session: Session, cursor: Cursor, seconds: float) -> Iterator[Non
     def watch() -> None:
         if not done.wait(seconds + GRACE_SECONDS):
             exceeded.append(TimeLimitExceeded(goes_on=not session.end_backend(pid)))
-            session.leave(cursor.connection)
+            # Whoever waits for the connection waits no longer: it is lost for them.
+            with (
+                suppress(psycopg.Error, OSError),
+                socket.socket(fileno=os.dup(cursor.connection.fileno())) as line,
+            ):
+                line.shutdown(socket.SHUT_RDWR)
 
     watcher = threading.Thread(target=watch, name="strategy time limit", daemon=True)
     watcher.start()

@@ -34,6 +34,12 @@ _STATISTICS_AFTER = (1_000, 10_000, 100_000)
 Load = tuple[list[Item], "asyncio.Future[list[int]]"]
 
 
+def may_go_together(one: OfferedItems, other: OfferedItems) -> bool:
+    """Return whether both may be written at once: they share no URL, and neither changes tags."""
+    is_plain = (one.is_new or one.is_update) and (other.is_new or other.is_update)
+    return is_plain and one.uids.isdisjoint(other.uids)
+
+
 class PutBatcher:
     """A queue of puts, which are numbered while transactions run and wait for the next one.
 
@@ -92,7 +98,8 @@ class PutBatcher:
     def _may_write(self, offered: OfferedItems | None) -> bool:
         if offered is None:
             return not self._writing
-        return len(self._writing) < PUTS_AT_ONCE and all(map(offered.may_go_with, self._writing.values()))
+        others = self._writing.values()
+        return len(others) < PUTS_AT_ONCE and all(may_go_together(offered, each) for each in others)
 
     def _end_writing(self, writing: asyncio.Task[None]) -> None:
         del self._writing[writing]

@@ -124,6 +124,16 @@ class Graphs(StrEnum):
     """All but those of Tamias itself; for sources that are trusted."""
 
 
+def own_lines(lines: QuadLines, url: str, budget: DocumentBudget | None) -> bytes | None:
+    """Return lines in the graph of their document, as `Naming` would; None if they have other names."""
+    if not isinstance(lines.graph, DefaultGraph) or b"_:" in lines.nquads:
+        return None
+    end = f" <{address_iri(url)}> .\n".encode()
+    if budget is not None:
+        budget.check(len(lines) * len(end))
+    return lines.nquads.replace(_END, end)
+
+
 class Naming:
     """The names of one document's quads; asked batch by batch, in the order of the document.
 
