@@ -5,6 +5,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -138,7 +139,9 @@ class DatabaseStore:
         return self._store_words() or self.thread.session.away_words()
 
     def _store_words(self) -> str | None:
-        return self.quads.store.waits_for or next(filter(None, (each.waits_for for each in self.hooks)), None)
+        return self.quads.store.waits_for or next(
+            filter(None, map(attrgetter("waits_for"), self.hooks)), None
+        )
 
     async def lease(self, hosts: int, per_host: int, seconds: float) -> list[Lease]:
         if self._store_words() is not None:

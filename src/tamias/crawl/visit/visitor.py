@@ -147,6 +147,7 @@ class StageLists:
         made = (make(context) for make in load_all("stages").values())
         self._placed: list[PlacedStage] = [each for each in made if each is not None]
         self._made: dict[str | None, tuple[list[VisitStage], list[VisitStage]]] = {}
+        self.of(None)
 
     def of(self, kind: str | None) -> tuple[list[VisitStage], list[VisitStage]]:
         """Return the stages up to the response, and those after it."""

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from io import StringIO
 from itertools import islice, pairwise, zip_longest
+from operator import itemgetter
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -188,15 +189,20 @@ def _read(sample: str, delimiter: str, quote: str) -> _DialectReading:
     """The first rows that are not blank; none if they cannot be read so."""
     reader = _reader(StringIO(sample, newline="\n"), delimiter, quote)
     try:
-        rows = list(islice(((row, reader.line_num) for row in reader if row), _JUDGED_ROWS))
+        rows = []
+        for row in reader:
+            if row:
+                rows.append((row, reader.line_num))
+            if len(rows) == _JUDGED_ROWS:
+                break
     except csv.Error:
         rows = []
     if not rows:
         return _DialectReading(delimiter, quote, [], 1, 0.0)
-    ends = [0, *(end for _, end in rows)]
-    if quote and max(end - start for start, end in pairwise(ends)) > _LONGEST_ROW:
+    ends = [0, *map(itemgetter(1), rows)]
+    if quote and max([end - start for start, end in pairwise(ends)]) > _LONGEST_ROW:
         return _DialectReading(delimiter, quote, rows, 1, 0.0)
-    width, agreeing = Counter(len(row) for row, _ in rows).most_common(1)[0]
+    width, agreeing = Counter([len(row) for row, _ in rows]).most_common(1)[0]
     share = agreeing / len(rows)
     return _DialectReading(delimiter, quote, rows, width, share if width > 1 else share / 4)
 
@@ -209,7 +215,7 @@ def _with_header(table: FileTable, numbered: Sequence[tuple[Row, int]]) -> FileT
     below = rows[first:]
     header = below[0] if _is_header(below) else None
     width = max(_usual_width(below), _named(header or []))
-    while width > 1 and header is not None and not any("".join(row[width - 1 : width]) for row in below):
+    while width > 1 and header is not None and all(len(row) < width or not row[width - 1] for row in below):
         width -= 1  # only delimiters at the end of the lines
     return msgspec.structs.replace(
         table,

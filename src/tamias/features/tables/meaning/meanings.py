@@ -257,9 +257,9 @@ def _rules_of(name: str, datatype: str) -> tuple[tuple[_Rule, float], ...]:
 
 @lru_cache(maxsize=1024)
 def _rules(name: str, datatype: str) -> tuple[tuple[_Rule, float], ...]:
-    fitting = (rule for rule in _RULES if datatype in rule.datatypes)
-    valued = ((rule, rule.named if says(name, rule.type) else rule.alone) for rule in fitting)
-    return tuple((rule, worth) for rule, worth in valued if worth >= LEAST)
+    fitting = [rule for rule in _RULES if datatype in rule.datatypes]
+    valued = [(rule, rule.named if says(name, rule.type) else rule.alone) for rule in fitting]
+    return tuple([(rule, worth) for rule, worth in valued if worth >= LEAST])
 
 
 def _share(rule: _Rule, column: ColumnSample) -> float:
