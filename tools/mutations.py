@@ -486,8 +486,8 @@ MUTATIONS = (
     Mutation(
         "a redirect carries no credential elsewhere",
         "fetch/http.py",
-        "self._options.credentials.covering(url)",
-        "self._options.credentials.covering(attempt.request.url)",
+        "self._credentials.covering(url)",
+        "self._credentials.covering(transfer.request.url)",
         ("integration/fetch/test_http_credentials.py::test_only_hops_to_its_origin_and_path_carry_it",),
     ),
     Mutation(

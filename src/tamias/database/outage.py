@@ -8,10 +8,13 @@ connection that hears nothing for a while looks whether the server answers other
 
 import logging
 import math
+import os
 import select
+import socket
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 import psycopg
@@ -137,3 +140,9 @@ def answers(place: Mapping[str, Any], seconds: float = PROBE_SECONDS) -> bool:
         return False
     finally:
         probe.finish()
+
+
+def leave(connection: psycopg.Connection[Any]) -> None:
+    """Have whoever waits for a connection wait no longer: it is lost for them."""
+    with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(connection.fileno())) as line:
+        line.shutdown(socket.SHUT_RDWR)

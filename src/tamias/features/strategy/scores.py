@@ -1,12 +1,10 @@
 """Scores that strategies give: asked for within a time limit, and scaled to the frontier's range."""
 
 import math
-import os
-import socket
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -15,6 +13,7 @@ from psycopg import errors as pg
 
 from tamias.database.columns import Texts
 from tamias.database.connect import Cursor, Session
+from tamias.database.outage import leave
 from tamias.database.sql import statements
 from tamias.model.item import CLASSES, priority_class
 
@@ -43,12 +42,7 @@ def time_limit(session: Session, cursor: Cursor, seconds: float) -> Iterator[Non
     def watch() -> None:
         if not done.wait(seconds + GRACE_SECONDS):
             exceeded.append(TimeLimitExceeded(goes_on=not session.end_backend(pid)))
-            # Whoever waits for the connection waits no longer: it is lost for them.
-            with (
-                suppress(psycopg.Error, OSError),
-                socket.socket(fileno=os.dup(cursor.connection.fileno())) as line,
-            ):
-                line.shutdown(socket.SHUT_RDWR)
+            leave(cursor.connection)
 
     watcher = threading.Thread(target=watch, name="strategy time limit", daemon=True)
     watcher.start()
