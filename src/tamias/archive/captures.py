@@ -67,9 +67,9 @@ def insert_captures(cursor: Cursor, attempts: Sequence[Attempt]) -> list[Attempt
         cursor.execute(_SQL["insert_captures"].text, _columns(bucket, listed))
         changed += _replace_current(cursor, bucket, listed)
         if moved := [moved for attempt in listed for moved in _moved(attempt)]:
-            ended = _replace_current(cursor, bucket, moved)
-            cursor.execute(_SQL["insert_captures"].text, _columns(bucket, ended))
-            changed += ended
+            if ended := _replace_current(cursor, bucket, moved):
+                cursor.execute(_SQL["insert_captures"].text, _columns(bucket, ended))
+                changed += ended
     return changed
 
 
