@@ -66,10 +66,10 @@ def insert_captures(cursor: Cursor, attempts: Sequence[Attempt]) -> list[Attempt
     for bucket, listed in sorted(parts.items()):
         cursor.execute(_SQL["insert_captures"].text, _columns(bucket, listed))
         changed += _replace_current(cursor, bucket, listed)
-        if moved := [moved for attempt in listed for moved in _moved(attempt)]:
-            if ended := _replace_current(cursor, bucket, moved):
-                cursor.execute(_SQL["insert_captures"].text, _columns(bucket, ended))
-                changed += ended
+        moved = [moved for attempt in listed for moved in _moved(attempt)]
+        if moved and (ended := _replace_current(cursor, bucket, moved)):
+            cursor.execute(_SQL["insert_captures"].text, _columns(bucket, ended))
+            changed += ended
     return changed
 
 

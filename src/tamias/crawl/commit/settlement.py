@@ -19,7 +19,7 @@ from tamias.crawl.commit.page_tags import PageTags, tagged
 from tamias.crawl.plan.admit import Reference
 from tamias.crawl.plan.fetch_options import user_agent
 from tamias.crawl.revisit.change_hints import describe
-from tamias.crawl.store.visit import CommitBatch, CommitHook, JudgedResponse, Visit
+from tamias.crawl.store.visit import CommitBatch, CommitHook, Visit
 from tamias.database.connect import Cursor, Session
 from tamias.model.capture import Capture, CaptureRecord, Outcome, new_capture_id
 from tamias.model.cut import BELOW, LISTED
@@ -80,7 +80,14 @@ class Settler(CommitHook):
         if visit.put_off:
             due = self._now() + WAIT_MS if visit.due is None else visit.due
             visit.drop_findings()
-            visit.done = _again_at(due, task, task.status)
+            visit.done = Done(
+                task=task,
+                outcome=task.status,
+                due=due,
+                fails=task.fails,
+                etag=task.etag,
+                last_modified=task.last_modified,
+            )
             return
         # By the outcome of the request: tags are about what came, whatever becomes of it below.
         tags = await self._pages.tags(visit) if self._pages is not None else ()
@@ -155,46 +162,30 @@ class Settler(CommitHook):
         cut = BELOW if found.links and self._settings.crawl.depth is not None else 0
         return tuple(msgspec.structs.replace(item, due=NEVER, cut=cut) for item in items)
 
-    def _watched_again(self, visit: Visit, archived: JudgedResponse) -> Done:
-        """Return when a watched resource is due; a suspicious response leaves the old validators.
-
-        What is gone leaves none: if it comes back, it is to be read.
-        """
-        task, capture = visit.task, visit.capture
-        before = task.etag, task.last_modified
-        etag, modified = _validators(task, capture) if archived.judgement.trusted else before
-        if capture.outcome is Outcome.GONE:
-            etag = modified = None
-        return Done(
-            task=task,
-            outcome=capture.outcome,
-            due=archived.next.due_ms,
-            fails=archived.next.history.fails,
-            etag=etag,
-            last_modified=modified,
-            cut=_cut(visit),
-        )
-
     def _done(self, visit: Visit) -> Done:
         """Return when the URL is due again: never, unless it is watched or another try can help."""
-        task, capture, held = visit.task, visit.capture, visit.held
-        if capture.retry_after_ms is not None:
-            held.blocked_until = self._now() + capture.retry_after_ms
-        if visit.due is not None:
-            return _again_at(visit.due, task, capture.outcome, _cut(visit))
-        if visit.archived is not None and task.crawl == WATCH:
-            return self._watched_again(visit, visit.archived)
-        wait = int(self._settings.crawl.retry_wait * 1000) * 2**task.fails
+        task, capture, crawl = visit.task, visit.capture, self._settings.crawl
+        wait = int(crawl.retry_wait * 1000) * 2**task.fails
         if capture.retry_after_ms is not None:
             wait = capture.retry_after_ms
-        if capture.retry and task.fails < self._settings.crawl.retries:
-            due, fails = self._now() + wait, task.fails + 1
-            return Done(task=task, outcome=capture.outcome, due=due, fails=fails, cut=_cut(visit))
-        fails = task.fails if capture.outcome is Outcome.FAILED else 0
-        etag, modified = _validators(task, capture)
-        due = NEVER
-        if task.crawl == WATCH and kind_of(task.tags) not in {*AUXILIARY, DUMP}:
-            due = self._now() + int(self._settings.schedule.harvests * 1000)
+            visit.held.blocked_until = self._now() + wait
+        due, fails, archived = NEVER, 0, visit.archived
+        etag, modified = task.etag, task.last_modified
+        if visit.due is not None:  # as if nothing had happened
+            due, fails = visit.due, task.fails
+        elif archived is not None and task.crawl == WATCH:
+            due, fails = archived.next.due_ms, archived.next.history.fails
+            if capture.outcome is Outcome.GONE:  # if it comes back, it is to be read
+                etag = modified = None
+            elif archived.judgement.trusted:
+                etag, modified = _validators(task, capture)
+        elif capture.retry and task.fails < crawl.retries:
+            due, fails, etag, modified = self._now() + wait, task.fails + 1, None, None
+        else:
+            fails = task.fails if capture.outcome is Outcome.FAILED else 0
+            etag, modified = _validators(task, capture)
+            if task.crawl == WATCH and kind_of(task.tags) not in {*AUXILIARY, DUMP}:
+                due = self._now() + int(self._settings.schedule.harvests * 1000)
         return Done(
             task=task,
             outcome=capture.outcome,
@@ -239,19 +230,6 @@ class Settler(CommitHook):
             agent=self._agent,
             deferred=_is_deferred(visit),
         )
-
-
-def _again_at(due: int, task: Task, outcome: Outcome, cut: int | None = None) -> Done:
-    """The URL is tried again as if nothing had happened."""
-    return Done(
-        task=task,
-        outcome=outcome,
-        due=due,
-        fails=task.fails,
-        etag=task.etag,
-        last_modified=task.last_modified,
-        cut=cut,
-    )
 
 
 def _let_go(visit: Visit) -> None:
