@@ -73,7 +73,7 @@ class SeedSource(Protocol):
 class Filter(Protocol):
     """Decides whether a URL may enter the frontier. Pure and fast: it sees every new link.
 
-    Filters of features are made with the settings `filters`, and asked after those of the core.
+    Filters of features are made with the settings `filters`, or None is, and asked after those of the core.
     """
 
     def refuse(self, url: str, depth: int) -> str | None:
