@@ -231,9 +231,11 @@ def _accept_headers(accept: str, etag: str | None, last_modified: str | None) ->
     headers = (("Accept", accept), ("If-None-Match", etag), ("If-Modified-Since", last_modified))
     # A validator with a line break would let a server write headers of our next request.
     return tuple(
-        f"{name}: {value}".encode("latin-1", "replace")
-        for name, value in headers
-        if value and not _CONTROL.search(value)
+        [
+            f"{name}: {value}".encode("latin-1", "replace")
+            for name, value in headers
+            if value and not _CONTROL.search(value)
+        ]
     )
 
 

@@ -4,6 +4,7 @@ Where Google's comparison of paths and the RFC's differ, a URL is allowed only i
 """
 
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from urllib.parse import quote
 
 import msgspec
@@ -93,7 +94,7 @@ def _respelt(text: str, spelling: Mapping[str, str]) -> str:
     if "%" not in text:
         return text
     head, *rest = text.split("%")
-    return head + "".join(spelling.get(part[:2].upper(), "%" + part[:2]) + part[2:] for part in rest)
+    return head + "".join([spelling.get(part[:2].upper(), "%" + part[:2]) + part[2:] for part in rest])
 
 
 TOKEN = "tamias"  # noqa: S105 - the product token of RFC 9309
@@ -296,7 +297,7 @@ class _RobotsReader:
         """Crawlers with the same rules together. Of too many rules the widest stay: they refuse more."""
         groups: dict[tuple[RobotsRule, ...], list[str]] = {}
         for name in AI_CRAWLERS:
-            if any(not rule.allow for rule in self.found[name]):
+            if not all(map(attrgetter("allow"), self.found[name])):
                 groups.setdefault(_by_strength(self.found[name])[-MOST_AI_RULES:], []).append(name)
         return tuple((" ".join(names), rules) for rules, names in groups.items())
 
