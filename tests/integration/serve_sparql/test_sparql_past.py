@@ -1,8 +1,9 @@
 """Queries to the past at `/sparql`, compared with what rdflib answers over the state of that time."""
 
 import json
+import os
 import random
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 from rdflib import Graph
@@ -143,3 +144,25 @@ def test_fetches_are_not_asked_of_a_time(past):
     done = client.get("/sparql", params={"query": query, "at": "2026-01-01"})
     assert done.status_code == 400
     assert "prov:startedAtTime" in done.json()["detail"]
+
+
+def test_no_file_with_what_was_forgotten_stays_open(past, corpus):
+    client, states = past
+    query = f"SELECT * {{ GRAPH <{DOCUMENTS[0]}> {{ ?s ?p ?o }} }}"
+    assert rows(client, query, at=rfc3339(states[3][0]))
+    assert any(DOCUMENTS[0].encode() in content for content in unlinked_files())
+    corpus.session.execute(b"UPDATE capture SET segment = NULL, frame = NULL, start = NULL, length = NULL")
+    corpus.session.execute(
+        b"INSERT INTO forgotten (resource, url, reason, by_whom, at, blocked)"
+        b" VALUES ('x', 'http://a.example/1.nt', 'asked', 'test', 1, true)"
+    )
+    assert rows(client, query, at=rfc3339(states[3][0])) == []
+    assert not any(DOCUMENTS[0].encode() in content for content in unlinked_files())
+
+
+def unlinked_files():
+    """What is in temporary files of this process that have no name any more."""
+    for name in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            if os.readlink(f"/proc/self/fd/{name}").endswith("(deleted)"):
+                yield os.pread(int(name), 1 << 24, 0)

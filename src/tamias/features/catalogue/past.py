@@ -131,6 +131,8 @@ class PastStates:
         self._bases = bases_of(settings.serve)
         self._lock = threading.Lock()
         self._catalogues: list[_CatalogueState] = []
+        self._forgotten = -1
+        """How much was ever forgotten, when the states that are at hand were made."""
         self._states: OrderedDict[str, PastState] = OrderedDict()
 
     @cached_property
@@ -165,9 +167,11 @@ class PastStates:
             yield state
 
     def close(self) -> None:
-        """Let go of all states."""
+        """Let go of all states; whoever uses one closes it."""
         while self._states:
-            self._states.popitem()[1].close()
+            state = self._states.popitem()[1]
+            if not state.users:
+                state.close()
 
     def _take(self, key: Sequence[str], quads: Callable[[], Iterable[bytes]]) -> PastState:
         """Return a state, made if it is not at hand, and count its user."""
@@ -194,10 +198,14 @@ class PastStates:
     def _catalogue_at(self, at: int) -> bytes:
         session = self._archive.session
         now = time.monotonic()
-        if self._catalogues:
-            changed = session.fetch_one(_SQL["changed_since"], {"seen": self._catalogues[0].seen})
-            if changed == (True,) or now - self._catalogues[0].made > _MOST_SECONDS:
-                self._catalogues.clear()
+        first = self._catalogues[0] if self._catalogues else None
+        changes = session.fetch_one(_SQL["changed_since"], {"seen": first.seen if first else "0"})
+        assert changes is not None
+        if changes[0] or first is None or now - first.made > _MOST_SECONDS:
+            self._catalogues.clear()
+        if changes[1] != self._forgotten:
+            self._forgotten = changes[1]
+            self.close()
         for each in self._catalogues:
             if each.since <= at < each.until:
                 return each.quads

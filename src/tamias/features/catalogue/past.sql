@@ -19,6 +19,8 @@ FROM (SELECT version.captured_at AS at FROM version
       UNION ALL SELECT site_dataset.seen_at FROM site_dataset) AS each
 
 -- name: changed_since
--- Whether the catalogue has changed since, also of the past; and so where nobody notes its changes.
+-- Whether the catalogue has changed since, also of the past; and so where nobody notes its changes. And how much was
+-- ever forgotten.
 SELECT NOT EXISTS (SELECT FROM catalogue)
-       OR EXISTS (SELECT FROM catalogue_news WHERE catalogue_news.xid >= %(seen)b::text::xid8)
+       OR EXISTS (SELECT FROM catalogue_news WHERE catalogue_news.xid >= %(seen)b::text::xid8),
+       (SELECT count(*) FROM forgotten)

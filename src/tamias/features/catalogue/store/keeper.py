@@ -213,6 +213,11 @@ class _QueryProcesses:
                 self._end(each, QueryReply("late"))
         self._assign()
 
+    def end_idle(self) -> None:
+        """End the processes that answer nothing now: what they keep of the past may be forgotten."""
+        for each in [each for each in self._all if each.user is None]:
+            self._end(each)
+
     def end_all(self) -> None:
         """End all processes and let all users go."""
         for each in list(self._all):
@@ -345,6 +350,7 @@ class StoreKeeper:
                     self._pass_to_writer(user)
                 elif word == ADOPT:
                     self._stop_writer()
+                    self._queries.end_idle()
                     self._open()
                     user.sendall(ADOPT)
             except BaseException:
