@@ -50,7 +50,7 @@ def graph_versions(versions: int, triples: int, seed: int = 1) -> Iterator[list[
 
 def _line(chance: Random) -> str:
     subject = f"<http://dbpedia.example/resource/Thing_{chance.randrange(3000)}>"
-    predicate = f"<http://dbpedia.example/ontology/property{int(chance.paretovariate(0.7)) % PREDICATES}>"
+    predicate = f"<http://dbpedia.example/ontology/property{chance.randrange(PREDICATES)}>"
     if chance.random() < 0.5:
         value = f"<http://dbpedia.example/resource/Thing_{chance.randrange(3000)}>"
     else:

@@ -3,12 +3,14 @@
 It is made from the stored statements of all states and kept in memory: lookups take milliseconds.
 """
 
+from array import array
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise
 
+import msgspec
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple, parse
 
 from tamias.archive.captures import DocumentState
@@ -27,14 +29,23 @@ class GraphHistory:
     def __init__(self, states: Sequence[DocumentState], read: Callable[[Extent], Iterable[bytes]]) -> None:
         """`read` gives the N-Quads of a state."""
         self._times = [state.read_at for state in states]
-        self._runs: dict[bytes, list[int]] = {}
-        """For each line in which states it begins to be there and ends, by turns."""
-        before: set[bytes] = set()
-        for number, state in enumerate(states):
-            now = graph_lines(read(state.extent)) if state.extent else set()
-            for line in now ^ before:
-                self._runs.setdefault(line, []).append(number)
+        numbers: dict[bytes, int] = {}
+        held: dict[int, array[int]] = {}
+        # In the order in which they are stored: what several of them share is unpacked once.
+        for extent, state in sorted(
+            (msgspec.structs.astuple(each.extent), state) for state, each in enumerate(states) if each.extent
+        ):
+            lines = graph_lines(read(Extent(*extent)))
+            held[state] = array("L", (numbers.setdefault(line, len(numbers)) for line in lines))
+        runs: list[list[int]] = [[] for _ in numbers]
+        before: set[int] = set()
+        for state in range(len(states)):
+            now = set(held.get(state, ()))
+            for changed in now ^ before:
+                runs[changed].append(state)
             before = now
+        self._runs = dict(zip(numbers, runs, strict=True))
+        """For each line in which states it begins to be there and ends, by turns."""
         self._by_term: tuple[dict[bytes, list[bytes]], ...] = (
             defaultdict(list), defaultdict(list), defaultdict(list),
         )  # fmt: skip
