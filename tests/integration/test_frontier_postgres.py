@@ -265,3 +265,13 @@ def test_the_host_of_a_dead_worker_waits_for_the_request_that_may_be_under_way(m
     while not alive.lease(1):
         time.sleep(0.01)
     assert alive.now() - died >= 1000
+
+
+def test_hosts_of_a_dead_worker_are_not_asked_in_step(make, clean_database):
+    dead, alive = make(delay_ms=500, worker=7), make()
+    dead.put([item for host in "abcd" for item in items(2, host)])
+    assert len(dead.lease(4, per_host=1)) == 4
+    assert alive.give_back([7]) == 4
+    with closing(clean_database.session()) as session:
+        ready = sorted(row[0] for row in session.fetch_all(b"SELECT ready_at FROM host"))
+    assert [each - ready[0] for each in ready] == [0, 125, 250, 375]

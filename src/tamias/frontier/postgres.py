@@ -260,7 +260,8 @@ class PostgresFrontier:
                 held = self._ask("held_by", {"bucket": bucket, "workers": list(workers)})
             except NodeAway:
                 continue  # there they end by themselves
-            # The server may still be working on the last request of the dead worker.
+            # The server may still be working on the last request of the dead worker; and hosts that are given
+            # back together would be asked together from then on, each time.
             now = self._now_at_latest()
             self.finish(
                 [
@@ -268,9 +269,11 @@ class PostgresFrontier:
                         lease=Lease(
                             host="", qid=qid, bucket=bucket, token=token, ends_at=0, delay_ms=0, tasks=()
                         ),
-                        blocked_until=now + ABANDONED * delay_ms if delay_ms else None,
+                        blocked_until=now + round((ABANDONED + place / len(held)) * delay_ms)
+                        if delay_ms
+                        else None,
                     )
-                    for qid, token, delay_ms in held
+                    for place, (qid, token, delay_ms) in enumerate(held)
                 ]
             )
             given += len(held)

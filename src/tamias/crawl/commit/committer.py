@@ -35,9 +35,9 @@ _visits = logging.getLogger("tamias.visits")
 
 # Visits share one sync and one transaction with those that end during the commit before. As long as a round
 # brings many more, and few hosts wait for them, some rounds do; else they would only be longer at risk.
-GATHER_SECONDS = 0.05
-GATHER_ROUNDS = 4
-MANY_VISITS = 3
+GATHER_SECONDS = 0.02
+GATHER_ROUNDS = 10
+MANY_VISITS = 2
 MOST_WAITING = 4000
 LOOK_SECONDS = 1.0
 """How often it is looked whether a node that visits wait for is back."""

@@ -9,7 +9,6 @@ from itertools import islice
 import msgspec
 
 from tamias.archive.moments import shown
-from tamias.crawl.commit.committer import GATHER_SECONDS
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.progress import Tally
 from tamias.crawl.store.worker_store import After
@@ -34,6 +33,8 @@ MOST_WAITING = 1000
 MOST_BYTES = 64 << 20
 """Of their quads in memory."""
 AT_ONCE = 200
+GATHER_SECONDS = 0.05
+"""Visits that end within it are sent together."""
 AGAIN_SECONDS = 2.0
 """After which what the service cannot commit yet is sent again."""
 _log = logging.getLogger(__name__)
