@@ -6,83 +6,68 @@ INSERT INTO alert_round (kind, at) VALUES (%(kind)b::text, %(now)b::int8)
 ON CONFLICT (kind) DO UPDATE SET at = EXCLUDED.at WHERE alert_round.at <= EXCLUDED.at - %(pause)b::int8
 RETURNING alert_round.kind
 
--- name: gone
--- Watched resources that are gone, those that were reported first, and how many there are in all. `{expected}` leaves
--- out what only a portal names and what never was there.
-SELECT resource.resource, resource.url, '', coalesce(resource.gone_at, resource.visited_at, resource.added_at),
-       count(*) OVER ()
-FROM resource
-WHERE resource.trouble IS NOT NULL AND resource.state = 'gone' AND {expected}
-ORDER BY resource.resource = ANY(%(known)b::text[]) DESC, 4, resource.resource
-LIMIT %(limit)b::int4
-
--- name: failing
--- Watched resources without a usable answer since some time, likewise.
-SELECT resource.resource, resource.url, resource.trouble, coalesce(resource.visited_at, resource.added_at),
-       count(*) OVER ()
-FROM resource
-WHERE resource.trouble IS NOT NULL AND resource.state NOT IN ('stopped', 'gone')
-  AND coalesce(resource.visited_at, resource.added_at) <= %(failing)b::int8 AND {expected}
-ORDER BY resource.resource = ANY(%(known)b::text[]) DESC, 4, resource.resource
-LIMIT %(limit)b::int4
-
--- name: suspicious
--- Suspicious responses since some time that no good one has followed, likewise; walls are reported by host.
-SELECT latest.resource, latest.url, latest.reason, latest.suspicious_since, count(*) OVER ()
-FROM (
-    SELECT DISTINCT ON (suspect.resource) suspect.resource, resource.url, suspect.reason, resource.suspicious_since
-    FROM suspect JOIN resource ON resource.resource = suspect.resource
-    WHERE suspect.seen_at >= %(since)b::int8 AND resource.state <> 'stopped'
-      AND resource.suspicious_since IS NOT NULL AND {expected}
-      AND NOT starts_with(coalesce(resource.trouble, ''), 'refused: wall: ')
-    ORDER BY suspect.resource, suspect.seen_at DESC) AS latest
-ORDER BY latest.resource = ANY(%(known)b::text[]) DESC, 4, latest.resource
-LIMIT %(limit)b::int4
-
--- name: wall
--- Hosts whose watched resources are behind a wall, likewise.
-SELECT resource.host, resource.host,
-       count(*) || ' watched resources; ' || min(substring(resource.trouble FROM 'wall: .*')),
-       min(coalesce(resource.suspicious_since, resource.error_at)), count(*) OVER ()
-FROM resource
-WHERE starts_with(resource.trouble, 'refused: wall: ') AND resource.state <> 'stopped' AND {expected}
-GROUP BY resource.host
-ORDER BY resource.host = ANY(%(known)b::text[]) DESC, 4, resource.host
-LIMIT %(limit)b::int4
-
--- name: blocked
--- Hosts that refused the last three visits at least, and had nothing for us since, likewise.
-SELECT refusing.host, refusing.host, refusing.n || ' watched resources; ' || refusing.reason, refusing.since,
-       count(*) OVER ()
-FROM (
-    SELECT resource.host, count(*) AS n, min(resource.trouble) AS reason, min(resource.tried_at) AS tried_at,
-           coalesce(max(resource.visited_at), min(resource.added_at)) AS since
+-- name: attention
+-- What needs attention, of each kind so many at most, those that were reported first: kind, name, place, reason, since
+-- when, and how many of the kind there are in all. `{expected}` leaves out what only a portal names and what never
+-- was there. Walls are reported by host; a host is blocked that refused the last three visits at least, and had
+-- nothing for us since; a harvest is reported since the first that failed or found no portal.
+WITH standing AS (
+    SELECT 'gone' AS kind, resource.resource AS name, resource.url AS place, '' AS reason,
+           coalesce(resource.gone_at, resource.visited_at, resource.added_at) AS since
+    FROM resource WHERE resource.trouble IS NOT NULL AND resource.state = 'gone' AND {expected}
+    UNION ALL
+    SELECT 'failing', resource.resource, resource.url, resource.trouble,
+           coalesce(resource.visited_at, resource.added_at)
     FROM resource
-    WHERE resource.trouble ~ '^(failed|refused): (401|403|407|429|451) ' AND resource.state <> 'stopped'
-      AND {expected}
-    GROUP BY resource.host HAVING sum(resource.fails) >= 3) AS refusing
-WHERE NOT EXISTS (SELECT FROM resource WHERE resource.host = refusing.host AND resource.trouble IS NULL
-                                         AND resource.visited_at > refusing.tried_at)
-ORDER BY refusing.host = ANY(%(known)b::text[]) DESC, 4, refusing.host
-LIMIT %(limit)b::int4
-
--- name: harvest
--- Watched portals and endpoints whose last harvest failed or found no portal, since the first such harvest, likewise.
-SELECT tried.url, tried.url, left((array_agg(tried.reason ORDER BY tried.started_at DESC))[1], 300),
-       min(tried.started_at), count(*) OVER ()
-FROM (
-    SELECT url.url, capture.started_at, capture.outcome, capture.reason,
-           max(capture.started_at) FILTER (WHERE capture.outcome IN (1, 2))
-               OVER (PARTITION BY url.bucket, url.qid, url.uid) AS good_at
-    FROM walk
-    JOIN url ON url.bucket = walk.bucket AND url.qid = walk.qid AND url.crawl = walk.crawl AND url.uid = walk.uid
-    JOIN capture ON capture.bucket = walk.bucket AND capture.qid = walk.qid AND capture.crawl = walk.crawl
-                AND capture.uid = walk.uid
-    WHERE walk.crawl = %(watch)b::int4 AND url.status BETWEEN 3 AND 5) AS tried
-WHERE tried.outcome BETWEEN 3 AND 5 AND tried.started_at > coalesce(tried.good_at, 0)
-GROUP BY tried.url
-ORDER BY tried.url = ANY(%(known)b::text[]) DESC, 4, tried.url
-LIMIT %(limit)b::int4
+    WHERE resource.trouble IS NOT NULL AND resource.state NOT IN ('stopped', 'gone')
+      AND coalesce(resource.visited_at, resource.added_at) <= %(failing)b::int8 AND {expected}
+    UNION ALL
+    (SELECT DISTINCT ON (suspect.resource) 'suspicious', suspect.resource, resource.url, suspect.reason,
+            resource.suspicious_since
+     FROM suspect JOIN resource ON resource.resource = suspect.resource
+     WHERE suspect.seen_at >= %(since)b::int8 AND resource.state <> 'stopped'
+       AND resource.suspicious_since IS NOT NULL AND {expected}
+       AND NOT starts_with(coalesce(resource.trouble, ''), 'refused: wall: ')
+     ORDER BY suspect.resource, suspect.seen_at DESC)
+    UNION ALL
+    SELECT 'wall', resource.host, resource.host,
+           count(*) || ' watched resources; ' || min(substring(resource.trouble FROM 'wall: .*')),
+           min(coalesce(resource.suspicious_since, resource.error_at))
+    FROM resource
+    WHERE starts_with(resource.trouble, 'refused: wall: ') AND resource.state <> 'stopped' AND {expected}
+    GROUP BY resource.host
+    UNION ALL
+    SELECT 'blocked', refusing.host, refusing.host, refusing.n || ' watched resources; ' || refusing.reason,
+           refusing.since
+    FROM (SELECT resource.host, count(*) AS n, min(resource.trouble) AS reason, min(resource.tried_at) AS tried_at,
+                 coalesce(max(resource.visited_at), min(resource.added_at)) AS since
+          FROM resource
+          WHERE resource.trouble ~ '^(failed|refused): (401|403|407|429|451) ' AND resource.state <> 'stopped'
+            AND {expected}
+          GROUP BY resource.host HAVING sum(resource.fails) >= 3) AS refusing
+    WHERE NOT EXISTS (SELECT FROM resource WHERE resource.host = refusing.host AND resource.trouble IS NULL
+                                             AND resource.visited_at > refusing.tried_at)
+    UNION ALL
+    SELECT 'harvest', tried.url, tried.url, left((array_agg(tried.reason ORDER BY tried.started_at DESC))[1], 300),
+           min(tried.started_at)
+    FROM (SELECT url.url, capture.started_at, capture.outcome, capture.reason,
+                 max(capture.started_at) FILTER (WHERE capture.outcome IN (1, 2))
+                     OVER (PARTITION BY url.bucket, url.qid, url.uid) AS good_at
+          FROM walk
+          JOIN url ON url.bucket = walk.bucket AND url.qid = walk.qid AND url.crawl = walk.crawl
+                  AND url.uid = walk.uid
+          JOIN capture ON capture.bucket = walk.bucket AND capture.qid = walk.qid AND capture.crawl = walk.crawl
+                      AND capture.uid = walk.uid
+          WHERE walk.crawl = %(watch)b::int4 AND url.status BETWEEN 3 AND 5) AS tried
+    WHERE tried.outcome BETWEEN 3 AND 5 AND tried.started_at > coalesce(tried.good_at, 0)
+    GROUP BY tried.url)
+SELECT ranked.kind, ranked.name, ranked.place, ranked.reason, ranked.since, ranked.total
+FROM (SELECT standing.*, count(*) OVER (PARTITION BY standing.kind) AS total,
+             row_number() OVER (PARTITION BY standing.kind
+                                ORDER BY standing.kind || ' ' || standing.name = ANY(%(known)b::text[]) DESC,
+                                         standing.since, standing.name) AS rank
+      FROM standing) AS ranked
+WHERE ranked.rank <= %(limit)b::int4 ORDER BY ranked.kind, ranked.rank
 
 -- name: harvested
 -- Portals that were harvested as a whole since the last look, and when the harvest began that was looked at then.

@@ -35,27 +35,21 @@ _TEXTS: dict[AlertKind, str] = {
 
 def archive_alerts(session: Session, settings: AlertsSettings, known: Collection[str] = ()) -> list[Alert]:
     """Return `MOST_ALERTS` alerts of each kind at most, those with `known` keys first."""
-    now = session.now()
-    found = _catalogue(session, now, settings)
-    for kind, text in _TEXTS.items():
-        for name, place, reason, since, _ in _rows(session, now, settings, kind, known):
-            said = text.format(place, reason, rfc3339(since))
-            found.append(Alert(f"{kind} {name}", kind, said, since, subject=name))
+    found = _catalogue(session, settings)
+    for kind, name, place, reason, since, _ in _standing(session, settings, known, MOST_ALERTS):
+        text = _TEXTS[kind].format(place, reason, rfc3339(since))
+        found.append(Alert(f"{kind} {name}", kind, text, since, subject=name))
     return found
 
 
 def attention_counts(session: Session, data: Path, settings: AlertsSettings) -> dict[AlertKind, int]:
     """Count alerts by kind."""
-    now = session.now()
-    counts: dict[AlertKind, int] = {
+    return {
         "disk": len(disk_alerts(data, settings)),
-        "catalogue": len(_catalogue(session, now, settings)),
+        "catalogue": len(_catalogue(session, settings)),
         **dict(session.fetch_all(SQL["count_changes"])),
+        **{row[0]: row[-1] for row in _standing(session, settings, (), 1)},
     }
-    for kind in _TEXTS:
-        rows = _rows(session, now, settings, kind, (), limit=1)
-        counts[kind] = rows[0][-1] if rows else 0
-    return counts
 
 
 def attention_metric(session: Session, data: Path, settings: Settings) -> Gauge:
@@ -80,31 +74,21 @@ def disk_alerts(data: Path, settings: AlertsSettings) -> list[Alert]:
     return [Alert(disk_key(data), "disk", text, int(time.time() * 1000))]
 
 
-def _catalogue(session: Session, now: int, settings: AlertsSettings) -> list[Alert]:
+def _catalogue(session: Session, settings: AlertsSettings) -> list[Alert]:
     [(count, since)] = session.fetch_all(SQL["catalogue_lag"])
-    if not count or now - since < settings.catalogue * 60_000:
+    if not count or session.now() - since < settings.catalogue * 60_000:
         return []
     text = f"The catalogue lacks {count} changes, the first of {rfc3339(since)}."
     return [Alert("catalogue", "catalogue", text, since)]
 
 
-def _rows(
-    session: Session,
-    now: int,
-    settings: AlertsSettings,
-    kind: AlertKind,
-    known: Collection[str],
-    limit: int = MOST_ALERTS,
+def _standing(
+    session: Session, settings: AlertsSettings, known: Collection[str], limit: int
 ) -> list[tuple[Any, ...]]:
-    """Resources of a kind; each row ends with how many there are in all."""
-    values = {
-        "known": [key.removeprefix(f"{kind} ") for key in known if key.startswith(f"{kind} ")],
-        "failing": now - int(settings.failing * _DAY_MS),
-        "since": now - WEEK_MS,
-        "limit": limit,
-        "watch": WATCH,
-    }
-    return session.fetch_all(SQL[kind], values)
+    """Return what needs attention, `limit` of each kind at most; rows end with how many there are in all."""
+    now = session.now()
+    span = {"failing": now - int(settings.failing * _DAY_MS), "since": now - WEEK_MS}
+    return session.fetch_all(SQL["attention"], {"known": list(known), "limit": limit, "watch": WATCH, **span})
 
 
 LOOK_MS = 60_000
