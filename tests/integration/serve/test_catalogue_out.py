@@ -64,6 +64,10 @@ US_CATALOGUE = {
             temporal=[{"startDate": "2020-01-01"}],
             spatial=[{"prefLabel": "State", "bbox": "POLYGON((8 47,9 47,9 48,8 48,8 47))"}],
             distribution=[{"downloadURL": "https://us.example/top.csv", "mediaType": "text/csv"}],
+            qualifiedAttribution=[{"agent": {"name": "Lab"}, "hadRole": "https://us.example/role/funder"}],
+            qualifiedRelation=[
+                {"relation": "https://us.example/old", "hadRole": "https://us.example/role/was"}
+            ],
         )
     ],
     "service": [
@@ -226,6 +230,20 @@ def test_data_json_in_version_3_has_all_parts_of_a_catalogue(address):
         ],
         "temporal": [{"@type": "PeriodOfTime", "startDate": "2020-01-01"}],
         "license": "https://creativecommons.org/publicdomain/zero/1.0/",
+        "qualifiedAttribution": [
+            {
+                "@type": "Attribution",
+                "agent": {"@type": "Organization", "name": "Lab"},
+                "hadRole": "https://us.example/role/funder",
+            }
+        ],
+        "qualifiedRelation": [
+            {
+                "@type": "Relationship",
+                "relation": "https://us.example/old",
+                "hadRole": "https://us.example/role/was",
+            }
+        ],
         "distribution": [
             {
                 "@type": "Distribution",

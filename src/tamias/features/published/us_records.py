@@ -130,6 +130,16 @@ def _agents_of(said: Dataset) -> Json:
     return {
         "creator": _organisation(said.creator),
         **{name: list(filter(None, map(_organisation, _agents(said, term)))) for name, term in roles.items()},
+        "qualifiedAttribution": [
+            {"@type": "Attribution", "agent": _organisation(each.agent), "hadRole": each.role}
+            for each in said.agents
+            if each.property == "prov:qualifiedAttribution" and each.agent.name and each.role
+        ],
+        "qualifiedRelation": [
+            {"@type": "Relationship", "relation": each.target, "hadRole": each.role}
+            for each in said.relations
+            if sound_iri(each.target) and each.role
+        ],
     }
 
 
