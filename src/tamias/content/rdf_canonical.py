@@ -1,13 +1,12 @@
 """Canonical N-Quads by RDFC-1.0. A process of its own makes them: a hostile graph can take forever."""
 
 import resource
-import subprocess
 import sys
 
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse, serialize
 
 from tamias.model.document import Unreadable
-from tamias.model.process import environment_without_secrets
+from tamias.model.process import run_within
 
 SECONDS = 60
 MEMORY = 4 << 30
@@ -19,19 +18,11 @@ def canonical_nquads(nquads: bytes) -> bytes:
     """Return the statements as canonical N-Quads: sorted, each once. Raises `Unreadable` beyond a limit."""
     if len(nquads) > MOST_BYTES:
         raise Unreadable(f"more than {MOST_BYTES >> 20} MiB of statements")
-    command = [sys.executable, "-P", __file__]
-    environment = environment_without_secrets()
-    try:
-        done = subprocess.run(
-            command, input=nquads, capture_output=True, timeout=2 * SECONDS, check=False, env=environment
-        )
-    except subprocess.TimeoutExpired:
-        done = None
-    if done is None or done.returncode != 0:
+    if (found := run_within(2 * SECONDS, __name__, content=nquads)) is None:
         raise Unreadable(
             f"its blank nodes are not told apart in {SECONDS} s and {MEMORY >> 30} GiB of memory"
         )
-    return done.stdout
+    return found
 
 
 def main() -> None:

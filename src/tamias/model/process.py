@@ -17,6 +17,22 @@ def environment_without_secrets() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(_SECRET)}
 
 
+def run_within(
+    seconds: float, module: str, *words: str, content: bytes = b"", **variables: str
+) -> bytes | None:
+    """Run a module as a program without our secrets; return what it writes, None if it fails or is late."""
+    import subprocess
+
+    environment = environment_without_secrets() | variables
+    command = [sys.executable, "-P", "-m", module, *words]
+    with suppress(subprocess.TimeoutExpired):
+        done = subprocess.run(
+            command, input=content, capture_output=True, timeout=seconds, check=False, env=environment
+        )
+        return done.stdout if done.returncode == 0 else None
+    return None
+
+
 def open_missing_streams() -> None:
     """Open streams that lead nowhere where the process was started without, as by `>&-`.
 

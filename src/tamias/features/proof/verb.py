@@ -78,22 +78,10 @@ def command(
                 package.add("README.md", [README.format(tsa=tree.tsa).encode()])
 
         to_output(write, output)
+    captured_at, stamped_at = rfc3339(version.captured_at), rfc3339(tree.stamped_at)
     if place.json:
-        said = {
-            "url": content.resource.url,
-            "captured_at": rfc3339(version.captured_at),
-            "sha256": version.sha256,
-        }
-        say_json(
-            {
-                **said,
-                "root": root_of(tree.leaves).hex(),
-                "stamped_at": rfc3339(tree.stamped_at),
-                "tsa": tree.tsa,
-            }
-        )
+        digests = {"sha256": version.sha256, "root": root_of(tree.leaves).hex()}
+        times = {"captured_at": captured_at, "stamped_at": stamped_at}
+        say_json({"url": content.resource.url, **times, **digests, "tsa": tree.tsa})
     else:
-        click.echo(
-            f"captured {rfc3339(version.captured_at)}, existed at {rfc3339(tree.stamped_at)} by {tree.tsa}",
-            err=True,
-        )
+        click.echo(f"captured {captured_at}, existed at {stamped_at} by {tree.tsa}", err=True)

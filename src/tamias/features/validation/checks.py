@@ -1,8 +1,6 @@
 """Regular work: versions of tables are checked against their schemas, each version once."""
 
 import logging
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterable
@@ -22,11 +20,12 @@ from tamias.crawl.plan.admit import Admission, open_frontier
 from tamias.crawl.revisit.watches import Wanted, Watcher
 from tamias.database.connect import Database, Session
 from tamias.database.sql import statements
+from tamias.features.validation import table_check
 from tamias.features.validation.schemas import CSVW, MOST_BYTES, TableSchema, places, read_object, schemas_in
 from tamias.features.validation.settings import ValidationSettings
 from tamias.features.validation.table_check import DESCRIPTION, NOT_CHECKED, TABLE, CheckOrder, SchemaFault
 from tamias.model.errors import DatabaseError
-from tamias.model.process import environment_without_secrets
+from tamias.model.process import run_within
 from tamias.model.resource import resource_id
 from tamias.model.url import url_key
 from tamias.settings import Settings
@@ -171,20 +170,12 @@ class _Checker:
 
 def run_check(folder: Path, order: CheckOrder) -> list[SchemaFault]:
     """Check the table in a folder by its description there, in a process of its own."""
-    module = "tamias.features.validation.table_check"
-    try:
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", module, msgspec.json.encode(order).decode()],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=WAITED * order.seconds,
-            check=False,
-            env=environment_without_secrets() | {"TMPDIR": str(folder)},
-        )
-        return msgspec.json.decode(done.stdout, type=list[SchemaFault])
-    except (subprocess.TimeoutExpired, msgspec.DecodeError):
-        limit = f"{order.seconds} s and {order.memory >> 30} GiB of memory"
-        return [SchemaFault(f"{NOT_CHECKED}it takes more than {limit}, or ends the library that checks it")]
+    words = table_check.__name__, msgspec.json.encode(order).decode()
+    found = run_within(WAITED * order.seconds, *words, TMPDIR=str(folder))
+    if found is not None:
+        return msgspec.json.decode(found, type=list[SchemaFault])
+    limit = f"{order.seconds} s and {order.memory >> 30} GiB of memory"
+    return [SchemaFault(f"{NOT_CHECKED}it takes more than {limit}, or ends the library that checks it")]
 
 
 def _id(url: str, names: Iterable[str]) -> str:

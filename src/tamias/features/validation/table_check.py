@@ -1,7 +1,6 @@
 """A program of its own: checks a table against its schema, within walls, and says on stdout what it found."""
 
 import json
-import logging
 import os
 import re
 import resource
@@ -10,6 +9,7 @@ import tempfile
 import warnings
 from collections import deque
 from itertools import islice
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -92,23 +92,11 @@ def _check_frictionless(order: CheckOrder) -> list[SchemaFault]:
     ]
 
 
-class _Collected(logging.Handler):
-    def __init__(self, most: int) -> None:
-        super().__init__()
-        self.texts: deque[str] = deque()
-        self.most = most
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if len(self.texts) < self.most:
-            self.texts.append(record.getMessage())
-
-
 def _check_csvw(order: CheckOrder) -> list[SchemaFault]:
     from csvw import TableGroup
 
-    handler, log = _Collected(order.faults), logging.getLogger("tamias.validation.table")
-    log.propagate = False
-    log.addHandler(handler)
+    texts: list[str] = []
+    log = SimpleNamespace(warning=lambda text: texts.append(text) if len(texts) < order.faults else None)
     with open(DESCRIPTION, "rb") as file:
         told = json.load(file)
     said = told.get("dialect")
@@ -121,11 +109,11 @@ def _check_csvw(order: CheckOrder) -> list[SchemaFault]:
             deque(islice(table.iterdicts(log=log, with_metadata=True, fname=TABLE), order.rows), maxlen=0)
             table.check_primary_key(log=log)
         except ValueError as error:
-            handler.texts.append(str(error))
+            texts.append(str(error))
         except (LookupError, TypeError, AttributeError) as error:
             return [SchemaFault(f"{NOT_CHECKED}its schema is not as CSVW wants it: {error}")]
-    texts = [*dict.fromkeys(str(each.message) for each in warned), *handler.texts]
-    return [_csvw_fault(text) for text in texts[: order.faults]]
+    unknown = dict.fromkeys(str(each.message) for each in warned)
+    return [_csvw_fault(text) for text in [*unknown, *texts][: order.faults]]
 
 
 def _csvw_fault(text: str) -> SchemaFault:
