@@ -12,7 +12,7 @@ from tamias.features.alerts.changes import SQL
 from tamias.features.alerts.settings import AlertKind
 from tamias.features.feeds.changes import ATOM, Feed, FeedEntry, atom
 from tamias.features.service.http.endpoints import EndpointTable, Parameter, ResponseSpec
-from tamias.features.service.http.exchange import base_of, json_answer, parameter
+from tamias.features.service.http.exchange import ListPage, base_of, page_answer, parameter
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.service import Service
 
@@ -26,12 +26,6 @@ class StandingAlert(msgspec.Struct, frozen=True, kw_only=True):
     since: str
 
 
-class Alerts(msgspec.Struct, frozen=True):
-    """The alerts of an archive, the latest first."""
-
-    items: list[StandingAlert]
-
-
 ENDPOINTS = EndpointTable()
 _PARAMETERS = (
     Parameter("kind", "only this kind", {"enum": list(get_args(AlertKind))}),
@@ -39,10 +33,10 @@ _PARAMETERS = (
 )
 
 
-@ENDPOINTS.get("/api/v1/alerts", ResponseSpec("Alerts", Alerts), *_PARAMETERS)
+@ENDPOINTS.get("/api/v1/alerts", ResponseSpec("Alerts", ListPage[StandingAlert]), *_PARAMETERS)
 async def listing(request: Request, service: Service) -> Response:
     """List what needs attention, the latest first."""
-    return json_answer(request, Alerts(await _standing(request, service)))
+    return page_answer(request, await _standing(request, service), None)
 
 
 @ENDPOINTS.get("/api/v1/alerts.atom", ResponseSpec("A feed", media_types=(ATOM,)), *_PARAMETERS)

@@ -80,20 +80,17 @@ def dataset_jsonld(
     }
     if resource.licences:
         document["license"] = [licence_iri(each) or each for each in resource.licences]
-    return document if not versions else document | _dated(versions) | _filed(versions[-1], profile, bases)
+    if not versions:
+        return document
+    first, last = (rfc3339(versions[place].captured_at) for place in (0, -1))
+    dates = {"datePublished": first, "dateModified": last}
+    version = {"version": f"{versions[-1].number}.0.0", **dates}
+    return document | version | _filed(versions[-1], profile, bases)
 
 
 def embedded(document: dict[str, Any]) -> str:
     """The same as text that may stand inside a script element."""
     return msgspec.json.encode(document).decode().replace("<", "\\u003c").replace("\u2028", "\\u2028")
-
-
-def _dated(versions: Sequence[Version]) -> dict[str, Any]:
-    return {
-        "version": f"{versions[-1].number}.0.0",
-        "datePublished": rfc3339(versions[0].captured_at),
-        "dateModified": rfc3339(versions[-1].captured_at),
-    }
 
 
 def _filed(version: Version, profile: Profile | None, bases: CatalogueBases) -> dict[str, Any]:

@@ -65,7 +65,7 @@ EXAMPLES = (
 @page("/query", "query.html", headers={"Content-Security-Policy": _POLICY})
 async def query(request: Request, _: Service) -> Record:
     """The form, with the query that the address has or the first example."""
-    examples = [{"about": about, "query": query} for about, query in EXAMPLES]
+    examples = [{"about": about, "query": text} for about, text in EXAMPLES]
     return {"query": _given_query(request) or examples[0]["query"], "examples": examples}
 
 

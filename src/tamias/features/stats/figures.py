@@ -172,7 +172,13 @@ def _figures(cursor: Cursor, now: int, top: int) -> Figures:
         sizes=quantiles(sizes),
         states=_states(cursor, now, datasets),
         attempts=attempts,
-        storage=_storage(basic, counts),
+        storage=Storage(
+            mean_size=basic.bytes / basic.versions if basic.versions else 0.0,
+            bytes=basic.bytes,
+            stored_bytes=basic.stored_bytes,
+            ratio=basic.bytes / basic.stored_bytes if basic.stored_bytes else None,
+            blobs=counts.get("blob", {}).get("", (0, 0))[0],
+        ),
         types=_types([(name, *pair) for name, pair in counts.get("type", {}).items()], top),
         latest_types=_types(cursor.execute(_SQL["latest_types"].text, latest).fetchall(), top),
         seconds=brought[0].seconds if brought else None,
@@ -203,16 +209,6 @@ def _basic(whole: tuple[int, int], counts: Counts) -> Basic:
         sources=counts.get("source", {}).get("", (0, 0))[0],
         bytes=sum(size for _, size in types),
         stored_bytes=counts.get("blob", {}).get("", (0, 0))[1],
-    )
-
-
-def _storage(basic: Basic, counts: Counts) -> Storage:
-    return Storage(
-        mean_size=basic.bytes / basic.versions if basic.versions else 0.0,
-        bytes=basic.bytes,
-        stored_bytes=basic.stored_bytes,
-        ratio=basic.bytes / basic.stored_bytes if basic.stored_bytes else None,
-        blobs=counts.get("blob", {}).get("", (0, 0))[0],
     )
 
 

@@ -131,7 +131,10 @@ async def document(request: Request, service: Service) -> Record:
 
 
 def _document(db: ServiceSession, url: str) -> Record:
-    reading, found, place = _reading(db, url), [], _place(db, url)
+    # The latest complete reading, or the latest one that was cut.
+    readings = records_of_buckets(db, "document", document=url)
+    reading = max(readings, key=lambda each: (not each["cut"], each["started_at"]), default=None)
+    found, place = [], _place(db, url)
     if reading is not None:
         values = {"bucket": reading["bucket"], "capture": reading["capture"], "limit": MOST_VISITS}
         found = rows_of_captures(db, "attempts_like", reading["qid"], **values)
@@ -168,12 +171,6 @@ def _document(db: ServiceSession, url: str) -> Record:
         ],
         "advice": kind_of_reason(visits[0]["reason"])[1] if failed else "",
     }
-
-
-def _reading(db: ServiceSession, url: str) -> Record | None:
-    """Return the latest complete reading, or the latest one that was cut."""
-    found = records_of_buckets(db, "document", document=url)
-    return max(found, key=lambda each: (not each["cut"], each["started_at"]), default=None)
 
 
 def _place(db: ServiceSession, url: str) -> dict[str, int] | None:

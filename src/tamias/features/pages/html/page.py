@@ -292,8 +292,8 @@ def page(path: str, template: str, **words: Any) -> Callable[[View], HtmlPage]:
 
 def page_routes(pages: Sequence[HtmlPage], service: Service) -> list[Route]:
     """Two for each page; those of the data come first, for the name of a thing could end in `.json`."""
-    data = [guarded_route(page.data, _data_of(page, service)) for page in pages if not page.elsewhere]
-    return data + [guarded_route(page.path, _page_of(page, service)) for page in pages]
+    data = [guarded_route(each.data, _data_of(each, service)) for each in pages if not each.elsewhere]
+    return data + [guarded_route(each.path, _page_of(each, service)) for each in pages]
 
 
 def _page_of(page: HtmlPage, service: Service) -> Answer:

@@ -241,8 +241,8 @@ def _host(db: ServiceSession, name: str) -> HostState:
             404, f"the frontier knows no host {name[:200]!r}; a queue may be that of its domain"
         )
     rest = {"after_crawl": -1, "lane": -1, "to": place["qid"], "crawl": None, "limit": 1000}
-    queues = rows_of(db, "page_queues", {**place, **rest})
-    return of_row(HostState, found[0], queues=[of_row(QueueState, row[3:]) for row in queues])
+    rows = rows_of(db, "page_queues", {**place, **rest})
+    return of_row(HostState, found[0], queues=[of_row(QueueState, row[3:]) for row in rows])
 
 
 async def _steer_crawl(request: Request, service: Service, change: Any, state: str) -> Response:

@@ -159,16 +159,6 @@ class ClaimedDelivery(msgspec.Struct, frozen=True):
     attempts: int
 
 
-def put_webhook(session: Session, url: str, key: bytes, wanted: EventFilter, seen: int) -> str:
-    """Makes a webhook and returns its id."""
-    row = {
-        **msgspec.structs.asdict(wanted), "id": uuid4().hex[:24], "url": url, "key": key,
-        "kinds": list(wanted.kinds), "made_at": session.now(), "seen": seen,
-    }  # fmt: skip
-    session.execute(_SQL["put_webhook"], row)
-    return str(row["id"])
-
-
 def count_webhooks(session: Session) -> int:
     """Count the webhooks."""
     return int(session.fetch_all(_SQL["count_webhooks"])[0][0])
@@ -365,7 +355,10 @@ def _make(db: ServiceSession, order: WebhookRequest, key: bytes, wanted: EventFi
         raise HttpProblem(422, f"there are {MOST_WEBHOOKS} webhooks already; delete one first")
     latest = latest_event(db.session)
     seen = latest if order.after is None else min(order.after, latest)
-    named = put_webhook(db.session, order.url, key, wanted, seen)
+    named, now = uuid4().hex[:24], db.session.now()
+    row = {"id": named, "url": order.url, "key": key, "made_at": now, "seen": seen}
+    about = {**msgspec.structs.asdict(wanted), "kinds": list(wanted.kinds)}
+    db.session.execute(_SQL["put_webhook"], {**about, **row})
     return list_webhooks(db.session, named)[0]
 
 
