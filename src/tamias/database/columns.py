@@ -75,6 +75,11 @@ def storable(value: str | None) -> str | None:
     return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
+def stored_json(value: object) -> str:
+    """Return JSON that PostgreSQL can store: it has no NUL in text."""
+    return msgspec.json.encode(value).decode().replace("\\u0000", "\\ufffd")
+
+
 class _Kind(NamedTuple):
     """Format of the columns of a type; `code` is for `struct`, and empty where sizes vary."""
 

@@ -8,6 +8,7 @@ import msgspec
 
 from tamias.archive.sources.access_plan import Access
 from tamias.archive.sources.claim import Claim
+from tamias.database.columns import stored_json
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.model.capture import Extent
@@ -159,8 +160,8 @@ def put_site_dataset(cursor: Cursor, found: SiteDataset, now: int) -> None:
         "sitemap": found.sitemap,
         "state": found.state,
         "prefixes": [prefix.iri for prefix in found.dataset.prefixes],
-        "description": _json(found.dataset),
-        "plan": _json(found.plan),
+        "description": stored_json(found.dataset),
+        "plan": stored_json(found.plan),
         "missing": list(found.missing),
         "now": now,
     }
@@ -206,7 +207,7 @@ def covered(session: Session) -> list[Covered]:
 
 def note_read(cursor: Cursor, crawl: int, url: str, extent: Extent | None) -> None:
     """Note that an address of the attempts under way was read, and where its quads are."""
-    copies = _json([] if extent is None else [extent])
+    copies = stored_json([] if extent is None else [extent])
     cursor.execute(_SQL["note_read"].text, {"crawl": crawl, "url": url, "copies": copies})
 
 
@@ -294,7 +295,3 @@ def _digest(claim: Claim) -> bytes:
 
 def _site(lease: Lease, crawl: int, authority: str) -> dict[str, Any]:
     return {"bucket": lease.bucket, "qid": lease.qid, "crawl": crawl, "authority": authority}
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode().replace("\\u0000", "\\ufffd")

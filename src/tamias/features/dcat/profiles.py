@@ -12,6 +12,7 @@ import msgspec
 from pyoxigraph import Literal, NamedNode
 
 from tamias.content.zstd import zstd
+from tamias.database.columns import stored_json
 from tamias.database.connect import Session
 from tamias.database.sql import statements
 from tamias.features.dcat.joins import JoinCandidate
@@ -228,7 +229,9 @@ def keep_profiles(session: Session, profiles: Mapping[str, Profile], now: int) -
 
 def pack_profile(profile: Profile) -> tuple[bytes, str | None]:
     """Return a profile as it is stored, and what is searched in its tables, as JSON."""
-    return _packed(profile), _json([_searched(table) for table in profile.tables]) if profile.tables else None
+    return _packed(profile), stored_json(
+        [_searched(table) for table in profile.tables]
+    ) if profile.tables else None
 
 
 def _searched(table: p.TableProfile) -> dict[str, list[dict[str, object]]]:
@@ -260,8 +263,3 @@ def read_profile(session: Session, sha256: str) -> Profile | None:
     """Return the profile of a body, if there is one."""
     row = session.fetch_one(_SQL["read_profile"], {"sha256": bytes.fromhex(sha256)})
     return stored_profile(*row) if row else None
-
-
-def _json(value: object) -> str:
-    """Return JSON that PostgreSQL can store: it has no NUL in text."""
-    return msgspec.json.encode(value).decode().replace("\\u0000", "\\ufffd")

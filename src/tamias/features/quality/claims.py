@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 
+from tamias.database.columns import storable
 from tamias.features.quality.formats import same_format
 from tamias.model.dataset import Agent, Dataset, Distribution
 
@@ -69,7 +70,7 @@ def claims_of(dataset: Dataset) -> ClaimedDescription:
         access_rights=_text(dataset.access_rights),
         forms=tuple(_form(form, dataset) for form in dataset.distributions),
         hvd=tuple(
-            _clean(each.value[:_LONGEST])
+            storable(each.value[:_LONGEST]) or ""
             for each in (*dataset.more, *(each for form in dataset.distributions for each in form.more))
             if each.name == "dcatap:hvdCategory" or each.value.endswith(_HVD_REGULATION)
         ),
@@ -78,7 +79,7 @@ def claims_of(dataset: Dataset) -> ClaimedDescription:
 
 def _form(form: Distribution, dataset: Dataset) -> ClaimedForm:
     return ClaimedForm(
-        url=_clean(form.url),
+        url=storable(form.url) or "",
         download=not form.access_only and form.service is None,
         media_type=_text(form.media_type),
         format=_text(form.format),
@@ -100,11 +101,7 @@ def _said(text: str | None) -> bool:
 
 def _text(text: str | None) -> str | None:
     """A text that can be kept, cut to what any check needs; None for an empty one."""
-    return _clean((text or "").strip()[:_LONGEST]) or None
-
-
-def _clean(text: str) -> str:
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    return storable((text or "").strip()[:_LONGEST]) or None
 
 
 SIZE_TOLERANCE: Final = 0.01

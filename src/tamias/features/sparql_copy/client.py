@@ -9,6 +9,7 @@ from pyoxigraph import Quad, RdfFormat, parse
 
 from tamias.features.sparql_copy.answers import Row, SparqlAnswer, UnreadableAnswer, read_answer
 from tamias.model.capture import Capture, Outcome, Request
+from tamias.model.finding import HarvestEnd
 from tamias.protocols import PoliteClient
 
 NAMED = "named-graph-uri"
@@ -59,6 +60,17 @@ class QueryFailed(Exception):
         self.reason = reason
         self.capture = capture
         self.lasting = lasting
+
+    def end(self, said: str, *, retry: bool) -> HarvestEnd:
+        """Return the end of a harvest that cannot go on now; `retry` is whether to try again later."""
+        capture = self.capture
+        outcome = Outcome.FAILED if capture is None or capture.outcome is Outcome.OK else capture.outcome
+        return HarvestEnd(
+            outcome=outcome,
+            reason=f"{self.reason}; {said}",
+            retry=retry and outcome is Outcome.FAILED,
+            retry_after_ms=None if capture is None else capture.retry_after_ms,
+        )
 
     @property
     def final(self) -> bool:

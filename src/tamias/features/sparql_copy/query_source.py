@@ -87,7 +87,9 @@ async def _selected(
             yield HarvestStep(state=msgspec.msgpack.encode(state), findings=findings if datasets else [])
             quads = []
     except QueryFailed as failed:
-        yield HarvestStep(state=msgspec.msgpack.encode(state), end=_failed(failed, state))
+        said = f"{state.rows:,} rows read in {state.dialect.requests:,} requests"
+        end = failed.end(said, retry=not failed.lasting)
+        yield HarvestStep(state=msgspec.msgpack.encode(state), end=end)
         return
     found = state.rows > 0
     reason = f"{state.rows:,} rows in {state.dialect.requests:,} requests"
@@ -110,17 +112,6 @@ def _datasets(rows: list[dict[str, str]], source: str) -> list[Dataset]:
             known = Dataset(iri=name, record=name, title=row.get("title") or name, portal=row.get("portal"))
         found[name] = msgspec.structs.replace(known, distributions=(*known.distributions, form))
     return list(found.values())
-
-
-def _failed(failed: QueryFailed, state: SelectState) -> HarvestEnd:
-    capture = failed.capture
-    outcome = Outcome.FAILED if capture is None or capture.outcome is Outcome.OK else capture.outcome
-    return HarvestEnd(
-        outcome=outcome,
-        reason=f"{failed.reason}; {state.rows:,} rows read in {state.dialect.requests:,} requests",
-        retry=outcome is Outcome.FAILED and not failed.lasting,
-        retry_after_ms=None if capture is None else capture.retry_after_ms,
-    )
 
 
 async def _constructed(

@@ -19,15 +19,10 @@ _UNIONS = {
 def failed(failure: QueryFailed, state: CopyState) -> HarvestEnd:
     """The end of a copy that cannot go on now."""
     capture = failure.capture
-    outcome = Outcome.FAILED if capture is None or capture.outcome is Outcome.OK else capture.outcome
     status = None if capture is None else capture.status
     can_help = status is None or status >= 500 or (capture is not None and capture.retry)
-    return HarvestEnd(
-        outcome=outcome,
-        reason=f"{failure.reason}; stopped after {state.dialect.requests:,} requests",
-        retry=outcome is Outcome.FAILED and (can_help or state.pages > 0),
-        retry_after_ms=None if capture is None else capture.retry_after_ms,
-    )
+    said = f"stopped after {state.dialect.requests:,} requests"
+    return failure.end(said, retry=can_help or state.pages > 0)
 
 
 async def verdict(client: EndpointClient, state: CopyState) -> HarvestEnd:
