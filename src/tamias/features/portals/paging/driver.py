@@ -45,7 +45,7 @@ async def read_listing(
 
     If the place says so, only what changed is read, unless the portal does not count as many records then.
     """
-    if place.changes and not place.since:
+    if place.changes and not place.since and listing.order is not None:
         place.since = place.time_before_mark()
     reader, idle = _ListingReader(listing, place, client, first), 0
     while True:
