@@ -3,13 +3,11 @@
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from tamias.database.connect import Session
 from tamias.database.sql import statements
-from tamias.features.exports.parquet import export_table
 
 COLUMNS = {
     "from_url": "VARCHAR",
@@ -36,16 +34,12 @@ def write_link_graph(session: Session, form: str, crawl: str | None = None) -> I
     """The file, line by line: all URLs first, then the links between them."""
     lines = _graphml if form == "graphml" else _dot
     nodes = (row[0] for row in session.rows(_SQL["nodes"].text, {"crawl": crawl}))
-    for line in lines(nodes, _edges(session, crawl)):
+    for line in lines(nodes, link_edges(session, crawl)):
         yield f"{line}\n".encode()
 
 
-def export_links(session: Session, folder: Path, crawl: str | None = None) -> int:
-    """Writes `links.parquet`; returns how many rows it has."""
-    return export_table(folder, "links", COLUMNS, _edges(session, crawl))
-
-
-def _edges(session: Session, crawl: str | None) -> Iterator[tuple[Any, ...]]:
+def link_edges(session: Session, crawl: str | None) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of `links.parquet`."""
     return session.rows(_SQL["edges"].text, {"crawl": crawl})
 
 
@@ -60,7 +54,7 @@ def _graphml(nodes: Iterator[str], edges: Iterator[tuple[Any, ...]]) -> Iterator
         yield f"    <node id={_attribute(url)}/>"
     for source, target, *values in edges:
         data = "".join(
-            f'<data key="{name}">{escape(_xml_text(_plain(name, value)))}</data>'
+            f'<data key="{name}">{escape(xml_text(_plain(name, value)))}</data>'
             for name, value in zip(_DATA, values, strict=True)
             if value is not None
         )
@@ -80,17 +74,16 @@ def _dot(nodes: Iterator[str], edges: Iterator[tuple[Any, ...]]) -> Iterator[str
 
 
 def _plain(name: str, value: Any) -> str:
-    if name == "first_seen":
-        return datetime.fromtimestamp(value / 1000, UTC).isoformat()
-    return str(value)
+    return datetime.fromtimestamp(value / 1000, UTC).isoformat() if name == "first_seen" else str(value)
 
 
-def _xml_text(text: str) -> str:
+def xml_text(text: str) -> str:
+    """The text without what XML cannot say."""
     return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _attribute(text: str) -> str:
-    return quoteattr(_xml_text(text))
+    return quoteattr(xml_text(text))
 
 
 def _quoted(text: str) -> str:

@@ -4,13 +4,14 @@ A package goes into a folder, or into a zip file that may be a pipe.
 """
 
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import msgspec
 
+from tamias.cli.console.output import to_folder, to_output
 from tamias.database.disk import write_hashed
 from tamias.model.errors import TamiasError, UsageError
 
@@ -69,6 +70,24 @@ class ZipPackage:
         entry.external_attr = 0o644 << 16
         with self._zip.open(entry, "w", force_zip64=True) as file:
             return Packed(path, *write_hashed(content, file.write))
+
+
+def write_package(
+    fill: Callable[[Package], Any], output: Path | None, folder: str, at: datetime | None = None
+) -> None:
+    """Write a package to a new folder, or as a zip if the name ends so or none is given.
+
+    In a zip a bag stands in a `folder` of its name; the description of a crate is at the top.
+    """
+
+    def write(out: BinaryIO) -> None:
+        with zipfile.ZipFile(out, "w") as zipped:
+            fill(ZipPackage(zipped, folder, at))
+
+    if output is not None and output.suffix != ".zip":
+        to_folder(lambda path: fill(FolderPackage(path)), output)
+    else:
+        to_output(write, output)
 
 
 def _checked(path: str) -> PurePosixPath:

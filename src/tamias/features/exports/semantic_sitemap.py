@@ -1,12 +1,12 @@
 """A Semantic Sitemap of a site, from what was crawled: what it declares, or else what was found there."""
 
-import re
 from collections.abc import Iterable, Iterator
 from xml.sax.saxutils import escape, quoteattr
 
 from tamias.archive.moments import rfc3339_or_none
 from tamias.archive.sources.declared import declared_datasets, site_documents
 from tamias.database.connect import Session
+from tamias.features.exports.link_graph import xml_text
 from tamias.model.errors import UsageError
 from tamias.model.site import NAMESPACE, Location, Prefix, SemanticDataset
 from tamias.model.url import authority, fetch_url, host
@@ -18,7 +18,6 @@ _HEAD = (
     '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"\n'
     f'        xmlns:sc="{NAMESPACE}">\n'
 )
-_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def site_datasets(session: Session, site: str) -> list[SemanticDataset]:
@@ -102,11 +101,6 @@ def _texts(name: str, text: str | None) -> Iterator[str]:
 
 def _element(name: str, text: str, **attributes: str | None) -> str:
     said = "".join(
-        f" {key}={quoteattr(_xml(value))}" for key, value in attributes.items() if value is not None
+        f" {key}={quoteattr(xml_text(value))}" for key, value in attributes.items() if value is not None
     )
-    return f"    <{name}{said}>{escape(_xml(text))}</{name}>"
-
-
-def _xml(text: str) -> str:
-    """The text without what XML cannot say."""
-    return _NO_XML.sub("\ufffd", text)
+    return f"    <{name}{said}>{escape(xml_text(text))}</{name}>"

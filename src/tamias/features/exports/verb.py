@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -11,7 +10,7 @@ import click
 
 from tamias.archive.moments import first_millisecond
 from tamias.cli.console.options import CommonOptions, archive_at, common, session_at
-from tamias.cli.console.output import Write, to_output
+from tamias.cli.console.output import to_output
 from tamias.database.connect import Session
 from tamias.model.errors import TamiasError, UsageError
 from tamias.model.usage import BULK, TRAINING
@@ -19,37 +18,38 @@ from tamias.plugins import load, parts
 from tamias.sinks.export import export, export_formats
 
 if TYPE_CHECKING:
-    from tamias.archive.reader.library import ArchiveReader
-    from tamias.database.connect import Database
-    from tamias.features.exports.texts import PageTexts
     from tamias.features.exports.usage_gate import UsageGate
     from tamias.model.capture import Extent
 
 PACKAGES = ("bagit", "ro-crate")
 SITEMAP = "semantic-sitemap"
-CIFF = "ciff"
 LINK_GRAPHS = ("graphml", "dot")
+OTHERS = (*PACKAGES, "parquet", "ciff", "urlfrontier", SITEMAP, *LINK_GRAPHS)
+"""The formats besides those of RDF, and those that other features add."""
 ExportFiles = Callable[[CommonOptions, tuple[str, ...], tuple[str, ...], Path | None], None]
 """Writes to a file: what is known of some URLs, or everything, without what is withheld from a use."""
 NO_LINKS = "no links are stored: set strategy.links = true before you crawl"
+
+
+class _Wanted(NamedTuple):
+    """What is to be exported, and where to."""
+
+    form: str
+    graph: str
+    crawl: str | None
+    history: bool
+    since: int
+    urls: tuple[str, ...]
+    text: bool
+    withheld: tuple[str, ...]
+    output: Path | None
 
 
 @click.command()
 @click.option(
     "--format",
     "form",
-    type=click.Choice(
-        [
-            *export_formats(),
-            *parts("exports"),
-            *PACKAGES,
-            "parquet",
-            CIFF,
-            "urlfrontier",
-            SITEMAP,
-            *LINK_GRAPHS,
-        ]
-    ),
+    type=click.Choice([*export_formats(), *parts("exports"), *OTHERS]),
     default="nquads",
     show_default=True,
     help="Output format.",
@@ -116,43 +116,30 @@ def command(
     Example: tamias export --format trig -o found.trig
     """
     links = graph == "links" or form in LINK_GRAPHS
-    _check(form, since, crawl_name, links=links, text=text)
-    start = first_millisecond(since) if since else 0
+    if since is not None and (links or form in (*parts("exports"), *PACKAGES, "urlfrontier", SITEMAP)):
+        raise UsageError(f"--since chooses crawled documents; it does not go with {form}")
+    if crawl_name is not None and not links:
+        raise UsageError("--crawl chooses links; use it with --graph links")
+    if text and (form != "parquet" or links):
+        raise UsageError("--text goes with --format parquet")
     withheld = () if include_reserved else TRAINING if for_training else BULK
-    if text or form == CIFF:
-        _pages(place, urls, withheld, output, _index if form == CIFF else partial(_texts, history), start)
+    start = first_millisecond(since) if since else 0
+    wanted = _Wanted(form, graph, crawl_name, history, start, urls, text, withheld, output)
+    if text or form == "ciff":
+        _pages(place, wanted)
     elif links:
-        _links(place, form, crawl_name, output)
+        _links(place, wanted)
     elif form in parts("exports"):
         export_files: ExportFiles = load("exports", form)
         export_files(place, urls, withheld, output)
     elif form in PACKAGES:
-        with archive_at(place) as archive, open_gate(archive.session, withheld) as gate:
-            _package(archive, form, urls, gate, output)
-    elif form == "urlfrontier":
-        _frontier(place, output)
-    elif form == SITEMAP:
-        _semantic_sitemap(place, urls, output)
+        _package(place, wanted)
+    elif form in ("urlfrontier", SITEMAP):
+        _urls(place, wanted)
     elif urls:
         raise UsageError(f"--url selects versions; use it with {', '.join((*parts('exports'), *PACKAGES))}")
     else:
-        _quads(place, form, _WantedQuads(graph, history, start), withheld, output)
-
-
-def _check(form: str, since: str | None, crawl: str | None, *, links: bool, text: bool) -> None:
-    """Raise `UsageError` for options that do not go together."""
-    if since is not None and (links or form in (*parts("exports"), *PACKAGES, "urlfrontier", SITEMAP)):
-        raise UsageError(f"--since chooses crawled documents; it does not go with {form}")
-    if crawl is not None and not links:
-        raise UsageError("--crawl chooses links; use it with --graph links")
-    if text and (form != "parquet" or links):
-        raise UsageError("--text goes with --format parquet")
-
-
-class _WantedQuads(NamedTuple):
-    graph: str
-    history: bool
-    since: int
+        _quads(place, wanted)
 
 
 @contextmanager
@@ -166,24 +153,31 @@ def open_gate(session: Session, withheld: tuple[str, ...]) -> "Iterator[UsageGat
         click.echo(f"left out {count}: {reason}; --include-reserved exports them", err=True)
 
 
-def _quads(
-    place: CommonOptions, form: Any, wanted: _WantedQuads, withheld: tuple[str, ...], output: Path | None
-) -> None:
+def _quads(place: CommonOptions, wanted: _Wanted) -> None:
     from tamias.database.connect import Database
+    from tamias.features.exports.corpus import data_quads, metadata_quads
 
+    lost: list[Extent] = []
+    found: list[Iterator[bytes]] = []
+    history, since = wanted.history, wanted.since
     with (
         closing(Database(place.data, place.db, create=False)) as database,
         closing(database.session()) as session,
-        open_gate(session, withheld) as gate,
+        open_gate(session, wanted.withheld) as gate,
     ):
-        lost: list[Extent] = []
-        chunks = _chunks(session, place.data, wanted, lost, gate)
-        if form == "parquet":
-            _parquet(chunks, database, output, wanted.since)
+        if wanted.graph != "metadata":
+            found.append(data_quads(session, place.data, history=history, lost=lost, since=since, gate=gate))
+        if wanted.graph != "data":
+            found.append(metadata_quads(session, since))
+        chunks = chain.from_iterable(found)
+        if wanted.form == "parquet":
+            # The captures come row by row within a transaction, so they need a session of their own.
+            with closing(database.session()) as rows:
+                _parquet(chunks, rows, wanted)
         else:
-            to_output(_statements(chunks, form), output)
+            to_output(lambda out: _write_statements(chunks, out, wanted.form), wanted.output)
         if lost:
-            raise _incomplete(session, lost, wanted.history)
+            raise _incomplete(session, lost, history)
 
 
 def _incomplete(session: Session, lost: "list[Extent]", history: bool) -> TamiasError:
@@ -204,30 +198,28 @@ def _incomplete(session: Session, lost: "list[Extent]", history: bool) -> Tamias
     )
 
 
-def _frontier(place: CommonOptions, output: Path | None) -> None:
-    """Write all known URLs, as the JSON lines of a URLFrontier."""
+def _urls(place: CommonOptions, wanted: _Wanted) -> None:
+    """Write all known URLs as the JSON lines of a URLFrontier, or what a site declares or was found there."""
+    from tamias.features.exports.semantic_sitemap import semantic_sitemap, site_datasets
     from tamias.features.exports.urlfrontier_lines import urlfrontier_lines
 
-    with session_at(place) as session:
-        to_output(lambda out: out.writelines(urlfrontier_lines(session)), output)
-
-
-def _semantic_sitemap(place: CommonOptions, sites: tuple[str, ...], output: Path | None) -> None:
-    """Write what a site declares, or what was found there, for its operator to publish."""
-    from tamias.features.exports.semantic_sitemap import semantic_sitemap, site_datasets
-
-    if not sites:
+    if wanted.form == SITEMAP and not wanted.urls:
         raise UsageError(f"{SITEMAP} is about one site: name it with --url")
     with session_at(place) as session:
-        datasets = [each for site in sites for each in site_datasets(session, site)]
-    to_output(lambda out: out.writelines([semantic_sitemap(datasets)]), output)
+        if wanted.form == SITEMAP:
+            datasets = [each for site in wanted.urls for each in site_datasets(session, site)]
+            to_output(lambda out: out.writelines([semantic_sitemap(datasets)]), wanted.output)
+        else:
+            to_output(lambda out: out.writelines(urlfrontier_lines(session)), wanted.output)
 
 
-def _links(place: CommonOptions, form: str, crawl: str | None, output: Path | None) -> None:
+def _links(place: CommonOptions, wanted: _Wanted) -> None:
     """The links between URLs, for visualisation tools."""
-    from tamias.features.exports.link_graph import export_links, write_link_graph
+    from tamias.features.exports.link_graph import COLUMNS, link_edges, write_link_graph
+    from tamias.features.exports.parquet import export_table
     from tamias.frontier.crawls import named
 
+    form, crawl, output = wanted.form, wanted.crawl, wanted.output
     if form not in ("parquet", *LINK_GRAPHS):
         raise UsageError(f"links are written as parquet, {' or '.join(LINK_GRAPHS)}; use --format")
     if form == "parquet" and output is None:
@@ -237,78 +229,47 @@ def _links(place: CommonOptions, form: str, crawl: str | None, output: Path | No
             named(session, crawl)
         if not session.fetch_one(b"SELECT 1 FROM link LIMIT 1"):
             click.echo(f"tamias: {NO_LINKS}", err=True)
-        if form == "parquet":
-            assert output is not None
-            export_links(session, output, crawl)
+        if form == "parquet" and output is not None:
+            export_table(output, "links", COLUMNS, link_edges(session, crawl))
         else:
             to_output(lambda out: out.writelines(write_link_graph(session, form, crawl)), output)
 
 
-def _statements(chunks: Iterator[bytes], form: str) -> Write:
-    def write(out: BinaryIO) -> None:
-        left_out = export(chunks, out, form)
-        if left_out:
-            click.echo(f"tamias: {left_out} statements left out that {form} cannot express", err=True)
-
-    return write
+def _write_statements(chunks: Iterator[bytes], out: BinaryIO, form: str) -> None:
+    left_out = export(chunks, out, form)
+    if left_out:
+        click.echo(f"tamias: {left_out} statements left out that {form} cannot express", err=True)
 
 
-def _package(
-    archive: "ArchiveReader", form: str, urls: tuple[str, ...], gate: "UsageGate", output: Path | None
-) -> None:
-    from tamias.features.exports.package_output import write_package
+def _package(place: CommonOptions, wanted: _Wanted) -> None:
+    from tamias.features.exports.packages import write_package
     from tamias.features.exports.version_packages import export_bag, export_crate
 
+    form, output = wanted.form, wanted.output
     fill = export_bag if form == "bagit" else export_crate
     folder = (output.stem if output else "bag") if form == "bagit" else ""
-    write_package(lambda package: fill(archive, urls, gate, package), output, folder)
+    with archive_at(place) as archive, open_gate(archive.session, wanted.withheld) as gate:
+        write_package(lambda package: fill(archive, wanted.urls, gate, package), output, folder)
 
 
-def _pages(
-    place: CommonOptions,
-    urls: tuple[str, ...],
-    withheld: tuple[str, ...],
-    output: Path | None,
-    export_pages: "Callable[[PageTexts, Path | None], None]",
-    since: int,
-) -> None:
+def _pages(place: CommonOptions, wanted: _Wanted) -> None:
     """The text of archived pages, as a table or as an index."""
     from tamias.features.exports.texts import PageTexts
 
-    with archive_at(place) as archive, open_gate(archive.session, withheld) as gate:
-        export_pages(PageTexts(archive, urls, gate, since), output)
+    with archive_at(place) as archive, open_gate(archive.session, wanted.withheld) as gate:
+        pages = PageTexts(archive, wanted.urls, gate, wanted.since)
+        if wanted.form == "ciff":
+            to_output(pages.export_index, wanted.output)
+        elif wanted.output is None:
+            raise UsageError("--text writes a file pages.parquet: name a folder for it with -o")
+        else:
+            pages.export_table(wanted.output, history=wanted.history)
 
 
-def _texts(history: bool, pages: "PageTexts", output: Path | None) -> None:
-    if output is None:
-        raise UsageError("--text writes a file pages.parquet: name a folder for it with -o")
-    pages.export_table(output, history=history)
-
-
-def _index(pages: "PageTexts", output: Path | None) -> None:
-    to_output(pages.export_index, output)
-
-
-def _parquet(chunks: Iterator[bytes], database: "Database", output: Path | None, since: int) -> None:
+def _parquet(chunks: Iterator[bytes], session: Session, wanted: _Wanted) -> None:
     from tamias.archive.captures import all_captures
     from tamias.features.exports.parquet import export_parquet
 
-    if output is None:
+    if wanted.output is None:
         raise UsageError("parquet writes two files: name a folder for them with -o")
-    # The captures come row by row within a transaction, so they need a session of their own.
-    with closing(database.session()) as session:
-        export_parquet(chunks, all_captures(session, since), output)
-
-
-def _chunks(
-    session: Session, data: Path, wanted: _WantedQuads, lost: "list[Extent]", gate: "UsageGate"
-) -> Iterator[bytes]:
-    from tamias.features.exports.corpus import data_quads, metadata_quads
-
-    since = wanted.since
-    found = []
-    if wanted.graph != "metadata":
-        found.append(data_quads(session, data, history=wanted.history, lost=lost, since=since, gate=gate))
-    if wanted.graph != "data":
-        found.append(metadata_quads(session, since))
-    return chain.from_iterable(found)
+    export_parquet(chunks, all_captures(session, wanted.since), wanted.output)

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 import msgspec
 
 from tamias import __version__
-from tamias.archive.moments import rfc3339, shown
+from tamias.archive.moments import rfc3339
 from tamias.archive.reader.content import Content
 from tamias.archive.reader.library import ArchiveReader, NotArchived
-from tamias.features.archive.descriptions import DatasetDescription, describe
+from tamias.features.archive.descriptions import describe
 from tamias.features.exports.holdings import Holding, holdings
 from tamias.features.exports.packages import Bag, Crate, Package, references
 from tamias.features.exports.usage_gate import UsageGate
-from tamias.model.capture import Hop
 from tamias.model.resource import Version
 from tamias.model.vocabulary import address_iri, sound_iri
 
@@ -25,28 +24,18 @@ _TERMS = {
 }
 
 
-class Exchange(msgspec.Struct, frozen=True):
-    """An attempt. Times are milliseconds UTC."""
-
-    capture: str
-    url: str
-    final_url: str
-    started_at: int
-    ended_at: int
-    status: int | None
-    reason: str
-    declared_type: str | None
-    hops: tuple[Hop, ...]
-    agent: str
-
-
-class DescribedHolding(msgspec.Struct, frozen=True):
-    """The description of a resource in a package."""
-
-    dataset: DatasetDescription
-    files: dict[str, str]
-    """Of each version, by its id."""
-    captures: tuple[Exchange, ...]
+_EXCHANGE = (
+    "url",
+    "final_url",
+    "started_at",
+    "ended_at",
+    "status",
+    "reason",
+    "declared_type",
+    "hops",
+    "agent",
+)
+"""What is told of an attempt. Times are milliseconds UTC."""
 
 
 def export_bag(archive: ArchiveReader, urls: Sequence[str], gate: UsageGate, package: Package) -> int:
@@ -142,13 +131,16 @@ def _add_capture(crate: Crate, holding: Holding, version: Version, path: str) ->
 
 
 def _describe_holding(holding: Holding) -> bytes:
-    description = DescribedHolding(
-        describe(holding.resource, holding.versions),
-        {version.id: holding.path(version) for version in holding.versions},
-        tuple(
-            shown(Exchange, holding.exchanges[each.capture], capture=each.capture)
-            for each in holding.versions
-            if each.capture in holding.exchanges
-        ),
-    )
+    """The description of a resource in a package: its dataset, the file of each version, and the attempts."""
+    exchanges = [
+        holding.exchanges[each.capture] for each in holding.versions if each.capture in holding.exchanges
+    ]
+    description = {
+        "dataset": describe(holding.resource, holding.versions),
+        "files": {version.id: holding.path(version) for version in holding.versions},
+        "captures": [
+            {"capture": each.id, **{name: getattr(each, name) for name in _EXCHANGE.split()}}
+            for each in exchanges
+        ],
+    }
     return msgspec.json.format(msgspec.json.encode(description), indent=2)

@@ -13,13 +13,27 @@ Value = str | dict[str, Any]
 """A text, or as in the microformats' JSON an image with its `alt`, content with its `html`, or an item."""
 
 
+_NAMED = {"abbr": "title", "data": "value", "input": "value"}
+_LINKED = {
+    **dict.fromkeys(("a", "area", "link"), "href"),
+    **dict.fromkeys(("img", "audio", "video", "source", "iframe"), "src"),
+    "object": "data",
+}
+_SAID = {
+    "p": {**_NAMED, "link": "title", "img": "alt", "area": "alt"},
+    "u": _NAMED,
+    "dt": {**_NAMED, **dict.fromkeys(("time", "ins", "del"), "datetime")},
+}
+"""The attributes that stand for elements of a tag, by the prefix of the property."""
+
+
 def read_value(prefix: str, element: etree._Element, source: TextSource, item: Root) -> Value:
     """Return the value of an element as a property of `item` with this prefix."""
     if prefix == "e":
         return {"value": source.text(element), "html": source.inner_html(element)}
     if prefix == "u":
         return _address(element, source, item)
-    return _moment(element, source, item) if prefix == "dt" else _phrase(element, source, item)
+    return _phrase(prefix, element, source, item)
 
 
 def image(element: etree._Element, source: TextSource) -> Value:
@@ -28,12 +42,16 @@ def image(element: etree._Element, source: TextSource) -> Value:
     return where if alt is None else {"value": where, "alt": alt}
 
 
-def _phrase(element: etree._Element, source: TextSource, item: Root) -> str:
+def _phrase(prefix: str, element: etree._Element, source: TextSource, item: Root) -> str:
+    """The `value` parts, what an attribute says, or the text; pieces of a date or time are joined."""
     parts = list(_parts(element, item))
-    if parts:
+    if prefix == "dt":
+        together = joined(_piece(part, source) for part in parts)
+        if together:
+            return together
+    elif parts:
         return "".join(_part(part, source) for part in parts)
-    said = _said(element, {"abbr": "title", "link": "title", "data": "value", "input": "value",
-                           "img": "alt", "area": "alt"})  # fmt: skip
+    said = _said(element, _SAID[prefix])
     return source.text(element) if said is None else said
 
 
@@ -41,30 +59,10 @@ def _address(element: etree._Element, source: TextSource, item: Root) -> Value:
     """An address made absolute. In version 1 an image has no `alt` of its own."""
     if tag(element) == "img" and not item.classic and element.get("src") is not None:
         return image(element, source)
-    found = _said(element, {"a": "href", "area": "href", "link": "href", "img": "src", "audio": "src",
-                            "video": "src", "source": "src", "iframe": "src", "object": "data"})  # fmt: skip
+    found = _said(element, _LINKED)
     if found is None and tag(element) == "video":
         found = element.get("poster")
-    return source.address(_spelled(element, source, item) if found is None else found)
-
-
-def _spelled(element: etree._Element, source: TextSource, item: Root) -> str:
-    """An address that stands as text."""
-    parts = list(_parts(element, item))
-    if parts:
-        return "".join(_part(part, source) for part in parts)
-    said = _said(element, {"abbr": "title", "data": "value", "input": "value"})
-    return source.text(element) if said is None else said
-
-
-def _moment(element: etree._Element, source: TextSource, item: Root) -> str:
-    """A date or time; where it is written in pieces they are joined."""
-    together = joined(_piece(part, source) for part in _parts(element, item))
-    if together:
-        return together
-    said = _said(element, {"time": "datetime", "ins": "datetime", "del": "datetime", "abbr": "title",
-                           "data": "value", "input": "value"})  # fmt: skip
-    return source.text(element) if said is None else said
+    return source.address(_phrase("u", element, source, item) if found is None else found)
 
 
 def _parts(element: etree._Element, item: Root) -> Iterator[etree._Element]:

@@ -173,7 +173,7 @@ def export(place: CommonOptions, name: str, form: str, output: Path | None) -> N
 
     Example: tamias snapshot export 2026-q4 --format bagit -o 2026-q4.zip
     """
-    from tamias.features.exports.package_output import write_package
+    from tamias.features.exports.packages import write_package
     from tamias.features.snapshots.export import SnapshotExport
     from tamias.features.snapshots.rows import find_snapshot
 
