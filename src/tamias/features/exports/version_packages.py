@@ -24,17 +24,7 @@ _TERMS = {
 }
 
 
-_EXCHANGE = (
-    "url",
-    "final_url",
-    "started_at",
-    "ended_at",
-    "status",
-    "reason",
-    "declared_type",
-    "hops",
-    "agent",
-)
+_EXCHANGE = "url final_url started_at ended_at status reason declared_type hops agent"
 """What is told of an attempt. Times are milliseconds UTC."""
 
 

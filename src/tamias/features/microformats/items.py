@@ -12,7 +12,6 @@ from tamias.features.microformats import implied
 from tamias.features.microformats.dates import date_of, is_time
 from tamias.features.microformats.names import Property, Root, properties_of, root_of
 from tamias.features.microformats.text import (
-    Budget,
     RepeatedTextError,
     TextSource,
     children,
@@ -28,7 +27,7 @@ _COST = 10
 _INCLUDING = etree.XPath("descendant-or-self::*[@class][@itemref or @headers or contains(@class, 'include')]")
 
 
-def with_includes(tree: etree._Element, budget: Budget) -> etree._Element:
+def with_includes(tree: etree._Element, source: TextSource) -> etree._Element:
     """The tree, or a copy of it in which everything included stands where it is wanted."""
     if not _wanted(tree):
         return tree
@@ -36,7 +35,7 @@ def with_includes(tree: etree._Element, budget: Budget) -> etree._Element:
     by_id = {element.get("id"): element for element in reversed(list(copy.iter("*"))) if element.get("id")}
     # All parts are copied before the first is put in, so that nothing grows by including itself.
     parts = [
-        (place, [deepcopy(by_id[name]) for name in names if _may_include(by_id.get(name), place, budget)])
+        (place, [deepcopy(by_id[name]) for name in names if _may_include(by_id.get(name), place, source)])
         for place, names in _wanted(copy)[:_MAX_INCLUDES]
     ]
     for place, found in parts:
@@ -62,10 +61,10 @@ def _names(element: etree._Element) -> list[str]:
     return words(element.get("itemref") or (element.get("headers") if tag(element) == "td" else None))
 
 
-def _may_include(part: etree._Element | None, place: etree._Element, budget: Budget) -> bool:
+def _may_include(part: etree._Element | None, place: etree._Element, source: TextSource) -> bool:
     if part is None or part is place or any(above is part for above in place.iterancestors()):
         return False
-    budget.spend(_COST * sum(1 for _ in part.iter()))
+    source.spend(_COST * sum(1 for _ in part.iter()))
     return True
 
 
@@ -77,11 +76,11 @@ _RELATED = etree.XPath("descendant-or-self::*[@rel and @href]")
 
 def microformats(tree: etree._Element, *, base: str, room: int) -> tuple[dict[str, Any], bool]:
     """The items and relations of a page, and whether all of them fitted into `room` characters."""
-    source = TextSource(base, Budget(room))
+    source = TextSource(base, room)
     items: list[dict[str, Any]] = []
     complete = True
     try:
-        for element, root in _outermost(with_includes(tree, source.budget)):
+        for element, root in _outermost(with_includes(tree, source)):
             items.append(_Item(element, root, source, 0).as_json())
     except RepeatedTextError:
         complete = False
@@ -139,7 +138,7 @@ class _Item:
         waiting = children(self._element)[::-1]
         while waiting:
             child = waiting.pop()
-            self._source.budget.spend(1)
+            self._source.spend(1)
             if tag(child) == "template":
                 continue
             root = root_of(child, self._root) if "class" in child.attrib else None

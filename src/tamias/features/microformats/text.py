@@ -25,25 +25,18 @@ class RepeatedTextError(Exception):
     """A page whose microformats repeat its text beyond measure."""
 
 
-class Budget:
-    """A limit on the characters and elements that the microformats of a page take."""
+class TextSource:
+    """A converter of the elements of a page into text, with a limit on what it takes."""
 
-    def __init__(self, room: int) -> None:
-        self.room = room
+    def __init__(self, base: str, room: int) -> None:
+        self.base = base
+        self._room = room
 
     def spend(self, amount: int) -> None:
         """Raises `RepeatedTextError` where there is no room left."""
-        self.room -= amount
-        if self.room < 0:
+        self._room -= amount
+        if self._room < 0:
             raise RepeatedTextError
-
-
-class TextSource:
-    """A converter of the elements of a page into text, with its base and budget."""
-
-    def __init__(self, base: str, budget: Budget) -> None:
-        self.base = base
-        self.budget = budget
 
     def address(self, reference: str) -> str:
         """A reference of the page made absolute."""
@@ -80,7 +73,7 @@ class TextSource:
     def _counted(self, pieces: Iterator[str]) -> str:
         found = list(pieces)
         text = "".join(found)
-        self.budget.spend(len(text) + _COST * len(found))
+        self.spend(len(text) + _COST * len(found))
         return text.strip(HTML_SPACE)
 
     def _markup(self, element: etree._Element) -> Iterator[str]:
