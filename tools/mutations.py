@@ -531,7 +531,7 @@ MUTATIONS = (
     ),
     Mutation(
         "statements of forgotten documents are erased",
-        "features/forgetting/segments.py",
+        "features/forgetting/files.py",
         'blank[skip : skip + size] = b"\\n" * size',
         "pass",
         ("unit/sinks/test_erasing.py",),

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pyoxigraph import DefaultGraph, NamedNode, RdfFormat, parse, serialize
 
 from tamias.analyse.rdf.analyser import RdfAnalyser
-from tamias.analyse.rdf.plain import plain_lines
 from tamias.analyse.rdf.statements import written
+from tamias.analyse.rdf.turtle import plain_lines
 from tamias.content.quad_lines import QuadLines, rdf_links
 from tamias.model.document import Document
 from tamias.model.finding import Quads

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tamias.features.forgetting.retention_rules import DatedVersion, RetentionRules, parse_rule
+from tamias.features.forgetting.retention import DatedVersion, RetentionRules, parse_rule
 from tamias.model.errors import ConfigError
 
 NOW = "2026-11-16"

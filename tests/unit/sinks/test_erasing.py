@@ -9,8 +9,8 @@ import pytest
 import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
-from tamias.features.check.segments import SegmentCheck
-from tamias.features.forgetting.segments import blank_frames
+from tamias.features.check.checkup import SegmentCheck
+from tamias.features.forgetting.files import blank_frames
 from tamias.features.forgetting.warc_records import blank_record
 from tamias.features.warc.warc_files import WarcRecord
 from tamias.sinks.segments.segment_files import (

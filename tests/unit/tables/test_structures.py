@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.features.tables.files.json_items import Items
+from tamias.features.tables.files.json_shape import Items
 from tests.messages import unnamed
 
 FEATURES = ",".join(

@@ -5,10 +5,10 @@ from typing import Protocol
 from xml.parsers.expat import ErrorString, ExpatError
 
 from tamias.analyse.chunks import RefusedError, read_chunks, utf8_chunks
-from tamias.analyse.sitemaps import feeds, urlset
 from tamias.analyse.sitemaps.contents import Gathered
 from tamias.analyse.sitemaps.elements import Element, Elements
 from tamias.analyse.sitemaps.semantic import DatasetReader
+from tamias.analyse.sitemaps.urlset import read_entry, read_feed_entry
 from tamias.content.formats import read_by
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Finding
@@ -85,9 +85,9 @@ class _Xml(Elements):
 
     def _read_entry(self, root: Element, entry: Element) -> None:
         if root.name in _FEEDS:
-            feeds.read_entry(root, entry, self._gathered)
+            read_feed_entry(root, entry, self._gathered)
         elif root.name in _SITEMAPS:
-            urlset.read_entry(root, entry, self._gathered)
+            read_entry(root, entry, self._gathered)
             self._datasets.read(root, entry)
         else:
             raise RefusedError(f"the root element {root.name[:100]!r} is of no sitemap or feed")

@@ -26,7 +26,7 @@ from tamias.plugins import load, load_all
 from tamias.protocols import Analyser, PageRules
 from tamias.settings import Settings
 
-_LATE = ("html.entities", "lxml.etree", "numpy", "tamias.analyse.rdf.plain", "tamias.analyse.xml.leniency")
+_LATE = ("html.entities", "lxml.etree", "numpy", "tamias.analyse.rdf.turtle", "tamias.analyse.xml.leniency")
 """What the analysers load where a document needs it."""
 
 

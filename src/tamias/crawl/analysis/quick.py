@@ -50,8 +50,8 @@ def quick_lines(
 
 
 def _lines(data: bytes, syntax: RdfFormat, url: str, budget: DocumentBudget | None) -> list[QuadLines]:
-    from tamias.analyse.rdf.plain import plain_lines
     from tamias.analyse.rdf.statements import written
+    from tamias.analyse.rdf.turtle import plain_lines
 
     has_graphs = syntax in _WITH_GRAPHS
     if syntax not in _BY_LINE:

@@ -9,7 +9,6 @@ from typing import Any
 from lxml import etree
 
 from tamias.features.microformats import implied
-from tamias.features.microformats.dates import date_of, is_time
 from tamias.features.microformats.names import Property, Root, properties_of, root_of
 from tamias.features.microformats.text import (
     RepeatedTextError,
@@ -19,7 +18,7 @@ from tamias.features.microformats.text import (
     tag,
     words,
 )
-from tamias.features.microformats.values import Value, read_value
+from tamias.features.microformats.values import Value, date_of, is_time, read_value
 
 _MAX_INCLUDES = 1000
 _COST = 10

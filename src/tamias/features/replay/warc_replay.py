@@ -29,9 +29,8 @@ from tamias.features.service.http.exchange import base_of
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import check_owner
 from tamias.features.service.service import Service
-from tamias.features.warc.bodies import read_response
 from tamias.features.warc.index import WarcExtent, records_of, records_with
-from tamias.features.warc.messages import MessageHead
+from tamias.features.warc.messages import MessageHead, read_response
 from tamias.model.errors import UrlError
 from tamias.model.resource import Version
 from tamias.model.url import resolve

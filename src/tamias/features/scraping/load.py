@@ -9,7 +9,6 @@ from typing import Any
 from pyoxigraph import Literal, NamedNode
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
-from tamias.features.scraping import lines
 from tamias.features.scraping.rule import (
     PageRule,
     Pagination,
@@ -19,7 +18,7 @@ from tamias.features.scraping.rule import (
     Term,
     ValueRule,
 )
-from tamias.features.scraping.words import PREFIXES, RuleFile
+from tamias.features.scraping.words import PREFIXES, KeyPath, RuleFile
 from tamias.model.errors import ConfigError
 
 MAX_FILE = 1 << 20
@@ -83,7 +82,7 @@ class _Loader(RuleFile):
             hosts=hosts, pages=tuple(self._page(("page", at), page) for at, page in enumerate(pages))
         )
 
-    def _page(self, path: lines.Path, page: Any) -> PageRule:
+    def _page(self, path: KeyPath, page: Any) -> PageRule:
         table = self.table(path, page)
         self.check_keys(path, table, _PAGE + _SUBJECT)
         self._counts = False
@@ -104,7 +103,7 @@ class _Loader(RuleFile):
             counts=self._counts,
         )
 
-    def _pagination(self, path: lines.Path, value: Any) -> Pagination | None:
+    def _pagination(self, path: KeyPath, value: Any) -> Pagination | None:
         if value is None:
             return None
         table = self.table(path, value)
@@ -117,7 +116,7 @@ class _Loader(RuleFile):
         parameter = self.text(path, table.get("parameter"), "parameter")
         return Pagination(parameter=parameter, last=last, start=start)
 
-    def _subject(self, path: lines.Path, table: dict[str, Any]) -> SubjectRule:
+    def _subject(self, path: KeyPath, table: dict[str, Any]) -> SubjectRule:
         if len(path) > 2 + MAX_NESTING:
             self.fail(path, f"subjects may be nested {MAX_NESTING} deep")
         each, types = table.get("each"), self.texts((*path, "type"), table.get("type", []), "classes")
@@ -134,7 +133,7 @@ class _Loader(RuleFile):
             properties=tuple(properties),
         )
 
-    def _naming(self, path: lines.Path, value: Any) -> str | ValueRule | None:
+    def _naming(self, path: KeyPath, value: Any) -> str | ValueRule | None:
         if value is None:
             return None
         if isinstance(value, dict):
@@ -144,7 +143,7 @@ class _Loader(RuleFile):
             return rule
         return self.template(path, value)
 
-    def _rules(self, path: lines.Path, value: Any) -> list[ValueRule | SubjectRule]:
+    def _rules(self, path: KeyPath, value: Any) -> list[ValueRule | SubjectRule]:
         if isinstance(value, list):
             return [rule for each in value for rule in self._rules(path, each)]
         if isinstance(value, str):
@@ -156,7 +155,7 @@ class _Loader(RuleFile):
             return [self._subject(path, value)]
         return [self._value(path, value)]
 
-    def _value(self, path: lines.Path, table: dict[str, Any]) -> ValueRule:
+    def _value(self, path: KeyPath, table: dict[str, Any]) -> ValueRule:
         self.check_keys(path, table, _VALUE, properties=False)
         if ("select" in table) == ("constant" in table):
             self.fail(path, "a value has either select or constant")
@@ -190,7 +189,7 @@ class _Loader(RuleFile):
         )
 
     def _constant(
-        self, path: lines.Path, value: Any, is_iri: bool, datatype: NamedNode | None, language: str | None
+        self, path: KeyPath, value: Any, is_iri: bool, datatype: NamedNode | None, language: str | None
     ) -> Term:
         if is_iri:
             return self.named(path, value)
@@ -202,12 +201,12 @@ class _Loader(RuleFile):
         text = self.text(path, value, "constant")
         return Literal(text, language=language) if language else Literal(text, datatype=datatype)
 
-    def _number(self, path: lines.Path, value: Any) -> Any:
+    def _number(self, path: KeyPath, value: Any) -> Any:
         if value not in (True, False, ".", ","):
             self.fail(path, 'number is true, or the decimal sign: "." or ","')
         return value if isinstance(value, str) else "." if value else ""
 
-    def _selector(self, path: lines.Path, value: Any) -> Selector:
+    def _selector(self, path: KeyPath, value: Any) -> Selector:
         text = self.text(path, value, "the selector").strip()
         found = _ATTRIBUTE.fullmatch(text)
         css, attribute = (found[1].strip(), found[2].lower()) if found else (text, None)
@@ -215,7 +214,7 @@ class _Loader(RuleFile):
             return Selector("", attribute)
         return Selector(self._css(path, css), attribute)
 
-    def _css(self, path: lines.Path, value: Any) -> str:
+    def _css(self, path: KeyPath, value: Any) -> str:
         css = self.text(path, value, "the selector")
         try:
             LexborHTMLParser("").css(css)

@@ -2,14 +2,87 @@
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from pyoxigraph import Literal, NamedNode
 
-from tamias.features.scraping import lines
 from tamias.model.errors import ConfigError
+
+KeyPath = tuple[str | int, ...]
+"""Keys and indices from the top: ("page", 0, "dct:title")."""
+
+_PIECE = re.compile(
+    r'"""(?:\\.|[^\\])*?"""|' + r"'''.*?'''" + r'|"(?:\\.|[^"\\\n])*"|' + r"'[^'\n]*'"
+    r"|#[^\n]*|\n|[ \t\r]+|[\[\]{}=,.]|[^\s\[\]{}=,.\"'#]+|.",
+    re.DOTALL,
+)
+
+
+class KeyLines:
+    """Finds the line of a key in a text that is good TOML."""
+
+    def __init__(self, text: str) -> None:
+        self._lines: dict[KeyPath, int] = {}
+        self._tables: dict[KeyPath, int] = {}
+        """Arrays of tables, and the index of their last table."""
+        self._within: KeyPath = ()
+        for line, statement in _statements(text):
+            self._take(line, statement)
+
+    def line(self, path: KeyPath) -> int:
+        """The line of the key, or of the nearest table around it."""
+        while path and path not in self._lines:
+            path = path[:-1]
+        return self._lines.get(path, 1)
+
+    def _take(self, line: int, statement: list[str]) -> None:
+        if statement[0] == "[":
+            is_array = statement[1] == "["
+            self._within = self._header(_keys(statement), is_array=is_array)
+            self._lines.setdefault(self._within, line)
+        else:
+            keys = _keys(statement[: statement.index("=")])
+            self._lines.setdefault((*self._within, *keys), line)
+
+    def _header(self, keys: list[str], *, is_array: bool) -> KeyPath:
+        path: KeyPath = ()
+        for position, key in enumerate(keys):
+            path = (*path, key)
+            if is_array and position == len(keys) - 1:
+                self._tables[path] = self._tables.get(path, -1) + 1
+            if path in self._tables:
+                path = (*path, self._tables[path])
+        return path
+
+
+def _statements(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Headers and assignments, each with its line and its pieces."""
+    line = start = 1
+    depth = 0
+    statement: list[str] = []
+    for found in _PIECE.finditer(text + "\n"):
+        piece = found[0]
+        if piece == "\n" and statement and depth == 0:
+            yield start, statement
+            statement = []
+        elif not piece.isspace() and not piece.startswith("#"):
+            start = start if statement else line
+            statement.append(piece)
+            depth += (piece in "[{") - (piece in "]}")
+        line += piece.count("\n")
+
+
+def _keys(statement: list[str]) -> list[str]:
+    return [_unquoted(piece) for piece in statement if piece not in "[]."]
+
+
+def _unquoted(piece: str) -> str:
+    if piece[0] == "'":
+        return piece[1:-1]
+    return piece[1:-1].replace('\\"', '"').replace("\\\\", "\\") if piece[0] == '"' else piece
+
 
 PREFIXES: Final = {
     "dcat": "http://www.w3.org/ns/dcat#",
@@ -71,10 +144,10 @@ class RuleFile:
 
     def __init__(self, path: Path, text: str) -> None:
         self._path = path
-        self._lines = lines.KeyLines(text)
+        self._lines = KeyLines(text)
         self.prefixes = dict(PREFIXES)
 
-    def template(self, path: lines.Path, value: Any) -> str:
+    def template(self, path: KeyPath, value: Any) -> str:
         """A text whose variables are known."""
         if not isinstance(value, str):
             self.fail(path, f"expected a text, found {value!r}")
@@ -84,54 +157,54 @@ class RuleFile:
             self.fail(path, str(error))
         return value
 
-    def language(self, path: lines.Path, value: Any) -> str:
+    def language(self, path: KeyPath, value: Any) -> str:
         """A language tag."""
         try:
             return Literal("", language=self.text(path, value, "lang")).language or ""
         except ValueError:
             self.fail(path, f"{value!r} is not a language; write en or de-AT")
 
-    def named(self, path: lines.Path, name: Any) -> NamedNode:
+    def named(self, path: KeyPath, name: Any) -> NamedNode:
         """A prefixed name or a whole IRI, as a node."""
         try:
             return self.iri(path, expanded(self.text(path, name, "a name"), self.prefixes))
         except ValueError as error:
             self.fail(path, str(error))
 
-    def iri(self, path: lines.Path, value: Any) -> NamedNode:
+    def iri(self, path: KeyPath, value: Any) -> NamedNode:
         """A whole IRI, as a node."""
         try:
             return NamedNode(self.text(path, value, "an IRI"))
         except ValueError as error:
             self.fail(path, f"{value!r} is not an IRI: {error}")
 
-    def text(self, path: lines.Path, value: Any, what: str) -> str:
+    def text(self, path: KeyPath, value: Any, what: str) -> str:
         """A text that is not empty."""
         if not isinstance(value, str) or not value:
             self.fail(path, f"{what} must be a text" if value is not None else f"{what} is missing")
         return value
 
-    def texts(self, path: lines.Path, value: Any, what: str) -> tuple[str, ...]:
+    def texts(self, path: KeyPath, value: Any, what: str) -> tuple[str, ...]:
         """Return a text, or a list of texts, as a tuple."""
         values = [value] if isinstance(value, str) else value
         if not isinstance(values, list) or not all(isinstance(each, str) and each for each in values):
             self.fail(path, f"{path[-1]} must be a text or a list of texts: {what}")
         return tuple(values)
 
-    def flag(self, path: lines.Path, value: Any) -> bool:
+    def flag(self, path: KeyPath, value: Any) -> bool:
         """True or false."""
         if not isinstance(value, bool):
             self.fail(path, f"{path[-1]} is true or false, not {value!r}")
         return value
 
-    def table(self, path: lines.Path, value: Any) -> dict[str, Any]:
+    def table(self, path: KeyPath, value: Any) -> dict[str, Any]:
         """A table."""
         if not isinstance(value, dict):
             self.fail(path, f"{path[-1]} must be a table")
         return value
 
     def check_keys(
-        self, path: lines.Path, table: Iterable[str], known: tuple[str, ...], *, properties: bool = True
+        self, path: KeyPath, table: Iterable[str], known: tuple[str, ...], *, properties: bool = True
     ) -> None:
         """Report keys that are neither known nor, where these may stand, properties."""
         for key in table:
@@ -142,10 +215,10 @@ class RuleFile:
             more = ", and properties such as dct:title" if properties and not near else ""
             self.fail((*path, key), f"there is no key {key!r} here; {hint}{more}")
 
-    def place(self, path: lines.Path) -> str:
+    def place(self, path: KeyPath) -> str:
         """File and line of a key, in short."""
         return f"{self._path.name}:{self._lines.line(path)}"
 
-    def fail(self, path: lines.Path, complaint: str) -> NoReturn:
+    def fail(self, path: KeyPath, complaint: str) -> NoReturn:
         """Tells what is wrong, with file and line."""
         raise ConfigError(f"{self._path}:{self._lines.line(path)}: {complaint}")

@@ -16,8 +16,7 @@ from tamias.features.tables import kinds
 from tamias.features.tables.encoding import SMALL, as_utf8, small_text
 from tamias.features.tables.files.members import ARCHIVES, archive_members, table_members
 from tamias.features.tables.kinds import types
-from tamias.features.tables.limits import ProfileLimit, ProfileLimits, ProfileRun
-from tamias.features.tables.scratch import ScratchFolder, first_line
+from tamias.features.tables.limits import ProfileLimit, ProfileLimits, ProfileRun, ScratchFolder, first_line
 from tamias.features.tables.tables import quick_table, table_profile
 from tamias.model.document import Document, LimitExceeded, Unreadable
 from tamias.model.profile import Profile, TableProfile

@@ -8,8 +8,7 @@ from pathlib import Path
 import msgspec
 
 from tamias.content.charsets import Encoding, found_encoding
-from tamias.features.tables.limits import KIB, MIB, ProfileRun
-from tamias.features.tables.scratch import ScratchFolder
+from tamias.features.tables.limits import KIB, MIB, ProfileRun, ScratchFolder
 
 CHUNK = MIB
 SMALL = 64 * KIB

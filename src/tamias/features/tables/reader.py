@@ -17,8 +17,8 @@ from tamias.features.archive.canonical.tables import FileTable, found_table
 from tamias.features.archive.canonical.text import looked_at, marked_chunks, unpack
 from tamias.features.archive.canonical.workbooks import opened_workbook
 from tamias.features.tables.files.members import table_members
+from tamias.features.tables.limits import first_line, open_confined
 from tamias.features.tables.loaded_forms import load_rows, loaded_forms, typed_column
-from tamias.features.tables.scratch import first_line, open_confined
 from tamias.model.document import LimitExceeded, Unreadable
 
 if TYPE_CHECKING:

@@ -10,10 +10,17 @@ from tamias.features.archive.canonical.tables import FileTable, found_table
 from tamias.features.archive.canonical.values.form import Uncertain
 from tamias.features.tables.columns import TableColumns
 from tamias.features.tables.encoding import Utf8Text
-from tamias.features.tables.limits import MIB, MemoryLimit, ProfileLimit, ProfileLimits, ProfileRun
+from tamias.features.tables.limits import (
+    MIB,
+    MemoryLimit,
+    ProfileLimit,
+    ProfileLimits,
+    ProfileRun,
+    first_line,
+    workbench,
+)
 from tamias.features.tables.loaded import LoadedValues
 from tamias.features.tables.loaded_forms import load_rows
-from tamias.features.tables.scratch import first_line, workbench
 from tamias.features.tables.small import small_table
 from tamias.model.document import Unreadable
 from tamias.model.profile import TableProfile

@@ -8,9 +8,9 @@ from tamias.archive.blobs import BlobDamaged
 from tamias.archive.blobs.packs import Packs
 from tamias.crawl.verbs.check import Looked
 from tamias.database.connect import Session
-from tamias.features.warc.bodies import read_response
 from tamias.features.warc.folder import bring_warcs
 from tamias.features.warc.index import WarcExtent, indexed_besides, records_in
+from tamias.features.warc.messages import read_response
 from tamias.features.warc.warc_files import OPEN, WarcPart, WarcRecord, indexed, records, warc_parts
 
 _ADVICE = "these captures cannot be replayed: restore the file from a backup, or crawl the URLs again"

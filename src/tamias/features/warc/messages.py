@@ -6,11 +6,13 @@ Many crawlers keep the headers of a coding that they have undone: a body is deco
 import hashlib
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
 
 import brotli
 import msgspec
 
+from tamias.archive.blobs import BlobDamaged
 from tamias.content.containers.codecs import (
     CODECS,
     ByteSource,
@@ -18,7 +20,8 @@ from tamias.content.containers.codecs import (
     deflate_frame,
 )
 from tamias.content.formats import BROTLI, GZIP, ZSTD
-from tamias.features.warc.records import WarcBlock, digests_of, is_digest
+from tamias.features.warc.index import WarcExtent
+from tamias.features.warc.records import DamagedRecord, WarcBlock, digests_of, is_digest, warc_blocks
 
 MOST_HEADERS = 1000
 LONGEST_HEADER = 65_536
@@ -209,3 +212,24 @@ def _text(line: bytes) -> str:
         return line.decode()
     except UnicodeDecodeError:
         return line.decode("latin-1")
+
+
+def read_response(
+    file: BinaryIO, extent: WarcExtent, write: Callable[[bytes], object], *, with_body: bool = True
+) -> MessageHead:
+    """Gives the body to `write`, piece by piece; returns the head. Raises `BlobDamaged`, at the end too."""
+    wanted, digest = extent.sha256 or "", hashlib.sha256()
+    place = f"the record at byte {extent.position} of {extent.file}"
+    try:
+        block = next(warc_blocks(file, lambda _offset, _problem: None, extent.position), None)
+        if block is None:
+            raise BlobDamaged(wanted, f"there is no record at byte {extent.position} of {extent.file}")
+        head = read_head(block)
+        for piece in MessageBody(block, head).pieces() if with_body else ():
+            digest.update(piece)
+            write(piece)
+    except (DamagedRecord, BadMessage) as error:
+        raise BlobDamaged(wanted, f"{place}: {error}") from None
+    if with_body and digest.hexdigest() != wanted:
+        raise BlobDamaged(wanted, f"{place} holds another")
+    return head

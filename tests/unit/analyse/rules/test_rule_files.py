@@ -3,7 +3,7 @@
 import pytest
 
 from tamias.features.scraping.book import load_rules
-from tamias.features.scraping.lines import KeyLines
+from tamias.features.scraping.words import KeyLines
 from tamias.model.errors import ConfigError
 from tests.messages import saying
 

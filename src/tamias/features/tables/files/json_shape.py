@@ -1,19 +1,174 @@
 """Structure of JSON: the paths that recur, with the types and counts of their values."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from tamias.analyse.chunks import utf8_chunks
+from tamias.features.archive.canonical.json_digest import Brackets
 from tamias.features.tables.encoding import CHUNK, encoding_in
-from tamias.features.tables.files.geography import Atlas
-from tamias.features.tables.files.json_items import Items
-from tamias.features.tables.limits import ProfileLimit, ProfileRun
+from tamias.features.tables.limits import ProfileLimit, ProfileLimits, ProfileRun
 from tamias.model.profile import Geography, PathProfile, Structure
+
+_GEOMETRIES = frozenset(
+    {"Point", "MultiPoint", "LineString", "MultiLineString", "Polygon", "MultiPolygon", "GeometryCollection"}
+)
+
+
+class Atlas:
+    """Takes in GeoJSON objects of any kind; other values are let pass."""
+
+    def __init__(self, limits: ProfileLimits) -> None:
+        self._limits = limits
+        self._features = 0
+        self._geometries: Counter[str] = Counter()
+        self._properties: dict[str, None] = {}
+        self._crs: str | None = None
+        self._west = self._south = float("inf")
+        self._east = self._north = float("-inf")
+        self._found = False
+
+    def take(self, value: Any) -> None:
+        """Add one value: a collection, a feature, or a bare geometry."""
+        if not isinstance(value, dict):
+            return
+        kind = value.get("type")
+        if kind == "FeatureCollection" and isinstance(value.get("features"), list):
+            self._found = True
+            self._crs = _crs(value.get("crs")) or self._crs
+            for feature in value["features"]:
+                self.take(feature)
+        elif kind == "Feature" and "geometry" in value:
+            self._feature(value)
+        elif kind in _GEOMETRIES and ("coordinates" in value or "geometries" in value):
+            self._found = True
+            self._geometry(value)
+
+    def _feature(self, feature: dict[str, Any]) -> None:
+        self._found = True
+        self._features += 1
+        self._geometry(feature["geometry"])
+        properties = feature.get("properties")
+        if isinstance(properties, dict) and len(self._properties) < self._limits.paths:
+            self._properties.update(dict.fromkeys(properties))
+
+    def _geometry(self, geometry: Any) -> None:
+        if not isinstance(geometry, dict):
+            self._geometries["null"] += 1
+            return
+        self._geometries[str(geometry.get("type"))[:50]] += 1
+        waiting = [geometry.get("coordinates")]
+        waiting += [each.get("coordinates") for each in _parts(geometry)]
+        while waiting:
+            position = waiting.pop()
+            if not isinstance(position, list) or not position:
+                continue
+            if isinstance(position[0], int | float):
+                self._position(position)
+            else:
+                waiting.extend(position)
+
+    def _position(self, position: list[Any]) -> None:
+        if len(position) < 2 or not isinstance(position[1], int | float):
+            return
+        x, y = position[0], position[1]
+        self._west, self._east = min(self._west, x), max(self._east, x)
+        self._south, self._north = min(self._south, y), max(self._north, y)
+
+    def geography(self, *, complete: bool) -> Geography | None:
+        """Return what was found; None if nothing was GeoJSON."""
+        if not self._found:
+            return None
+        located = self._west <= self._east
+        return Geography(
+            features=self._features,
+            geometries=dict(self._geometries),
+            bbox=(self._west, self._south, self._east, self._north) if located else None,
+            crs=self._crs,
+            properties=tuple(self._properties)[: self._limits.paths],
+            complete=complete,
+        )
+
+
+def _parts(geometry: dict[str, Any]) -> list[dict[str, Any]]:
+    parts = geometry.get("geometries")
+    return [each for each in parts if isinstance(each, dict)] if isinstance(parts, list) else []
+
+
+def _crs(crs: Any) -> str | None:
+    """GeoJSON before RFC 7946 could name another system; the usual one is not worth telling."""
+    properties = crs.get("properties") if isinstance(crs, dict) else None
+    name = properties.get("name") if isinstance(properties, dict) else None
+    if not isinstance(name, str) or name.endswith(("CRS84", "EPSG::4326", "EPSG:4326")):
+        return None
+    return name[:200]
+
+
+_LAST_KEY = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:\s*\[?\s*\Z')
+_LONGEST_FRAME = 1 << 10
+
+
+class Items:
+    """The objects and arrays that stand `depth` brackets deep: 0 for lines, 1 for elements of an array."""
+
+    def __init__(self, depth: int, longest: int) -> None:
+        self._depth = depth
+        self._longest = longest
+        self._brackets = Brackets()
+        self._item: list[bytes] = []
+        self._size = 0
+        self._frame = b""
+        self.key: str | None = None
+        """The last key before the item: what an array, or the item itself, is the value of."""
+        self.too_long = 0
+        """Items that were longer than the limit; they are left out."""
+
+    def cut(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """The items, in order; an unfinished one at the end is left out."""
+        for text in chunks:
+            within = self._brackets.level > self._depth
+            place = 0
+            for edge in self._edges(text):
+                if within:
+                    yield from self._ended(text[place:edge])
+                else:
+                    self._around(text[place:edge])
+                within, place = not within, edge
+            if within:
+                self._goes_on(text[place:])
+            else:
+                self._around(text[place:])
+
+    def _edges(self, text: bytes) -> list[int]:
+        """Return the positions at which items begin and end, alternately."""
+        _, steps, levels = self._brackets.levels(text)
+        starts = np.flatnonzero((steps == 1) & (levels == self._depth + 1))
+        ends = np.flatnonzero((steps == -1) & (levels == self._depth)) + 1
+        return [int(edge) for edge in np.sort(np.concatenate([starts, ends]))]
+
+    def _goes_on(self, piece: bytes) -> None:
+        self._size += len(piece)
+        self._item = [*self._item, piece] if self._size <= self._longest else []
+
+    def _ended(self, piece: bytes) -> Iterator[bytes]:
+        self._goes_on(piece)
+        if self._size <= self._longest:
+            yield b"".join(self._item)
+        else:
+            self.too_long += 1
+        self._item, self._size = [], 0
+
+    def _around(self, piece: bytes) -> None:
+        if piece.strip(b" \t\r\n,"):
+            self._frame = (self._frame + piece)[-_LONGEST_FRAME:]
+            found = _LAST_KEY.search(self._frame)
+            self.key = found[1].decode("utf-8", "replace") if found else None
 
 
 class JsonPlace:

@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from tamias.features.archive.canonical.values.form import ColumnForm
-from tamias.features.tables.limits import MIB, ProfileLimit, ProfileLimits, ProfileRun
+from tamias.features.tables.limits import MIB, ProfileLimit, ProfileLimits, ProfileRun, workbench
 from tamias.features.tables.meaning.meanings import ColumnSample, meaning_of
-from tamias.features.tables.scratch import workbench
 from tamias.model.profile import ColumnProfile, TableProfile
 
 LONGEST_FOOTER = 64 * MIB
