@@ -174,14 +174,19 @@ def language_codes() -> frozenset[str]:
 def country_codes() -> tuple[frozenset[str], frozenset[str]]:
     """The codes of ISO 3166 with two and with three letters, and those of the European Union for Greece
     and the United Kingdom."""
-    lines = _lines()
-    return frozenset(line[:2] for line in lines) | {"EL", "UK"}, frozenset(line[3:6] for line in lines)
+    from iso3166 import countries_by_alpha2, countries_by_alpha3
+
+    return frozenset({*countries_by_alpha2, "EL", "UK"}), frozenset(countries_by_alpha3)
 
 
 @cache
 def country_names() -> frozenset[str]:
-    """Names of countries, folded as the file has them."""
-    return frozenset(";".join([line[7:] for line in _lines()]).split(";"))
+    """Names of countries, folded: those of ISO 3166, and others as tables write them in several languages."""
+    from iso3166 import countries
+
+    names = {folded(name) for each in countries for name in (each.name, each.apolitical_name)}
+    others = files(__package__).joinpath("countries.txt").read_text("utf-8").replace("\n", "").split(";")
+    return frozenset({*names, *others})
 
 
 def folded(text: str) -> str:
@@ -194,10 +199,6 @@ def folded(text: str) -> str:
         return text.casefold()
     parts = unicodedata.normalize("NFKD", text.casefold())
     return "".join(sign for sign in parts if not unicodedata.combining(sign))
-
-
-def _lines() -> list[str]:
-    return files(__package__).joinpath("countries.txt").read_text("utf-8").splitlines()
 
 
 _FITTING = 0.7
