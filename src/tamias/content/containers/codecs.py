@@ -24,52 +24,24 @@ Frame = Generator[bytes, None, bytes]
 """Yields what is decoded and returns the bytes read past the end of the frame."""
 
 
+BlockDecoder = bz2.BZ2Decompressor | lzma.LZMADecompressor | zstd.ZstdDecompressor
+
+
 class ByteSource(Protocol):
     """A source that can be read forward."""
 
     def read(self, size: int, /) -> bytes: ...
 
 
+Decode = Callable[[ByteSource, int], Iterator[bytes]]
+
+
 class DamageError(Exception):
     """Compressed data that ends early, is corrupt, or has something else behind it."""
 
 
-def gzip_chunks(source: ByteSource, max_memory: int) -> Iterator[bytes]:
-    """The content of every member of a gzip stream."""
-    del max_memory  # a window of gzip is 32 KiB
-    return _frames(source, "gzip", b"\x1f\x8b", lambda data: deflate_frame(data, source, zlib.MAX_WBITS | 16))
-
-
-def bzip2_chunks(source: ByteSource, max_memory: int) -> Iterator[bytes]:
-    """The content of every stream in a bzip2 file."""
-    del max_memory  # bzip2 takes 4 MB at most
-    return _frames(source, "bzip2", b"BZh", lambda data: _block_frame(data, source, bz2.BZ2Decompressor()))
-
-
-def xz_chunks(source: ByteSource, max_memory: int) -> Iterator[bytes]:
-    """The content of every stream in an xz file."""
-
-    def frame(data: bytes) -> Frame:
-        return _block_frame(data, source, lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=max_memory))
-
-    return _frames(source, "xz", b"\xfd7zXZ", frame)
-
-
-def zstd_chunks(source: ByteSource, max_memory: int) -> Iterator[bytes]:
-    """The content of every frame of a zstd file."""
-    options: dict[int, int] = {
-        zstd.DecompressionParameter.window_log_max: max(10, max_memory.bit_length() - 1)
-    }
-
-    def frame(data: bytes) -> Frame:
-        return _block_frame(data, source, zstd.ZstdDecompressor(options=options))
-
-    return _frames(source, "zstd", (b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18"), frame)
-
-
-def brotli_chunks(source: ByteSource, max_memory: int) -> Iterator[bytes]:
+def _brotli_chunks(source: ByteSource, _max_memory: int) -> Iterator[bytes]:
     """The content of a brotli stream, which nothing but its name tells from noise."""
-    del max_memory  # a window of brotli is 16 MiB at most
     decoder = brotli.Decompressor()
     try:
         while not decoder.is_finished():
@@ -88,15 +60,6 @@ def stored_chunks(source: ByteSource) -> Iterator[bytes]:
     """Yield uncompressed bytes in chunks."""
     while data := source.read(CHUNK):
         yield data
-
-
-CODECS: dict[str, Callable[[ByteSource, int], Iterator[bytes]]] = {
-    GZIP: gzip_chunks,
-    BZIP2: bzip2_chunks,
-    XZ: xz_chunks,
-    ZSTD: zstd_chunks,
-    BROTLI: brotli_chunks,
-}
 
 
 def _frames(
@@ -154,7 +117,7 @@ def _up_to_the_fault(decoder: "zlib._Decompress", data: bytes) -> bytes:
 def _block_frame(
     data: bytes,
     source: ByteSource,
-    decoder: bz2.BZ2Decompressor | lzma.LZMADecompressor | zstd.ZstdDecompressor,
+    decoder: BlockDecoder,
 ) -> Frame:
     while not decoder.eof:
         if decoder.needs_input:
@@ -164,3 +127,29 @@ def _block_frame(
         yield decoder.decompress(data, CHUNK)
         data = b""
     return decoder.unused_data
+
+
+def _zstd_decoder(max_memory: int) -> zstd.ZstdDecompressor:
+    window = zstd.DecompressionParameter.window_log_max
+    return zstd.ZstdDecompressor(options={window: max(10, max_memory.bit_length() - 1)})
+
+
+def _in_blocks(word: str, magic: bytes | tuple[bytes, ...], decoder: Callable[[int], BlockDecoder]) -> Decode:
+    """Return what decodes every frame of a file; `decoder` makes what decodes one within some memory."""
+    return lambda source, max_memory: _frames(
+        source, word, magic, lambda data: _block_frame(data, source, decoder(max_memory))
+    )
+
+
+def _gzip_chunks(source: ByteSource, _max_memory: int) -> Iterator[bytes]:
+    return _frames(source, "gzip", b"\x1f\x8b", lambda data: deflate_frame(data, source, zlib.MAX_WBITS | 16))
+
+
+CODECS: dict[str, Decode] = {
+    GZIP: _gzip_chunks,
+    BZIP2: _in_blocks("bzip2", b"BZh", lambda _max_memory: bz2.BZ2Decompressor()),
+    XZ: _in_blocks("xz", b"\xfd7zXZ", lambda most: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=most)),
+    ZSTD: _in_blocks("zstd", (b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18"), _zstd_decoder),
+    BROTLI: _brotli_chunks,
+}
+"""What decodes a file, within some memory; gzip, bzip2 and brotli never need much."""

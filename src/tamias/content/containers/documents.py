@@ -4,7 +4,7 @@ import io
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 from urllib.parse import quote, unquote
 
@@ -116,7 +116,8 @@ class _Peeler:
             yield self._document(stream, start, found, layer)
             if declared := contradicted_claim(found, layer.declared_type, layer.name):
                 self._damage(layer)(f"declared as {declared}, but read as {found}")
-        yield from self._take_problems()
+        while self._problems:
+            yield self._problems.pop(0)
 
     def _document(self, stream: BinaryIO, start: bytes, found: str, layer: _Layer) -> Document:
         return Document(
@@ -167,29 +168,17 @@ class _Peeler:
             return
         if inner.graph and inner.graph != member_graph(member.name):
             yield Problem(f"{inner.member}: its name spells no http(s) IRI, so its graph is {inner.graph}")
-        count = self._meter.unpacked if member.packed else _uncounted
+        # Of others the bytes were counted by the layer around them.
+        count = self._meter.unpacked if member.packed else lambda _: None
         yield from self.parts(buffered(Unpacked(member.chunks, count, self._damage(inner))), inner)
 
-    def _damage(self, layer: _Layer) -> "_Damage":
-        return _Damage(self._problems, layer.member)
-
-    def _take_problems(self) -> Iterator[Problem]:
-        while self._problems:
-            yield self._problems.pop(0)
+    def _damage(self, layer: _Layer) -> Callable[[str], None]:
+        """Return what notes what is wrong with a layer, to be told after its document."""
+        prefix = "" if layer.member is None else f"{layer.member}: "
+        return lambda what: self._problems.append(Problem(prefix + what, damage=True))
 
     def _too_deep(self, layer: _Layer, limit: str) -> Problem:
         return Problem(f"{layer.member or self._url}: packed in more than {limit}, skipped")
-
-
-class _Damage(msgspec.Struct, frozen=True):
-    """Notes what is wrong with a layer, to be told after its document."""
-
-    problems: list[Problem]
-    member: str | None
-
-    def __call__(self, what: str) -> None:
-        declared_type = what if self.member is None else f"{self.member}: {what}"
-        self.problems.append(Problem(declared_type, damage=True))
 
 
 def _inside_codec(layer: _Layer, declared_type: str | None) -> _Layer:
@@ -218,7 +207,3 @@ def _seekable(stream: BinaryIO) -> BinaryIO:
         copy.write(chunk)
     copy.seek(0)
     return copy  # type: ignore[return-value]
-
-
-def _uncounted(count: int) -> None:
-    """Do nothing: the bytes were counted by the layer around them."""
