@@ -3,7 +3,7 @@
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from tamias.analyse.html.anchors import LONGEST_ANCHOR, LONGEST_CONTEXT, anchored
+from tamias.analyse.html.analyser import LONGEST_ANCHOR, LONGEST_CONTEXT, anchored
 
 
 def words_of(body, reference="x", head="<html>"):

@@ -29,7 +29,7 @@ def rdf_xml_quads(text: bytes, base: str | None, faults: Faults) -> Iterator[Rea
             yield from if_silent(fault, faults)
     yield from found or ()
     for note in notes:
-        yield from faults.note(note.what, note.place)
+        yield from faults.note(*note)
 
 
 def _strictly(text: bytes, base: str | None, budget: DocumentBudget) -> list[QuadLines]:

@@ -1,7 +1,6 @@
 """Sitemaps into links, hints and datasets: XML, index, Semantic Sitemap, ResourceSync, RSS, Atom, text."""
 
 from collections.abc import Iterator
-from typing import Protocol
 from xml.parsers.expat import ErrorString, ExpatError
 
 from tamias.analyse.chunks import RefusedError, read_chunks, utf8_chunks
@@ -33,7 +32,7 @@ class SitemapAnalyser:
 
     def analyse(self, document: Document) -> Iterator[Finding]:
         gathered = Gathered(document.url, self._limits)
-        reading: _Reading = _Lines(gathered)
+        reading: _Lines | _Xml = _Lines(gathered)
         if document.media_type.endswith("xml"):
             reading = _Xml(gathered, self._limits.xml_depth)
         limit: LimitExceeded | None = None
@@ -62,17 +61,6 @@ class SitemapAnalyser:
                 raise RefusedError(
                     f"sitemap of more than {most} bytes (limit analyse.sitemap_bytes): the rest is not read"
                 )
-
-
-class _Reading(Protocol):
-    """Takes the bytes of a sitemap, and gives what they say to `Gathered`."""
-
-    @property
-    def line(self) -> int: ...
-
-    def feed(self, chunk: bytes) -> None: ...
-
-    def end(self) -> None: ...
 
 
 class _Xml(Elements):

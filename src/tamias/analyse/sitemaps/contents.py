@@ -1,9 +1,10 @@
 """Gathers what a sitemap says into batches, counts it against the limits, and tells what is wrong with it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from tamias.analyse.chunks import RefusedError
+from tamias.analyse.sitemaps.elements import Element
 from tamias.model.errors import UrlError
 from tamias.model.finding import Finding, Links, Problem
 from tamias.model.kind import SITEMAP
@@ -83,13 +84,14 @@ class Gathered:
         if self._problem_count <= self._most_problems:
             self._problems.append(Problem(what, line))
 
-    def sensible(self, field: str, value: T | None, text: str, line: int) -> T | None:
-        """The value that was read from a text; if there is none, that is noted.
+    def sensible(self, field: str, read: Callable[[str], T | None], element: Element | None) -> T | None:
+        """The value that is read from the text of an element; if there is none, that is noted.
 
         Files have the same fault throughout, so each field is told of once.
         """
-        if value is None:
-            first, at, count = self._odd.get(field, (text[:_SHOWN], line, 0))
+        value = read(element.text) if element else None
+        if element and value is None:
+            first, at, count = self._odd.get(field, (element.text[:_SHOWN], element.line, 0))
             self._odd[field] = (first, at, count + 1)
         return value
 

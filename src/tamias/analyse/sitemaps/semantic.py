@@ -6,7 +6,7 @@ from typing import Final
 
 from tamias.analyse.sitemaps.contents import Gathered
 from tamias.analyse.sitemaps.elements import Element
-from tamias.analyse.sitemaps.urlset import changefreq, lastmod_ms, own_spaces
+from tamias.analyse.sitemaps.urlset import change_frequency, own_spaces, time_ms
 from tamias.model.site import NAMESPACES, Location, Prefix, SemanticDataset, covers
 from tamias.model.url import fetch_url
 
@@ -50,8 +50,9 @@ class DatasetReader:
         fields = self._fields(entry, NAMESPACES | {entry.space}, own_spaces(root))
         dataset = self._dataset(fields)
         self._gathered.dataset(dataset)
-        if dataset.uri and not covers(dataset, dataset.uri):
-            self._take_description(dataset.uri)
+        uri = dataset.uri or ""
+        if uri.startswith(("http://", "https://")) and not covers(dataset, uri):
+            self._gathered.page(fetch_url(uri))  # its description
 
     def _fields(self, entry: Element, semantic: frozenset[str], plain: frozenset[str]) -> Fields:
         fields: Fields = {}
@@ -84,14 +85,18 @@ class DatasetReader:
         return SemanticDataset(
             uri=self._uri(_first(fields, "datasetURI")),
             label=" ".join(label.text.split()) if label else None,
-            prefixes=tuple(self._prefixes(fields.get("prefix", ()))),
+            prefixes=tuple(
+                Prefix(iri=iri, slicing=_slicing(element))
+                for element in fields.get("prefix", ())
+                if (iri := self._iri(element))
+            ),
             dumps=tuple(self._locations(fields.get("dump", ()))),
             fragments=fragments,
             endpoints=tuple(self._locations(fields.get("endpoint", ()))),
-            graph_names=tuple(self._iris(fields.get("graph name", ()))),
-            samples=tuple(self._iris(fields.get("sample", ()))),
-            changefreq=changefreq(_first(fields, "changefreq"), self._gathered),
-            lastmod_ms=lastmod_ms(_first(fields, "lastmod"), self._gathered),
+            graph_names=tuple(filter(None, map(self._iri, fields.get("graph name", ())))),
+            samples=tuple(filter(None, map(self._iri, fields.get("sample", ())))),
+            changefreq=self._gathered.sensible("changefreq", change_frequency, _first(fields, "changefreq")),
+            lastmod_ms=self._gathered.sensible("date", time_ms, _first(fields, "lastmod")),
         )
 
     def _uri(self, element: Element | None) -> str | None:
@@ -105,11 +110,6 @@ class DatasetReader:
             return None
         self._uris.add(uri)
         return uri
-
-    def _prefixes(self, elements: Iterable[Element]) -> Iterator[Prefix]:
-        for element in elements:
-            if iri := self._iri(element):
-                yield Prefix(iri=iri, slicing=_slicing(element))
 
     def _locations(self, elements: Iterable[Element]) -> Iterator[Location]:
         for element in elements:
@@ -129,20 +129,10 @@ class DatasetReader:
         )
         return 1
 
-    def _iris(self, elements: Iterable[Element]) -> Iterator[str]:
-        for element in elements:
-            if iri := self._iri(element):
-                yield iri
-
     def _iri(self, element: Element) -> str | None:
         """An IRI of RDF, which stays as it is, unless it is relative."""
         url = self._gathered.address(element.text, element.line)
         return element.text if url and _ABSOLUTE.fullmatch(element.text) else url
-
-    def _take_description(self, uri: str) -> None:
-        """Take the document at the URI of a dataset as its description."""
-        if uri.startswith(("http://", "https://")):
-            self._gathered.page(fetch_url(uri))
 
 
 def _slicing(element: Element) -> str | None:

@@ -109,45 +109,21 @@ def _hint(
     said = {child.name: child for child in entry.children if child.text and child.space in spaces}
     return Hint(
         url=url,
-        lastmod_ms=lastmod_ms(said["lastmod"], gathered)
+        lastmod_ms=gathered.sensible("date", time_ms, said["lastmod"])
         if "lastmod" in said
         else time_ms(about.get("datetime", "")),
-        changefreq=changefreq(said.get("changefreq"), gathered),
-        priority=_priority(said.get("priority"), gathered),
+        changefreq=gathered.sensible("changefreq", change_frequency, said.get("changefreq")),
+        priority=gathered.sensible("priority", share, said.get("priority")),
         sha256=sha256_of(about.get("hash", "")),
     )
-
-
-def lastmod_ms(element: Element | None, gathered: Gathered) -> int | None:
-    """The time that an element tells, if it does."""
-    if element is None:
-        return None
-    return gathered.sensible("date", time_ms(element.text), element.text, element.line)
-
-
-def changefreq(element: Element | None, gathered: Gathered) -> str | None:
-    """The frequency that an element tells, if it does."""
-    if element is None:
-        return None
-    return gathered.sensible("changefreq", change_frequency(element.text), element.text, element.line)
-
-
-def _priority(element: Element | None, gathered: Gathered) -> float | None:
-    if element is None:
-        return None
-    return gathered.sensible("priority", share(element.text), element.text, element.line)
 
 
 def _read_link(link: Element, relations: frozenset[str], gathered: Gathered) -> None:
     if link.attributes.get("rel") not in relations or "href" not in link.attributes:
         return
     url = gathered.address(link.attributes["href"].strip(), link.line)
-    if url is None:
-        return
-    if relations is _UPWARDS:
-        gathered.sitemap(url)
-    else:
-        gathered.page(url)
+    if url is not None:
+        (gathered.sitemap if relations is _UPWARDS else gathered.page)(url)
 
 
 _ENTRIES = frozenset({"item", "entry"})
@@ -170,7 +146,7 @@ def read_feed_entry(root: Element, entry: Element, gathered: Gathered) -> None:
 def _read_item(entry: Element, base: str | None, gathered: Gathered) -> None:
     dates = {child.name: child for child in reversed(entry.children) if child.name in _DATES and child.text}
     date = next((dates[name] for name in _DATES if name in dates), None)
-    changed = lastmod_ms(date, gathered)
+    changed = gathered.sensible("date", time_ms, date)
     found = False
     for child in entry.children:
         if child.name in ("link", "enclosure", "content"):
@@ -183,21 +159,14 @@ def _read_item(entry: Element, base: str | None, gathered: Gathered) -> None:
 
 
 def _take(link: Element, base: str | None, gathered: Gathered) -> str | None:
-    reference = _reference(link)
+    attribute, text = {"enclosure": ("url", ""), "content": ("src", "")}.get(link.name, ("href", link.text))
+    reference = link.attributes.get(attribute, text).strip()
     if not reference or link.attributes.get("rel", "alternate").lower() in _NO_CONTENT:
         return None
     url = gathered.address(reference, link.line, base)
     if url is not None:
         gathered.page(url)
     return url
-
-
-def _reference(link: Element) -> str:
-    if link.name == "enclosure":
-        return link.attributes.get("url", "").strip()
-    if link.name == "content":
-        return link.attributes.get("src", "").strip()
-    return link.attributes.get("href", link.text).strip()
 
 
 def _take_permanent_name(entry: Element, base: str | None, changed: int | None, gathered: Gathered) -> None:

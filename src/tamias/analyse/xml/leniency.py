@@ -27,11 +27,8 @@ _XML_LITERAL = b"http://www.w3.org/1999/02/22-rdf-syntax-ns#XMLLiteral"
 _SCHEME = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*:")
 
 
-class Note(msgspec.Struct, frozen=True):
-    """A change that was made, and its place."""
-
-    what: str
-    place: TextPlace
+Note = tuple[str, TextPlace]
+"""A change that was made, and its place."""
 
 
 class _Element(msgspec.Struct, frozen=True):
@@ -146,7 +143,7 @@ class _Mending:
         start = self._found.start()
         self._place = self._place.after(self._found.string[self._end : start])
         self._end = start
-        self.notes.append(Note(what, self._place))
+        self.notes.append((what, self._place))
 
 
 def _percent(found: re.Match[bytes]) -> bytes:
