@@ -97,7 +97,7 @@ def sifted_parts(folder: Path, scratch: Path, withheld: Callable[[str, str], boo
     index stays. The others are given as they are.
     """
     for part in warc_parts(folder):
-        if not any(withheld(entry.url, _sha256(entry.digest)) for _, entry in entries(part.index)):
+        if not any(withheld(entry.url, sha256_of(entry.digest)) for _, entry in entries(part.index)):
             yield part
             continue
         copy = WarcPart(scratch / part.name, part.name, 0)
@@ -114,7 +114,7 @@ def _sift(part: WarcPart, copy: WarcPart, withheld: Callable[[str, str], bool]) 
             if record.offset + record.length > part.length:
                 break
             fields = read_fields(record.head.partition(b"\r\n\r\n")[0])
-            body = fields.get("warc-target-uri", ""), _sha256(fields.get("warc-payload-digest", ""))
+            body = fields.get("warc-target-uri", ""), sha256_of(fields.get("warc-payload-digest", ""))
             if withheld(*body) or left_out & {fields.get(name, "") for name in _BELONGS_TO}:
                 left_out.add(fields.get("warc-record-id", ""))
                 continue
@@ -127,7 +127,7 @@ def _sift(part: WarcPart, copy: WarcPart, withheld: Callable[[str, str], bool]) 
     return end
 
 
-def _sha256(digest: str) -> str:
+def sha256_of(digest: str) -> str:
     """A digest as the database has it: hexadecimal, without its algorithm."""
     return digest.partition(":")[2].lower()
 

@@ -214,27 +214,45 @@ class WarcWriter:
     def _write_answer(
         self, file: "_WarcFile", identity: Fields, hop: Hop, body: Body | None, at: int
     ) -> WarcExtent:
+        size = body.size if body else None
         digest = f"sha256:{body.sha256 if body else hashlib.sha256().hexdigest()}"
-        head = response_head(hop, body.size if body else None)
-        earlier = self._payloads.get(digest) if body and body.size else None
+        earlier = self._payloads.get(digest) if size else None
+        is_revisit = hop.status == 304 or earlier is not None
         fields = [*identity, *_about(hop), ("Content-Type", HTTP_RESPONSE)]
-        if hop.status == 304 or earlier:
+        if is_revisit:
             fields += [("WARC-Type", "revisit"), *_revisited(earlier)]
-            fields += [("WARC-Payload-Digest", digest)] if earlier else []
-            return _extent(
-                file.add_answer(fields, head, None, hop, "warc/revisit", digest if earlier else ""),
-                hop,
-                at,
-                body if earlier else None,
-                revisit=True,
-            )
-        fields += [("WARC-Type", "response"), ("WARC-Payload-Digest", digest)]
-        if is_truncated(hop, body.size if body else None):
+            digest = digest if earlier else ""
+        else:
+            fields.append(("WARC-Type", "response"))
+        if digest:
+            fields.append(("WARC-Payload-Digest", digest))
+        if not is_revisit and is_truncated(hop, size):
             fields.append(("WARC-Truncated", "unspecified"))
-        extent = _extent(file.add_answer(fields, head, body, hop, _media_type(hop), digest), hop, at, body)
-        if body and body.size:
+        position, length = file.add(fields, response_head(hop, size), None if is_revisit else body)
+        declared = hop.header("content-type")
+        entry = CdxjFields(
+            url=hop.url,
+            mime="warc/revisit" if is_revisit else (declared or "").partition(";")[0].strip().lower(),
+            status=str(hop.status),
+            digest=digest,
+            length=str(length),
+            offset=str(position),
+            filename=file.name,
+        )
+        file.unindexed.append(line(entry, timestamp(identity[1][1])))
+        if size and not is_revisit:
             self._remember(digest, Earlier(identity[0][1], hop.url, identity[1][1]))
-        return extent
+        return WarcExtent(
+            file=file.name,
+            position=position,
+            length=length,
+            url=without_password(hop.url),
+            captured_at=at,
+            status=hop.status,
+            sha256=digest.partition(":")[2] or None,
+            revisit=is_revisit,
+            declared_type=declared,
+        )
 
     def _remember(self, digest: str, earlier: Earlier) -> None:
         self._payloads[digest] = earlier
@@ -249,7 +267,8 @@ class _WarcFile:
         self.name = name
         self.length = 0
         self.path = folder / (name + OPEN)
-        self._unindexed: list[bytes] = []
+        self.unindexed: list[bytes] = []
+        """Lines of the index that are written with the next sync."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
         mode = folder.stat().st_mode & 0o666  # in a folder for nobody else, neither are its files
         self._file = os.open(self.path, flags, mode)
@@ -259,14 +278,14 @@ class _WarcFile:
     @contextmanager
     def whole(self) -> Iterator[None]:
         """Write the records of the block as a whole, or not at all."""
-        length, lines = self.length, len(self._unindexed)
+        length, lines = self.length, len(self.unindexed)
         try:
             yield
         except BaseException:
             with suppress(OSError):
                 os.ftruncate(self._file, length)
             self.length = length
-            del self._unindexed[lines:]
+            del self.unindexed[lines:]
             raise
 
     def add(self, fields: Fields, block: bytes, body: Body | None = None) -> tuple[int, int]:
@@ -286,34 +305,16 @@ class _WarcFile:
         self._write(packing.compress(b"\r\n\r\n") + packing.flush())
         return start, self.length - start
 
-    def add_answer(
-        self, fields: Fields, head: bytes, body: Body | None, hop: Hop, mime: str, digest: str
-    ) -> CdxjFields:
-        """Writes an answer and notes its line for the index."""
-        offset, length = self.add(fields, head, body)
-        date = dict(fields)["WARC-Date"]
-        entry = CdxjFields(
-            url=hop.url,
-            mime=mime,
-            status=str(hop.status),
-            digest=digest,
-            length=str(length),
-            offset=str(offset),
-            filename=self.name,
-        )
-        self._unindexed.append(line(entry, timestamp(date)))
-        return entry
-
     def sync(self) -> None:
         """First the records, then what the index says of them."""
         try:
             os.fdatasync(self._file)
-            write_all(self._index, b"".join(self._unindexed))
+            write_all(self._index, b"".join(self.unindexed))
             os.fdatasync(self._index)
         except OSError:
             self._close()
             raise
-        self._unindexed.clear()
+        self.unindexed.clear()
 
     def complete(self) -> Path:
         """Gives the file its final name."""
@@ -330,21 +331,6 @@ class _WarcFile:
     def _write(self, content: bytes) -> None:
         write_all(self._file, content)
         self.length += len(content)
-
-
-def _extent(entry: CdxjFields, hop: Hop, at: int, body: Body | None, *, revisit: bool = False) -> WarcExtent:
-    empty = None if revisit else hashlib.sha256().hexdigest()
-    return WarcExtent(
-        file=entry.filename,
-        position=int(entry.offset),
-        length=int(entry.length),
-        url=without_password(hop.url),
-        captured_at=at,
-        status=hop.status,
-        sha256=body.sha256 if body else empty,
-        revisit=revisit,
-        declared_type=hop.header("content-type"),
-    )
 
 
 def _identity(now: int) -> list[tuple[str, str]]:
@@ -374,10 +360,6 @@ def _revisited(earlier: Earlier | None) -> list[tuple[str, str]]:
         ("WARC-Refers-To-Target-URI", earlier.url),
         ("WARC-Refers-To-Date", earlier.date),
     ]
-
-
-def _media_type(hop: Hop) -> str:
-    return (hop.header("content-type") or "").partition(";")[0].strip().lower()
 
 
 def _pieces(body: Body | None) -> Iterator[bytes]:
