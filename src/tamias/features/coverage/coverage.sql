@@ -17,10 +17,6 @@ SELECT line.bucket, line.qid, line.uid, line.domain, sum(line.count) AS weight,
 FROM listed_line AS line
 GROUP BY line.bucket, line.qid, line.uid, line.domain
 
--- name: analyse_listed
--- Lets the planner know how long the list is.
-ANALYZE listed
-
 -- name: make_reached
 -- The URLs of the list that were reached.
 CREATE TEMPORARY TABLE reached (qid int8, uid int8, depth int2) ON COMMIT DROP
@@ -48,10 +44,6 @@ ORDER BY capture.capture LIMIT %(most)b::int4
 -- Fills them.
 COPY effective (bucket, qid, uid, domain, depth) FROM STDIN (FORMAT BINARY)
 
--- name: analyse_effective
--- Lets the planner know how many there are.
-ANALYZE effective
-
 -- name: hosts
 -- The hosts of a bucket by their keys.
 SELECT host.qid, host.hkey FROM host WHERE host.bucket = %(bucket)b::int2
@@ -60,9 +52,9 @@ SELECT host.qid, host.hkey FROM host WHERE host.bucket = %(bucket)b::int2
 -- Fills the domains of hosts.
 COPY named (bucket, qid, domain) FROM STDIN (FORMAT BINARY)
 
--- name: analyse_named
--- Lets the planner know how many hosts there are.
-ANALYZE named
+-- name: analyse
+-- Lets the planner know how many URLs, redirects and hosts there are.
+ANALYZE listed, effective, named
 
 -- name: reach_urls
 -- Finds the listed URLs of a bucket, at the least depth of all crawls: requested ones, and those that redirects

@@ -11,7 +11,7 @@ import msgspec
 
 from tamias.content.outside_lines import outside_texts
 from tamias.crawl.plan.admit import queue_key
-from tamias.database.connect import Cursor, Session
+from tamias.database.connect import Cursor, Session, read_buckets
 from tamias.database.sql import statements
 from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.model.capture import Outcome
@@ -32,29 +32,21 @@ class Listed(msgspec.Struct, frozen=True):
     count: float = 1.0
 
 
-class Header(msgspec.Struct, frozen=True):
-    """The dialect of a CSV file, and the columns of URL and count."""
-
-    delimiter: str
-    url: int
-    count: int | None
+Header = tuple[str, int, int | None]
+"""The dialect of a CSV file, and the columns of URL and count."""
 
 
 def listed_urls(path: Path) -> Iterator[Listed | None]:
     """The lines of a list; None for one that is neither URL nor comment. Raises `UsageError`."""
     header: Header | None = None
-    for number, line in enumerate(_texts(path)):
-        if line is None:
-            yield None
-        elif number == 0 and (header := _header(line)) is not None:
-            continue
-        elif line.strip() and not line.startswith("#"):
-            yield _read(line, header)
-
-
-def _texts(path: Path) -> Iterator[str | None]:
     try:
-        yield from outside_texts(path, LONGEST_LINE, MOST_BYTES)
+        for number, line in enumerate(outside_texts(path, LONGEST_LINE, MOST_BYTES)):
+            if line is None:
+                yield None
+            elif number == 0 and (header := _header(line)) is not None:
+                continue
+            elif line.strip() and not line.startswith("#"):
+                yield _read(line, header)
     except ValueError as error:
         raise UsageError(f"cannot read the list {path}: {error}") from error
 
@@ -62,38 +54,30 @@ def _texts(path: Path) -> Iterator[str | None]:
 def _header(line: str) -> Header | None:
     """The header of a CSV file; None where the first line is none.
 
-    >>> _header("Frequency;URL").count
-    0
+    >>> _header("Frequency;URL")
+    (';', 1, 0)
     """
     for delimiter in (",", "\t", ";"):
         names = [name.strip().lower() for name in next(csv.reader([line], delimiter=delimiter), [])]
         url = next((names.index(name) for name in URL_COLUMNS if name in names), None)
         if url is not None:
-            count = next((names.index(name) for name in COUNT_COLUMNS if name in names), None)
-            return Header(delimiter, url, count)
+            return delimiter, url, next((names.index(name) for name in COUNT_COLUMNS if name in names), None)
     return None
 
 
 def _read(line: str, header: Header | None) -> Listed | None:
-    address, count = _cells(line, header)
     try:
-        times = float(count)
+        if header is None:
+            address, _, count = line.strip().partition("\t")
+        else:
+            cells = next(csv.reader([line], delimiter=header[0]))
+            address, count = cells[header[1]], "" if header[2] is None else cells[header[2]] or "none"
+        times = float(count or "1")
         if not (math.isfinite(times) and times > 0):
             return None
         return Listed(fetch_url(address.strip()), times)
-    except (ValueError, UrlError):
+    except (ValueError, IndexError, csv.Error, UrlError):
         return None
-
-
-def _cells(line: str, header: Header | None) -> tuple[str, str]:
-    if header is None:
-        address, _, count = line.strip().partition("\t")
-        return address, count or "1"
-    try:
-        cells = next(csv.reader([line], delimiter=header.delimiter))
-        return cells[header.url], cells[header.count] if header.count is not None else "1"
-    except (IndexError, csv.Error):
-        return "", "1"
 
 
 _SQL = statements("tamias.features.coverage", "coverage.sql")
@@ -169,19 +153,13 @@ def measure(
     outcomes = [int(each) for each in (KNOWN if known else VISITED)]
 
     def compare(cursor: Cursor) -> CoverageReport:
-        scope = _Scope(_buckets(cursor), _crawls(cursor, crawl), outcomes)
+        scope = _Scope(read_buckets(cursor), _crawls(cursor, crawl), outcomes)
         wrong = _load(cursor, settings, scope.buckets, path)
         _name_domains(cursor, scope.buckets, settings.frontier.queue == "domain")
         _load_effective(cursor, _Keys(settings, scope.buckets), scope)
         return _report(cursor, scope, top, wrong)
 
     return session.transact(compare)
-
-
-def _buckets(cursor: Cursor) -> int:
-    row = cursor.execute("SELECT buckets FROM meta").fetchone()
-    assert row is not None
-    return int(row[0])
 
 
 def _crawls(cursor: Cursor, name: str | None) -> list[int]:
@@ -204,9 +182,8 @@ def _load(cursor: Cursor, settings: Settings, buckets: int, path: Path) -> int:
             if listed is None:
                 wrong += 1
             else:
-                copy.write_row(keys.row(listed))
-    for name in ("merge_lines", "analyse_listed"):
-        cursor.execute(_SQL[name].text)
+                copy.write_row((*keys.place(listed.url), listed.count))
+    cursor.execute(_SQL["merge_lines"].text)
     return wrong
 
 
@@ -222,7 +199,7 @@ def _load_effective(cursor: Cursor, keys: "_Keys", scope: "_Scope") -> None:
                 for _, url, depth in rows:
                     copy.write_row((*keys.place(url), depth))
             values["after"] = rows[-1][0]
-    cursor.execute(_SQL["analyse_effective"].text)
+    cursor.execute(_SQL["analyse"].text)
 
 
 class _Keys:
@@ -232,10 +209,6 @@ class _Keys:
         self._queue_key = queue_key(settings)
         self._session_names = frozenset(settings.filters.session_names)
         self._buckets = buckets
-
-    def row(self, listed: Listed) -> tuple[int, int, int, int, float]:
-        """Bucket, queue, URL, domain, count."""
-        return (*self.place(listed.url), listed.count)
 
     def place(self, url: str) -> tuple[int, int, int, int]:
         """Bucket, queue, URL, domain."""
@@ -253,12 +226,8 @@ def _name_domains(cursor: Cursor, buckets: int, by_domain: bool) -> None:
         with cursor.copy(_SQL["copy_named"].text) as copy:
             copy.set_types(["int2", "int8", "int8"])
             for qid, key in hosts:
-                copy.write_row((bucket, qid, qid if by_domain else _domain_of(key)))
-    cursor.execute(_SQL["analyse_named"].text)
-
-
-def _domain_of(key: str) -> int:
-    return host_hash(host_key(f"http://[{key}]/" if ":" in key else f"http://{key}/"))
+                url = f"http://[{key}]/" if ":" in key else f"http://{key}/"
+                copy.write_row((bucket, qid, qid if by_domain else host_hash(host_key(url))))
 
 
 def _report(cursor: Cursor, scope: _Scope, top: int, wrong: int) -> CoverageReport:
