@@ -12,9 +12,8 @@ import zipfile
 import pytest
 import zstandard
 
-from tamias.features.forgetting import packed_search
-from tamias.features.forgetting.marks import MarkSearch, make_marks
-from tamias.features.forgetting.packed_search import PackedSearch
+from tamias.features.forgetting import marks
+from tamias.features.forgetting.marks import MarkSearch, PackedSearch, make_marks
 
 KEY = b"key"
 BODY = " ".join(f"{random.Random(1).getrandbits(40):x}{n}" for n in range(300)).encode()
@@ -76,7 +75,7 @@ def test_many_members_one_after_another_are_all_looked_at():
 
 
 def test_a_bomb_takes_little_memory_and_is_said_to_be_unfinished(monkeypatch):
-    monkeypatch.setattr(packed_search, "MOST_UNPACKED", 32 << 20)
+    monkeypatch.setattr(marks, "MOST_UNPACKED", 32 << 20)
     bomb = zstandard.compress(bytes(64 << 20))
     tracemalloc.start()
     looking = search(bomb)

@@ -9,6 +9,7 @@ import pytest
 import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
+from tamias.crawl.verbs.check import Looked
 from tamias.features.check.checkup import SegmentCheck
 from tamias.features.forgetting.files import blank_frames
 from tamias.features.forgetting.warc_records import blank_record
@@ -65,7 +66,7 @@ def test_documents_go_out_of_a_segment_and_the_others_are_where_they_were(
             assert (content == text) if number not in gone else b"<" not in content
     assert (
         list(
-            SegmentCheck(lambda _segment: path.open("rb")).faults(
+            SegmentCheck(lambda _segment: path.open("rb"), Looked()).faults(
                 1, committed, [extent for extent, _ in documents]
             )
         )

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamias.features.tables import encoding, small
+from tamias.features.tables import encoding
 from tamias.features.tables.body import profile, small_profile
 from tamias.features.tables.sketches import HASH_SQL, hashes_of
+from tamias.features.tables.tables import PLAIN
 from tests.examples import examples
 
 PIECES = ((0, 9), (0, 300), (5, 20), (40, 60), (100, 150))
@@ -173,7 +174,7 @@ def test_hashes_are_those_of_duckdb():
 
 
 def test_characters_that_are_taken_are_trimmed_and_written_small_as_duckdb_does():
-    taken = [chr(code) for code in range(1, 0x10000) if small.PLAIN.fullmatch(chr(code))]
+    taken = [chr(code) for code in range(1, 0x10000) if PLAIN.fullmatch(chr(code))]
     query = "SELECT w, trim(w), lower(w), lower('A' || w || 'B') FROM (SELECT unnest(?) AS w)"
     other = [
         each

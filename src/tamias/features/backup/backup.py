@@ -58,7 +58,7 @@ def take(database: Database, data: Path, folder: Path) -> Taken:
         for attempt in range(_TRIES):
             try:
                 rows = session.transact(partial(_save_rows, session=other, data=data, place=place))
-                return _save_files(rows, place)
+                return _save_files(*rows, place)
             except FileGone as gone:
                 # A pack was rewritten while we copied; the next snapshot knows where its bodies went.
                 if attempt == _TRIES - 1:
@@ -66,15 +66,13 @@ def take(database: Database, data: Path, folder: Path) -> Taken:
     raise AssertionError
 
 
-class SavedRows(msgspec.Struct, frozen=True):
-    """The rows of a snapshot, which are in its folder, and the files that they need."""
+def _save_rows(
+    cursor: Cursor, session: Session, data: Path, place: BackupFolder
+) -> tuple[Snapshot, list[Needed]]:
+    """Save the rows in one transaction, for a finished page and its links may be in different buckets.
 
-    snapshot: Snapshot
-    wanted: list[Needed]
-
-
-def _save_rows(cursor: Cursor, session: Session, data: Path, place: BackupFolder) -> SavedRows:
-    """Save the rows in one transaction: a finished page and its links may be in different buckets."""
+    Return the files that they need, too.
+    """
     schema, buckets = begin(cursor)
     name = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     shutil.rmtree(place.part, ignore_errors=True)
@@ -91,18 +89,18 @@ def _save_rows(cursor: Cursor, session: Session, data: Path, place: BackupFolder
         sequences=tuple(sequences(cursor)),
         files=(),
     )
-    return SavedRows(snapshot, wanted)
+    return snapshot, wanted
 
 
-def _save_files(rows: SavedRows, place: BackupFolder) -> Taken:
+def _save_files(rows: Snapshot, wanted: list[Needed], place: BackupFolder) -> Taken:
     """Save the files after the transaction, which would keep the database from cleaning up meanwhile."""
     known = place.known_files()
     saved = []
-    for each in rows.wanted:
+    for each in wanted:
         saved.append(save_file(place, each, known))
         if saved[-1][1]:
             place.note_file(saved[-1][0])
-    snapshot = msgspec.structs.replace(rows.snapshot, files=tuple(file for file, _ in saved))
+    snapshot = msgspec.structs.replace(rows, files=tuple(file for file, _ in saved))
     (place.part / "snapshot.json").write_bytes(msgspec.json.format(msgspec.json.encode(snapshot)))
     _put_in_place(place.part, place.snapshot(snapshot.taken_at))
     place.forget_notes()

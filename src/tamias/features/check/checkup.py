@@ -53,16 +53,15 @@ class _Run(msgspec.Struct):
 class SegmentCheck:
     """A check of segments."""
 
-    def __init__(self, open_segment: Callable[[int], BinaryIO]) -> None:
+    def __init__(self, open_segment: Callable[[int], BinaryIO], looked: Looked) -> None:
         self._open_segment = open_segment
-        self.segments = 0
-        self.bytes = 0
+        self._looked = looked
 
     def faults(self, segment: int, committed: int, extents: Sequence[Extent]) -> Iterator[str]:
         """Yield what is wrong with one segment; the extents are of the documents in it."""
         if committed == 0 and not extents:
             return  # its number was taken, and nothing written
-        self.segments += 1
+        self._looked.segments += 1
         runs = [_Run()]
         try:
             with self._open_segment(segment) as file:
@@ -89,7 +88,7 @@ class SegmentCheck:
                 continue
             runs[-1].before[place] = runs[-1].total
             runs[-1].total += len(frame)
-            self.bytes += behind - place
+            self._looked.segment_bytes += behind - place
             for piece in range(0, len(frame), FRAME_BYTES):
                 lines, line_end, rest = (rest + frame[piece : piece + FRAME_BYTES]).rpartition(b"\n")
                 if problem := _problem(lines + line_end):
@@ -282,7 +281,7 @@ class Checkup:
         yield from (each for each in sorted(needed) if each[2] not in there)
 
     def _segments(self) -> Iterator[CheckFault]:
-        check = SegmentCheck(self._open_segment)
+        check = SegmentCheck(self._open_segment, self.looked)
         for each in segments(self._rows):
             name = f"rdf/{each.name}"
             problems = list(check.faults(each.segment, each.committed, each.extents))
@@ -292,7 +291,6 @@ class Checkup:
                 yield CheckFault(
                     kind="segment", name=name, problem=problem, documents=documents if last else ()
                 )
-        self.looked.segments, self.looked.segment_bytes = check.segments, check.bytes
 
     def _lost_in(self, name: str, segment: SegmentExtents) -> tuple[str, ...]:
         with SegmentReader(self._open_segment, {segment.segment: segment.committed}) as reader:

@@ -18,7 +18,7 @@ import msgspec
 from pyoxigraph import RdfFormat
 
 from tamias.features.demo.plan import WebPlan
-from tamias.features.demo.web import DemoSite, Page, build_web, expected_of, written
+from tamias.features.demo.web import DemoPage, DemoSite, build_web, expected_of, written
 
 OFFERED = {
     syntax.media_type: syntax
@@ -152,9 +152,9 @@ class _Visitor(BaseHTTPRequestHandler):
         web, host = self.server.web, self.server.site.authority
         url = self.server.site.url(self.path)
         with web.lock:
-            page = self.server.site.pages.get(self.path, Page(status=404))
+            page = self.server.site.pages.get(self.path, DemoPage(status=404))
             if page.is_busy and not web.request_counts[url]:
-                page = Page(status=503)
+                page = DemoPage(status=503)
             web.request_counts[url] += 1
             web.in_flight[host] += 1
             in_flight = web.in_flight[host]
@@ -184,7 +184,7 @@ class _Visitor(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         """Print nothing: the web has its own log."""
 
-    def _answer(self, page: Page) -> tuple[int, dict[str, str], bytes]:
+    def _answer(self, page: DemoPage) -> tuple[int, dict[str, str], bytes]:
         """Status, headers and body of a page for this request."""
         if self.command == "POST":
             self.close_connection = True

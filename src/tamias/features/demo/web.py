@@ -48,7 +48,7 @@ TERMS = ("Thing", "label", "value", "kind", "link", "part")
 _GOODS = "apples bread butter cheese coffee eggs milk pears rice salt sugar tea"
 
 
-class Page(msgspec.Struct, frozen=True, kw_only=True):
+class DemoPage(msgspec.Struct, frozen=True, kw_only=True):
     """A page: its data in whichever syntax the client likes best, or fixed bytes, or only a status."""
 
     quads: tuple[Quad, ...] = ()
@@ -68,7 +68,7 @@ class DemoSite(msgspec.Struct, frozen=True, kw_only=True):
     """A host with all its paths."""
 
     authority: str
-    pages: dict[str, Page]
+    pages: dict[str, DemoPage]
     disallowed: frozenset[str]
     """The paths that exist and that its robots.txt forbids."""
 
@@ -131,9 +131,9 @@ class NodeWriter(NamedTuple):
             quads.append(Quad(part, self.term("label"), self.rng.choice(LABELS)))
         return tuple(quads)
 
-    def described(self, path: str, *, delay: float = 0.0, is_busy: bool = False) -> Page:
+    def described(self, path: str, *, delay: float = 0.0, is_busy: bool = False) -> DemoPage:
         """A page that describes what has its address."""
-        return Page(quads=self.describe(self.url(path)), delay=delay, is_busy=is_busy)
+        return DemoPage(quads=self.describe(self.url(path)), delay=delay, is_busy=is_busy)
 
 
 def written(quads: Iterable[Quad], syntax: RdfFormat) -> bytes:
@@ -179,12 +179,12 @@ PACKED_TYPES = {
 }
 
 
-def deref_pages(writer: NodeWriter, extra: Sequence[str]) -> dict[str, Page]:
+def deref_pages(writer: NodeWriter, extra: Sequence[str]) -> dict[str, DemoPage]:
     """Linked Data: the IRI of a thing is the address of what is said about it."""
     inner, outer = writer.links(extra)
     iris = [writer.url(f"/resource/{number}") for number in range(writer.node.resources)]
     return {
-        f"/resource/{number}": Page(
+        f"/resource/{number}": DemoPage(
             quads=writer.describe(iri, [*(iris[other] for other in inner[number]), *outer[number]])
         )
         for number, iri in enumerate(iris)
@@ -196,7 +196,7 @@ def dump_path(node: DemoNode) -> str:
     return f"/dump.{node.syntax}" + (f".{node.packing}" if node.packing else "")
 
 
-def dump_pages(writer: NodeWriter, extra: Sequence[str]) -> dict[str, Page]:
+def dump_pages(writer: NodeWriter, extra: Sequence[str]) -> dict[str, DemoPage]:
     """Return a dump of all resources in one file, some in named graphs if the syntax has them."""
     path, syntax = dump_path(writer.node), RdfFormat.from_extension(writer.node.syntax)
     assert syntax is not None
@@ -211,17 +211,17 @@ def dump_pages(writer: NodeWriter, extra: Sequence[str]) -> dict[str, Page]:
     packing = writer.node.packing
     body = PACKERS[packing](f"dump.{writer.node.syntax}", written(quads, syntax))
     return {
-        path: Page(body=body, media_type=PACKED_TYPES.get(packing, syntax.media_type), quads=tuple(quads))
+        path: DemoPage(body=body, media_type=PACKED_TYPES.get(packing, syntax.media_type), quads=tuple(quads))
     }
 
 
-def html_pages(writer: NodeWriter, extra: Sequence[str]) -> dict[str, Page]:
+def html_pages(writer: NodeWriter, extra: Sequence[str]) -> dict[str, DemoPage]:
     """Pages for people that link to each other and elsewhere; the data of each is its alternate.
 
     References are relative, absolute, to the page itself, and to nothing that can be fetched.
     """
     inner, outer = writer.links(extra)
-    pages: dict[str, Page] = {}
+    pages: dict[str, DemoPage] = {}
     for number in range(writer.node.resources):
         quads = writer.describe(writer.url(f"/page/{number}#it"))
         references = [
@@ -237,9 +237,9 @@ def html_pages(writer: NodeWriter, extra: Sequence[str]) -> dict[str, Page]:
             f'<link rel="alternate" type="text/turtle" href="../data/{number}.ttl"></head>\n'
             f'<body id="top">\n<ul>\n{items}</ul>\n</body>\n</html>\n'
         )
-        pages[f"/page/{number}"] = Page(body=body.encode(), media_type="text/html; charset=utf-8")
+        pages[f"/page/{number}"] = DemoPage(body=body.encode(), media_type="text/html; charset=utf-8")
         data = written(quads, RdfFormat.TURTLE)
-        pages[f"/data/{number}.ttl"] = Page(body=data, media_type="text/turtle", quads=quads)
+        pages[f"/data/{number}.ttl"] = DemoPage(body=data, media_type="text/turtle", quads=quads)
     return pages
 
 
@@ -247,7 +247,7 @@ class NodeKind(NamedTuple):
     """`entrance` is the path that others link to; `pages` is told what the first page must link to."""
 
     entrance: Callable[[DemoNode], str]
-    pages: Callable[[NodeWriter, Sequence[str]], dict[str, Page]]
+    pages: Callable[[NodeWriter, Sequence[str]], dict[str, DemoPage]]
 
 
 KINDS = {
@@ -260,7 +260,7 @@ KINDS = {
 class Oddity(NamedTuple):
     """Pages that a site has besides its data, and the paths through which they are found."""
 
-    pages: dict[str, Page]
+    pages: dict[str, DemoPage]
     links: tuple[str, ...] = ()
     robots: tuple[str, ...] = ()
     """Lines for its robots.txt."""
@@ -272,15 +272,15 @@ def vocabulary(writer: NodeWriter) -> Oddity:
     """The terms that all data uses, told apart by fragments. Every description links here."""
     label = writer.term("label")
     return Oddity(
-        {"/vocab": Page(quads=tuple(Quad(writer.term(name), label, Literal(name)) for name in TERMS))}
+        {"/vocab": DemoPage(quads=tuple(Quad(writer.term(name), label, Literal(name)) for name in TERMS))}
     )
 
 
 def see_other(writer: NodeWriter) -> Oddity:
     """Slash IRIs: a thing is not a document, so /id/N sends its visitors on to /doc/N."""
-    pages: dict[str, Page] = {}
+    pages: dict[str, DemoPage] = {}
     for number in range(3):
-        pages[f"/id/{number}"] = Page(status=303, location=f"/doc/{number}")
+        pages[f"/id/{number}"] = DemoPage(status=303, location=f"/doc/{number}")
         pages[f"/doc/{number}"] = writer.described(f"/id/{number}")
     return Oddity(pages, tuple(f"/id/{number}" for number in range(3)))
 
@@ -288,15 +288,17 @@ def see_other(writer: NodeWriter) -> Oddity:
 def hash_iris(writer: NodeWriter) -> Oddity:
     """Hash IRIs: two things, one document, one request."""
     subjects = ("/hash#one", "/hash#other")
-    return Oddity({"/hash": Page(quads=sum(map(writer.describe, map(writer.url, subjects)), ()))}, subjects)
+    return Oddity(
+        {"/hash": DemoPage(quads=sum(map(writer.describe, map(writer.url, subjects)), ()))}, subjects
+    )
 
 
 def moved(writer: NodeWriter) -> Oddity:
     """A page that has gone to another host, and one that moved twice at home."""
     pages = {
-        "/moved/away": Page(status=301, location=writer.entrances[writer.node.number - 1]),
-        "/moved/twice": Page(status=302, location="once"),
-        "/moved/once": Page(status=307, location=writer.url("/moved/here")),
+        "/moved/away": DemoPage(status=301, location=writer.entrances[writer.node.number - 1]),
+        "/moved/twice": DemoPage(status=302, location="once"),
+        "/moved/once": DemoPage(status=307, location=writer.url("/moved/here")),
         "/moved/here": writer.described("/moved/twice"),
     }
     return Oddity(pages, ("/moved/away", "/moved/twice"))
@@ -305,7 +307,7 @@ def moved(writer: NodeWriter) -> Oddity:
 def mislabelled(writer: NodeWriter) -> Oddity:
     """Turtle that is called plain text."""
     quads = writer.describe(writer.url("/mislabelled"))
-    page = Page(body=written(quads, RdfFormat.TURTLE), media_type="text/plain", quads=quads)
+    page = DemoPage(body=written(quads, RdfFormat.TURTLE), media_type="text/plain", quads=quads)
     return Oddity({"/mislabelled": page}, ("/mislabelled",))
 
 
@@ -319,19 +321,19 @@ def private(writer: NodeWriter) -> Oddity:
     """Data that robots.txt forbids, linked and redirected to all the same, with one exception inside."""
     paths = ("/private/0", "/private/1", "/private/open")
     pages = {path: writer.described(path) for path in paths}
-    pages["/to-private"] = Page(status=303, location="/private/1")
+    pages["/to-private"] = DemoPage(status=303, location="/private/1")
     rules = ("Disallow: /private/", "Allow: /private/open")
     return Oddity(pages, ("/private/0", "/to-private", "/private/open"), rules, paths[:2])
 
 
-_GONE = {"/missing": Page(status=404), "/gone": Page(status=410)}
+_GONE = {"/missing": DemoPage(status=404), "/gone": DemoPage(status=410)}
 ODDITIES: dict[str, Callable[[NodeWriter], Oddity]] = {
     "vocabulary": vocabulary,
     "see-other": see_other,
     "hash": hash_iris,
     "moved": moved,
     "gone": lambda _: Oddity(
-        {"/missing": Page(status=404), "/gone": Page(status=410)}, ("/missing", "/gone")
+        {"/missing": DemoPage(status=404), "/gone": DemoPage(status=410)}, ("/missing", "/gone")
     ),
     "busy": lambda writer: Oddity({"/busy": writer.described("/busy", is_busy=True)}, ("/busy",)),
     "slow": lambda writer: Oddity({"/slow": writer.described("/slow", delay=0.5)}, ("/slow",)),
@@ -356,7 +358,7 @@ def build_web(plan: WebPlan, port: int) -> DemoWeb:
             pages |= oddity.pages
         if rules := [line for oddity in oddities for line in oddity.robots]:
             robots = "\n".join(["User-agent: *", *rules, ""]).encode()
-            pages["/robots.txt"] = Page(body=robots, media_type="text/plain")
+            pages["/robots.txt"] = DemoPage(body=robots, media_type="text/plain")
         disallowed = frozenset(path for oddity in oddities for path in oddity.disallowed)
         sites[node.address] = DemoSite(authority=f"{node.address}:{port}", pages=pages, disallowed=disallowed)
     return DemoWeb(sites=sites, seeds=tuple(entrances[number] for number in plan.seeds))
@@ -430,6 +432,6 @@ def put_watched(web: DemoWeb, day: int) -> tuple[str, str]:
         "/open-data/stations.ttl": ([*graph, ""], "text/turtle"),
     }
     for path, (lines, media_type) in files.items():
-        site.pages[path] = Page(body="\n".join(lines).encode(), media_type=media_type)
+        site.pages[path] = DemoPage(body="\n".join(lines).encode(), media_type=media_type)
     first, second = map(site.url, files)
     return first, second

@@ -7,7 +7,8 @@ import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Protocol
+from textwrap import wrap
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -24,14 +25,6 @@ class Packed(msgspec.Struct, frozen=True):
     sha256: str
 
 
-class Package(Protocol):
-    """Takes files, one after the other."""
-
-    def add(self, path: str, content: Iterable[bytes]) -> Packed:
-        """Writes a file. The path is one of ours, relative, and new. Raises `OSError`."""
-        ...
-
-
 class FolderPackage:
     """Files of a new folder. Raises `UsageError` where something is in its place."""
 
@@ -43,6 +36,7 @@ class FolderPackage:
         self._folder = folder
 
     def add(self, path: str, content: Iterable[bytes]) -> Packed:
+        """Writes a file. The path is one of ours, relative, and new. Raises `OSError`."""
         place = self._folder.joinpath(*_checked(path).parts)
         place.parent.mkdir(parents=True, exist_ok=True)
         with place.open("xb") as file:
@@ -70,6 +64,9 @@ class ZipPackage:
         entry.external_attr = 0o644 << 16
         with self._zip.open(entry, "w", force_zip64=True) as file:
             return Packed(path, *write_hashed(content, file.write))
+
+
+Package = FolderPackage | ZipPackage
 
 
 def write_package(
@@ -135,13 +132,8 @@ class Bag:
 
 def _element(label: str, value: str) -> bytes:
     """Return one element; a long value runs on in lines that begin with a space."""
-    words = value.split()
-    lines = [f"{label}:"]
-    for word in words:
-        if len(lines[-1]) + len(word) >= _LINE and lines[-1].strip():
-            lines.append(" " + word)
-        else:
-            lines[-1] += " " + word
+    words = " ".join([f"{label}:", *value.split()])
+    lines = wrap(words, _LINE, subsequent_indent=" ", break_long_words=False, break_on_hyphens=False)
     return ("\n".join(lines) + "\n").encode("utf-8", "replace")
 
 

@@ -31,7 +31,7 @@ ExportFiles = Callable[[CommonOptions, tuple[str, ...], tuple[str, ...], Path | 
 NO_LINKS = "no links are stored: set strategy.links = true before you crawl"
 
 
-class _Wanted(NamedTuple):
+class _ExportOptions(NamedTuple):
     """What is to be exported, and where to."""
 
     form: str
@@ -124,7 +124,7 @@ def command(
         raise UsageError("--text goes with --format parquet")
     withheld = () if include_reserved else TRAINING if for_training else BULK
     start = first_millisecond(since) if since else 0
-    wanted = _Wanted(form, graph, crawl_name, history, start, urls, text, withheld, output)
+    wanted = _ExportOptions(form, graph, crawl_name, history, start, urls, text, withheld, output)
     if text or form == "ciff":
         _pages(place, wanted)
     elif links:
@@ -153,7 +153,7 @@ def open_gate(session: Session, withheld: tuple[str, ...]) -> "Iterator[UsageGat
         click.echo(f"left out {count}: {reason}; --include-reserved exports them", err=True)
 
 
-def _quads(place: CommonOptions, wanted: _Wanted) -> None:
+def _quads(place: CommonOptions, wanted: _ExportOptions) -> None:
     from tamias.database.connect import Database
     from tamias.features.exports.corpus import data_quads, metadata_quads
 
@@ -198,7 +198,7 @@ def _incomplete(session: Session, lost: "list[Extent]", history: bool) -> Tamias
     )
 
 
-def _urls(place: CommonOptions, wanted: _Wanted) -> None:
+def _urls(place: CommonOptions, wanted: _ExportOptions) -> None:
     """Write all known URLs as the JSON lines of a URLFrontier, or what a site declares or was found there."""
     from tamias.features.exports.semantic_sitemap import semantic_sitemap, site_datasets
     from tamias.features.exports.urlfrontier_lines import urlfrontier_lines
@@ -213,7 +213,7 @@ def _urls(place: CommonOptions, wanted: _Wanted) -> None:
             to_output(lambda out: out.writelines(urlfrontier_lines(session)), wanted.output)
 
 
-def _links(place: CommonOptions, wanted: _Wanted) -> None:
+def _links(place: CommonOptions, wanted: _ExportOptions) -> None:
     """The links between URLs, for visualisation tools."""
     from tamias.features.exports.link_graph import COLUMNS, link_edges, write_link_graph
     from tamias.features.exports.parquet import export_table
@@ -241,7 +241,7 @@ def _write_statements(chunks: Iterator[bytes], out: BinaryIO, form: str) -> None
         click.echo(f"tamias: {left_out} statements left out that {form} cannot express", err=True)
 
 
-def _package(place: CommonOptions, wanted: _Wanted) -> None:
+def _package(place: CommonOptions, wanted: _ExportOptions) -> None:
     from tamias.features.exports.packages import write_package
     from tamias.features.exports.version_packages import export_bag, export_crate
 
@@ -252,7 +252,7 @@ def _package(place: CommonOptions, wanted: _Wanted) -> None:
         write_package(lambda package: fill(archive, wanted.urls, gate, package), output, folder)
 
 
-def _pages(place: CommonOptions, wanted: _Wanted) -> None:
+def _pages(place: CommonOptions, wanted: _ExportOptions) -> None:
     """The text of archived pages, as a table or as an index."""
     from tamias.features.exports.texts import PageTexts
 
@@ -266,7 +266,7 @@ def _pages(place: CommonOptions, wanted: _Wanted) -> None:
             pages.export_table(wanted.output, history=wanted.history)
 
 
-def _parquet(chunks: Iterator[bytes], session: Session, wanted: _Wanted) -> None:
+def _parquet(chunks: Iterator[bytes], session: Session, wanted: _ExportOptions) -> None:
     from tamias.archive.captures import all_captures
     from tamias.features.exports.parquet import export_parquet
 

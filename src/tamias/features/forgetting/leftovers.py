@@ -20,14 +20,13 @@ from tamias.archive.blobs.packs import PackError, Packs
 from tamias.archive.blobs.table import read_blobs
 from tamias.archive.file_store import FileStore, file_store, part_key, segments_of
 from tamias.archive.references import segments
-from tamias.archive.stored_files import StoredFile, files_of
+from tamias.archive.stored_files import files_of
 from tamias.archive.tombstones import Tombstone, all_tombstones, marks_key, under_way
 from tamias.crawl.verbs.check import Looked
 from tamias.database.connect import Cursor, Session
 from tamias.features.forgetting.erase_blobs import left_records, unnamed_ranges
 from tamias.features.forgetting.forgetter import UnwantedRecords
-from tamias.features.forgetting.marks import WINDOW, MarkSearch, overlapping
-from tamias.features.forgetting.packed_search import MOST_UNPACKED, PackedSearch
+from tamias.features.forgetting.marks import MOST_UNPACKED, WINDOW, MarkSearch, PackedSearch, overlapping
 from tamias.features.forgetting.rows import SQL
 from tamias.features.forgetting.warc_records import unwanted_records
 from tamias.features.warc.folder import bring_warcs
@@ -196,16 +195,21 @@ class LeftoverSearch:
                     continue
                 if path.is_symlink() or not path.is_file():
                     continue
-                self._look(str(path.relative_to(root)), _file_pieces(path))
+                with suppress(OSError), path.open("rb") as file:
+                    self._look(str(path.relative_to(root)), iter(lambda: file.read(_PIECE), b""))
 
     def _look_at_objects(self, store: FileStore) -> None:
         """Search objects that were not read as files: without a row, of growing files, spools of harvests."""
         files = [*files_of(self._session, "rdf"), *files_of(self._session, "warc")]
-        read = {key for each in files if each.sealed for key in _object_names(each)}
+        sealed = [each for each in files if each.sealed]
+        read = {part_key(each.key, start) for each in sealed for start in each.parts}
+        read |= {each.key for each in sealed if not each.parts}
         packs = {f"{pack.pack}.pack" for pack in self._packs.all()} if store.is_elsewhere else set()
         for name, size in store.objects():
             if name not in read and name not in packs:
-                self._look(f"the object {name}", _ranges(partial(_read_object, store, name), 0, size))
+                # Nothing if it is gone meanwhile.
+                pieces = _ranges(lambda at, length, key=name: store.get(key, at, length) or b"", 0, size)  # type: ignore[misc]
+                self._look(f"the object {name}", pieces)
 
     def _look_at_catalogue(self, folder: Path) -> None:
         """Search the statements of one generation of the SPARQL store."""
@@ -303,15 +307,6 @@ def _all(session: Session) -> Iterator[Tombstone]:
         before = page[-1].forgotten
 
 
-def _object_names(stored: StoredFile) -> list[str]:
-    return [part_key(stored.key, start) for start in stored.parts] or [stored.key]
-
-
-def _read_object(store: FileStore, name: str, start: int, length: int) -> bytes:
-    """Read an object in pieces; nothing if it is gone meanwhile."""
-    return store.get(name, start, length) or b""
-
-
 def _ranges(read: Callable[[int, int], bytes], start: int, end: int) -> Iterator[bytes]:
     for at in range(start, end, _PIECE):
         yield read(at, min(_PIECE, end - at))
@@ -323,9 +318,3 @@ def _ranges_of(file: BinaryIO, start: int, end: int) -> Iterator[bytes]:
         return file.read(length)
 
     return _ranges(read, start, end)
-
-
-def _file_pieces(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while piece := file.read(_PIECE):
-            yield piece

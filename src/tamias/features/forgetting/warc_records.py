@@ -16,6 +16,7 @@ from tamias.features.warc.warc_files import (
     WarcRecord,
     read_fields,
     records,
+    sha256_of,
     warc_parts,
     write_index,
 )
@@ -76,7 +77,7 @@ def _unwanted_records(part: WarcPart, is_unwanted: Unwanted) -> Iterator[WarcRec
     end = 0
     for stamp, entry in entries(part.index):
         end = max(end, entry.end)
-        if is_unwanted(entry.url, _hex(entry.digest), stamp):
+        if is_unwanted(entry.url, sha256_of(entry.digest), stamp):
             yield from _matching(_exchange(part.path, int(entry.offset)), is_unwanted)
     yield from _matching(records(part.path, end), is_unwanted)
 
@@ -94,7 +95,7 @@ def _matching(found: Iterator[WarcRecord], is_unwanted: Unwanted) -> Iterator[Wa
     for record in found:
         fields = _fields(record)
         if fields.get("warc-type") in ("response", "revisit", "resource"):
-            digest = _hex(fields.get("warc-payload-digest", ""))
+            digest = sha256_of(fields.get("warc-payload-digest", ""))
             if is_unwanted(fields.get("warc-target-uri", ""), digest, fields.get("warc-date", "")):
                 ids.add(fields.get("warc-record-id", ""))
                 yield record
@@ -104,10 +105,6 @@ def _matching(found: Iterator[WarcRecord], is_unwanted: Unwanted) -> Iterator[Wa
 
 def _fields(record: WarcRecord) -> dict[str, str]:
     return read_fields(record.head.partition(b"\r\n\r\n")[0])
-
-
-def _hex(digest: str) -> str:
-    return digest.partition(":")[2].lower()
 
 
 def blank_record(record: WarcRecord) -> bytes:
@@ -148,7 +145,7 @@ def _deflated(content: bytes, level: int) -> bytes:
 def _clean_index(part: WarcPart, is_unwanted: Unwanted, *, being_written: bool) -> None:
     """Write the index without erased records; while the file grows their lines stay, and name nothing."""
     known = list(entries(part.index))
-    gone = [is_unwanted(entry.url, _hex(entry.digest), stamp) for stamp, entry in known]
+    gone = [is_unwanted(entry.url, sha256_of(entry.digest), stamp) for stamp, entry in known]
     if not any(gone):
         return
     if not being_written:

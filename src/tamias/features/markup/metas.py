@@ -10,7 +10,7 @@ from lxml import etree
 from pyoxigraph import NamedNode
 
 from tamias.analyse.markup.page import MarkupPage
-from tamias.features.markup.rdfa.terms import OPEN_GRAPH
+from tamias.features.markup.rdfa.names import OPEN_GRAPH
 from tamias.features.markup.statements import MarkupStatements
 from tamias.model.finding import Finding
 

@@ -14,7 +14,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 
 from tamias.analyse.markup.page import MarkupPage
 from tamias.features.markup.rdfa import text_of
-from tamias.features.markup.rdfa.terms import RDF
+from tamias.features.markup.rdfa.names import RDF
 from tamias.features.markup.statements import XSD, MarkupStatements, Node, Term, date_type, is_absolute
 from tamias.model.finding import Finding
 

@@ -9,8 +9,16 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tamias.features.markup.statements import named_node, resolved
-from tamias.features.scraping.rule import PageRule, Pagination, Selector, SubjectRule, Term, ValueRule
-from tamias.features.scraping.words import PREFIXES, filled
+from tamias.features.scraping.words import (
+    PREFIXES,
+    PageRule,
+    Pagination,
+    Selector,
+    SubjectRule,
+    Term,
+    ValueRule,
+    filled,
+)
 from tamias.model.finding import Finding, Links, Problem, Quads
 from tamias.model.vocabulary import RDF_TYPE
 

@@ -8,7 +8,7 @@ from selectolax.lexbor import LexborHTMLParser
 from tamias.features.markup.statements import resolved
 from tamias.features.scraping.apply import apply
 from tamias.features.scraping.load import load_portal
-from tamias.features.scraping.rule import PageRule, PortalRules
+from tamias.features.scraping.words import PageRule, PortalRules
 from tamias.filters.url_filters import parts_in_order
 from tamias.model.errors import ConfigError
 from tamias.model.finding import Finding, Problem

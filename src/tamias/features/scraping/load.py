@@ -9,16 +9,18 @@ from typing import Any
 from pyoxigraph import Literal, NamedNode
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
-from tamias.features.scraping.rule import (
+from tamias.features.scraping.words import (
+    PREFIXES,
+    KeyPath,
     PageRule,
     Pagination,
     PortalRules,
+    RuleFile,
     Selector,
     SubjectRule,
     Term,
     ValueRule,
 )
-from tamias.features.scraping.words import PREFIXES, KeyPath, RuleFile
 from tamias.model.errors import ConfigError
 
 MAX_FILE = 1 << 20

@@ -1,5 +1,6 @@
 """The profile of one decoded body: chooses the reader for its type and limits its work."""
 
+import mimetypes
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -8,18 +9,102 @@ from pathlib import Path
 
 import msgspec
 
+from tamias.content.charsets import utf16_without_mark
 from tamias.content.containers.codecs import DamageError
 from tamias.content.containers.streams import HEAD
-from tamias.content.formats import BY_NAME, PARQUET, XHTML, ZIP, Form, form_of, is_rdf
+from tamias.content.formats import (
+    BY_NAME,
+    CSV,
+    GEO_JSON,
+    GZIP,
+    HTML,
+    JSON,
+    NDJSON,
+    ODS,
+    OLE,
+    PARQUET,
+    PLAIN,
+    SHEET,
+    TSV,
+    XHTML,
+    XLS,
+    XML,
+    ZIP,
+    Form,
+    bare_type,
+    form_of,
+    is_rdf,
+)
+from tamias.content.sniff import found_type
 from tamias.features.archive.canonical.text import looked_at, unpack
-from tamias.features.tables import kinds
 from tamias.features.tables.encoding import SMALL, as_utf8, small_text
 from tamias.features.tables.files.members import ARCHIVES, archive_members, table_members
-from tamias.features.tables.kinds import types
 from tamias.features.tables.limits import ProfileLimit, ProfileLimits, ProfileRun, ScratchFolder, first_line
 from tamias.features.tables.tables import quick_table, table_profile
 from tamias.model.document import Document, LimitExceeded, Unreadable
-from tamias.model.profile import Profile, TableProfile
+from tamias.model.profile import Profile, TableProfile, Types
+
+TABLES = frozenset({CSV, TSV})
+WORKBOOKS = frozenset({SHEET, ODS, XLS, OLE})
+TABULAR = TABLES | WORKBOOKS | {PARQUET}
+"""What consists of tables."""
+
+JSON_TYPES = frozenset({JSON, GEO_JSON, NDJSON})
+
+_SILENT = frozenset(
+    {
+        "application/octet-stream",
+        "binary/octet-stream",
+        "application/force-download",
+        "application/x-download",
+    }
+)
+"""What claims nothing."""
+
+_NAMES = mimetypes.MimeTypes()
+_OFFICE = ("application/vnd.ms-", "application/msword")
+
+
+def types(head: bytes | None, media_type: str | None, declared_type: str | None, name: str) -> Types:
+    """Return the three types of a file; `media_type` was found before, and is a claim if a head is given."""
+    declared, named = bare_type(declared_type) or None, _named(name)
+    found = bare_type(media_type) if head is None else _found(head, media_type or declared, name)
+    if found == OLE and named is not None and named.startswith(_OFFICE):
+        found = named  # a letter is not read as a workbook
+    claims = [claim for claim in (declared, named) if claim is not None and claim not in _SILENT]
+    return Types(
+        declared=declared, named=named, found=found, agree=all(_covers(claim, found) for claim in claims)
+    )
+
+
+def _found(head: bytes, claimed: str | None, name: str) -> str:
+    wide = utf16_without_mark(head)
+    return found_type(head.decode(wide, "replace").encode() if wide else head, claimed, name)
+
+
+def _named(name: str) -> str | None:
+    """Return what a file of that ending holds; one that says that it is packed says nothing of it."""
+    ending = name.rpartition(".")[2].lower() if "." in name else ""
+    media_type = BY_NAME.get(ending)
+    return _NAMES.types_map[True].get(f".{ending}") if media_type in (None, GZIP) else media_type
+
+
+def _covers(claim: str, found: str) -> bool:
+    """Return whether the found type is the claimed one or a special kind of it."""
+    if claim == found or claim in (found.rpartition("+")[0], ""):
+        return True
+    general = {
+        JSON: found.endswith("json"),
+        XML: found.endswith("xml") and found != XHTML,
+        NDJSON: found == JSON,
+        PLAIN: (found.startswith("text/") and found != HTML) or found in JSON_TYPES,
+        ZIP: found in WORKBOOKS,
+        XLS: found == OLE,
+        SHEET: found == OLE,
+        CSV: found in TABLES,
+    }
+    return general.get(claim, False)
+
 
 _PACKED_NAMES = (".gz", ".bz2", ".xz", ".zst")
 _DEFAULT = ProfileLimits()
@@ -54,7 +139,7 @@ def small_profile(
 ) -> Profile | None:
     """Return what `profile` returns for a small, unambiguous table, without writing a file; else None."""
     found = types(None, media_type, declared_type, name)
-    if not 0 < len(content) <= SMALL or found.found not in kinds.TABLES:
+    if not 0 < len(content) <= SMALL or found.found not in TABLES:
         return None
     text = small_text(content, declared_type, ScratchFolder(None), "")
     try:
@@ -71,7 +156,7 @@ def document_profile(document: Document) -> Profile | None:
 
     Reads its stream, from which `LimitExceeded` passes.
     """
-    if document.media_type not in kinds.TABULAR:
+    if document.media_type not in TABULAR:
         return None
     name = document.member or document.url.partition("#")[0].partition("?")[0]
     with tempfile.NamedTemporaryFile(prefix="profile-") as copy:
@@ -112,7 +197,7 @@ class _Profiler:
         """Readers are loaded by the first body that needs them: workers profile small tables only."""
         kind, path, run = bare.types.found, self._path, self._run
         changed = msgspec.structs.replace
-        if kind in kinds.WORKBOOKS:
+        if kind in WORKBOOKS:
             from tamias.features.tables.files.sheets import sheet_tables
 
             return changed(bare, tables=tuple(sheet_tables(path, run)))
@@ -145,7 +230,7 @@ class _Profiler:
             self._run.problems.append(str(self._run.beyond_bytes()))
         if text.encoding.faults:
             self._run.problems.append("some bytes are not in the encoding of the rest")
-        table = table_profile(self._run, text, self._name, kind) if kind in kinds.TABLES else None
+        table = table_profile(self._run, text, self._name, kind) if kind in TABLES else None
         return msgspec.structs.replace(
             bare,
             encoding=text.encoding.name,
@@ -179,7 +264,7 @@ class _Profiler:
     def _table_in(self, path: Path, name: str) -> "tuple[TableProfile, ...]":
         named = BY_NAME.get(name.rpartition(".")[2].lower())
         kind = named or looked_at(path)
-        if kind not in kinds.TABLES:
+        if kind not in TABLES:
             return ()
         table = table_profile(self._run, as_utf8(path, self._run, "text", None), name, kind)
         return (table,) if table is not None and (named or table.width > 1) else ()

@@ -18,7 +18,7 @@ from tamias.features.dcat.joins import (
 )
 from tamias.features.dcat.profiles import Unprofiled, keep_profiles, pack_profile, unprofiled
 from tamias.features.tables.body import profile, small_profile
-from tamias.features.tables.joins import ColumnSketch, Join, candidates
+from tamias.features.tables.joins import ColumnSketch, candidates
 from tamias.model.profile import Profile
 from tamias.settings import Settings
 
@@ -45,19 +45,18 @@ def find_joins(session: Session) -> int | None:
         table, name = f"{column.resource}#{column.table}", str(column.number)
         columns[table, name] = column
         sketches.append(ColumnSketch(table=table, column=name, distinct=column.distinct, sketch=each.sketch))
-    joins = [_candidate(join, columns) for join in candidates(sketches)[:MOST_JOINS]]
+    joins = [
+        JoinCandidate(
+            of=columns[join.of.table, join.of.column],
+            within=columns[join.within.table, join.within.column],
+            containment=join.containment,
+            shared=join.shared,
+        )
+        for join in candidates(sketches)[:MOST_JOINS]
+    ]
     keep_joins(session, joins)
     write_figure(session, _FIGURE, newest, session.now())
     return len(joins)
-
-
-def _candidate(join: Join, columns: dict[tuple[str, str], TableColumn]) -> JoinCandidate:
-    return JoinCandidate(
-        of=columns[join.of.table, join.of.column],
-        within=columns[join.within.table, join.within.column],
-        containment=join.containment,
-        shared=join.shared,
-    )
 
 
 _log = logging.getLogger(__name__)

@@ -13,8 +13,7 @@ from lxml import etree, html
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Triple
 
 from tamias.analyse.markup.page import MarkupPage
-from tamias.features.markup.rdfa.names import HostLanguage, Language, Names, Scope, host_of
-from tamias.features.markup.rdfa.terms import RDF, RDFA
+from tamias.features.markup.rdfa.names import RDF, RDFA, HostLanguage, Language, Names, Scope, host_of
 from tamias.features.markup.statements import MarkupStatements, Node, Term, TooMuchError, date_type
 from tamias.model.finding import Finding
 
