@@ -36,7 +36,7 @@ async def hosts(request: Request, service: Service) -> Record:
     after = parameter(request, "after") or ""
     found = await service.pool.run(lambda db: db.rows("hosts", {"after": after, "limit": MOST_HOSTS}))
     return {
-        "hosts": [{"host": host, "datasets": datasets} for host, datasets in found],
+        "hosts": [{"host": name, "datasets": datasets} for name, datasets in found],
         "next": found[-1][0] if len(found) == MOST_HOSTS else None,
         "troubles": [] if after else await service.lately("troubles", _SECONDS, troubles),
     }

@@ -59,7 +59,7 @@ def _version(
     said = usages(db, [each.capture for each in around])
     withheld = {capture for capture, each in said.items() if each.noarchive and not owner}
     is_open = len(around) == 2 and not withheld and "diff" in parts("comparisons")
-    page = f"/dataset/{resource.id}"
+    dataset_page = f"/dataset/{resource.id}"
     view = {
         **to_builtins(describe_version(version, "")),
         "declared_type": version.declared_type,
@@ -69,7 +69,7 @@ def _version(
         "newest": versions[-1].number,
         "grown": version.byte_size - around[0].byte_size if place else None,
         "changed": None,
-        "compare": f"{page}/diff?a={version.number - 1}&b={version.number}" if is_open else None,
+        "compare": f"{dataset_page}/diff?a={version.number - 1}&b={version.number}" if is_open else None,
         "memento": memento_paths(resource.url, versions)[place],
         "withheld": version.capture in withheld,
         "usage": said[version.capture],

@@ -91,7 +91,7 @@ def timeline(versions: Sequence[Mapping[str, Any]], label: str) -> Markup:
     return _beside_axis(size(largest), _stretched("0 0 100 100", drawn, label))
 
 
-def hover(slot: Mapping[str, Any]) -> str:
+def text_of_slot(slot: Mapping[str, Any]) -> str:
     """Return the text of a column when it is pointed at."""
     if "day" in slot:
         return f"{slot['day']}: {slot['versions']:,}"

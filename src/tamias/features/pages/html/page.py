@@ -208,7 +208,7 @@ def _templates() -> jinja2.Environment:
         duration=duration,
         quoted=lambda text: quote(text, safe=""),
         combined=lambda one, other: {**one, **other},
-        hover=charts.hover,
+        hover=charts.text_of_slot,
         stack=lambda slot: [each for each in slot.values() if isinstance(each, int)],
         embedded=lambda document: Markup(embedded(document)),  # noqa: S704 - without any < in it
     )
