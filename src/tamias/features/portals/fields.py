@@ -214,18 +214,7 @@ def _word(word: str, reader: str) -> Find:
                 return found
         return None
 
-    def find_one(record: Any, _context: Context) -> Any:
-        value = record.get(path) if isinstance(record, dict) else None
-        return None if value is None else read(value)
-
-    def find_two(record: Any, context: Context) -> Any:
-        inner = record.get(names[0])
-        if not isinstance(inner, dict):
-            return None if inner is None else find(record, context)
-        value = inner.get(names[1])
-        return None if value is None else read(value)
-
-    return {1: find_one, 2: find_two}.get(len(names), find)
+    return find
 
 
 def _word_of_many(word: str) -> Find:
