@@ -158,8 +158,8 @@ def test_the_stream_that_says_nothing_comes_back():
 def test_bad_terms_cost_their_statements_only():
     bad = [generic.Triple(IRI("no iri"), P, S), generic.Triple(IRI("no iri"), P, LITERAL("x"))]
     quads, problems = read(stream_of([*TRIPLES, *bad, *TRIPLES]))
-    assert quads == SAID * 2
-    assert problems == ["'no iri' is not an absolute IRI"] * 2
+    assert (quads, len(problems)) == (SAID * 2, 2)
+    assert [unsaid(each, "'no iri'", "IRI") for each in problems] == [[], []]
 
 
 def test_what_is_no_rdf_costs_its_statement_only():
@@ -257,10 +257,8 @@ def test_a_frame_of_any_size_is_not_waited_for(size):
 
 
 def test_a_stream_in_one_large_frame_is_refused():
-    assert read(in_one_frame(TRIPLES * 100), jelly_frame=1000) == (
-        [],
-        ["Jelly frame of more than 1000 bytes (limit analyse.jelly_frame), the rest was not read"],
-    )
+    quads, [problem] = read(in_one_frame(TRIPLES * 100), jelly_frame=1000)
+    assert (quads, unsaid(problem, "Jelly frame", 1000, "limit analyse.jelly_frame")) == ([], [])
 
 
 def test_memory_does_not_grow_with_the_stream():

@@ -367,7 +367,7 @@ def test_streamed_json_ld_ends_with_a_fault():
     good, bad = '{"@id": "http://s", "http://p": "x"}', '{"@id": "http://s", "@context": "http://c/"}'
     quads, [problem] = read(f"[{','.join([good] * 500 + [bad] + [good] * 500)}]", LD, jsonld_bytes=10_000)
     assert len(quads) == 500
-    assert problem.what.endswith("the rest was not read")
+    assert not unsaid(problem.what)
 
 
 # Memory

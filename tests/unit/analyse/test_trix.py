@@ -106,7 +106,7 @@ def test_entities_of_the_document_are_expanded():
 @pytest.mark.parametrize(
     ("terms", "what"),
     [
-        ("<uri>s</uri><uri>http://e/p</uri><id>o</id>", "'s' is not an absolute IRI"),
+        ("<uri>s</uri><uri>http://e/p</uri><id>o</id>", "'s'"),
         ("<uri>http://e/s</uri><id>o</id>", "triple of 2 terms"),
         ("<id>s</id><uri>http://e/p</uri><id>o</id><id>x</id>", "triple of 4 terms"),
         ("<id>s</id><uri>http://e/p</uri><qname>e:o</qname>", "element qname in a triple"),

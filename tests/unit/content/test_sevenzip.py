@@ -170,7 +170,7 @@ def test_damaged_data_delivers_what_stands_before_it():
 @pytest.mark.parametrize("end", [6, 20, 31, 32, 60, -30, -1])
 def test_an_archive_that_ends_early_is_a_problem(end):
     [problem] = opened(packed({"a.nt": TRIPLE})[:end])
-    assert problem.startswith("7z directory cannot be read")
+    assert not unnamed(problem, "7z directory")
 
 
 def test_changed_directories_never_raise():
@@ -199,7 +199,7 @@ def test_a_terabyte_in_a_header_costs_nothing():
     count = b"\xff" + struct.pack("<Q", 1 << 40)
     for header in (b"\1\5" + count, b"\1\4\6\0" + count, b"\1\4\6\0\1\t\1\0\7\x0b" + count):
         [problem] = opened(plain_header(header))
-        assert problem.startswith("7z directory cannot be read")
+        assert not unnamed(problem, "7z directory")
 
 
 def test_a_bomb_stops_at_the_ratio():

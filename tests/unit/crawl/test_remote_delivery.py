@@ -292,7 +292,7 @@ def test_a_document_that_unpacks_to_much_is_written_as_a_large_one(monkeypatch):
         (compressed(QUAD * 1000), "more than 1000 bytes"),
         (compressed(QUAD)[:-6], "cut off"),
         (b"no zstd at all", "cannot be unpacked"),
-        (compressed(QUAD[:-1]), "the last line is cut off"),
+        (compressed(QUAD[:-1]), "last line"),
     ],
 )
 def test_what_is_not_what_it_says_is_not_taken(data, why):

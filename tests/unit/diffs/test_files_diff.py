@@ -48,7 +48,7 @@ def test_an_encrypted_archive_is_compared_and_told(compared):
 def test_a_broken_archive_is_compared_as_bytes(compared):
     found = compared(zipped({"a": "1"}), b"PK\x03\x04 broken", ZIP)
     assert found.kind is DiffKind.BYTES
-    assert found.notes[0].startswith("not compared as members: no readable zip directory")
+    assert not unsaid(found.notes[0], "zip")
 
 
 @pytest.mark.parametrize(
@@ -119,10 +119,8 @@ def test_any_content_under_any_type_has_an_answer(compared, media_type, new):
 def test_a_hundred_megabytes_in_one_line_are_told(compared):
     found = compared(b"x" * 100_000_000, b"x" * 50_000_000 + b"y" * 50_000_000, "text/csv")
     assert (found.kind, found.added, found.removed) == (DiffKind.BYTES, 50_000_000, 50_000_000)
-    assert found.notes[:2] == [
-        "not compared as rows: a line of more than 8388608 bytes",
-        "not compared as lines: a line of more than 8388608 bytes",
-    ]
+    assert not unsaid(found.notes[0], "rows", 8388608)
+    assert not unsaid(found.notes[1], "lines", 8388608, part=2)
 
 
 def test_what_is_too_large_is_told_with_the_limit(compared):

@@ -262,7 +262,7 @@ def test_real_json_is_noise_in_another_order_of_keys_and_not_with_another_value(
     for path, value in json_files(suites("real-portal-records")):
         old = json.dumps(value).encode()
         reason, _ = judged(old, json.dumps(value, indent=2, ensure_ascii=False).encode(), JSON)
-        assert reason in (None, "white space, or another spelling of numbers and characters")
+        assert reason is None or not unsaid(reason)
         turned = json.dumps(reversed_keys(value)).encode()
         reason, _ = judged(old, turned, JSON)
         assert reason == "keys in another order" or turned == old, path
@@ -480,7 +480,7 @@ def test_what_is_compressed_is_judged_by_what_is_in_it(judged):
     old = gzip.compress(written(rows), 1, mtime=1)
     assert judged(old, gzip.compress(written(rows), 9, mtime=2), "application/gzip")[0] == "compressed again"
     reason, found = judged(old, gzip.compress(written(shuffled(rows)), mtime=2), "application/gzip")
-    assert (reason, found.kind) == ("in the compressed file: rows in another order", DiffKind.ROWS)
+    assert (unsaid(reason, "compressed", "rows"), found.kind) == ([], DiffKind.ROWS)
     reason, found = judged(old, gzip.compress(written(rows[:-1]), mtime=2), "application/gzip")
     assert (reason, found.removed) == (None, 1)
 

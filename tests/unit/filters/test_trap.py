@@ -4,7 +4,7 @@ import pytest
 
 from tamias.filters.url_filters import TrapFilter
 from tamias.model.errors import ConfigError
-from tests.messages import unsaid
+from tests.messages import unnamed, unsaid
 
 
 def path(count):
@@ -37,22 +37,22 @@ def test_ordinary_urls_are_let_in(url):
 
 
 @pytest.mark.parametrize(
-    ("url", "reason"),
+    ("url", "names"),
     [
-        ("http://h/" + "x" * (2084 - len("http://h/")), "2084 characters are over max_length 2083"),
-        (path(21), "21 path segments are over max_segments 20"),
-        (query(31), "31 query pairs are over max_query_pairs 30"),
-        ("http://h/a/a/a", "/a repeats more often than max_repeats 2"),
-        ("http://h/x/y/a/a/a/", "/a repeats"),
-        ("http://h/x/a/b/a/b/a/b", "/a/b repeats"),
-        ("http://h/x/b/a/b/a/b/a/c", "/b/a repeats"),
-        ("http://h/a//a//a", "/a repeats"),
-        ("http://h/1/2/3/1/2/3/1/2/3", "/1/2/3 repeats"),
-        ("http://h/a/b/b/a/b/b/a/b/b", "/a/b/b repeats"),
+        ("http://h/" + "x" * (2084 - len("http://h/")), ("2084", "max_length 2083")),
+        (path(21), ("21", "max_segments 20")),
+        (query(31), ("31", "max_query_pairs 30")),
+        ("http://h/a/a/a", ("/a ", "max_repeats 2")),
+        ("http://h/x/y/a/a/a/", (" /a ", "max_repeats")),
+        ("http://h/x/a/b/a/b/a/b", (" /a/b ", "max_repeats")),
+        ("http://h/x/b/a/b/a/b/a/c", (" /b/a ", "max_repeats")),
+        ("http://h/a//a//a", (" /a ", "max_repeats")),
+        ("http://h/1/2/3/1/2/3/1/2/3", (" /1/2/3 ", "max_repeats")),
+        ("http://h/a/b/b/a/b/b/a/b/b", (" /a/b/b ", "max_repeats")),
     ],
 )
-def test_traps_are_kept_out_with_rule_and_limit(url, reason):
-    assert (TrapFilter().refuse(url, 0) or "").startswith(f"trap: {reason}")
+def test_traps_are_kept_out_with_rule_and_limit(url, names):
+    assert not unnamed(TrapFilter().refuse(url, 0), "trap: ", *names)
 
 
 @pytest.mark.parametrize(("depth", "refused"), [(0, False), (3, False), (4, True)])

@@ -7,7 +7,7 @@ import pytest
 from tamias.analyse.html.analyser import HtmlAnalyser
 from tamias.analyse.markup.page import MarkupPage
 from tamias.model.document import Document
-from tamias.model.finding import Links, Problem, Quads
+from tamias.model.finding import Links, Quads
 from tamias.settings import AnalyseSettings
 from tests.messages import unsaid
 
@@ -114,9 +114,8 @@ def test_entities_that_grow_past_the_limit_are_refused():
     page = (
         "<!DOCTYPE r [<!ENTITY a 'aaaaaaaaaa'><!ENTITY b '&a;&a;&a;&a;&a;'>]><r property='dc:title'>&b;</r>"
     )
-    assert analysed(page, media_type="application/xml", entity_bytes=20) == [
-        Problem("XML entities expand to more than 20 bytes (limit analyse.entity_bytes), not read")
-    ]
+    [problem] = analysed(page, media_type="application/xml", entity_bytes=20)
+    assert not unsaid(problem.what, "20", "limit analyse.entity_bytes")
 
 
 @pytest.mark.parametrize("attribute", [" a{}=1", " a{}='>'", "/a{}", " a{}"])
