@@ -246,18 +246,20 @@ async def addresses_of(name: str, seconds: float) -> list[str]:
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
-def credentials(variable: str, environ: Mapping[str, str] = os.environ) -> Credentials | None:
-    """`user:password`, or a bearer token without a colon, from the environment or a file.
-
-    Read from `variable`, or from the file that the variable of that name with `_FILE` names.
-    """
+def secret_text(variable: str, environ: Mapping[str, str] = os.environ) -> str | None:
+    """Return what a variable holds, or the file that the variable of that name with `_FILE` names."""
     text = environ.get(variable)
     if text is None and (path := environ.get(f"{variable}_FILE")):
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            return Path(path).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"the file that {variable}_FILE names cannot be read: {path}") from error
-    text = (text or "").strip()
+    return text
+
+
+def credentials(variable: str, environ: Mapping[str, str] = os.environ) -> Credentials | None:
+    """`user:password`, or a bearer token without a colon, from the environment or a file."""
+    text = (secret_text(variable, environ) or "").strip()
     if not text:
         return None
     if _UNPRINTABLE.search(text):

@@ -1,10 +1,8 @@
 """Sends one mail through the mail server that the operator set."""
 
-import os
 import smtplib
 import ssl
 from email.message import EmailMessage
-from pathlib import Path
 
 from tamias.features.alerts.settings import AlertsSettings
 from tamias.model.errors import ConfigError, TamiasError
@@ -58,19 +56,6 @@ def send_mail(settings: AlertsSettings, message: EmailMessage, password: str | N
         what = "the user, the password or an address has characters other than ASCII"
         raise NotSent(f"{server}: {what}, which cannot be sent") from None
     return {address: _answer(*answer) for address, answer in refused.items()}
-
-
-def smtp_password() -> str | None:
-    """Return the password from the environment, or from the file that the variable with `_FILE` names."""
-    if (password := os.environ.get(PASSWORD_VARIABLE)) is not None:
-        return password
-    place = os.environ.get(f"{PASSWORD_VARIABLE}_FILE")
-    if not place:
-        return None
-    try:
-        return Path(place).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the file that {PASSWORD_VARIABLE}_FILE names cannot be read: {place}") from error
 
 
 def _answer(code: int, text: str | bytes) -> str:

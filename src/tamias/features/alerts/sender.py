@@ -8,7 +8,7 @@ from email.utils import format_datetime, localtime
 from functools import partial
 from pathlib import Path
 
-from tamias.features.alerts.mail_client import NotSent, mail_place, send_mail, smtp_password
+from tamias.features.alerts.mail_client import PASSWORD_VARIABLE, NotSent, mail_place, send_mail
 from tamias.features.alerts.messages import (
     MAIL,
     ClaimedMessage,
@@ -22,6 +22,7 @@ from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.thread_pool import ServiceSession, SessionPool
 from tamias.model.errors import ConfigError, TamiasError
 from tamias.permit.addresses import forbidden
+from tamias.service_client import secret_text
 from tamias.settings import Settings
 
 _ROUND_SECONDS = 5.0
@@ -76,7 +77,9 @@ class AlertSender:
         if not self._settings.smtp:
             return "alerts.smtp is not set"
         try:
-            refused = send_mail(self._settings, _message(claimed, self._settings), smtp_password())
+            refused = send_mail(
+                self._settings, _message(claimed, self._settings), secret_text(PASSWORD_VARIABLE)
+            )
         except (NotSent, ConfigError) as error:
             return str(error)
         for address, answer in refused.items():

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from tamias.analyse.links.header import parsed_links
+from tamias.archive.moments import digits
 
 NO_END = 1 << 62
 MOST_LISTED = 100_000
@@ -57,7 +58,7 @@ def listing_address(source: str, url: str, between: tuple[int, int] = (0, NO_END
     if source.endswith("/"):
         return source + url
     ends = [("from", between[0], 0), ("to", between[1], NO_END)]
-    times = [f"&{name}={_stamp(at)}" for name, at, none in ends if at != none]
+    times = [f"&{name}={digits(at)}" for name, at, none in ends if at != none]
     return f"{source}?url={quote(url, safe='')}&output=json&showResumeKey=true{''.join(times)}"
 
 
@@ -111,10 +112,6 @@ def _resume_key(text: str) -> tuple[str, str]:
     if found := _RESUMES.search(text):
         return text[: found.start()] + "]" * bool(found[1]), quote(found[1] or found[2], safe="%+")
     return text, ""
-
-
-def _stamp(at: int) -> str:
-    return datetime.fromtimestamp(at // 1000, UTC).strftime("%Y%m%d%H%M%S")
 
 
 def _of_links(text: str, address: str) -> ArchiveListing:

@@ -1,7 +1,6 @@
 """Count the responses of each host that were walls."""
 
-from datetime import UTC, datetime
-
+from tamias.archive.moments import rfc3339
 from tamias.database.connect import Session
 from tamias.database.sql import statements
 from tamias.model.site import HostNote
@@ -13,11 +12,9 @@ def host_notes(session: Session) -> list[HostNote]:
     """Return a note about each host that answered with walls, the most frequent first."""
     return [
         HostNote(
-            host=host, count=count, text=f"{count:,} responses were walls ({names}), last on {_day(last)}"
+            host=host,
+            count=count,
+            text=f"{count:,} responses were walls ({names}), last on {rfc3339(last)[:10]}",
         )
         for host, names, count, last in session.fetch_all(_SQL["count_walls"])
     ]
-
-
-def _day(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d")
