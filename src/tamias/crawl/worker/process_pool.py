@@ -95,8 +95,12 @@ class ProcessPool:
             code = await self._one(index, stopping)
             progress = self._progress.pop(index, Progress())
             self._finished.append(progress)
+            # Worth another try: there is room on the disk, or the store may be back.
             passing = progress.retry_can_help or self._pause.is_to_blame(progress.exit_code)
-            if progress.error is not None and not (passing and await self._wait(progress, stopping)):
+            why, visited = progress.error or "no disk space left", bool(progress.tally.visited)
+            if progress.error is not None and not (
+                passing and await self._pause.over(why, stopping, progress=visited)
+            ):
                 self._fail(progress)
             if code == 0 or self.stopped:
                 return
@@ -104,11 +108,6 @@ class ProcessPool:
                 self._count_death(progress)
             await self._put_right(progress)
             await asyncio.wait([stopping], timeout=self._deaths * DEATH_SECONDS)
-
-    async def _wait(self, ended: Progress, stopping: Stopping) -> bool:
-        """Return whether it is worth another try: there is room on the disk, or the store may be back."""
-        why = ended.error or "no disk space left"
-        return await self._pause.over(why, stopping, progress=bool(ended.tally.visited))
 
     def _count_death(self, progress: Progress) -> None:
         self._deaths = 1 if progress.tally.visited else self._deaths + 1

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -253,13 +253,9 @@ def stage_context(store: WorkerStore, admission: Admission, folder: Path) -> Sta
     return StageContext(settings, store, admission, fetcher, reader, HostTraps(settings), usage)
 
 
-def database_worker(line: bytes) -> AbstractAsyncContextManager[Worker]:
-    """The worker of a plan."""
-    return _database_worker(line)
-
-
 @asynccontextmanager
-async def _database_worker(line: bytes) -> AsyncIterator[Worker]:
+async def database_worker(line: bytes) -> AsyncIterator[Worker]:
+    """Yield the worker of a plan."""
     plan = msgspec.json.decode(line, type=WorkerPlan)
     data = Path(plan.data)
     patience = inf if plan.db else None  # its address is right: it was used before

@@ -12,7 +12,6 @@ from tamias.crawl.plan.fetch_options import with_own_credentials
 from tamias.crawl.plan.policy import check_bounds, options_of, overlay
 from tamias.crawl.plan.run_limit import RunLimit
 from tamias.crawl.store.held_lease import HeldLease
-from tamias.crawl.store.progress import Tally
 from tamias.crawl.store.visit import CommitHook, Visit
 from tamias.crawl.store.worker_store import After
 from tamias.crawl.visit.visitor import Parking, Visitor
@@ -64,10 +63,7 @@ class RemoteStore:
         self._admission = admission
         self._all_links = settings.strategy.links
         self._deliveries = DeliveryQueue(client, admission.remember)
-
-    @property
-    def tally(self) -> Tally:
-        return self._deliveries.tally
+        self.tally = self._deliveries.tally
 
     async def open(self) -> None:
         pass
