@@ -119,6 +119,7 @@ def test_settings_and_flags_use_the_same_words():
         "in_service",
         "name",
         "recrawl",
+        "again",
         "strict",
         "no_robots",
         "sinks",

@@ -39,6 +39,9 @@ def look_at(archive: tamias.Archive, url: str) -> None:
     assert_type(content.resource.url, str)
     assert_type(content.table().columns, list[str])
     assert_type(len(archive.history(url)), int)
+    graph = archive.graph_history(url)
+    assert_type(graph.at(graph.times[0]), list[Quad])
+    assert_type(graph.changes("2026-01-01", "2026-02-01"), tuple[list[Quad], list[Quad]])
 
 
 def compare(archive: tamias.Archive, url: str) -> int:

@@ -110,7 +110,7 @@ class PastState:
             self._folder.cleanup()
 
 
-class _CatalogueState(msgspec.Struct, frozen=True):
+class _PastCatalogue(msgspec.Struct, frozen=True):
     """The catalogue as it was from one moment until before another, in N-Quads."""
 
     seen: str
@@ -130,7 +130,7 @@ class PastStates:
         self._settings = settings
         self._bases = bases_of(settings.serve)
         self._lock = threading.Lock()
-        self._catalogues: list[_CatalogueState] = []
+        self._catalogues: list[_PastCatalogue] = []
         self._forgotten = -1
         """How much was ever forgotten, when the states that are at hand were made."""
         self._states: OrderedDict[str, PastState] = OrderedDict()
@@ -214,7 +214,7 @@ class PastStates:
         seen, since, until = around
         found = catalogue_quads(session, self._bases, at)
         quads = b"".join(serialize(batch, format=RdfFormat.N_QUADS) or b"" for batch in found)
-        self._catalogues.append(_CatalogueState(seen, since or 0, until or NEVER, quads, now))
+        self._catalogues.append(_PastCatalogue(seen, since or 0, until or NEVER, quads, now))
         if sum(len(each.quads) for each in self._catalogues) > _MOST_BYTES // 4:
             self._catalogues.clear()
         return quads
