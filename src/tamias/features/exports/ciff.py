@@ -22,6 +22,9 @@ LONGEST_TERM: Final = 100
 """A longer run of letters is no word."""
 _AT_ONCE: Final = 1_000
 _TERM: Final = re.compile(r"\w+")
+_COUNTS: Final = (
+    "SELECT count(*), coalesce(sum(length), 0), (SELECT count(DISTINCT term) FROM posting) FROM document"
+)
 _POSTINGS: Final = (
     "SELECT term, list(document ORDER BY document), list(tf ORDER BY document) FROM posting"
     " GROUP BY term ORDER BY encode(term)"
@@ -78,22 +81,18 @@ def _fill(index: "duckdb.DuckDBPyConnection", documents: Iterable[tuple[str, str
 
 
 def _messages(index: "duckdb.DuckDBPyConnection", description: str) -> Iterator[bytes]:
-    documents, total = _pair(index, "SELECT count(*), coalesce(sum(length), 0) FROM document")
-    (lists,) = _pair(index, "SELECT count(DISTINCT term) FROM posting")
+    found = index.execute(_COUNTS).fetchall()
+    documents, total, lists = map(int, found[0])
     sizes = (VERSION, lists, documents, lists, documents, total)
     header = b"".join(_number(field, value) for field, value in enumerate(sizes, 1))
     average = _tag(7, 1) + pack("<d", total / documents if documents else 0.0)
     yield _delimited(header + average + _text(8, description))
-    found = index.cursor().execute(_POSTINGS)
-    while row := found.fetchone():
+    postings = index.cursor().execute(_POSTINGS)
+    while row := postings.fetchone():
         yield _delimited(_postings_list(*row))
-    found = index.cursor().execute("SELECT document, name, length FROM document ORDER BY document")
-    while row := found.fetchone():
+    named = index.cursor().execute("SELECT document, name, length FROM document ORDER BY document")
+    while row := named.fetchone():
         yield _delimited(_number(1, row[0]) + _text(2, row[1]) + _number(3, row[2]))
-
-
-def _pair(index: "duckdb.DuckDBPyConnection", query: str) -> tuple[int, ...]:
-    return tuple(int(value) for value in index.execute(query).fetchone() or ())
 
 
 def _postings_list(term: str, documents: list[int], tfs: list[int]) -> bytes:

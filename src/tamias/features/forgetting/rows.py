@@ -5,8 +5,10 @@ Everything is done in one transaction, and may be done twice: what is found late
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from hashlib import sha256
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -25,6 +27,7 @@ SQL = statements("tamias.features.forgetting", "forgetting.sql")
 OTHERS = 8
 """Bodies of the same resource that are looked at, so that a mark is of what is forgotten only."""
 
+T = TypeVar("T")
 ReadQuads = Callable[[Extent], Iterator[bytes]]
 
 
@@ -105,7 +108,9 @@ def note_bodies(
     if not tombstone.by_rule:
         others = _others(session, tombstone, covered)
         for sha in noted:
-            marks = mark_pieces(key, _content(bodies, sha), lambda: _contents(bodies, others))
+            marks = mark_pieces(
+                key, _content(bodies, sha), lambda: _joined(partial(_content, bodies), others)
+            )
             noted[sha] = noted[sha][0], marks
         # The statements of a record are in the document of its catalogue, which comes again without them.
         quads = _CountedQuads(() if tombstone.is_record else _joined(read_quads, covered.extents))
@@ -173,11 +178,6 @@ def _content(bodies: BlobReader, sha: str) -> Iterator[bytes]:
         yield from bodies.pieces(sha)
 
 
-def _contents(bodies: BlobReader, shas: Sequence[str]) -> Iterator[bytes]:
-    for sha in shas:
-        yield from _content(bodies, sha)
-
-
 class _CountedQuads:
     """Pieces that are given once, with their digest and length."""
 
@@ -214,6 +214,5 @@ def _other_quads(session: Session, covered: CoveredRows, urls: Sequence[str]) ->
     return found
 
 
-def _joined(read: ReadQuads, extents: Iterable[Extent]) -> Iterator[bytes]:
-    for extent in extents:
-        yield from read(extent)
+def _joined(read: Callable[[T], Iterator[bytes]], places: Iterable[T]) -> Iterator[bytes]:
+    return chain.from_iterable(map(read, places))

@@ -20,13 +20,6 @@ WINDOW = 16_384
 Term = NamedNode | BlankNode | Literal
 
 
-def said(data: bytes, dictionary_bytes: int, statements: RdfStatements) -> Iterator[Finding]:
-    """Yield the statements of a file. Raises `HdtError` or `HdtTooLarge`."""
-    hdt = Hdt(data, dictionary_bytes)
-    for triples in hdt.batches(WINDOW):
-        yield from _quads(hdt, triples, statements)
-
-
 def _quads(hdt: Hdt, triples: Triples, statements: RdfStatements) -> Iterator[Finding]:
     columns = (
         _column(hdt.subjects, triples.subjects),
@@ -88,7 +81,9 @@ class HdtAnalyser(StatementAnalyser):
         data = self._whole(document)
         most = min(self._limits.hdt_dictionary, FREE_DICTIONARY + DICTIONARY_GROWTH * len(data))
         try:
-            yield from said(data, most, statements)
+            hdt = Hdt(data, most)
+            for triples in hdt.batches(WINDOW):
+                yield from _quads(hdt, triples, statements)
         except HdtError as error:
             yield from statements.fault(f"HDT is damaged: {error}")
         except HdtTooLarge:

@@ -56,7 +56,11 @@ class Hdt:
         _expect(cursor.control(GLOBAL), VERSION_1)
         cursor.take(_length(cursor.control(HEADER)))
         _expect(cursor.control(DICTIONARY), FOUR_SECTIONS)
-        shared, subjects, predicates, objects = _sections(cursor, most)
+        sections: list[Strings] = []
+        for _ in range(4):
+            sections.append(cursor.strings(most))
+            most -= len(sections[-1].text)
+        shared, subjects, predicates, objects = sections
         self.subjects = Terms(shared, subjects)
         self.predicates = Terms(_NONE, predicates)
         self.objects = Terms(shared, objects)
@@ -89,27 +93,17 @@ class Hdt:
             predicates = self._predicates.numbers(pair, pair_stop)
             if len(predicates) <= int(pairs[-1]):
                 raise HdtError(f"triple {stop} belongs to a predicate that is not there")
-            yield self._triples(subjects[pairs], predicates[pairs], self._objects.numbers(start, stop))
+            triples = Triples(subjects[pairs], predicates[pairs], self._objects.numbers(start, stop))
+            _expect_known(triples.subjects, self.subjects, "subject")
+            _expect_known(triples.predicates, self.predicates, "predicate")
+            _expect_known(triples.objects, self.objects, "object")
+            yield triples
             done = int(ends.sum())
             subject += int(pair_ends[:done].sum())
             pair += done
 
-    def _triples(self, subjects: Numbers, predicates: Numbers, objects: Numbers) -> Triples:
-        _expect_known(subjects, self.subjects, "subject")
-        _expect_known(predicates, self.predicates, "predicate")
-        _expect_known(objects, self.objects, "object")
-        return Triples(subjects, predicates, objects)
-
 
 _NONE = Strings(b"", np.zeros(1, dtype=np.int64))
-
-
-def _sections(cursor: Cursor, most: int) -> list[Strings]:
-    sections: list[Strings] = []
-    for _ in range(4):
-        sections.append(cursor.strings(most))
-        most -= len(sections[-1].text)
-    return sections
 
 
 def _slices(strings: Strings, numbers: Numbers) -> list[bytes]:

@@ -27,31 +27,6 @@ _PHONE = re.compile(
 )
 
 
-def is_uuid(text: str) -> bool:
-    """A UUID, in braces or without."""
-    return _UUID.fullmatch(text) is not None
-
-
-def is_doi(text: str) -> bool:
-    """A DOI, as it is or as a URL."""
-    return _DOI.fullmatch(text) is not None
-
-
-def is_email(text: str) -> bool:
-    """An address of electronic mail."""
-    return _EMAIL.fullmatch(text) is not None
-
-
-def is_url(text: str) -> bool:
-    """A web address."""
-    return _URL.fullmatch(text) is not None
-
-
-def is_phone(text: str) -> bool:
-    """A telephone number: international, or with a separate area code."""
-    return _PHONE.fullmatch(text) is not None
-
-
 def is_ip(text: str) -> bool:
     """An IP address of either version."""
     if "." not in text and ":" not in text:
@@ -293,6 +268,10 @@ def _number(text: str) -> float | None:
         return None
 
 
+def _whole(pattern: re.Pattern[str]) -> Callable[[str], bool]:
+    return lambda text: pattern.fullmatch(text) is not None
+
+
 def _within(most: float) -> Callable[[str], bool]:
     def fits(text: str) -> bool:
         number = _number(text)
@@ -315,27 +294,27 @@ def _is_words(text: str) -> bool:
 
 
 _RULES = (
-    _Rule("email", is_email, 1.0, needs="@"),
-    _Rule("doi", is_doi, 1.0, needs="/"),
+    _Rule("email", _whole(_EMAIL), 1.0, needs="@"),
+    _Rule("doi", _whole(_DOI), 1.0, needs="/"),
     _Rule("orcid", is_orcid, 1.0, needs="-"),
-    _Rule("url", is_url, 0.98, needs=":."),
-    _Rule("uuid", is_uuid, 1.0, needs="-"),
+    _Rule("url", _whole(_URL), 0.98, needs=":."),
+    _Rule("uuid", _whole(_UUID), 1.0, needs="-"),
     _Rule("iban", is_iban, 1.0, shortest=15),
     _Rule("isbn", is_isbn, 0.9, _CODES, shortest=10),
     _Rule("issn", is_issn, 0.95, needs="-"),
     _Rule("ip", is_ip, 0.9, needs=".:"),
-    _Rule("coordinate", lambda text: _WKT.fullmatch(text) is not None, 1.0, needs="("),
+    _Rule("coordinate", _whole(_WKT), 1.0, needs="("),
     _Rule("coordinate", _is_pair, 0.7, needs="."),
     _Rule("country", lambda text: folded(text) in country_names(), 0.95),
     _Rule("country", lambda text: text.upper() in country_codes()[1], 0.7, longest=3),
     _Rule("country", lambda text: text.upper() in country_codes()[0], 0.4),
     _Rule("language", lambda text: text.lower().partition("-")[0] in language_codes(), 0.3),
     _Rule("region", _is_region, 0.45),
-    _Rule("phone", is_phone, 0.7, _CODES, shortest=8, longest=22),
-    _Rule("postcode", lambda text: _POSTCODE.fullmatch(text) is not None, 0.0, _CODES),
+    _Rule("phone", _whole(_PHONE), 0.7, _CODES, shortest=8, longest=22),
+    _Rule("postcode", _whole(_POSTCODE), 0.0, _CODES),
     _Rule("latitude", _within(90), 0.0, _NUMBERS),
     _Rule("longitude", _within(180), 0.0, _NUMBERS),
-    _Rule("year", lambda text: _YEAR.fullmatch(text) is not None, 0.5, frozenset({"integer"})),
+    _Rule("year", _whole(_YEAR), 0.5, frozenset({"integer"})),
     _Rule("address", _is_words, 0.0, named=0.7),
     _Rule("place", _is_words, 0.0, named=0.75),
 )
