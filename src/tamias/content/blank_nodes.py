@@ -66,7 +66,7 @@ class Colours:
             fresh = {node: self._seen_from(node) for node in waiting}
             waiting = set()
             for node in self._distinguish(fresh, alike):
-                waiting.update(self._beside(node))
+                waiting.update(other for said in self._about[node] for other in said.nodes if other != node)
             waiting = {node for node in waiting if len(alike[self.of[node]]) > 1}
 
     def _distinguish(self, fresh: dict[bytes, bytes], alike: dict[bytes, set[bytes]]) -> list[bytes]:
@@ -84,9 +84,6 @@ class Colours:
             alike[fresh[node]].add(node)
             self.of[node] = fresh[node]
         return changed
-
-    def _beside(self, node: bytes) -> set[bytes]:
-        return {other for statement in self._about[node] for other in statement.nodes if other != node}
 
     def _seen_from(self, node: bytes) -> bytes:
         self._steps += len(self._about[node])

@@ -96,7 +96,8 @@ def rdf_links(
         found, quads = _links_of_lines(quads, wanted, beginnings), quads.having([b" <<("])
     for each in quads:
         for part in _parts(each):
-            found.update(_iris(compress((part.subject, part.predicate, part.object), wanted)))
+            terms = compress((part.subject, part.predicate, part.object), wanted)
+            found.update(term.value for term in terms if type(term) is NamedNode)
             if datatypes and isinstance(part.object, Literal):
                 found.add(part.object.datatype.value)
     return {iri for iri in found if iri.startswith(beginnings)}
@@ -108,10 +109,6 @@ def _parts(statement: Quad) -> Iterator[Quad | Triple]:
     while isinstance(part, Quad | Triple):
         yield part
         part = part.object
-
-
-def _iris(terms: Iterable[object]) -> set[str]:
-    return {term.value for term in terms if type(term) is NamedNode}
 
 
 def _links_of_lines(

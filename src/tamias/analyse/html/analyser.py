@@ -349,15 +349,12 @@ def _links(page: LexborHTMLParser, base: str) -> Iterator[Links]:
         if not relation:
             plain[reference] = None
         elif _FURNITURE.isdisjoint(relation.lower().split()):
-            kind = _kind(relation) if node.tag == "link" else None
+            # `<a rel=sitemap>` mostly leads to a page.
+            kinds = map(KINDS.get, relation.lower().split()) if node.tag == "link" else ()
+            kind = next(filter(None, kinds), None)
             found.setdefault(kind, {})[reference] = None
     for kind, references in found.items():
         yield Links(list(references), base, kind)
-
-
-def _kind(relation: str) -> str | None:
-    """Return the kind of what a `<link>` leads to; `<a rel=sitemap>` mostly leads to a page."""
-    return next(filter(None, map(KINDS.get, relation.lower().split())), None)
 
 
 def _forbids_following(metas: list[tuple[str, str]]) -> bool:

@@ -11,6 +11,7 @@ from tamias.analyse.jsonld.text import unwrapped
 from tamias.analyse.markup.page import MarkupPage
 from tamias.analyse.rdf.nesting import JSON, Nesting
 from tamias.analyse.rdf.recover import Faults, Read, batched
+from tamias.content.formats import JSON_LD
 from tamias.model.finding import Finding, Problem
 from tamias.settings import AnalyseSettings
 
@@ -27,7 +28,7 @@ def extract(page: MarkupPage, limits: AnalyseSettings = _DEFAULTS) -> Iterator[F
 
 def _of_scripts(page: MarkupPage, reader: JsonLd, limits: AnalyseSettings, faults: Faults) -> Iterator[Read]:
     for script in page.tree.iter(*_SCRIPTS):
-        if not _is_json_ld(script.get("type") or ""):
+        if (script.get("type") or "").partition(";")[0].strip().lower() != JSON_LD:
             continue
         text = _content(script)
         line = page.line_of(text)
@@ -40,10 +41,6 @@ def _of_scripts(page: MarkupPage, reader: JsonLd, limits: AnalyseSettings, fault
             continue
         for found in reader.found(data, page.base, faults):
             yield _in_page(found, line) if isinstance(found, Problem) else found
-
-
-def _is_json_ld(media_type: str) -> bool:
-    return media_type.partition(";")[0].strip().lower() == "application/ld+json"
 
 
 def _content(script: etree._Element) -> str:

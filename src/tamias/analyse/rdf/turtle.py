@@ -197,12 +197,12 @@ class Turtle:
             offset += len(block)
             goes_on = goes_on and not _LIKE_ANONYMOUS.search(text)
             if goes_on and not begun and offset - passed.offset >= POSITION_BYTES:
-                yield (passed := self._position(offset, place))
+                passed = TextPosition(
+                    offset=offset, line=place.line, prefixes=self._prefixes, base=self._base
+                )
+                yield passed
         if begun:
             yield from taken_apart([Piece(begun, place)], self, faults)
-
-    def _position(self, offset: int, place: TextPlace) -> TextPosition:
-        return TextPosition(offset=offset, line=place.line, prefixes=self._prefixes, base=self._base)
 
     def _streamed(self, text: bytes, stream: BinaryIO, place: TextPlace, faults: Faults) -> Iterator[Read]:
         """A statement too large to hold: as the parser goes on, from here to the end."""

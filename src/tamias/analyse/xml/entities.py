@@ -109,12 +109,11 @@ def _too_large(entity_bytes: int) -> RefusedError:
 
 
 def _declarations(entities: dict[bytes, bytes]) -> bytes:
-    lines = (b'<!ENTITY %s "%s">' % (name, _quoted(value)) for name, value in entities.items())
+    lines = []
+    for name, value in entities.items():
+        quoted = b"".join(_ESCAPED.get(sign) or bytes((sign,)) for sign in value)
+        lines.append(b'<!ENTITY %s "%s">' % (name, quoted))
     return b"<!DOCTYPE rdf:RDF [" + b"".join(lines) + b"]>" if entities else b""
-
-
-def _quoted(value: bytes) -> bytes:
-    return b"".join(_ESCAPED.get(sign) or bytes((sign,)) for sign in value)
 
 
 def _bounded_use(rest: bytes, chunks: Iterator[bytes], sizes: dict[bytes, int]) -> Iterator[bytes]:

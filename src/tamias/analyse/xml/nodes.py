@@ -165,7 +165,8 @@ class _Scan:
 
     def take_start(self, token: re.Match[bytes]) -> None:
         """A start tag, or an empty element."""
-        stack, is_node = self._stack, _must_be_node(token[2], token[3])
+        stack = self._stack
+        is_node = token[2].endswith(b":Description") or _ABOUT.search(token[3]) is not None
         if stack and stack[-1].is_full:
             stack.pop()  # a property that lost its end
         if stack and not stack[-1].holds_nodes and is_node:
@@ -196,10 +197,6 @@ class _Scan:
 
     def _note(self, end: int) -> None:
         self._nodes.append((self._begun, end, self._is_certain))
-
-
-def _must_be_node(name: bytes, attributes: bytes) -> bool:
-    return name.endswith(b":Description") or _ABOUT.search(attributes) is not None
 
 
 def _named_node(text: bytes) -> re.Match[bytes] | None:

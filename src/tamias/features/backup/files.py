@@ -54,7 +54,8 @@ def save_file(place: BackupFolder, file: Needed, known: dict[str, SavedFile]) ->
     """
     before = known.get(file.path)
     copy = place.file(file.path)
-    start = min(_size(copy), before.length, file.length) if before is not None else 0
+    there = copy.stat().st_size if copy.is_file() else 0
+    start = min(there, before.length, file.length) if before is not None else 0
     if before is not None and start == file.length:
         return (before if before.length == start else _saved(file, copy)), 0
     copy.parent.mkdir(parents=True, exist_ok=True)
@@ -112,7 +113,3 @@ def _pieces(file: int, start: int, end: int) -> Iterator[bytes]:
     while start < end and (piece := os.pread(file, min(_PIECE, end - start), start)):
         yield piece
         start += len(piece)
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.is_file() else 0

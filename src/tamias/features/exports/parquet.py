@@ -192,7 +192,10 @@ def _table(
 ) -> int:
     declared = ", ".join(f'"{column}" {kind}' for column, kind in columns.items())
     tables.execute(f"CREATE TABLE {name} ({declared})")
-    taken = ", ".join(_taken(column, kind) for column, kind in columns.items())
+    taken = ", ".join(
+        f'to_timestamp("{column}" / 1000.0)' if kind == "TIMESTAMPTZ" else f'"{column}"'
+        for column, kind in columns.items()
+    )
     count, rest = 0, iter(rows)
     while batch := list(islice(rest, ROWS_AT_ONCE)):
         tables.register("batch", _arrays(batch, list(columns)))
@@ -203,10 +206,6 @@ def _table(
     tables.execute(f"COPY {name} TO '{target}' (FORMAT parquet, COMPRESSION zstd)")
     tables.execute(f"DROP TABLE {name}")
     return count
-
-
-def _taken(column: str, kind: str) -> str:
-    return f'to_timestamp("{column}" / 1000.0)' if kind == "TIMESTAMPTZ" else f'"{column}"'
 
 
 def _arrays(rows: Sequence[Row], columns: Sequence[str]) -> dict[str, Any]:

@@ -82,8 +82,9 @@ def find_covered(
     captures: list[CoveredCapture] = []
     qids: dict[int, list[int]] = {}
     ids = Uuids([each.capture for each in bodies])
+    keys = Digests([sha256(url.encode("utf-8", "replace")).digest()[:16] for url in urls])
     for bucket in range(buckets):
-        place: dict[str, Any] = {"bucket": bucket, "capture": ids, "document_key": _keys(urls)}
+        place: dict[str, Any] = {"bucket": bucket, "capture": ids, "document_key": keys}
         rows = session.fetch_all(SQL["queues_of"], place | {"host": Texts(hosts)})
         qids[bucket] = [row[0] for row in rows]
         place |= {"qid": Longs(qids[bucket]), "url": Texts(urls), "sha256": digests, "at": tombstone.at}
@@ -167,10 +168,6 @@ def is_wanted(cursor: Cursor, sha: str) -> bool:
     """Return whether a version or a suspicious response has a body."""
     row = cursor.execute(SQL["is_referenced"].text, {"sha256": bytes.fromhex(sha)}).fetchone()
     return bool(row and row[0])
-
-
-def _keys(urls: Sequence[str]) -> Digests:
-    return Digests([sha256(url.encode("utf-8", "replace")).digest()[:16] for url in urls])
 
 
 def _content(bodies: BlobReader, sha: str) -> Iterator[bytes]:

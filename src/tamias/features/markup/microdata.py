@@ -72,7 +72,7 @@ class _MicrodataWalk:
     def walk(self) -> None:
         """Items inside of items are visited from there, and ended before those after them begin."""
         waiting: list[_Visit | etree._Element] = [
-            _Visit(item) for item in reversed(self._properties.items) if _is_outermost(item)
+            _Visit(item) for item in reversed(self._properties.items) if _PROPERTY.isdisjoint(item.attrib)
         ]
         while waiting:
             step = waiting.pop()
@@ -153,7 +153,8 @@ class _MicrodataWalk:
         if content is not None:
             return self._statements.literal(content, language=self._language_of(element))
         if tag in ("data", "meter") and (number := element.get("value")) is not None:
-            return self._statements.literal(number, datatype=_number_type(number))
+            kinds = (datatype for datatype, looks in _NUMBERS if looks.fullmatch(number))
+            return self._statements.literal(number, datatype=next(kinds, None))
         text = element.get("datetime") if tag == "time" else None
         text = text_of(element) if text is None else text
         datatype = date_type(text) if tag == "time" else None
@@ -223,15 +224,7 @@ class _Properties:
         return self._referenced[reference]
 
 
-def _is_outermost(item: etree._Element) -> bool:
-    return item.get("itemprop") is None and item.get("itemprop-reverse") is None
-
-
 def _vocabulary(kind: str) -> str:
     """The namespace of a type."""
     known = next((space for space in REGISTRY if kind.startswith(space)), None)
     return known or kind[: max(kind.rfind("#"), kind.rfind("/")) + 1] or kind
-
-
-def _number_type(text: str) -> NamedNode | None:
-    return next((datatype for datatype, looks in _NUMBERS if looks.fullmatch(text)), None)

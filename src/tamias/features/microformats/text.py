@@ -88,7 +88,8 @@ class TextSource:
 
     def _opening(self, node: etree._Element, *, is_root: bool) -> Iterator[str]:
         if not is_root:
-            written = (f' {name}="{self._attribute(name, value)}"' for name, value in _attributes(node))
+            attributes = [(str(name).rpartition("}")[2], str(value)) for name, value in node.attrib.items()]
+            written = (f' {name}="{self._attribute(name, value)}"' for name, value in attributes)
             yield f"<{tag(node)}{''.join(written)}>"
         yield (node.text or "") if tag(node) in _RAW else _escaped(node.text)
 
@@ -129,10 +130,6 @@ def words(value: str | None) -> list[str]:
 
 
 _TO_SPACE = str.maketrans("\t\n\f\r", "    ")
-
-
-def _attributes(node: etree._Element) -> list[tuple[str, str]]:
-    return [(str(name).rpartition("}")[2], str(value)) for name, value in node.attrib.items()]
 
 
 def _escaped(text: str | None) -> str:

@@ -91,7 +91,8 @@ class MessageBody:
             yield from iter(lambda: stored.read(_PIECE), b"")
             return
         plain = stored
-        if self._head.header("transfer-encoding").lower() == "chunked" and _is_chunked(stored):
+        is_chunked = self._head.header("transfer-encoding").lower() == "chunked"
+        if is_chunked and _CHUNK_LINE.match(stored.peek(64)):
             plain = _ByteStream(self._observed(_unchunked(stored), self._unchunked))
         try:
             yield from _decoded(plain, self._head.header("content-encoding").lower().strip())
@@ -153,10 +154,6 @@ class _ByteStream:
         line = line[: line.find(b"\n") + 1] or line
         self._rest = self._rest[len(line) :]
         return line
-
-
-def _is_chunked(stored: _ByteStream) -> bool:
-    return _CHUNK_LINE.match(stored.peek(64)) is not None
 
 
 def _unchunked(stored: _ByteStream) -> Iterator[bytes]:

@@ -29,7 +29,9 @@ def copy_patterns(statements: MarkupStatements) -> None:
     quads = statements.quads()
     patterns = {quad.subject for quad in quads if quad.predicate == _TYPE and quad.object == _PATTERN}
     copied: dict[Quad, None] = {}
-    while pending := [quad for quad in quads if _is_copy(quad, patterns) and quad not in copied]:
+    while pending := [
+        quad for quad in quads if quad.predicate == _COPY and quad.object in patterns and quad not in copied
+    ]:
         said = _by_subject(quads, patterns)
         for copy in pending:
             for quad in said[copy.object]:
@@ -39,10 +41,6 @@ def copy_patterns(statements: MarkupStatements) -> None:
         quads = statements.quads()
     used = {copy.object for copy in copied}
     statements.remove(quad for quad in quads if quad in copied or quad.subject in used)
-
-
-def _is_copy(quad: Quad, patterns: Subjects) -> bool:
-    return quad.predicate == _COPY and quad.object in patterns
 
 
 def _by_subject(quads: list[Quad], patterns: Subjects) -> dict[object, list[Quad]]:
