@@ -45,6 +45,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
 
     Example: tamias forget https://example.org/data.csv --version 3 --reason "personal data"
     """
+    from tamias.archive.tombstones import find_target, put_tombstone
     from tamias.database.connect import Database
 
     if sum((bool(urls), by_rules, finish, listing)) != 1:
@@ -63,30 +64,16 @@ def command(  # noqa: PLR0917 (click passes them by name)
         if by_rules:
             return _apply_rules(place, database, session, settings, dry_run=dry_run)
         if urls:
-            targets = _targets(session, settings, urls, number)
+            names = frozenset(settings.filters.session_names)
+            targets = [find_target(session, url, number, names) for url in urls]
             if dry_run:
                 _tell_targets(place, targets)
                 return 0
             with audited(session, place.data, "forget", [each.url for each in targets]):
-                _order(session, targets, reason)
+                for each in targets:
+                    put_tombstone(session, each, reason, command_caller())
                 return _run(place, database, settings)
         return _run(place, database, settings)
-
-
-def _targets(
-    session: "Session", settings: "Settings", urls: tuple[str, ...], number: int | None
-) -> list["ForgetTarget"]:
-    from tamias.archive.tombstones import find_target
-
-    names = frozenset(settings.filters.session_names)
-    return [find_target(session, url, number, names) for url in urls]
-
-
-def _order(session: "Session", targets: list["ForgetTarget"], reason: str | None) -> None:
-    from tamias.archive.tombstones import put_tombstone
-
-    for each in targets:
-        put_tombstone(session, each, reason, command_caller())
 
 
 def _lift(place: CommonOptions, session: "Session", settings: "Settings", urls: tuple[str, ...]) -> int:

@@ -101,12 +101,11 @@ def _hops(exchange: CaptureRecord | None, url: str, version: Version) -> tuple[H
     seen = exchange.hops if exchange else ()
     *before, last = seen or (Hop(url=url, status=200, address=""),)
     headers = (("Content-Type", version.declared_type),) if version.declared_type else ()
-    redirects = [msgspec.structs.replace(hop, headers=_location(hop)) for hop in before]
+    redirects = []
+    for hop in before:
+        location = [("Location", hop.location)] if hop.location else []
+        redirects.append(msgspec.structs.replace(hop, headers=(("Content-Length", "0"), *location)))
     return (*redirects, Hop(url=last.url, status=last.status, headers=headers, address=last.address))
-
-
-def _location(hop: Hop) -> tuple[tuple[str, str], ...]:
-    return (("Content-Length", "0"), *([("Location", hop.location)] if hop.location else []))
 
 
 def _fields(content: Content, exchange: CaptureRecord | None) -> Fields:
