@@ -33,11 +33,11 @@ def visit(tamias, site, *changed):
 
 
 @pytest.fixture
-def visited(tamias, site):
+def visited(request, tamias, site):
     """Documents in several states, each crawl with segments of its own."""
     site.pages["/forgotten.ttl"] = f'<> <http://v.example/says> "{SECRET} {"x" * 64}" .'.encode()
     assert tamias.run("add", site.url("/forgotten.ttl")).returncode == 0
-    for turn in range(ROUNDS):
+    for turn in range(getattr(request, "param", 3)):
         visit(tamias, site, *((number, turn) for number in range(3)))
     return tamias
 
@@ -71,6 +71,7 @@ def check(tamias):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("visited", [ROUNDS], indirect=True)
 def test_statements_take_less_space_and_every_answer_is_the_same(visited, site):
     before, size = answers(visited), stored(visited)
     done = repack(visited)
