@@ -416,7 +416,7 @@ MUTATIONS = (
     Mutation(
         "the host of a dead worker waits for what may be under way",
         "frontier/postgres.py",
-        "blocked_until=now + ABANDONED * delay_ms if delay_ms else None",
+        "blocked_until=now + round((ABANDONED + place / len(held)) * delay_ms)",
         "blocked_until=None",
         ("integration/test_frontier_postgres.py", "-k", "host_of_a_dead_worker"),
     ),
@@ -580,8 +580,8 @@ MUTATIONS = (
     Mutation(
         "statements end where an address moved",
         "archive/captures.py",
-        "if moved := [moved for attempt in listed for moved in _moved(attempt)]:",
-        "if moved := []:",
+        "moved = [moved for attempt in listed for moved in _moved(attempt)]",
+        "moved = []",
         ("integration/crawl/test_walls.py::test_statements_end_where_an_address_moved_and_get_follows",),
     ),
     Mutation(

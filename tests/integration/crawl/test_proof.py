@@ -157,7 +157,8 @@ def test_a_proof_that_was_changed_is_not_verified(archive, site, tsa, file):
     assert prove(archive, site.url("/3.csv")).returncode == 0
     folder = unpack(archive)
     content = bytearray((folder / file).read_bytes())
-    content[-2] ^= 1
+    # A digit of a digest; the last character of the path may be the mark of the digest so far.
+    content[max(content.rfind(digit) for digit in b"0123456789abcdef")] ^= 1
     (folder / file).write_bytes(content)
     code, said = verify(folder, tsa)
     assert code != 0, said
