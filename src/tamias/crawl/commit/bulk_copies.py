@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from random import Random
-from typing import Any
 from urllib.parse import unquote
 
 import msgspec
@@ -433,7 +432,7 @@ class BulkCopies(CommitHook):
         """
         task, sitemap, datasets = visit.task, visit.capture.final_url, visit.found.semantic
         claimed = [claim for dataset in datasets for claim in claims(dataset, sitemap)]
-        self._thread.session.transact(partial(_claim, crawl=task.crawl, claimed=claimed))
+        self._thread.session.transact(partial(note_claims, crawl=task.crawl, claims=claimed))
         waiting = waiting_claims(self._thread.session, task.crawl)
         chosen = [
             self._chosen(task, place, dataset)
@@ -476,7 +475,3 @@ class BulkCopies(CommitHook):
             plan=whole,
             missing=whole[0].urls if whole else (),
         )
-
-
-def _claim(cursor: Cursor, crawl: int, claimed: Sequence[Any]) -> None:
-    note_claims(cursor, crawl, claimed)

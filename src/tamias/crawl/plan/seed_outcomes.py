@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.database.connect import Cursor, Session
+from tamias.database.connect import Cursor, Row, Session
 from tamias.database.sql import statements
 from tamias.frontier.put import by_bucket, numbered, url_columns
 from tamias.model.capture import Outcome
@@ -33,7 +33,11 @@ def unfetched_seeds(
 
     `others_fetched`: a skipped seed is then taken for had, as a part of a dataset that was copied as a whole.
     """
-    found = [each for words in _questions(buckets, crawl, items) for each in _ask(session, *words)]
+    name, queries = "outcomes_of_seeds", [{"bucket": bucket, "crawl": crawl} for bucket in range(buckets)]
+    if items:
+        name, queries = "states_of", _by_bucket(buckets, items)
+    rows = _read(session, name, queries, MOST_SHOWN)
+    found = [SeedOutcome(url, Outcome(status), reason or "") for url, status, reason, *_ in rows]
     fetched = (*_FETCHED, Outcome.SKIPPED) if others_fetched else _FETCHED
     return [] if any(each.outcome in fetched for each in found) else found[:MOST_SHOWN]
 
@@ -51,29 +55,17 @@ class SeedState(msgspec.Struct, frozen=True):
 
 def seed_states(session: Session, buckets: int, items: Sequence[Item]) -> dict[str, SeedState]:
     """Return those of the seeds that are known, by their URLs."""
-    offered, _ = numbered(items, 0)
-    parts = by_bucket(offered, buckets).items()
-    queries = [{"bucket": bucket, "most": None, **url_columns(part, 0)} for bucket, part in parts]
-
-    def read(cursor: Cursor) -> list[tuple[Any, ...]]:
-        return [row for words in queries for row in cursor.execute(_SQL["states_of"].text, words)]
-
-    rows = session.transact(read)
+    rows = _read(session, "states_of", _by_bucket(buckets, items), None)
     return {url: SeedState(Outcome(status), reason, done, cut) for url, status, reason, done, cut in rows}
 
 
-def _questions(buckets: int, crawl: int, items: Sequence[Item]) -> list[tuple[str, dict[str, object]]]:
-    """The statements to execute, with their parameters, for each bucket."""
-    if not items:
-        return [("outcomes_of_seeds", {"bucket": bucket, "crawl": crawl}) for bucket in range(buckets)]
-    offered, _ = numbered(items, 0)
-    return [
-        ("states_of", {"bucket": bucket, **url_columns(part, 0)})
-        for bucket, part in by_bucket(offered, buckets).items()
-    ]
+def _by_bucket(buckets: int, items: Sequence[Item]) -> list[dict[str, Any]]:
+    parts = by_bucket(numbered(items, 0)[0], buckets).items()
+    return [{"bucket": bucket, **url_columns(part, 0)} for bucket, part in parts]
 
 
-def _ask(session: Session, name: str, words: dict[str, object]) -> list[SeedOutcome]:
-    words = {**words, "most": MOST_SHOWN}
-    rows = session.transact(lambda cursor: cursor.execute(_SQL[name].text, words).fetchall())
-    return [SeedOutcome(url, Outcome(status), reason or "") for url, status, reason, *_ in rows]
+def _read(session: Session, name: str, queries: list[dict[str, Any]], most: int | None) -> list[Row]:
+    def read(cursor: Cursor) -> list[Row]:
+        return [row for words in queries for row in cursor.execute(_SQL[name].text, {**words, "most": most})]
+
+    return session.transact(read)
