@@ -190,8 +190,8 @@ class _Visitor(BaseHTTPRequestHandler):
             self.close_connection = True
             return 405, {"Allow": "GET, HEAD"}, b""
         if page.status != 200:
-            told = {"Location": page.location, "Retry-After": "1" if page.status == 503 else None}
-            return page.status, {name: value for name, value in told.items() if value is not None}, b""
+            fields = {"Location": page.location, "Retry-After": "1" if page.status == 503 else None}
+            return page.status, {name: value for name, value in fields.items() if value is not None}, b""
         body, media_type, headers = page.body, page.media_type, dict[str, str]()
         if body is None:
             headers["Vary"] = "Accept"

@@ -172,7 +172,7 @@ class VersionChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _WENT = ("gone", "gone", "its server says that it is gone; the archived versions stay")
-_CAME_BACK = ("back", "back again", "its server has it again")
+_REOPENED = ("back", "back again", "its server has it again")
 WRITERS = {ATOM: atom, JSON_FEED: json_feed}
 
 
@@ -372,7 +372,7 @@ def _entry(change: VersionChange, base: str, sentence: str | None) -> FeedEntry:
 
 def _state_entry(row: Row, base: str) -> FeedEntry:
     resource, number, at, url, title = row
-    kind, word, sentence = _CAME_BACK if number else _WENT
+    kind, word, sentence = _REOPENED if number else _WENT
     return FeedEntry(
         id=f"urn:tamias:state:{resource}:{kind}:{rfc3339(at)}",
         title=f"{title or url}: {word}",

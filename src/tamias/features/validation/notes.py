@@ -1,4 +1,4 @@
-"""What is said of versions that broke their schema."""
+"""Notes on versions that broke their schema."""
 
 from collections.abc import Sequence
 
@@ -20,8 +20,8 @@ def version_notes(session: Session, resources: Sequence[str] | None) -> list[Ver
     rows = session.fetch_all(
         _SQL["read_checks"], {"resource": None if resources is None else list(resources)}
     )
-    for resource, number, captured_at, file, is_valid, told, is_newest in rows:
-        faults = msgspec.convert(told, list[SchemaFault])
+    for resource, number, captured_at, file, is_valid, encoded, is_newest in rows:
+        faults = msgspec.convert(encoded, list[SchemaFault])
         if is_valid:
             broken.pop((resource, file), None)
             continue

@@ -14,7 +14,7 @@ _INHERITED = ("@context", "dialect", "null", "lang", "separator", "tableSchema")
 
 
 class TableSchema(msgspec.Struct, frozen=True):
-    """What a file says of a table: its description in the terms of CSVW, or of a Data Resource."""
+    """Description of a table in a file, in the terms of CSVW, or of a Data Resource."""
 
     url: str
     kind: str

@@ -24,7 +24,7 @@ _COLUMN = re.compile(r'Unspecified column "(?P<column>.*)" in table')
 
 
 class CheckOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """What to check, and the limits."""
+    """The kind of schema to check by, and the limits."""
 
     kind: str
     encoding: str
@@ -37,7 +37,7 @@ class CheckOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SchemaFault(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that a schema does not allow."""
+    """A fault of a table: its schema does not allow this."""
 
     text: str
     column: str | None = None
@@ -68,9 +68,9 @@ def _check_frictionless(order: CheckOrder) -> list[SchemaFault]:
     from frictionless import FrictionlessException, Resource
 
     with open(DESCRIPTION, "rb") as file:
-        told: dict[str, Any] = json.load(file)
-    told["schema"].pop("foreignKeys", None)  # the other tables are not here
-    known: dict[str, Any] = {name: told[name] for name in ("schema", "dialect") if name in told}
+        description: dict[str, Any] = json.load(file)
+    description["schema"].pop("foreignKeys", None)  # the other tables are not here
+    known: dict[str, Any] = {name: description[name] for name in ("schema", "dialect") if name in description}
     try:
         table = Resource.from_descriptor(
             {
@@ -102,10 +102,11 @@ def _check_csvw(order: CheckOrder) -> list[SchemaFault]:
     texts: list[str] = []
     log = SimpleNamespace(warning=lambda text: texts.append(text) if len(texts) < order.faults else None)
     with open(DESCRIPTION, "rb") as file:
-        told = json.load(file)
-    said = told.get("dialect")
-    dialect = {"encoding": order.encoding, **(said if isinstance(said, dict) else {})}
-    group = {"@context": told.pop("@context", None), "tables": [{**told, "url": TABLE, "dialect": dialect}]}
+        description = json.load(file)
+    declared = description.get("dialect")
+    dialect = {"encoding": order.encoding, **(declared if isinstance(declared, dict) else {})}
+    context = description.pop("@context", None)
+    group = {"@context": context, "tables": [{**description, "url": TABLE, "dialect": dialect}]}
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         try:
