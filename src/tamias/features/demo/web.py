@@ -365,7 +365,7 @@ def build_web(plan: WebPlan, port: int) -> DemoWeb:
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True):
-    """What a complete and polite crawl finds, and what it must not request."""
+    """URLs that a complete and polite crawl finds, and those that it must not request."""
 
     documents: dict[str, frozenset[Quad]]
     """By final URL, all that hold data. A statement without a graph is in the graph of that URL."""

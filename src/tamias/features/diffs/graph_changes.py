@@ -1,4 +1,4 @@
-"""What changed in crawled graphs between two states of many documents: of the corpus, or of snapshots."""
+"""Changes of crawled graphs between two states of many documents: of the corpus, or of snapshots."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What changed from one document to another, as RDF Patch (https://afs.github.io/rdf-delta/rdf-patch.html)."""
+"""Changes from one document to another as RDF Patch (https://afs.github.io/rdf-delta/rdf-patch.html)."""
 
 from collections.abc import Iterable
 from pathlib import Path

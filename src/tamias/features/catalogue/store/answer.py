@@ -61,7 +61,7 @@ def answer_queries(keeper: socket.socket, folder: Path) -> NoReturn:
 
 
 class _Stores:
-    """What queries are about: the newest snapshot, the graph of fetches, or states of the past."""
+    """Subject of queries: the newest snapshot, the graph of fetches, or states of the past."""
 
     def __init__(self, folder: Path) -> None:
         self.snapshots = _NewestSnapshot(folder)
