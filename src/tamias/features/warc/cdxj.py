@@ -32,6 +32,11 @@ class CdxjFields(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         return int(self.offset) + int(self.length)
 
 
+def mime_field(declared: str, *, is_revisit: bool) -> str:
+    """Return the field `mime` for a declared media type."""
+    return "warc/revisit" if is_revisit else declared.partition(";")[0].strip().lower()
+
+
 def line(entry: CdxjFields, timestamp: str) -> bytes:
     """A line; the timestamp has 14 digits."""
     return f"{surt(entry.url)} {timestamp} ".encode() + msgspec.json.encode(entry) + b"\n"

@@ -11,7 +11,7 @@ from typing import BinaryIO
 import msgspec
 
 from tamias.database.disk import sync_path
-from tamias.features.warc.cdxj import CdxjFields, entries, line, timestamp
+from tamias.features.warc.cdxj import CdxjFields, entries, line, mime_field, timestamp
 from tamias.model.errors import TamiasError
 
 _HEAD_BYTES = 256 * 1024
@@ -212,10 +212,9 @@ def indexed(record: WarcRecord, name: str) -> tuple[str, CdxjFields] | None:
         return None
     status = _STATUS.match(block)
     media_type = read_fields(block.partition(b"\r\n\r\n")[0]).get("content-type", "")
-    mime = media_type.partition(";")[0].strip().lower()
     entry = CdxjFields(
         url=fields.get("warc-target-uri", ""),
-        mime="warc/revisit" if kind == "revisit" else mime,
+        mime=mime_field(media_type, is_revisit=kind == "revisit"),
         status=status[1].decode() if status else "",
         digest=fields.get("warc-payload-digest", ""),
         length=str(record.length),

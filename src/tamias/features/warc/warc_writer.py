@@ -20,7 +20,7 @@ import msgspec
 from tamias.archive.moments import rfc3339
 from tamias.content.formats import accept_for
 from tamias.database.disk import sync_path, write_all, write_errors
-from tamias.features.warc.cdxj import CdxjFields, line, timestamp
+from tamias.features.warc.cdxj import CdxjFields, line, mime_field, timestamp
 from tamias.features.warc.index import WarcExtent
 from tamias.features.warc.warc_files import OPEN, WarcPart, index_path
 from tamias.features.warc.warc_records import (
@@ -232,7 +232,7 @@ class WarcWriter:
         declared = hop.header("content-type")
         entry = CdxjFields(
             url=hop.url,
-            mime="warc/revisit" if is_revisit else (declared or "").partition(";")[0].strip().lower(),
+            mime=mime_field(declared or "", is_revisit=is_revisit),
             status=str(hop.status),
             digest=digest,
             length=str(length),
