@@ -198,14 +198,7 @@ class PastStates:
     def _catalogue_at(self, at: int) -> bytes:
         session = self._archive.session
         now = time.monotonic()
-        first = self._catalogues[0] if self._catalogues else None
-        changes = session.fetch_one(_SQL["changed_since"], {"seen": first.seen if first else "0"})
-        assert changes is not None
-        if changes[0] or first is None or now - first.made > _MOST_SECONDS:
-            self._catalogues.clear()
-        if changes[1] != self._forgotten:
-            self._forgotten = changes[1]
-            self.close()
+        self._drop_outdated(now)
         for each in self._catalogues:
             if each.since <= at < each.until:
                 return each.quads
@@ -218,6 +211,19 @@ class PastStates:
         if sum(len(each.quads) for each in self._catalogues) > _MOST_BYTES // 4:
             self._catalogues.clear()
         return quads
+
+    def _drop_outdated(self, now: float) -> None:
+        """Drop catalogues after a change or some time, and all states after something was forgotten."""
+        first = self._catalogues[0] if self._catalogues else None
+        changes = self._archive.session.fetch_one(
+            _SQL["changed_since"], {"seen": first.seen if first else "0"}
+        )
+        assert changes is not None
+        if changes[0] or first is None or now - first.made > _MOST_SECONDS:
+            self._catalogues.clear()
+        if changes[1] != self._forgotten:
+            self._forgotten = changes[1]
+            self.close()
 
     def _statements(self, held: Iterable[Extent]) -> Iterator[bytes]:
         session = self._archive.session

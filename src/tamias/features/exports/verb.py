@@ -32,7 +32,7 @@ NO_LINKS = "no links are stored: set strategy.links = true before you crawl"
 
 
 class _ExportOptions(NamedTuple):
-    """What is to be exported, and where to."""
+    """Options of an export: its content, and where to."""
 
     form: str
     graph: str
@@ -116,12 +116,7 @@ def command(
     Example: tamias export --format trig -o found.trig
     """
     links = graph == "links" or form in LINK_GRAPHS
-    if since is not None and (links or form in (*parts("exports"), *PACKAGES, "urlfrontier", SITEMAP)):
-        raise UsageError(f"--since chooses crawled documents; it does not go with {form}")
-    if crawl_name is not None and not links:
-        raise UsageError("--crawl chooses links; use it with --graph links")
-    if text and (form != "parquet" or links):
-        raise UsageError("--text goes with --format parquet")
+    _check_options(form, crawl_name, since, links=links, text=text)
     withheld = () if include_reserved else TRAINING if for_training else BULK
     start = first_millisecond(since) if since else 0
     wanted = _ExportOptions(form, graph, crawl_name, history, start, urls, text, withheld, output)
@@ -140,6 +135,16 @@ def command(
         raise UsageError(f"--url selects versions; use it with {', '.join((*parts('exports'), *PACKAGES))}")
     else:
         _quads(place, wanted)
+
+
+def _check_options(form: str, crawl: str | None, since: str | None, *, links: bool, text: bool) -> None:
+    """Raise `UsageError` if an option does not go with the format or graph."""
+    if since is not None and (links or form in (*parts("exports"), *PACKAGES, "urlfrontier", SITEMAP)):
+        raise UsageError(f"--since chooses crawled documents; it does not go with {form}")
+    if crawl is not None and not links:
+        raise UsageError("--crawl chooses links; use it with --graph links")
+    if text and (form != "parquet" or links):
+        raise UsageError("--text goes with --format parquet")
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Claims of a catalogue about a dataset that its quality is measured by; small, since each is stored."""
 
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -63,8 +64,8 @@ def claims_of(dataset: Dataset) -> ClaimedDescription:
         temporal=any(_said(period.start) or _said(period.end) for period in dataset.temporal),
         publisher=_somebody(dataset.publisher),
         contact=_somebody(dataset.contact),
-        emails=tuple(text for agent in agents if (text := _text(agent.email))),
-        pages=tuple(text for agent in agents if (text := _text(agent.homepage))),
+        emails=_texts(agent.email for agent in agents),
+        pages=_texts(agent.homepage for agent in agents),
         issued=_text(dataset.issued),
         modified=_text(dataset.modified),
         access_rights=_text(dataset.access_rights),
@@ -102,6 +103,10 @@ def _said(text: str | None) -> bool:
 def _text(text: str | None) -> str | None:
     """A text that can be kept, cut to what any check needs; None for an empty one."""
     return storable((text or "").strip()[:_LONGEST]) or None
+
+
+def _texts(texts: Iterable[str | None]) -> tuple[str, ...]:
+    return tuple(filter(None, map(_text, texts)))
 
 
 SIZE_TOLERANCE: Final = 0.01

@@ -1,7 +1,7 @@
 """`/cdx`: versions and records of WARC files as lines of a capture index, as other web archives are asked."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -121,12 +121,8 @@ async def query(request: Request, service: Service) -> Response:
     rows, hidden = await service.pool.run(partial(_rows, statement=statement, values=values, finds=finds))
     if not rows and match == "exact":
         await service.pool.run(partial(_check_gone, urls=low))
-    lines = [_line(row) for row in rows if hidden.isdisjoint((row[8], row[10]))]
-    lines = [line for line in lines if all(fits(line) for fits in filters)]
-    if parameter(request, "collapse") == "digest":
-        # The first of adjacent lines with the same digest.
-        groups = groupby(lines, key=lambda line: (line.original, line.digest))
-        lines = [next(group) for _, group in groups]
+    shown = (_line(row) for row in rows if hidden.isdisjoint((row[8], row[10])))
+    lines = _select(shown, filters, collapse=parameter(request, "collapse") == "digest")
     url, at, file, position, *_ = rows[-1] if statement == "cdx" and len(rows) == most else ("",) * 4
     return _answer(request, lines, f"{at} {position} {file} {url}" if url else None)
 
@@ -222,6 +218,16 @@ def _check_gone(db: ServiceSession, urls: list[str]) -> None:
     """Raises `Forgotten` where one of them was archived."""
     for url in urls:
         check_gone(db.session, id_of_url(db, url), None)
+
+
+def _select(
+    lines: Iterable[CdxLine], filters: Sequence[Callable[[CdxLine], bool]], *, collapse: bool
+) -> list[CdxLine]:
+    """Return the lines that fit all filters; of adjacent ones with the same digest the first, to collapse."""
+    found = [line for line in lines if all(fits(line) for fits in filters)]
+    if not collapse:
+        return found
+    return [next(group) for _, group in groupby(found, key=lambda line: (line.original, line.digest))]
 
 
 def _match(named: str, word: str | None) -> tuple[str, str]:

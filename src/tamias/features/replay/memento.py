@@ -329,16 +329,8 @@ async def _travels(request: Request, service: Service, url: str) -> Travels:
     known = {(each.captured_at, each.sha256) for each in versions}
     recorded = await service.pool.run(partial(warc_versions, url=original))
     gone = await service.pool.run(partial(_tombstones, url=original))
-    # A capture may be forgotten while its record is still there.
-    covered = {each.captured_at for each in gone if each.number is not None}
-    whole = [each for each in gone if each.number is None]
-    versions += [
-        each
-        for each in recorded
-        if (each.captured_at, each.sha256) not in known
-        and each.captured_at not in covered
-        and not any(tombstone.covers(0, each.captured_at) for tombstone in whole)
-    ]
+    recorded = _not_forgotten(recorded, gone)
+    versions += [each for each in recorded if (each.captured_at, each.sha256) not in known]
     if not versions:
         await service.pool.run(lambda db: check_gone(db.session, id_of_url(db, original), None))
         there = "has no version yet" if found is not None else "is not in the archive"
@@ -363,6 +355,18 @@ class WarcBody(msgspec.Struct, frozen=True):
     head: MessageHead
     file: IO[bytes]
     size: int
+
+
+def _not_forgotten(recorded: Sequence[WarcVersion], gone: Sequence[Tombstone]) -> list[WarcVersion]:
+    """Return the versions that no tombstone covers: one may be forgotten while its record is still there."""
+    covered = {each.captured_at for each in gone if each.number is not None}
+    whole = [each for each in gone if each.number is None]
+    return [
+        each
+        for each in recorded
+        if each.captured_at not in covered
+        and not any(tombstone.covers(0, each.captured_at) for tombstone in whole)
+    ]
 
 
 def warc_versions(db: ServiceSession, url: str) -> list[WarcVersion]:

@@ -156,9 +156,6 @@ def _crawl(db: ServiceSession, name: str) -> Record:
     sums = next((each for each in crawl_sums(db) if each["crawl"] == name), {})
     total = sum(row[2] for row in spans)
     outcomes, depths = _counts(attempts, 2), _counts(attempts, 1)
-    slots: defaultdict[int, Counter[int]] = defaultdict(Counter)
-    for place, _, outcome, n, *_ in attempts:
-        slots[place][outcome] += n
     hosts = records_of_buckets(db, "crawl_hosts", **values, limit=MOST_HOSTS)
     return {
         "name": name,
@@ -171,7 +168,7 @@ def _crawl(db: ServiceSession, name: str) -> Record:
         "statements": sum(row[4] for row in attempts),
         "bytes": sum(row[5] for row in attempts),
         "slot_seconds": slot / 1000,
-        "slots": [time_slot(first + n * slot, slots[n]) for n in range((last - first) // slot + 1)],
+        "slots": _slots(attempts, first, last, slot),
         "outcomes": {Outcome(each).word: n for each, n in sorted(outcomes.items())},
         "depths": dict(sorted(depths.items())),
         "reasons": _reasons(db, values),
@@ -179,6 +176,14 @@ def _crawl(db: ServiceSession, name: str) -> Record:
         "hosts": sorted(hosts, key=lambda each: (-each["attempts"], each["host"]))[:MOST_HOSTS],
         "waiting": _waiting(db, number),
     }
+
+
+def _slots(attempts: list[tuple[int, ...]], first: int, last: int, slot: int) -> list[Record]:
+    """Return the outcomes of the attempts in each slot of so many milliseconds."""
+    slots: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    for place, _, outcome, n, *_ in attempts:
+        slots[place][outcome] += n
+    return [time_slot(first + n * slot, slots[n]) for n in range((last - first) // slot + 1)]
 
 
 def _counts(attempts: list[tuple[int, ...]], column: int) -> Counter[int]:

@@ -150,8 +150,6 @@ def _document(db: ServiceSession, url: str) -> Record:
         for row in found
     ]
     failed = visits and visits[0]["outcome"] in _TROUBLE
-    recordings = load_all("recordings").values()
-    recorded = (each for find in recordings for each in find(db.session, url, MOST_CAPTURES))
     return {
         "url": url,
         "host": db.admission.queue(url) if db.settings.frontier.queue != "ip" else "",
@@ -161,16 +159,23 @@ def _document(db: ServiceSession, url: str) -> Record:
         "links_in": records(db, "links_to", **place, url=url, limit=MOST_LINKS) if place else [],
         "links_query": _LINKS_QUERY.format(url),
         "visits": visits,
-        "captures": [
-            {
-                "at": rfc3339(each.captured_at),
-                "status": each.status,
-                "memento": memento_path(digits(each.captured_at), url),
-            }
-            for each in recorded
-        ],
+        "captures": _recorded(db, url),
         "advice": kind_of_reason(visits[0]["reason"])[1] if failed else "",
     }
+
+
+def _recorded(db: ServiceSession, url: str) -> list[Record]:
+    """Return the stored responses of a URL, with the paths where they are replayed."""
+    recordings = load_all("recordings").values()
+    return [
+        {
+            "at": rfc3339(each.captured_at),
+            "status": each.status,
+            "memento": memento_path(digits(each.captured_at), url),
+        }
+        for find in recordings
+        for each in find(db.session, url, MOST_CAPTURES)
+    ]
 
 
 def _place(db: ServiceSession, url: str) -> dict[str, int] | None:

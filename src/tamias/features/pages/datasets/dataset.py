@@ -72,24 +72,14 @@ def _dataset(db: ServiceSession, resource: Resource, *, owner: bool) -> Record:
     said = usages(db, [each.capture for each in versions[-MOST_VERSIONS:]])
     withheld = frozenset[str]() if owner else {capture for capture, each in said.items() if each.noarchive}
     about = said[newest.capture] if newest else UsageTerms()
-    found = db.rows("schedule", {"resource": resource.id})
-    schedule = Schedule(*found[0]) if found else Schedule(None, None, 0)
-    error = resource.last_error
     suspects = page_of_suspects(db.session, resource.id)[:MOST_SUSPECTS]
     changes = [each for each in versions if not each.noise]
     bases = bases_of(db.settings.serve)
     return {
         **{name: getattr(resource, name) for name in _OF_RESOURCE},
-        **{name: getattr(schedule, name) for name in _OF_SCHEDULE},
+        **_visits(db, resource),
         "host": host(resource.url),
         "added_at": rfc3339(resource.added_at),
-        "next_visit": rfc3339_or_none(resource.next_visit),
-        "is_due": resource.next_visit is not None and resource.next_visit <= db.session.now(),
-        "reason": reason(resource, schedule),
-        "last_visit": rfc3339_or_none(schedule.tried_at),
-        "last_error": error and error.reason,
-        "last_error_at": error and rfc3339_or_none(error.at),
-        "every": None if schedule.every is None else span_of(schedule.every / 1000),
         "version_count": len(versions),
         "versions": _rows(db, resource, versions, withheld),
         "profile": profile,
@@ -105,6 +95,23 @@ def _dataset(db: ServiceSession, resource: Resource, *, owner: bool) -> Record:
         "today": datetime.now(UTC).date(),
         # For search engines, where they are wanted.
         "json_ld": None if about.noindex else dataset_jsonld(resource, versions, profile, bases),
+    }
+
+
+def _visits(db: ServiceSession, resource: Resource) -> Record:
+    """Return when a dataset was visited, when it will be, and why then."""
+    found = db.rows("schedule", {"resource": resource.id})
+    schedule = Schedule(*found[0]) if found else Schedule(None, None, 0)
+    error = resource.last_error
+    return {
+        **{name: getattr(schedule, name) for name in _OF_SCHEDULE},
+        "next_visit": rfc3339_or_none(resource.next_visit),
+        "is_due": resource.next_visit is not None and resource.next_visit <= db.session.now(),
+        "reason": reason(resource, schedule),
+        "last_visit": rfc3339_or_none(schedule.tried_at),
+        "last_error": error and error.reason,
+        "last_error_at": error and rfc3339_or_none(error.at),
+        "every": None if schedule.every is None else span_of(schedule.every / 1000),
     }
 
 
