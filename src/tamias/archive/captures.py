@@ -179,7 +179,7 @@ def documents_at(session: Session, moment: int, *, at_once: bool = False) -> Ite
 
 
 class DocumentState(msgspec.Struct, frozen=True):
-    """What a document held from a time on, until its next state."""
+    """Content of a document from a time on, until its next state."""
 
     read_at: int
     capture: str
@@ -190,6 +190,7 @@ class DocumentState(msgspec.Struct, frozen=True):
 def document_states(session: Session, document: str) -> list[DocumentState]:
     """Return all states of one document, oldest first, by the rules of `documents_at`."""
     states: list[DocumentState] = []
+    shown: Extent | None = None
     whole: Extent | None = None
     body = None
     is_read = False
@@ -205,8 +206,9 @@ def document_states(session: Session, document: str) -> list[DocumentState]:
         if is_whole:
             whole = None if outcome == Outcome.GONE else extent
         held = extent if not is_whole and whole is None else whole
-        if (states[-1].extent if states else None) != held:
+        if shown != held:
             states.append(DocumentState(read_at, capture, held))
+            shown = held
     return states
 
 

@@ -97,13 +97,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
             _tell_skipped(stage)
             load("crawl_options", "dry-run")(place, flags, named, name)
             return 0
-        if not (named or imports or place.db or _has_crawl(place.data)):
-            raise UsageError(
-                "nothing to crawl: name a seed, such as 'tamias crawl https://example.org/data.ttl'; "
-                f"there is no crawl in {place.data} to resume"
-            )
-        if again and (named or imports or recrawl or not _has_crawl(place.data)):
-            raise UsageError("--again visits what a crawl has visited before: name no seed, but --crawl NAME")
+        _check_seeds(place, bool(named or imports), again=again, recrawl=recrawl)
         if recrawl:
             return _recrawl(place, flags, named, name, stage)
         return _crawl(
@@ -208,10 +202,18 @@ class Stage:
             wait_until_unused(self._place.data)
 
 
-def _has_crawl(data: Path) -> bool:
+def _check_seeds(place: CommonOptions, has_seeds: bool, *, again: bool, recrawl: bool) -> None:
+    """Raise `UsageError` without seeds and a crawl to resume, or with seeds for a crawl to repeat."""
     from tamias.crawl.plan.pending_seeds import read_pending
 
-    return (data / "pg").is_dir() or bool(read_pending(data))
+    has_crawl = (place.data / "pg").is_dir() or bool(read_pending(place.data))
+    if not (has_seeds or place.db or has_crawl):
+        raise UsageError(
+            "nothing to crawl: name a seed, such as 'tamias crawl https://example.org/data.ttl'; "
+            f"there is no crawl in {place.data} to resume"
+        )
+    if again and (has_seeds or recrawl or not has_crawl):
+        raise UsageError("--again visits what a crawl has visited before: name no seed, but --crawl NAME")
 
 
 def _crawl(
@@ -250,12 +252,7 @@ def _crawl(
             stage.drop()
             raise
         with closing(Supervisor(place.data, place.db, policy.settings, crawl=crawl)) as supervisor:
-            supervisor.put_seeds(seeds)
-            for each in supervisor.reopen_widened():
-                if place.verbosity >= 0:
-                    click.echo(f"reopened {each}", err=True)
-            _tell_skipped(stage)
-            stage.stored()
+            _put_seeds(place, supervisor, seeds, stage)
             if in_service:
                 click.echo(f"handed over: '{place.command('serve')}' works on it", err=True)
                 return 0
@@ -269,6 +266,16 @@ def _crawl(
         click.echo(line, err=True)
     _tell_unfetched(unfetched)
     return 1 if unfetched else 3 if failed else _exit_code(end)
+
+
+def _put_seeds(place: CommonOptions, supervisor: "Supervisor", seeds: list[Seed], stage: Stage) -> None:
+    """Put the seeds, and reopen URLs that wider options allow; print these, and skipped seeds."""
+    supervisor.put_seeds(seeds)
+    for each in supervisor.reopen_widened():
+        if place.verbosity >= 0:
+            click.echo(f"reopened {each}", err=True)
+    _tell_skipped(stage)
+    stage.stored()
 
 
 def _visit_again(session: "Session", settings: Settings, crawl: int) -> None:

@@ -69,7 +69,6 @@ def by_outcome(counts: Mapping[str, int]) -> str:
 def summary(end: "CrawlSnapshot", place: CommonOptions, *words: str) -> Iterator[str]:
     """Yield the lines that are printed at the end of a crawl; `words` are what names it in a command."""
     from tamias.crawl.store.progress import Ended
-    from tamias.frontier.due import LONGEST_WAIT_MS
 
     again = place.command("crawl", *words)
     repeats = f", {count_of(end.put_off, 'attempt')} failed and will be repeated" if end.put_off else ""
@@ -86,7 +85,15 @@ def summary(end: "CrawlSnapshot", place: CommonOptions, *words: str) -> Iterator
         yield printable(f"  the dump of {sitemap} describes {known:,} of {met:,} linked resources{others}")
     if end.ended is Ended.DONE:
         yield _trapped(end, again) if end.trapped[1] else _afterwards(end, place)
-        return
+    else:
+        yield from _unfinished(end, place, again)
+
+
+def _unfinished(end: "CrawlSnapshot", place: CommonOptions, again: str) -> Iterator[str]:
+    """Yield why a crawl ended with URLs left, and the command that continues it."""
+    from tamias.crawl.store.progress import Ended
+    from tamias.frontier.due import LONGEST_WAIT_MS
+
     why = {
         Ended.LIMIT: "stopped by a limit you set",
         Ended.WAITING: f"the next host can be visited in {span(end.next_in)}, more than --max-wait"

@@ -228,12 +228,8 @@ class Extractor:
                 untried = self._contexts.to_fetch(found.wanted) if self._contexts else []
                 if untried:
                     raise Wanting(untried)
-        except NotAtOnce:
-            raise
         except LimitExceeded as limit:
-            found.limit, found.overblown = str(limit), isinstance(limit, Overblown)
-            found.quads, found.links, found.metas = 0, 0, []
-            return found
+            return _stopped(found, limit)
         found.read = True
         found.extent = target.extent if found.quads else None
         return found
@@ -405,6 +401,15 @@ def _take_datasets(found: Extraction, quads: Sequence[Quad], url: str) -> None:
     if any(quad.object in _DATASET for quad in quads):
         for datasets_in in load_all("page_datasets").values():
             _take(found, Datasets(datasets_in(quads, url)))
+
+
+def _stopped(found: Extraction, limit: LimitExceeded) -> Extraction:
+    """Drop what was found before a limit; raise `NotAtOnce`, as the document is read once more after it."""
+    if isinstance(limit, NotAtOnce):
+        raise limit
+    found.limit, found.overblown = str(limit), isinstance(limit, Overblown)
+    found.quads, found.links, found.metas = 0, 0, []
+    return found
 
 
 def _headers(capture: Capture) -> tuple[tuple[str, str], ...]:

@@ -78,16 +78,7 @@ class Settler(CommitHook):
         """Adds what is to be committed: the outcome, when the URL is due again, its record and its links."""
         task, held = visit.task, visit.held
         if visit.put_off:
-            due = self._now() + WAIT_MS if visit.due is None else visit.due
-            visit.drop_findings()
-            visit.done = Done(
-                task=task,
-                outcome=task.status,
-                due=due,
-                fails=task.fails,
-                etag=task.etag,
-                last_modified=task.last_modified,
-            )
+            self._defer(visit)
             return
         # By the outcome of the request: tags are about what came, whatever becomes of it below.
         tags = await self._pages.tags(visit) if self._pages is not None else ()
@@ -122,6 +113,20 @@ class Settler(CommitHook):
             describe(cursor, each.portal, "schema.org", each.harvest, each.datasets)
         for _, trouble in batch.extras(WatchTrouble):
             note_trouble(cursor, trouble.resource, trouble.words, trouble.now)
+
+    def _defer(self, visit: Visit) -> None:
+        """Set a later time for a visit that was not made; its URL stays as it was."""
+        task = visit.task
+        due = self._now() + WAIT_MS if visit.due is None else visit.due
+        visit.drop_findings()
+        visit.done = Done(
+            task=task,
+            outcome=task.status,
+            due=due,
+            fails=task.fails,
+            etag=task.etag,
+            last_modified=task.last_modified,
+        )
 
     def _judge(self, visit: Visit) -> None:
         """Change the outcome of the attempt where the findings require it."""

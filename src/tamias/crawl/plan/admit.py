@@ -182,19 +182,21 @@ class Admission:
         away: list[str] = []
         for reference in found.references:
             # What is known stands there as the URL standard writes it: text that is equal is that URL.
-            url = "" if kind is not None else reference
-            if url[:4] != "http" and kind is None:
+            url = reference
+            if kind is not None:
+                url = ""
+            elif url[:4] != "http":
                 texts = texts or LinkTexts(base)
                 url = texts.guess(reference)
             near = known.within(url, depth)
-            item = None if near else seen.get(url)
-            if not near and item is None:
+            item = None
+            if not near and (item := seen.get(url)) is None:
                 url, near = self._locate(reference, found, known)
                 if not url:
                     continue
             if not url.startswith(here):
                 away.append(url)
-            if item is not None and item.depth == depth and item.crawl == found.crawl:
+            if item is not None and (item.depth, item.crawl) == (depth, found.crawl):
                 fresh[url] = item
                 continue
             if near or url in fresh:
