@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from io import BytesIO
 from mimetypes import guess_type
 from pathlib import Path
 from random import Random
@@ -19,6 +20,8 @@ from typing import Any
 import httpx
 import pyoxigraph as ox
 from rdflib import Graph
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
 
 import tamias
 from benchmarks.measuring.children import answers, free_ports, running
@@ -70,7 +73,8 @@ def run(versions: int, triples: int, queries: int, data: Path, out: Out = print)
     after = _sizes(data)
     out(f"bytes in blobs/ and rdf/: {before[0]:,} + {before[1]:,}; repacked {after[0]:,} + {after[1]:,}")
     out(f"loaded in {loaded:.1f} s, repacked in {repacked:.1f} s")
-    peer, peer_seconds = _peer(data.parent / "peer", states)
+    peer = ox.Store(str(data.parent / "peer"))
+    peer_seconds = _timed(lambda: _load_peer(peer, states))
     size = sum(path.stat().st_size for path in (data.parent / "peer").rglob("*") if path.is_file())
     out(f"one graph a version in Oxigraph: {size:,} bytes, loaded in {peer_seconds:.1f} s")
     chance = Random(2)
@@ -115,18 +119,13 @@ def _load(data: Path, captures: Iterable[tuple[str, int, str, bytes]]) -> None:
     """Import captures: URL, time, media type and body of each."""
     warc = data.parent / "history.warc"
     with warc.open("wb") as file:
-        for number, (url, at, media_type, body) in enumerate(captures):
-            http = f"HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\n\r\n".encode() + body
-            head = {
-                "WARC-Type": "response",
-                "WARC-Record-ID": f"<urn:uuid:{number:08}-0000-4000-8000-000000000000>",
-                "WARC-Date": rfc3339(at),
-                "WARC-Target-URI": url,
-                "Content-Type": "application/http; msgtype=response",
-                "Content-Length": str(len(http)),
-            }
-            lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
-            file.write(f"WARC/1.1\r\n{lines}\r\n".encode() + http + b"\r\n\r\n")
+        writer = WARCWriter(file, gzip=False)
+        for url, at, media_type, body in captures:
+            head = StatusAndHeaders("200 OK", [("Content-Type", media_type)], protocol="HTTP/1.1")
+            fields = {"WARC-Date": rfc3339(at)}
+            writer.write_record(writer.create_warc_record(
+                url, "response", payload=BytesIO(body), http_headers=head, warc_headers_dict=fields
+            ))  # fmt: skip
     _tamias(data, "import", str(warc), "--archive")
     warc.unlink()
 
@@ -166,14 +165,11 @@ def _sizes(data: Path) -> tuple[int, int]:
     return blobs, rdf
 
 
-def _peer(folder: Path, states: Sequence[list[str]]) -> tuple[ox.Store, float]:
-    store = ox.Store(str(folder))
-    started = time.perf_counter()
+def _load_peer(store: ox.Store, states: Sequence[list[str]]) -> None:
     for number, state in enumerate(states):
         store.bulk_load("\n".join(state).encode(), ox.RdfFormat.N_TRIPLES, to_graph=_graph(number))
     store.optimize()
     store.flush()
-    return store, time.perf_counter() - started
 
 
 def _graph(number: int) -> ox.NamedNode:
@@ -197,17 +193,8 @@ def _ask_service(
 ) -> bool:
     """VM in SPARQL over HTTP; once to warm up, then timed. Return whether all answers are the peer's."""
     (port,) = free_ports(1)
-    command = [
-        sys.executable,
-        "-m",
-        "tamias",
-        "serve",
-        "--no-crawl",
-        "--port",
-        str(port),
-        "--data",
-        str(data),
-    ]
+    options = ["--no-crawl", "--port", str(port), "--data", str(data)]
+    command = [sys.executable, "-m", "tamias", "serve", *options]
     equal = True
     with running(command, ready=lambda: answers(port, "/sparql")), httpx.Client(timeout=60.0) as client:
         for name in ("first, cold", "VM by HTTP"):

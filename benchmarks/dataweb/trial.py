@@ -152,10 +152,6 @@ class RequestAccount(msgspec.Struct, frozen=True):
     """Triples of those documents."""
     manners: Manners
 
-    @property
-    def requests_per_resource(self) -> float:
-        return self.requests / self.resources if self.resources else 0.0
-
 
 def read_visits(logs: Iterable[Path], since: float = 0.0) -> list[LoggedRequest]:
     """All requests in their order."""

@@ -1,7 +1,6 @@
 """What a benchmark prints: its table, who is left out, what it promises, and whether a run kept it."""
 
 import re
-import resource
 import shlex
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,12 +22,6 @@ def skipped_program(name: str, package: str) -> Skipped | None:
     if shutil.which(name) is not None:
         return None
     return Skipped(name, f"it is not installed (Debian: apt-get install {package})")
-
-
-def children_seconds() -> float:
-    """Processor time of all child processes that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def shown_command(command: Iterable[str]) -> str:
