@@ -32,15 +32,18 @@ def copy_patterns(statements: MarkupStatements) -> None:
     while pending := [
         quad for quad in quads if quad.predicate == _COPY and quad.object in patterns and quad not in copied
     ]:
-        said = _by_subject(quads, patterns)
-        for copy in pending:
-            for quad in said[copy.object]:
-                if quad.object != _PATTERN:
-                    statements.add(copy.subject, quad.predicate, quad.object)
+        _add_copies(statements, pending, _by_subject(quads, patterns))
         copied.update(dict.fromkeys(pending))
         quads = statements.quads()
     used = {copy.object for copy in copied}
     statements.remove(quad for quad in quads if quad in copied or quad.subject in used)
+
+
+def _add_copies(statements: MarkupStatements, copies: list[Quad], patterns: dict[object, list[Quad]]) -> None:
+    for copy in copies:
+        for quad in patterns[copy.object]:
+            if quad.object != _PATTERN:
+                statements.add(copy.subject, quad.predicate, quad.object)
 
 
 def _by_subject(quads: list[Quad], patterns: Subjects) -> dict[object, list[Quad]]:
