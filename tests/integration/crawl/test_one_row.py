@@ -340,7 +340,7 @@ OPTIONS = {
 }
 OF_A_RUN = {
     *("--seeds", "--max-urls", "--max-time", "--max-wait", "--workers", "--concurrency", "--store"),
-    *("--crawl", "--recrawl", "--in-service", "--strict", "--dry-run"),
+    *("--again", "--crawl", "--recrawl", "--in-service", "--strict", "--dry-run"),
     *("--data", "--db", "--config", "--json", "--log", "--quiet", "--verbose"),
 }
 
