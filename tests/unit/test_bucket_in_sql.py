@@ -35,7 +35,7 @@ REFERENCE = re.compile(
 
 FRONTIER = {"host", "queue", "url"}
 CHANGES = re.compile(r"\b(?:UPDATE|DELETE|INSERT)\b")
-WHOLE = {("crawl/plan/crawl.sql", "count_failed"), ("features/alerts/alerts.sql", "harvest")}
+WHOLE = {("crawl/plan/crawl.sql", "count_failed"), ("features/alerts/alerts.sql", "attention")}
 """Read all buckets on purpose: at the end of a crawl with --strict, and for watched portals."""
 
 
