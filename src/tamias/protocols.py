@@ -58,7 +58,7 @@ class DocumentSink(Protocol):
 
     @property
     def extent(self) -> Extent:
-        """Return where the document stands; to be taken when it is complete."""
+        """Return where the document stands; to be taken when it is complete, within its block."""
         ...
 
 

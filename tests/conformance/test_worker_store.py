@@ -254,7 +254,8 @@ def test_a_visit_becomes_true_with_its_quads_its_links_and_its_record(working, s
         held = await leased(worker)
         with getattr(worker.store.quads, size)() as document:
             document.write(SAYS)
-        found = Extraction(quads=1, links=1, read=True, media_type="text/turtle", extent=document.extent)
+            extent = document.extent
+        found = Extraction(quads=1, links=1, read=True, media_type="text/turtle", extent=extent)
         links = [Reference((f"/{size}",), URL, 1, 1)]  # the service remembers what it put for another test
         body = Body(size=len(SAYS), sha256="0" * 64, data=SAYS)
         await worker.commit(held, result(fetched(body=body), found=found, references=links))

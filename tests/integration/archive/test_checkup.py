@@ -48,7 +48,7 @@ def put_documents(filled, contents):
         for content in contents:
             with writer.document() as document:
                 document.write(content)
-            extents.append(document.extent)
+                extents.append(document.extent)
         durable = msgspec.structs.replace(stored, committed=writer.sync(), sealed=True)
     filled.session.transact(lambda cursor: commit_files(cursor, [durable]))
     filled.session.transact(lambda cursor: insert_captures(cursor, [capture_of(each) for each in extents]))

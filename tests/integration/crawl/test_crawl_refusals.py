@@ -121,7 +121,6 @@ def test_a_disk_too_small_to_begin_is_told(small_disk, tamias_at):
     assert not list((tamias.data / "pg").glob("[0-9]*"))
 
 
-@pytest.mark.nightly
 @pytest.mark.processes
 def test_a_disk_that_fills_up_stops_the_crawl_which_later_goes_on(small_disk, fresh, site, reply):
     line = '<> <#says> "{}" .\n'

@@ -17,8 +17,8 @@ def test_quads_of_a_data_directory_of_an_earlier_version_are_exported(tamias_at)
         with SegmentWriter(tamias.data / "rdf" / "1.nq.zst", 1) as writer:
             with writer.document() as document:
                 document.write(QUAD)
+                extent = document.extent
             committed = writer.sync()
-        extent = document.extent
         place = [extent.segment, extent.frame, extent.start, extent.length]
 
         def fill(cursor):

@@ -83,8 +83,8 @@ class Corpus:
             with SegmentWriter(self.data / segment.key, segment.segment) as writer:
                 with writer.document() as document:
                     document.write(nquads)
+                    extent = document.extent
                 durable = msgspec.structs.replace(durable, committed=writer.sync())
-                extent = document.extent
         record = CaptureRecord(
             id=str(new_capture_id(now)), crawl=1, url=url, started_at=now, ended_at=now + 1, outcome=outcome,
             reason="", depth=0, final_url=url, status=200, extent=extent, read=True, worker="w",

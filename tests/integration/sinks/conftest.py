@@ -147,7 +147,7 @@ class Corpus:
         if nquads:
             with self._writer.document() as document:
                 document.write(nquads)
-            extent = document.extent
+                extent = document.extent
             self._writer.sync()
         self.current[url] = nquads
         return CaptureRecord(

@@ -40,7 +40,7 @@ def written(folder, seed, sizes):
             ]
             with writer.document() as document:
                 document.write("".join(lines).encode())
-            documents.append((document.extent, "".join(lines).encode()))
+                documents.append((document.extent, "".join(lines).encode()))
             if chance.random() < 0.3:
                 writer.sync()
         return documents, writer.sync()

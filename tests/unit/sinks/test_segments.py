@@ -35,7 +35,7 @@ def written(writer, text, step=65_536):
     with writer.document() as document:
         for at in range(0, len(text), step):
             document.write(text[at : at + step])
-    return document.extent
+        return document.extent
 
 
 def fail_in(writer, text):
@@ -124,8 +124,8 @@ class TestReadingBack:
 
     def test_an_empty_document_has_no_bytes(self, writer, tmp_path):
         with writer.document() as document:
-            pass
-        assert read(tmp_path, document.extent) == b""
+            extent = document.extent
+        assert read(tmp_path, extent) == b""
 
     def test_any_zstd_tool_reads_the_whole_segment(self, writer):
         for number in range(3):
@@ -154,6 +154,12 @@ class TestAbandonedDocuments:
         with writer.document(), pytest.raises(RuntimeError), writer.document():
             pass
 
+    def test_the_place_of_a_document_cannot_be_mistaken_for_that_of_the_next(self, writer):
+        with writer.document() as document:
+            document.write(lines(1, 10))
+        with pytest.raises(RuntimeError):
+            _ = document.extent
+
     def test_a_sync_inside_a_document_is_an_error(self, writer):
         with writer.document(), pytest.raises(RuntimeError):
             writer.sync()
@@ -173,8 +179,10 @@ class TestCommitting:
             "import os, signal, sys\n"
             "from pathlib import Path\nfrom tamias.sinks.segments.segment_files import *\n"
             "writer = SegmentWriter(Path(sys.argv[1]), 1)\n"
-            "with writer.document() as document: document.write(b'kept\\n' * 500_000)\n"
-            "print(writer.sync(), document.extent.length, flush=True)\n"
+            "with writer.document() as document:\n"
+            "    document.write(b'kept\\n' * 500_000)\n"
+            "    length = document.extent.length\n"
+            "print(writer.sync(), length, flush=True)\n"
             "with writer.document() as document: document.write(b'lost\\n' * 5_000_000)\n"
             "os.kill(os.getpid(), signal.SIGKILL)\n"
         )

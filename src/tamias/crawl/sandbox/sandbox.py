@@ -114,6 +114,7 @@ class Sandbox:
                 found = self._followed(child, target, take_links, watch, found, stored)
                 if found.limit is not None:
                     raise _Over
+                found.extent = target.extent if found.quads else None  # before another document follows
             sound = True
         except Wanting:
             sound = True
@@ -125,7 +126,6 @@ class Sandbox:
         finally:
             if not sound or child.used_up:
                 self.close()
-        found.extent = target.extent if found.quads else None
         return found
 
     def close(self) -> None:

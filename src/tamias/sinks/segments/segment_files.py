@@ -86,7 +86,12 @@ class SegmentWriter:
 
     @property
     def extent(self) -> Extent:
-        """Return where the last document stands; to be taken when it is complete, before the next begins."""
+        """Return where the document stands; to be taken when it is complete, within its block.
+
+        Behind the block another thread may have begun the next document, whose place this would be.
+        """
+        if not self._in_document:
+            raise RuntimeError(f"the place of a document of segment {self.path} is asked for after its end")
         return Extent(self.segment, self._frame, self._start, self._written)
 
     def sync(self) -> int:
