@@ -44,3 +44,71 @@ CREATE TABLE merged_frame (
     PRIMARY KEY (segment, frame)
 );
 CREATE INDEX merged_frame_into ON merged_frame (into_segment);
+
+-- name: version_83
+-- Searches rank: words have places and weights. A: titles; B: what portals say; C: columns; D: the address. The title as
+-- a whole is one more word, so that what is called exactly so is found among any number.
+CREATE FUNCTION weighted_words(told text, weight text) RETURNS tsvector LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (SELECT coalesce(string_agg(format('''%s'':%s%s', part.word, least(part.place, 16000), weight), ' '), '')::tsvector
+        FROM regexp_split_to_table(lower(left(told, 20000)), '[\u0001-/:-@[-`{-\u00bf\u2000-\u206f\u3000-\u303f]+')
+             WITH ORDINALITY AS part (word, place)
+        WHERE part.word <> '' AND length(part.word) <= 60);
+
+CREATE FUNCTION whole_title(told text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN '=' || trim(regexp_replace(lower(left(told, 300)), '[\u0001-/:-@[-`{-\u00bf\u2000-\u206f\u3000-\u303f]+', ' ', 'g'));
+
+CREATE OR REPLACE FUNCTION note_words(wanted text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO tamias.findable (resource, words)
+    SELECT resource.resource,
+           array_to_tsvector(ARRAY[tamias.whole_title(coalesce(resource.title, ''))])
+           || tamias.weighted_words(coalesce(resource.title, ''), 'A')
+           || tamias.weighted_words(coalesce(said.words, ''), 'B')
+           || tamias.weighted_words(coalesce(named.columns, ''), 'C') || tamias.weighted_words(resource.url, 'D')
+    FROM tamias.resource
+    LEFT JOIN LATERAL (
+        SELECT string_agg(concat_ws(' ', described.title, described.told ->> 'publisher_name', described.told ->> 'about'),
+                          ' ') AS words
+        FROM tamias.offered
+        JOIN tamias.described ON described.portal = offered.portal AND described.record = offered.record
+        WHERE offered.url = resource.url) AS said ON true
+    LEFT JOIN LATERAL (
+        SELECT string_agg(col.value ->> 'name', ' ') AS columns
+        FROM tamias.profile
+        CROSS JOIN LATERAL jsonb_array_elements(profile.profile) AS tab
+        CROSS JOIN LATERAL jsonb_array_elements(coalesce(tab.value -> 'columns', '[]')) AS col
+        WHERE profile.sha256 = resource.sha256 AND profile.kind = 'table') AS named ON true
+    WHERE resource.resource = ANY(wanted)
+    ORDER BY resource.resource
+    ON CONFLICT (resource) DO UPDATE SET words = excluded.words WHERE findable.words <> excluded.words;
+END $$;
+
+-- A portal calls its datasets, or says of them, something else.
+CREATE FUNCTION find_described() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    portals int8[];
+    records text[];
+BEGIN
+    SELECT array_agg(now.portal), array_agg(now.record) INTO portals, records
+    FROM now JOIN was ON was.portal = now.portal AND was.record = now.record
+    WHERE (was.title, was.told) IS DISTINCT FROM (now.title, now.told);
+    PERFORM tamias.note_words(ARRAY(
+        SELECT DISTINCT resource.resource
+        FROM unnest(portals, records) AS each (portal, record)
+        JOIN tamias.offered ON offered.portal = each.portal AND offered.record = each.record
+        JOIN tamias.resource ON resource.url = offered.url));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER find_described AFTER UPDATE ON described REFERENCING OLD TABLE AS was NEW TABLE AS now
+    FOR EACH STATEMENT EXECUTE FUNCTION find_described();
+
+CREATE FUNCTION find_unoffered() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE urls text[] := ARRAY(SELECT DISTINCT changed.url FROM changed);
+BEGIN
+    PERFORM tamias.note_words(ARRAY(SELECT resource.resource FROM tamias.resource WHERE resource.url = ANY(urls)));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER find_unoffered AFTER DELETE ON offered REFERENCING OLD TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION find_unoffered();
+
+SELECT note_words(ARRAY(SELECT resource.resource FROM resource));

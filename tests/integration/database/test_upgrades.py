@@ -135,7 +135,10 @@ def test_data_of_every_schema_is_upgraded_to_the_schema_of_new_data(database):
         assert (step.number, version) == (step.number, (migrations()[-1].number, 4))
         assert digests(old) == digests(new)
         assert dict(old.execute(VIEWS).fetchall()) == dict(new.execute(VIEWS).fetchall())
-        assert table_rows(old, tables) == before
+        after = table_rows(old, tables)
+        # Words have places and weights since version 83.
+        assert (str(after.pop("findable")).count(":1A"), bool(before.pop("findable"))) == (1, True)
+        assert after == before
         assert old.execute("SELECT url FROM pages").fetchall() == [("http://a.example/late",)]
 
 

@@ -287,3 +287,13 @@ def test_many_urls_are_reopened_in_the_background_while_the_page_says_how_far_it
     assert seen[-1] == {"opened": 40_000, "done": True, "error": None}
     assert [each["opened"] for each in seen] == sorted(each["opened"] for each in seen)
     assert refused.get("/crawl/default.json").json()["open"] == known + 40_000
+
+
+def test_documents_are_found_by_the_words_of_their_labels(client, web):
+    def labelled():
+        return client.get("/documents.json", params={"q": "LETTERS all"}).json()["labels"]
+
+    deadline = time.monotonic() + 120
+    while not labelled() and time.monotonic() < deadline:
+        time.sleep(0.2)  # the service takes what was crawled into its store
+    assert labelled() == [{"label": "All letters", "thing": f"{web}/d.ttl#all", "document": f"{web}/d.ttl"}]

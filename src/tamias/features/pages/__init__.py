@@ -9,7 +9,7 @@ FEATURE = Feature(
     name="pages",
     about="HTML pages of the service",
     module=__name__,
-    requires=("service", "dcat", "archive", "stats", "tokens"),
+    requires=("service", "catalogue", "dcat", "archive", "stats", "tokens"),
     routes={"pages": "tamias.features.pages.routes:add_routes"},
     problem_pages={"pages": "tamias.features.pages.html.page:problem_page"},
 )

@@ -370,8 +370,8 @@ WHERE capture.url = %(url)b::text
 ORDER BY capture.capture DESC LIMIT %(limit)b::int4
 
 -- name: known_documents
--- Which of some addresses are documents with statements.
-SELECT known.document FROM current_document AS known
+-- Which of some addresses are documents with statements, and by which captures.
+SELECT known.document, known.capture::text FROM current_document AS known
 WHERE known.bucket = %(bucket)b::int2 AND known.segment IS NOT NULL
   AND known.document_key = ANY(SELECT substr(sha256(convert_to(each, 'UTF8')), 1, 16)
                                FROM unnest(%(documents)b::text[]) AS each)

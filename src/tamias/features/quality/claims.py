@@ -39,6 +39,9 @@ class ClaimedDescription(msgspec.Struct, frozen=True, kw_only=True, omit_default
     spatial: bool = False
     temporal: bool = False
     publisher: bool = False
+    publisher_name: str | None = None
+    about: str | None = None
+    """The beginning of the description; searches find both."""
     contact: bool = False
     emails: tuple[str, ...] = ()
     """Of the contact and the publisher, as they stand."""
@@ -63,6 +66,8 @@ def claims_of(dataset: Dataset) -> ClaimedDescription:
         spatial=any(map(_said, dataset.spatial)),
         temporal=any(_said(period.start) or _said(period.end) for period in dataset.temporal),
         publisher=_somebody(dataset.publisher),
+        publisher_name=_text(dataset.publisher.name) if dataset.publisher else None,
+        about=_text(dataset.description),
         contact=_somebody(dataset.contact),
         emails=_texts(agent.email for agent in agents),
         pages=_texts(agent.homepage for agent in agents),

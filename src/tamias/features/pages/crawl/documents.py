@@ -1,11 +1,13 @@
 """Crawled documents: a list of them, and the page of one with its statements, links and visits."""
 
+import asyncio
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+import msgspec
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 from starlette.requests import Request
 
@@ -14,6 +16,7 @@ from tamias.archive.moments import digits, rfc3339
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.tombstones import check_forgotten
 from tamias.crawl.store.progress import kind_of_reason
+from tamias.features.catalogue.store.local_store import RunningQuery
 from tamias.features.dcat.terms import PREFIXES
 from tamias.features.pages.datasets.preview import Preview, preview_of_statements
 from tamias.features.pages.html.page import page, table_of
@@ -26,10 +29,14 @@ from tamias.features.pages.queries import (
     rows_of_captures,
 )
 from tamias.features.service.files.delivery import memento_path
+from tamias.features.service.http.callers import may_read_all
 from tamias.features.service.http.exchange import parameter
 from tamias.features.service.http.problems import HttpProblem
+from tamias.features.service.queries.search import LONGEST_SEARCH, MOST_WORDS, find_words
 from tamias.features.service.queries.thread_pool import ServiceSession
+from tamias.features.service.queries.usage import usages
 from tamias.features.service.service import Service
+from tamias.features.service.sparql.endpoint import SparqlRequest
 from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.model.capture import Extent, Outcome
 from tamias.model.errors import UrlError
@@ -42,6 +49,9 @@ from tamias.sinks.segments.segment_files import SegmentError, SegmentReader
 MOST_DOCUMENTS = 100
 MOST_LOOKED_AT = 20_000
 """Of each bucket, the newest: among these a text is looked for."""
+MOST_LABELS = 50
+_LABEL_SECONDS = 3.0
+_RESULTS = "application/sparql-results+json"
 MOST_STATEMENTS = 200
 MOST_LINKS = 100
 MOST_VISITS = 50
@@ -78,14 +88,47 @@ _WHOLES = frozenset(
     "/documents", "documents.html", table=table_of("documents", "url", "read_at", "statements", "media_type")
 )
 async def documents(request: Request, service: Service) -> Record:
-    """The newest documents; with `q`, those whose URL has it; with `host`, those of a host by URL."""
+    """The newest documents; with `q`, those whose URL has it, and labels; with `host`, those of a host."""
     words, host = (parameter(request, "q") or "").strip(), parameter(request, "host")
     if len(words) > _LONGEST_SEARCH:
         raise HttpProblem(400, f"'q' may have {_LONGEST_SEARCH} characters at most")
     after = parameter(request, "after")
     if after is not None and host is None and not _CAPTURE.fullmatch(after):
         raise HttpProblem(400, "'after' is not one that this list returned")
-    return await service.pool.run(lambda db: _documents(db, words, host, after))
+    labels = await _labels(service, words, owner=may_read_all(request)) if words and not after else []
+    found = await service.pool.run(lambda db: _documents(db, words, host, after))
+    return {**found, "labels": labels}
+
+
+async def _labels(service: Service, words: str, *, owner: bool) -> list[Record]:
+    """Return labels in crawled documents that have all the words; none where looking for them takes long."""
+    parts = await service.pool.run(lambda db: find_words(db, words[:LONGEST_SEARCH])[:MOST_WORDS])
+    if service.sparql is None or not parts:
+        return []
+    tests = " && ".join(f"CONTAINS(LCASE(STR(?label)), {Literal(each)})" for each in parts)
+    predicates = " ".join(f"<{each}>" for each in _TITLES)
+    query = f"""SELECT DISTINCT ?document ?thing ?label WHERE {{
+        GRAPH ?document {{ ?thing ?called ?label }} VALUES ?called {{ {predicates} }}
+        FILTER({tests} && !STRSTARTS(STR(?document), "urn:tamias:")) }} LIMIT {MOST_LABELS}"""
+    asking = RunningQuery()
+    try:
+        async with asyncio.timeout(_LABEL_SECONDS):
+            answer = await service.sparql.ask(SparqlRequest(query, {}), _RESULTS, asking)
+    except (TimeoutError, HttpProblem):
+        return []
+    finally:
+        asking.give_up()
+    with answer.content:
+        bindings = msgspec.json.decode(answer.content.read())["results"]["bindings"]
+    found = [{name: each[name]["value"] for name in ("label", "thing", "document")} for each in bindings]
+
+    def listed(db: ServiceSession) -> set[str]:
+        known = rows_of_buckets(db, "known_documents", documents=[each["document"] for each in found])
+        said = usages(db, [capture for _, capture in known])
+        return {document for document, capture in known if owner or not said[capture].noindex}
+
+    shown = await service.pool.run(listed)
+    return [each for each in found if each["document"] in shown]
 
 
 def _documents(db: ServiceSession, words: str, host: str | None, after: str | None) -> Record:

@@ -13,7 +13,7 @@ from tamias.features.service.http.callers import may_read_all
 from tamias.features.service.http.exchange import LATEST, cursor, parameter
 from tamias.features.service.http.exchange import media_type as media_type_of
 from tamias.features.service.http.problems import HttpProblem
-from tamias.features.service.queries.search import COLUMNS, LONGEST_SEARCH, MOST_WORDS, Search, find, hit
+from tamias.features.service.queries.search import COLUMNS, Search, find, hit, read_search
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import unlisted
 from tamias.features.service.service import Service
@@ -89,13 +89,7 @@ def _weeks(db: ServiceSession, resources: list[str]) -> dict[str, list[int]]:
 
 @page("/search", "search.html", table=table_of("hits", *COLUMNS, "columns"))
 async def search(request: Request, service: Service) -> Search:
-    """Search for the words of the parameter `q`."""
-    words = (parameter(request, "q") or "").strip()
-    if len(words) > LONGEST_SEARCH:
-        raise HttpProblem(400, f"'q' may have {LONGEST_SEARCH} characters at most")
-    if len(words.split()) > MOST_WORDS:
-        raise HttpProblem(400, f"'q' may have {MOST_WORDS} words at most")
-    if not words:
-        return Search(words="", hits=[], more=False)
+    """Search for the words of the parameter `q`, with facets as filters."""
+    words, filters = read_search(request)
     owner = may_read_all(request)
-    return await service.pool.run(lambda db: find(db, words, owner=owner))
+    return await service.pool.run(lambda db: find(db, words, filters=filters, owner=owner))

@@ -19,8 +19,10 @@ from tamias.features.archive.descriptions import (
     same_content,
 )
 from tamias.features.dcat.joins import JoinCandidate, read_joins
+from tamias.features.service.http.callers import may_read_all
 from tamias.features.service.http.endpoints import (
     ID,
+    LIMIT,
     PAGED,
     URL,
     EndpointTable,
@@ -45,6 +47,7 @@ from tamias.features.service.http.exchange import (
 )
 from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.history import ResourceHistory
+from tamias.features.service.queries.search import FACETS, Search, find, read_search
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 from tamias.features.stats.figures import Basic, Figures, basic_figures, read_figures
@@ -85,6 +88,22 @@ async def by_domain(request: Request, service: Service) -> Response:
 async def by_type(request: Request, service: Service) -> Response:
     """The datasets of a media type."""
     return await _page(request, service, media_type=media_type(path_behind(request, _BY_TYPE)))
+
+
+@ENDPOINTS.get(
+    "/api/v1/search",
+    ResponseSpec("What was found, the best first, with counts by facet", Search),
+    Parameter("q", "words, all of which occur; the beginning of a word is enough"),
+    *(Parameter(name, "only what has this value of the facet") for name in FACETS),
+    LIMIT,
+)
+async def search(request: Request, service: Service) -> Response:
+    """Search for datasets by words, filters or both."""
+    words, filters = read_search(request)
+    most, owner = limit(request), may_read_all(request)
+    return json_answer(
+        request, await service.pool.run(lambda db: find(db, words, most, filters, owner=owner))
+    )
 
 
 async def _page(

@@ -262,15 +262,47 @@ FROM resource JOIN version ON version.resource = resource.resource AND version.n
 WHERE resource.resource = ANY(%(resource)b::text[])
 
 -- name: search
--- Resources that have all of some words, or words that begin so, those that changed last first; and which of
--- their columns have one of the words.
+-- Resources that have all of some words, the best first: those that are called so, then those that have the words, then
+-- those with words that begin so; without words, those that changed last. A filter that is null lets all through.
+WITH ranked AS (
+    SELECT found.resource, max(found.rank) AS rank
+    FROM ((SELECT findable.resource, 9::float4 AS rank FROM findable
+           WHERE findable.words @@ %(title)b::text::tsquery LIMIT %(most)b::int4)
+          UNION ALL
+          (SELECT findable.resource, 4 + ts_rank('{0.1, 0.2, 0.4, 1}', findable.words, %(exact)b::text::tsquery, 1)
+           FROM findable WHERE findable.words @@ %(exact)b::text::tsquery LIMIT %(most)b::int4)
+          UNION ALL
+          (SELECT findable.resource, ts_rank('{0.1, 0.2, 0.4, 1}', findable.words, %(every)b::text::tsquery, 1)
+                  + ts_rank('{0.1, 0.2, 0.4, 1}', findable.words, replace(%(exact)b::text, '&', '|')::tsquery, 1)
+           FROM findable WHERE findable.words @@ %(every)b::text::tsquery LIMIT %(most)b::int4)
+          UNION ALL
+          (SELECT resource.resource, 0::float4 FROM resource WHERE %(every)b::text IS NULL
+           ORDER BY resource.captured_at DESC NULLS LAST LIMIT %(most)b::int4)) AS found
+    GROUP BY found.resource)
+SELECT resource.resource
+FROM ranked JOIN resource ON resource.resource = ranked.resource
+WHERE (%(state)b::text IS NULL OR {state} = %(state)b::text)
+  AND (%(type)b::text IS NULL OR resource.media_type = %(type)b::text)
+  AND (%(changed)b::text IS NULL OR {changed} = %(changed)b::text)
+  AND (%(size)b::text IS NULL OR %(size)b::text = (SELECT {size} FROM version WHERE version.resource = resource.resource
+                                                                     AND version.number = resource.versions))
+  AND (%(portal)b::text IS NULL OR EXISTS (SELECT FROM source WHERE source.resource = resource.resource
+                                                               AND source.portal = %(portal)b::text))
+  AND ((%(publisher)b::text IS NULL AND %(licence)b::text IS NULL) OR EXISTS (
+        SELECT FROM offered
+        JOIN described ON described.portal = offered.portal AND described.record = offered.record
+        WHERE offered.url = resource.url
+          AND (%(publisher)b::text IS NULL OR described.told ->> 'publisher_name' = %(publisher)b::text)
+          AND (%(licence)b::text IS NULL OR described.told -> 'forms' @> jsonb_build_array(
+                jsonb_build_object('url', offered.url, 'licence', %(licence)b::text)))))
+ORDER BY ranked.rank DESC, resource.captured_at DESC NULLS LAST, resource.resource LIMIT %(limit)b::int4
+
+-- name: hits
+-- Some resources, in the order given, and which of their columns have one of the words.
 SELECT hit.resource, hit.url, hit.host, hit.title, hit.state, hit.media_type, hit.versions, hit.captured_at,
        hit.trouble, named.columns
-FROM (SELECT resource.*
-      FROM (SELECT findable.resource FROM findable WHERE findable.words @@ %(every)b::text::tsquery
-            LIMIT %(most)b::int4) AS found
-      JOIN resource ON resource.resource = found.resource
-      ORDER BY resource.captured_at DESC NULLS LAST, resource.resource LIMIT %(limit)b::int4) AS hit
+FROM unnest(%(resource)b::text[]) WITH ORDINALITY AS wanted (resource, place)
+JOIN resource AS hit ON hit.resource = wanted.resource
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(DISTINCT col.value ->> 'name'), '{}') AS columns
     FROM profile
@@ -278,8 +310,39 @@ CROSS JOIN LATERAL (
     CROSS JOIN LATERAL jsonb_array_elements(coalesce(tab.value -> 'columns', '[]')) AS col
     WHERE profile.sha256 = hit.sha256 AND profile.kind = 'table'
       AND array_to_tsvector(search_words(col.value ->> 'name')) @@ %(any)b::text::tsquery) AS named
-ORDER BY hit.captured_at DESC NULLS LAST, hit.resource
+ORDER BY wanted.place
+
+-- name: facets
+-- How many of some resources have each value of a facet, the most frequent values.
+WITH wanted AS MATERIALIZED (
+    SELECT resource.resource, resource.url, resource.state, resource.trouble, resource.captured_at, resource.media_type,
+           resource.versions
+    FROM resource WHERE resource.resource = ANY(%(resource)b::text[])),
+told AS MATERIALIZED (
+    SELECT wanted.resource, described.told ->> 'publisher_name' AS publisher, form.value ->> 'licence' AS licence
+    FROM wanted
+    JOIN offered ON offered.url = wanted.url
+    JOIN described ON described.portal = offered.portal AND described.record = offered.record
+    LEFT JOIN LATERAL jsonb_array_elements(described.told -> 'forms') AS form (value)
+         ON form.value ->> 'url' = offered.url),
+pairs AS (
+    SELECT 'portal' AS facet, source.portal AS value, source.resource
+    FROM wanted JOIN source ON source.resource = wanted.resource
+    UNION SELECT 'publisher', told.publisher, told.resource FROM told
+    UNION SELECT 'licence', told.licence, told.resource FROM told
+    UNION ALL SELECT 'type', resource.media_type, resource.resource FROM wanted AS resource
+    UNION ALL SELECT 'state', {state}, resource.resource FROM wanted AS resource
+    UNION ALL SELECT 'changed', {changed}, resource.resource FROM wanted AS resource
+    UNION ALL
+    SELECT 'size', {size}, version.resource
+    FROM wanted JOIN version ON version.resource = wanted.resource AND version.number = wanted.versions),
+counted AS (
+    SELECT pairs.facet, pairs.value, count(*)::int8 AS n,
+           row_number() OVER (PARTITION BY pairs.facet ORDER BY count(*) DESC, pairs.value) AS place
+    FROM pairs WHERE pairs.value IS NOT NULL GROUP BY pairs.facet, pairs.value)
+SELECT counted.facet, counted.value, counted.n FROM counted WHERE counted.place <= %(values)b::int4
+ORDER BY counted.facet, counted.place
 
 -- name: words
--- A search as the words that are looked for.
-SELECT search_words(%(text)b::text)
+-- A search as the words that are looked for, and as the whole title.
+SELECT search_words(%(text)b::text), whole_title(%(text)b::text)

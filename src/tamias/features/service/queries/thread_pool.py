@@ -31,7 +31,30 @@ MOST_WAITING = 1000
 STORE_SECONDS = 5.0
 """How long a request waits for a store of bodies that is away."""
 CACHE_BYTES = 32 * 1024 * 1024
-SQL = statements("tamias.features.service.queries", "queries.sql", licence=LICENCE)
+_STATE = (
+    "CASE WHEN resource.state = 'active' AND resource.trouble IS NOT NULL THEN 'failing'"
+    " ELSE resource.state END"
+)
+_CHANGED = (
+    "CASE WHEN resource.captured_at IS NULL THEN 'never'"
+    " WHEN resource.captured_at > %(now)b::int8 - 86400000 THEN 'last day'"
+    " WHEN resource.captured_at > %(now)b::int8 - 7 * 86400000::int8 THEN 'last week'"
+    " WHEN resource.captured_at > %(now)b::int8 - 31 * 86400000::int8 THEN 'last month'"
+    " WHEN resource.captured_at > %(now)b::int8 - 366 * 86400000::int8 THEN 'last year' ELSE 'earlier' END"
+)
+_SIZE = (
+    "CASE WHEN version.byte_size < 10240 THEN 'under 10 KiB'"
+    " WHEN version.byte_size < 1048576 THEN '10 KiB to 1 MiB'"
+    " WHEN version.byte_size < 104857600 THEN '1 to 100 MiB' ELSE 'over 100 MiB' END"
+)
+SQL = statements(
+    "tamias.features.service.queries",
+    "queries.sql",
+    licence=LICENCE,
+    state=_STATE,
+    changed=_CHANGED,
+    size=_SIZE,
+)
 
 
 class ServiceSession:
