@@ -8,7 +8,14 @@ from contextlib import closing
 import pytest
 import zstandard
 
+import tamias as library
+from tamias.archive.captures import all_extents, document_states
+from tamias.archive.file_store import segments_of
+from tamias.archive.reader.graph_history import ANY, GraphHistory
+from tamias.archive.reader.library import NotArchived
 from tamias.database.connect import Database
+from tamias.features.repack import recode, repacker, segments
+from tamias.sinks.segments.segment_files import SegmentReader
 
 ROUNDS = 6
 SECRET = "Zaphod"
@@ -36,7 +43,9 @@ def visit(tamias, site, *changed):
 def visited(request, tamias, site):
     """Documents in several states, each crawl with segments of its own."""
     site.pages["/forgotten.ttl"] = f'<> <http://v.example/says> "{SECRET} {"x" * 64}" .'.encode()
-    assert tamias.run("add", site.url("/forgotten.ttl")).returncode == 0
+    alike = {f"/alike{n}.ttl": f'<> <http://v.example/says> "one of some, {n}" .'.encode() for n in range(4)}
+    site.pages |= alike  # their bodies become a group
+    assert tamias.run("add", *map(site.url, ("/forgotten.ttl", *alike))).returncode == 0
     for turn in range(getattr(request, "param", 3)):
         visit(tamias, site, *((number, turn) for number in range(3)))
     return tamias
@@ -49,6 +58,18 @@ def answers(tamias):
     done = [tamias.run(*each.split(), *([everything] if "query" in each else [])) for each in commands]
     assert [each.returncode for each in done] == [0, 0, 0], [each.stderr for each in done]
     return [sorted(each.stdout.splitlines()) for each in done]
+
+
+def histories(tamias):
+    """Every version of every document: its bytes, and each statement with the times at which it held."""
+    with library.Archive(tamias.data) as archive:
+        return {
+            each.url: (
+                [archive.get(each.url, version=one.number).bytes() for one in archive.versions(each.url)],
+                [(str(quad), spans) for quad, spans in archive.graph_history(each.url).versions(ANY)],
+            )
+            for each in archive.resources()
+        }
 
 
 def stored(tamias):
@@ -88,18 +109,103 @@ def test_statements_take_less_space_and_every_answer_is_the_same(visited, site):
     check(visited)
 
 
-@pytest.mark.parametrize("fault", ["segments-merged", "merge-committed"])
+STEPS = ("recoded-synced", "recoded-switched", "segments-merged", "merge-committed")
+
+
+@pytest.mark.parametrize("fault", ["pack-made", "blob-part-written", *STEPS])
 def test_a_repack_killed_at_a_step_leaves_every_answer(visited, fault):
-    before = answers(visited)
+    before = answers(visited), histories(visited)
     visited.env["TAMIAS_FAULT"] = f"{fault}:1"
     done = visited.run("repack", "--after", "0")
     del visited.env["TAMIAS_FAULT"]
     assert done.returncode == -signal.SIGKILL, done.stdout + done.stderr
-    assert answers(visited) == before
+    assert (answers(visited), histories(visited)) == before
     check(visited)
     repack(visited)
-    assert answers(visited) == before
+    assert (answers(visited), histories(visited)) == before
     assert len(list((visited.data / "rdf").iterdir())) == 1
+    check(visited)
+
+
+def repack_until(tamias, monkeypatch, step, meanwhile):
+    """Repack in this process, and do something else when it comes to a step for the first time."""
+    waiting = [step]
+
+    def reached(place):
+        if place in waiting:
+            waiting.clear()
+            meanwhile()
+
+    for module in (recode, segments):
+        monkeypatch.setattr(module, "reached", reached)
+    with closing(Database(tamias.data)) as database:
+        repacker.repack(database, tamias.data, after=0.0)
+    assert not waiting
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_what_is_asked_during_a_repack_is_answered_as_before(visited, monkeypatch, step):
+    before, seen = (answers(visited), histories(visited)), []
+    repack_until(visited, monkeypatch, step, lambda: seen.append((answers(visited), histories(visited))))
+    assert seen == [before]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_backup_begun_during_a_repack_has_every_state(visited, tamias_at, tmp_path, monkeypatch, step):
+    before, begun = (answers(visited), histories(visited)), []
+
+    def back_up():
+        begun.append(visited.start("backup", str(tmp_path / "backup")))
+        if step in STEPS[:2]:  # it waits while segments are merged
+            begun[0].communicate(timeout=300)
+
+    repack_until(visited, monkeypatch, step, back_up)
+    _, stderr = begun[0].communicate(timeout=300)
+    assert begun[0].returncode == 0, stderr
+    other = tamias_at("other")
+    assert other.run("restore", str(tmp_path / "backup")).returncode == 0
+    assert (answers(other), histories(other)) == before
+    check(other)
+
+
+def test_an_export_goes_on_while_its_segments_are_merged(visited):
+    before = visited.run("export", "--history").stdout
+    process = visited.start("export", "--history")
+    first = process.stdout.readline()  # the pipe is full by far before all is written
+    assert repack(visited)["segments"] > 1
+    rest, stderr = process.communicate(timeout=300)
+    assert process.returncode == 0, stderr
+    assert first + rest == before
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_what_is_forgotten_during_a_repack_is_in_no_file_after_it(visited, site, monkeypatch, step):
+    before, done = answers(visited), []
+    url = site.url("/forgotten.ttl")
+    repack_until(visited, monkeypatch, step, lambda: done.append(visited.run("forget", url)))
+    done.append(visited.run("forget", url))  # a pack that the repack was writing is left to the next run
+    assert [each.returncode for each in done] == [0, 0], [each.stdout + each.stderr for each in done]
+    for _ in range(2):
+        assert SECRET.encode() not in b"".join(unpacked(path) for path in (visited.data / "rdf").iterdir())
+        assert answers(visited) == [[line for line in some if SECRET not in line] for some in before]
+        check(visited)
+        repack(visited)
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_a_history_opened_before_its_document_is_forgotten_stays_as_it_was_read(visited, site, merged):
+    if merged:
+        repack(visited)
+    url = site.url("/forgotten.ttl")
+    with library.Archive(visited.data) as archive, closing(Database(visited.data)) as database:
+        opened, session = archive.graph_history(url), database.session()
+        states = document_states(session, url)
+        with closing(session), SegmentReader(segments_of(session, visited.data)) as reader:
+            assert visited.run("forget", url).returncode == 0
+            assert [quad.object.value[: len(SECRET)] for quad, _ in opened.versions(ANY)] == [SECRET]
+            assert GraphHistory(states, reader.read).versions(ANY) == []
+        with pytest.raises(NotArchived):
+            archive.graph_history(url)
 
 
 def test_what_is_forgotten_goes_out_of_merged_segments_too(visited, site):
@@ -117,11 +223,11 @@ def test_what_is_forgotten_goes_out_of_merged_segments_too(visited, site):
 
 def test_a_backup_has_merged_segments(visited, tamias_at, tmp_path):
     repack(visited)
-    before = answers(visited)
+    before = answers(visited), histories(visited)
     assert visited.run("backup", str(tmp_path / "backup")).returncode == 0
     other = tamias_at("other")
     assert other.run("restore", str(tmp_path / "backup")).returncode == 0
-    assert answers(other) == before
+    assert (answers(other), histories(other)) == before
     check(other)
 
 
@@ -140,10 +246,6 @@ def test_documents_of_a_damaged_merged_segment_are_crawled_again(visited, site):
 
 
 def test_a_reader_that_looked_before_the_merge_finds_the_statements(visited):
-    from tamias.archive.captures import all_extents
-    from tamias.archive.file_store import segments_of
-    from tamias.sinks.segments.segment_files import SegmentReader
-
     with closing(Database(visited.data)) as database, closing(database.session()) as session:
         open_segment = segments_of(session, visited.data)
 
