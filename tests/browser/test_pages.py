@@ -47,6 +47,7 @@ def places(made):
         "frontier": "/frontier",
         "crawl": "/crawl/default",
         "documents": "/documents",
+        "changes of documents": "/documents/changes?since=2020",
         "graph": "/graph",
         "query": "/query",
         "add": "/add",
@@ -62,7 +63,8 @@ NAMES = ["overview", "datasets", "failing datasets", "no datasets",
          "hidden dataset", "difference", "difference of graphs", "preview", "version",
          "version of a graph", "hidden version", "hosts", "host", "broken host",
          "portals", "portal", "portal at a time", "document", "failed document", "snapshots", "snapshot",
-         "frontier", "crawl", "documents", "graph", "query", "add", "sign in", "account", "api",
+         "frontier", "crawl", "documents", "changes of documents", "graph", "query", "add",
+         "sign in", "account", "api",
          "missing"]  # fmt: skip
 _SENT = """() => ["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))
     .reduce((sum, each) => sum + each.transferSize, 0)"""

@@ -93,6 +93,27 @@ class CollectionDiff(msgspec.Struct, frozen=True):
     gone: list[str]
 
 
+class ChangeCounts(msgspec.Struct):
+    """Statements of one kind that were added and removed."""
+
+    added: int = 0
+    removed: int = 0
+
+
+class GraphsDiff(msgspec.Struct, kw_only=True):
+    """The difference of many graphs, counted by document, host and predicate."""
+
+    added: int = 0
+    removed: int = 0
+    documents: dict[str, ChangeCounts] = {}
+    what: dict[str, What] = {}
+    """Whether a document is new, changed or gone."""
+    hosts: dict[str, ChangeCounts] = {}
+    predicates: dict[str, ChangeCounts] = {}
+    truncated: bool = False
+    """Whether there are more changes than were counted."""
+
+
 _PARTS = {
     DiffKind.ROWS: "row",
     DiffKind.TRIPLES: "statement",

@@ -10,6 +10,11 @@ from rdflib import Graph
 from rdflib.compare import isomorphic
 
 import tamias as library
+from tamias.archive.file_store import segments_of
+from tamias.archive.moments import first_millisecond
+from tamias.features.diffs.graph_changes import changes_between
+from tamias.model.errors import UsageError
+from tamias.model.item import NEVER
 
 SAYS = "<http://v.example/says>"
 OLD = {
@@ -123,3 +128,14 @@ def test_a_history_answers_lookups_in_all_states(crawled, site, tamias):
         gone = archive.graph_history(site.url("/gone.ttl"))
         assert gone.at(now) == []
         assert len(gone.at(crawled[0])) == 1
+
+
+def test_a_comparison_ends_at_its_limits(crawled, tamias):
+    times = first_millisecond(crawled[0]), NEVER
+    with library.Archive(tamias.data) as archive:
+        place = archive.session, segments_of(archive.session, archive.data)
+        assert not changes_between(*place, *times, (4, 10_000)).truncated
+        cut = changes_between(*place, *times, (4, 10))
+        assert (cut.truncated, cut.what) == (True, {})
+        with pytest.raises(UsageError, match="diff --crawl"):
+            changes_between(*place, *times, (3, 10_000))

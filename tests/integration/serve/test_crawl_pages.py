@@ -5,6 +5,7 @@ import http.server
 import threading
 import time
 from contextlib import closing
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -297,3 +298,22 @@ def test_documents_are_found_by_the_words_of_their_labels(client, web):
     while not labelled() and time.monotonic() < deadline:
         time.sleep(0.2)  # the service takes what was crawled into its store
     assert labelled() == [{"label": "All letters", "thing": f"{web}/d.ttl#all", "document": f"{web}/d.ttl"}]
+
+
+def test_changes_of_documents_between_two_times_are_counted(client, web, exported):
+    found = client.get("/api/v1/graphs/changes").json()
+    counts = {name: {"added": len(quads), "removed": 0} for name, quads in exported.items()}
+    assert found["documents"] == counts
+    assert set(found["what"].values()) == {"added"}
+    assert found["hosts"] == {"127.0.0.1": {"added": sum(map(len, exported.values())), "removed": 0}}
+    assert sum(each["added"] for each in found["predicates"].values()) == found["added"]
+    for times in ({"since": "2100"}, {"until": "2000"}):
+        assert client.get("/api/v1/graphs/changes", params=times).json()["what"] == {}
+    assert client.get("/api/v1/graphs/changes", params={"since": "soon"}).status_code == 400
+    page = client.get("/documents/changes", params={"since": "2000"}, headers=BROWSER).text
+    assert all(f"/document?url={quote(name, safe='')}" in page for name in counts)
+    rows = client.get("/documents/changes", params={"since": "2000", "format": "csv"}).text.splitlines()
+    assert f"document,{web}/b.ttl,{counts[f'{web}/b.ttl']['added']},0" in rows
+    asked = client.get("/documents/changes", headers=BROWSER)
+    assert asked.status_code == 200
+    assert "/document?url" not in asked.text

@@ -11,6 +11,7 @@ FEATURE = Feature(
     comparisons={
         "diff": "tamias.features.diffs.compare:diff",
         "graph_history": "tamias.features.diffs.graph_states:graph_history",
+        "graphs": "tamias.features.diffs.graph_changes:changes_between",
         "changed_since": "tamias.features.diffs.graph_changes:changed_since",
         "states": "tamias.features.diffs.graph_states:graph_pair",
         "sparql_update": "tamias.features.diffs.updates:sparql_update",

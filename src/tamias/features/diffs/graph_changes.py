@@ -1,30 +1,30 @@
 """Changes of crawled graphs between two states of many documents: of the corpus, or of snapshots."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
 from tamias.archive.captures import documents_at
 from tamias.archive.file_store import segments_of
-from tamias.archive.moments import Moment, milliseconds
-from tamias.archive.reader.library import ArchiveReader
-from tamias.database.connect import Database
+from tamias.database.connect import Database, Session
 from tamias.features.diffs.text import escaped
-from tamias.features.diffs.triples import StatementsDiff, lines_diff
+from tamias.features.diffs.triples import lines_diff
 from tamias.model.capture import Extent
-from tamias.model.diff import What
-from tamias.model.errors import UrlError
+from tamias.model.diff import ChangeCounts, GraphsDiff, What
+from tamias.model.errors import UrlError, UsageError
 from tamias.model.item import NEVER
 from tamias.model.url import host
-from tamias.plugins import load
 from tamias.sinks.segments.segment_files import SegmentReader
 
 _MOST_LINES = 50
 _SIGNS = {What.ADDED: "+", What.REMOVED: "-", What.CHANGED: "~"}
 
+OpenSegment = Callable[[int], BinaryIO]
 Graphs = Mapping[str, Extent]
 """Where the statements of documents stand."""
 
@@ -37,62 +37,54 @@ class GraphChange(msgspec.Struct, frozen=True):
     old: bytes
     new: bytes
 
-    def differing(self) -> StatementsDiff:
-        """Return the lines added and removed, with blank nodes matched."""
-        return lines_diff(_lines(self.old), _lines(self.new), [])
 
-
-class ChangeCounts(msgspec.Struct):
-    """Statements of one kind that were added and removed."""
-
-    added: int = 0
-    removed: int = 0
-
-
-class GraphsDiff(msgspec.Struct, kw_only=True):
-    """The difference of many graphs, counted by document, host and predicate."""
-
-    added: int = 0
-    removed: int = 0
-    documents: dict[str, ChangeCounts] = {}
-    what: dict[str, What] = {}
-    """Whether a document is new, changed or gone."""
-    hosts: dict[str, ChangeCounts] = {}
-    predicates: dict[str, ChangeCounts] = {}
-
-
-def graphs_at(archive: ArchiveReader, moment: Moment) -> Graphs:
-    """Return the graphs as they were at a time."""
-    return _graphs_at(archive, milliseconds(moment))
-
-
-def _graphs_at(archive: ArchiveReader, at: int) -> Graphs:
-    return {each.document: each.extent for each in documents_at(archive.session, at)}
-
-
-def graphs_of_snapshot(archive: ArchiveReader, name: str) -> Graphs:
-    """Return the graphs that a snapshot names. Raises `NotArchived`."""
-    found: Graphs = load("comparisons", "snapshot_graphs")(archive, name)
+def graphs_at(session: Session, at: int, most: int | None = None) -> Graphs:
+    """Return the graphs as they were at a time. Raises `UsageError` where there are more than `most`."""
+    found = {each.document: each.extent for each in islice(documents_at(session, at), most)}
+    if most is not None and len(found) == most:
+        raise UsageError(f"{most:,} documents or more are compared by 'tamias diff --crawl --since TIME'")
     return found
 
 
-def changed_graphs(archive: ArchiveReader, before: Graphs, after: Graphs) -> Iterator[GraphChange]:
+def changed_graphs(open_segment: OpenSegment, before: Graphs, after: Graphs) -> Iterator[GraphChange]:
     """Yield the documents with other statements, in the order in which they are stored."""
     gone = [document for document in before if document not in after]
     changed = [document for document, extent in after.items() if extent != before.get(document)]
-    with closing(_Statements(archive)) as old, closing(_Statements(archive)) as new:
+    with SegmentReader(open_segment) as old, SegmentReader(open_segment) as new:
         for document in [*changed, *gone]:
-            was, now = old.read(before.get(document)), new.read(after.get(document))
+            was, now = (
+                b"".join(reader.read(each[document])) if document in each else b""
+                for reader, each in ((old, before), (new, after))
+            )
             if was != now:
                 what = What.ADDED if document not in before else What.CHANGED
                 yield GraphChange(document, what if document in after else What.REMOVED, was, now)
 
 
-def count_changes(changes: Iterable[GraphChange]) -> GraphsDiff:
-    """Count changes by document, host and predicate."""
-    found = GraphsDiff()
+def changes_between(
+    session: Session,
+    open_segment: OpenSegment,
+    since: int,
+    until: int = NEVER,
+    most: tuple[int | None, int | None] = (None, None),
+) -> GraphsDiff:
+    """Count the changes of crawled graphs from the beginning of one time to the end of another.
+
+    At `most` so many documents are compared, and so many bytes of statements are read.
+    """
+    before, after = (graphs_at(session, at, most[0]) for at in (since - 1, until))
+    return count_changes(changed_graphs(open_segment, before, after), most[1])
+
+
+def count_changes(changes: Iterable[GraphChange], most_bytes: int | None = None) -> GraphsDiff:
+    """Count changes by document, host and predicate, until so many bytes are compared."""
+    found, read = GraphsDiff(), 0
     for each in changes:
-        diff = each.differing()
+        read += len(each.old) + len(each.new)
+        if most_bytes is not None and read > most_bytes:
+            found.truncated = True
+            break
+        diff = lines_diff(_lines(each.old), _lines(each.new), [])
         if diff.added or diff.removed:
             found.what[each.document] = each.what
         for field, lines in (("added", diff.added), ("removed", diff.removed)):
@@ -120,9 +112,9 @@ def graphs_lines(found: GraphsDiff) -> Iterator[str]:
 
 def changed_since(database: Database, data: Path, since: int) -> list[str]:
     """Return the lines that say what has changed in all crawled graphs since a time."""
-    with closing(ArchiveReader(data, database=database)) as archive:
-        before, after = (_graphs_at(archive, at) for at in (since - 1, NEVER))
-        return [*graphs_lines(count_changes(changed_graphs(archive, before, after)))][:_MOST_LINES]
+    with closing(database.session()) as session:
+        found = changes_between(session, segments_of(session, data), since)
+        return [*islice(graphs_lines(found), _MOST_LINES)]
 
 
 def written_states(changes: Iterable[GraphChange], folder: Path) -> tuple[Path, Path]:
@@ -133,17 +125,6 @@ def written_states(changes: Iterable[GraphChange], folder: Path) -> tuple[Path, 
             old.write(each.old)
             new.write(each.new)
     return paths
-
-
-class _Statements:
-    def __init__(self, archive: ArchiveReader) -> None:
-        self._reader = SegmentReader(segments_of(archive.session, archive.data))
-
-    def read(self, extent: Extent | None) -> bytes:
-        return b"".join(self._reader.read(extent)) if extent else b""
-
-    def close(self) -> None:
-        self._reader.close()
 
 
 def _lines(statements: bytes) -> set[bytes]:

@@ -9,6 +9,7 @@ import click
 from tamias.cli.console.options import CommonOptions, archive_at, common, print_result
 from tamias.content.formats import NQUADS
 from tamias.model.errors import UsageError
+from tamias.model.item import NEVER
 from tamias.plugins import load
 
 
@@ -89,12 +90,13 @@ def _graphs(
     place: CommonOptions, names: tuple[str | None, str | None], since: str | None, update: str | None
 ) -> None:
     """Compare many graphs: all as they were at a time with those of now, or those of two snapshots."""
+    from tamias.archive.file_store import segments_of
+    from tamias.archive.moments import first_millisecond
     from tamias.features.diffs.graph_changes import (
         changed_graphs,
         count_changes,
         graphs_at,
         graphs_lines,
-        graphs_of_snapshot,
         written_states,
     )
 
@@ -103,10 +105,10 @@ def _graphs(
         raise UsageError("compare graphs with --crawl --since TIME, or with --snapshot NAME NAME")
     with archive_at(place) as archive, TemporaryDirectory(prefix="tamias-diff-") as folder:
         if since is not None:
-            before, after = graphs_at(archive, since), graphs_at(archive, datetime.now(UTC))
+            before, after = (graphs_at(archive.session, at) for at in (first_millisecond(since) - 1, NEVER))
         else:
-            before, after = (graphs_of_snapshot(archive, name or "") for name in names)
-        changes = changed_graphs(archive, before, after)
+            before, after = (load("comparisons", "snapshot_graphs")(archive, name) for name in names)
+        changes = changed_graphs(segments_of(archive.session, archive.data), before, after)
         if update is not None:
             files = written_states(changes, Path(folder))
             click.echo(load("comparisons", update)(*files, NQUADS, old_type=NQUADS), nl=False)

@@ -7,7 +7,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from tamias.features.pages import access, overview, portal, query
-from tamias.features.pages.crawl import activity, add, crawl, documents, graph, host
+from tamias.features.pages.crawl import activity, add, changes, crawl, documents, graph, host
 from tamias.features.pages.datasets import dataset, forms, listing, preview, version
 from tamias.features.pages.html.page import page_routes, static_route
 from tamias.features.pages.reference import reference_page
@@ -35,6 +35,7 @@ _PAGES = (
     crawl.crawl,
     documents.documents,
     documents.document,
+    changes.document_changes,
     graph.graph,
     query.query,
     add.add,

@@ -14,7 +14,7 @@ FEATURE = Feature(
         )
     },
     endpoints={
-        **{name: f"{__name__}.api.{name}:ENDPOINTS" for name in ("datasets", "files", "forget")},
+        **{name: f"{__name__}.api.{name}:ENDPOINTS" for name in ("datasets", "files", "forget", "graphs")},
         **{name: f"{__name__}.api.{name}:ENDPOINTS" for name in ("frontier", "portals")},
         **{name: f"{__name__}.api.{name}:ENDPOINTS" for name in ("resources", "tags")},
         "events": f"{__name__}.events.stream:ENDPOINTS",

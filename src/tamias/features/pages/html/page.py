@@ -208,6 +208,9 @@ def _templates() -> jinja2.Environment:
         duration=duration,
         quoted=lambda text: quote(text, safe=""),
         combined=lambda one, other: {**one, **other},
+        most_changed=lambda counted: sorted(
+            counted.items(), key=lambda e: (-e[1].added - e[1].removed, e[0])
+        ),
         hover=charts.text_of_slot,
         stack=lambda slot: [each for each in slot.values() if isinstance(each, int)],
         embedded=lambda document: Markup(embedded(document)),  # noqa: S704 - without any < in it
