@@ -59,7 +59,9 @@ def command(
     if action == "reopen":
         name = name or DEFAULT
     if (name is None) != (action == "list") or (max_urls is None) == (action == "limit"):
-        raise UsageError("use 'tamias crawls', 'tamias crawls limit NAME --max-urls N', or ACTION NAME")
+        raise UsageError(
+            "name the crawl: 'tamias crawls resume NAME', or 'tamias crawls limit NAME --max-urls N'"
+        )
     with session_at(place) as session:
         if name is None:
             _list(place, session)

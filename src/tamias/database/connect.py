@@ -193,9 +193,8 @@ class Database:
                 self._pooled = True
                 return self._connection(instead)
             full = tells_of_no_room(str(error))
-            words = f"cannot connect to {place_words(place)}: {_sentence(error)}"
-            if full:
-                words = words.replace("cannot connect to", "no disk space for", 1)
+            what = "no disk space left for" if full else "cannot connect to"
+            words = f"{what} {place_words(place)}: {_sentence(error)}"
             raise (DiskFull if full else DatabaseUnavailable)(words) from error
         except psycopg.Error as error:
             raise DatabaseError(f"cannot use {place_words(place)}: {_sentence(error)}") from error
@@ -408,7 +407,7 @@ class Session:
             try:
                 done = attempt()
             except pg.DiskFull as error:
-                raise DiskFull(f"the database has no disk space left: {_sentence(error)}") from error
+                raise DiskFull(f"no disk space left for the database: {_sentence(error)}") from error
             except (DatabaseUnavailable, DiskFull) as error:
                 lost = error
                 if isinstance(error, DiskFull) and not self.opened:

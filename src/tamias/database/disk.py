@@ -89,7 +89,7 @@ def refusals(place: Path) -> Iterator[None]:
 
 def no_room(place: Path) -> DiskFull:
     """The error for a full disk."""
-    return DiskFull(f"no disk space for the database at {place}; free some space and try again")
+    return DiskFull(f"no disk space left for the database at {place}; free some space and try again")
 
 
 def tells_of_no_room(output: str) -> bool:

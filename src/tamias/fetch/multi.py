@@ -48,7 +48,10 @@ _TROUBLES = {
     pycurl.E_PEER_FAILED_VERIFICATION: ("TLS certificate of {host} refused: {message}", False),
     pycurl.E_GOT_NOTHING: ("{peer} closed the connection without an answer", True),
     pycurl.E_PARTIAL_FILE: ("body cut short: {message}", True),
-    pycurl.E_BAD_CONTENT_ENCODING: ("content coding cannot be undone: {message}", False),
+    pycurl.E_BAD_CONTENT_ENCODING: (
+        "the body cannot be decoded as its Content-Encoding says: {message}",
+        False,
+    ),
     pycurl.E_UNSUPPORTED_PROTOCOL: ("the answer is not {protocol}: {message}", False),
     _WEIRD_SERVER_REPLY: ("the answer is not {protocol}: {message}", False),
     _TOO_LARGE: ("the answer's headers are too large: {message}", False),

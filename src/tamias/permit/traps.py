@@ -83,7 +83,7 @@ class Traps:
         `alike` is what was counted with the host.
         """
         if visits >= self._host_visits:
-            return f"more than {self._host_visits} visits to {queue} (limit permit.host_visits)"
+            return f"{queue} was visited {visits} times (limit permit.host_visits)"
         if self._host_budget and visits >= self._host_budget + earned:
             return (
                 f"{visits} visits to {queue} found too little new content, and few other hosts link to it"

@@ -56,7 +56,7 @@ def test_a_cluster_held_by_a_server_started_by_hand_is_in_use(place, started_by_
 def test_a_disk_too_small_for_a_database_is_told_and_nothing_half_made_is_left(place_at, small_disk):
     place = place_at(small_disk(20) / "data")
     with pytest.raises(
-        DiskFull, match=r"no disk space for the database at .*/data/pg; free some space"
+        DiskFull, match=r"no disk space left for the database at .*/data/pg; free some space"
     ) as told:
         Database(place.path)
     assert told.value.exit_code == 12

@@ -86,10 +86,10 @@ def summary(end: "CrawlSnapshot", place: CommonOptions, *words: str) -> Iterator
     if end.ended is Ended.DONE:
         yield _trapped(end, again) if end.trapped[1] else _afterwards(end, place)
     else:
-        yield from _unfinished(end, place, again)
+        yield from _unfinished(end, place, *words)
 
 
-def _unfinished(end: "CrawlSnapshot", place: CommonOptions, again: str) -> Iterator[str]:
+def _unfinished(end: "CrawlSnapshot", place: CommonOptions, *words: str) -> Iterator[str]:
     """Yield why a crawl ended with URLs left, and the command that continues it."""
     from tamias.crawl.store.progress import Ended
     from tamias.frontier.due import LONGEST_WAIT_MS
@@ -97,7 +97,7 @@ def _unfinished(end: "CrawlSnapshot", place: CommonOptions, again: str) -> Itera
     why = {
         Ended.LIMIT: "stopped by a limit you set",
         Ended.WAITING: f"the next host can be visited in {span(end.next_in)}, more than --max-wait"
-        if end.next_in
+        if end.next_in and end.open
         else "a sink was away for longer than --max-wait",
         Ended.PAUSED: "the crawl is paused",
         Ended.INTERRUPTED: "interrupted",
@@ -105,7 +105,12 @@ def _unfinished(end: "CrawlSnapshot", place: CommonOptions, again: str) -> Itera
     assert end.ended is not None
     yield from _unreached(end)
     left = f"{count_of(end.open, 'URL')} {'is' if end.open == 1 else 'are'} left"
-    unless = ", unless its limit is reached ('tamias crawls' shows it)" if end.ended is Ended.PAUSED else ""
+    if not end.open:
+        left = "all URLs are visited"
+    again, unless = place.command("crawl", *words), ""
+    if end.ended is Ended.PAUSED:
+        again = place.command("crawls", "resume", words[-1] if words else "default")
+        unless = ", unless its limit is reached ('tamias crawls' shows it)"
     yield f"{why[end.ended]}; {left}; '{again}' continues{unless}"
     if end.ended is Ended.WAITING and 1000 * (end.next_in or 0) > LONGEST_WAIT_MS:
         yield f"no host waits so long: a clock was wrong; '{place.command('doctor', '--repair')}' mends it"

@@ -84,6 +84,7 @@ _ADVICE = (
     (r"\bpattern: no include matches", "no --include matches", "run again with a wider --include"),
     (r"\bscope (\w+):", r"scope \1", "use a wider --scope"),
     (r"\bblock ?list\b", "on a block list", "see filters.blocklists in tamias.toml"),
+    (r"\btrap: .* max_depth \d+", "deeper than --depth", "use a larger --depth"),
     (r"\btrap: .* (max_\w+) \d+", r"limit filters.\1", r"raise filters.\1 in tamias.toml"),
     (r"\bno fetcher for (\w+)", r"no fetcher for \1 addresses", ""),
     (r"\bconnection refused by", "connection refused", "check the port, and whether the server runs"),
@@ -91,11 +92,7 @@ _ADVICE = (
     (r"\bTLS certificate\b.*? refused", "TLS certificate refused", ""),
     (r"\b(4(?:01|03|07) [A-Z]\w+)", r"\1", "the server wants a login or does not want crawlers"),
     (r"\b(429 [A-Z]\w+(?: \w+)*)", r"\1", "use a longer --delay"),
-    (
-        r"\b((?:404|410) [A-Z]\w+(?: [A-Z]\w+)*)",
-        r"\1",
-        "it is not there any more; correct the link or the seed",
-    ),
+    (r"\b((?:404|410) [A-Z]\w+(?: [A-Z]\w+)*)", r"\1", "correct the link or the seed"),
     (
         r"(?<![\w.:/])(5\d\d [A-Z][\w-]+(?: [A-Z][\w-]+)*)",
         r"\1",

@@ -271,7 +271,7 @@ class Checkup:
             yield CheckFault(kind=kind, name=name, problem=problem)
         for resource, url in disagreeing(self._session):
             yield CheckFault(
-                kind="resource", name=resource, problem=f"{url} does not tell of its last version as it is"
+                kind="resource", name=resource, problem=f"{url} points to the wrong last version"
             )
 
     def _lost_bodies(self) -> Iterator[tuple[str, str, str]]:

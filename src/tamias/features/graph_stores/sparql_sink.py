@@ -300,7 +300,9 @@ def checked_address(url: str) -> str:
     """The address, if it is one that may be kept and shown."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"sparql: needs the http or https address of a server, not '{url[:200]}'")
+        raise ConfigError(
+            f"'{url[:200]}' is not the address of a SPARQL server: use sparql:https://HOST/update"
+        )
     if parts.username is not None or parts.password is not None:
         raise ConfigError(
             "sparql: takes no password in the address, where others could read it; "

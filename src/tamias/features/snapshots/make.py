@@ -146,10 +146,8 @@ class _Making:
         when = rfc3339(plan.at)
         statements = f"{counts['graphs']} graphs with {counts['statements']} statements"
         publisher = plan.publisher or "Tamias"
-        summary = (
-            f"{counts['versions']} versions of {counts['resources']} resources of the Web and"
-            f" {statements}, as an archive had them at {when}."
-        )
+        versions = f"{counts['versions']} versions of {counts['resources']} resources of the Web and "
+        summary = f"{versions if counts['versions'] else ''}{statements}, as of {when}."
         return shown(
             SnapshotAbout,
             plan,

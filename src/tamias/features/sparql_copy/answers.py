@@ -83,7 +83,9 @@ def read_answer(body: bytes) -> SparqlAnswer:
         return _xml(content)
     if content[:1] == b"?":
         return _tsv(content)
-    raise UnreadableAnswer(f"no results in JSON, XML or TSV: {content[:60].decode('utf-8', 'replace')!r}")
+    raise UnreadableAnswer(
+        f"not SPARQL results in JSON, XML or TSV: {content[:60].decode('utf-8', 'replace')!r}"
+    )
 
 
 def _json(content: bytes) -> SparqlAnswer:
