@@ -55,7 +55,7 @@ GRANT SELECT
     TO tamias_service;
 -- What is to be forgotten is noted by the service, and removed by the owner.
 GRANT INSERT, UPDATE (blocked, lifted_at, lifted_by) ON forgotten TO tamias_service;
-GRANT INSERT, UPDATE ON host, queue, url, resource, source, findable, tagged TO tamias_service;
+GRANT INSERT, UPDATE ON host, queue, url, portal, resource, source, findable, tagged TO tamias_service;
 GRANT DELETE ON tagged TO tamias_service;
 GRANT INSERT ON lane, tally_news, catalogue_news, event_news TO tamias_service;
 -- Counts that are kept, and put together by whoever asks for them.

@@ -112,3 +112,19 @@ CREATE TRIGGER find_unoffered AFTER DELETE ON offered REFERENCING OLD TABLE AS c
     FOR EACH STATEMENT EXECUTE FUNCTION find_unoffered();
 
 SELECT note_words(ARRAY(SELECT resource.resource FROM resource));
+
+-- name: version_84
+-- Portals and other sources that are harvested are steered one by one. `state` is 'active', 'stopped' or 'removed'; null
+-- for what is only known, from pages or from a crawl.
+ALTER TABLE portal ADD COLUMN state text;
+ALTER TABLE portal ADD COLUMN every int8;       -- milliseconds between two harvests; null: schedule.harvests
+ALTER TABLE portal ADD COLUMN found text COLLATE "C";       -- the portal that was found at an address of it
+ALTER TABLE portal ADD COLUMN named_by text COLLATE "C";    -- the query that names its datasets
+INSERT INTO portal (url, kind, first_seen, state)
+SELECT DISTINCT ON (url.url) url.url, substring(tags.tag FROM 6), url.first_seen, 'active'
+FROM url JOIN lane ON lane.lane = url.lane CROSS JOIN unnest(lane.tags) AS tags (tag)
+WHERE url.crawl = 2 AND url.due < 9223372036854775807 AND tags.tag LIKE 'kind=%'
+  AND tags.tag NOT IN ('kind=sitemap', 'kind=probe', 'kind=context', 'kind=robots', 'kind=dump', 'kind=refresh',
+                       'kind=requisite')
+ORDER BY url.url, tags.tag = 'kind=portal'
+ON CONFLICT (url) DO UPDATE SET state = excluded.state;

@@ -52,7 +52,7 @@ def make_due_known(
 def retire(session: Session, frontier: PostgresFrontier, items: Sequence[Item]) -> int:
     """Let none of them be visited any more; return how many would have been. May be done twice."""
     return sum(
-        session.transact(partial(_retire, bucket, places, frontier.now()))
+        session.transact(partial(retire_places, bucket, places, frontier.now()))
         for bucket, places in _places_of(items, frontier)
     )
 
@@ -70,7 +70,8 @@ def _change(cursor: Cursor, name: str, places: dict[str, Any]) -> int:
     return len(changed)
 
 
-def _retire(bucket: int, places: UrlPlaces, now: int, cursor: Cursor) -> int:
+def retire_places(bucket: int, places: UrlPlaces, now: int, cursor: Cursor) -> int:
+    """Let URLs of a bucket not be visited any more, in a transaction; return how many would have been."""
     there = {"bucket": bucket, "now": now, **columns(_PLACE, places)}
     done_by(cursor, "lock_hosts", there)
     rows = rows_of(cursor, "retire_urls", there)

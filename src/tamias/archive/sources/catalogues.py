@@ -35,6 +35,12 @@ def put_portal(cursor: Cursor, portal: str, kind: str, harvest: int) -> int:
     return int(row[0])
 
 
+def watch_portals(cursor: Cursor, portals: Sequence[tuple[str, str]], now: int) -> list[tuple[str, str]]:
+    """Let portals be harvested, each by its URL and kind; return those that were not, by what is known."""
+    values = {"url": [storable(url) for url, _ in portals], "kind": [kind for _, kind in portals], "now": now}
+    return cursor.execute(_SQL["watch_portals"].text, values).fetchall()
+
+
 def note_listed(cursor: Cursor, portal: str, harvest: int, found: Present | Deleted) -> None:
     """Note records that a harvest found listed or deleted, without reading them."""
     name = "note_present" if isinstance(found, Present) else "note_deleted"

@@ -6,6 +6,18 @@ INSERT INTO portal (url, kind, first_seen) VALUES (%(url)b::text, %(kind)b::text
 ON CONFLICT (url) DO UPDATE SET kind = excluded.kind
 RETURNING portal
 
+-- name: watch_portals
+-- Lets portals be harvested from now on; gives back those that were not. What was found at an address stays known.
+INSERT INTO portal (url, kind, first_seen, state)
+SELECT DISTINCT ON (1) coalesce(known.found, new.url), new.kind, %(now)b::int8, 'active'
+FROM unnest(%(url)b::text[], %(kind)b::text[]) AS new (url, kind)
+LEFT JOIN portal AS known ON known.url = new.url AND new.kind = 'portal' ORDER BY 1
+ON CONFLICT (url) DO UPDATE
+SET state = 'active', named_by = NULL,
+    kind = CASE WHEN excluded.kind = 'portal' AND portal.state <> 'removed' THEN portal.kind ELSE excluded.kind END
+WHERE portal.state IS DISTINCT FROM 'active' OR portal.kind <> excluded.kind AND excluded.kind <> 'portal'
+RETURNING portal.url, portal.kind
+
 -- name: put_described
 -- Datasets that a harvest saw; one that had vanished is back. Of words that changed, a trigger stores the earlier
 -- ones. A harvest that began before one that saw the dataset later changes no words.

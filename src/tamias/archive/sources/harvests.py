@@ -36,6 +36,8 @@ class HarvestProgress(msgspec.Struct, kw_only=True):
     """What kept links out: bits of `tamias.model.cut`."""
     bytes: int = 0
     problems: list[str] = msgspec.field(default_factory=list)
+    faults: int = 0
+    """How many problems there were, also those that are not kept."""
     renamed: dict[str, str] = msgspec.field(default_factory=dict)
     status: int = 0
     """Of the last answer."""

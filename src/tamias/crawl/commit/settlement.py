@@ -191,6 +191,7 @@ class Settler(CommitHook):
             etag, modified = _validators(task, capture)
             if task.crawl == WATCH and kind_of(task.tags) not in {*AUXILIARY, DUMP}:
                 due = self._now() + int(self._settings.schedule.harvests * 1000)
+            due = due if visit.next_due is None else visit.next_due
         return Done(
             task=task,
             outcome=capture.outcome,

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from tamias.archive.sources.catalogues import watch_portals
 from tamias.archive.versions.resources import note_wanted, put_resources, read_resources, stop_resources
 from tamias.content.formats import FORMATS, media_type_of
 from tamias.crawl.plan.admit import Admission
@@ -11,8 +12,8 @@ from tamias.database.connect import Session
 from tamias.frontier.due import make_due, retire
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.dataset import Dataset, Distribution
-from tamias.model.item import WATCH, Item, Seed
-from tamias.model.kind import format_tag
+from tamias.model.item import TRUSTED, WATCH, Item, Seed
+from tamias.model.kind import SITEMAP, format_tag, kind_of
 from tamias.model.resource import Resource, Source, resource_id
 from tamias.model.url import fetch_url, host, is_address, without_password
 
@@ -63,6 +64,19 @@ class Watcher:
                 batch = []
         self._add_batch(batch, added, by_user=by_user)
         return added
+
+    def add_sources(self, items: Sequence[Item]) -> int:
+        """Harvest portals and other sources from now on; return how many were not harvested before.
+
+        One that was stopped or removed begins again with a harvest.
+        """
+        kinds = [(item, kind_of(item.tags)) for item in items]
+        portals = [(item.url, kind) for item, kind in kinds if kind is not None and kind != SITEMAP]
+        now = self._session.now()
+        begun = self._session.transact(lambda cursor: watch_portals(cursor, portals, now))
+        sources = [self._admission.item(url, 0, WATCH, kind, tags=(TRUSTED,)) for url, kind in begun]
+        sitemaps = self._frontier.put([item for item, kind in kinds if kind == SITEMAP])
+        return sitemaps + make_due(self._session, self._frontier, sources)
 
     def visit_now(self, seeds: Sequence[Seed]) -> list[str]:
         """Makes what is under watch due; returns the addresses that are not under watch."""

@@ -90,15 +90,20 @@ _ADVICE = (
     (r"\bconnection refused by", "connection refused", "check the port, and whether the server runs"),
     (r"\bname does not resolve", "name does not resolve", "check the spelling of the host"),
     (r"\bTLS certificate\b.*? refused", "TLS certificate refused", ""),
-    (r"\b(4(?:01|03|07) [A-Z]\w+)", r"\1", "the server wants a login or does not want crawlers"),
-    (r"\b(429 [A-Z]\w+(?: \w+)*)", r"\1", "use a longer --delay"),
-    (r"\b((?:404|410) [A-Z]\w+(?: [A-Z]\w+)*)", r"\1", "correct the link or the seed"),
     (
-        r"(?<![\w.:/])(5\d\d [A-Z][\w-]+(?: [A-Z][\w-]+)*)",
+        r"^no known portal software",
+        "no known portal software",
+        "name its kind, such as dcat:URL or oai-pmh:URL",
+    ),
+    (r"(?:^|: )(4(?:01|03|07) [A-Z]\w+)", r"\1", "the server wants a login or does not want crawlers"),
+    (r"(?:^|: )(429 [A-Z]\w+(?: \w+)*)", r"\1", "use a longer --delay"),
+    (r"(?:^|: )((?:404|410) [A-Z]\w+(?: [A-Z]\w+)*)", r"\1", "correct the link or the seed"),
+    (
+        r"(?:^|: )(5\d\d [A-Z][\w-]+(?: [A-Z][\w-]+)*)",
         r"\1",
         "once the server works again, run tamias crawls reopen --outcome failed",
     ),
-    (r"(?<![\w.:/])([1-5]\d\d [A-Z][\w-]+(?: [A-Z][\w-]+)*)", r"\1", ""),
+    (r"(?:^|: )([1-5]\d\d [A-Z][\w-]+(?: [A-Z][\w-]+)*)", r"\1", ""),
 )
 _PATTERNS = tuple((re.compile(pattern), kind, advice) for pattern, kind, advice in _ADVICE)
 _DETAILS = re.compile(
@@ -127,6 +132,8 @@ def kind_of_reason(reason: str) -> tuple[str, str]:
     ('503 Service Unavailable', '403 Forbidden')
     >>> kind_of_reason("connection to 10.2.3.4:80 failed: curl error 56")[0]
     'connection to … failed: curl error …'
+    >>> kind_of_reason("no known portal software at http://a.test/; tried: http://a.test/ (404 Not Found)")[0]
+    'no known portal software'
     >>> kind_of_reason("unreachable since 2026-11-16 23:49:30 UTC (4 tries): connection refused by ::1")
     ('connection refused', 'check the port, and whether the server runs')
     """

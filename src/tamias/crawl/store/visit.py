@@ -62,6 +62,8 @@ class Visit(msgspec.Struct, eq=False):
     """The dataset that it should be part of."""
     due: int | None = None
     """When it is tried again, because nobody could be reached."""
+    next_due: int | None = None
+    """When a source is harvested again; None: as `schedule.harvests` says."""
     is_context: bool = False
     """Whether the body is kept for documents that name the address; `context` is that, None if it is none."""
     context: bytes | None = None

@@ -31,13 +31,15 @@ from tamias.crawl.analysis.extractor import Extraction, discard, start_of
 from tamias.crawl.commit.database_store import DatabaseStore
 from tamias.crawl.plan.admit import Reference
 from tamias.crawl.revisit.change_hints import describe, said_by_catalogue
-from tamias.crawl.revisit.watches import Watcher, wanted_of
+from tamias.crawl.revisit.watches import wanted_of
 from tamias.crawl.store.held_lease import NotNow
 from tamias.crawl.store.visit import Visit, hook_of
 from tamias.crawl.visit.progress_files import HarvestEnded, ProgressFiles
 from tamias.crawl.visit.stages import Place, StageContext, harvesters
 from tamias.database.connect import Cursor
 from tamias.database.threads import run_uncancelled
+from tamias.features.harvests.jobs import STOPPED, HarvestJob, JobEnded, begin_job, note_step
+from tamias.features.harvests.sources import FINDER, Sources
 from tamias.model.capture import Capture, Hop, Outcome, Request
 from tamias.model.cut import TRAP
 from tamias.model.finding import (
@@ -54,7 +56,7 @@ from tamias.model.finding import (
     SourceRecord,
     SourceRecords,
 )
-from tamias.model.item import DESCRIBED, TRUSTED, WATCH
+from tamias.model.item import DESCRIBED, NEVER, TRUSTED, WATCH
 from tamias.model.kind import kind_of
 from tamias.model.lease import Task
 from tamias.model.url import is_address
@@ -76,7 +78,7 @@ class HarvestClient:
         self._visit = visit
         self._kind = kind_of(visit.task.tags)
         self._keepers = [each for each in context.store.hooks if each.keeps_responses]
-        self.bytes = 0
+        self.bytes = self.requests = 0
         self.last: Capture | None = None
         self.records_held = count_held
 
@@ -91,6 +93,7 @@ class HarvestClient:
 
     async def _ask_once(self, request: Request) -> Capture:
         self.step_ends()
+        self.requests += 1
         capture = await self._fetch(request)
         if capture.status == TOO_MANY_REQUESTS and capture.retry_after_ms is None:
             usual = int(self._context.settings.crawl.retry_wait * 1000)
@@ -140,6 +143,15 @@ class HarvestClient:
         """Delete the last response from disk."""
         if self.last is not None:
             discard(self.last.body)
+
+    def end_step(self, progress: HarvestProgress) -> None:
+        """The same; note what the last response was."""
+        self.step_ends()
+        progress.bytes = self.bytes
+        if self.last is not None:
+            progress.cut |= self.last.cut & TRAP
+            for hop in self.last.hops[-1:]:
+                progress.status, progress.address = hop.status, hop.address
 
 
 def _labels(capture: Capture) -> Labels:
@@ -213,15 +225,25 @@ class HarvestStage:
         self._store = store
         self._session = store.thread.session
         self._loop = asyncio.get_running_loop()
-        self._watcher = Watcher(self._session, store.context.frontier, store.context.admission)
+        context_of_store = store.context
+        self._sources = Sources(self._session, context_of_store.frontier, context_of_store.admission)
+        self._watcher = self._sources.watcher
 
     async def run(self, visit: Visit) -> bool:
         count_held = partial(self._store.thread.run, self._held, visit.task.url)
         client = HarvestClient(self._context, visit, count_held)
+        job: HarvestJob | None = None
+        if (task := visit.task).crawl == WATCH:
+            job = await self._store.thread.run(
+                begin_job, self._session, task.url, kind_of(task.tags), self._store.now()
+            )
+            if job is None:
+                visit.put_off, visit.due = True, NEVER
+                return False
         # Given back between two requests, a harvest would begin its step again.
         visit.held.patience = float("inf")
         try:
-            await self._harvest(visit, client)
+            await self._harvest(visit, client, job)
         finally:
             client.step_ends()
         if kind_of(visit.task.tags) == "sparql" and visit.capture.outcome is Outcome.OK:
@@ -229,7 +251,7 @@ class HarvestStage:
             visit.held.alike_changed = True
         return False
 
-    async def _harvest(self, visit: Visit, client: HarvestClient) -> None:
+    async def _harvest(self, visit: Visit, client: HarvestClient, job: HarvestJob | None) -> None:
         """Harvest to the end, from where an earlier attempt came to.
 
         Failures count since the last step that was saved, and pauses that the server asked for do not. After
@@ -246,22 +268,17 @@ class HarvestStage:
         progress = await asyncio.to_thread(self._files.sound, path, memory.progress) or HarvestProgress(
             started_at=self._store.now()
         )
-        before, bytes_before = progress.steps, progress.bytes
+        before, client.bytes = progress.steps, progress.bytes
         if progress.end is None:
             harvest = Harvest(
                 url=task.url, kind=kind, state=progress.state, bookmark=bookmark, trusted=TRUSTED in task.tags
             )
             async with aclosing(harvesters()[kind].harvest(harvest, client)) as steps:  # type: ignore[type-var]
                 async for step in steps:
-                    client.step_ends()
+                    client.end_step(progress)
                     held.earned += step.earned
-                    progress.bytes = bytes_before + client.bytes
-                    if client.last is not None:
-                        progress.cut |= client.last.cut & TRAP
-                        for hop in client.last.hops[-1:]:
-                            progress.status, progress.address = hop.status, hop.address
                     await run_uncancelled(partial(self._keep, path, place, progress, step, task, kind))
-                    if step.end is not None:
+                    if await self._is_over(job, client, progress):
                         break
         if progress.end is None:
             progress.end = HarvestEnd(outcome=Outcome.FAILED, reason="internal error: the harvest has no end")
@@ -270,6 +287,31 @@ class HarvestStage:
         if progress.steps > before + 1:  # the last one is the end
             visit.task, progress.pauses = msgspec.structs.replace(task, fails=0), 0
         await self._conclude(visit, place, progress, progress.end, later=bookmark is not None)
+        if job is not None:
+            job.requests, job.failed = client.requests, progress.faults
+            self._note_job(visit, job, progress.started_at)
+
+    async def _is_over(
+        self, job: HarvestJob | None, client: HarvestClient, progress: HarvestProgress
+    ) -> bool:
+        """Return whether a harvest has ended, by itself or as its user has stopped it meanwhile."""
+        if job is not None:
+            job.requests, job.failed = client.requests, progress.faults
+            state: str = await self._store.thread.run(note_step, self._session, job)
+            if state == "removed":
+                await self._store.thread.run(self._sources.stop_files, job.url)
+            if state != "active" and progress.end is None:
+                progress.end = HarvestEnd(outcome=Outcome.SKIPPED, reason=STOPPED)
+        return progress.end is not None
+
+    def _note_job(self, visit: Visit, job: HarvestJob, harvest: int) -> None:
+        """Write into the visit how a harvest ended, and when the next one is due."""
+        capture, now = visit.capture, self._store.now()
+        if capture.outcome is Outcome.OK and kind_of(visit.task.tags) == FINDER:
+            visit.next_due = NEVER
+        elif job.every is not None:
+            visit.next_due = now + job.every
+        visit.extras.append(JobEnded(job, harvest, capture.outcome.value, capture.reason, now))
 
     async def _conclude(
         self, visit: Visit, place: HarvestKey, progress: HarvestProgress, end: HarvestEnd, *, later: bool
@@ -284,7 +326,8 @@ class HarvestStage:
         capture = _capture(task, kind, progress, self._store.now(), later=later)
         if pause is None and not may_try:
             capture = msgspec.structs.replace(capture, retry=False)
-        no_document = end.changes_only and capture.outcome is not Outcome.OK
+        stopped = capture.outcome is Outcome.SKIPPED
+        no_document = stopped or (end.changes_only and capture.outcome is not Outcome.OK)
         visit.capture = capture
         if capture.retry and pause is not None:
             visit.due = self._store.now() + pause
@@ -384,8 +427,9 @@ class HarvestStage:
                 self._store.thread.wait(partial(self._session.transact, note))
             elif isinstance(finding, Datasets):
                 self._store.thread.wait(partial(self._note, task, kind, progress, finding))
-            elif isinstance(finding, Problem) and len(progress.problems) < MOST_PROBLEMS:
-                progress.problems.append(finding.what)
+            elif isinstance(finding, Problem):
+                progress.faults += 1
+                progress.problems = [*progress.problems, finding.what][:MOST_PROBLEMS]
         progress.quads -= naming.left_out
         progress.renamed.update(list(naming.renamed.items())[: MOST_RENAMED - len(progress.renamed)])
 
@@ -393,7 +437,10 @@ class HarvestStage:
         self, found: Sequence[str], base: str, kind: str | None, task: Task, progress: HarvestProgress
     ) -> None:
         progress.links += len(found)
-        if found and (task.crawl != WATCH or kind is not None):
+        if kind_of(task.tags) == FINDER and task.crawl == WATCH:
+            hand_over = partial(self._sources.hand_over, task.url, kind, found)
+            self._store.thread.wait(hand_over)
+        elif found and (task.crawl != WATCH or kind is not None):
             depth = task.depth if task.crawl == WATCH else task.depth + 1
             tags = (TRUSTED,) if task.crawl == WATCH and TRUSTED in task.tags else ()
             tags = (DESCRIBED,) if kind_of(task.tags) == "sparql" and kind is None else tags
@@ -460,7 +507,7 @@ def _capture(task: Task, kind: str, progress: HarvestProgress, now: int, *, late
     assert end is not None
     since = f"&since={progress.started_at}" if end.adds and later else ""
     hops: tuple[Hop, ...] = ()
-    if progress.status:
+    if progress.status and end.outcome is not Outcome.SKIPPED:
         url = f"{task.url}#{kind}{since}"
         hops = (Hop(url=url, status=progress.status, headers=(), address=progress.address),)
     so_far = f"; {progress.quads:,} statements so far" if end.outcome is Outcome.FAILED else ""

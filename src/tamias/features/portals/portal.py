@@ -1,15 +1,20 @@
 """Harvester for a portal of unknown software: finds it out in a few requests, and hands the portal over."""
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 import msgspec
+from pyoxigraph import NamedNode
 
 from tamias.features.dcat.datasets.mapping import BAD
+from tamias.features.dcat.datasets.records import failure
 from tamias.features.portals.paging.ways import roots
 from tamias.model.capture import Capture, Outcome, Request
-from tamias.model.finding import Harvest, HarvestEnd, HarvestStep, Links
+from tamias.model.finding import Harvest, HarvestEnd, HarvestStep, Links, Quads
+from tamias.model.url import fetch_url
+from tamias.model.vocabulary import RDF_TYPE, SPACES
 from tamias.protocols import PoliteClient
 
 MOST_REQUESTS = 6
@@ -62,37 +67,74 @@ _GENERATOR: Final = re.compile(
     r"<meta\s[^>]*name\s*=\s*[\"']generator[\"'][^>]*content\s*=\s*[\"']([^\"'>]{1,200})", re.IGNORECASE
 )
 
+_PAGE: Final = re.compile(rb"<!doctype html|<html", re.IGNORECASE)
+_DOCUMENTS: Final = (
+    ("stac", re.compile(rb'"stac_version"\s*:')),
+    ("data-json", re.compile(rb'^\s*\{.*"dataset"\s*:\s*\[', re.DOTALL)),
+    ("oai-pmh", re.compile(rb"<(?:\w+:)?OAI-PMH[\s>]")),
+    ("csw", re.compile(rb"<(?:\w+:)?Capabilities[^>]*/cat/csw")),
+)
+"""Marks of catalogues that are documents themselves."""
+_CATALOGUES: Final = frozenset(
+    (RDF_TYPE, NamedNode(SPACES["dcat"] + name)) for name in ("Catalog", "Dataset")
+)
+_MOST_QUADS = 100_000
+
 
 class PortalHarvester:
-    """Looks at the front page, then at the APIs of the likeliest softwares; six requests at the most."""
+    """Requests the address and the front page, then likely APIs; six requests at the most."""
 
     kinds = frozenset({"portal"})
 
     async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
-        root = roots(harvest.url, *_INNER)[0]
-        front = await client.ask(Request(url=root, accept="text/html, */*;q=0.5"))
-        page = client.body(front, _MOST_BYTES).decode("utf-8", "replace")
-        found = _GENERATOR.search(page)
-        generator = found[1].strip() if found else ""
-        sure = next((sign for sign in _SIGNS if generator and sign.generator.search(generator)), None)
-        if sure:
-            yield _handed_over(
-                sure, root, f"{sure.kind}: the page says it is made by {generator!r}; 1 request"
-            )
-            return
-        tried = [_said(front)]
-        likeliest = sorted(_SIGNS, key=lambda sign: -min(100, len(sign.words.findall(page))))
-        for sign in likeliest[: MOST_REQUESTS - 1]:
-            capture = await client.ask(Request(url=root + sign.path, accept="application/json"))
-            if _is_answer(client.body(capture, _MOST_BYTES), sign):
-                reason = f"{sign.kind}: {capture.url} answers as it does; {len(tried) + 1} requests"
-                yield _handed_over(sign, root, reason)
-                return
-            tried.append(_said(capture))
-        reason = f"no portal software known here was found at {root}; tried: {', '.join(tried)}"[:4000]
-        wait = front.retry_after_ms
-        end = HarvestEnd(outcome=Outcome.FAILED, reason=reason, retry=front.retry, retry_after_ms=wait)
-        yield HarvestStep(state=b"", end=end)
+        yield await _find(harvest.url, client)
+
+
+async def _find(address: str, client: PoliteClient) -> HarvestStep:
+    """Return the step that hands a portal over, or says why none was found."""
+    root, tried, page = roots(address, *_INNER)[0], list[str](), ""
+    for url in dict.fromkeys((fetch_url(address), root)):
+        capture = await client.ask(Request(url=url, accept="text/html, */*;q=0.5"))
+        tried.append(_said(capture))
+        if capture.retry:
+            return HarvestStep(state=b"", end=failure(capture, "the portal at"))
+        body = client.body(capture, _MOST_BYTES)
+        if kind := _kind_of_document(client, capture, body):
+            return _handed_over(kind, url, f"{url} is one", tried)
+        page += body.decode("utf-8", "replace")
+        if maker := _maker(page):
+            return _handed_over(maker[0], root, f"the page says it is made by {maker[1]!r}", tried)
+    likeliest = sorted(_SIGNS, key=lambda sign: -min(100, len(sign.words.findall(page))))
+    for sign in likeliest[: MOST_REQUESTS - len(tried)]:
+        capture = await client.ask(Request(url=root + sign.path, accept="application/json"))
+        tried.append(_said(capture))
+        if _is_answer(client.body(capture, _MOST_BYTES), sign):
+            return _handed_over(sign.kind, root, f"{capture.url} answers as it does", tried)
+    reason = (
+        f"no known portal software at {address}; if it is a catalogue of another kind, name that, "
+        f"such as dcat:URL; tried: {', '.join(tried)}"
+    )
+    return HarvestStep(state=b"", end=HarvestEnd(outcome=Outcome.FAILED, reason=reason[:4000]))
+
+
+def _maker(page: str) -> tuple[str, str] | None:
+    """Return the kind of the software that a page names as its generator, and the name."""
+    generator = found[1].strip() if (found := _GENERATOR.search(page)) else ""
+    kinds = (sign.kind for sign in _SIGNS if generator and sign.generator.search(generator))
+    kind = next(kinds, None)
+    return (kind, generator) if kind else None
+
+
+def _kind_of_document(client: PoliteClient, capture: Capture, body: bytes) -> str | None:
+    """Return the kind of a catalogue that an address gives itself; None for a page, or anything else."""
+    if capture.outcome is not Outcome.OK or _PAGE.search(body[:1000]):
+        return None
+    for kind, pattern in _DOCUMENTS:
+        if pattern.search(body):
+            return kind
+    quads = (quad for each in client.read(capture) if isinstance(each, Quads) for quad in each.quads)
+    said = ((quad.predicate, quad.object) for quad in islice(quads, _MOST_QUADS))
+    return "dcat" if any(pair in _CATALOGUES for pair in said) else None
 
 
 def _is_answer(body: bytes, sign: _Sign) -> bool:
@@ -107,6 +149,7 @@ def _said(capture: Capture) -> str:
     return f"{capture.url} ({capture.reason or capture.outcome.word})"
 
 
-def _handed_over(sign: _Sign, root: str, reason: str) -> HarvestStep:
-    end = HarvestEnd(outcome=Outcome.OK, reason=reason)
-    return HarvestStep(state=b"", findings=[Links([root], root, sign.kind)], end=end)
+def _handed_over(kind: str, root: str, why: str, tried: Sequence[str]) -> HarvestStep:
+    requests = f"{len(tried)} request{'s' if len(tried) > 1 else ''}"
+    end = HarvestEnd(outcome=Outcome.OK, reason=f"{kind}: {why}; {requests}")
+    return HarvestStep(state=b"", findings=[Links([root], root, kind)], end=end)

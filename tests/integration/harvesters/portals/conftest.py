@@ -12,6 +12,7 @@ import pytest
 from pyoxigraph import Store
 
 from tamias.content.containers.documents import documents
+from tamias.content.formats import is_rdf
 from tamias.crawl.analysis.analysers import Analysers, open_limits
 from tamias.fetch.credentials import HttpOptions
 from tamias.fetch.http import HttpFetcher
@@ -68,7 +69,10 @@ class LoopbackClient:
             limits=open_limits(settings),
         )
         for part in parts:
-            yield from [part] if isinstance(part, Problem) else readers[part.media_type].analyse(part)
+            if isinstance(part, Problem):
+                yield part
+            elif is_rdf(part.media_type):
+                yield from readers[part.media_type].analyse(part)
 
 
 class HarvestResult:

@@ -69,6 +69,44 @@ def test_a_portal_is_recognised_though_robots_txt_forbids_its_api(site):
     assert site.harvest(PortalHarvester()).links("ckan") == [site.root]
 
 
+@pytest.mark.parametrize(
+    ("kind", "path", "body"),
+    [
+        ("data-json", "data.json", b'{"conformsTo": "https://example.org/v1.1/schema", "dataset": []}'),
+        ("dcat", "feed.rdf", b"""<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
+            <c:Catalog xmlns:c="http://www.w3.org/ns/dcat#" rdf:about="http://a.example/"/></rdf:RDF>"""),
+        ("oai-pmh", "oai?verb=Identify", b'<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/"></OAI-PMH>'),
+        ("stac", "stac/catalog.json", b'{"stac_version": "1.0.0", "type": "Catalog", "links": []}'),
+    ],
+)  # fmt: skip
+def test_a_catalogue_that_is_named_directly_is_requested_first(site, kind, path, body):
+    types = {"dcat": "application/rdf+xml", "oai-pmh": "text/xml"}
+    headers = {"Content-Type": types.get(kind, "application/json")}
+    site.answer = lambda where, query: (
+        (200, body, headers) if where == f"/{path.partition('?')[0]}" else page("")
+    )
+    harvested = site.harvest(PortalHarvester(), path)
+    assert harvested.links(kind) == [site.root + path]
+    assert site.requests == [f"/{path}"]
+
+
+def test_an_address_that_is_gone_leads_to_the_front_page_of_its_portal(site):
+    site.answer = lambda path, query: (
+        page('<meta name="generator" content="ckan 2.10"/>') if path == "/" else (404, b"", {})
+    )
+    harvested = site.harvest(PortalHarvester(), "dataset/trees")
+    assert harvested.links("ckan") == [site.root]
+    assert site.requests == ["/dataset/trees", "/"]
+
+
+def test_a_portal_that_is_down_is_asked_later(site):
+    site.answer = lambda path, query: (503, b"", {})
+    harvested = site.harvest(PortalHarvester(), "data.json")
+    assert harvested.end.retry
+    assert harvested.end.reason == f"the portal at {site.root}data.json: 503 Service Unavailable"
+    assert len(site.requests) == 1
+
+
 def test_what_fits_nothing_is_a_failure_that_lists_what_was_tried(site):
     site.answer = lambda path, query: page("Hello")
     harvested = site.harvest(PortalHarvester())

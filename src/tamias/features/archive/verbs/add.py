@@ -126,9 +126,10 @@ def _add(
         frontier = open_frontier(session, settings)
         named = [each.url for each in wanted] + [each.address for each in harvesters]
         with audited(session, place.data, "add", named) as ending:
-            added = Watcher(session, frontier, Admission(settings, ())).add(wanted, by_user=True)
+            watcher = Watcher(session, frontier, Admission(settings, ()))
+            added = watcher.add(wanted, by_user=True)
             added.refused += skipped
-            new = frontier.put(seed_items(settings, harvesters, WATCH))
+            new = watcher.add_sources(seed_items(settings, harvesters, WATCH))
             added.new += new
             added.known += len(harvesters) - new
             if _has_failed(added):

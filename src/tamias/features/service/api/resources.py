@@ -283,7 +283,7 @@ def _add_sources(db: ServiceSession, wanted: list[NewResource], added: Added) ->
             added.refused.append((each.url, reason))
         else:
             items.append(db.admission.item(url, 0, WATCH, each.kind, tags=(TRUSTED,)))
-    new = db.frontier.put(items)
+    new = db.watcher.add_sources(items)
     added.new += new
     added.known += len(items) - new
 
