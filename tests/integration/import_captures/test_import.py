@@ -225,13 +225,15 @@ def test_coded_bodies_are_decoded_and_those_that_only_say_so_are_taken_as_they_a
 
 def test_a_revisit_has_the_body_of_the_record_that_it_refers_to(tamias, tmp_path):
     other = "http://data.example/b.ttl"
-    first = Written(tmp_path / "1.warc.gz")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    first = Written(folder / "1.warc.gz")
     original = first.add(URL, "2020-01-01T00:00:00Z", ONE)
     first.close()
-    second = Written(tmp_path / "2.warc.gz")
+    second = Written(folder / "2.warc.gz")
     second.revisit(other, "2021-01-01T00:00:00Z", original)
     second.close()
-    found = result(tamias, tmp_path, "--archive")
+    found = result(tamias, folder, "--archive")
     assert told(found, "captures", "versions", "problems") == {"captures": 2, "versions": 2, "problems": 0}
     assert history(tamias, other) == [(1, "2021-01-01", ONE)]
     assert nquads(tamias) == {line(URL, "1"), line(other, "1")}

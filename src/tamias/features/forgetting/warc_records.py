@@ -5,6 +5,7 @@ Every record keeps its place, so that indexes and readers find all others where 
 
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -12,16 +13,20 @@ import msgspec
 from tamias.features.warc.cdxj import CdxjFields, entries, line, surt
 from tamias.features.warc.warc_files import (
     OPEN,
+    URN,
     WarcPart,
     WarcRecord,
+    is_imported,
     read_fields,
     records,
     sha256_of,
+    target_of,
     warc_parts,
     write_index,
 )
 from tamias.features.warc.warc_records import record_head
-from tamias.model.errors import TamiasError
+from tamias.model.errors import TamiasError, UrlError
+from tamias.model.url import fetch_url, without_password
 from tamias.sinks.segments.segment_files import finish_overwriting, replace_bytes
 
 Unwanted = Callable[[str, str, str], bool]
@@ -69,17 +74,47 @@ def _erase_in(part: WarcPart, is_unwanted: Unwanted, also: Also | None) -> int:
 
 def unwanted_records(part: WarcPart, is_unwanted: Unwanted) -> Iterator[WarcRecord]:
     """The records of a file that are to be erased, found by reading all of it."""
+    if is_imported(part.name):
+        return _imported_records(part, is_unwanted)
     return _matching(records(part.path), is_unwanted)
 
 
 def _unwanted_records(part: WarcPart, is_unwanted: Unwanted) -> Iterator[WarcRecord]:
-    """The same by its index; only what that does not speak of yet is read as a whole."""
+    """The same by its index; only files of imports and what it does not speak of yet are read as a whole."""
+    if is_imported(part.name):
+        yield from _imported_records(part, is_unwanted)
+        return
     end = 0
     for stamp, entry in entries(part.index):
         end = max(end, entry.end)
         if is_unwanted(entry.url, sha256_of(entry.digest), stamp):
             yield from _matching(_exchange(part.path, int(entry.offset)), is_unwanted)
     yield from _matching(records(part.path, end), is_unwanted)
+
+
+def _imported_records(part: WarcPart, is_unwanted: Unwanted) -> Iterator[WarcRecord]:
+    """The records of other crawlers that are unwanted, and those that name them or that they name.
+
+    Digests are those of the index: records may have others, or of the body as it was coded.
+    """
+    digests = {int(entry.offset): sha256_of(entry.digest) for _, entry in entries(part.index)}
+    unwanted: set[int] = set()
+    names: set[str] = set()
+    for record in records(part.path):
+        fields = _fields(record)
+        url, date = URN.sub("", target_of(fields)), fields.get("warc-date", "")
+        with suppress(UrlError):
+            url = without_password(fetch_url(url))
+        if is_unwanted(url, digests.get(record.offset, ""), date):
+            unwanted.add(record.offset)
+            names |= {fields.get("warc-record-id", ""), fields.get(_ABOUT_CAPTURE, "")} - {""}
+    for record in records(part.path) if unwanted else ():
+        fields = _fields(record)
+        named = {fields.get(name, "") for name in ("warc-record-id", _ABOUT_CAPTURE, "warc-refers-to")} - {""}
+        is_capture = fields.get("warc-type") in ("warcinfo", "response", "revisit")
+        is_blank = len(named) == 1 and "warc-target-uri" not in fields
+        if record.offset in unwanted or (named & names and not is_capture and not is_blank):
+            yield record
 
 
 def _exchange(path: Path, start: int) -> Iterator[WarcRecord]:

@@ -4,13 +4,15 @@ from tamias.plugins import Feature, Verb
 
 FEATURE = Feature(
     name="imports",
-    about="takes captures from WARC, WACZ and CDX files",
+    about="takes captures from WARC, ARC, WACZ and CDX files",
     module=__name__,
     requires=("warc", "archive"),
+    tables=("imported_record",),
+    schema="schema.sql",
     crawl_options={"import-seeds": f"{__name__}.seeds:import_seeds"},
     verbs={
         "import": Verb(
-            "take captures from WARC, WACZ and CDX files, without a request",
+            "take captures from WARC, ARC, WACZ and CDX files, without a request",
             "tamias.features.imports.verb:command",
         )
     },

@@ -1,18 +1,21 @@
 """Captures made of the records of a WARC file: bodies decoded and spooled, times as recorded."""
 
+import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import BinaryIO
 
 import msgspec
 
+from tamias.crawl.analysis.extractor import discard
 from tamias.features.imports.inputs import WarcInput
-from tamias.features.warc.messages import BadMessage, MessageBody, MessageHead, read_head
-from tamias.features.warc.records import DamagedRecord, WarcBlock, warc_blocks
-from tamias.features.warc.warc_files import read_fields
+from tamias.features.warc.index import WarcExtent
+from tamias.features.warc.messages import BadMessage, MessageBody, MessageHead, stored_head
+from tamias.features.warc.records import MOST_PASSED, DamagedRecord, WarcBlock, warc_blocks
+from tamias.features.warc.warc_files import read_fields, target_of
 from tamias.fetch.multi import REDIRECTS, Verdict, failed, of_status
 from tamias.fetch.transfer import Spool
 from tamias.model.capture import Body, Capture, Hop, Outcome
@@ -25,10 +28,13 @@ MOST_INFO = 64 * 1024
 """Of a warcinfo or request record that is read."""
 SPOOL_MEMORY = 1 << 20
 """Bytes of a body that are held in memory."""
-_SCHEMES = ("http://", "https://", "ftp://")
+SCHEMES = ("http://", "https://", "ftp://")
 _FIRST_YEAR = 1990
 _DAY_MS = 86_400_000
 _NOT_MODIFIED = "server-not-modified"
+_LEVEL = 3
+NAMES = ("warc-record-id", "warc-concurrent-to", "warc-refers-to")
+"""Fields that name a record, or others that it belongs to."""
 
 
 class ImportedCapture(msgspec.Struct, kw_only=True):
@@ -40,6 +46,38 @@ class ImportedCapture(msgspec.Struct, kw_only=True):
     problems: list[str]
     offset: int
     """Of its record."""
+
+
+class ImportedRecord(msgspec.Struct, kw_only=True):
+    """A record of another crawler, and the capture that was made of it if it is one."""
+
+    kind: str
+    target: str
+    at: int
+    names: frozenset[str]
+    """Its own name and those of records that it belongs to."""
+    key: bytes = b""
+    """What makes it the same as another: a digest of all of it."""
+    member: Body | None = None
+    """All of it as a member of gzip; None where it is not whole, or too long."""
+    extent: WarcExtent | None = None
+    """The response as it is indexed; where it stands is set when it is written."""
+    refers_to: tuple[str, int] | None = None
+    """Address and time of the response whose body a revisit has, where that was not read."""
+    capture: ImportedCapture | None = None
+    request: tuple[str, str] | None = None
+    """Method and User-Agent of a request."""
+
+
+_Answer = tuple[MessageHead, Body | None, Verdict, str | None]
+
+
+class _Spooling(Spool):
+    """A spool that is discarded when it is closed."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder, SPOOL_MEMORY)
+        self.close = self.discard
 
 
 class _Skipped(Exception):
@@ -58,8 +96,8 @@ class CaptureReader:
         self._records: OrderedDict[str, tuple[WarcInput, int]] = OrderedDict()
         self._program = ""
 
-    def captures(self, source: WarcInput) -> Iterator[ImportedCapture]:
-        """Yield those of a file, in its order. Their spooled bodies belong to the caller."""
+    def records(self, source: WarcInput) -> Iterator[ImportedRecord]:
+        """Yield those of a file, in its order. What they have in files belongs to the caller."""
         self._program = ""
         try:
             file = source.open()
@@ -68,7 +106,8 @@ class CaptureReader:
             return
         with closing(file):
             try:
-                yield from self._with_requests(source, self._blocks(source, file))
+                blocks = self._blocks(source, file)
+                yield from _with_requests(self._record(source, block) for block in blocks)
             except OSError as error:
                 self._report(source.name, 0, f"it is read no further: {error}")
 
@@ -82,61 +121,81 @@ class CaptureReader:
         for offset in source.offsets():
             yield from _one(warc_blocks(file, report, offset))
 
-    def _with_requests(self, source: WarcInput, blocks: Iterator[WarcBlock]) -> Iterator[ImportedCapture]:
-        """A response waits for the record behind it, which may be its request; or that came before it."""
-        waiting: tuple[ImportedCapture, str] | None = None
-        before: tuple[str, tuple[str, str]] | None = None
-        for block in blocks:
-            kind = block.fields.get("warc-type", "").lower()
-            target = block.fields.get("warc-target-uri", "")
-            if kind == "request":
-                request = _read_request(block)
-                if waiting is not None and waiting[1] == target:
-                    yield from _answering(waiting[0], request)
-                    waiting = None
-                else:
-                    before = target, request
-                continue
-            if waiting is not None:
-                yield waiting[0]
-                waiting = None
-            found = self._capture(source, block, kind)
-            if found is not None and before is not None and before[0] == target:
-                yield from _answering(found, before[1])
-            elif found is not None:
-                waiting = found, target
-            before = None
-        if waiting is not None:
-            yield waiting[0]
+    def _record(self, source: WarcInput, block: WarcBlock) -> ImportedRecord:
+        kind = block.fields.get("warc-type", "").lower()
+        found = ImportedRecord(
+            kind=kind,
+            target=target_of(block.fields),
+            at=_milliseconds(block.fields.get("warc-date", "")) or 0,
+            names=frozenset(filter(None, map(block.fields.get, NAMES[:2] if kind == "revisit" else NAMES))),
+        )
+        digest, packing = sha256(block.head), zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)
+        with closing(_Spooling(self._spool)) as spool:
+            too_long = block.length > self._max_bytes + MOST_PASSED
+            if not too_long:
 
-    def _capture(self, source: WarcInput, block: WarcBlock, kind: str) -> ImportedCapture | None:
+                def copy(piece: bytes) -> None:
+                    digest.update(piece)
+                    spool.write(packing.compress(piece))
+
+                spool.write(packing.compress(block.head))
+                block.copy = copy
+            self._examine(source, block, found)
+            if too_long:
+                problem = f"the record of {block.length} bytes is too long to be kept (limit fetch.max_bytes)"
+                self._report(source.name, block.offset, problem)
+                return found
+            with suppress(DamagedRecord):  # told by whoever reads the file
+                while block.read():
+                    continue
+            if not block.left:
+                spool.write(packing.compress(b"\r\n\r\n") + packing.flush())
+                found.key, found.member = digest.digest()[:16], spool.body()
+        return found
+
+    def _examine(self, source: WarcInput, block: WarcBlock, found: ImportedRecord) -> None:
         try:
-            if kind == "warcinfo":
+            if found.kind == "warcinfo":
                 self._program = _program(block)
-            if kind in ("response", "resource", "revisit"):
-                return self._read(source, block, kind)
+            elif found.kind == "request":
+                found.request = _read_request(block)
+            elif found.kind in ("response", "resource", "revisit"):
+                self._read(source, block, found)
         except DamagedRecord:
             pass  # told by whoever reads the file
         except (_Skipped, BadMessage, UrlError) as error:
             if str(error):
                 self._report(source.name, block.offset, str(error))
-        return None
 
-    def _read(self, source: WarcInput, block: WarcBlock, kind: str) -> ImportedCapture:
-        url = _url(block)
+    def _read(self, source: WarcInput, block: WarcBlock, record: ImportedRecord) -> None:
+        if not record.target.lower().startswith(SCHEMES):
+            raise _Skipped  # logs and the like, which crawlers keep beside captures
+        url = without_password(fetch_url(record.target))
         at = self._time(block)
         problems: list[str] = []
-        if kind == "resource":
-            declared = block.fields.get("content-type", "")
-            head = MessageHead(
-                226 if url.startswith("ftp:") else 200, (("Content-Type", declared),) if declared else ()
+        head = stored_head(block)
+        if record.kind == "resource" and url.startswith("ftp:"):
+            head = MessageHead(226, head.headers)
+        extent = WarcExtent(
+            file="",
+            position=0,
+            length=0,
+            url=url,
+            captured_at=at,
+            status=head.status,
+            revisit=record.kind == "revisit",
+            declared_type=head.header("content-type") or None,
+        )
+        record.extent = extent
+        if record.kind == "revisit":
+            named = (
+                block.fields.get("warc-refers-to-target-uri", ""),
+                block.fields.get("warc-refers-to-date", ""),
             )
-            body, verdict = self._body(MessageBody(block, None), problems, of_status(200, conditional=True))
-        else:
-            if "http" not in block.fields.get("content-type", "application/http").lower():
-                raise _Skipped("the record holds no HTTP response")
-            head, body, verdict = self._response(block, kind, problems)
-        if kind != "revisit":
+            record.refers_to = named[0], _milliseconds(named[1]) or 0
+        head, body, verdict, digest = self._response(block, head, record.kind, problems)
+        record.extent = msgspec.structs.replace(extent, status=head.status, sha256=digest)
+        if record.kind != "revisit":
             self._remember(source, block)
         if block.cut and body is None:
             problems.append("the record is cut")
@@ -161,27 +220,20 @@ class CaptureReader:
             body=body,
             wire_bytes=block.length,
         )
-        return ImportedCapture(capture=capture, agent=self._program, problems=problems, offset=block.offset)
+        record.capture = ImportedCapture(
+            capture=capture, agent=self._program, problems=problems, offset=block.offset
+        )
 
-    def _response(
-        self, block: WarcBlock, kind: str, problems: list[str]
-    ) -> tuple[MessageHead, Body | None, Verdict]:
-        head = read_head(block) if kind == "response" or block.length else None
-        if kind == "revisit":
-            if _NOT_MODIFIED in block.fields.get("warc-profile", "") or (head and head.status == 304):
-                head = MessageHead(304, head.headers if head else ())
-                return head, None, of_status(304, conditional=True)
-            return self._revisited(block, head, problems)
-        assert head is not None
-        verdict = _verdict(head)
-        if verdict.outcome is not Outcome.OK or head.status in REDIRECTS:
-            return head, None, verdict
-        body, verdict = self._body(MessageBody(block, head), problems, verdict)
-        return head, body, verdict
+    def _response(self, block: WarcBlock, head: MessageHead, kind: str, problems: list[str]) -> _Answer:
+        """The response, and the SHA-256 of its body where that could be read."""
+        if kind != "revisit":
+            verdict = of_status(200, conditional=True) if kind == "resource" else _verdict(head)
+            return self._body(head, MessageBody(block, head), problems, verdict)
+        if _NOT_MODIFIED in block.fields.get("warc-profile", "") or head.status == 304:
+            return MessageHead(304, head.headers), None, of_status(304, conditional=True), None
+        return self._revisited(block, head if block.length else None, problems)
 
-    def _revisited(
-        self, block: WarcBlock, head: MessageHead | None, problems: list[str]
-    ) -> tuple[MessageHead, Body | None, Verdict]:
+    def _revisited(self, block: WarcBlock, head: MessageHead | None, problems: list[str]) -> _Answer:
         """The body of the record that a revisit refers to, with the headers of the revisit."""
         names = [block.fields.get(name, "") for name in ("warc-refers-to", "warc-payload-digest")]
         known = next((self._records[name] for name in names if name in self._records), None)
@@ -190,40 +242,43 @@ class CaptureReader:
         source, offset = known
         with closing(source.open()) as file:
             for original in _one(warc_blocks(file, lambda _offset, _what: None, offset)):
-                stored = (
-                    read_head(original)
-                    if original.fields.get("warc-type", "").lower() == "response"
-                    else MessageHead(200, ())
-                )
-                body, verdict = self._body(MessageBody(original, stored), problems, _verdict(head or stored))
+                stored = stored_head(original)
                 # What is said of codings is about the body as it stands there.
-                return head or stored, body, verdict
+                return self._body(
+                    head or stored, MessageBody(original, stored), problems, _verdict(head or stored)
+                )
         raise _Skipped("the record that it refers to cannot be read")
 
     def _body(
-        self, payload: MessageBody, problems: list[str], verdict: Verdict
-    ) -> tuple[Body | None, Verdict]:
-        """The body; None with another verdict where it is too large or cannot be decoded.
+        self, head: MessageHead, payload: MessageBody, problems: list[str], verdict: Verdict
+    ) -> _Answer:
+        """The body of a document; None with another verdict where it is too large or cannot be decoded.
 
         One that is known to be damaged is suspicious.
         """
-        spool = Spool(self._spool, SPOOL_MEMORY)
-        size = 0
-        try:
-            for piece in payload.pieces():
-                size += len(piece)
-                if size > self._max_bytes:
-                    return None, failed(f"larger than {self._max_bytes} bytes (limit fetch.max_bytes)")
-                spool.write(piece)
+        is_document = verdict.outcome is Outcome.OK and head.status not in REDIRECTS
+        size, digest = 0, sha256()
+        with closing(_Spooling(self._spool)) as spool:
+            try:
+                for piece in payload.pieces():
+                    size += len(piece)
+                    if size > self._max_bytes:
+                        too_large = failed(f"larger than {self._max_bytes} bytes (limit fetch.max_bytes)")
+                        return head, None, too_large if is_document else verdict, None
+                    digest.update(piece)
+                    if is_document:
+                        spool.write(piece)
+            except BadMessage as error:
+                if is_document:
+                    problems.append(str(error))
+                    verdict = failed(str(error))
+                return head, None, verdict, digest.hexdigest()
+            if not is_document:
+                return head, None, verdict, digest.hexdigest()
             if damage := payload.damage(size):
                 problems.append(damage)
                 verdict = Verdict(Outcome.SKIPPED, f"suspect: {damage}")
-            return spool.body(), verdict
-        except BadMessage as error:
-            problems.append(str(error))
-            return None, failed(str(error))
-        finally:
-            spool.discard()
+            return head, spool.body(), verdict, digest.hexdigest()
 
     def _remember(self, source: WarcInput, block: WarcBlock) -> None:
         for name in ("warc-record-id", "warc-payload-digest"):
@@ -254,12 +309,39 @@ def _one(blocks: Iterator[WarcBlock]) -> Iterator[WarcBlock]:
         return
 
 
-def _answering(found: ImportedCapture, request: tuple[str, str]) -> Iterator[ImportedCapture]:
+def _with_requests(records: Iterator[ImportedRecord]) -> Iterator[ImportedRecord]:
+    """A response waits for the record behind it, which may be its request; or that came before it."""
+    waiting: ImportedRecord | None = None
+    before: ImportedRecord | None = None
+    for each in records:
+        if waiting is not None:
+            if each.request is not None and each.target == waiting.target:
+                _answer(waiting, each.request)
+            yield waiting
+            waiting = None
+        if each.capture is None:
+            before = each if each.request is not None else None
+            yield each
+            continue
+        if before is not None and before.request is not None and before.target == each.target:
+            _answer(each, before.request)
+            yield each
+        else:
+            waiting = each
+        before = None
+    if waiting is not None:
+        yield waiting
+
+
+def _answer(found: ImportedRecord, request: tuple[str, str]) -> None:
     """Add the request to a capture. The response to a POST is not the content of its URL."""
     method, agent = request
+    assert found.capture is not None
     if method in ("GET", ""):
-        found.agent = agent or found.agent
-        yield found
+        found.capture.agent = agent or found.capture.agent
+    else:
+        discard(found.capture.capture.body)
+        found.capture = found.extent = None
 
 
 def _read_request(block: WarcBlock) -> tuple[str, str]:
@@ -276,13 +358,6 @@ def _program(block: WarcBlock) -> str:
     """Return who wrote the file: the User-Agent, or the software."""
     fields = read_fields(b"\n" + block.read(MOST_INFO))
     return (fields.get("http-header-user-agent") or fields.get("software") or "")[:1000]
-
-
-def _url(block: WarcBlock) -> str:
-    url = block.fields.get("warc-target-uri", "").strip().removeprefix("<").removesuffix(">")
-    if not url.lower().startswith(_SCHEMES):
-        raise _Skipped  # logs and the like, which crawlers keep beside captures
-    return without_password(fetch_url(url))
 
 
 def _verdict(head: MessageHead) -> Verdict:

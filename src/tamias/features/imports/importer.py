@@ -5,6 +5,7 @@ Each batch is one transaction, and what is there already is passed over: an impo
 
 import asyncio
 import logging
+import math
 import time
 from collections import Counter
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -18,7 +19,7 @@ from tamias.archive.blobs import BlobWriter, Prepared, insert_blobs
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.captures import Attempt, insert_captures, known_captures
 from tamias.archive.moments import shown
-from tamias.archive.stored_files import StoredFile, commit_files
+from tamias.archive.stored_files import StoredFile, commit_files, files_of
 from tamias.archive.tombstones import Tombstone, tombstones_of
 from tamias.archive.versions.resources import put_resources, read_watched
 from tamias.content.formats import type_with_charset
@@ -29,26 +30,33 @@ from tamias.crawl.plan.admit import Admission
 from tamias.crawl.plan.policy import CRAWL
 from tamias.crawl.sandbox.pool import SandboxPool, Turn
 from tamias.crawl.visit.reader import is_plain, is_read_at_once
+from tamias.database.columns import Digests
 from tamias.database.connect import Cursor, Database
+from tamias.database.locks import alone
 from tamias.database.threads import run_uncancelled
 from tamias.features.archive.canonical.content_digest import Stored, content_digest, fingerprint_of
 from tamias.features.imports.captures import (
+    SCHEMES,
     CaptureReader,
     ImportedCapture,
+    ImportedRecord,
     capture_key,
 )
 from tamias.features.imports.inputs import WarcInput, warc_inputs
 from tamias.features.imports.merge import SQL, LateVersions, VisitedUrl, merge_late
+from tamias.features.warc.hook import WarcHook
+from tamias.features.warc.index import WarcExtent, records_of
+from tamias.features.warc.warc_files import URN, cut_imported
 from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.frontier.service import make_crawl
 from tamias.model.capture import CaptureRecord, Outcome, capture_id_of
 from tamias.model.document import NotAtOnce
-from tamias.model.errors import TamiasError
+from tamias.model.errors import TamiasError, UrlError
 from tamias.model.faults import reached
 from tamias.model.item import WATCH
 from tamias.model.lease import Lease, Task
 from tamias.model.resource import Resource, Version, resource_id
-from tamias.model.url import host
+from tamias.model.url import fetch_url, host
 from tamias.permit.signals import signals_of
 from tamias.settings import Settings
 from tamias.sinks.outbox import enqueue, enqueue_metadata, sink_numbers
@@ -75,6 +83,8 @@ class ImportResult(msgspec.Struct, kw_only=True):
     """The result of an import."""
 
     files: int = 0
+    records: int = 0
+    """New ones, of any kind, kept as they are."""
     captures: int = 0
     """New ones."""
     known: int = 0
@@ -93,6 +103,8 @@ class ImportResult(msgspec.Struct, kw_only=True):
     file_bytes: int = 0
     """Of the files."""
     seconds: float = 0.0
+    not_taken: list[str] = msgspec.field(default_factory=list)
+    """Files of a folder or a WACZ of which nothing was read, each with the reason."""
     problems: int = 0
     shown: list[ImportProblem] = msgspec.field(default_factory=list, name="told")
     """The first problems."""
@@ -140,12 +152,13 @@ async def import_captures(
 
     Raises `UsageError` for a path that is nothing to import.
     """
-    importer = CaptureImporter(database, data, settings, crawl, archive=archive)
-    await importer.open()
-    try:
-        await importer.run(paths)
-    finally:
-        await importer.close()
+    with alone(data / "import.lock", math.inf):
+        importer = CaptureImporter(database, data, settings, crawl, archive=archive)
+        await importer.open()
+        try:
+            await importer.run(paths)
+        finally:
+            await importer.close()
     return importer.result
 
 
@@ -170,6 +183,10 @@ class CaptureImporter:
         self._extractor = Extractor(settings, self._contexts)
         self._sandboxes = SandboxPool(settings, self._contexts) if settings.sandbox.use != "never" else None
         self.spool = data / "spool" / str(self._store.number)  # as a worker's, so that it is cleaned up
+        self._warcs = WarcHook(self._store.context, "-import")
+        self._folder = data / "warc"
+        self._dropped: set[str] = set()
+        """Names of records that are left out, so that those that belong to them are left out as well."""
 
     async def open(self) -> None:
         """Makes everything ready."""
@@ -181,6 +198,7 @@ class CaptureImporter:
         """Lets go of everything."""
         if self._sandboxes is not None:
             self._sandboxes.close()
+        await self._store.thread.run(self._warcs.close)
         await self._store.thread.run(self._writer.close)
         await self._store.close()
         for left in self.spool.glob("*"):
@@ -190,28 +208,42 @@ class CaptureImporter:
     async def run(self, paths: Sequence[Path]) -> None:
         """Imports all files."""
         begun = time.monotonic()
+        await self._store.thread.run(self._cut_files)
         max_bytes = self._settings.fetch.max_bytes
         reader = CaptureReader(str(self.spool), max_bytes, self._store.now(), self.result.tell)
         report = partial(self.result.tell, "", 0)
-        inputs = [each for path in paths for each in warc_inputs(path, report)]
+        inputs = [each for path in paths for each in warc_inputs(path, report, self.result.not_taken.append)]
         for source in inputs:
-            await self._import(source, reader)
+            if not await self._import(source, reader):
+                self.result.not_taken.append(f"{source.name}: no record could be read")
             self.result.files += 1
             self.result.file_bytes += source.size
             self.result.seconds = time.monotonic() - begun
 
-    async def _import(self, source: WarcInput, reader: CaptureReader) -> None:
-        with closing(_batches(reader.captures(source))) as batches:
+    async def _import(self, source: WarcInput, reader: CaptureReader) -> bool:
+        """Import a file; return whether there was a record."""
+        is_read = False
+        with closing(_batches(reader.records(source))) as batches:
             while (batch := await run_uncancelled(partial(next, batches, None))) is not None:
-                await self.take(source.name, batch)
+                await self.take(source.name, [each.capture for each in batch if each.capture], batch)
+                is_read = True
+        return is_read
 
-    async def take(self, name: str, batch: list[ImportedCapture]) -> None:
-        """Commit captures from a place of this name, and delete their bodies from the spool."""
+    async def take(
+        self, name: str, captures: Sequence[ImportedCapture], records: Sequence[ImportedRecord] = ()
+    ) -> None:
+        """Commit captures from a place of this name with their records, and delete what is spooled."""
         try:
-            await self._take(name, batch)
+            await self._take(name, captures, records)
         finally:
-            for each in batch:
+            for each in captures:
                 discard(each.capture.body)
+            for record in records:
+                discard(record.member)
+
+    def _cut_files(self) -> None:
+        found = files_of(self._store.thread.session, "warc")
+        cut_imported(self._folder, {each.name: each.committed for each in found})
 
     async def standing(self, url: str) -> tuple[str | None, set[int]]:
         """Return why captures of a URL are not taken, if so, and the times of those that are there."""
@@ -225,9 +257,12 @@ class CaptureImporter:
         known = session.fetch_all(SQL["imported_times"], values)
         return self._admission.refusal(url, 0), {at for (at,) in known}
 
-    async def _take(self, name: str, batch: list[ImportedCapture]) -> None:
-        wanted = [self._imported(each) for each in batch if self._admits(each)]
+    async def _take(
+        self, name: str, captures: Sequence[ImportedCapture], records: Sequence[ImportedRecord]
+    ) -> None:
+        wanted = [self._imported(each) for each in captures if self._admits(each)]
         wanted = await self._store.thread.run(self._without_forgotten, wanted)
+        copied = await self._store.thread.run(self._wanted_records, records, wanted)
         known = await self._store.thread.run(
             known_captures, self._store.thread.session, [each.attempt for each in wanted], self._crawls
         )
@@ -237,7 +272,44 @@ class CaptureImporter:
         for each in new:
             for problem in each.item.problems:
                 self.result.tell(name, each.item.offset, problem)
-        await self._store.thread.run(self._commit, new)
+        await self._store.thread.run(self._commit, new, copied)
+
+    def _wanted_records(
+        self, records: Sequence[ImportedRecord], wanted: Sequence[_Imported]
+    ) -> list[ImportedRecord]:
+        """Return the records that are new and belong to nothing that is left out, each with its capture."""
+        session = self._store.thread.session
+        taken = {id(each.item): each.record.id for each in wanted}
+        found: dict[bytes, ImportedRecord] = {}
+        for each in records:
+            if each.capture is not None:
+                is_left_out = id(each.capture) not in taken
+            else:
+                is_left_out = not self._dropped.isdisjoint(each.names) or self._is_left_out(each)
+            if is_left_out:
+                self._dropped |= each.names
+            elif each.member is not None:
+                found[each.key] = each
+            if each.extent is not None and each.capture is not None and not is_left_out:
+                each.extent = msgspec.structs.replace(each.extent, capture=taken[id(each.capture)])
+        rows = session.fetch_all(SQL["known_records"], {"digest": Digests(found)})
+        for (key,) in rows:
+            del found[key]
+        return list(found.values())
+
+    def _is_left_out(self, record: ImportedRecord) -> bool:
+        """Return whether a record that is no capture is about a URL, or of a time, that is not taken."""
+        about = URN.sub("", record.target)
+        if not about.lower().startswith(SCHEMES):
+            return False
+        try:
+            url = fetch_url(about)
+        except UrlError:
+            return False
+        tombstones = tombstones_of(self._store.thread.session, [resource_id(self._admission.key(url))])
+        return self._admission.refusal(url, 0) is not None or any(
+            each.covers(0, record.at) or each.captured_at == record.at for each in tombstones
+        )
 
     def _admits(self, item: ImportedCapture) -> bool:
         refusal = self._admission.refusal(item.capture.url, 0)
@@ -360,8 +432,28 @@ class CaptureImporter:
         assert each.item.capture.body is not None
         return not self._sandboxes.takes_all and is_read_at_once(each.item.capture, each.item.capture.body)
 
-    def _commit(self, new: list[_Imported]) -> None:
+    def _copy(self, records: Sequence[ImportedRecord]) -> list[WarcExtent]:
+        """Write records to the WARC files of imports; return where responses stand."""
+        extents: list[WarcExtent] = []
+        for each in records:
+            assert each.member is not None
+            extent = self._warcs.copy_record(each.member, each.extent)
+            if extent is not None:
+                extents.append(self._with_body(extent, each.refers_to))
+        self._warcs.prepare(())
+        return extents
+
+    def _with_body(self, extent: WarcExtent, refers_to: tuple[str, int] | None) -> WarcExtent:
+        """Add the digest of the body of a revisit whose original was imported before."""
+        if extent.sha256 is not None or refers_to is None:
+            return extent
+        known = records_of(self._store.thread.session, [refers_to[0]])
+        sha256 = next((each.sha256 for each in known if each.captured_at == refers_to[1]), None)
+        return msgspec.structs.replace(extent, sha256=sha256)
+
+    def _commit(self, new: list[_Imported], copied: Sequence[ImportedRecord]) -> None:
         """Bytes first, then one transaction; for the database's thread."""
+        extents = self._copy(copied)
         late = self._versions(new)
         self._store.quads.reserve()
         durable = self._store.quads.sync()
@@ -371,10 +463,11 @@ class CaptureImporter:
 
         try:
             documents, versions = session.transact(
-                lambda cursor: self._write(cursor, new, late, durable, sinks)
+                lambda cursor: self._write(cursor, new, late, durable, sinks, copied, extents)
             )
         finally:
             self._writer.settled()
+        self.result.records += len(copied)
         self.result.captures += len(new)
         self.result.documents += documents
         self.result.versions += versions
@@ -390,7 +483,12 @@ class CaptureImporter:
         late: list[LateVersions],
         durable: Sequence[StoredFile],
         sinks: Sequence[int],
+        copied: Sequence[ImportedRecord],
+        extents: Sequence[WarcExtent],
     ) -> tuple[int, int]:
+        self._warcs.write_records(cursor, extents)
+        if copied:
+            cursor.execute(SQL["insert_records"].text, {"digest": Digests([each.key for each in copied])})
         attempts = [each.attempt for each in new]
         changed = insert_captures(cursor, attempts)
         enqueue(cursor, [(lease.bucket, record) for lease, _, record in changed], sinks)
@@ -470,12 +568,13 @@ class CaptureImporter:
         )
 
 
-def _batches(captures: Iterable[ImportedCapture]) -> Generator[list[ImportedCapture], None, None]:
-    batch: list[ImportedCapture] = []
+def _batches(records: Iterable[ImportedRecord]) -> Generator[list[ImportedRecord], None, None]:
+    batch: list[ImportedRecord] = []
     size = 0
-    for each in captures:
+    for each in records:
         batch.append(each)
-        size += each.capture.body.size if each.capture.body else 0
+        bodies = each.member, each.capture.capture.body if each.capture else None
+        size += sum(body.size for body in bodies if body is not None)
         if len(batch) >= MOST_AT_ONCE or size >= BYTES_AT_ONCE:
             yield batch
             batch, size = [], 0

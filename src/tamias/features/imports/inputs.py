@@ -4,6 +4,7 @@ import gzip
 import re
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO, cast
 
@@ -12,12 +13,16 @@ import msgspec
 from tamias.model.errors import UsageError
 
 LONGEST_LINE = 1 << 20
-_WARC = re.compile(r"\.warc(\.gz)?$", re.IGNORECASE)
+MOST_NESTED = 3
+"""WACZ files in one another."""
+_WARC = re.compile(r"\.w?arc(\.gz|\.zst)?$", re.IGNORECASE)
 _WACZ = re.compile(r"\.wacz$", re.IGNORECASE)
 _CDX = re.compile(r"(\.cdxj?(\.gz)?|(^|/)cdx-[0-9]+\.gz)$", re.IGNORECASE)
 _CDXJ = re.compile(rb"[^ ]* [0-9]{4,17} (\{.*\})$")
 _USUAL = {11: (9, 10), 9: (7, 8), 10: (8, 9)}
 """Where offset and file stand in a CDX line without a header, by the number of its fields."""
+
+NO_INPUT = "no .warc or .arc file (plain, .gz or .zst), nor .wacz, .cdx or .cdxj file"
 
 Problem = Callable[[str], None]
 
@@ -34,52 +39,70 @@ class WarcInput(msgspec.Struct, frozen=True, eq=False):
     """In bytes, where all of it is read."""
 
 
-def warc_inputs(path: Path, report: Problem) -> Iterator[WarcInput]:
-    """The WARC files of a path. Raises `UsageError` for what is none of the kinds that are read."""
+def warc_inputs(path: Path, report: Problem, pass_over: Problem) -> Iterator[WarcInput]:
+    """The WARC files of a path. Raises `UsageError` for what is none of the kinds that are read.
+
+    `pass_over` is told of the files in a folder that are none. An index in a folder is not read: the files
+    that it names are read as a whole.
+    """
     if path.is_dir():
         for each in sorted(path.rglob("*")):
-            if each.is_file() and (_WARC.search(each.name) or _WACZ.search(each.name)):
-                yield from warc_inputs(each, report)
+            if _WARC.search(each.name) or _WACZ.search(each.name):
+                yield from warc_inputs(each, report, pass_over) if each.is_file() else ()
+            elif each.is_file() and not _CDX.search(each.name):
+                pass_over(f"{each}: {NO_INPUT}")
     elif not path.is_file():
         raise UsageError(f"there is no file {path}")
     elif _WACZ.search(path.name):
-        yield from _in_wacz(path, report)
+        yield from _in_wacz(path, (), pass_over)
     elif _CDX.search(path.name):
         yield from _named_by_cdx(path, report)
     elif _WARC.search(path.name):
         yield _file(path, path.name)
     else:
-        raise UsageError(f"{path} is no .warc, .warc.gz, .wacz, .cdx or .cdxj file, nor a folder of them")
+        raise UsageError(f"{path} is {NO_INPUT}, nor a folder of them")
 
 
 def _file(path: Path, name: str, offsets: Callable[[], Iterator[int]] | None = None) -> WarcInput:
     return WarcInput(name, lambda: path.open("rb"), offsets, 0 if offsets else path.stat().st_size)
 
 
-def _in_wacz(path: Path, report: Problem) -> Iterator[WarcInput]:
+def _in_wacz(path: Path, inside: tuple[str, ...], pass_over: Problem) -> Iterator[WarcInput]:
+    """Yield the WARC files of a WACZ, and of those in it; `inside` leads to it from the outermost."""
+    place = "/".join((path.name, *inside))
     try:
-        with zipfile.ZipFile(path) as package:
-            members = [each for each in package.infolist() if _WARC.search(each.filename)]
+        with closing(_member(path, inside) if inside else path.open("rb")) as file:
+            members = zipfile.ZipFile(file).infolist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        report(f"{path.name} is no WACZ that can be read: {error}")
+        pass_over(f"{place}: it is no WACZ that can be read: {error}")
         return
     for each in members:
-        name = each.filename
-        yield WarcInput(
-            f"{path.name}/{name}",
-            lambda name=name: _member(path, name),  # type: ignore[misc]
-            size=each.compress_size,
-        )
+        names = *inside, each.filename
+        if _WARC.search(each.filename):
+            yield WarcInput(
+                f"{place}/{each.filename}",
+                lambda names=names: _member(path, names),  # type: ignore[misc]
+                size=each.compress_size,
+            )
+        elif _WACZ.search(each.filename):
+            if each.compress_type != zipfile.ZIP_STORED or len(names) >= MOST_NESTED:
+                why = "it is compressed, or too deep in others; unpack it and import it by itself"
+                pass_over(f"{place}/{each.filename}: {why}")
+            else:
+                yield from _in_wacz(path, names, pass_over)
 
 
-def _member(path: Path, name: str) -> BinaryIO:
-    package = zipfile.ZipFile(path)
+def _member(path: Path, names: tuple[str, ...]) -> BinaryIO:
+    """Open a file of a WACZ, or of one in it."""
+    file: BinaryIO = path.open("rb")
     try:
-        return cast("BinaryIO", package.open(name))
+        for name in names:
+            # The file stays open as long as its member is.
+            file = cast("BinaryIO", zipfile.ZipFile(file).open(name))  # noqa: SIM115
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError, KeyError) as error:
+        file.close()
         raise OSError(str(error)) from error
-    finally:
-        package.close()  # the file stays open as long as its member is
+    return file
 
 
 def _named_by_cdx(path: Path, report: Problem) -> Iterator[WarcInput]:

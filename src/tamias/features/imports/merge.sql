@@ -89,3 +89,11 @@ FROM unnest(%(resource)b::text[], %(number)b::int4[], %(captured_at)b::int8[], %
             %(media_type)b::text[], %(fingerprint)b::bytea[], %(suspicious)b::text[], %(items)b::int8[])
      AS new (resource, number, captured_at, sha256, media_type, fingerprint, suspicious, items)
 WHERE resource.resource = new.resource
+
+-- name: known_records
+-- Which of some records are here, or were.
+SELECT record.digest FROM imported_record AS record WHERE record.digest = ANY(%(digest)b::bytea[])
+
+-- name: insert_records
+-- Records that are here now.
+INSERT INTO imported_record (digest) SELECT unnest(%(digest)b::bytea[]) ON CONFLICT DO NOTHING

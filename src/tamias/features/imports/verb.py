@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tamias.features.imports.importer import ImportResult
 
 SHOWN = 20
+SOME_LEFT = 5
+"""The exit code where files were not taken."""
 
 
 @click.command()
@@ -24,11 +26,12 @@ SHOWN = 20
 )
 @common
 def command(place: CommonOptions, files: tuple[Path, ...], *, name: str, archive: bool) -> int:
-    """Imports captures from WARC files, WACZ files, CDX indexes beside their WARC files, or folders of them.
+    """Imports captures from WARC, ARC and WACZ files, CDX indexes beside WARC files, or folders of them.
 
-    They become documents with the times of their records, and versions of what you watch. Nothing is
-    requested, and no link is followed. What is there already is passed over, so you can stop an import and
-    run it again.
+    Their records are kept as they are: every capture can be replayed and exported. They become documents with
+    the times of their records, and versions of what you watch. Nothing is requested, and no link is followed.
+    What is there already is passed over, so you can stop an import and run it again. Exit code 5 says that
+    files were not taken; they are named.
 
     Example: tamias import crawl-data/ --archive
     """
@@ -45,10 +48,10 @@ def command(place: CommonOptions, files: tuple[Path, ...], *, name: str, archive
     ):
         work = import_captures(database, place.data, settings, files, crawl=name, archive=archive)
         done = asyncio.run(work)
-        if done.problems and not (done.captures or done.known):
+        if (done.problems or done.not_taken) and not (done.captures or done.known or done.records):
             ending.failure = "nothing could be imported"
     _tell(place, done)
-    return 0 if ending.failure is None else 1
+    return 1 if ending.failure is not None else SOME_LEFT if done.not_taken else 0
 
 
 def _tell(place: CommonOptions, done: "ImportResult") -> None:
@@ -57,6 +60,7 @@ def _tell(place: CommonOptions, done: "ImportResult") -> None:
         return
     outcomes = by_outcome(done.outcomes)
     say(f"files      {done.files:,}")
+    say(f"records    {done.records:,} new")
     say(f"captures   {done.captures:,} new{f' ({outcomes})' if outcomes else ''}, {done.known:,} known")
     say(f"documents  {done.documents:,} hold something else now")
     say(f"versions   {done.versions:,} new")
@@ -67,11 +71,13 @@ def _tell(place: CommonOptions, done: "ImportResult") -> None:
     rate = done.file_bytes / 1e6 / max(done.seconds, 0.001)
     say(f"bytes      {done.bytes:,} of bodies, {done.file_bytes:,} of files")
     say(f"seconds    {done.seconds:.1f} ({rate:.1f} MB/s of files)")
+    for each in done.not_taken:
+        click.echo(f"not taken: {printable(each)}", err=True)
     if done.problems:
         say(f"problems   {done.problems:,}")
-    for each in done.shown[:SHOWN]:
-        where = f"{each.file}, byte {each.offset}: " if each.file else ""
-        click.echo(f"problem: {printable(where + each.problem)}", err=True)
+    for problem in done.shown[:SHOWN]:
+        where = f"{problem.file}, byte {problem.offset}: " if problem.file else ""
+        click.echo(f"problem: {printable(where + problem.problem)}", err=True)
     if done.problems > SHOWN:
         click.echo(
             f"{done.problems - SHOWN:,} more problems; --json lists the first {len(done.shown)}", err=True

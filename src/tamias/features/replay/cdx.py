@@ -21,7 +21,7 @@ from tamias.features.service.queries.history import id_of_url
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import unlisted, usages
 from tamias.features.service.service import Service
-from tamias.features.warc.cdxj import surt
+from tamias.features.warc.cdxj import REVISIT, surt
 from tamias.model.url import fetch_url, host
 
 MOST = 10_000
@@ -280,7 +280,7 @@ def _line(row: Row) -> CdxLine:
         surt(url),
         digits(captured_at),
         url,
-        "warc/revisit" if revisit else media_type or UNKNOWN,
+        REVISIT if revisit else media_type or UNKNOWN,
         "-" if status is None else str(status),
         f"sha256:{digest}" if digest else "-",
         str(length),

@@ -53,6 +53,10 @@ from tamias.model.usage import SHOWING, refusal, verdict
 from tamias.permit.signals import signals_of
 
 PAGE = 1000
+MOST_HEADER_BYTES = 16_384
+"""Of an archived response that are shown."""
+_ORIGINAL = "X-Archive-Orig-"
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 
 
 class Memento(msgspec.Struct, frozen=True):
@@ -169,6 +173,8 @@ class Travels(msgspec.Struct, frozen=True):
     """The address that was archived."""
     versions: Sequence[Version]
     base: str
+    records: Mapping[tuple[int, str], WarcExtent]
+    """Where the responses stand in WARC files, by their times and the digests of their bodies."""
 
     @property
     def gate(self) -> str:
@@ -283,6 +289,9 @@ async def memento(request: Request, service: Service) -> Response:
     }
     if isinstance(version, WarcVersion):
         return await replay(request, service, version, headers)
+    if extent := travels.records.get((version.captured_at, version.sha256)):
+        with suppress(BlobMissing, BlobDamaged):  # the body of the version does not depend on them
+            headers |= await service.pool.run(partial(_original_headers, data=service.data, extent=extent))
     return await deliver(request, service, version, headers)
 
 
@@ -336,7 +345,8 @@ async def _travels(request: Request, service: Service, url: str) -> Travels:
         there = "has no version yet" if found is not None else "is not in the archive"
         raise NotArchived(f"{original[:200]} {there}")
     versions.sort(key=lambda each: each.captured_at)
-    return Travels(original, versions, base_of(request))
+    records = {(each.captured_at, each.sha256): each.extent for each in recorded}
+    return Travels(original, versions, base_of(request), records)
 
 
 def _tombstones(db: ServiceSession, url: str) -> list[Tombstone]:
@@ -393,12 +403,34 @@ def read_body(db: ServiceSession, data: Path, extent: WarcExtent) -> WarcBody:
     raise problem
 
 
+def _original_headers(db: ServiceSession, data: Path, extent: WarcExtent) -> dict[str, str]:
+    found = _read(db, file_store(db.session, data), extent, with_body=False)
+    found.file.close()
+    return original_headers(found.head)
+
+
+def original_headers(head: MessageHead) -> dict[str, str]:
+    """Return the headers of an archived response under names that no client acts on."""
+    found: dict[str, str] = {}
+    size = 0
+    for name, value in head.headers:
+        size += len(name) + len(value)
+        if size > MOST_HEADER_BYTES:
+            break
+        if _TOKEN.fullmatch(name):
+            key = _ORIGINAL + name.lower().removeprefix(_ORIGINAL.lower())
+            text = value.encode("latin-1", "replace").decode("latin-1")
+            found[key] = f"{found[key]}, {text}" if key in found else text
+    return found
+
+
 async def replay(
     request: Request, service: Service, version: WarcVersion, headers: Mapping[str, str]
 ) -> Response:
     """The response of a WARC record, with the status that it had."""
-    sent = {**headers_of(version), **headers, "Content-Type": content_type(version)}
     body = await service.pool.run(partial(read_body, data=service.data, extent=version.extent))
+    sent = {**headers_of(version), **headers, "Content-Type": content_type(version)}
+    sent |= original_headers(body.head)
     try:
         version = msgspec.structs.replace(version, byte_size=body.size)
         said = verdict(signals_of(body.head.headers, (), (), url=version.extent.url))

@@ -8,6 +8,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 import msgspec
 
 MAX_LINE = 1 << 20
+REVISIT = "warc/revisit"
 _WWW = re.compile(r"www\d*\.")
 _SLASHES = re.compile(r"/{2,}")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -19,7 +20,7 @@ class CdxjFields(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     url: str
     mime: str = ""
-    """As told, without parameters; `warc/revisit` for a record that refers to another."""
+    """As told, without parameters; `REVISIT` for a record that refers to another."""
     status: str = ""
     digest: str = ""
     length: str
@@ -34,7 +35,7 @@ class CdxjFields(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 def mime_field(declared: str, *, is_revisit: bool) -> str:
     """Return the field `mime` for a declared media type."""
-    return "warc/revisit" if is_revisit else declared.partition(";")[0].strip().lower()
+    return REVISIT if is_revisit else declared.partition(";")[0].strip().lower()
 
 
 def line(entry: CdxjFields, timestamp: str) -> bytes:

@@ -12,13 +12,14 @@ from tamias.archive.file_store import FileStore, file_store, pieces
 from tamias.archive.moments import first_millisecond
 from tamias.archive.stored_files import StoredFile, files_of
 from tamias.database.connect import Cursor, Session
-from tamias.features.warc.cdxj import entries
+from tamias.features.warc.cdxj import REVISIT, entries
 from tamias.features.warc.index import WarcExtent, insert_records, unindexed_files
 from tamias.features.warc.warc_files import (
     OPEN,
     PREFIX,
     WarcPart,
     index_warc,
+    is_imported,
     mend_warcs,
     prefix_of,
     warc_parts,
@@ -27,7 +28,6 @@ from tamias.model.errors import TamiasError, UsageError
 from tamias.settings import Settings
 
 AT_ONCE = 5000
-_REVISIT = "warc/revisit"
 
 
 async def index_at_start(pool: Any, data: Path, _settings: Settings) -> None:
@@ -37,8 +37,12 @@ async def index_at_start(pool: Any, data: Path, _settings: Settings) -> None:
 
 
 def index_warcs(session: Session, folder: Path) -> int:
-    """Indexes complete files of which no record is known; returns how many. May be done twice."""
-    parts = {part.name: part for part in warc_parts(folder) if not part.path.name.endswith(OPEN)}
+    """Indexes complete files of which no record is known; returns how many. May be done twice.
+
+    Not those of imports: what is not indexed there was never committed.
+    """
+    found = (part for part in warc_parts(folder) if not part.path.name.endswith(OPEN))
+    parts = {part.name: part for part in found if not is_imported(part.name)}
     wanted = unindexed_files(session, list(parts)) if parts else []
     for name in wanted:
         # One transaction: a file of which some records are known counts as indexed.
@@ -54,7 +58,7 @@ def _index(cursor: Cursor, part: WarcPart) -> None:
 
 def _extents(part: WarcPart) -> Iterator[WarcExtent]:
     for stamp, entry in entries(part.index):
-        is_revisit = entry.mime == _REVISIT
+        is_revisit = entry.mime == REVISIT
         with suppress(ValueError, UsageError):  # a line that is damaged; `tamias check` tells
             yield WarcExtent(
                 file=entry.filename,

@@ -15,7 +15,7 @@ from tamias.database.connect import Cursor
 from tamias.features.warc.index import WarcExtent, insert_records
 from tamias.features.warc.warc_files import prefix_of
 from tamias.features.warc.warc_writer import WarcWriter
-from tamias.model.capture import Capture, Request
+from tamias.model.capture import Body, Capture, Request
 
 
 class WarcHook(CommitHook):
@@ -24,12 +24,13 @@ class WarcHook(CommitHook):
     is_for_every_visit = True
     keeps_responses = True
 
-    def __init__(self, context: CommitContext) -> None:
+    def __init__(self, context: CommitContext, kind: str = "") -> None:
+        """Write files with names of a kind."""
         folder, settings = context.data / "warc", context.settings
         folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         self._writer = WarcWriter(
             folder,
-            prefix_of(context.number),
+            prefix_of(context.number) + kind,
             agent=user_agent(settings),
             accept=accept_header(),
             robots="obey" if settings.permit.robots else "ignore",
@@ -59,12 +60,20 @@ class WarcHook(CommitHook):
 
     def write(self, cursor: Cursor, batch: CommitBatch) -> None:
         """Commit the lengths of files, and index the responses of visits."""
-        commit_files(cursor, self._durable)
         found = [
             msgspec.structs.replace(extent, crawl=visit.task.crawl, capture=visit.record.id)
             for visit, extent in batch.extras(WarcExtent)
             if visit.record is not None
         ]
+        self.write_records(cursor, found)
+
+    def copy_record(self, member: Body, response: WarcExtent | None) -> WarcExtent | None:
+        """Write a record of another crawler as it is."""
+        return self._writer.copy(member, response, self._session.now())
+
+    def write_records(self, cursor: Cursor, found: Sequence[WarcExtent]) -> None:
+        """Commit the lengths of files, and index responses."""
+        commit_files(cursor, self._durable)
         insert_records(cursor, found)
 
     def close(self) -> None:

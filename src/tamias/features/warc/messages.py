@@ -7,6 +7,7 @@ import hashlib
 import re
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import BinaryIO
 
 import brotli
@@ -74,6 +75,19 @@ def read_head(block: WarcBlock) -> MessageHead:
     raise BadMessage(f"the HTTP head has more than {MOST_HEADERS} lines")
 
 
+def stored_head(block: WarcBlock) -> MessageHead:
+    """The head of a response, also of a record without one. Raises `BadMessage`."""
+    kind = block.fields.get("warc-type", "").lower()
+    declared = block.fields.get("content-type", "")
+    if kind == "resource":
+        return MessageHead(200, (("Content-Type", declared),) if declared else ())
+    if kind == "revisit" and not block.length:
+        return MessageHead(200, ())
+    if declared and "http" not in declared.lower():
+        raise BadMessage("the record holds no HTTP response")
+    return read_head(block)
+
+
 class MessageBody:
     """The body of a message, decoded while it is read; and whether it is what its digest says."""
 
@@ -81,6 +95,8 @@ class MessageBody:
         """Read a message; without a head the block is the body."""
         self._block = block
         self._head = head
+        if block.fields.get("warc-type", "").lower() == "resource":
+            self._head = None
         declared = block.fields.get("warc-payload-digest", "")
         self._as_stored, self._unchunked = digests_of(declared), digests_of(declared)
 
@@ -221,10 +237,11 @@ def read_response(
         block = next(warc_blocks(file, lambda _offset, _problem: None, extent.position), None)
         if block is None:
             raise BlobDamaged(wanted, f"there is no record at byte {extent.position} of {extent.file}")
-        head = read_head(block)
-        for piece in MessageBody(block, head).pieces() if with_body else ():
-            digest.update(piece)
-            write(piece)
+        head = stored_head(block)
+        with suppress(BadMessage):  # as far as it could be read when it was indexed
+            for piece in MessageBody(block, head).pieces() if with_body else ():
+                digest.update(piece)
+                write(piece)
     except (DamagedRecord, BadMessage) as error:
         raise BlobDamaged(wanted, f"{place}: {error}") from None
     if with_body and digest.hexdigest() != wanted:

@@ -1,13 +1,18 @@
-"""Reads the records of WARC files that nobody vouches for, packed or not: bounded, and as far as they go.
+"""Reads the records of WARC and ARC files that nobody vouches for, packed or not: bounded, as far as they go.
 
-What is damaged is reported and passed over: reading goes on at the next record that can be found.
+What is damaged is reported and passed over: reading goes on at the next record that can be found. A record of
+an ARC file is given as the WARC record that says the same.
 """
 
 import base64
 import hashlib
+import re
 import zlib
 from collections.abc import Callable, Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
+from uuid import NAMESPACE_URL, uuid5
+
+from tamias.content.zstd import zstd
 
 LONGEST_LINE = 65_536
 MOST_LINES = 200
@@ -17,7 +22,17 @@ MOST_PASSED = 64 << 20
 _PIECE = 256 * 1024
 _READ = 64 * 1024
 _GZIP = b"\x1f\x8b\x08"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
+_LONGEST_DICTIONARY = 16 << 20
+_ZSTD_WINDOW = 27
+"""The logarithm of the memory that a frame may ask for."""
 _MARK = b"WARC/"
+_ARC = re.compile(
+    rb"([a-zA-Z][a-zA-Z0-9+.-]*:[^\r\n]*?) ([0-9A-Fa-f.:]+|-) ([0-9]{14})[0-9]* "
+    rb"(\S+)(?: [^\r\n]*)? ([0-9]{1,15})\r?\n"
+)
+"""Address, IP address, time, type and length: with other fields between in the second version of ARC."""
 _TRIED = 4096
 """Packed bytes that are looked at to see whether a record begins there."""
 
@@ -32,9 +47,15 @@ class DamagedRecord(Exception):
 class WarcBlock:
     """A record: its head, and its block as a file that is read forward once."""
 
-    def __init__(self, source: "_Source", offset: int, fields: dict[str, str], length: int) -> None:
+    def __init__(
+        self, source: "_Source", offset: int, head: bytes, fields: dict[str, str], length: int
+    ) -> None:
         self.offset = offset
         """Where it begins in the file."""
+        self.head = head
+        """As it stands there."""
+        self.copy: Callable[[bytes], object] | None = None
+        """Is given all of the block that is read."""
         self.fields = fields
         """The first value of each field, by its name in lower case."""
         self.length = length
@@ -66,6 +87,8 @@ class WarcBlock:
         self.left = self.left - len(piece) if piece else 0
         for each in self._digests:
             each.update(piece)
+        if self.copy is not None:
+            self.copy(piece)
         return piece
 
 
@@ -91,8 +114,14 @@ def is_digest(named: str, digest: bytes) -> bool:
 def warc_blocks(file: BinaryIO, report: Report, start: int = 0) -> Iterator[WarcBlock]:
     """The records of a file that can be sought in, from a record's start on; each until the next is asked."""
     file.seek(start)
-    packed = file.read(3) == _GZIP
-    source: _Source = _PackedSource(file, start) if packed else _PlainSource(file, start)
+    magic = file.read(4)
+    source: _Source
+    if magic.startswith(_GZIP):
+        source = _PackedSource(file, start)
+    elif magic == _ZSTD or _SKIPPABLE.match(magic):
+        source = _ZstdSource(file, start)
+    else:
+        source = _PlainSource(file, start)
     while True:
         try:
             block = _next(source)
@@ -121,23 +150,52 @@ def _next(source: "_Source") -> WarcBlock | None:
         line = source.readline(LONGEST_LINE)
     if not line:
         return None
-    if not line.startswith(_MARK):
+    arc = _ARC.fullmatch(line)
+    if arc is None and not line.startswith(_MARK):
         raise DamagedRecord("no record begins here: the length of the one before is wrong, or it is damaged")
     offset = source.record_offset(len(line))
-    fields = _fields(source)
+    head = _head_of_arc(line, *arc.groups()) if arc else line + _read_head(source)
+    fields = _fields(head)
     length = fields.get("content-length", "")
     if not (length.isascii() and length.isdigit() and len(length) < 16):
         raise DamagedRecord("the record has no Content-Length")
-    return WarcBlock(source, offset, fields, int(length))
+    return WarcBlock(source, offset, head, fields, int(length))
 
 
-def _fields(source: "_Source") -> dict[str, str]:
+def _head_of_arc(
+    line: bytes, url: bytes, address: bytes, time: bytes, declared: bytes, length: bytes
+) -> bytes:
+    """Return the head of the WARC record that says what a line of an ARC file says."""
+    kind, block = b"response", b"application/http; msgtype=response"
+    if url.startswith(b"filedesc:"):
+        kind, block = b"warcinfo", b"text/plain"
+    elif not url.lower().startswith((b"http:", b"https:")):
+        kind, block = b"resource", declared
+    date = b"%b-%b-%bT%b:%b:%bZ" % (time[:4], *(time[at : at + 2] for at in range(4, 14, 2)))
+    name = b"<urn:uuid:%b>" % str(uuid5(NAMESPACE_URL, line.decode("latin-1"))).encode()
+    known = [(b"Type", kind), (b"Record-ID", name), (b"Date", date), (b"Target-URI", url)]
+    if address not in (b"-", b"0.0.0.0") and kind != b"warcinfo":
+        known.append((b"IP-Address", address))
+    lines = b"".join(b"WARC-%b: %b\r\n" % each for each in known)
+    return b"WARC/1.0\r\n%bContent-Type: %b\r\nContent-Length: %b\r\n\r\n" % (lines, block, length)
+
+
+def _read_head(source: "_Source") -> bytes:
+    """The lines of a head behind its first."""
+    lines: list[bytes] = []
+    for _ in range(MOST_LINES):
+        lines.append(source.readline(LONGEST_LINE))
+        if not lines[-1]:
+            raise DamagedRecord("the file ends in the head of a record")
+        if not lines[-1].strip():
+            return b"".join(lines)
+    raise DamagedRecord(f"the head of a record has more than {MOST_LINES} lines")
+
+
+def _fields(head: bytes) -> dict[str, str]:
     fields: dict[str, str] = {}
     name = ""
-    for _ in range(MOST_LINES):
-        line = source.readline(LONGEST_LINE)
-        if not line:
-            raise DamagedRecord("the file ends in the head of a record")
+    for line in head.split(b"\n")[1:]:
         text = line.decode("utf-8", "replace")
         if not text.strip():
             return fields
@@ -147,7 +205,7 @@ def _fields(source: "_Source") -> dict[str, str]:
         name, _, value = text.partition(":")
         name = name.strip().lower()
         fields.setdefault(name, value.strip())
-    raise DamagedRecord(f"the head of a record has more than {MOST_LINES} lines")
+    return fields
 
 
 def _pass_over(source: "_Source", block: WarcBlock) -> None:
@@ -267,16 +325,28 @@ class _PackedSource(_Source):
     """Members of gzip, one after another; as a rule each is a record."""
 
     mark = _GZIP
+    kind = "gzip"
 
     def _record_at(self, place: int) -> int | None:
         self._file.seek(place)
-        return place if _begins_record(self._file.read(_TRIED)) else None
+        return place if self._begins_record(self._file.read(_TRIED)) else None
 
     def _go_to(self, place: int) -> None:
         super()._go_to(place)
         self._packed = b""
         self._damage = ""
-        self._member = zlib.decompressobj(31)
+        self._member = self._new_member()
+
+    def _new_member(self) -> Any:
+        """Return what unpacks a member."""
+        return zlib.decompressobj(31)
+
+    def _holds_back(self) -> bool:
+        """Return whether the member has more to give before it is fed again."""
+        return False
+
+    def _pass_empty(self) -> None:
+        """Passes over what is packed and holds nothing."""
 
     def _fill(self, *, in_block: bool) -> bool:
         """Raises `DamagedRecord`."""
@@ -285,40 +355,96 @@ class _PackedSource(_Source):
         while True:
             if self._member.eof and not self._begin_member(in_block):
                 return False
-            if not self._packed:
+            if not self._packed and not self._holds_back():
                 self._packed = self._file.read(_READ)
                 self._end += len(self._packed)
                 if not self._packed:
                     return False  # the member is cut
             try:
-                plain = self._member.decompress(self._packed, _PIECE)
-            except zlib.error as error:
-                self._damage = f"the gzip data is damaged: {error}"
+                plain, self._packed = self._unpack(self._packed)
+            except (zlib.error, zstd.ZstdError) as error:
+                self._damage = f"the {self.kind} data is damaged: {error}"
                 raise DamagedRecord(self._damage) from None
-            self._packed = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
             if plain:
                 self._buffer, self._at = plain, 0
                 return True
 
+    def _unpack(self, packed: bytes) -> tuple[bytes, bytes]:
+        """Return some plain bytes, and what is still packed."""
+        plain = self._member.decompress(packed, _PIECE)
+        return plain, self._member.unused_data if self._member.eof else self._member.unconsumed_tail
+
     def _begin_member(self, in_block: bool) -> bool:
         """The next member; not where a block goes on and the member is a record of its own."""
-        while len(self._packed) < _TRIED and (more := self._file.read(_READ)):
-            self._packed += more
-            self._end += len(more)
-        if not self._packed.startswith(_GZIP):
+        self._look_ahead()
+        self._pass_empty()
+        if not self._packed.startswith(self.mark):
             if self._packed.strip(b"\0"):
-                raise DamagedRecord("something that is not gzip stands between members")
+                raise DamagedRecord(f"something that is not {self.kind} stands between members")
             return False
         place = self._end - len(self._packed)
-        if in_block and _begins_record(self._packed[:_TRIED]):
+        if in_block and self._begins_record(self._packed[:_TRIED]):
             return False
-        self._member = zlib.decompressobj(31)
+        self._member = self._new_member()
         self.offset = place
         return True
 
+    def _look_ahead(self) -> None:
+        while len(self._packed) < _TRIED and (more := self._file.read(_READ)):
+            self._packed += more
+            self._end += len(more)
 
-def _begins_record(packed: bytes) -> bool:
+    def _begins_record(self, packed: bytes) -> bool:
+        try:
+            plain = self._new_member().decompress(packed, LONGEST_LINE)
+        except (zlib.error, zstd.ZstdError):
+            return False
+        return plain.startswith(_MARK) or _ARC.match(plain) is not None
+
+
+class _ZstdSource(_PackedSource):
+    """Frames of zstd; the first of a file may be skippable, and hold the dictionary of the others."""
+
+    mark = _ZSTD
+    kind = "zstd"
+
+    def __init__(self, file: BinaryIO, offset: int) -> None:
+        file.seek(0)
+        self._dictionary = _read_dictionary(file)
+        super().__init__(file, offset)
+        self._look_ahead()
+        self._pass_empty()
+        self.offset = self._end - len(self._packed)
+
+    def _new_member(self) -> Any:
+        limits: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _ZSTD_WINDOW}
+        return zstd.ZstdDecompressor(zstd_dict=self._dictionary, options=limits)
+
+    def _unpack(self, packed: bytes) -> tuple[bytes, bytes]:
+        plain = self._member.decompress(packed, _PIECE)
+        return plain, self._member.unused_data if self._member.eof else b""
+
+    def _holds_back(self) -> bool:
+        return not (self._member.needs_input or self._member.eof)
+
+    def _pass_empty(self) -> None:
+        while len(self._packed) >= 8 and _SKIPPABLE.match(self._packed):
+            place = self._end - len(self._packed) + 8 + int.from_bytes(self._packed[4:8], "little")
+            self._file.seek(place)
+            self._packed, self._end = b"", place
+            self._look_ahead()
+
+
+def _read_dictionary(file: BinaryIO) -> "zstd.ZstdDict | None":
+    """Return the dictionary that a file begins with: plain, or packed itself."""
+    start = file.read(8)
+    size = int.from_bytes(start[4:], "little")
+    if not start.startswith(b"\x5d\x2a\x4d\x18") or size > _LONGEST_DICTIONARY:
+        return None
+    content = file.read(size)
     try:
-        return zlib.decompressobj(31).decompress(packed, len(_MARK)) == _MARK
-    except zlib.error:
-        return False
+        if content.startswith(_ZSTD):
+            content = zstd.ZstdDecompressor().decompress(content, _LONGEST_DICTIONARY)
+        return zstd.ZstdDict(content)
+    except (zstd.ZstdError, ValueError):
+        return None

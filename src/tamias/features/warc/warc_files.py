@@ -1,18 +1,23 @@
 """WARC files that have been written: what a crash tore is cut off, what is missing in an index is added."""
 
+import hashlib
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 
 from tamias.database.disk import sync_path
-from tamias.features.warc.cdxj import CdxjFields, entries, line, mime_field, timestamp
-from tamias.model.errors import TamiasError
+from tamias.features.warc.cdxj import REVISIT, CdxjFields, entries, line, mime_field, timestamp
+from tamias.features.warc.messages import BadMessage, MessageBody, stored_head
+from tamias.features.warc.records import DamagedRecord, warc_blocks
+from tamias.model.errors import TamiasError, UrlError
+from tamias.model.url import fetch_url, without_password
 
 _HEAD_BYTES = 256 * 1024
 """Of a record that are looked at; the heads of both WARC and HTTP are smaller."""
@@ -23,6 +28,8 @@ OPEN = ".open"
 _PIECE = 256 * 1024
 _BELONGS_TO = ("warc-concurrent-to", "warc-refers-to")
 """Fields by which a record names another that it belongs to."""
+URN = re.compile(r"^urn:[a-zA-Z0-9-]+:(?=[a-zA-Z]+://)")
+"""What stands before the URL in the address of a screenshot and the like."""
 _STATUS = re.compile(rb"HTTP/[0-9.]+ ([0-9]{3})")
 
 
@@ -106,6 +113,7 @@ def sifted_parts(folder: Path, scratch: Path, withheld: Callable[[str, str], boo
 
 
 def _sift(part: WarcPart, copy: WarcPart, withheld: Callable[[str, str], bool]) -> int:
+    known = {int(entry.offset): (stamp, entry) for stamp, entry in entries(part.index)}
     left_out: set[str] = set()
     lines: list[bytes] = []
     end = 0
@@ -114,12 +122,13 @@ def _sift(part: WarcPart, copy: WarcPart, withheld: Callable[[str, str], bool]) 
             if record.offset + record.length > part.length:
                 break
             fields = read_fields(record.head.partition(b"\r\n\r\n")[0])
-            body = fields.get("warc-target-uri", ""), sha256_of(fields.get("warc-payload-digest", ""))
+            found = known.get(record.offset) or indexed(record, part.name)
+            body = (found[1].url, sha256_of(found[1].digest)) if found else (target_of(fields), "")
             if withheld(*body) or left_out & {fields.get(name, "") for name in _BELONGS_TO}:
                 left_out.add(fields.get("warc-record-id", ""))
                 continue
-            moved = msgspec.structs.replace(record, offset=end)
-            lines += _lines([moved], part.name)
+            if found:
+                lines.append(line(msgspec.structs.replace(found[1], offset=str(end)), found[0]))
             source.seek(record.offset)
             out.write(source.read(record.length))
             end += record.length
@@ -135,6 +144,34 @@ def sha256_of(digest: str) -> str:
 def prefix_of(worker: int) -> str:
     """Return the beginning of the names of a worker's files."""
     return f"{PREFIX}-{worker}"
+
+
+def is_imported(name: str) -> bool:
+    """Return whether a file holds records of other crawlers, as they wrote them."""
+    return "-import-" in name
+
+
+def target_of(fields: Mapping[str, str]) -> str:
+    """Return the address that a record is about, without the brackets that some programs write."""
+    return fields.get("warc-target-uri", "").strip().removeprefix("<").removesuffix(">")
+
+
+def cut_imported(folder: Path, committed: Mapping[str, int]) -> None:
+    """Take out of the files of imports what was not committed; for whoever imports alone."""
+    for part in warc_parts(folder):
+        end = committed.get(part.name, 0)
+        if not is_imported(part.name) or part.path.stat().st_size <= end:
+            continue
+        if end:
+            with part.path.open("r+b") as file:
+                file.truncate(end)
+                os.fsync(file.fileno())
+            write_index(
+                part.index, [line(each, stamp) for stamp, each in entries(part.index) if each.end <= end]
+            )
+        else:
+            part.index.unlink(missing_ok=True)
+            part.path.unlink()
 
 
 def mend_warcs(folder: Path, prefix: str) -> int:
@@ -157,14 +194,28 @@ def records(path: Path, start: int = 0) -> Iterator[WarcRecord]:
 
 def index_warc(path: Path, name: str) -> None:
     """Makes the index of a file that has another name when it is complete."""
-    write_index(index_path(path, name), _lines(records(path), name))
+    write_index(index_path(path, name), _lines(path, records(path), name))
 
 
-def _lines(found: Iterable[WarcRecord], name: str) -> Iterator[bytes]:
+def _lines(path: Path, found: Iterable[WarcRecord], name: str) -> Iterator[bytes]:
     """The lines of records in the index of a file."""
     for record in found:
-        if (entry := indexed(record, name)) is not None:
-            yield line(entry[1], entry[0])
+        if (entry := indexed(record, name)) is None:
+            continue
+        if is_imported(name):  # its digest may be of another kind, or of the body as it was coded
+            digest = _body_digest(path, record.offset) if entry[1].mime != REVISIT else ""
+            entry = entry[0], msgspec.structs.replace(entry[1], digest=digest)
+        yield line(entry[1], entry[0])
+
+
+def _body_digest(path: Path, offset: int) -> str:
+    """The SHA-256 of the body of a response, without codings, as far as it can be read."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file, suppress(BadMessage, DamagedRecord):
+        for block in islice(warc_blocks(file, lambda _offset, _problem: None, offset), 1):
+            for piece in MessageBody(block, stored_head(block)).pieces():
+                digest.update(piece)
+    return f"sha256:{digest.hexdigest()}"
 
 
 def _mend(path: Path, name: str) -> None:
@@ -173,7 +224,7 @@ def _mend(path: Path, name: str) -> None:
     end = max((entry.end for _, entry in known), default=0)
     lines = [line(entry, stamp) for stamp, entry in known]
     for record in records(path, end):
-        lines += _lines([record], name)
+        lines += _lines(path, [record], name)
         end = record.offset + record.length
     with path.open("r+b") as file:
         file.truncate(end)
@@ -207,13 +258,16 @@ def indexed(record: WarcRecord, name: str) -> tuple[str, CdxjFields] | None:
     """The timestamp and the index entry of a record; None for one that is no answer."""
     warc, _, block = record.head.partition(b"\r\n\r\n")
     fields = read_fields(warc)
-    kind = fields.get("warc-type")
-    if kind not in ("response", "revisit"):
+    kind, url = fields.get("warc-type"), target_of(fields)
+    if kind not in ("response", "revisit") and not (kind == "resource" and is_imported(name)):
         return None
+    if is_imported(name):
+        with suppress(UrlError):
+            url = without_password(fetch_url(url))
     status = _STATUS.match(block)
     media_type = read_fields(block.partition(b"\r\n\r\n")[0]).get("content-type", "")
     entry = CdxjFields(
-        url=fields.get("warc-target-uri", ""),
+        url=url,
         mime=mime_field(media_type, is_revisit=kind == "revisit"),
         status=status[1].decode() if status else "",
         digest=fields.get("warc-payload-digest", ""),

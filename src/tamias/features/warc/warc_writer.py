@@ -8,9 +8,9 @@ import os
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import repeat
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Self
 from uuid import uuid4
@@ -111,6 +111,17 @@ class WarcWriter:
         """Write a capture whose requests are unknown, with its metadata; return the last extent."""
         return next(reversed(self._write(capture, repeat(None), known)), None)
 
+    def copy(self, member: Body, response: WarcExtent | None, now: int) -> WarcExtent | None:
+        """Write the gzip member of another crawler's record as it is; return where the response stands."""
+        with self._lock, write_errors(self._folder):
+            file = self._current(now, described=False)
+            with file.whole():
+                position, length = file.append(_pieces(member))
+                if response is None:
+                    return None
+                place = {"file": file.name, "position": position, "length": length}
+                return file.index(msgspec.structs.replace(response, **place))
+
     def _write(self, capture: Capture, sent: Iterator[_Sent | None], known: Fields) -> list[WarcExtent]:
         if not capture.hops:
             return []
@@ -169,14 +180,15 @@ class WarcWriter:
             elif hop.status == 406:
                 accept = ("Accept", "*/*")
 
-    def _current(self, now: int) -> "_WarcFile":
+    def _current(self, now: int, *, described: bool = True) -> "_WarcFile":
         if self._file is not None and self._file.length >= self._max_bytes:
             self._complete()
         if self._file is None:
             name = f"{self._prefix}-{new_capture_id(now)}.warc.gz"
             file = _WarcFile(self._folder, name)
-            fields = [("WARC-Type", "warcinfo"), *_identity(now), ("WARC-Filename", name)]
-            file.add([*fields, ("Content-Type", FIELDS)], warc_fields(self._about))
+            if described:
+                fields = [("WARC-Type", "warcinfo"), *_identity(now), ("WARC-Filename", name)]
+                file.add([*fields, ("Content-Type", FIELDS)], warc_fields(self._about))
             self._file = file
         return self._file
 
@@ -229,29 +241,20 @@ class WarcWriter:
         if not is_revisit and is_truncated(hop, size):
             fields.append(("WARC-Truncated", "unspecified"))
         position, length = file.add(fields, response_head(hop, size), None if is_revisit else body)
-        declared = hop.header("content-type")
-        entry = CdxjFields(
-            url=hop.url,
-            mime=mime_field(declared or "", is_revisit=is_revisit),
-            status=str(hop.status),
-            digest=digest,
-            length=str(length),
-            offset=str(position),
-            filename=file.name,
-        )
-        file.unindexed.append(line(entry, timestamp(identity[1][1])))
         if size and not is_revisit:
             self._remember(digest, Earlier(identity[0][1], hop.url, identity[1][1]))
-        return WarcExtent(
-            file=file.name,
-            position=position,
-            length=length,
-            url=without_password(hop.url),
-            captured_at=at,
-            status=hop.status,
-            sha256=digest.partition(":")[2] or None,
-            revisit=is_revisit,
-            declared_type=declared,
+        return file.index(
+            WarcExtent(
+                file=file.name,
+                position=position,
+                length=length,
+                url=without_password(hop.url),
+                captured_at=at,
+                status=hop.status,
+                sha256=digest.partition(":")[2] or None,
+                revisit=is_revisit,
+                declared_type=hop.header("content-type"),
+            )
         )
 
     def _remember(self, digest: str, earlier: Earlier) -> None:
@@ -290,7 +293,6 @@ class _WarcFile:
 
     def add(self, fields: Fields, block: bytes, body: Body | None = None) -> tuple[int, int]:
         """Writes one record; where it begins and how long it is."""
-        start = self.length
         digest = hashlib.sha256(block)
         for piece in _pieces(body):
             digest.update(piece)
@@ -299,11 +301,32 @@ class _WarcFile:
             [*fields, ("WARC-Block-Digest", f"sha256:{digest.hexdigest()}"), ("Content-Length", str(size))]
         )
         packing = zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)
-        self._write(packing.compress(head + block))
-        for piece in _pieces(body):
-            self._write(packing.compress(piece))
-        self._write(packing.compress(b"\r\n\r\n") + packing.flush())
+        packed = map(packing.compress, chain([head + block], _pieces(body), [b"\r\n\r\n"]))
+        position, length = self.append(packed)
+        return position, length + self.append([packing.flush()])[1]
+
+    def append(self, pieces: Iterable[bytes]) -> tuple[int, int]:
+        """Write the pieces of a record that is packed; return where they begin and how long they are."""
+        start = self.length
+        for piece in pieces:
+            write_all(self._file, piece)
+            self.length += len(piece)
         return start, self.length - start
+
+    def index(self, extent: WarcExtent) -> WarcExtent:
+        """Add a response to what the next sync indexes; return it."""
+        digest = f"sha256:{extent.sha256}" if extent.sha256 else ""
+        entry = CdxjFields(
+            url=extent.url,
+            mime=mime_field(extent.declared_type or "", is_revisit=extent.revisit),
+            status=str(extent.status),
+            digest=digest,
+            length=str(extent.length),
+            offset=str(extent.position),
+            filename=self.name,
+        )
+        self.unindexed.append(line(entry, timestamp(rfc3339(extent.captured_at))))
+        return extent
 
     def sync(self) -> None:
         """First the records, then what the index says of them."""
@@ -327,10 +350,6 @@ class _WarcFile:
     def _close(self) -> None:
         os.close(self._file)
         os.close(self._index)
-
-    def _write(self, content: bytes) -> None:
-        write_all(self._file, content)
-        self.length += len(content)
 
 
 def _identity(now: int) -> list[tuple[str, str]]:

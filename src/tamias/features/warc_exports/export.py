@@ -8,6 +8,9 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
+import click
+
+from tamias.archive.tombstones import all_tombstones
 from tamias.cli.console.options import CommonOptions, archive_at
 from tamias.cli.console.output import to_output
 from tamias.features.exports.verb import open_gate
@@ -16,6 +19,8 @@ from tamias.features.warc.warc_files import WarcPart, export_warc, sifted_parts
 from tamias.features.warc_exports.version_warcs import version_warcs
 from tamias.features.warc_exports.wacz import export_wacz
 from tamias.plugins import find
+
+MOST_COUNTED = 100_000
 
 
 def _export(
@@ -29,6 +34,8 @@ def _export(
             archive = stack.enter_context(archive_at(place))
             crawled = crawled if urls else bring_warcs(archive.session, place.data)
             gate = stack.enter_context(open_gate(archive.session, withheld))
+            if gone := len(all_tombstones(archive.session, limit=MOST_COUNTED)):
+                click.echo(f"left out: {gone} forgotten; 'tamias forget --list' names them", err=True)
             more = version_warcs(archive, urls, gate, scratch, crawled)
             if not gate.is_open:
                 more = chain(sifted_parts(crawled, scratch, gate.holds), more)
