@@ -275,11 +275,26 @@ def _leads_on(hop: Hop) -> bool:
     )
 
 
+_PROTOCOLS = {
+    pycurl.CURL_HTTP_VERSION_1_0: "http/1.0",
+    pycurl.CURL_HTTP_VERSION_1_1: "http/1.1",
+    pycurl.CURL_HTTP_VERSION_2_0: "h2",
+    pycurl.CURL_HTTP_VERSION_3: "h3",
+}
+"""As WARC names them."""
+
+
 def _hop(transfer: HttpTransfer, credential: SourceCredential | None) -> Hop:
     headers = transfer.headers()
     if credential is not None:
         headers = credential.redacted(headers)
-    return Hop(url=transfer.url, status=transfer.status, headers=headers, address=transfer.address)
+    return Hop(
+        url=transfer.url,
+        status=transfer.status,
+        headers=headers,
+        address=transfer.address,
+        protocol=_PROTOCOLS.get(transfer.http_version, ""),
+    )
 
 
 def _utf8(value: str) -> str:

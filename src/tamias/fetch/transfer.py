@@ -111,6 +111,8 @@ class Transfer(ABC):
     hops: list[Hop]
     received: int
     """Bytes of all answers of the attempt."""
+    http_version: int
+    """Of the last answer, as curl counts them."""
     target: str | None = None
     """The address that a proxy is to connect to; set before `ask`."""
 
@@ -193,6 +195,7 @@ class Transfer(ABC):
         if self._disk_error is not None:
             raise disk_error(self._disk_error, self._options.spool_dir) from self._disk_error
         self._wire_bytes = self._curl.getinfo(pycurl.SIZE_DOWNLOAD_T)
+        self.http_version = self._curl.getinfo(pycurl.INFO_HTTP_VERSION)
         self.received += self.wire_bytes
         if self.cut is None and self._is_inflated(self._wire_bytes):
             self._cut_at_ratio()

@@ -80,6 +80,8 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     """Where a redirect points, made absolute."""
     headers: tuple[tuple[str, str], ...] = ()
     """In a record, kept where the archive keeps what came."""
+    protocol: str = ""
+    """As WARC names it, such as `http/1.1`; in a record kept as the headers are."""
 
     def header(self, name: str) -> str | None:
         """The first value of a header, whatever its case."""

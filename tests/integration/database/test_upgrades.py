@@ -111,7 +111,7 @@ def test_the_first_schema_is_that_of_the_commit_whose_data_is_opened(database):
     migrate(first, create=True, buckets=4, upto=FIRST)
     first.execute(FUNCTIONS_OF_THE_FIRST)
     # Of features that were added later.
-    first.execute("DROP TABLE proof_tree, schema_file, schema_check, harvest_job")
+    first.execute("DROP TABLE proof_tree, schema_file, schema_check, imported_record, harvest_job")
     first.execute("DROP INDEX event_of_version, resource_of_schema")
     wanted = dict(line.split() for line in FIRST_SCHEMA.read_text().splitlines())
     assert digests(first) == wanted, "data out there has the first schema: add a step to steps.sql"

@@ -81,6 +81,7 @@ class TestRecords:
         writer.close()
         assert [record[0] for record in warc_records(folder)] == [
             "warcinfo",
+            "resource",
             "response",
             "request",
             "metadata",
@@ -401,6 +402,7 @@ class TestExport:
         out.seek(0)
         assert [record.rec_type for record in ArchiveIterator(out)] == [
             "warcinfo",
+            "resource",
             "response",
             "request",
             "metadata",

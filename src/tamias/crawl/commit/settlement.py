@@ -207,7 +207,7 @@ class Settler(CommitHook):
         task, capture, found = visit.task, visit.capture, visit.found
         hops = capture.hops
         if visit.archived is None:
-            hops = tuple([msgspec.structs.replace(hop, headers=()) for hop in hops])
+            hops = tuple([msgspec.structs.replace(hop, headers=(), protocol="") for hop in hops])
         return CaptureRecord(
             id=capture_id,
             crawl=task.crawl,

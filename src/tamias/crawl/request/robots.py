@@ -1,5 +1,6 @@
 """Asks robots.txt before a URL is fetched: from memory, from the store, or from the host itself."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -105,6 +106,7 @@ class RobotsCache:
         self._gate = gate
         self._redirects = redirects
         self._store = store
+        self._keepers = [each for each in store.hooks if each.keeps_responses]
         self._known: dict[str, KnownRobots] = {}
         self._out_of_reach: set[str] = set()
 
@@ -184,7 +186,11 @@ class RobotsCache:
 
     async def _ask(self, address: str, held: HeldLease) -> Capture:
         """Once: if it cannot be reached, that is tried again later, not in this slot."""
-        return await self._gate.request(robots_request(address), held, few_hops(), ROBOTS)
+        request = robots_request(address)
+        capture = await self._gate.request(request, held, few_hops(), ROBOTS)
+        for hook in self._keepers:
+            held.written += await asyncio.to_thread(hook.keep_response, capture, request)
+        return capture
 
     def _unreachable(self, capture: Capture, held: HeldLease) -> Capture:
         """The attempt that nobody answered, or with an error of the server's: nothing may be fetched yet."""

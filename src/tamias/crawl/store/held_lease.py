@@ -3,6 +3,8 @@
 import asyncio
 import time
 
+import msgspec
+
 from tamias.model.lease import Lease, Unreachable
 from tamias.permit.traps import packed_alike, unpacked_alike
 
@@ -39,6 +41,8 @@ class HeldLease:
         self.alike_changed = False
         self.touched = False
         """A request was sent to the host in this lease."""
+        self.written: list[msgspec.Struct] = []
+        """Where hooks have stored responses that no visit is about, such as robots.txt."""
         self.answered = False
         """Whether the host answered in this lease."""
         self.unreachable = {place.authority: place for place in lease.unreachable}

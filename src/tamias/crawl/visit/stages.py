@@ -195,6 +195,8 @@ class KeepResponses:
 
     async def run(self, visit: Visit) -> bool:
         request = request_for(visit.task)
+        visit.written += visit.held.written
+        visit.held.written = []
         for hook in self._hooks:
             visit.written += await asyncio.to_thread(hook.keep_response, visit.capture, request)
         return True

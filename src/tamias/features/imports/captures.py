@@ -148,7 +148,7 @@ class CaptureReader:
             with suppress(DamagedRecord):  # told by whoever reads the file
                 while block.read():
                     continue
-            if not block.left:
+            if not block.left and not block.cut:
                 spool.write(packing.compress(b"\r\n\r\n") + packing.flush())
                 found.key, found.member = digest.digest()[:16], spool.body()
         return found

@@ -12,7 +12,7 @@ from tamias.crawl.commit.segment_pool import OpenFile
 from tamias.crawl.plan.fetch_options import user_agent
 from tamias.crawl.store.visit import CommitBatch, CommitHook, Visit
 from tamias.database.connect import Cursor
-from tamias.features.warc.index import WarcExtent, insert_records
+from tamias.features.warc.index import WarcExtent, insert_records, newest_bodies
 from tamias.features.warc.warc_files import prefix_of
 from tamias.features.warc.warc_writer import WarcWriter
 from tamias.model.capture import Body, Capture, Request
@@ -35,6 +35,8 @@ class WarcHook(CommitHook):
             accept=accept_header(),
             robots="obey" if settings.permit.robots else "ignore",
         )
+        if not kind:
+            self._writer.earlier = newest_bodies(context.session)
         self._number = context.number
         self._session = context.session
         self._store = context.segments.store
@@ -61,7 +63,12 @@ class WarcHook(CommitHook):
     def write(self, cursor: Cursor, batch: CommitBatch) -> None:
         """Commit the lengths of files, and index the responses of visits."""
         found = [
-            msgspec.structs.replace(extent, crawl=visit.task.crawl, capture=visit.record.id)
+            msgspec.structs.replace(
+                extent,
+                crawl=visit.task.crawl,
+                # robots.txt was requested before
+                capture=visit.record.id if extent.captured_at == visit.record.started_at else None,
+            )
             for visit, extent in batch.extras(WarcExtent)
             if visit.record is not None
         ]

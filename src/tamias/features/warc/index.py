@@ -83,6 +83,12 @@ def records_with(session: Session, sha256: str) -> list[WarcExtent]:
     return [_ROWS.decode(row) for row in session.fetch_all(_SQL["records_with"], values)]
 
 
+def newest_bodies(session: Session) -> dict[tuple[str, str], int]:
+    """Return when bodies were captured, by URL and SHA-256; those of imports are not, which may be coded."""
+    rows = session.fetch_all(_SQL["newest_bodies"], {"limit": MOST_RECORDS})
+    return {(url, sha256): at for url, sha256, at in rows}
+
+
 def positions_in(session: Session, file: str) -> set[int]:
     """Return where the records of a file begin that can be replayed."""
     return {position for (position,) in session.fetch_all(_SQL["positions"], {"file": file})}

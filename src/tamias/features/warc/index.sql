@@ -42,3 +42,11 @@ WHERE warc_record.sha256 = %(sha256)b::bytea AND NOT warc_record.revisit LIMIT %
 -- name: positions
 -- Where the records of a file begin that can be replayed.
 SELECT warc_record.position FROM warc_record WHERE warc_record.file = %(file)b::text
+
+-- name: newest_bodies
+-- The bodies of the files that were begun last, by the order of their names, oldest first.
+SELECT newest.url, encode(newest.sha256, 'hex'), newest.captured_at
+FROM (SELECT record.url, record.sha256, record.captured_at FROM warc_record AS record
+      WHERE NOT record.revisit AND record.sha256 IS NOT NULL AND strpos(record.file, '-import-') = 0
+      ORDER BY record.file DESC, record.position DESC LIMIT %(limit)b::int4) AS newest
+ORDER BY newest.captured_at

@@ -13,11 +13,12 @@ from contextlib import contextmanager, suppress
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Self
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import msgspec
 
-from tamias.archive.moments import rfc3339
+from tamias.archive.moments import digits, rfc3339
 from tamias.content.formats import accept_for
 from tamias.database.disk import sync_path, write_all, write_errors
 from tamias.features.warc.cdxj import CdxjFields, line, mime_field, timestamp
@@ -62,6 +63,7 @@ class Earlier(msgspec.Struct, frozen=True):
     """The record that holds a payload."""
 
     record: str
+    """Its name; empty where an earlier run wrote it."""
     url: str
     date: str
 
@@ -96,6 +98,10 @@ class WarcWriter:
         self._file: _WarcFile | None = None
         self._completed: list[WarcPart] = []
         self._payloads: OrderedDict[str, Earlier] = OrderedDict()
+        self.earlier: dict[tuple[str, str], int] = {}
+        """When bodies were captured by earlier runs, by URL and SHA-256."""
+        self._looked_up: set[str] = set()
+        """Hosts that this file has an address of."""
         self._lock = threading.Lock()
         with write_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -132,6 +138,7 @@ class WarcWriter:
                     return self._write_hops(file, capture, sent, known)
             except BaseException:
                 self._payloads.clear()  # one of them may have been in what was taken back
+                self._looked_up.clear()
                 raise
 
     def sync(self) -> list[WarcPart]:
@@ -186,6 +193,7 @@ class WarcWriter:
         if self._file is None:
             name = f"{self._prefix}-{new_capture_id(now)}.warc.gz"
             file = _WarcFile(self._folder, name)
+            self._looked_up.clear()
             if described:
                 fields = [("WARC-Type", "warcinfo"), *_identity(now), ("WARC-Filename", name)]
                 file.add([*fields, ("Content-Type", FIELDS)], warc_fields(self._about))
@@ -215,6 +223,7 @@ class WarcWriter:
         self, file: "_WarcFile", capture: Capture, hop: Hop, body: Body | None, sent: _Sent | None
     ) -> tuple[WarcExtent, str]:
         """Return where the answer stands, and its record's name."""
+        self._write_address(file, hop, capture.started_at)
         identity = _identity(capture.started_at)
         answer = identity[0][1]
         extent = self._write_answer(file, identity, hop, body, capture.started_at)
@@ -228,7 +237,7 @@ class WarcWriter:
     ) -> WarcExtent:
         size = body.size if body else None
         digest = f"sha256:{body.sha256 if body else hashlib.sha256().hexdigest()}"
-        earlier = self._payloads.get(digest) if size else None
+        earlier = self._earlier(hop.url, digest) if size else None
         is_revisit = hop.status == 304 or earlier is not None
         fields = [*identity, *_about(hop), ("Content-Type", HTTP_RESPONSE)]
         if is_revisit:
@@ -256,6 +265,22 @@ class WarcWriter:
                 declared_type=hop.header("content-type"),
             )
         )
+
+    def _earlier(self, url: str, digest: str) -> Earlier | None:
+        at = self.earlier.get((without_password(url), digest.partition(":")[2]))
+        known = self._payloads.get(digest)
+        return known if known or at is None else Earlier("", without_password(url), rfc3339(at))
+
+    def _write_address(self, file: "_WarcFile", hop: Hop, at: int) -> None:
+        """Write which address a host had, once in each file, in the form of Heritrix."""
+        name = urlsplit(hop.url).hostname or ""
+        if not hop.address or name in self._looked_up or not any(map(str.isalpha, name)):
+            return
+        self._looked_up.add(name)
+        kind = "AAAA" if ":" in hop.address else "A"
+        block = f"{digits(at)}\n{name}.\tIN\t{kind}\t{hop.address}\n".encode()
+        fields = [("WARC-Type", "resource"), *_identity(at), ("WARC-Target-URI", f"dns:{name}")]
+        file.add([*fields, ("Content-Type", "text/dns")], block)
 
     def _remember(self, digest: str, earlier: Earlier) -> None:
         self._payloads[digest] = earlier
@@ -360,6 +385,8 @@ def _about(hop: Hop, answer: str | None = None) -> list[tuple[str, str]]:
     fields = [("WARC-Target-URI", hop.url)]
     if hop.address:
         fields.append(("WARC-IP-Address", hop.address))
+    if hop.protocol:
+        fields.append(("WARC-Protocol", hop.protocol))
     if answer is not None:
         fields.append(("WARC-Concurrent-To", answer))
     return fields
@@ -375,7 +402,7 @@ def _revisited(earlier: Earlier | None) -> list[tuple[str, str]]:
         return [("WARC-Profile", NOT_MODIFIED)]
     return [
         ("WARC-Profile", SAME_PAYLOAD),
-        ("WARC-Refers-To", earlier.record),
+        *([("WARC-Refers-To", earlier.record)] if earlier.record else []),
         ("WARC-Refers-To-Target-URI", earlier.url),
         ("WARC-Refers-To-Date", earlier.date),
     ]

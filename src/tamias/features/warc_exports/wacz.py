@@ -2,23 +2,31 @@
 
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
+from selectolax.lexbor import LexborHTMLParser
 
+from tamias.content.charsets import encoding_of
 from tamias.features.exports.line_sorter import LineSorter
 from tamias.features.exports.packages import Packed, ZipPackage
-from tamias.features.warc.cdxj import CdxjFields, entries, line, parsed
+from tamias.features.warc.cdxj import CdxjFields, entries, line, surt
+from tamias.features.warc.messages import BadMessage, MessageBody, stored_head
+from tamias.features.warc.records import DamagedRecord, warc_blocks
 from tamias.features.warc.warc_files import WarcPart, nothing_to_export, pieces, warc_parts
 
 SignDigest = Callable[[str, str], dict[str, str]]
 """Returns the signature of the digest of a package, made at a time, as `signedData` (wacz-auth)."""
 _VERSION = "1.1.1"
+TITLE_WITHIN = 64 << 10
+"""Bytes of a page in which its title is looked for."""
+LONGEST_TITLE = 500
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 
 
@@ -36,15 +44,19 @@ def export_wacz(
     first = next(waiting, None)
     if first is None:
         raise nothing_to_export(folder)
-    with zipfile.ZipFile(out, "w") as zipped, TemporaryDirectory(prefix="tamias-wacz-") as scratch:
+    with ExitStack() as stack:
+        zipped = stack.enter_context(zipfile.ZipFile(out, "w"))
+        scratch = stack.enter_context(TemporaryDirectory(prefix="tamias-wacz-"))
         package, ordered = ZipPackage(zipped), LineSorter(Path(scratch))
+        pages = LineSorter(Path(stack.enter_context(TemporaryDirectory(prefix="tamias-wacz-"))))
         for part in chain([first], waiting):
             # Stored as it is, so that a viewer can reach into it.
             resources.append(package.add(f"archive/{part.name}", pieces(part), stored=True))
+            pages.add(_pages(part))
             parts.append(part)
         ordered.add(_lines(parts))
         resources.append(package.add("indexes/index.cdx", ordered.pieces()))
-        resources.append(package.add("pages/pages.jsonl", _page_lines(ordered.lines(), title)))
+        resources.append(package.add("pages/pages.jsonl", _page_lines(pages.lines(), title)))
         _describe(package, resources, title, sign)
     return len(parts)
 
@@ -56,26 +68,49 @@ def _lines(parts: list[WarcPart]) -> Iterator[bytes]:
                 yield line(entry, time)
 
 
+def _pages(part: WarcPart) -> Iterator[bytes]:
+    """Yield the pages that a reader may begin with: whatever is HTML and was there; each behind its key."""
+    with part.path.open("rb") as file:
+        for time, entry in entries(part.index):
+            if entry.end <= part.length and entry.mime in _PAGES and entry.status == "200":
+                key = f"{surt(entry.url)} {time} ".encode()
+                yield key + _page(time, entry, _title(file, int(entry.offset))) + b"\n"
+
+
 def _page_lines(lines: Iterable[bytes], title: str) -> Iterator[bytes]:
-    """The pages that a reader may begin with: whatever is HTML and was there."""
     head = {"format": "json-pages-1.0", "id": "pages", "title": title}
     yield msgspec.json.encode(head) + b"\n"
     for text in lines:
-        entry = parsed(text)
-        if entry is not None and entry[1].mime in _PAGES and entry[1].status == "200":
-            yield _page(*entry) + b"\n"
+        yield text.split(b" ", 2)[2]
 
 
-def _page(time: str, entry: CdxjFields) -> bytes:
+def _page(time: str, entry: CdxjFields, title: str) -> bytes:
     moment = datetime.strptime(time, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
     return msgspec.json.encode(
         {
             "id": str(uuid5(NAMESPACE_URL, f"{time} {entry.url}")),
             "url": entry.url,
             "ts": moment.isoformat().replace("+00:00", "Z"),
-            "title": entry.url,
+            "title": title or entry.url,
         }
     )
+
+
+def _title(file: BinaryIO, offset: int) -> str:
+    """Return the title of a page, by its beginning."""
+    start = b""
+    with suppress(BadMessage, DamagedRecord, UnicodeError, LookupError):
+        for block in islice(warc_blocks(file, lambda _offset, _problem: None, offset), 1):
+            head = stored_head(block)
+            for piece in MessageBody(block, head).pieces():
+                start += piece
+                if len(start) >= TITLE_WITHIN:
+                    break
+            start = start[:TITLE_WITHIN]
+            text = start.decode(encoding_of(start, head.header("content-type")), "replace")
+            found = LexborHTMLParser(text).css_first("title")
+            return " ".join(found.text().split())[:LONGEST_TITLE] if found else ""
+    return ""
 
 
 def _describe(package: ZipPackage, resources: list[Packed], title: str, sign: SignDigest | None) -> None:
