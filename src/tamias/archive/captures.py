@@ -232,6 +232,12 @@ def named_captures(session: Session, ids: Sequence[str]) -> list[CaptureRecord]:
     ]
 
 
+def captures_of_crawl(session: Session, crawl: int) -> frozenset[str]:
+    """Return the ids of the attempts of a crawl that brought quads."""
+    rows = fetch_captures(session, _SQL["captures_of_crawl"], {"crawl": crawl})
+    return frozenset(capture for (capture,) in rows)
+
+
 def count_buckets(session: Session) -> int:
     """Return the number of buckets of the frontier, by which captures are divided."""
     return session.transact(read_buckets)

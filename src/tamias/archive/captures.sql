@@ -120,6 +120,10 @@ SELECT capture.segment, capture.frame, capture.start, capture.length, capture.ca
 FROM capture WHERE capture.segment IS NOT NULL AND capture.started_at >= %(since)b::int8
 ORDER BY capture.segment, capture.frame, capture.start
 
+-- name: captures_of_crawl
+-- The attempts of a crawl that brought quads.
+SELECT capture.capture::text FROM capture WHERE capture.crawl = %(crawl)b::int4 AND capture.segment IS NOT NULL
+
 -- name: all_captures
 -- Every attempt, oldest first.
 SELECT crawl.name, capture.url, {selected}

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from tamias.archive.captures import captures_of_crawl
 from tamias.database.connect import Session
 from tamias.database.sql import statements
 from tamias.model.site import Signal
@@ -13,9 +14,10 @@ _SQL = statements("tamias.archive", "captures.sql")
 class UsageGate:
     """Knows the captures that are withheld from a use, and counts what was left out for them."""
 
-    def __init__(self, session: Session, words: tuple[str, ...]) -> None:
-        """`words` of the verdict withhold (`model.usage`); without any, nothing is withheld."""
+    def __init__(self, session: Session, words: tuple[str, ...], crawl: int | None = None) -> None:
+        """`words` of the verdict withhold (`model.usage`); without any, nothing is. Only one crawl passes."""
         self._session = session
+        self._crawl = None if crawl is None else captures_of_crawl(session, crawl)
         self._captures: dict[str, str] = {}
         self._bodies: set[tuple[str, str]] = set()
         self.left_out: dict[str, int] = {}
@@ -28,6 +30,8 @@ class UsageGate:
 
     def passes(self, capture: str) -> bool:
         """Return whether what a capture brought may be exported; if not, it is counted."""
+        if self._crawl is not None and capture not in self._crawl:
+            return False
         reason = self._captures.get(capture)
         if reason is not None:
             self.left_out[reason] = self.left_out.get(reason, 0) + 1

@@ -62,7 +62,7 @@ class _ExportOptions(NamedTuple):
     help="The crawled data, the metadata of the crawl, or both; or the links between URLs, as parquet,"
     " graphml or dot.",
 )
-@click.option("--crawl", "crawl_name", metavar="NAME", help="With links: only those of this crawl. [all]")
+@click.option("--crawl", "crawl_name", metavar="NAME", help="Only the quads or links of this crawl. [all]")
 @click.option("--history", is_flag=True, help="All captures, not only the latest of each document.")
 @click.option(
     "--since",
@@ -116,7 +116,9 @@ def command(
     Example: tamias export --format trig -o found.trig
     """
     links = graph == "links" or form in LINK_GRAPHS
-    _check_options(form, crawl_name, since, links=links, text=text)
+    _check_options(form, since, links=links, text=text)
+    if crawl_name is not None and not links and (form not in export_formats() or graph != "data"):
+        raise UsageError("--crawl chooses quads or links; it does not go with this --format or --graph")
     withheld = () if include_reserved else TRAINING if for_training else BULK
     start = first_millisecond(since) if since else 0
     wanted = _ExportOptions(form, graph, crawl_name, history, start, urls, text, withheld, output)
@@ -137,22 +139,21 @@ def command(
         _quads(place, wanted)
 
 
-def _check_options(form: str, crawl: str | None, since: str | None, *, links: bool, text: bool) -> None:
+def _check_options(form: str, since: str | None, *, links: bool, text: bool) -> None:
     """Raise `UsageError` if an option does not go with the format or graph."""
     if since is not None and (links or form in (*parts("exports"), *PACKAGES, "urlfrontier", SITEMAP)):
         raise UsageError(f"--since chooses crawled documents; it does not go with {form}")
-    if crawl is not None and not links:
-        raise UsageError("--crawl chooses links; use it with --graph links")
     if text and (form != "parquet" or links):
         raise UsageError("--text goes with --format parquet")
 
 
 @contextmanager
-def open_gate(session: Session, withheld: tuple[str, ...]) -> "Iterator[UsageGate]":
+def open_gate(session: Session, withheld: tuple[str, ...], crawl: str | None = None) -> "Iterator[UsageGate]":
     """The gate of an export, which says at its end how much was left out."""
     from tamias.features.exports.usage_gate import UsageGate
+    from tamias.frontier.crawls import named
 
-    gate = UsageGate(session, withheld)
+    gate = UsageGate(session, withheld, None if crawl is None else named(session, crawl))
     yield gate
     for reason, count in gate.left_out.items():
         click.echo(f"left out {count}: {reason}; --include-reserved exports them", err=True)
@@ -168,7 +169,7 @@ def _quads(place: CommonOptions, wanted: _ExportOptions) -> None:
     with (
         closing(Database(place.data, place.db, create=False)) as database,
         closing(database.session()) as session,
-        open_gate(session, wanted.withheld) as gate,
+        open_gate(session, wanted.withheld, wanted.crawl) as gate,
     ):
         if wanted.graph != "metadata":
             found.append(data_quads(session, place.data, history=history, lost=lost, since=since, gate=gate))
