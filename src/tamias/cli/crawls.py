@@ -7,7 +7,16 @@ import click
 
 from tamias import plugins
 from tamias.cli.console.audited import audited
-from tamias.cli.console.options import CommonOptions, common, print_result, say, say_json, session_at
+from tamias.cli.console.options import (
+    CommonOptions,
+    common,
+    count_of,
+    print_result,
+    queue_unit,
+    say,
+    say_json,
+    session_at,
+)
 from tamias.frontier import crawls
 from tamias.frontier.due import ReopenFilter, reopen_visited
 from tamias.model.capture import Outcome
@@ -108,7 +117,8 @@ def _list(place: CommonOptions, session: "Session") -> None:
         return
     for each in found:
         most = "" if each.limit is None else f", at most {each.limit:,}"
-        urls = f"{each.open:,} of {each.known:,} URLs open, hosts: {each.hosts:,}"
+        unit = queue_unit(each.policy.get("options", {}).get("frontier.queue", "host"))
+        urls = f"{each.open:,} of {each.known:,} URLs open on {count_of(each.hosts, unit)}"
         say(f"{each.name}: {each.state}, {urls}{most}")
         for name, value in sorted(each.policy.get("flags", {}).items()):
             say(f"  {name.replace('__', '.')} = {value}")

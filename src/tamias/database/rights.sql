@@ -62,7 +62,7 @@ GRANT INSERT ON lane, tally_news, catalogue_news, event_news TO tamias_service;
 GRANT INSERT, UPDATE ON tally TO tamias_service;
 GRANT DELETE ON tally_news TO tamias_service;
 GRANT INSERT, DELETE ON attempts TO tamias_service;
-GRANT UPDATE (state, removals, run) ON crawl TO tamias_service;
+GRANT INSERT, UPDATE (state, removals, run, policy) ON crawl TO tamias_service;
 GRANT INSERT ON event TO tamias_service;
 GRANT DELETE ON event_news TO tamias_service;
 GRANT INSERT, DELETE, SELECT (webhook, url, kinds, host, portal, resource, made_at, seen, state)

@@ -10,7 +10,7 @@ import msgspec
 from tamias.database.columns import Ints, Texts
 from tamias.database.connect import Session
 from tamias.frontier.lease_filter import LeaseFilter
-from tamias.frontier.queries import ask, read_buckets, rows_of, tell
+from tamias.frontier.queries import ask, crawl_figures, read_buckets, rows_of, tell
 from tamias.frontier.service import Queues
 from tamias.model.errors import NodeAway, UsageError
 from tamias.model.item import WATCH
@@ -32,28 +32,24 @@ class Crawl(msgspec.Struct, frozen=True, kw_only=True):
     known: int
     open: int
     hosts: int
+    """Queues: of a host, or of what else shares one."""
     policy: dict[str, Any]
 
 
 def crawls(session: Session) -> list[Crawl]:
     """Return all crawls, the oldest first."""
-    queues = Queues(session, same_url=str.__eq__)
-    return [_crawl(queues, row) for row in ask(session, "crawl_rows")]
-
-
-def _crawl(queues: Queues, row: tuple[Any, ...]) -> Crawl:
-    number, name, state, limit, policy = row
-    figures = queues.figures(number, None)
-    return Crawl(
-        number=number,
-        name=name,
-        state=state,
-        limit=limit,
-        known=figures.scheduled + figures.done,
-        open=figures.scheduled,
-        hosts=figures.queues,
-        policy=policy,
-    )
+    query = {"now": session.now(), "require": None, "forbid": None}
+    queues = [
+        row
+        for bucket in range(read_buckets(session))
+        for row in ask(session, "crawl_figures", bucket=bucket, **query)
+    ]
+    found = []
+    for number, name, state, limit, policy in ask(session, "crawl_rows"):
+        stats = crawl_figures(number, name, [row for row in queues if row[0] == number])
+        counts = {"known": stats.known, "open": stats.open, "hosts": stats.hosts}
+        found.append(Crawl(number=number, name=name, state=state, limit=limit, policy=policy, **counts))
+    return found
 
 
 def named(session: Session, name: str) -> int:
@@ -94,6 +90,12 @@ def resume_run(session: Session, crawl: int) -> None:
 def stop(session: Session, crawl: int) -> None:
     """Stop a crawl whose user ended the run: nobody works on it until it is resumed. A pause stays."""
     tell(session, "change_state", crawl=crawl, before=Texts([ACTIVE, SERVED]), state=STOPPED)
+
+
+def end_run(session: Session, crawl: int) -> None:
+    """Stop a crawl, also a paused one."""
+    tell(session, "set_state", crawl=crawl, state=STOPPED)
+    Queues(session, same_url=str.__eq__).pause_crawl(crawl, paused=False)
 
 
 def resume_in_service(session: Session, crawl: int) -> None:

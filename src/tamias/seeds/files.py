@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any, cast
 
@@ -45,13 +45,21 @@ def open_seeds(name: str) -> Iterator[BufferedReader]:
 def seeds_by_line(name: str, read: Callable[[bytes], Seed | None]) -> Iterator[Seed]:
     """Yield the seed of each line. `read` returns None for a line without one, and raises `ValueError`."""
     with open_seeds(name) as stream:
-        shown = "stdin" if name == "-" else name
-        for number, line in enumerate(_lines(stream), start=1):
-            place = f"{shown} line {number}"
-            if line is None:
-                yield Seed(address="", line=place, problem=f"longer than {LONGEST_LINE} bytes")
-            elif (seed := _read_line(read, line)) is not None:
-                yield msgspec.structs.replace(seed, line=place)
+        yield from _read_lines(stream, "stdin" if name == "-" else name, read)
+
+
+def sent_seeds(content: bytes) -> Iterator[Seed]:
+    """Yield the seeds of a list that was sent, by the rules of `ListSeeds`."""
+    yield from _read_lines(BufferedReader(BytesIO(content)), "seeds", _ListReader().read)
+
+
+def _read_lines(stream: BufferedReader, shown: str, read: Callable[[bytes], Seed | None]) -> Iterator[Seed]:
+    for number, line in enumerate(_lines(stream), start=1):
+        place = f"{shown} line {number}"
+        if line is None:
+            yield Seed(address="", line=place, problem=f"longer than {LONGEST_LINE} bytes")
+        elif (seed := _read_line(read, line)) is not None:
+            yield msgspec.structs.replace(seed, line=place)
 
 
 def _lines(stream: BufferedReader) -> Iterator[bytes | None]:

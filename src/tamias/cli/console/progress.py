@@ -168,7 +168,7 @@ def _figures(now: "CrawlSnapshot", rate: float) -> list[str]:
     bad = now.outcomes.get("failed", 0)
     return [
         f"done {now.visited:,}  ({rate:,.0f}/s, {now.quads:,} quads, {_size(now.bytes)})",
-        f"queued {now.open:,} of {now.known:,} known on {count_of(now.hosts, 'host')}, "
+        f"queued {now.open:,} of {now.known:,} known on {count_of(now.hosts, 'queue')}, "
         f"{now.in_flight} in flight",
         f"failed {bad:,}  refused {now.outcomes.get('refused', 0):,}  gone {now.outcomes.get('gone', 0):,}",
         f"time {int(now.seconds) // 60}:{int(now.seconds) % 60:02d}  workers {now.workers}",

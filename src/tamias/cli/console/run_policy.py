@@ -1,5 +1,6 @@
 """The options of a run of `tamias crawl`: those that are named, over those of the crawl."""
 
+from collections.abc import Callable, Collection
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ import msgspec
 from tamias.cli.console.options import CommonOptions
 from tamias.model.errors import UsageError
 from tamias.model.item import Seed
-from tamias.settings import Settings
+from tamias.settings import Resolved, Settings
 
 if TYPE_CHECKING:
     from tamias.crawl.plan.policy import CrawlPolicy
@@ -29,15 +30,29 @@ class RunPolicy(msgspec.Struct, frozen=True):
 def run_policy(
     place: CommonOptions, database: "Database", flags: dict[str, Any], seeds: list[Seed], crawl: int
 ) -> RunPolicy:
-    """Return what is to hold for the crawl from now on: an option that is not named stays as it is.
-
-    Flags come first, then the flags of earlier runs, then what file and environment name, then what the crawl
-    had. Nothing is written: the caller still has to check the rest.
-    """
-    from tamias.crawl.plan.policy import MACHINE, RUN, CrawlPolicy, options_of, overlay, read_policy
+    """Return what is to hold for the crawl from now on. Nothing is written: the caller checks the rest."""
+    from tamias.crawl.plan.policy import RUN, read_policy
 
     with closing(database.session()) as session:
         known = read_policy(session, crawl)
+    return changed_policy(known, place.settings, flags, seeds, ends=RUN)
+
+
+def changed_policy(
+    known: "CrawlPolicy",
+    resolve: Callable[..., Resolved],
+    flags: dict[str, Any],
+    seeds: list[Seed],
+    *,
+    ends: Collection[str] = (),
+) -> RunPolicy:
+    """Return the policy of a crawl with other flags: an option that is not named stays as it is.
+
+    Flags come first, then the flags of earlier runs, then what `resolve` finds in file and environment, then
+    what the crawl had, but for settings that end with a run.
+    """
+    from tamias.crawl.plan.policy import MACHINE, RUN, CrawlPolicy, options_of, overlay
+
     given = {key: value for key, value in flags.items() if value is not None}
     passing = MACHINE | RUN  # what is of this run alone
     lasting = known.flags | {
@@ -45,11 +60,11 @@ def run_policy(
         for key, value in given.items()
         if passing.isdisjoint((key.partition("__")[0], key.replace("__", ".")))
     }
-    resolved = place.settings(**{**lasting, **given})
+    resolved = resolve(**{**lasting, **given})
     inherited = {
         key: value
         for key, value in known.values().items()
-        if resolved.origins.get(key) == "default" and key not in RUN
+        if resolved.origins.get(key) == "default" and key not in ends
     }
     settings = overlay(resolved.settings, inherited)
     settings = overlay(settings, _whole_paths(settings))

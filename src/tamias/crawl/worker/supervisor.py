@@ -289,7 +289,7 @@ class Supervisor:
         if self._is_over_time():
             return Ended.LIMIT
         if self._until is Until.SERVED:
-            return None
+            return None if self._row.is_active else Ended.PAUSED
         if not self._is_idle(figures):
             return None
         if figures.next_at is None:

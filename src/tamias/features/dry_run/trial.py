@@ -2,7 +2,7 @@
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,9 +18,22 @@ from tamias.model.item import Seed
 from tamias.model.url import fetch_url
 
 if TYPE_CHECKING:
-    from tamias.crawl.plan.reopening import Widening
+    from tamias.crawl.plan.reopening import Reopened, Widening
     from tamias.crawl.plan.seed_outcomes import SeedState
-    from tamias.database.connect import Database
+    from tamias.database.connect import Database, Session
+
+
+class EarlierRuns(msgspec.Struct, frozen=True):
+    """What earlier runs of a crawl left."""
+
+    known: "dict[str, SeedState]" = {}
+    """Seeds that they have put."""
+    opened: "Sequence[Widening]" = ()
+    """What this run allows and they did not."""
+    reopened: "Sequence[Reopened]" = ()
+    """URLs that this run would visit again for it."""
+    open: int = 0
+    """URLs that are still to be visited."""
 
 
 def tell_dry_run(place: CommonOptions, flags: dict[str, object], seeds: list[Seed], name: str | None) -> None:
@@ -45,30 +58,42 @@ def _tell_new(place: CommonOptions, flags: dict[str, object], seeds: list[Seed])
     from tamias.crawl.plan.policy import CrawlPolicy
 
     policy = RunPolicy(place.settings(**flags).settings, CrawlPolicy())
-    asyncio.run(_tell_prospects(place, policy, seeds, {}, []))
+    asyncio.run(_tell_prospects(place, policy, seeds, EarlierRuns()))
 
 
 def _tell_known(
     place: CommonOptions, database: "Database", crawl: int, policy: RunPolicy, seeds: list[Seed]
 ) -> None:
+    from tamias.crawl.plan.reopening import Reopened
+
+    with closing(database.session()) as session:
+        earlier = read_earlier(session, policy, seeds, crawl)
+    asyncio.run(_tell_prospects(place, policy, seeds, earlier))
+    if place.json:
+        say_json({"reopened": {each.option: each.urls for each in earlier.reopened}, "open": earlier.open})
+        return
+    for each in earlier.reopened:
+        say(f"reopen {each}")
+    if earlier.open:
+        say(f"fetch  {Reopened('left by an earlier run', earlier.open)}")
+
+
+def read_earlier(session: "Session", policy: RunPolicy, seeds: list[Seed], crawl: int | None) -> EarlierRuns:
+    """Return what earlier runs of a crawl left, and what a policy would open of it; None is a new crawl."""
     from tamias.crawl.plan.admit import open_frontier, seed_items
-    from tamias.crawl.plan.reopening import Reopened, count_widened, widenings
+    from tamias.crawl.plan.reopening import count_widened, widenings
     from tamias.crawl.plan.seed_outcomes import seed_states
 
+    if crawl is None:
+        return EarlierRuns()
     settings, before, after = policy.settings, policy.policy.before, policy.policy.options
-    with closing(database.session()) as session:
-        frontier = open_frontier(session, settings)
-        states = seed_states(session, frontier.buckets, seed_items(settings, seeds, crawl))
-        reopened = count_widened(session, frontier.buckets, crawl, before, after)
-        left = next((each.open for each in frontier.figures().crawls if each.crawl == crawl), 0)
-    asyncio.run(_tell_prospects(place, policy, seeds, states, widenings(before, after)))
-    if place.json:
-        say_json({"reopened": {each.option: each.urls for each in reopened}, "open": left})
-        return
-    for each in reopened:
-        say(f"reopen {each}")
-    if left:
-        say(f"fetch  {Reopened('left by an earlier run', left)}")
+    frontier = open_frontier(session, settings)
+    return EarlierRuns(
+        seed_states(session, frontier.buckets, seed_items(settings, seeds, crawl)),
+        widenings(before, after),
+        count_widened(session, frontier.buckets, crawl, before, after),
+        next((each.open for each in frontier.figures().crawls if each.crawl == crawl), 0),
+    )
 
 
 def _number(database: "Database", name: str | None) -> int | None:
@@ -80,16 +105,12 @@ def _number(database: "Database", name: str | None) -> int | None:
 
 
 async def _tell_prospects(
-    place: CommonOptions,
-    policy: RunPolicy,
-    seeds: list[Seed],
-    states: dict[str, "SeedState"],
-    opened: list["Widening"],
+    place: CommonOptions, policy: RunPolicy, seeds: list[Seed], earlier: EarlierRuns
 ) -> None:
     from tamias.crawl.store.progress import kind_of_reason
 
     advised: dict[str, str] = {}
-    async for prospect in _find_prospects(policy, seeds, states, opened):
+    async for prospect in find_prospects(policy, seeds, earlier):
         if place.json:
             say_json(prospect)
         elif prospect.refusal:
@@ -110,13 +131,10 @@ class Prospect(msgspec.Struct, frozen=True):
     refusal: str | None
 
 
-async def _find_prospects(
-    policy: RunPolicy, seeds: list[Seed], known: dict[str, "SeedState"], opened: list["Widening"]
+async def find_prospects(
+    policy: RunPolicy, seeds: list[Seed], earlier: EarlierRuns
 ) -> AsyncIterator[Prospect]:
-    """Look at each seed; only robots.txt is requested, once for each place.
-
-    `known` are the seeds that an earlier run has put; `opened` is what this run allows and that one did not.
-    """
+    """Look at each seed; only robots.txt is requested, once for each place."""
     from tamias.crawl.plan.admit import Admission
     from tamias.crawl.request.lone import LoneClient
 
@@ -125,13 +143,13 @@ async def _find_prospects(
         client = LoneClient(policy.settings, Path(spool), admission)
         try:
             for url in (fetch_url(seed.address) for seed in seeds):
-                finished = _finished(known.get(url), opened) or admission.refusal(url, 0)
+                finished = _finished(earlier.known.get(url), earlier.opened) or admission.refusal(url, 0)
                 yield Prospect(url, finished or client.address_refusal(url) or await client.refusal(url))
         finally:
             await client.close()
 
 
-def _finished(state: "SeedState | None", opened: list["Widening"]) -> str | None:
+def _finished(state: "SeedState | None", opened: "Sequence[Widening]") -> str | None:
     """Return why a known seed is not fetched again, if so."""
     if state is None or not state.done:
         return None

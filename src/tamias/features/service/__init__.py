@@ -15,6 +15,7 @@ FEATURE = Feature(
     },
     endpoints={
         **{name: f"{__name__}.api.{name}:ENDPOINTS" for name in ("datasets", "files", "forget", "graphs")},
+        "crawls": f"{__name__}.api.crawls:ENDPOINTS",
         **{name: f"{__name__}.api.{name}:ENDPOINTS" for name in ("frontier", "portals")},
         **{name: f"{__name__}.api.{name}:ENDPOINTS" for name in ("resources", "tags")},
         "events": f"{__name__}.events.stream:ENDPOINTS",

@@ -2,14 +2,15 @@
 
 import asyncio
 import logging
-import os
 import resource
 import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections import Counter
+from collections.abc import Callable, Collection, Coroutine
 from contextlib import ExitStack, closing, suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -33,7 +34,7 @@ from tamias.features.service.app import application
 from tamias.features.service.events.webhooks import Sender
 from tamias.features.service.http.callers import VARIABLE, Secret, register_secret
 from tamias.features.service.queries.thread_pool import SessionPool
-from tamias.features.service.service import Service
+from tamias.features.service.service import Service, verb_environment
 from tamias.features.service.sparql.routes import SparqlSide
 from tamias.model.errors import TamiasError, UsageError
 from tamias.model.faults import refuse_faults
@@ -71,6 +72,9 @@ GRACE_SECONDS = 3.0
 """For answers that are under way when the service stops."""
 
 
+_SUMS = ("visited", "put_off", "quads", "bytes", "in_flight", "known", "open", "workers")
+Snapshots = dict[int, CrawlSnapshot]
+"""The latest of each crawl that the service works on, or has worked on since its start."""
 ServiceTask = Callable[[SessionPool, Path, Settings], Coroutine[None, None, None]]
 """Makes what runs beside the service until it is cancelled; an error of settings is raised at once."""
 
@@ -121,7 +125,7 @@ def run(plan: ServicePlan, secret: Secret, ready: Callable[[], None]) -> None:
         database = stack.enter_context(closing(_database(plan, Role.SERVICE)))
         pool = stack.enter_context(closing(SessionPool(database, plan.data, settings)))
         watching = stack.enter_context(closing(_supervisor(plan, WATCH))) if plan.crawl else None
-        service = Service(plan.data, settings, pool, secret, sparql=sparql.endpoint)
+        service = Service(plan.data, settings, pool, secret, sparql=sparql.endpoint, db=plan.db)
         web = application(service)
         uvloop.run(_run(plan, web, service, background, watching, ready))
 
@@ -201,22 +205,27 @@ async def _crawled(
     plan: ServicePlan, service: Service, background: SessionPool, watching: Supervisor
 ) -> None:
     """Visits what is watched, works on crawls that were handed over, keeps the schedule, until a signal."""
-    latest: CrawlSnapshot | None = None
-
-    def show(now: CrawlSnapshot) -> None:
-        nonlocal latest
-        latest = now
-
-    service.crawl = lambda: latest
-    works = (_schedule(background), _repack_often(plan, background), _work_on_handed(plan, background))
+    snapshots: Snapshots = {}
+    service.crawl = lambda: _summed(snapshots.values())
+    handed = _work_on_handed(plan, background, snapshots)
+    works = (_schedule(background), _repack_often(plan, background), handed)
     tasks = [asyncio.create_task(each) for each in works]
     try:
-        await watching.run_until_signal(show)
+        await watching.run_until_signal(partial(snapshots.__setitem__, WATCH))
     finally:
         await _end(*tasks)
 
 
-async def _work_on_handed(plan: ServicePlan, background: SessionPool) -> None:
+def _summed(crawls: Collection[CrawlSnapshot]) -> CrawlSnapshot | None:
+    """Return the figures of several crawls as those of one."""
+    if not crawls:
+        return None
+    counts = {name: sum(getattr(each, name) for each in crawls) for name in _SUMS}
+    outcomes = sum((Counter(each.outcomes) for each in crawls), Counter[str]())
+    return msgspec.structs.replace(next(iter(crawls)), **counts, outcomes=dict(outcomes))
+
+
+async def _work_on_handed(plan: ServicePlan, background: SessionPool, snapshots: Snapshots) -> None:
     """Works on crawls that were handed over to the service, from when that is done until nothing is left."""
     running: dict[int, asyncio.Task[None]] = {}
     try:
@@ -224,24 +233,27 @@ async def _work_on_handed(plan: ServicePlan, background: SessionPool) -> None:
             with suppress(TamiasError, OSError):
                 handed = await background.run(lambda db: handed_over(db.session, db.frontier.buckets))
                 for crawl in handed - running.keys():
-                    running[crawl] = asyncio.create_task(_work_on(plan, crawl))
+                    running[crawl] = asyncio.create_task(_work_on(plan, crawl, snapshots))
             await asyncio.sleep(HANDED_SECONDS)
             running = {crawl: task for crawl, task in running.items() if not task.done()}
     finally:
         await _end(*running.values())
 
 
-async def _work_on(plan: ServicePlan, crawl: int) -> None:
+async def _work_on(plan: ServicePlan, crawl: int, snapshots: Snapshots) -> None:
     """Works on one crawl by the options of its row. Trouble of its own does not end the service."""
+    show = partial(snapshots.__setitem__, crawl)
     try:
         with closing(await asyncio.to_thread(_supervisor, plan, crawl)) as supervisor:
-            working = asyncio.create_task(supervisor.run(lambda _now: None))
+            working = asyncio.create_task(supervisor.run(show))
             try:
                 await asyncio.shield(working)
             except asyncio.CancelledError:
                 supervisor.stop()
                 await working
+            show(working.result())
     except (TamiasError, OSError) as error:
+        snapshots.pop(crawl, None)
         _log.error("the crawl %d cannot go on: %s", crawl, error)
         await asyncio.sleep(TROUBLE_SECONDS)
 
@@ -306,7 +318,7 @@ async def _run_verb(plan: ServicePlan, *words: str, seconds: float) -> None:
     """A command on the same data, in a process of its own that ends after so many seconds."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tamias", *words,
-        env={**os.environ, "TAMIAS_DATA": str(plan.data), "TAMIAS_DB": plan.db or ""},
+        env=verb_environment(plan.data, plan.db),
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     try:

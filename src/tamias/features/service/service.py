@@ -1,6 +1,7 @@
 """The service that every route works with."""
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable
 from functools import cached_property
@@ -69,13 +70,15 @@ class Service:
         secret: Secret,
         crawl: "Callable[[], CrawlSnapshot | None]" = lambda: None,
         sparql: "SparqlEndpoint | None" = None,
+        db: str | None = None,
     ) -> None:
         self.data = data
+        self.db = db
         self.settings = settings
         self.pool = pool
         self.secret = secret
         self.crawl = crawl
-        """How the crawl beside it stands; None where there is none."""
+        """How the crawls beside it stand, together; None where there is none."""
         self.sparql = sparql
         self.histories = Histories(pool, frozenset(settings.filters.session_names))
         self.usages = Usages(pool)
@@ -92,6 +95,11 @@ class Service:
     async def lately(self, name: str, seconds: float, work: Callable[[ServiceSession], T]) -> T:
         """Return the recent result of work with the database."""
         return await self.recent.get(name, seconds, lambda: self.pool.run(work))
+
+
+def verb_environment(data: Path, db: str | None) -> dict[str, str]:
+    """Return the environment of a verb that works with the data of a service."""
+    return {**os.environ, "TAMIAS_DATA": str(data), "TAMIAS_DB": db or ""}
 
 
 def _failed(found: asyncio.Future[Any]) -> bool:

@@ -162,10 +162,24 @@ async def pause(request: Request, service: Service) -> Response:
     return await _steer_crawl(request, service, side_by_side.pause, side_by_side.PAUSED)
 
 
-@ENDPOINTS.post("/api/v1/frontier/resume", ResponseSpec("Resumed", Steered), _CRAWL, scope="crawl")
+@ENDPOINTS.post(
+    "/api/v1/frontier/resume",
+    ResponseSpec("Resumed", Steered),
+    _CRAWL,
+    Parameter("by", "service: this service works on it, whoever began it", {"enum": ["service"]}),
+    scope="crawl",
+)
 async def resume(request: Request, service: Service) -> Response:
     """Resume a crawl."""
+    if parameter(request, "by") == "service":
+        return await _steer_crawl(request, service, side_by_side.resume_in_service, side_by_side.SERVED)
     return await _steer_crawl(request, service, side_by_side.resume, side_by_side.ACTIVE)
+
+
+@ENDPOINTS.post("/api/v1/frontier/stop", ResponseSpec("It is stopped", Steered), _CRAWL, scope="crawl")
+async def stop(request: Request, service: Service) -> Response:
+    """End the run of a crawl: nobody works on it until it is resumed, or 'tamias crawl' continues it."""
+    return await _steer_crawl(request, service, side_by_side.end_run, side_by_side.STOPPED)
 
 
 @ENDPOINTS.post(
@@ -201,6 +215,11 @@ def crawl_number(db: ServiceSession, name: str) -> int:
         raise HttpProblem(404, str(error)) from error
 
 
+def crawl_states(db: ServiceSession) -> list[CrawlState]:
+    """Return the states and figures of all crawls."""
+    return [shown(CrawlState, each) for each in side_by_side.crawls(db.session)]
+
+
 def rows_of(db: ServiceSession, name: str, values: dict[str, Any]) -> list[Row]:
     """Return the rows of a statement of `frontier.sql`."""
     return db.session.fetch_all(SQL[name], values)
@@ -208,8 +227,7 @@ def rows_of(db: ServiceSession, name: str, values: dict[str, Any]) -> list[Row]:
 
 def _figures(db: ServiceSession) -> FrontierState:
     now = db.frontier.figures()
-    crawls = [shown(CrawlState, each) for each in side_by_side.crawls(db.session)]
-    return shown(FrontierState, now, at=rfc3339(now.now), crawls=crawls)
+    return shown(FrontierState, now, at=rfc3339(now.now), crawls=crawl_states(db))
 
 
 def _across(
