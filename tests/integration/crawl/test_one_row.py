@@ -202,11 +202,11 @@ def test_the_service_leaves_a_handed_crawl_when_its_limit_is_reached_until_its_u
 def test_the_button_on_the_page_lets_the_service_work_on_a_crawl(tamias, chain, serve):
     assert tamias.crawl("--max-urls", "3", "--depth", "4", chain.seed).returncode == LIMIT
     service = serve("--allow-private", "--delay", "0")
-    fields = {"secret": (tamias.data / "secret").read_text().strip()}
-    assert httpx.post(f"{service}/crawl/default/resume", data={"secret": "no"}).status_code == 403
+    fields = {"secret": (tamias.data / "secret").read_text().strip(), "do": "resume"}
+    assert httpx.post(f"{service}/crawl/default/steer", data={**fields, "secret": "no"}).status_code == 403
     wait_for_handed(tamias, chain)
     assert chain.depths() == [0, 1, 2]
-    assert httpx.post(f"{service}/crawl/default/resume", data=fields).status_code == 303
+    assert httpx.post(f"{service}/crawl/default/steer", data=fields).status_code == 303
     tamias.wait_until(lambda: row(tamias)["open"] == 0)
     assert chain.depths() == [0, 1, 2, 3, 4]
 

@@ -236,7 +236,7 @@ def test_the_overview_counts_what_waits_as_the_page_of_the_crawl_does(client):
     reopen(client, "gone", "404", secret="open sesame")
     known = client.get("/crawl/default.json").json()["open"]
     assert known > 0
-    figure = f"<dt>Queued</dt><dd>{known}</dd>"
+    figure = f"<dt>Still to visit</dt><dd>{known}</dd>"
     assert figure in page_with(client, "/", figure)
     assert client.get("/overview.json").json()["queued"] == known
 

@@ -7,6 +7,7 @@ from tamias.archive.moments import rfc3339
 from tamias.features.pages.crawl import activity
 from tamias.features.pages.html.page import html, page, table_of
 from tamias.features.pages.queries import Record, records
+from tamias.features.service.api.frontier import crawl_states
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
 from tamias.features.stats.figures import read_figures
@@ -45,8 +46,10 @@ async def _live(service: Service) -> Record:
 
 def _read_live(db: ServiceSession) -> Record:
     figures = read_figures(db.session)
+    crawls = [each for each in crawl_states(db) if each.name != "watch"]
     return {
-        "queued": sum(each["open"] for each in activity.crawl_sums(db)),
+        "crawls": crawls,
+        "queued": sum(each.open for each in crawls),
         "figures": figures,
         "at": rfc3339(figures.at),
         "rates": activity.rates(db),

@@ -114,22 +114,15 @@ FROM (SELECT capture.outcome FROM capture
 GROUP BY tried.outcome
 
 -- name: readiness
--- Hosts by what they wait for, and how many URLs their queues know and have open.
-SELECT count(*)::int8,
-       count(*) FILTER (WHERE host.token IS NOT NULL AND host.lease_end > %(now)b::int8)::int8,
-       count(*) FILTER (WHERE host.blocked_until > %(now)b::int8)::int8,
-       count(*) FILTER (WHERE host.token IS NULL AND host.ready_at <= %(now)b::int8)::int8,
-       count(*) FILTER (WHERE host.token IS NULL AND host.blocked_until <= %(now)b::int8
-                          AND host.ready_at > %(now)b::int8 AND host.ready_at < 9223372036854775807)::int8
-FROM host WHERE host.bucket = %(bucket)b::int2
-
--- name: queue_sums
--- What the queues of each crawl hold.
-SELECT crawl.name AS crawl, crawl.state, sums.queues, sums.known, sums.open, sums.paused
-FROM (SELECT queue.crawl, count(*)::int8 AS queues, sum(queue.known)::int8 AS known, sum(queue.open)::int8 AS open,
-             count(*) FILTER (WHERE NOT queue.active)::int8 AS paused
-      FROM queue WHERE queue.bucket = %(bucket)b::int2 GROUP BY queue.crawl) AS sums
-JOIN crawl ON crawl.crawl = sums.crawl
+-- Hosts by what they wait for, in the order in which it is asked; each counts once.
+SELECT count(*)::int8, count(*) FILTER (WHERE waiting.state = 1)::int8, count(*) FILTER (WHERE waiting.state = 2)::int8,
+       count(*) FILTER (WHERE waiting.state = 3)::int8, count(*) FILTER (WHERE waiting.state = 4)::int8,
+       count(*) FILTER (WHERE waiting.state IS NULL)::int8
+FROM (SELECT CASE WHEN host.blocked_until > %(now)b::int8 THEN 1
+                  WHEN host.token IS NOT NULL AND host.lease_end >= %(now)b::int8 THEN 2
+                  WHEN host.ready_at <= %(now)b::int8 THEN 3
+                  WHEN host.ready_at < 9223372036854775807 THEN 4 END AS state
+      FROM host WHERE host.bucket = %(bucket)b::int2) AS waiting
 
 -- name: queues
 -- The queues with most to do. They are chosen before anything is joined.
@@ -265,10 +258,6 @@ ORDER BY pair.links DESC, pair.from_host, pair.to_host LIMIT %(links)b::int4
 -- What block lists kept out.
 SELECT blocked.list, blocked.urls, blocked.latest FROM blocked ORDER BY blocked.urls DESC, blocked.list LIMIT 50
 
--- name: crawl_named
--- One crawl.
-SELECT crawl.crawl, crawl.state FROM crawl WHERE crawl.name = %(crawl)b::text
-
 -- name: crawl_span
 -- The first and last of the newest attempts of a crawl. So many newest attempts of all crawls are looked at.
 SELECT min(newest.started_at), max(newest.started_at), count(*)::int8
@@ -316,7 +305,9 @@ SELECT CASE WHEN NOT queue.active THEN 'the queue is paused'
             WHEN queue.next_due > %(now)b::int8 THEN 'due later'
             ELSE 'the delay between two requests' END AS what,
        count(*)::int8 AS queues, sum(queue.open)::int8 AS urls,
-       min(greatest(queue.next_due, host.ready_at, host.blocked_until)) AS until
+       min(greatest(queue.next_due, host.ready_at, host.blocked_until))
+           FILTER (WHERE queue.active AND (host.token IS NULL OR host.lease_end <= %(now)b::int8)
+                     AND greatest(queue.next_due, host.ready_at, host.blocked_until) > %(now)b::int8) AS until
 FROM queue JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = queue.qid
 WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4 AND queue.open > 0
 GROUP BY 1

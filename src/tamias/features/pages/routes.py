@@ -7,7 +7,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from tamias.features.pages import access, overview, portal, query
-from tamias.features.pages.crawl import activity, add, changes, crawl, documents, graph, host
+from tamias.features.pages.crawl import activity, add, changes, crawl, documents, graph, host, steering
 from tamias.features.pages.datasets import dataset, forms, listing, preview, version
 from tamias.features.pages.html.page import page_routes, static_route
 from tamias.features.pages.reference import reference_page
@@ -32,6 +32,7 @@ _PAGES = (
     portal.portal,
     portal.portal_at,
     activity.frontier,
+    steering.crawls,
     crawl.crawl,
     documents.documents,
     documents.document,
@@ -63,7 +64,9 @@ FORMS: dict[str, Handle] = {
     forms.WATCHING: forms.changing,
     forms.FORGETTING: forms.forgetting,
     crawl.PATH: crawl.reopening,
-    crawl.RESUME_PATH: crawl.resuming,
+    steering.crawls.path: steering.making,
+    steering.CHANGING: steering.changing,
+    steering.STEERING: steering.steering,
     access.access.path: access.changing,
 }
 """What pages send. Each finds out who sends it (`form_caller`) and what they may do (`check_form`)."""

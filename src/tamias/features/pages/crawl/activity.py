@@ -6,7 +6,15 @@ from starlette.requests import Request
 
 from tamias.archive.moments import rfc3339
 from tamias.features.pages.html.page import page, table_of
-from tamias.features.pages.queries import Record, records, records_of_buckets, rows, rows_of_buckets
+from tamias.features.pages.queries import (
+    Record,
+    queue_units,
+    records,
+    records_of_buckets,
+    rows,
+    rows_of_buckets,
+)
+from tamias.features.service.api.frontier import crawl_states
 from tamias.features.service.api.tags import count_tags
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
@@ -21,8 +29,7 @@ _QUARTER = 3
 MOST_VERSIONS = 400_000
 LATEST_ATTEMPTS = 5_000
 MOST_INTROUBLE = 20
-_STATES = ("hosts", "fetching", "blocked", "ready", "polite")
-_SUMS = ("queues", "known", "open", "paused")
+_STATES = ("hosts", "blocked", "fetching", "ready", "polite", "idle")
 
 
 def time_slot(at: int, attempts: Counter[int]) -> Record:
@@ -51,21 +58,10 @@ def rates(db: ServiceSession) -> Record:
 
 
 def waiting(db: ServiceSession) -> Record:
-    """Count hosts by what they wait for; those that have nothing left to do are idle."""
+    """Count hosts, each by the one thing it waits for; those that have nothing left to do are idle."""
     found = rows_of_buckets(db, "readiness", now=db.session.now())
     counts = {name: sum(each) for name, each in zip(_STATES, zip(*found, strict=True), strict=True)}
-    hosts, *busy = counts.values()
-    unit = {"domain": "Domains", "ip": "Addresses"}.get(db.settings.frontier.queue, "Hosts")
-    return {**counts, "idle": max(0, hosts - sum(busy)), "unit": unit}
-
-
-def crawl_sums(db: ServiceSession) -> list[Record]:
-    """Return the sums of the queues of each crawl, by name."""
-    sums: dict[str, Record] = {}
-    for each in records_of_buckets(db, "queue_sums"):
-        if (known := sums.setdefault(each["crawl"], each)) is not each:
-            known.update({name: known[name] + each[name] for name in _SUMS})
-    return [sums[name] for name in sorted(sums)]
+    return {**counts, "unit": queue_units(db.settings).capitalize()}
 
 
 def daily(db: ServiceSession) -> list[Record]:
@@ -117,7 +113,7 @@ def _frontier(db: ServiceSession) -> Record:
     queues = records_of_buckets(db, "queues", now=now, limit=MOST_QUEUES)
     return {
         "waiting": waiting(db),
-        "crawls": crawl_sums(db),
+        "crawls": crawl_states(db),
         "queues": sorted(queues, key=lambda each: -each["open"])[:MOST_QUEUES],
         "blocks": list(records_of_buckets(db, "blocks", now=now, limit=MOST_BLOCKS)),
         "lists": records(db, "lists"),

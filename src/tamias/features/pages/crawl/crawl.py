@@ -12,12 +12,13 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from tamias.archive.moments import rfc3339
-from tamias.archive.reader.library import NotArchived
 from tamias.crawl.store.progress import ReasonCounts
-from tamias.features.pages.crawl.activity import crawl_sums, time_slot
+from tamias.features.pages.crawl.activity import time_slot
 from tamias.features.pages.html.forms import check_form, sent_form
 from tamias.features.pages.html.page import page, table_of
-from tamias.features.pages.queries import Record, records_of_buckets, rows, rows_of_buckets
+from tamias.features.pages.queries import Record, queue_units, records_of_buckets, rows_of_buckets
+from tamias.features.service.api.crawls import EXPORT_TYPES, LARGEST_REQUEST, CrawlOptions, details
+from tamias.features.service.api.frontier import crawl_number
 from tamias.features.service.http.callers import check_caller
 from tamias.features.service.http.problems import HttpProblem, problem_of
 from tamias.features.service.queries.thread_pool import ServiceSession
@@ -25,10 +26,9 @@ from tamias.features.service.service import Service
 from tamias.frontier.crawls import resume_in_service
 from tamias.frontier.due import FIRST, Place, ReopenFilter, reopen_visited_page
 from tamias.model.capture import Outcome
-from tamias.plugins import host_notes
+from tamias.plugins import host_notes, verbs
 
 PATH = "/crawl/{name}/reopen"
-RESUME_PATH = "/crawl/{name}/resume"
 _OUTCOMES = {
     each.word: each.value for each in (Outcome.GONE, Outcome.REFUSED, Outcome.FAILED, Outcome.SKIPPED)
 }
@@ -56,33 +56,29 @@ def reopening_of(service: Service, name: str) -> Reopening | None:
     return state if state and not (state.done and time.monotonic() - began > _SHOWN_SECONDS) else None
 
 
-async def resuming(request: Request, service: Service) -> Response:
-    """Let the service work on a crawl, and show its page again."""
-    name, _ = await _sent(request, service)
-    return await _resumed(service, name)
-
-
 async def reopening(request: Request, service: Service) -> Response:
     """Make URLs due again that ended so, and show the page again."""
-    name, fields = await _sent(request, service)
+    name, fields = await crawl_form(request, service)
     outcome, reason = _OUTCOMES.get(fields.get("outcome", "")), fields.get("reason", "")
     if outcome is None or not reason:
         raise HttpProblem(400, f"'outcome' is one of {', '.join(_OUTCOMES)}, and 'reason' a text")
-    number, _ = await service.pool.run(partial(_named, name=name))
+    number = await service.pool.run(partial(crawl_number, name=name))
     await _begin(service, name, number, ReopenFilter(outcome=outcome, reason=reason))
-    return await _resumed(service, name)
+    await service.pool.run(lambda db: resume_in_service(db.session, number))
+    return show_again(service, name)
 
 
-async def _sent(request: Request, service: Service) -> tuple[str, dict[str, str]]:
+async def crawl_form(request: Request, service: Service) -> tuple[str, dict[str, str]]:
     """The crawl that a form is about, and its fields. Raises `HttpProblem` if its sender may not do that."""
-    fields, caller = await sent_form(request, service)
+    fields, caller = await sent_form(request, service, LARGEST_REQUEST)
     check_caller(caller, "crawl", bounded=False)
-    await check_form(request, service, "crawl", [])
-    return request.path_params["name"], fields
+    name = request.path_params.get("name") or fields.get("name", "")
+    await check_form(request, service, "crawl", [name[:_LONGEST_NAME]])
+    return name, fields
 
 
-async def _resumed(service: Service, name: str) -> Response:
-    await service.pool.run(lambda db: resume_in_service(db.session, _named(db, name)[0]))
+def show_again(service: Service, name: str) -> Response:
+    """Lead to the page of a crawl, which shows what was changed a moment ago."""
     service.recent.forget(f"crawl {name}")
     return RedirectResponse(f"/crawl/{quote(name, safe='')}", 303)
 
@@ -119,13 +115,6 @@ async def _reopen(service: Service, name: str, crawl: int, which: ReopenFilter, 
         service.recent.forget(f"crawl {name}")
 
 
-def _named(db: ServiceSession, name: str) -> tuple[int, str]:
-    """Return the number and the state of a crawl."""
-    for number, state in rows(db, "crawl_named", crawl=name):
-        return number, state
-    raise NotArchived(f"there is no crawl {name!r}; /frontier lists all")
-
-
 MOST_ATTEMPTS = 20_000
 """The newest, of each bucket: what the figures of the page are made from."""
 MOST_SLOTS = 60
@@ -143,24 +132,39 @@ async def crawl(request: Request, service: Service) -> Record:
     if len(name) > _LONGEST_NAME or not name.isprintable():
         raise HttpProblem(400, f"the name of a crawl has {_LONGEST_NAME} printable characters at most")
     found = await service.lately(f"crawl {name}", _SECONDS, lambda db: _crawl(db, name))
-    return {**found, "reopening": reopening_of(service, name)}
+    shown = {"trial": None, "changed": None, "error": None, "fields": fields_of(found["options"])}
+    return {**found, **shown, "reopening": reopening_of(service, name)}
+
+
+def fields_of(options: CrawlOptions) -> dict[str, str]:
+    """Return options as the fields of a form; what has no limit is empty."""
+    values = msgspec.structs.asdict(options)
+    return {name: shown_value(value) for name, value in values.items()}
+
+
+def shown_value(value: Any) -> str:
+    """Return the value of an option as a field shows it."""
+    if isinstance(value, tuple):
+        return "\n".join(value)
+    return f"{value:g}" if isinstance(value, float) else "" if value in (None, False) else str(value)
 
 
 def _crawl(db: ServiceSession, name: str) -> Record:
-    number, state = _named(db, name)
+    number = crawl_number(db, name)
+    about = details(db, name)
     values = {"crawl": number, "most": MOST_ATTEMPTS}
     spans = [row for row in rows_of_buckets(db, "crawl_span", **values) if row[2]]
     first, last = min((row[0] for row in spans), default=0), max((row[1] for row in spans), default=0)
     slot = max(1000, (last - first) // MOST_SLOTS + 1)
     attempts = rows_of_buckets(db, "crawl_attempts", **values, first=first, slot=slot) if spans else []
-    sums = next((each for each in crawl_sums(db) if each["crawl"] == name), {})
     total = sum(row[2] for row in spans)
     outcomes, depths = _counts(attempts, 2), _counts(attempts, 1)
     hosts = records_of_buckets(db, "crawl_hosts", **values, limit=MOST_HOSTS)
     return {
-        "name": name,
-        "state": state,
-        **{each: sums.get(each, 0) for each in ("known", "open", "queues")},
+        **{each: getattr(about, each) for each in ("name", "state", "limit", "known", "open", "options")},
+        "queues": about.hosts,
+        "unit": queue_units(db.settings),
+        "exports": list(EXPORT_TYPES) if "export" in verbs() else [],
         "attempts": total,
         "first": rfc3339(first) if spans else None,
         "last": rfc3339(last) if spans else None,

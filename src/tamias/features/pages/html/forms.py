@@ -13,16 +13,16 @@ from tamias.features.service.service import Service
 from tamias.features.tokens.tokens import AccessScope, Caller
 
 _FORM = "application/x-www-form-urlencoded"
-_MOST_FIELDS = 10
+_MOST_FIELDS = 20
 _MOST_BYTES = 64 * 1024
 
 
-async def form_fields(request: Request) -> dict[str, str]:
-    """The fields of a form. Raises `HttpProblem`."""
+async def form_fields(request: Request, most: int = _MOST_BYTES) -> dict[str, str]:
+    """The fields of a form of so many bytes at most. Raises `HttpProblem`."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != _FORM:
         raise HttpProblem(415, f"this form is sent as {_FORM}", UNREAD)
-    content = await body(request, _MOST_BYTES)
+    content = await body(request, most)
     try:
         pairs = parse_qsl(content.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:
@@ -41,9 +41,11 @@ async def form_caller(request: Request, fields: dict[str, str], service: Service
     return session.caller if ours else None
 
 
-async def sent_form(request: Request, service: Service) -> tuple[dict[str, str], Caller]:
+async def sent_form(
+    request: Request, service: Service, most: int = _MOST_BYTES
+) -> tuple[dict[str, str], Caller]:
     """Return the fields of a form and who sends it. Raises `HttpProblem` where nobody is signed in."""
-    fields = await form_fields(request)
+    fields = await form_fields(request, most)
     caller = await form_caller(request, fields, service)
     if caller is None:
         raise HttpProblem(403, "sign in first, and send the form from a page of this service")

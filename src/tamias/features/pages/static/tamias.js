@@ -33,6 +33,23 @@
   addEventListener("pagehide", () => source.close());
 })();
 
+// The menu is one row on a phone: the page that is open is in sight.
+(() => {
+  const here = document.querySelector("header nav [aria-current]");
+  if (here) here.closest("ul").scrollLeft = here.offsetLeft - 80;
+})();
+
+// A file of seeds is read here, so that they can be looked at before they are sent.
+(() => {
+  const input = document.querySelector("input[data-into]");
+  if (!input) return;
+  input.closest("[data-upload]").hidden = false;
+  input.addEventListener("change", async () => {
+    const into = document.getElementById(input.dataset.into);
+    if (input.files.length) into.value = await input.files[0].text();
+  });
+})();
+
 // Two versions are chosen with radio buttons; a version is not compared with itself.
 (() => {
   const form = document.querySelector("form[data-compare]");
