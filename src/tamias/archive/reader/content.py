@@ -1,8 +1,8 @@
 """The content of one version: bytes, text or table, read from its blob and checked against its digest."""
 
-import shutil
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
 
@@ -24,10 +24,10 @@ class NoTable(TamiasError):
 class Table:
     """Rows and columns. pandas, polars, pyarrow and DuckDB take it as it is, any number of times."""
 
-    def __init__(self, rows: "DuckDBPyConnection", folder: Path) -> None:
+    def __init__(self, rows: "DuckDBPyConnection", folder: ExitStack) -> None:
         """Gives out the table `t` of a database, which spills into a folder that goes with it."""
         self._rows = rows
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        weakref.finalize(self, folder.close)
         described = rows.table("t")
         self.columns: list[str] = list(described.columns)
         self.types: list[str] = [str(each) for each in described.types]

@@ -136,28 +136,37 @@ def workbench(path: Path, run: ProfileRun, memory: int) -> "Iterator[duckdb.Duck
 
     Raises `ProfileLimit` when the time, memory or space allowed is used up, `OSError` when the disk is full.
     """
+    with (
+        closing(open_confined([path], run.folder.path, memory, run.limits.disk, threads=1)) as tables,
+        within_limits(tables, run, memory),
+    ):
+        yield tables
+
+
+@contextmanager
+def within_limits(tables: "duckdb.DuckDBPyConnection", run: ProfileRun, memory: int) -> Iterator[None]:
+    """Interrupt queries when their time is over. Raises what `workbench` raises."""
     import duckdb
 
-    with closing(open_confined([path], run.folder.path, memory, run.limits.disk, threads=1)) as tables:
-        done = threading.Event()
-        alarm = threading.Thread(target=_interrupt_late, args=(tables, run, done), daemon=True)
-        alarm.start()
-        try:
-            yield tables
-        except duckdb.InterruptException as interrupt:
-            raise run.over() from interrupt
-        except duckdb.OutOfMemoryException as error:
-            raise MemoryLimit(
-                f"needs more than {memory} bytes of memory or {run.limits.disk} of disk"
-                " (limits profile.memory, profile.disk)"
-            ) from error
-        except duckdb.IOException as error:
-            if "No space left" in str(error):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(run.folder.path)) from error
-            raise
-        finally:
-            done.set()
-            alarm.join()
+    done = threading.Event()
+    alarm = threading.Thread(target=_interrupt_late, args=(tables, run, done), daemon=True)
+    alarm.start()
+    try:
+        yield
+    except duckdb.InterruptException as interrupt:
+        raise run.over() from interrupt
+    except duckdb.OutOfMemoryException as error:
+        raise MemoryLimit(
+            f"needs more than {memory} bytes of memory or {run.limits.disk} of disk"
+            " (limits profile.memory, profile.disk)"
+        ) from error
+    except duckdb.IOException as error:
+        if "No space left" in str(error):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(run.folder.path)) from error
+        raise
+    finally:
+        done.set()
+        alarm.join()
 
 
 def _interrupt_late(tables: "duckdb.DuckDBPyConnection", run: ProfileRun, done: threading.Event) -> None:

@@ -4,8 +4,6 @@ CSV and workbooks have the rows, columns and types that their profile tells.
 """
 
 import csv
-import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,17 +15,23 @@ from tamias.features.archive.canonical.tables import FileTable, found_table
 from tamias.features.archive.canonical.text import looked_at, marked_chunks, unpack
 from tamias.features.archive.canonical.workbooks import opened_workbook
 from tamias.features.tables.files.members import table_members
-from tamias.features.tables.limits import first_line, open_confined
+from tamias.features.tables.limits import (
+    ProfileLimit,
+    ProfileLimits,
+    ProfileRun,
+    ScratchFolder,
+    first_line,
+    open_confined,
+    within_limits,
+)
 from tamias.features.tables.loaded_forms import load_rows, loaded_forms, typed_column
 from tamias.model.document import LimitExceeded, Unreadable
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-MEMORY = 1 << 30
-"""Bytes of memory for a table; beyond that it uses the disk."""
-DISK = 8 << 30
-"""Bytes of disk."""
+LIMITS = ProfileLimits(seconds=1e8, memory=1 << 30, disk=8 << 30)
+"""Of a table for the library; beyond the memory it uses the disk."""
 
 _JSON = "read_json(?, compression = 'none', maximum_object_size = 134217728)"
 _SQL = {Form.JSON: _JSON, Form.JSON_LINES: _JSON, Form.BYTES: "read_parquet(?)"}
@@ -38,22 +42,34 @@ def read_table(versions: Sequence[TableVersion], *, history: bool) -> Table:
 
     See `Archive.history`. Raises `NoTable`.
     """
+    folder = ScratchFolder(None)
+    return Table(load_table(versions, ProfileRun(LIMITS, folder), history=history), folder)
+
+
+def load_table(
+    versions: Sequence[TableVersion], run: ProfileRun, *, history: bool, written: Sequence[Path] = ()
+) -> "DuckDBPyConnection":
+    """Load the rows that `read_table` describes into the table `t` of a DuckDB, which may write some files.
+
+    On any error the folder of the run is deleted. Raises `NoTable`.
+    """
     import duckdb
 
-    folder = Path(tempfile.mkdtemp(prefix="tamias-table-"))
     try:
-        files = [_file_of(version, folder) for version in versions]
-        rows = open_confined([file for file, _ in files], folder, MEMORY, DISK)
-        loaded = [_loaded(rows, place, *each) for place, each in enumerate(files)]
-        _join(rows, loaded)
-        if history:
-            _merge(rows, [version.captured_at for version in versions])
-        else:
-            rows.execute("ALTER TABLE all_rows DROP COLUMN _version; ALTER TABLE all_rows RENAME TO t")
-        return Table(rows, folder)
+        files = [_file_of(version, run) for version in versions]
+        allowed = [*(file for file, _ in files), *written]
+        rows = open_confined(allowed, run.folder.path, run.limits.memory, run.limits.disk)
+        with within_limits(rows, run, run.limits.memory):
+            loaded = [_loaded(rows, place, *each) for place, each in enumerate(files)]
+            _join(rows, loaded)
+            if history:
+                _merge(rows, [version.captured_at for version in versions])
+            else:
+                rows.execute("ALTER TABLE all_rows DROP COLUMN _version; ALTER TABLE all_rows RENAME TO t")
+        return rows
     except BaseException as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(error, duckdb.Error | Unreadable):
+        run.folder.close()
+        if isinstance(error, duckdb.Error | Unreadable | ProfileLimit):
             raise NoTable(
                 f"{bare_type(versions[-1].media_type)} cannot be read as a table: {first_line(error)}"
             ) from error
@@ -68,7 +84,7 @@ class _Column(NamedTuple):
     text: str
 
 
-def _file_of(version: TableVersion, folder: Path) -> tuple[Path, FileTable | str]:
+def _file_of(version: TableVersion, run: ProfileRun) -> tuple[Path, FileTable | str]:
     """A file that DuckDB reads, with the table that it was written from, or the SQL that reads it."""
     media_type, kind = version.media_type, bare_type(version.media_type)
     form = Form.PACKED if kind == ZIP else form_of(media_type)
@@ -77,17 +93,17 @@ def _file_of(version: TableVersion, folder: Path) -> tuple[Path, FileTable | str
             f"version {version.number} is {kind or 'of an unknown type'};"
             " CSV, workbooks, JSON and Parquet are read, also compressed, and CSV in zip archives"
         )
-    path = version.spool(folder)
+    path = version.spool(run.folder.path)
     if form is Form.PACKED:
-        return _file_of(_unpacked(version, path), folder)
+        return _file_of(_unpacked(version, path, run.limits.disk), run)
     if form is Form.ROWS:
-        table = found_table(path, DISK, content_type=media_type)
-        return _plain(table, path), table
+        table = found_table(path, run.limits.disk, content_type=media_type)
+        return _plain(table, path, run), table
     if form is Form.SHEETS:
         with opened_workbook(path) as sheets:
             for sheet in sheets.values():
                 if not sheet.is_empty:
-                    return _plain(sheet, path), sheet
+                    return _plain(sheet, path, run), sheet
             raise Unreadable("no sheet has a row")
     if form in (Form.JSON, Form.JSON_LINES):
         copy = path.with_name(path.name + ".json")
@@ -98,13 +114,13 @@ def _file_of(version: TableVersion, folder: Path) -> tuple[Path, FileTable | str
     return path, _SQL[form]
 
 
-def _unpacked(version: TableVersion, path: Path) -> TableVersion:
+def _unpacked(version: TableVersion, path: Path, most: int) -> TableVersion:
     """The content of a compressed file, or the first table of a zip archive."""
     target = path.with_name(path.name + ".content")
     try:
         if bare_type(version.media_type) != ZIP:
-            unpack(path, target, DISK)
-        elif next(table_members(path, target, DISK), None) is None:
+            unpack(path, target, most)
+        elif next(table_members(path, target, most), None) is None:
             raise Unreadable("no table is in it")
     except (DamageError, LimitExceeded) as fault:
         raise Unreadable(str(fault)) from fault
@@ -115,11 +131,15 @@ def _unpacked(version: TableVersion, path: Path) -> TableVersion:
     return version._replace(media_type=found, spool=lambda _folder: target)
 
 
-def _plain(table: FileTable, path: Path) -> Path:
+def _plain(table: FileTable, path: Path, run: ProfileRun) -> Path:
     """The rows of a table as everybody writes them."""
     copy = path.with_name(path.name + ".csv")
     with copy.open("w", encoding="utf-8", errors="replace", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows(table.rows())
+        writer = csv.writer(file, lineterminator="\n")
+        for number, row in enumerate(table.rows()):
+            writer.writerow(row)
+            if not number % 1000:
+                run.check()
     path.unlink()
     return copy
 
@@ -211,7 +231,7 @@ def write_parquet_rows(path: Path, target: Path, most_bytes: int) -> None:
     import duckdb
 
     try:
-        rows = open_confined([path], target.parent, MEMORY, DISK).execute(
+        rows = open_confined([path], target.parent, LIMITS.memory, LIMITS.disk).execute(
             "SELECT COLUMNS(*)::VARCHAR FROM read_parquet(?)", [str(path)]
         )
         with target.open("w", encoding="utf-8", newline="") as file:
