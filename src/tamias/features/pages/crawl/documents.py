@@ -125,7 +125,7 @@ async def _labels(service: Service, words: str, *, owner: bool) -> list[Record]:
     def listed(db: ServiceSession) -> set[str]:
         known = rows_of_buckets(db, "known_documents", documents=[each["document"] for each in found])
         said = usages(db, [capture for _, capture in known])
-        return {document for document, capture in known if owner or not said[capture].noindex}
+        return {url for url, capture in known if owner or not said[capture].noindex}
 
     shown = await service.pool.run(listed)
     return [each for each in found if each["document"] in shown]

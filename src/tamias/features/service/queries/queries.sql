@@ -267,7 +267,8 @@ WHERE resource.resource = ANY(%(resource)b::text[])
 WITH ranked AS (
     SELECT found.resource, max(found.rank) AS rank
     FROM ((SELECT findable.resource, 9::float4 AS rank FROM findable
-           WHERE findable.words @@ %(title)b::text::tsquery LIMIT %(most)b::int4)
+           WHERE %(every)b::text <> '' AND findable.words @@ %(title)b::text::tsquery
+           LIMIT %(most)b::int4)
           UNION ALL
           (SELECT findable.resource, 4 + ts_rank('{0.1, 0.2, 0.4, 1}', findable.words, %(exact)b::text::tsquery, 1)
            FROM findable WHERE findable.words @@ %(exact)b::text::tsquery LIMIT %(most)b::int4)
@@ -276,7 +277,7 @@ WITH ranked AS (
                   + ts_rank('{0.1, 0.2, 0.4, 1}', findable.words, replace(%(exact)b::text, '&', '|')::tsquery, 1)
            FROM findable WHERE findable.words @@ %(every)b::text::tsquery LIMIT %(most)b::int4)
           UNION ALL
-          (SELECT resource.resource, 0::float4 FROM resource WHERE %(every)b::text IS NULL
+          (SELECT resource.resource, 0::float4 FROM resource WHERE %(every)b::text = ''
            ORDER BY resource.captured_at DESC NULLS LAST LIMIT %(most)b::int4)) AS found
     GROUP BY found.resource)
 SELECT resource.resource

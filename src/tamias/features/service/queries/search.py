@@ -89,18 +89,13 @@ def find(
     With `filters`, also an empty one, facets are counted.
     """
     parts, title = db.rows("words", {"text": words})[0]
-    chosen = filters or {}
-    if not parts and (words or not chosen):
+    if not parts and (words or not filters):
         return Search(words=words, hits=[], more=False)
-    now = db.session.now()
-    asked = {name: chosen.get(name) for name in FACETS}
-    terms = {
-        "title": f"'{title}'" if parts else None,
-        "exact": query(parts, " & ").replace(":*", "") if parts else None,
-        "every": query(parts, " & ") if parts else None,
-    }
+    every, now = query(parts, " & "), db.session.now()
+    terms = {"title": f"'{title}'", "exact": every.replace(":*", ""), "every": every}
     limits = {"most": MOST_RANKED, "limit": MOST_COUNTED, "now": now}
-    names = [name for (name,) in db.rows("search", {**asked, **terms, **limits})]
+    found = db.rows("search", {**dict.fromkeys(FACETS), **(filters or {}), **terms, **limits})
+    names = [name for (name,) in found]
     hidden = frozenset() if owner else unlisted(db, names)
     listed = [name for name in names if name not in hidden]
     rows = db.rows("hits", {"resource": listed[:most], "any": query(parts, " | ")})
@@ -113,7 +108,7 @@ def find(
         hits=[hit(row) for row in rows],
         more=len(listed) > most,
         found=len(listed),
-        filters=chosen,
+        filters=filters or {},
         facets=facets,
     )
 
