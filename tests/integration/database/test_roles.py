@@ -16,6 +16,7 @@ from tamias.database.columns import RowSchema
 from tamias.database.connect import Database
 from tamias.database.roles import Role, trouble
 from tamias.database.sql import statements
+from tamias.features.service.queries import thread_pool
 from tamias.model.capture import CaptureRecord
 from tamias.model.errors import DatabaseError
 from tests.messages import saying, unsaid
@@ -106,7 +107,7 @@ DECLARED = {
 """Files whose columns are those of a struct."""
 WORDS = {
     "archive/versions/resources": {"version": resources._VERSION, "licence": resources.LICENCE},
-    "features/service/queries/queries": {"licence": resources.LICENCE},
+    "features/service/queries/queries": thread_pool.SQL_WORDS,
     "archive/sources/source_records": {"is_stored": source_records._STORED},
 }
 """What other files leave out, which the code fills in."""

@@ -47,14 +47,8 @@ _SIZE = (
     " WHEN version.byte_size < 1048576 THEN '10 KiB to 1 MiB'"
     " WHEN version.byte_size < 104857600 THEN '1 to 100 MiB' ELSE 'over 100 MiB' END"
 )
-SQL = statements(
-    "tamias.features.service.queries",
-    "queries.sql",
-    licence=LICENCE,
-    state=_STATE,
-    changed=_CHANGED,
-    size=_SIZE,
-)
+SQL_WORDS = {"licence": LICENCE, "state": _STATE, "changed": _CHANGED, "size": _SIZE}
+SQL = statements("tamias.features.service.queries", "queries.sql", **SQL_WORDS)
 
 
 class ServiceSession:
