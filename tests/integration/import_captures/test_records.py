@@ -335,3 +335,22 @@ def test_a_revisit_of_what_was_imported_before_is_replayed(tamias, tmp_path):
         assert reply.headers["x-archive-orig-x-second"] == "yes"
         digest = sha256(b"<p>same</p>").hexdigest()
         assert f"sha256:{digest}" in client.get("/cdx", params={"url": URL}).text
+
+
+def test_a_revisit_that_comes_before_its_original_is_read_after_it(tamias, tmp_path):
+    crawler, later = Crawler(), Crawler()
+    told = crawler.add(URL, 0, b"<p>same</p>").rec_headers
+    head = StatusAndHeaders("200 OK", [], protocol="HTTP/1.0")
+    later.writer.write_record(
+        later.writer.create_revisit_record(
+            URL, told["WARC-Payload-Digest"], URL, told["WARC-Date"], head, {"WARC-Date": day(5)}
+        )
+    )
+    (tmp_path / "1.warc.gz").write_bytes(later.bytes())
+    (tmp_path / "2.warc.gz").write_bytes(crawler.bytes())
+    run = tamias.run("import", tmp_path / "1.warc.gz", tmp_path / "2.warc.gz", "--json")
+    found = json.loads(run.stdout)
+    assert (found["captures"], found["known"], found["problems"]) == (2, 0, 0)
+    assert records(exported(tamias)[0]) == records(later.bytes(), crawler.bytes())
+    with served(tamias) as client:
+        assert client.get(f"/memento/20100601000000/{URL}").content == b"<p>same</p>"

@@ -65,8 +65,14 @@ class ImportedRecord(msgspec.Struct, kw_only=True):
     refers_to: tuple[str, int] | None = None
     """Address and time of the response whose body a revisit has, where that was not read."""
     capture: ImportedCapture | None = None
+    is_postponed: bool = False
+    """Whether it refers to a record that was not found before it, and may be later."""
     request: tuple[str, str] | None = None
     """Method and User-Agent of a request."""
+
+
+class _NotYet(Exception):
+    """A revisit of a record that was not found before it."""
 
 
 _Answer = tuple[MessageHead, Body | None, Verdict, str | None]
@@ -95,10 +101,15 @@ class CaptureReader:
         self._report = report
         self._records: OrderedDict[str, tuple[WarcInput, int]] = OrderedDict()
         self._program = ""
+        self.has_postponed = False
+        """Whether the file that was read last has revisits of records that were not found before them."""
 
-    def records(self, source: WarcInput) -> Iterator[ImportedRecord]:
-        """Yield those of a file, in its order. What they have in files belongs to the caller."""
-        self._program = ""
+    def records(self, source: WarcInput, *, postponed: bool = False) -> Iterator[ImportedRecord]:
+        """Yield those of a file, in its order; or the revisits that were `postponed` when it was read before.
+
+        What they have in files belongs to the caller.
+        """
+        self._program, self.has_postponed, self._takes_all = "", False, postponed
         try:
             file = source.open()
         except OSError as error:
@@ -107,7 +118,8 @@ class CaptureReader:
         with closing(file):
             try:
                 blocks = self._blocks(source, file)
-                yield from _with_requests(self._record(source, block) for block in blocks)
+                wanted = (each for each in blocks if not postponed or _kind(each) == "revisit")
+                yield from _with_requests(self._record(source, block) for block in wanted)
             except OSError as error:
                 self._report(source.name, 0, f"it is read no further: {error}")
 
@@ -122,7 +134,7 @@ class CaptureReader:
             yield from _one(warc_blocks(file, report, offset))
 
     def _record(self, source: WarcInput, block: WarcBlock) -> ImportedRecord:
-        kind = block.fields.get("warc-type", "").lower()
+        kind = _kind(block)
         found = ImportedRecord(
             kind=kind,
             target=target_of(block.fields),
@@ -141,6 +153,8 @@ class CaptureReader:
                 spool.write(packing.compress(block.head))
                 block.copy = copy
             self._examine(source, block, found)
+            if found.is_postponed:
+                return found
             if too_long:
                 problem = f"the record of {block.length} bytes is too long to be kept (limit fetch.max_bytes)"
                 self._report(source.name, block.offset, problem)
@@ -163,6 +177,8 @@ class CaptureReader:
                 self._read(source, block, found)
         except DamagedRecord:
             pass  # told by whoever reads the file
+        except _NotYet:
+            found.is_postponed = self.has_postponed = True
         except (_Skipped, BadMessage, UrlError) as error:
             if str(error):
                 self._report(source.name, block.offset, str(error))
@@ -237,6 +253,8 @@ class CaptureReader:
         """The body of the record that a revisit refers to, with the headers of the revisit."""
         names = [block.fields.get(name, "") for name in ("warc-refers-to", "warc-payload-digest")]
         known = next((self._records[name] for name in names if name in self._records), None)
+        if known is None and not self._takes_all:
+            raise _NotYet
         if known is None:
             raise _Skipped("it refers to a record that was not found before it; import both together")
         source, offset = known
@@ -307,6 +325,10 @@ def _one(blocks: Iterator[WarcBlock]) -> Iterator[WarcBlock]:
     for block in blocks:
         yield block
         return
+
+
+def _kind(block: WarcBlock) -> str:
+    return block.fields.get("warc-type", "").lower()
 
 
 def _with_requests(records: Iterator[ImportedRecord]) -> Iterator[ImportedRecord]:

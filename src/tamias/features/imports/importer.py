@@ -213,17 +213,22 @@ class CaptureImporter:
         reader = CaptureReader(str(self.spool), max_bytes, self._store.now(), self.result.tell)
         report = partial(self.result.tell, "", 0)
         inputs = [each for path in paths for each in warc_inputs(path, report, self.result.not_taken.append)]
+        postponed: list[WarcInput] = []
         for source in inputs:
             if not await self._import(source, reader):
                 self.result.not_taken.append(f"{source.name}: no record could be read")
             self.result.files += 1
             self.result.file_bytes += source.size
+            if reader.has_postponed:
+                postponed.append(source)
             self.result.seconds = time.monotonic() - begun
+        for source in postponed:
+            await self._import(source, reader, postponed=True)
 
-    async def _import(self, source: WarcInput, reader: CaptureReader) -> bool:
+    async def _import(self, source: WarcInput, reader: CaptureReader, *, postponed: bool = False) -> bool:
         """Import a file; return whether there was a record."""
         is_read = False
-        with closing(_batches(reader.records(source))) as batches:
+        with closing(_batches(reader.records(source, postponed=postponed))) as batches:
             while (batch := await run_uncancelled(partial(next, batches, None))) is not None:
                 await self.take(source.name, [each.capture for each in batch if each.capture], batch)
                 is_read = True
