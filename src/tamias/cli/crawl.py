@@ -118,6 +118,10 @@ def command(  # noqa: PLR0917 (click passes them by name)
         stage.close()
 
 
+_STORING = frozenset({"archive", "warc"})
+"""Sinks that store pages so that they can be shown."""
+
+
 class Stage:
     """State of a run: what is to be said of it when it is interrupted, and what it leaves behind."""
 
@@ -257,6 +261,7 @@ def _crawl(
                 click.echo(f"handed over: '{place.command('serve')}' works on it", err=True)
                 return 0
             end = _run(place, supervisor)
+            _hint_requisites(place, policy.settings, supervisor, since)
             done = end.ended is Ended.DONE
             unfetched = supervisor.unfetched_seeds(end) if done and not imports else []
             failed = strict and done and (stage.skipped.count or supervisor.failed_for_good()) > 0
@@ -266,6 +271,15 @@ def _crawl(
         click.echo(line, err=True)
     _tell_unfetched(unfetched)
     return 1 if unfetched else 3 if failed else _exit_code(end)
+
+
+def _hint_requisites(place: CommonOptions, settings: Settings, supervisor: "Supervisor", since: int) -> None:
+    """Say that pages were stored without what they need to be shown, if so."""
+    is_stored = not (settings.crawl.requisites or _STORING.isdisjoint(settings.crawl.sinks))
+    if is_stored and place.verbosity >= 0 and supervisor.has_page(since):
+        click.echo(
+            "pages are stored without their images, styles and scripts; --requisites adds them", err=True
+        )
 
 
 def _put_seeds(place: CommonOptions, supervisor: "Supervisor", seeds: list[Seed], stage: Stage) -> None:

@@ -7,6 +7,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from tests.integration.serve.test_warc_replay import served
+from tests.messages import unsaid
 
 PAGE = "<title>\n A page of\tours </title><p>Grüße</p>".encode("latin-1")
 
@@ -78,3 +79,12 @@ def test_pages_of_a_wacz_have_their_titles(crawled):
     with zipfile.ZipFile(path) as package:
         _, *pages = map(json.loads, package.read("pages/pages.jsonl").splitlines())
     assert [(each["url"], each["title"]) for each in pages] == [(crawled.url, "A page of ours")]
+
+
+def test_a_crawl_that_stores_pages_without_their_requisites_says_so(tamias, site, reply):
+    site.pages |= {"/": reply(200, PAGE, Content_Type="text/html"), "/robots.txt": reply(404)}
+    plain = tamias.crawl("--sink", "warc", site.url("/"))
+    assert not unsaid(plain.stderr, "--requisites")
+    whole = tamias.crawl("--sink", "warc", "--requisites", "--crawl", "whole", site.url("/"))
+    assert "--requisites" not in whole.stderr
+    assert "--requisites" not in tamias.crawl("--crawl", "none", site.url("/")).stderr

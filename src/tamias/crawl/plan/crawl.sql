@@ -46,6 +46,13 @@ SELECT count(*) FROM url
 WHERE url.crawl = %(crawl)b::int4 AND url.status = 5 AND url.due = 9223372036854775807
   AND NOT coalesce(url.tags && ARRAY['kind=probe', 'kind=context', 'kind=robots'], false)
 
+-- name: has_page
+-- Whether a crawl has read an HTML page since a time.
+SELECT count(*) FROM (
+    SELECT FROM capture
+    WHERE capture.capture >= (lpad(to_hex(%(since)b::int8), 12, '0') || repeat('0', 20))::uuid
+      AND capture.crawl = %(crawl)b::int4 AND capture.outcome = 1 AND capture.found_type = 'text/html' LIMIT 1) AS page
+
 -- name: count_first_visits
 -- URLs that a worker was the first to visit. Reads all captures: for the rare case that the worker cannot tell.
 SELECT count(*) FROM (

@@ -192,6 +192,11 @@ def count_failed(session: Session, crawl: int = CRAWL) -> int:
     return _value(session, "count_failed", {"crawl": crawl})
 
 
+def has_page(session: Session, crawl: int, since: int) -> bool:
+    """Return whether a crawl has read an HTML page since a time."""
+    return _value(session, "has_page", {"crawl": crawl, "since": since}) > 0
+
+
 def count_first_visits(session: Session, worker: int) -> int:
     """Return how many URLs a worker was the first to visit."""
     return _value(session, "count_first_visits", {"worker": str(worker)})

@@ -16,7 +16,7 @@ from tamias.archive.blobs.store import packs_of
 from tamias.crawl.commit.deliver import Deliveries, outside
 from tamias.crawl.commit.recover import recover, recover_worker
 from tamias.crawl.plan.admit import open_frontier, seed_items
-from tamias.crawl.plan.policy import CRAWL, CrawlRow, count_failed, count_first_visits, terms_of
+from tamias.crawl.plan.policy import CRAWL, CrawlRow, count_failed, count_first_visits, has_page, terms_of
 from tamias.crawl.plan.reopening import Reopened, reopen_widened
 from tamias.crawl.plan.run_limit import RunShare, Until, WorkerPlan, run_limit
 from tamias.crawl.plan.seed_outcomes import SeedOutcome, unfetched_seeds
@@ -207,6 +207,10 @@ class Supervisor:
     def failed_for_good(self) -> int:
         """Return how many URLs of the crawl failed and will not be tried again."""
         return count_failed(self._session, self._crawl)
+
+    def has_page(self, since: int) -> bool:
+        """Return whether the crawl has read an HTML page since a time."""
+        return has_page(self._session, self._crawl, since)
 
     def unfetched_seeds(self, end: CrawlSnapshot) -> list[SeedOutcome]:
         """Seeds of this run, or of the crawl if it was given none, when not one could be fetched."""
