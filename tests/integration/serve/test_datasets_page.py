@@ -1,11 +1,19 @@
 """The list of datasets: its filters, its pages, and what each row says."""
 
+import json
 import re
 import time
 
 import pytest
 
-from .conftest import DAY, PORTAL
+from tamias.archive.sources.catalogues import note_datasets
+from tamias.archive.sources.source_records import keep_records
+from tamias.features.dcat.datasets.mapping import map_record
+from tamias.features.portals.records.ckan import MAPPING
+from tamias.frontier.keys import bucket_of, hash64, host_hash
+from tamias.model.url import url_key
+
+from .conftest import DAY, PORTAL, START
 
 HTML = {"Accept": "text/html"}
 HOST = "listed.example"
@@ -124,3 +132,55 @@ def test_the_sizes_of_versions_have_an_axis_and_say_themselves_when_pointed_at(c
         re.search(r'class="axis" aria-hidden="true"><span>([^<]+)</span><span>0</span>', figure)[1]
         == "2.0 KiB"
     )
+
+
+NESTS = "http://nests.example/"
+RECORD = {
+    "id": "nests", "name": "nests", "title": "Nests of the wood", "notes": "Where <b>squirrels</b> sleep.",
+    "license_url": "https://example.org/licence", "maintainer": "Office of Squirrels",
+    "maintainer_email": "office@example.org", "organization": {"title": "Wood Council", "name": "wood"},
+    "tags": [{"name": "dreys"}], "resources": [{"id": "r", "url": f"{NESTS}nests.csv", "format": "CSV"}],
+}  # fmt: skip
+
+
+def test_a_dataset_has_what_its_portal_says_of_it_until_that_is_forgotten(client, writer, filled):
+    name = filled.put(RECORD["resources"][0]["url"], b"a\n1\n")
+    mapped = map_record(MAPPING, json.dumps(RECORD).encode(), NESTS)
+
+    def note(cursor):
+        note_datasets(cursor, NESTS, "ckan", START, [mapped.dataset])
+        keep_records(cursor, NESTS, START, [mapped.source])
+
+    filled.session.transact(note)
+    [said] = client.get(f"/dataset/{name}.json").json()["descriptions"]
+    assert {each: said[each] for each in ("portal", "title", "description", "licence", "keywords")} == {
+        "portal": NESTS, "title": RECORD["title"], "description": RECORD["notes"],
+        "licence": RECORD["license_url"], "keywords": ["dreys"],
+    }  # fmt: skip
+    assert (said["publisher"]["name"], said["contact"]["name"], said["contact"]["email"]) == (
+        "Wood Council",
+        "Office of Squirrels",
+        "office@example.org",
+    )
+    page = client.get(f"/dataset/{name}", headers=HTML).text
+    assert "Where squirrels sleep." in page
+    assert 'href="https://example.org/licence"' in page
+    assert writer.post("/api/v1/forget", json={"url": mapped.source.iri, "reason": "asked"}).status_code < 300
+    assert client.get(f"/dataset/{name}.json").json()["descriptions"] == []
+
+
+def test_a_dataset_has_the_pages_that_link_to_it(client, filled):
+    url = "http://listed.example/linked.csv"
+    name = filled.put(url, b"a\n1\n")
+    qid = host_hash("listed.example")
+    [(buckets,)] = filled.rows("SELECT buckets::int4 FROM tamias.meta")
+    filled.run(
+        "INSERT INTO tamias.link"
+        " (bucket, qid, crawl, uid, from_uid, first_seen, count, anchor, from_url, to_url)"
+        " VALUES (%s, %s, 1, %s, 1, 1, 1, 'the nuts', 'http://from.example/', %s)",
+        bucket_of(qid, buckets), qid, hash64(url_key(url)), url,
+    )  # fmt: skip
+    assert client.get(f"/dataset/{name}.json").json()["links_in"] == [
+        {"url": "http://from.example/", "anchor": "the nuts"}
+    ]
+    assert "“the nuts”" in client.get(f"/dataset/{name}", headers=HTML).text

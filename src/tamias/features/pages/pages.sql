@@ -375,3 +375,12 @@ JOIN link ON link.bucket = %(bucket)b::int2 AND link.qid = %(qid)b::int8 AND lin
          AND link.uid = %(uid)b::int8
 WHERE link.to_url = %(url)b::text
 ORDER BY link.first_seen, link.from_url LIMIT %(limit)b::int4
+
+-- name: records_of_file
+-- Records of datasets that offer a file, as long as their portals list both.
+SELECT DISTINCT ON (portal.url, kept.iri) portal.url AS portal, kept.iri
+FROM offered
+JOIN described ON described.portal = offered.portal AND described.record = offered.record
+JOIN portal ON portal.portal = offered.portal
+JOIN source_record AS kept ON kept.portal = offered.portal AND kept.record = offered.record
+WHERE offered.url = %(url)b::text AND offered.gone_at IS NULL AND described.gone_at IS NULL LIMIT %(limit)b::int4

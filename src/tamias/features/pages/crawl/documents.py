@@ -199,12 +199,18 @@ def _document(db: ServiceSession, url: str) -> Record:
         "title": _title(quads, url),
         "preview": preview_of_statements(quads, MOST_STATEMENTS) if note is None else Preview(note=note),
         "links_out": _links_out(db, quads, url),
-        "links_in": records(db, "links_to", **place, url=url, limit=MOST_LINKS) if place else [],
-        "links_query": _LINKS_QUERY.format(url),
+        **links_to(db, url),
         "visits": visits,
         "captures": _recorded(db, url),
         "advice": kind_of_reason(visits[0]["reason"])[1] if failed else "",
     }
+
+
+def links_to(db: ServiceSession, url: str) -> Record:
+    """Return the pages that link to a URL, where links are stored, and a query for documents that name it."""
+    place = _place(db, url)
+    found = records(db, "links_to", **place, url=url, limit=MOST_LINKS) if place else []
+    return {"links_in": found, "links_query": _LINKS_QUERY.format(url)}
 
 
 def _recorded(db: ServiceSession, url: str) -> list[Record]:

@@ -2,28 +2,33 @@
 
 from collections import Counter
 from collections.abc import Container
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from msgspec import to_builtins
 from starlette.requests import Request
 
 from tamias.archive.moments import as_datetime, rfc3339, rfc3339_or_none
+from tamias.archive.sources.source_records import records_at
 from tamias.archive.tombstones import tombstones_of
 from tamias.archive.versions.resources import page_of_suspects, read_versions
 from tamias.features.archive.descriptions import describe_suspect, describe_version, same_content
+from tamias.features.dcat.datasets.mapping import BAD, dataset_again
 from tamias.features.dcat.joins import read_alike
 from tamias.features.dcat.measures import read_measures
 from tamias.features.dcat.metrics import METRICS
 from tamias.features.dcat.profiles import read_profile
 from tamias.features.dcat.terms import bases_of
+from tamias.features.pages.crawl.documents import links_to
 from tamias.features.pages.datasets.preview import small_preview
 from tamias.features.pages.datasets.reasons import Schedule, reason
 from tamias.features.pages.html.page import page, table_of
 from tamias.features.pages.jsonld import dataset_jsonld
-from tamias.features.pages.queries import Record
+from tamias.features.pages.queries import Record, rows
 from tamias.features.service.api.forget import describe_tombstone
 from tamias.features.service.files.delivery import memento_paths
 from tamias.features.service.http.callers import may_read_all
+from tamias.features.service.http.exchange import LATEST
 from tamias.features.service.queries.history import resource_named
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import UsageTerms, usages
@@ -39,6 +44,9 @@ MOST_TOMBSTONES = 50
 MOST_SAME = 3
 MOST_ALIKE = 20
 _OF_RESOURCE = ("id", "url", "title", "state", "media_type", "expected", "sources", "change_rate")
+MOST_DESCRIPTIONS = 5
+LARGEST_RECORD = 1 << 20
+_OF_DESCRIPTION = ("title", "description", "licence", "keywords", "landing_page", "issued", "modified")
 _OF_SCHEDULE = ("fails", "trouble", "priority")
 
 
@@ -91,11 +99,26 @@ def _dataset(db: ServiceSession, resource: Resource, *, owner: bool) -> Record:
             describe_tombstone(each) for each in tombstones_of(db.session, [resource.id])[:MOST_TOMBSTONES]
         ],
         "measures": measured(db, resource.id),
+        "descriptions": _descriptions(db, resource.url),
+        **links_to(db, resource.url),
         "changes_by_day": Counter(as_datetime(each.captured_at).date() for each in changes),
         "today": datetime.now(UTC).date(),
         # For search engines, where they are wanted.
         "json_ld": None if about.noindex else dataset_jsonld(resource, versions, profile, bases),
     }
+
+
+def _descriptions(db: ServiceSession, url: str) -> list[Record]:
+    """Return what portals say of the datasets that a file belongs to, read again from their records."""
+    found = []
+    for portal, iri in rows(db, "records_of_file", url=url, limit=MOST_DESCRIPTIONS):
+        for record, _ in records_at(db.session, portal, [iri], LATEST, LARGEST_RECORD):
+            with suppress(*BAD):
+                if said := dataset_again(record):
+                    texts = {name: getattr(said, name) for name in _OF_DESCRIPTION}
+                    agents = {name: getattr(said, name) for name in ("publisher", "contact")}
+                    found.append({"portal": portal, **texts, **agents})
+    return found
 
 
 def _visits(db: ServiceSession, resource: Resource) -> Record:
