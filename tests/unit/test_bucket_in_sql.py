@@ -35,8 +35,12 @@ REFERENCE = re.compile(
 
 FRONTIER = {"host", "queue", "url"}
 CHANGES = re.compile(r"\b(?:UPDATE|DELETE|INSERT)\b")
-WHOLE = {("crawl/plan/crawl.sql", "count_failed"), ("features/alerts/alerts.sql", "attention")}
-"""Read all buckets on purpose: at the end of a crawl with --strict, and for watched portals."""
+WHOLE = {
+    ("crawl/plan/crawl.sql", "count_failed"),
+    ("features/alerts/alerts.sql", "attention"),
+    ("database/steps.sql", "version_84"),
+}
+"""Read all buckets on purpose: at the end of a crawl with --strict, for watched portals, in an upgrade."""
 
 
 def all_statements():

@@ -6,10 +6,12 @@ import signal
 import threading
 from contextlib import closing
 
+import httpx
 import pytest
 
 from tamias.database.connect import Database
 from tests.all_resources import all_resources
+from tests.integration.serve.conftest import Running
 from tests.messages import unsaid
 
 SCHEMA = "https://project-open-data.cio.gov/v1.1/schema"
@@ -206,3 +208,119 @@ def test_a_portal_of_unknown_software_is_one_portal_when_it_is_found(tamias, por
     tamias.crawl("--recrawl")
     assert [(each["url"], each["kind"]) for each in steer()] == [(portal.site.url("/"), "ckan")]
     assert steer()[0]["state"] != "stopped"
+
+
+SECRET = "acorn and oak"
+
+
+class Service:
+    """`tamias serve` over the archive of a test, as a client with the secret sees it."""
+
+    def __init__(self, tamias, starting):
+        self.start = lambda: starting(
+            *(tamias.data, "--allow-private", "--delay", "0", "--workers", "1"),
+            TAMIAS_SECRET=SECRET,
+            **{name: value for name, value in tamias.env.items() if name.startswith("TAMIAS_")},
+        )
+        self.running = self.start()
+        self.tamias = tamias
+
+    def get(self, path, **query):
+        answer = httpx.get(f"{self.running.address}/api/v1/portals{path}", params=query, timeout=60)
+        assert answer.status_code == 200, answer.text
+        return answer.json()["items"]
+
+    def post(self, path, body=None, **query):
+        headers = {"Authorization": f"Bearer {SECRET}"}
+        address = f"{self.running.address}/api/v1/{path}"
+        return httpx.post(address, params=query, json=body, headers=headers, timeout=60)
+
+    def restart(self):
+        self.running.stop()
+        self.running = self.start()
+
+
+@pytest.fixture
+def starting():
+    """`starting(data, *words)` is a service that runs until the test is over."""
+    made = []
+
+    def start(*words, **variables):
+        made.append(Running(*words, **variables))
+        return made[-1]
+
+    yield start
+    for each in made:
+        each.stop()
+
+
+def test_a_portal_is_steered_over_rest_and_by_its_page(tamias, portal, starting):
+    portal.offer("one", "two")
+    tamias.run("add", portal.site.url("/other.csv"))
+    service = Service(tamias, starting)
+    assert service.post("post/resource", {"url": portal.url, "kind": "data-json"}).status_code == 201
+    tamias.wait_until(
+        lambda: service.get("/harvests", url=portal.url)[0:1] and service.get("")[0]["datasets"]
+    )
+    [found] = service.get("")
+    assert (found["state"], found["datasets"], found["files"]) == ("active", 2, 2)
+    assert service.post("portals/harvest", url=portal.url).json()["done"] == "due now"
+    tamias.wait_until(
+        lambda: [each["state"] for each in service.get("/harvests", url=portal.url)] == ["unchanged", "ok"]
+    )
+    [newest] = service.get("/harvests", url=portal.url, limit=1)
+    assert newest["state"] == "unchanged"
+    assert service.post("portals/every", url=portal.url, every="2w").status_code == 200
+    assert service.post("portals/every", url=portal.url).status_code == 400
+    assert service.post("portals/stop", url="http://nobody.example/").status_code == 404
+    unsigned = httpx.post(f"{service.running.address}/api/v1/portals/stop", params={"url": portal.url})
+    assert unsigned.status_code == 401
+    with httpx.Client(base_url=service.running.address, headers={"Accept": "text/html"}) as browser:
+        browser.post("/sign-in", data={"secret": SECRET})
+        page = browser.get("/portal", params={"url": portal.url}).text
+        token = page.partition('name="token" value="')[2].partition('"')[0]
+        fields = {"token": token, "url": portal.url, "do": "stop"}
+        assert browser.post("/portal/steer", data=fields).status_code == 303
+        assert browser.post("/portal/steer", data=fields | {"token": "x"}).status_code == 403
+        assert browser.post("/portal/steer", data=fields | {"do": "eat"}).status_code == 400
+        stopped = browser.get("/portal", params={"url": portal.url}).text
+        assert "Harvest again" in stopped
+        assert "Harvest again" not in page
+    [found] = service.get("")
+    assert (found["state"], found["every"], found["next_harvest"]) == ("stopped", "2w", None)
+
+
+def test_removed_during_a_harvest_with_a_file_forgotten_it_stays_so_when_the_service_is_restarted(
+    tamias, portal, starting
+):
+    portal.offer("one", "two")
+    tamias.run("add", portal.site.url("/other.csv"))
+    service = Service(tamias, starting)
+    assert service.post("post/resource", {"url": portal.url, "kind": "data-json"}).status_code == 201
+    tamias.wait_until(lambda: portal.site.asked("/one.csv") and portal.site.asked("/two.csv"))
+    portal.offer("one", "two", "three")
+    page, reached, goes_on = portal.site.pages["/data.json"], threading.Event(), threading.Event()
+
+    def wait(handler):
+        reached.set()
+        goes_on.wait(120)
+        page(handler)
+
+    portal.site.pages["/data.json"] = wait
+    tamias.wait_until(lambda: service.get("")[0]["state"] == "active")
+    assert service.post("portals/harvest", url=portal.url).status_code == 200
+    assert reached.wait(120)
+    assert service.post("portals/remove", url=portal.url).status_code == 200
+    forgotten = tamias.run("forget", portal.site.url("/one.csv"), "--reason", "asked for")
+    assert forgotten.returncode == 0, forgotten.stderr
+    goes_on.set()
+    tamias.wait_until(lambda: service.get("/harvests", url=portal.url)[0]["state"] != "running")
+    service.restart()
+    assert service.get("") == []
+    asked = portal.site.asked("/data.json")
+    assert service.post("portals/resume", url=portal.url).status_code == 200
+    tamias.wait_until(lambda: portal.site.asked("/data.json") > asked)
+    tamias.wait_until(lambda: service.get("/harvests", url=portal.url)[0]["state"] == "ok")
+    tamias.wait_until(lambda: portal.site.asked("/three.csv"))
+    assert portal.site.asked("/one.csv") == 1
+    assert service.get("/harvests", url=portal.url)[1]["state"] == "skipped"

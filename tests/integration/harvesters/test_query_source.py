@@ -4,10 +4,12 @@ import json
 import urllib.parse
 from contextlib import closing
 
+import httpx
 import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, NamedNode, Quad, RdfFormat, Store
 
 from tamias.database.connect import Database
+from tests.integration.serve.conftest import Running
 from tests.messages import unnamed
 
 LABEL = "http://p.example/title"
@@ -82,7 +84,29 @@ def test_a_query_is_asked_again_and_what_it_returns_is_watched(tamias, proxy, sp
     assert tamias.crawl("--recrawl").returncode == 0
     assert len(proxy.asked) > before
     assert set(watched(tamias)) == set(urls)
-    assert vanished(tamias) == {(urls[0], "sparql-query")}
+    assert vanished(tamias) == {(urls[0], "sparql-query"), (urls[0], "named")}
+    [query, named] = json.loads(tamias.run("portals", "--json").stdout)
+    assert (query["kind"], query["state"]) == ("sparql-query", "active")
+    assert (named["url"], named["state"], named["named_by"]) == (
+        "http://portal.example/",
+        "named",
+        query["url"],
+    )
+    assert (named["datasets"], named["gone"], named["files"]) == (24, 1, 24)
+    refused = tamias.run("portals", "stop", "http://portal.example/")
+    assert refused.returncode == 2
+    assert query["url"] in refused.stderr
+    running = Running(tamias.data, "--no-crawl")
+    try:
+        ask = {"url": "http://portal.example/", "at": "2020-01-01"}
+        page = httpx.get(f"{running.address}/portal", params=ask, headers={"Accept": "text/html"})
+        before = httpx.get(f"{running.address}/api/v1/portal/at", params=ask).json()
+        now = httpx.get(f"{running.address}/api/v1/portal/at", params={"url": ask["url"]}).json()
+    finally:
+        running.stop()
+    assert page.status_code == 200
+    assert before["items"] == []
+    assert [each["files"][0]["url"] for each in now["items"]] == sorted(urls[1:])
 
 
 def test_the_expected_format_of_a_resource_is_asked_for_first(tamias, sparql_server, site, reply, watch):

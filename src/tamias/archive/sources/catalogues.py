@@ -12,6 +12,8 @@ from tamias.model.dataset import Dataset, Distribution
 from tamias.model.finding import Deleted, Present
 
 _SQL = statements("tamias.archive.sources", "catalogues.sql")
+NAMED = "named"
+"""The kind of a portal that a query names."""
 
 
 def note_datasets(cursor: Cursor, portal: str, kind: str, harvest: int, datasets: Sequence[Dataset]) -> None:
@@ -33,6 +35,12 @@ def put_portal(cursor: Cursor, portal: str, kind: str, harvest: int) -> int:
     row = cursor.execute(_SQL["put_portal"].text, named).fetchone()
     assert row is not None
     return int(row[0])
+
+
+def put_named_portal(cursor: Cursor, portal: str, query: str, harvest: int) -> bool:
+    """Make a portal known that only a query names; return whether it is so."""
+    values = {"url": storable(portal), "query": storable(query), "harvest": harvest}
+    return cursor.execute(_SQL["put_named_portal"].text, values).fetchone() is not None
 
 
 def watch_portals(cursor: Cursor, portals: Sequence[tuple[str, str]], now: int) -> list[tuple[str, str]]:

@@ -6,6 +6,13 @@ INSERT INTO portal (url, kind, first_seen) VALUES (%(url)b::text, %(kind)b::text
 ON CONFLICT (url) DO UPDATE SET kind = excluded.kind
 RETURNING portal
 
+-- name: put_named_portal
+-- Makes a portal known that a query names. One that is harvested itself, or that another query names, is not its.
+INSERT INTO portal (url, kind, first_seen, named_by)
+VALUES (%(url)b::text, 'named', %(harvest)b::int8, %(query)b::text)
+ON CONFLICT (url) DO UPDATE SET named_by = excluded.named_by WHERE portal.named_by = excluded.named_by
+RETURNING portal.portal
+
 -- name: watch_portals
 -- Lets portals be harvested from now on; gives back those that were not. What was found at an address stays known.
 INSERT INTO portal (url, kind, first_seen, state)
@@ -61,7 +68,8 @@ WHERE offered.portal = %(portal)b::int8 AND offered.record = ANY(%(record)b::tex
 -- A harvest saw the whole catalogue: what it did not see is gone.
 UPDATE described SET gone_at = %(harvest)b::int8
 FROM portal
-WHERE portal.url = %(url)b::text AND described.portal = portal.portal AND described.last_seen < %(harvest)b::int8
+WHERE %(url)b::text IN (portal.url, portal.named_by) AND described.portal = portal.portal
+  AND described.last_seen < %(harvest)b::int8
   AND described.gone_at IS NULL
 
 -- name: note_present
@@ -86,8 +94,8 @@ FROM portal JOIN described ON described.portal = portal.portal
 WHERE portal.url = %(url)b::text
 
 -- name: note_harvested
--- When a catalogue was last seen as a whole.
-UPDATE portal SET walked_at = %(harvest)b::int8 WHERE portal.url = %(url)b::text
+-- When a catalogue, or the portals that a query names, were last seen as a whole.
+UPDATE portal SET walked_at = %(harvest)b::int8 WHERE %(url)b::text IN (portal.url, portal.named_by)
 
 -- What others say about when resources change.
 

@@ -3,7 +3,16 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from tamias.archive.sources.catalogues import Said, note_datasets, note_hints, read_trust
+from msgspec.structs import replace
+
+from tamias.archive.sources.catalogues import (
+    NAMED,
+    Said,
+    note_datasets,
+    note_hints,
+    put_named_portal,
+    read_trust,
+)
 from tamias.archive.sources.claim import authoritative
 from tamias.crawl.plan.admit import Admission
 from tamias.database.connect import Cursor, Session
@@ -19,10 +28,17 @@ from tamias.schedule.hints import Trust, said_changed
 
 
 def describe(cursor: Cursor, portal: str, kind: str, harvest: int, datasets: Sequence[Dataset]) -> None:
-    """Store the descriptions of datasets inside a transaction; repeating it is harmless."""
+    """Store the descriptions of datasets inside a transaction; repeating it is harmless.
+
+    Datasets of which a query names the portal are described as that portal's too.
+    """
     note_datasets(cursor, portal, kind, harvest, datasets)
     for note in load_all("claims").values():
         note(cursor, portal, datasets)
+    for named in sorted({each.portal for each in datasets if each.portal} - {portal}):
+        if put_named_portal(cursor, named, portal, harvest):
+            own = [replace(each, portal=None) for each in datasets if each.portal == named]
+            describe(cursor, named, NAMED, harvest, own)
 
 
 BATCH = 1000

@@ -87,14 +87,17 @@ FROM portal
 CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE described.gone_at IS NULL)::int8 AS datasets,
                            count(described.gone_at)::int8 AS gone
                     FROM described WHERE described.portal = portal.portal) AS counted
-CROSS JOIN LATERAL (SELECT count(DISTINCT offered.url)::int8 AS files FROM offered
-                    WHERE offered.portal = portal.portal AND offered.gone_at IS NULL) AS files
+CROSS JOIN LATERAL (SELECT count(DISTINCT offered.url)::int8 AS files
+                    FROM offered JOIN described ON described.portal = offered.portal AND described.record = offered.record
+                    WHERE offered.portal = portal.portal AND offered.gone_at IS NULL AND described.gone_at IS NULL) AS files
 LEFT JOIN LATERAL (SELECT harvest.* FROM harvest_job AS harvest WHERE harvest.url = portal.url AND harvest.ended_at IS NOT NULL
                    ORDER BY harvest.started_at DESC LIMIT 1) AS last ON true
 LEFT JOIN LATERAL (SELECT harvest.* FROM harvest_job AS harvest WHERE harvest.url = portal.url AND harvest.ended_at IS NULL
                    ORDER BY harvest.started_at DESC LIMIT 1) AS running ON true
 WHERE portal.url > %(after)b::text AND (%(url)b::text IS NULL OR portal.url = %(url)b::text)
   AND (%(url)b::text IS NOT NULL OR portal.state IS DISTINCT FROM 'removed')
+  AND (portal.named_by IS NULL
+       OR EXISTS (SELECT FROM portal AS query WHERE query.url = portal.named_by AND query.state <> 'removed'))
   AND (portal.found IS NULL OR NOT EXISTS (SELECT FROM portal AS found WHERE found.url = portal.found))
 ORDER BY portal.url LIMIT %(limit)b::int4
 

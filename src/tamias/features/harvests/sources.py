@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from tamias.archive.moments import of_row, rfc3339, rfc3339_or_none
+from tamias.archive.reader.library import NotArchived
 from tamias.crawl.plan.admit import Admission
 from tamias.crawl.revisit.watches import Watcher
 from tamias.database.columns import Ints, Longs
@@ -87,12 +88,12 @@ class Sources:
         return self._states(after, limit, None)
 
     def find(self, url: str) -> PortalState:
-        """Return the portal of an address. Raises `UsageError` where none is known."""
+        """Return the portal of an address. Raises `NotArchived` where none is known."""
         names = [url, fetch_url(url)] if is_address(url) else [url]
         for name in names:
             if row := self._session.fetch_one(SQL["find"], {"url": name}):
                 return self._states("", 1, row[0])[0]
-        raise UsageError(f"no portal is known at {url[:200]}; 'tamias portals' lists those that are")
+        raise NotArchived(f"no portal is known at {url[:200]}; 'tamias portals' lists those that are")
 
     def harvests(self, url: str, before: int = NEVER, limit: int = 100) -> list[HarvestEntry]:
         """Return the harvests of a portal that began before a time, the newest first."""

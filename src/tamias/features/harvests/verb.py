@@ -11,12 +11,12 @@ from tamias.model.errors import UsageError
 if TYPE_CHECKING:
     from tamias.features.harvests.sources import HarvestEntry, PortalState, Sources
 
-ACTIONS = ("list", "history", "harvest", "stop", "resume", "remove", "every")
 _PAGE = 1000
+ACTIONS = ("harvest", "stop", "resume", "remove", "every")
 
 
 @click.command()
-@click.argument("action", type=click.Choice(ACTIONS), default="list")
+@click.argument("action", type=click.Choice(("list", "history", *ACTIONS)), default="list")
 @click.argument("url", required=False)
 @click.argument("interval", required=False)
 @common

@@ -145,15 +145,6 @@ SELECT host.hkey AS host, host.blocked_until AS until, host.delay_ms / 1000::flo
 WHERE host.bucket = %(bucket)b::int2 AND host.blocked_until > %(now)b::int8
 ORDER BY host.blocked_until DESC, host.hkey LIMIT %(limit)b::int4
 
--- name: portals
--- Catalogues by address after a given one, or the one of an address, with what they describe.
-SELECT portal.url, portal.kind, portal.first_seen, portal.walked_at, counted.described, counted.gone
-FROM portal
-CROSS JOIN LATERAL (SELECT count(*)::int8 AS described, count(described.gone_at)::int8 AS gone
-                    FROM described WHERE described.portal = portal.portal) AS counted
-WHERE portal.url > %(after)b::text AND (%(url)b::text IS NULL OR portal.url = %(url)b::text)
-ORDER BY portal.url LIMIT %(limit)b::int4
-
 -- name: portal_resources
 -- The resources that a portal names, after a given one.
 SELECT resource.resource, resource.url, resource.host, resource.title, resource.state, resource.media_type,

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from tamias.features.pages import access, overview, portal, query
+from tamias.features.pages import access, overview, query
 from tamias.features.pages.crawl import activity, add, changes, crawl, documents, graph, host, steering
 from tamias.features.pages.datasets import dataset, forms, listing, preview, version
 from tamias.features.pages.html.page import page_routes, static_route
@@ -28,9 +28,6 @@ _PAGES = (
     dataset.dataset,
     host.hosts,
     host.host,
-    portal.portals,
-    portal.portal,
-    portal.portal_at,
     activity.frontier,
     steering.crawls,
     crawl.crawl,
@@ -53,7 +50,7 @@ def add_routes(service: Service, routes: Sequence[BaseRoute]) -> list[BaseRoute]
         guarded_route("/query/send", query.sent),
         guarded_route("/overview/live", lambda request: overview.live_part(request, service)),
         *page_routes([*_PAGES, *load_all("pages").values(), reference_page(all_endpoints())], service),
-        *(_form(path, handle, service) for path, handle in FORMS.items()),
+        *(form_route(path, handle, service) for path, handle in FORMS.items()),
     ]
 
 
@@ -72,8 +69,8 @@ FORMS: dict[str, Handle] = {
 """What pages send. Each finds out who sends it (`form_caller`) and what they may do (`check_form`)."""
 
 
-def _form(path: str, handle: Handle, service: Service) -> Route:
-    """A form, noted in the audit log if its sender is known."""
+def form_route(path: str, handle: Handle, service: Service) -> Route:
+    """Return the route of a form, noted in the audit log if its sender is known."""
 
     async def noted(request: Request) -> Response:
         try:

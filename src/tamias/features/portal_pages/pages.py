@@ -1,12 +1,21 @@
 """Portals: which there are, what each describes and how good it is, and what it listed at a time."""
 
+from collections.abc import Sequence
+from urllib.parse import quote
+
 from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute
 
 from tamias.archive.moments import rfc3339
 from tamias.archive.reader.library import NotArchived
+from tamias.features.harvests.verb import ACTIONS
 from tamias.features.pages.datasets.dataset import measured
+from tamias.features.pages.html.forms import check_form, sent_form
 from tamias.features.pages.html.page import CsvTable, page, table_of
 from tamias.features.pages.queries import Record, records, rows
+from tamias.features.pages.routes import form_route
+from tamias.features.portal_pages.endpoints import sources_of
 from tamias.features.service.api.datasets import ID_CURSOR
 from tamias.features.service.api.portals import (
     RECORD_CURSOR,
@@ -15,6 +24,7 @@ from tamias.features.service.api.portals import (
     named_portal,
 )
 from tamias.features.service.http.exchange import LATEST, cursor, limit, parameter, until
+from tamias.features.service.http.problems import HttpProblem
 from tamias.features.service.queries.search import COLUMNS, hit
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.service import Service
@@ -26,20 +36,18 @@ MOST_COUNTED = 50_000
 """Resources of a portal that are looked at for its figures."""
 MOST_CHANGES = 10
 MOST_VANISHED = 20
-_SECONDS = 10.0
+MOST_HARVESTS = 30
 
 
-@page(
-    "/portals",
-    "portals.html",
-    table=table_of("portals", "url", "kind", "first_seen", "walked_at", "described", "gone"),
-)
+_COLUMNS_OF_LIST = ("url", "kind", "state", "datasets", "files", "last_harvest", "next_harvest", "trouble")
+
+
+@page("/portals", "portals.html", table=table_of("portals", *_COLUMNS_OF_LIST))
 async def portals(request: Request, service: Service) -> Record:
     """Return a page of portals."""
-    after = parameter(request, "after")
-    if after is None:
-        return await service.lately("portals", _SECONDS, lambda db: _portals(db, ""))
-    return await service.pool.run(lambda db: _portals(db, after))
+    after = parameter(request, "after") or ""
+    found = await service.pool.run(lambda db: sources_of(db).page(after, MOST_PORTALS))
+    return {"portals": found, "next": found[-1].url if len(found) == MOST_PORTALS else None}
 
 
 @page("/portal", "portal.html", table=table_of("resources", *COLUMNS))
@@ -49,30 +57,44 @@ async def portal(request: Request, service: Service) -> Record:
     return await service.pool.run(lambda db: _portal(db, named, after[0] if after else ""))
 
 
-def _portals(db: ServiceSession, after: str) -> Record:
-    found = records(db, "portals", url=None, after=after, limit=MOST_PORTALS)
-    return {"portals": found, "next": found[-1]["url"] if len(found) == MOST_PORTALS else None}
-
-
 def _portal(db: ServiceSession, named: str, after: str) -> Record:
-    about = records(db, "portals", url=named, after="", limit=1)
-    found = [hit(row) for row in rows(db, "portal_resources", url=named, after=after, limit=MOST_RESOURCES)]
+    sources = sources_of(db)
+    try:
+        about = sources.find(named)
+    except NotArchived:  # no harvest knows it: only its name is known, from those who added its files
+        about = None
+    url = about.url if about else named
+    found = [hit(row) for row in rows(db, "portal_resources", url=url, after=after, limit=MOST_RESOURCES)]
     if not about and not found:
-        raise NotArchived(
-            f"the portal {named[:200]} is not known, or has not been read yet; /portals lists those that are"
-        )
+        raise NotArchived(f"the portal {named[:200]} is not known; /portals lists those that are")
     return {
-        "url": named,
-        "host": host(named),
-        # None where its catalogue was never harvested: only its name is known.
-        "about": about[0] if about else None,
-        "hosts": records(db, "portal_hosts", url=named, most=MOST_COUNTED),
-        "changes": records(db, "portal_changes", url=named, most=MOST_COUNTED, limit=MOST_CHANGES),
-        "vanished": records(db, "vanished", url=named, limit=MOST_VANISHED),
-        "measures": measured(db, named),
+        "url": url,
+        "host": host(url),
+        "about": about,
+        "harvests": sources.harvests(url, limit=MOST_HARVESTS),
+        "hosts": records(db, "portal_hosts", url=url, most=MOST_COUNTED),
+        "changes": records(db, "portal_changes", url=url, most=MOST_COUNTED, limit=MOST_CHANGES),
+        "vanished": records(db, "vanished", url=url, limit=MOST_VANISHED),
+        "measures": measured(db, url),
         "resources": found,
         "next": found[-1].id if len(found) == MOST_RESOURCES else None,
     }
+
+
+async def steer(request: Request, service: Service) -> Response:
+    """Harvest, stop, resume or remove a portal, or set how often, and show its page again."""
+    fields, _ = await sent_form(request, service)
+    action, url = fields.get("do", ""), fields.get("url", "")
+    if action not in ACTIONS:
+        raise HttpProblem(400, f"'do' is one of {', '.join(ACTIONS)}")
+    await check_form(request, service, "crawl" if action == "harvest" else "add", [url])
+    await service.pool.run(lambda db: sources_of(db).steer(action, url, fields.get("every")))
+    return RedirectResponse(f"/portal?url={quote(url, safe='')}", 303)
+
+
+def add_routes(service: Service, routes: Sequence[BaseRoute]) -> list[BaseRoute]:
+    """Return the routes of the service with that of the form."""
+    return [*routes, form_route("/portal/steer", steer, service)]
 
 
 MOST_ABSENCES = 100
