@@ -149,13 +149,13 @@ def clean_database(database):
 @pytest.fixture(scope="session")
 def administrator(tmp_path_factory):
     """How to connect to a server of somebody else as its superuser, who is asked for no password."""
-    from tamias.features.embedded import binaries
+    from tamias.features.embedded import server
     from tamias.features.embedded.account import server_account
     from tamias.features.embedded.server import Server
 
     folder = tmp_path_factory.mktemp("elsewhere")
     (folder / "socket").mkdir()
-    account, programs = server_account(folder), binaries.newest()
+    account, programs = server_account(folder), server.newest()
     account.own(folder)
     words = [
         "-D",

@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from tamias.features.embedded import binaries
+from tamias.features.embedded import server
 from tamias.features.embedded.account import server_account
 from tests.ports import free_port
 
@@ -25,7 +25,7 @@ class DatabaseServer:
 
     def __init__(self, folder, programs=None):
         self.folder = folder
-        self.programs = programs or binaries.newest()
+        self.programs = programs or server.newest()
         folder.mkdir(exist_ok=True)
         self._enter = server_account(folder).enter(ends_with_parent=True)
         (folder / "password").write_text(PASSWORD)

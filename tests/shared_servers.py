@@ -14,7 +14,7 @@ from contextlib import closing, suppress
 import psycopg
 
 from tamias.database.embedded_server import DATABASE, OWNER, Embedded, clusters, wait_until_unused
-from tamias.features.embedded import binaries
+from tamias.features.embedded import server
 from tamias.features.embedded.account import server_account
 from tamias.features.embedded.login import run_single_session
 
@@ -48,8 +48,8 @@ class SharedServers:
             server.close()
 
     def close(self):
-        for server in self._free:
-            server.close()
+        for each in self._free:
+            each.close()
 
 
 class SharedServer:
@@ -64,7 +64,7 @@ class SharedServer:
         account = server_account(self.folder)
         account.own(self.folder)
         script = f"CREATE ROLE {_TESTER} SUPERUSER LOGIN;\n\n".encode()
-        run_single_session(cluster, binaries.newest(), account, script)
+        run_single_session(cluster, server.newest(), account, script)
         self._use = Embedded(data)
         self._use.address()
         self._running = self._state()

@@ -107,7 +107,7 @@ MUTATIONS = (
     ),
     Mutation(
         "nesting of JSON, XML and Turtle is bounded",
-        "analyse/rdf/nesting.py",
+        "analyse/rdf/statements.py",
         "            if self.depth > self._limit:\n",
         "            if self.depth > 1 << 40:\n",
         ("unit/analyse/test_rdf_json.py::test_deep_nesting_is_refused",),
@@ -545,7 +545,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the type of a cell decides what is a blank node",
-        "features/sparql_copy/terms.py",
+        "features/sparql_copy/source.py",
         'cell.type == "bnode" or (cell.type == "uri" and value.startswith(_NODE_ID))',
         'cell.type == "bnode" or value.startswith(_NODE_ID)',
         (

@@ -14,7 +14,7 @@ import msgspec
 import psycopg
 
 from tamias.database.connect import Cursor, Session
-from tamias.database.locks import alone
+from tamias.database.disk import alone
 from tamias.database.sql import statements
 from tamias.features.embedded.keeper import Running
 from tamias.frontier.keys import hash64, host_hash

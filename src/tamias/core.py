@@ -19,7 +19,7 @@ CORE = Feature(
     about="the path of a URL, from seed to commit, and the archive",
     verbs={name: Verb(about, f"tamias.cli.{name}:command") for name, about in _VERBS.items()},
     seeds={
-        "address": "tamias.seeds.address:AddressSeeds",
+        "address": "tamias.seeds.files:AddressSeeds",
         "list": "tamias.seeds.files:ListSeeds",
         "urlfrontier": "tamias.seeds.files:UrlFrontierSeeds",
         "cdx": "tamias.seeds.files:CdxSeeds",

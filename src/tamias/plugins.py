@@ -1,7 +1,7 @@
 """Features: a package names its own in the entry-point group `tamias.features`, and Tamias does the same.
 
-What a built-in feature may add to the core, one of another package may add too. A feature is described by one
-`Feature`, whose parts are `module:name` texts: nothing is imported before it is needed.
+What a built-in feature may add to the core, one of another package may add too. A feature is described by
+one `Feature`, whose parts are `module:name` texts: nothing is imported before it is needed.
 """
 
 import os
@@ -30,7 +30,7 @@ KINDS = {
     "signers": "sign requests, given the settings (protocols.SignRequests, or None where none is set)",
     "responses": "refuse a response before it is read (protocols.RefuseResponse)",
     "analysers": "read a kind of document (protocols.Analyser)",
-    "extractors": "find data in the markup of pages (analyse.markup.extraction.MarkupGate)",
+    "extractors": "find data in the markup of pages (analyse.markup.page.MarkupGate)",
     "page_rules": "read files of the setting analyse.rules (protocols.PageRules)",
     "taggers": "derive tags from the content of a page (protocols.Tagger)",
     "harvesters": "read a source that is more than a document (protocols.Harvester)",
@@ -59,7 +59,7 @@ KINDS = {
     "crawl_sinks": "hooks that are on where a crawl names them as a sink (crawl.store.visit.CommitHook)",
     "recoveries": "complete files that a dead worker left open, given the files and its number (None: any)",
     "recordings": "list stored responses of a URL, newest first, given a session, it and how many",
-    "files": "files that a backup copies (features.backup.files)",
+    "files": "files that a backup copies (features.backup.backup)",
     "continuous": "parts of a crawl that goes on: `schedule` (a hook of its commits), `hints`, `supervision`",
     "crawl_options": "what options of `tamias crawl` do: `dry-run`, and `import-seeds` of other crawlers",
     "remote_workers": "run workers that need no database (cli.worker.RunWorkers)",

@@ -10,7 +10,7 @@ import grpc
 import pytest
 from frontier_client import Client, Instance
 
-from tamias.features.remote_workers.grpc.messages import message
+from tamias.features.remote_workers.grpc.connection import message
 from tests.hostile.frontier_attacks import ATTACKS, attacked
 
 SECONDS = 2.0

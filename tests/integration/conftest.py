@@ -20,7 +20,7 @@ from pyoxigraph import Quad, RdfFormat, Store, serialize
 
 from tamias.crawl.worker.fork_server import DATABASE_WORKER, PROCESS_NAME
 from tamias.database.connect import Database
-from tamias.database.locks import is_free, shared
+from tamias.database.disk import is_free, shared
 from tests import commands
 from tests.shared_servers import SharedServers
 

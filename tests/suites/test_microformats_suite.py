@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset
 
-from tamias.analyse.markup.extraction import extracted
-from tamias.analyse.markup.page import MarkupPage
+from tamias.analyse.markup.page import MarkupPage, extracted
 from tamias.features.microformats.quads import MF, quads
 from tamias.model.finding import Quads
 

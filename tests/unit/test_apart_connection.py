@@ -7,7 +7,7 @@ import pytest
 
 from tamias.database import connect
 from tamias.database.connect import Database
-from tamias.database.outage import Outage
+from tamias.database.nodes import Outage
 
 
 @pytest.mark.parametrize("pooled", [True, False])

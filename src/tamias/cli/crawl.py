@@ -306,7 +306,7 @@ def _recrawl(
 ) -> int:
     """Visit what is watched. Requests are sent as the crawl sends them; it gets no option of this run."""
     with closing(_start(place, seeds, stage)) as database:
-        from tamias.crawl.plan.run_limit import Until
+        from tamias.crawl.plan.policy import Until
         from tamias.crawl.worker.supervisor import Supervisor
         from tamias.model.item import WATCH
 
@@ -394,8 +394,7 @@ def _start_workers(seeds: list[Seed], stage: Stage) -> None:
         return
     gc.disable()  # no module is garbage, and to look for some is a tenth of the imports
     from tamias.crawl.worker import supervisor  # noqa: F401 (it has much in common with a worker)
-    from tamias.crawl.worker.process import load_ahead, run_process
-    from tamias.crawl.worker.worker import database_worker
+    from tamias.crawl.worker.worker import database_worker, load_ahead, run_process
 
     load_ahead()
     server.start_as_fork(partial(run_process, database_worker))

@@ -82,7 +82,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
 
 def _read_one(place: CommonOptions, settings: "Settings", iri: str, form: str) -> int:
     """Read an IRI with what is declared in the data directory, or else by its own site."""
-    from tamias.crawl.verbs.read_one import read_one
+    from tamias.crawl.verbs.read import read_one
 
     found = read_one(settings, iri, _declared(place, iri))
     if place.json:

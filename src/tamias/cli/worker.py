@@ -58,8 +58,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
 
 
 def _at_database(place: CommonOptions, crawl: str | None, own: "Settings") -> int:
-    from tamias.crawl.plan.policy import CRAWL
-    from tamias.crawl.plan.run_limit import Until
+    from tamias.crawl.plan.policy import CRAWL, Until
     from tamias.crawl.worker.supervisor import Supervisor
     from tamias.database.connect import Database
     from tamias.frontier.crawls import named

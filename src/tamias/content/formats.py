@@ -1,7 +1,8 @@
-"""The one table of formats. What a serialisation is called, how it is recognised, read, compared and written.
+"""The one table of formats. What a serialisation is called, how it is recognised, read, compared and
+written.
 
-A new one is a row here and an analyser. Everything else (sniffing, the crawl, the archive, `Accept`, names of
-files) asks this table; features add rows.
+A new one is a row here and an analyser. Everything else (sniffing, the crawl, the archive, `Accept`, names
+of files) asks this table; features add rows.
 """
 
 from collections.abc import Iterable
@@ -66,7 +67,7 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
 _RDF: Final = "tamias.analyse.rdf.analyser:RdfAnalyser"
 _HTML: Final = "tamias.analyse.html.analyser:HtmlAnalyser"
 _SITEMAP: Final = "tamias.analyse.sitemaps.analyser:SitemapAnalyser"
-_LINKSET: Final = "tamias.analyse.links.linkset:LinksetAnalyser"
+_LINKSET: Final = "tamias.analyse.links.discovery:LinksetAnalyser"
 
 TURTLE: Final = "text/turtle"
 NTRIPLES: Final = "application/n-triples"

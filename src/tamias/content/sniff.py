@@ -14,7 +14,7 @@ from functools import lru_cache
 import msgspec
 
 from tamias.content.charsets import believed_charset, declared_charset, marked_encoding, page_charset
-from tamias.content.containers.streams import HEAD
+from tamias.content.containers.codecs import HEAD
 from tamias.content.containers.tar import is_tar
 from tamias.content.formats import (
     BY_ENDING,

@@ -17,8 +17,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO, NamedTuple, NoReturn
 
-from tamias.database.disk import private, refusals
-from tamias.database.locks import alone, is_free, shared
+from tamias.database.disk import alone, is_free, private, refusals, shared
 from tamias.model import errors
 from tamias.model.errors import TamiasError
 from tamias.model.process import environment_without_secrets

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tamias.database.child_server import NEWCOMER_SECONDS, ServerUse
-from tamias.database.disk import make_data_folder, refusals
-from tamias.database.locks import is_free, is_shared, opened
+from tamias.database.disk import is_free, is_shared, make_data_folder, opened, refusals
 from tamias.model.errors import DatabaseError, DatabaseUnavailable, DataInUse, DataMissing, TamiasError
 from tamias.plugins import parts
 

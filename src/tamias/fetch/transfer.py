@@ -22,8 +22,16 @@ from zstandard import ZstdDecompressor, ZstdError
 
 from tamias.content.formats import accept_for
 from tamias.fetch.credentials import HttpOptions, SourceCredential
-from tamias.fetch.handles import READ_BYTES, bracketed, connect_to, http_handle
-from tamias.fetch.multi import UNACCEPTABLE, Multi, TransferTrouble, Verdict
+from tamias.fetch.multi import (
+    READ_BYTES,
+    UNACCEPTABLE,
+    Multi,
+    TransferTrouble,
+    Verdict,
+    bracketed,
+    connect_to,
+    http_handle,
+)
 from tamias.model.capture import Body, Capture, Hop, Request
 from tamias.model.errors import DiskFull
 from tamias.model.url import host

@@ -12,16 +12,15 @@ from unittest.mock import patch
 import pyoxigraph
 
 from tamias.analyse.html.analyser import HtmlAnalyser
-from tamias.analyse.links.linkset import LinksetAnalyser
+from tamias.analyse.links.discovery import LinksetAnalyser
 from tamias.analyse.rdf.analyser import RdfAnalyser
 from tamias.analyse.sitemaps.analyser import SitemapAnalyser
 from tamias.content.sniff import found_charset
 from tamias.features.ftp.listing_analyser import FtpListingAnalyser
 from tamias.features.hdt.analyser import HdtAnalyser
-from tamias.features.hdt.parts import Cursor
+from tamias.features.hdt.reader import Cursor
 from tamias.features.jelly.analyser import JellyAnalyser
-from tamias.features.scraping.book import RuleBook
-from tamias.features.scraping.load import load_portal
+from tamias.features.scraping.book import RuleBook, load_portal
 from tamias.features.syntaxes.rdf_json import RdfJsonAnalyser
 from tamias.features.syntaxes.trix import TrixAnalyser
 from tamias.model.document import Document

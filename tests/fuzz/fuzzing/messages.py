@@ -7,8 +7,7 @@ import msgspec
 
 from tamias.crawl.sandbox.frames import FrameError, Frames, answers, orders
 from tamias.features.remote_workers import wire
-from tamias.features.remote_workers.grpc.connection import CallError
-from tamias.features.remote_workers.grpc.messages import message
+from tamias.features.remote_workers.grpc.connection import CallError, message
 from tamias.features.urlfrontier.puts import parsed
 from tamias.features.urlfrontier.reading import Addresses, due_of, fill_metadata
 from tamias.features.urlfrontier.workers import value_of

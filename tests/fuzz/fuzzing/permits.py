@@ -2,10 +2,9 @@
 
 import msgspec
 
-from tamias.analyse.links.header import discovery_links, json_ld_context, parsed_links
-from tamias.features.blocklists.formats import entries, expressions
-from tamias.features.blocklists.table import BlocklistTable, CollectedEntries
-from tamias.features.ftp.address import ftp_address
+from tamias.analyse.links.discovery import discovery_links, json_ld_context, parsed_links
+from tamias.features.blocklists.table import BlocklistTable, CollectedEntries, entries, expressions
+from tamias.features.ftp.transfer import ftp_address
 from tamias.features.warc.cdxj import surt
 from tamias.model.errors import UrlError
 from tamias.model.url import authority, fetch_url, host, host_key, resolve, url_key

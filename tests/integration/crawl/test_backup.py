@@ -12,8 +12,8 @@ import zstandard
 
 from tamias.database.connect import Database
 from tamias.database.migrate import FIRST, LAST_TO_UPGRADE, migrations
+from tamias.features.backup import backup as backup_files
 from tamias.features.backup import backup as taking
-from tamias.features.backup import files as backup_files
 from tamias.features.backup.folder import BackupFolder
 from tests.integration.conftest import Site, Tamias
 

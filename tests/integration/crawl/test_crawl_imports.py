@@ -6,7 +6,7 @@ from contextlib import closing
 from google.protobuf import json_format
 
 from tamias.database.connect import Database
-from tamias.features.remote_workers.grpc.messages import message
+from tamias.features.remote_workers.grpc.connection import message
 
 URL_ITEM = message("urlfrontier.URLItem")
 

@@ -112,7 +112,7 @@ def test_workers_outlive_their_server_and_the_next_one_starts_anew(server):
 FORK = """
 import asyncio, sys
 from tamias.crawl.worker.fork_server import ForkServer
-from tamias.crawl.worker.process import run_process
+from tamias.crawl.worker.worker import run_process
 
 async def run(server):
     process = await server.fork()

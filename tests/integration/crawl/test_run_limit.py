@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pytest
 
-from tamias.crawl.plan.run_limit import RunLimit, RunShare
+from tamias.crawl.plan.policy import RunLimit, RunShare
 from tamias.model.lease import Lease, Task
 
 FIRST, SECOND = 1, 2

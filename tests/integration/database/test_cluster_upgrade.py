@@ -8,12 +8,12 @@ from contextlib import closing
 import pytest
 
 from tamias.database.connect import Database
-from tamias.database.locks import alone
-from tamias.features.embedded import binaries
+from tamias.database.disk import alone
+from tamias.features.embedded import server
 from tamias.model.errors import DatabaseError, SchemaTooNew
 
-OLD = binaries.of_major(16)
-NEW = binaries.newest()
+OLD = server.of_major(16)
+NEW = server.newest()
 
 
 @pytest.fixture(scope="module")

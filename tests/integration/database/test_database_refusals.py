@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from tamias.database.connect import Database
-from tamias.features.embedded import binaries
+from tamias.features.embedded import server as programs_of
 from tamias.features.embedded.account import server_account
 from tamias.model.errors import DatabaseUnavailable, DataInUse, DiskFull, SchemaTooNew
 from tests.messages import saying
@@ -23,7 +23,7 @@ def test_data_of_a_newer_tamias_is_refused_and_left_alone(session, place, ask):
 @pytest.fixture
 def started_by_hand(place):
     """A server that somebody started on our cluster without us."""
-    programs = binaries.newest()
+    programs = programs_of.newest()
     cluster = place.path / "pg" / str(programs.major)
     words = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={cluster}"]
     with (place.path / "by-hand.log").open("wb") as log:

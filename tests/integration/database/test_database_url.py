@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from tamias.database.connect import Database
-from tamias.features.embedded import binaries
+from tamias.features.embedded import server as programs_of
 from tamias.features.embedded.account import server_account
 from tamias.model.errors import DatabaseError, DatabaseUnavailable, DataMissing
 from tests.messages import saying, unnamed, unsaid
@@ -23,7 +23,7 @@ NOWHERE = Path("/nonexistent")
 @pytest.fixture(scope="module")
 def port(tmp_path_factory):
     """A PostgreSQL 16 on the loopback address that asks for a password."""
-    programs = binaries.of_major(16)
+    programs = programs_of.of_major(16)
     if programs is None:
         pytest.skip("PostgreSQL 16 is not installed")
     folder = tmp_path_factory.mktemp("server")

@@ -17,7 +17,7 @@ from psycopg.conninfo import conninfo_to_dict
 from tamias.database.connect import Database
 from tamias.database.migrate import migrate, migrations
 from tamias.database.roles import Role, powers, ready_roles, trouble
-from tamias.features.embedded import binaries, login
+from tamias.features.embedded import login, server
 from tamias.features.embedded.account import server_account
 from tamias.features.embedded.server import Server
 from tamias.features.strategy.build import ROLE
@@ -211,7 +211,7 @@ def table_rows(connection):
 def made_before(tmp_path_factory):
     """Such a data directory, to be copied, and its rows."""
     data = tmp_path_factory.mktemp("before") / "data"
-    return data, make_as_before(data, binaries.newest())
+    return data, make_as_before(data, server.newest())
 
 
 @pytest.fixture
@@ -237,7 +237,7 @@ def test_data_of_an_earlier_version_is_converted_with_all_its_rows(old_place):
 
 
 def test_after_the_conversion_the_schema_can_be_brought_up_to_date(new_place):
-    make_as_before(new_place.path, binaries.newest(), upto=migrations()[-2].number)
+    make_as_before(new_place.path, server.newest(), upto=migrations()[-2].number)
     with closing(Database(new_place.path)) as database, closing(database.session()) as session:
         assert session.transact(trouble) is None
         found = session.transact(lambda cursor: cursor.execute("SELECT schema_version FROM meta").fetchone())
@@ -245,12 +245,12 @@ def test_after_the_conversion_the_schema_can_be_brought_up_to_date(new_place):
 
 
 def test_data_of_an_earlier_version_and_an_older_postgresql_is_upgraded_and_converted(new_place):
-    programs = binaries.of_major(16)
-    if programs is None or programs.major == binaries.newest().major:
+    programs = server.of_major(16)
+    if programs is None or programs.major == server.newest().major:
         pytest.skip("PostgreSQL 16 and a newer one are needed")
     new_place.rows = make_as_before(new_place.path, programs)
     assert_converted(new_place)
-    assert cluster_of(new_place).name == str(binaries.newest().major)
+    assert cluster_of(new_place).name == str(server.newest().major)
 
 
 @pytest.mark.parametrize("victim", ["session", "keeper", "both"])
@@ -317,7 +317,7 @@ def test_a_conversion_can_end_between_any_two_steps(old_place, monkeypatch, mome
         patch.setattr(login, "_write", write)
         patch.setattr(login, "run_as_superuser", run)
         with pytest.raises(Killed):
-            login.ready_login(cluster_of(old_place), binaries.newest(), server_account(pg_folder))
+            login.ready_login(cluster_of(old_place), server.newest(), server_account(pg_folder))
     assert ("pg_hba.conf" in written) == (moment == "after the session")
     assert_converted(old_place)
 

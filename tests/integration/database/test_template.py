@@ -9,7 +9,7 @@ import pytest
 from tamias.content.zstd import zstd
 from tamias.database.connect import Database
 from tamias.database.embedded_server import wait_until_unused
-from tamias.features.embedded.binaries import newest
+from tamias.features.embedded.server import newest
 
 OIDS = """
 SELECT relname FROM pg_class WHERE relnamespace = 'tamias'::regnamespace AND oid < 16384

@@ -6,7 +6,7 @@ from contextlib import closing
 import grpc
 import pytest
 
-from tamias.features.remote_workers.grpc.messages import FRONTIER, message
+from tamias.features.remote_workers.grpc.connection import FRONTIER, message
 from tamias.features.urlfrontier.held import Holds, Wish
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.frontier.lease_filter import Interest, LeaseFilter, buckets_of, parse_section

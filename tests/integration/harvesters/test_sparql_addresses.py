@@ -3,7 +3,7 @@
 import pytest
 
 from tamias.features.sparql_copy.client import EndpointClient, EndpointLimits, QueryFailed
-from tamias.features.sparql_copy.select import SelectState, question, select_pages
+from tamias.features.sparql_copy.query_source import SelectState, question, select_pages
 
 
 @pytest.fixture

@@ -19,13 +19,13 @@ from tamias.database.connect import Database
 from tamias.features.alerts.mail_client import NotSent, send_mail
 from tamias.features.alerts.messages import (
     MOST_ATTEMPTS,
+    AlertSender,
     archive_alerts,
     claim_message,
     disk_alerts,
     look,
     settle_message,
 )
-from tamias.features.alerts.sender import AlertSender
 from tamias.features.alerts.settings import AlertsSettings
 from tamias.features.service.queries.thread_pool import SessionPool
 from tamias.features.service.run import _end
@@ -437,8 +437,8 @@ def test_a_missing_file_of_certificates_is_named(mailbox):
 
 def test_no_fault_of_sending_leaves_a_message_unsettled_or_ends_the_task(archive, monkeypatch, caplog):
     """Whatever it is: here one that nobody has thought of."""
-    monkeypatch.setattr("tamias.features.alerts.sender.post", lambda *_: {}["no such key"])
-    monkeypatch.setattr("tamias.features.alerts.sender._ROUND_SECONDS", 0.05)
+    monkeypatch.setattr("tamias.features.alerts.messages.post", lambda *_: {}["no such key"])
+    monkeypatch.setattr("tamias.features.alerts.messages._ROUND_SECONDS", 0.05)
 
     async def run():
         with closing(SessionPool(archive.database, archive.data, Settings(), 1)) as pool:

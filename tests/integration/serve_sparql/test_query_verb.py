@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 import tamias as library
-from tamias.database.locks import alone
+from tamias.database.disk import alone
 from tamias.features.catalogue import catalogue
 from tamias.features.dcat.terms import CatalogueBases
 from tests import commands

@@ -7,7 +7,7 @@ import pytest
 
 from tamias.archive.captures import insert_captures
 from tamias.features.dcat.terms import CatalogueBases
-from tamias.features.feeds import query_feeds as feeds
+from tamias.features.feeds import changes as feeds
 from tamias.features.service import service
 from tamias.model.capture import CaptureRecord, Outcome
 from tamias.model.lease import Lease, Task

@@ -15,7 +15,7 @@ from threading import Event, Thread
 import pytest
 from pyoxigraph import Literal, NamedNode, Quad
 
-from tamias.database.locks import is_free
+from tamias.database.disk import is_free
 from tamias.features.catalogue.catalogue import (
     Catalogue,
     CatalogueFollower,

@@ -14,7 +14,7 @@ from pyoxigraph import RdfFormat, parse, serialize
 from tamias.features.graph_stores.document_files import TurtleFiles, read_index
 from tamias.features.graph_stores.placement import Placement, PostgresLedger
 from tamias.features.graph_stores.sparql_sink import SparqlStore
-from tamias.features.hdt.export import hdt_files
+from tamias.features.hdt.writer import hdt_files
 from tamias.model.capture import Outcome
 from tamias.model.errors import ConfigError, DiskFull
 from tamias.sinks.delivery import Deliverer, DocumentRefused, SinkAway, SinkStumbled

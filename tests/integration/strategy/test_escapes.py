@@ -15,7 +15,7 @@ from servers.postgres import programs
 
 from tamias.cli.main import cli
 from tamias.database.connect import Database
-from tamias.features.embedded.binaries import of_major
+from tamias.features.embedded.server import of_major
 from tamias.features.strategy.scores import UrlToScore, ask
 from tamias.features.strategy.versions import read_active
 from tamias.model.errors import TamiasError

@@ -8,7 +8,7 @@ import subprocess
 
 import grpc
 
-from tamias.features.remote_workers.grpc.messages import FRONTIER, message, method_types
+from tamias.features.remote_workers.grpc.connection import FRONTIER, message, method_types
 from tests import commands
 
 STREAMS = {"PutURLs": "stream_stream", "PutDiscovered": "stream_stream", "GetURLs": "unary_stream"} | {

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tamias.features.remote_workers import wire
-from tamias.features.remote_workers.grpc.messages import message
+from tamias.features.remote_workers.grpc.connection import message
 from tamias.settings import Settings
 
 PACKED, INFO = message("tamias.Packed"), message("urlfrontier.URLInfo")

@@ -14,7 +14,7 @@ from tamias.crawl.analysis.extractor import Extraction
 from tamias.crawl.plan.admit import Reference
 from tamias.database.connect import Database
 from tamias.features.remote_workers import wire
-from tamias.features.remote_workers.grpc.messages import message
+from tamias.features.remote_workers.grpc.connection import message
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture import Capture, Hop, Outcome, new_capture_id
 from tamias.model.item import Item

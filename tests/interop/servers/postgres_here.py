@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tamias.features.embedded.account import server_account
-from tamias.features.embedded.binaries import newest
+from tamias.features.embedded.server import newest
 
 USER, PASSWORD, PORT = "tamias", "a-word-of-the-test", 5432
 

@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple, parse
 
-from tamias.features.hdt import layout
+from tamias.features.hdt import writer
 from tamias.features.hdt.analyser import HdtAnalyser
-from tamias.features.hdt.layout import crc8, crc16, crc32c
-from tamias.features.hdt.writer import write_hdt
+from tamias.features.hdt.writer import crc8, crc16, crc32c, write_hdt
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Problem, Quads
 from tamias.settings import AnalyseSettings
@@ -186,8 +185,8 @@ def test_random_bytes_behind_the_signature_never_raise():
 
 def test_bad_terms_cost_their_statements_only():
     good = written([(NamedNode("urn:a"), NamedNode("urn:p"), NamedNode("urn:b"))])
-    strings = layout.front_coded([b"urn:b"])[0]
-    broken = layout.front_coded([b"a b  "])[0]
+    strings = writer.front_coded([b"urn:b"])[0]
+    broken = writer.front_coded([b"a b  "])[0]
     changed = good.replace(strings + crc32c(strings), broken + crc32c(broken))
     quads, [problem] = read(changed)
     assert quads == []
@@ -209,7 +208,7 @@ def test_a_limit_of_the_stream_passes_through():
 def forged(parts):
     """A file with these parts in place of the dictionary."""
     head = written([])
-    return head[: head.index(b"$HDT\3")] + layout.control(3, layout.FOUR_SECTIONS, {}) + b"".join(parts)
+    return head[: head.index(b"$HDT\3")] + writer.control(3, writer.FOUR_SECTIONS, {}) + b"".join(parts)
 
 
 def claims(*data):
@@ -219,14 +218,14 @@ def claims(*data):
 @pytest.mark.parametrize(
     "lie",
     [
-        [claims(b"\2", layout.vbyte(1 << 40), layout.vbyte(1 << 40), layout.vbyte(16))],
+        [claims(b"\2", writer.vbyte(1 << 40), writer.vbyte(1 << 40), writer.vbyte(16))],
         [
-            claims(b"\2", layout.vbyte(1), layout.vbyte(1 << 40), layout.vbyte(16)),
-            claims(b"\1\x28", layout.vbyte(1 << 40)),
+            claims(b"\2", writer.vbyte(1), writer.vbyte(1 << 40), writer.vbyte(16)),
+            claims(b"\1\x28", writer.vbyte(1 << 40)),
         ],
         [
-            claims(b"\2", layout.vbyte(1 << 40), layout.vbyte(0), layout.vbyte(16)),
-            *layout.log_array(np.array([0])),
+            claims(b"\2", writer.vbyte(1 << 40), writer.vbyte(0), writer.vbyte(16)),
+            *writer.log_array(np.array([0])),
             crc32c(b""),
         ],
         [b"\2" + b"\x7f" * 40],
@@ -244,10 +243,10 @@ def test_a_terabyte_in_a_header_costs_nothing(lie):
 
 
 def test_a_dictionary_that_unfolds_without_bound_is_refused():
-    buffer = b"x" * MIB + b"\0" + (layout.vbyte(MIB) + b"\0") * 10_000
+    buffer = b"x" * MIB + b"\0" + (writer.vbyte(MIB) + b"\0") * 10_000
     section = [
-        claims(b"\2", layout.vbyte(10_001), layout.vbyte(len(buffer)), layout.vbyte(1 << 30)),
-        *layout.log_array(np.array([0, len(buffer)])),
+        claims(b"\2", writer.vbyte(10_001), writer.vbyte(len(buffer)), writer.vbyte(1 << 30)),
+        *writer.log_array(np.array([0, len(buffer)])),
         buffer,
         crc32c(buffer),
     ]

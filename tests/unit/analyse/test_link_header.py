@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamias.analyse.links.header import MOST_LINKS, discovery_links, json_ld_context, parsed_links
+from tamias.analyse.links.discovery import MOST_LINKS, discovery_links, json_ld_context, parsed_links
 
 BASE = "http://a.example/d/page"
 

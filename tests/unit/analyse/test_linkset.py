@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tamias.analyse.links.linkset import LinksetAnalyser
+from tamias.analyse.links.discovery import LinksetAnalyser
 from tamias.model.document import Document
 from tamias.model.finding import Links, Problem
 from tamias.settings import AnalyseSettings

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from tamias.features.blocklists.filter import BlocklistFilter, read_lists
-from tamias.features.blocklists.formats import BlockedPart, entries, expressions
+from tamias.features.blocklists.table import BlockedPart, entries, expressions
 from tamias.model.errors import ConfigError
 from tamias.settings import FiltersSettings
 from tests.messages import saying, unsaid

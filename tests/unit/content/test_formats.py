@@ -8,7 +8,7 @@ import pytest
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, serialize
 
 import tamias
-from tamias.analyse.links.header import alternates
+from tamias.analyse.links.discovery import alternates
 from tamias.content import formats
 from tamias.content.blank_nodes import canonical_lines
 from tamias.content.formats import FORMATS, Form, Format

@@ -229,7 +229,7 @@ def test_a_window_larger_than_the_limit_is_skipped_with_its_name():
 @pytest.mark.parametrize("method", ["LZMA2", "Deflate", "BZip2"])
 def test_a_member_of_any_size_takes_little_memory(method, tmp_path):
     program = (
-        "import resource, sys; from tamias.content.containers.sevenzip import sevenzip_members\n"
+        "import resource, sys; from tamias.content.containers.archives import sevenzip_members\n"
         "from tamias.content.containers.limits import Meter, OpenLimits\n"
         "def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "def read(path):\n"

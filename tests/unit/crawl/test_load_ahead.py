@@ -6,7 +6,7 @@ import sys
 from tamias import plugins
 
 SHOW = (
-    "import sys; from tamias.crawl.worker.process import load_ahead; "
+    "import sys; from tamias.crawl.worker.worker import load_ahead; "
     "from tamias.crawl.worker.worker import database_worker; load_ahead(); before = set(sys.modules); "
     "from tamias.plugins import load_all; "
     "[load_all(kind) for kind in ('filters', 'fetchers', 'taggers')]; "

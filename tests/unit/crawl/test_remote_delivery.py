@@ -11,12 +11,12 @@ import zstandard
 from tamias.crawl.analysis.extractor import Extraction
 from tamias.crawl.plan.admit import Reference
 from tamias.crawl.store.held_lease import HeldLease
-from tamias.features.remote_workers import delivery_queue, quad_spool
+from tamias.features.remote_workers import quad_spool, store
 from tamias.features.remote_workers.client import FrontierClient
-from tamias.features.remote_workers.delivery_queue import DeliveryQueue
 from tamias.features.remote_workers.grpc.channel import CallFailed, HungUp, NotReached
-from tamias.features.remote_workers.grpc.messages import message
+from tamias.features.remote_workers.grpc.connection import message
 from tamias.features.remote_workers.quad_spool import PIECE, Damaged, QuadReceiver, QuadSpool
+from tamias.features.remote_workers.store import DeliveryQueue
 from tamias.features.remote_workers.wire import DeliveredVisit, packed
 from tamias.model.capture import Capture, Extent, Outcome
 from tamias.model.item import Item
@@ -112,7 +112,7 @@ def test_of_a_delivery_that_is_refused_only_the_visit_at_fault_is_lost(caplog):
 
 
 def test_what_waits_for_a_node_of_the_database_holds_up_no_other_host(monkeypatch):
-    monkeypatch.setattr(delivery_queue, "AGAIN_SECONDS", 0.2)
+    monkeypatch.setattr(store, "AGAIN_SECONDS", 0.2)
     other = msgspec.structs.replace(LEASE, host="b", qid=2)
     away, seen = True, []
 
@@ -159,7 +159,7 @@ def test_who_is_told_to_end_does_not_wait_for_a_service_that_is_away():
 
 
 def test_visits_wait_when_too_many_are_waiting(monkeypatch):
-    monkeypatch.setattr(delivery_queue, "MOST_WAITING", 1)
+    monkeypatch.setattr(store, "MOST_WAITING", 1)
 
     async def main():
         queue = DeliveryQueue(Service(), lambda _items: None)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.features.backup.files import FileGone, Needed, restore_file, save_file
+from tamias.features.backup.backup import FileGone, Needed, restore_file, save_file
 from tamias.features.backup.folder import BackupDamaged, BackupFolder
 
 PACK = "blobs/0.pack"

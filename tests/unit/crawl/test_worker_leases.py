@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tamias.crawl.plan.run_limit import RunLimit
+from tamias.crawl.plan.policy import RunLimit
 from tamias.crawl.request.gate import Reach
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.progress import Tally

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tamias.features.ftp.address import ftp_address
 from tamias.features.ftp.fetcher import of_reply
+from tamias.features.ftp.transfer import ftp_address
 from tamias.model.capture import Outcome
 
 

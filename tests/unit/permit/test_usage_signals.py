@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from tamias.model.site import Signal
 from tamias.model.usage import UsageVerdict, reasons, verdict
-from tamias.permit.licences import licensed_content
 from tamias.permit.robots import parse
-from tamias.permit.signals import content_signal, content_usage, signals_of, tag_rules
+from tamias.permit.signals import content_signal, content_usage, licensed_content, signals_of, tag_rules
 
 
 def found(headers=(), metas=(), robots=(), **told):

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from tamias.features.dcat.metrics import METRICS
+from tamias.features.dcat.measures import METRICS
 from tamias.features.quality.claims import ClaimedDescription, Got, claims_of
 from tamias.features.quality.metrics import INDICATORS, dataset_metrics, indicator_points, points
 from tamias.model.dataset import Agent, Dataset, Distribution, Period

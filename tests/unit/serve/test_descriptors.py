@@ -6,7 +6,7 @@ import pytest
 from google.protobuf import descriptor_pb2
 
 import tamias.features.remote_workers.grpc as package
-from tamias.features.remote_workers.grpc.messages import FRONTIER, message, method_types
+from tamias.features.remote_workers.grpc.connection import FRONTIER, message, method_types
 
 FOLDER = Path(package.__file__).parent
 # Written down from the public API, version 2.6: name, number.

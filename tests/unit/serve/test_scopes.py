@@ -6,10 +6,9 @@ import inspect
 from tamias.features.mcp.tools import TOOLS
 from tamias.features.pages.datasets.forms import dataset_form
 from tamias.features.pages.routes import FORMS
-from tamias.features.remote_workers.grpc import messages
+from tamias.features.remote_workers.grpc import connection
 from tamias.features.service.app import all_endpoints
-from tamias.features.urlfrontier.grpc.public import SERVICES
-from tamias.features.urlfrontier.server import CALL_SCOPES, NOTED_CALLS
+from tamias.features.urlfrontier.server import CALL_SCOPES, NOTED_CALLS, SERVICES
 
 READ_BY_POST = {"/sparql", "/mcp", "/oai"}
 """Queries are sent as bodies; none can change anything (SPARQL updates are refused, tools only read)."""
@@ -45,7 +44,7 @@ def test_every_call_of_the_frontier_service_has_a_scope():
     methods = {
         f"/{service}/{name}"
         for service in SERVICES
-        for name in messages.method_types(service.replace("v1alpha", "v1"))
+        for name in connection.method_types(service.replace("v1alpha", "v1"))
     }
     assert methods == set(CALL_SCOPES)
     assert set(CALL_SCOPES) >= NOTED_CALLS

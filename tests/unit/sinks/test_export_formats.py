@@ -6,8 +6,8 @@ import pytest
 from pyjelly.integrations.generic.parse import parse_jelly_flat
 from pyoxigraph import Quad, RdfFormat, parse
 
-from tamias.features.hdt.export import export_hdt
 from tamias.features.hdt.reader import Hdt
+from tamias.features.hdt.writer import export_hdt
 from tamias.model.errors import TamiasError
 from tamias.sinks.export import export
 

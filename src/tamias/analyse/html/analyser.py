@@ -12,9 +12,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from tamias.analyse.chunks import RefusedError
 from tamias.analyse.html.requisites import requisites
 from tamias.analyse.jsonld.contexts import Contexts
-from tamias.analyse.links.header import KINDS
-from tamias.analyse.markup.extraction import extracted
-from tamias.analyse.markup.page import XML, MarkupPage
+from tamias.analyse.links.discovery import KINDS
+from tamias.analyse.markup.page import XML, MarkupPage, extracted
 from tamias.content.formats import read_by
 from tamias.model.document import Document
 from tamias.model.errors import UrlError

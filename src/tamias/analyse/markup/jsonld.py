@@ -6,11 +6,10 @@ import msgspec
 from lxml import etree
 
 from tamias.analyse.chunks import RefusedError
-from tamias.analyse.jsonld.reader import JsonLd
-from tamias.analyse.jsonld.text import unwrapped
+from tamias.analyse.jsonld.reader import JsonLd, unwrapped
 from tamias.analyse.markup.page import MarkupPage
-from tamias.analyse.rdf.nesting import JSON, Nesting
 from tamias.analyse.rdf.recover import Faults, Read, batched
+from tamias.analyse.rdf.statements import JSON, Nesting
 from tamias.content.formats import JSON_LD
 from tamias.model.finding import Finding, Problem
 from tamias.settings import AnalyseSettings

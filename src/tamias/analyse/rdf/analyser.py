@@ -12,13 +12,11 @@ from pyoxigraph import RdfFormat, parse
 from tamias.analyse.chunks import MIB, RefusedError, StreamStop, as_stream, read_chunks, utf8_chunks
 from tamias.analyse.jsonld.contexts import Contexts, with_first_context, with_linked_context
 from tamias.analyse.jsonld.reader import JsonLd
-from tamias.analyse.rdf.n3 import N3
-from tamias.analyse.rdf.nesting import JSON, TURTLE, XML, Nesting
 from tamias.analyse.rdf.rdf_xml import if_silent, rdf_xml_quads
 from tamias.analyse.rdf.recover import Faults, Read, batched, read_on
-from tamias.analyse.rdf.statements import written
+from tamias.analyse.rdf.statements import JSON, TURTLE, XML, Nesting, written
 from tamias.analyse.rdf.trig import Trig
-from tamias.analyse.rdf.turtle import StatementLines, Turtle, valid_base
+from tamias.analyse.rdf.turtle import N3, StatementLines, Turtle, valid_base
 from tamias.analyse.xml.entities import flat_entities
 from tamias.analyse.xml.literals import with_canonical_literals
 from tamias.content.formats import read_by, syntax_of

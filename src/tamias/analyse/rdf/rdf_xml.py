@@ -6,8 +6,7 @@ from pyoxigraph import RdfFormat, parse
 
 from tamias.analyse.rdf.recover import Faults, Read, TextPlace
 from tamias.analyse.rdf.statements import written
-from tamias.analyse.xml.leniency import Note, has_unheeded, mended
-from tamias.analyse.xml.nodes import Nodes, has_forbidden
+from tamias.analyse.xml.nodes import Nodes, Note, has_forbidden, has_unheeded, mended
 from tamias.content.quad_lines import QuadLines
 from tamias.model.document import DocumentBudget
 from tamias.model.finding import Problem

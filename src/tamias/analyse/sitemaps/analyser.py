@@ -4,10 +4,8 @@ from collections.abc import Iterator
 from xml.parsers.expat import ErrorString, ExpatError
 
 from tamias.analyse.chunks import RefusedError, read_chunks, utf8_chunks
-from tamias.analyse.sitemaps.contents import Gathered
-from tamias.analyse.sitemaps.elements import Element, Elements
-from tamias.analyse.sitemaps.semantic import DatasetReader
-from tamias.analyse.sitemaps.urlset import read_entry, read_feed_entry
+from tamias.analyse.sitemaps.elements import Element, Elements, Gathered
+from tamias.analyse.sitemaps.urlset import DatasetReader, read_entry, read_feed_entry
 from tamias.content.formats import read_by
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Finding

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
 
 from tamias.content.charsets import decoded, encoding_of
-from tamias.content.containers.streams import stream_of
+from tamias.content.containers.codecs import stream_of
 from tamias.content.formats import NQUADS, type_with_charset
 from tamias.model.errors import TamiasError
 from tamias.model.resource import Resource, Version

@@ -1,10 +1,11 @@
-"""The options of every verb, and how results are printed."""
+"""The options of every verb, how results are printed, and how writes are noted in the audit log."""
 
 import functools
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from getpass import getuser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,36 @@ from tamias.settings import Resolved, Settings, resolve
 if TYPE_CHECKING:
     from tamias.archive.reader.library import ArchiveReader
     from tamias.database.connect import Session
+
+
+def command_caller() -> str:
+    """Return who runs the command."""
+    try:
+        return f"command:{getuser()}"
+    except (KeyError, OSError):  # a container without names of users
+        return "command"
+
+
+class Audited(msgspec.Struct):
+    """The end of a command that no exception tells of."""
+
+    failure: str | None = None
+
+
+@contextmanager
+def audited(session: "Session", data: Path, what: str, targets: Sequence[str]) -> Iterator[Audited]:
+    """Note in the audit log what is done inside, and how it ended: by an exception, or as it is told."""
+    from tamias.access.audit import record
+
+    ending = Audited()
+    try:
+        yield ending
+    except BaseException as error:
+        ending.failure = str(error) or type(error).__name__
+        raise
+    finally:
+        outcome = "ok" if ending.failure is None else f"failed: {ending.failure}"[:200]
+        record(session, data, command_caller(), what, targets, outcome)
 
 
 Function = Callable[..., Any]

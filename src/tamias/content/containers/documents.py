@@ -10,11 +10,9 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from tamias.content.containers.archives import Member, tar_members, zip_members
-from tamias.content.containers.codecs import CODECS, DamageError, stored_chunks
+from tamias.content.containers.archives import Member, sevenzip_members, tar_members, zip_members
+from tamias.content.containers.codecs import CODECS, DamageError, Unpacked, buffered, head, stored_chunks
 from tamias.content.containers.limits import MIB, Meter, OpenLimits
-from tamias.content.containers.sevenzip import sevenzip_members
-from tamias.content.containers.streams import Unpacked, buffered, head
 from tamias.content.formats import SEVEN_ZIP, TAR, ZIP, bare_type
 from tamias.content.sniff import PACKED_SUFFIXES, contradicted_claim, found_charset, found_type
 from tamias.model.capture import Body

@@ -10,9 +10,8 @@ from typing import BinaryIO
 
 import msgspec
 
-from tamias.content.containers.codecs import DamageError, stored_chunks
+from tamias.content.containers.codecs import DamageError, Section, stored_chunks
 from tamias.content.containers.limits import MIB
-from tamias.content.containers.streams import Section
 
 MAX_TAR_NAMES = MIB
 MAX_TAR_FILE = 1 << 40

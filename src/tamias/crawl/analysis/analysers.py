@@ -1,32 +1,73 @@
-"""The analysers of a crawl, made from its settings, and the JSON-LD contexts that a worker has at hand."""
+"""The analysers of a crawl, made from its settings, the JSON-LD contexts that a worker has at hand, and
+links on their way to the frontier, as far as their site lets them be followed.
+"""
 
 import shutil
 import tempfile
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tamias.analyse.jsonld.contexts import Contexts
-from tamias.analyse.links.header import json_ld_context
-from tamias.analyse.markup.extraction import extractors
+from tamias.analyse.links.discovery import json_ld_context
+from tamias.analyse.markup.page import extractors
 from tamias.content.containers.limits import OpenLimits
 from tamias.content.formats import FORMATS, JSON_LD, bare_type, load_analyser
 from tamias.model.capture import Capture
-from tamias.model.document import Document
+from tamias.model.document import Document, DocumentBudget
 from tamias.model.errors import UrlError
-from tamias.model.finding import Problem
+from tamias.model.finding import Links, Problem
+from tamias.model.site import Metas
 from tamias.model.url import resolve
+from tamias.model.usage import verdict
+from tamias.permit.signals import signals_of
 from tamias.plugins import load, load_all
 from tamias.protocols import Analyser, PageRules
 from tamias.settings import Settings
 
-_LATE = ("html.entities", "lxml.etree", "numpy", "tamias.analyse.rdf.turtle", "tamias.analyse.xml.leniency")
+if TYPE_CHECKING:
+    from tamias.crawl.analysis.extractor import Extraction, TakeLinks
+
+
+class LinkFollowing:
+    """Counts links and hands them on, as long as the site does not say that they are not to be followed."""
+
+    def __init__(
+        self,
+        headers: Sequence[tuple[str, str]],
+        found: "Extraction",
+        take_links: "TakeLinks",
+        budget: DocumentBudget,
+    ) -> None:
+        self.budget = budget
+        self._headers = headers
+        self._found = found
+        self._take_links = take_links
+        self._forbidden = bool(headers) and verdict(signals_of(headers, (), ())).nofollow
+
+    def hear(self, finding: Links | Metas) -> None:
+        """The page names links, or speaks of its use; this holds for what comes after."""
+        if isinstance(finding, Links):
+            self.take(finding.references, finding.base, finding.kind)
+            return
+        self._found.metas += finding.pairs
+        self._forbidden = verdict(signals_of(self._headers, self._found.metas, ())).nofollow
+
+    def take(self, references: Sequence[str], base: str, kind: str | None = None) -> None:
+        """Hands links on."""
+        if references and not self._forbidden:
+            self.budget.spend(len(references) * len(base))  # each becomes at least as long
+            self._found.links += len(references)
+            self._take_links(references, base, kind)
+
+
+_LATE = ("html.entities", "lxml.etree", "numpy", "tamias.analyse.rdf.turtle", "tamias.analyse.xml.nodes")
 """What the analysers load where a document needs it."""
 
 

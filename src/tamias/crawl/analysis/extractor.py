@@ -8,16 +8,19 @@ from typing import Any, Protocol, Self
 import msgspec
 from pyoxigraph import NamedNode, Quad, RdfFormat
 
-from tamias.analyse.links.discovery import kinds_in
-from tamias.analyse.links.header import discovery_links
-from tamias.content.containers.codecs import CODECS
+from tamias.analyse.links.discovery import discovery_links, kinds_in
+from tamias.content.containers.codecs import BUFFER, CODECS, HEAD
 from tamias.content.containers.documents import ARCHIVES, body_stream, documents
-from tamias.content.containers.streams import BUFFER, HEAD
 from tamias.content.formats import syntax_of
 from tamias.content.quad_lines import QuadLines, rdf_links
 from tamias.content.sniff import found_type, signed_type
-from tamias.crawl.analysis.analysers import Analysers, ContextCache, in_linked_context, open_limits
-from tamias.crawl.analysis.following import LinkFollowing
+from tamias.crawl.analysis.analysers import (
+    Analysers,
+    ContextCache,
+    LinkFollowing,
+    in_linked_context,
+    open_limits,
+)
 from tamias.crawl.analysis.quick import HARMLESS_BYTES, quick_lines
 from tamias.model.capture import Body, Capture, Extent
 from tamias.model.dataset import Dataset

@@ -68,8 +68,7 @@ def _is_harmless(data: bytes, syntax: RdfFormat, declared: str | None, limits: A
         return data.count(b"<<") <= MOST_TRIPLE_TERMS
     if syntax != RdfFormat.RDF_XML:
         return data.count(b"[") + data.count(b"(") + data.count(b"{") <= limits.turtle_depth
-    from tamias.analyse.xml.leniency import has_unheeded
-    from tamias.analyse.xml.nodes import has_forbidden
+    from tamias.analyse.xml.nodes import has_forbidden, has_unheeded
 
     return (
         b"<!" not in data

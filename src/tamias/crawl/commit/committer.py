@@ -19,8 +19,7 @@ from tamias.content.formats import format_of
 from tamias.crawl.commit.link_put import CommitContext, LinkPut
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.progress import Tally, count_share, step
-from tamias.crawl.store.visit import CommitBatch, CommitHook, Visit
-from tamias.crawl.store.worker_store import After
+from tamias.crawl.store.visit import After, CommitBatch, CommitHook, Visit
 from tamias.model.capture import CaptureRecord, Outcome
 from tamias.model.cut import WIDENED
 from tamias.model.errors import DatabaseUnavailable, DiskFull, NodeAway

@@ -22,7 +22,7 @@ from tamias.crawl.commit.recover import recover
 from tamias.crawl.commit.segment_pool import SEALED_AFTER_MS, SegmentPool
 from tamias.crawl.commit.settlement import DoubtReadings, Settler
 from tamias.crawl.plan.admit import Admission, Reference, open_frontier
-from tamias.crawl.plan.run_limit import RunLimit
+from tamias.crawl.plan.policy import RunLimit
 from tamias.crawl.revisit.change_hints import ChangeHints, dump_hints, said_by_sitemap
 from tamias.crawl.revisit.timetable import budget_of
 from tamias.crawl.store.disk_space import DiskSpace

@@ -17,7 +17,7 @@ from tamias.archive.sources.sites import ListedBy, count_listed, listed_so_far
 from tamias.crawl.commit.bulk_copies import Coverage
 from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.plan.admit import Admission, Reference
-from tamias.crawl.plan.run_limit import RunLimit
+from tamias.crawl.plan.policy import RunLimit
 from tamias.crawl.revisit.timetable import VisitBudget
 from tamias.crawl.store.progress import step
 from tamias.crawl.store.visit import Visit

@@ -11,7 +11,7 @@ from tamias.archive.file_store import file_store
 from tamias.archive.stored_files import left_open, seal_file
 from tamias.crawl.analysis.marker import left_by
 from tamias.database.connect import Database, Session
-from tamias.database.locks import alone
+from tamias.database.disk import alone
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.plugins import load_all
 from tamias.sinks.segments.segment_files import SegmentError, cut_tail, finish_overwriting

@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 import msgspec
 
-from tamias.analyse.links.header import alternates
+from tamias.analyse.links.discovery import alternates
 from tamias.archive.captures import HeldBefore, read_held
 from tamias.archive.sources.harvests import keep_context
 from tamias.archive.versions.judgement import PAGES, AttemptMeaning, Judgement

@@ -9,7 +9,7 @@ import msgspec
 from tamias.crawl.plan.admit import Admission, first
 from tamias.crawl.request.gate import Gate, given_up_words, leads_out
 from tamias.crawl.store.held_lease import HeldLease, NotNow
-from tamias.crawl.store.worker_store import WorkerStore
+from tamias.crawl.store.visit import WorkerStore
 from tamias.model.capture import Body, Capture, Outcome, Request, Stop, Unreached
 from tamias.model.cut import PRIVATE
 from tamias.model.cut import ROBOTS as BY_ROBOTS

@@ -9,9 +9,9 @@ from functools import partial
 
 import msgspec
 
+from tamias.content.containers.codecs import HEAD
 from tamias.content.containers.documents import documents
 from tamias.content.containers.limits import OpenLimits
-from tamias.content.containers.streams import HEAD
 from tamias.content.formats import FORMATS, SEVEN_ZIP, bare_type
 from tamias.content.sniff import signed_type
 from tamias.crawl.analysis.analysers import ROUNDS, ContextCache
@@ -32,8 +32,7 @@ from tamias.crawl.sandbox.pool import SandboxPool, Turn
 from tamias.crawl.sandbox.sandbox import Sandbox
 from tamias.crawl.store.held_lease import HeldLease, NotNow
 from tamias.crawl.store.progress import step
-from tamias.crawl.store.visit import Visit
-from tamias.crawl.store.worker_store import WorkerStore
+from tamias.crawl.store.visit import Visit, WorkerStore
 from tamias.crawl.visit.progress_files import LongReading, ProgressFiles
 from tamias.database.threads import run_uncancelled
 from tamias.model.capture import Body, Capture

@@ -1,12 +1,14 @@
 """The stages of a visit: each has one method, which adds to the visit and says whether the next one follows.
 
-The lists are made once, from the settings (`visit/visitor.py`). What is off is not in a list.
+The lists are made once, from the settings (`visit/visitor.py`). What is off is not in a list. A site is
+opened with its sitemaps and its signals about the use of its content.
 """
 
 import asyncio
+import time
 from collections.abc import Sequence
 from functools import cache
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -14,23 +16,182 @@ from tamias.content.formats import media_type_of
 from tamias.crawl.analysis.analysers import ACCEPT_CONTEXT, MAX_CONTEXT
 from tamias.crawl.analysis.extractor import discard, start_of, whole
 from tamias.crawl.commit.bulk_copies import Coverage
-from tamias.crawl.plan.admit import Admission, Reference
-from tamias.crawl.request.robots import PoliteFetcher, RobotsDelayed, postponed
+from tamias.crawl.plan.admit import Admission, Reference, first
+from tamias.crawl.request.robots import PoliteFetcher, RobotsCache, RobotsDelayed, postponed
 from tamias.crawl.store.held_lease import HeldLease, NotNow
-from tamias.crawl.store.visit import CommitHook, Visit
-from tamias.crawl.store.worker_store import WorkerStore
+from tamias.crawl.store.visit import CommitHook, Visit, WorkerStore
 from tamias.crawl.visit.reader import Reader
-from tamias.crawl.visit.site import SitemapDiscovery, UsageSignals
 from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.cut import TRAP
-from tamias.model.item import DESCRIBED
+from tamias.model.item import DESCRIBED, MOST_DEPTH, WATCH, Item
 from tamias.model.kind import CONTEXT, DUMP, PROBE, REQUISITE, ROBOTS, SITEMAP, format_in, kind_of
 from tamias.model.lease import Task
+from tamias.model.site import Signal
+from tamias.model.url import authority
+from tamias.model.usage import LICENCE
+from tamias.permit.robots import Rules, parse
+from tamias.permit.signals import (
+    PLACE,
+    LicensedContent,
+    TdmRule,
+    is_licence,
+    licensed_content,
+    signals_of,
+    tdm_rules,
+)
 from tamias.permit.traps import LOOKED_AT, Traps
 from tamias.plugins import load_all
 from tamias.protocols import Harvester
-from tamias.seeds.well_known import USAGE_FILES, kind_there
+from tamias.seeds.well_known import USAGE_FILES, kind_there, well_known_urls
 from tamias.settings import Settings
+
+
+class SitemapDiscovery:
+    """Puts sitemaps and well-known addresses before anything else of a place is asked for."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        robots: RobotsCache,
+        store: WorkerStore,
+        admission: Admission,
+    ) -> None:
+        self._settings = settings
+        self._robots = robots
+        self._store = store
+        self._admission = admission
+        self._open: dict[tuple[int, str], int] = {}
+        """How deep the URL was that opened a place in a crawl."""
+
+    async def open_site(self, task: Task, held: HeldLease) -> bool:
+        """Put the sitemaps of a new place; return if some must be visited first. Raises `RobotsDelayed`."""
+        place = authority(task.url) if self._wanted(task) else None
+        if place is None or self._open.get((task.crawl, place), MOST_DEPTH) <= self._counting(task):
+            return False
+        items = await self._found(task, held, place)
+        if items and not await self._is_open(task, held, place):
+            await self._store.put(items)
+            await self._store.open_site(held.lease, task.crawl, place, task.depth)
+        else:
+            items = []
+        if len(self._open) > _REMEMBERED:
+            self._open.clear()
+        self._open[task.crawl, place] = task.depth
+        return bool(items)
+
+    async def _is_open(self, task: Task, held: HeldLease, place: str) -> bool:
+        return await self._store.is_site_open(held.lease, task.crawl, place, self._counting(task))
+
+    def _counting(self, task: Task) -> int:
+        """Return the depth that counts for a place; it matters only for seeds and with a limit."""
+        return task.depth if task.depth == 0 or self._settings.crawl.depth is not None else MOST_DEPTH - 1
+
+    def _wanted(self, task: Task) -> bool:
+        """Tell if sitemaps are wanted; at the depth limit their URLs could not be visited."""
+        seeds, limit = self._settings.seeds, self._settings.crawl.depth
+        return (
+            kind_of(task.tags) is None
+            and (limit is None or task.depth < limit)
+            and self._settings.permit.robots
+            and task.url.startswith(("http://", "https://"))
+            and (seeds.sitemaps or (seeds.probe and task.depth == 0))
+        )
+
+    async def _found(self, task: Task, held: HeldLease, place: str) -> list[Item]:
+        sitemaps = await self._robots.sitemaps(task.url, held)
+        if sitemaps is None:
+            return []
+        wanted = sitemaps if self._settings.seeds.sitemaps else ()
+        items = [self._item(url, SITEMAP, task) for url in wanted if self._admits(url, task)]
+        licences = licences_in(self._robots.signals(task.url))
+        items += [self._item(url, CONTEXT, task) for url in licences if self._admits(url, task)]
+        if self._settings.seeds.probe and task.depth == 0 and task.crawl != WATCH:
+            places = well_known_urls(place, bool(sitemaps))
+            items += [self._item(each.url, PROBE, task) for each in places]
+        return items
+
+    def _admits(self, url: str, task: Task) -> bool:
+        return self._admission.refusal(url, task.depth) is None
+
+    def _item(self, url: str, kind: str, task: Task) -> Item:
+        return first(self._admission, url, kind, task)
+
+
+_REMEMBERED = 10_000
+_NONE_SECONDS = 60.0
+_MOST_NOTED = 100
+AI_TXT_PLACE = "/ai.txt"
+
+
+class _UsageFiles(NamedTuple):
+    tdm: tuple[TdmRule, ...] = ()
+    ai: Rules | None = None
+    licensed: tuple[LicensedContent, ...] = ()
+
+
+_NO_FILES = _UsageFiles()
+
+
+class UsageSignals:
+    """Gathers the signals in force for a capture: headers, metas, files of its host, licences."""
+
+    def __init__(
+        self,
+        robots: RobotsCache,
+        store: WorkerStore,
+        *,
+        probed: bool,
+    ) -> None:
+        """`probed`: whether tdmrep.json and ai.txt are looked for at all."""
+        self._robots = robots
+        self._store = store
+        self._probed = probed
+        self._files: dict[str, tuple[_UsageFiles, float]] = {}
+        self._noted: dict[str, bytes] = {}
+
+    def note(self, address: str, body: bytes) -> None:
+        """Remember a licence until it is committed."""
+        if is_licence(body):
+            if len(self._noted) >= _MOST_NOTED:
+                self._noted.clear()
+            self._noted[address] = body
+
+    async def signals(self, capture: Capture, metas: Sequence[tuple[str, str]]) -> tuple[Signal, ...]:
+        """Return all usage signals with their sources."""
+        headers, url = capture.hops[-1].headers if capture.hops else (), capture.final_url
+        robots_signals = self._robots.signals(url)
+        licences = licences_in(robots_signals)
+        files = await self._usage_files(url, licences) if self._probed or licences else _NO_FILES
+        return signals_of(
+            headers, metas, robots_signals, url=url, tdm=files.tdm, ai=files.ai, licensed=files.licensed
+        )
+
+    async def _usage_files(self, url: str, licences: Sequence[str]) -> _UsageFiles:
+        if not url.startswith(("http://", "https://")):
+            return _NO_FILES
+        place = authority(url)
+        files, until = self._files.get(place, (_NO_FILES, 0.0))
+        if until < time.monotonic():
+            known = await self._store.read_contexts([place + PLACE, place + AI_TXT_PLACE, *licences], 0)
+            files = _files(known.get(place + PLACE), known.get(place + AI_TXT_PLACE))
+            bodies = [self._noted.get(each) or known.get(each) or b"" for each in licences]
+            licensed = tuple(part for body in bodies for part in licensed_content(body, place))
+            files = files._replace(licensed=licensed)
+            if len(self._files) >= _REMEMBERED:
+                self._files.clear()
+            seconds = _NONE_SECONDS if files == _NO_FILES else 3600.0
+            self._files[place] = files, time.monotonic() + seconds
+        return files
+
+
+def licences_in(signals: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the addresses of the licences among the signals of a robots.txt."""
+    return [value for key, value in signals if key == LICENCE]
+
+
+def _files(tdm: bytes | None, ai: bytes | None) -> _UsageFiles:
+    return _UsageFiles(tdm_rules(tdm or b""), parse(ai) if ai else None)
+
 
 DEATHS_ALLOWED = 1
 READ_BEFORE = (Outcome.OK, Outcome.UNCHANGED)

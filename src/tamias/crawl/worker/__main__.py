@@ -5,8 +5,7 @@ import gc
 
 def _run() -> None:
     gc.disable()  # no module is garbage, and to look for some is a sixth of the imports
-    from tamias.crawl.worker.process import run_process
-    from tamias.crawl.worker.worker import database_worker
+    from tamias.crawl.worker.worker import database_worker, run_process
 
     run_process(database_worker)
 

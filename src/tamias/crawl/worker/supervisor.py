@@ -16,9 +16,19 @@ from tamias.archive.blobs.store import packs_of
 from tamias.crawl.commit.deliver import Deliveries, outside
 from tamias.crawl.commit.recover import recover, recover_worker
 from tamias.crawl.plan.admit import open_frontier, seed_items
-from tamias.crawl.plan.policy import CRAWL, CrawlRow, count_failed, count_first_visits, has_page, terms_of
+from tamias.crawl.plan.policy import (
+    CRAWL,
+    CrawlRow,
+    RunShare,
+    Until,
+    WorkerPlan,
+    count_failed,
+    count_first_visits,
+    has_page,
+    run_limit,
+    terms_of,
+)
 from tamias.crawl.plan.reopening import Reopened, reopen_widened
-from tamias.crawl.plan.run_limit import RunShare, Until, WorkerPlan, run_limit
 from tamias.crawl.plan.seed_outcomes import SeedOutcome, unfetched_seeds
 from tamias.crawl.store.disk_space import DiskSpace, Pause
 from tamias.crawl.store.progress import CrawlSnapshot, Ended, Progress, snapshot

@@ -11,7 +11,7 @@ CREATE TABLE meta (
     schema_version int NOT NULL,
     buckets int NOT NULL,                       -- fixed when the database is made
     made_at timestamptz NOT NULL DEFAULT now(),
-    rights text,                                -- which were given last: tamias.database.roles
+    rights text,                                -- which were given last: tamias.database.migrate
     single bool NOT NULL DEFAULT true CHECK (single),
     PRIMARY KEY (single)
 );

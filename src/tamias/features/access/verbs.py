@@ -5,8 +5,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.console.audited import audited, command_caller
-from tamias.cli.console.options import CommonOptions, common, print_result, say, say_json, session_at
+from tamias.cli.console.options import (
+    CommonOptions,
+    audited,
+    command_caller,
+    common,
+    print_result,
+    say,
+    say_json,
+    session_at,
+)
 from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ FEATURE = Feature(
     tables=("alert", "alert_message", "alert_round"),
     schema="schema.sql",
     settings="tamias.features.alerts.settings:AlertsSettings",
-    tasks={"alerts": "tamias.features.alerts.sender:send_alerts"},
-    endpoints={"alerts": "tamias.features.alerts.endpoints:ENDPOINTS"},
+    tasks={"alerts": "tamias.features.alerts.messages:send_alerts"},
+    endpoints={"alerts": "tamias.features.alerts.changes:ENDPOINTS"},
     metrics={"alerts": "tamias.features.alerts.messages:attention_metric"},
 )

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from tamias.analyse.links.header import parsed_links
+from tamias.analyse.links.discovery import parsed_links
 from tamias.archive.moments import digits
 
 NO_END = 1 << 62

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.console.audited import audited
-from tamias.cli.console.options import CommonOptions, common, printable, say, say_json
+from tamias.cli.console.options import CommonOptions, audited, common, printable, say, say_json
 
 if TYPE_CHECKING:
     from tamias.features.backfill.backfill import BackfillResult

@@ -1,31 +1,246 @@
 """Takes a snapshot of a live archive, and brings one back.
 
-Rows never name bytes that are not durable yet, so the bytes are copied after the rows were read.
+Rows never name bytes that are not durable yet, so the bytes are copied after the rows were read: what is new
+of each file is added to its copy. Rows are saved as of one moment, and loaded by COPY in one transaction.
 """
 
+import hashlib
+import os
 import shutil
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
+import zstandard
+from psycopg import sql
 
 from tamias import plugins
 from tamias.archive.blobs.collect import recover as recover_packs
-from tamias.archive.blobs.store import BORROWED, packs_of
+from tamias.archive.blobs.store import BORROWED, elsewhere, packs_of
 from tamias.archive.file_store import FileStore
 from tamias.database.advisory import shared_on_database
-from tamias.database.citus import one_table_after_another
+from tamias.database.citus import one_table_after_another, without_triggers
 from tamias.database.connect import Cursor, Database, Session
-from tamias.database.disk import make_data_folder, sync_path, write_errors
-from tamias.database.locks import alone, shared
+from tamias.database.disk import alone, make_data_folder, shared, sync_path, write_errors, write_hashed
 from tamias.database.migrate import refuse_other_versions
 from tamias.database.sql import statements
-from tamias.features.backup.files import FileGone, Needed, needed, restore_file, save_file
-from tamias.features.backup.folder import FORMAT, BackupFolder, Snapshot
-from tamias.features.backup.tables import begin, load_sequences, load_tables, save_tables, sequences
+from tamias.features.backup.folder import (
+    FORMAT,
+    BackupDamaged,
+    BackupFolder,
+    SavedFile,
+    SavedSequence,
+    SavedTable,
+    Snapshot,
+    open_file,
+    refuse_strange,
+)
 from tamias.model.errors import TamiasError, UsageError
+from tamias.plugins import parts_of_all
+
+_LEVEL = 6
+_ROWS_PIECE = 1 << 20
+_LONGEST_ROW = 1 << 28
+
+
+def begin(cursor: Cursor) -> tuple[int, int]:
+    """Begin a read of one moment; return the version of the schema and the number of buckets."""
+    cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    row = cursor.execute("SELECT schema_version, buckets FROM meta").fetchone()
+    assert row is not None
+    return row[0], row[1]
+
+
+def save_tables(cursor: Cursor, folder: Path) -> list[SavedTable]:
+    """Writes the rows of every table into a file of its own."""
+    found = cursor.execute(_SQL["tables"].text).fetchall()
+    return [_save(cursor, folder, name, tuple(columns)) for name, columns in found]
+
+
+def _save(cursor: Cursor, folder: Path, name: str, columns: tuple[str, ...]) -> SavedTable:
+    path = folder / f"{name}.copy.zst"
+    rows = 0
+    with (
+        path.open("wb") as file,
+        zstandard.ZstdCompressor(level=_LEVEL).stream_writer(file) as packed,
+        cursor.copy(_statement("COPY (SELECT {1} FROM {0}) TO STDOUT", name, columns)) as copy,
+    ):
+        for piece in copy:
+            rows += bytes(piece).count(b"\n")
+            packed.write(piece)
+    return SavedTable(name=name, columns=columns, rows=rows, sha256=_digest(path))
+
+
+def sequences(cursor: Cursor) -> list[SavedSequence]:
+    """Return how far the columns that count have come."""
+    counting = cursor.execute(_SQL["counting"].text).fetchall()
+    return [SavedSequence(table, column, _last(cursor, sequence)) for table, column, sequence in counting]
+
+
+def _last(cursor: Cursor, sequence: str) -> int:
+    schema, _, name = sequence.partition(".")
+    row = cursor.execute(
+        sql.SQL("SELECT last_value FROM {}").format(sql.Identifier(schema, name.strip('"')))
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def load_tables(cursor: Cursor, folder: Path, tables: Sequence[SavedTable]) -> int:
+    """Replaces all rows by those that were saved; returns how many. Nobody is told of them."""
+    known = {name for name, _ in cursor.execute(_SQL["tables"].text).fetchall()}
+    refuse_strange((table.name for table in tables if table.name not in known), folder)
+    for table in tables:
+        if _digest(folder / f"{table.name}.copy.zst") != table.sha256:
+            raise BackupDamaged(f"the rows of {table.name} in {folder} are not those that were saved")
+    names = [table.name for table in tables]
+    cursor.execute(sql.SQL("TRUNCATE {} CASCADE").format(sql.SQL(", ").join(map(sql.Identifier, names))))
+    with without_triggers(cursor, names):
+        for table in tables:
+            _load_rows(cursor, folder, table)
+    refuse_strange((name for (name,) in cursor.execute(_SQL["strange_files"].text)), folder)
+    return sum(table.rows for table in tables)
+
+
+def _load_rows(cursor: Cursor, folder: Path, table: SavedTable) -> None:
+    with cursor.copy(_statement("COPY {} ({}) FROM STDIN", table.name, table.columns)) as copy:
+        line = 0
+        for piece in _unpacked(folder / f"{table.name}.copy.zst"):
+            line = line + len(piece) if b"\n" not in piece else 0
+            if line > _LONGEST_ROW:
+                raise BackupDamaged(f"{table.name} in {folder} has a row of more than {_LONGEST_ROW} bytes")
+            copy.write(piece)
+    if cursor.rowcount != table.rows:
+        raise BackupDamaged(f"{table.name} has {cursor.rowcount} rows instead of {table.rows}")
+
+
+def load_sequences(cursor: Cursor, saved: Sequence[SavedSequence]) -> None:
+    """Columns that count go on from where they were."""
+    for each in saved:
+        place = {"table": f"tamias.{each.table}", "column": each.column, "last": each.last}
+        cursor.execute(_SQL["go_on_counting"].text, place)
+
+
+def _statement(text: str, name: str, columns: Sequence[str]) -> sql.Composed:
+    listed = sql.SQL(", ").join(map(sql.Identifier, columns))
+    return sql.SQL(text).format(sql.Identifier(name), listed)
+
+
+def _digest(path: Path) -> str:
+    with open_file(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _unpacked(path: Path) -> Iterator[bytes]:
+    with open_file(path) as file:
+        yield from zstandard.ZstdDecompressor().read_to_iter(
+            file, read_size=_ROWS_PIECE, write_size=_ROWS_PIECE
+        )
+
+
+_PIECE = 4 << 20
+
+
+class Needed(msgspec.Struct, frozen=True):
+    """A file of the data directory, how much of it the rows rely on, and where it is just now."""
+
+    path: str
+    length: int
+    source: Path
+
+
+class FileGone(Exception):
+    """A pack that the rows name is gone or was cut meanwhile: what it held stands elsewhere by now."""
+
+
+class _TooShort(Exception):
+    """A file ends before the bytes that are asked for."""
+
+
+def needed(cursor: Cursor, session: Session, data: Path) -> tuple[list[Needed], str | None]:
+    """Return what must be copied, and where the bodies are if not in the data directory."""
+    found = cursor.execute(_SQL["files"].text).fetchall()
+    stored = {name for (name,) in cursor.execute(_SQL["stored_warcs"].text).fetchall()}
+    store = elsewhere(session)
+    if store is None:
+        found += [
+            (f"blobs/{pack}.pack", length) for pack, length in cursor.execute(_SQL["packs"].text).fetchall()
+        ]
+    wanted = [Needed(name, length, data / name) for name, length in found]
+    return wanted + [Needed(*file) for find in parts_of_all("files") for file in find(data, stored)], store
+
+
+def save_file(place: BackupFolder, file: Needed, known: dict[str, SavedFile]) -> tuple[SavedFile, int]:
+    """Adds what the copy lacks; returns what is saved and how many bytes were new.
+
+    The copy never becomes shorter: a repack moves bodies out of packs, and earlier snapshots need them there.
+    """
+    before = known.get(file.path)
+    copy = place.file(file.path)
+    there = copy.stat().st_size if copy.is_file() else 0
+    start = min(there, before.length, file.length) if before is not None else 0
+    if before is not None and start == file.length:
+        return (before if before.length == start else _saved(file, copy)), 0
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with file.source.open("rb") as given, write_errors(copy):
+            _write(given, copy, start, file.length)
+    except FileNotFoundError:
+        raise FileGone(file.path) from None
+    except _TooShort:
+        if file.path.startswith("blobs/"):
+            raise FileGone(file.path) from None
+        raise BackupDamaged(
+            f"{file.source} ends before byte {file.length}; 'tamias check' says more"
+        ) from None
+    return _saved(file, copy), file.length - start
+
+
+def _saved(file: Needed, copy: Path) -> SavedFile:
+    return SavedFile(file.path, file.length, digest(copy, file.length))
+
+
+def restore_file(place: BackupFolder, data: Path, file: SavedFile) -> None:
+    """Writes a file into an empty data directory, as it was at the time of the snapshot."""
+    copy, target = place.file(file.path), data / file.path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with open_file(copy) as given:
+            _write(given, target, 0, file.length)
+    except _TooShort:
+        raise BackupDamaged(f"{copy} is damaged: it ends before byte {file.length}") from None
+    if digest(target, file.length) != file.sha256:
+        raise BackupDamaged(f"{copy} is damaged: its first {file.length} bytes are not those that were saved")
+
+
+def digest(path: Path, length: int) -> str:
+    """The SHA-256 of a file's first bytes; of fewer, when it is shorter."""
+    with path.open("rb") as file:
+        return write_hashed(_pieces(file.fileno(), 0, length), len)[1]
+
+
+def _write(given: BinaryIO, target: Path, start: int, end: int) -> None:
+    """Writes this part of a file at its place in another; what that has beyond it stays."""
+    target.touch()
+    with target.open("r+b") as written:
+        written.seek(start)
+        for piece in _pieces(given.fileno(), start, end):
+            written.write(piece)
+        if written.tell() < end:
+            raise _TooShort
+        written.flush()
+        os.fsync(written.fileno())
+
+
+def _pieces(file: int, start: int, end: int) -> Iterator[bytes]:
+    while start < end and (piece := os.pread(file, min(_PIECE, end - start), start)):
+        yield piece
+        start += len(piece)
+
 
 _SQL = statements("tamias.features.backup", "backup.sql")
 _TRIES = 3

@@ -8,9 +8,15 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from tamias.features.blocklists.files import BlocklistSource, collected, sources
 from tamias.features.blocklists.table import BlocklistTable, CollectedEntries, Match
-from tamias.features.blocklists.updates import RemoteList, default_cache, remote_list
+from tamias.features.blocklists.updates import (
+    BlocklistSource,
+    RemoteList,
+    collected,
+    default_cache,
+    remote_list,
+    sources,
+)
 from tamias.model.errors import ConfigError, UrlError
 from tamias.model.url import host
 from tamias.settings import FiltersSettings

@@ -17,7 +17,7 @@ from pyoxigraph import (
 from tamias.archive.moments import Moment
 from tamias.archive.reader.library import ArchiveReader
 from tamias.crawl.verbs.library import Found
-from tamias.database.locks import is_free
+from tamias.database.disk import is_free
 from tamias.features.catalogue.catalogue import Catalogue, DocumentTurn
 from tamias.features.catalogue.errors import QueryRefused
 from tamias.features.catalogue.exchange import Answer

@@ -16,7 +16,7 @@ import msgspec
 
 from tamias.archive.moments import Moment
 from tamias.database.connect import Database, Session
-from tamias.database.locks import opened, try_alone
+from tamias.database.disk import opened, try_alone
 from tamias.features.catalogue.errors import AnswerTooLarge, QueryRefused, QueryTooLong, StoreError
 from tamias.features.catalogue.exchange import Answer, Limits, SparqlClient, too_long
 from tamias.features.catalogue.fetch_queries import NeededFetches, find_needed_fetches, write_fetches

@@ -14,16 +14,16 @@ from pyoxigraph import NamedNode, Quad, RdfFormat, serialize
 
 from tamias.archive.captures import count_buckets
 from tamias.database.connect import Cursor, Session
-from tamias.database.locks import alone
+from tamias.database.disk import alone
 from tamias.database.sql import statements
 from tamias.features.catalogue.documents import Documents, replace_all
 from tamias.features.catalogue.errors import StoreAway
 from tamias.features.catalogue.store.local_store import LocalGraphs, LocalStore
 from tamias.features.catalogue.store.snapshots import make_store
-from tamias.features.dcat.declared import declared_quads
 from tamias.features.dcat.stream import (
     archive_quads,
     catalogue_quads,
+    declared_quads,
     quads_of_heads,
     quads_of_portals,
     quads_of_versions,

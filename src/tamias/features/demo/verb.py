@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from tamias.cli.console.options import CommonOptions, archive_at, common, say, say_json, session_at
 from tamias.cli.console.progress import Display, by_outcome
-from tamias.crawl.plan.run_limit import Until
+from tamias.crawl.plan.policy import Until
 from tamias.crawl.store.progress import CrawlSnapshot
 from tamias.crawl.worker.supervisor import Supervisor
 from tamias.model.errors import UsageError

@@ -1,6 +1,7 @@
 """A database cluster on disk: made, found, upgraded. Each major version has its own folder, `pg/18`.
 
-A cluster appears under its name only when it is complete, so a crash or a full disk leaves nothing half-made.
+A cluster appears under its name only when it is complete, so a crash or a full disk leaves nothing
+half-made.
 """
 
 import os
@@ -10,14 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tamias.database.disk import sync_path
+from tamias.database.disk import alone, sync_path
 from tamias.database.embedded_server import SUPERUSER, clusters
-from tamias.database.locks import alone
-from tamias.features.embedded import binaries
+from tamias.features.embedded import server
 from tamias.features.embedded.account import ServerAccount
-from tamias.features.embedded.binaries import Binaries
 from tamias.features.embedded.login import ready_login, run_as_superuser
-from tamias.features.embedded.server import SERVER_SECONDS, run_program, server_lock
+from tamias.features.embedded.server import SERVER_SECONDS, Binaries, run_program, server_lock
 from tamias.features.embedded.template import make_cluster, run_initdb, sync_file_system
 from tamias.model.errors import DatabaseError, SchemaTooNew
 
@@ -26,7 +25,7 @@ _UNFINISHED = ".new"
 
 def ready_cluster(folder: Path, account: ServerAccount) -> tuple[Path, Binaries]:
     """The cluster of the newest version we have, made or upgraded if need be."""
-    new = binaries.newest()
+    new = server.newest()
     account.must_reach(Path(new.program("postgres")))
     cluster = folder / str(new.major)
     found = max(clusters(folder), key=lambda each: int(each.name), default=None)
@@ -78,7 +77,7 @@ def _growing(cluster: Path, account: ServerAccount) -> Iterator[Path]:
 
 
 def _upgrade(old: Path, cluster: Path, new: Binaries, account: ServerAccount) -> None:
-    programs = binaries.of_major(int(old.name))
+    programs = server.of_major(int(old.name))
     if programs is None:
         raise DatabaseError(
             f"{old} was made by PostgreSQL {old.name}, and its programs are needed once for the upgrade to "

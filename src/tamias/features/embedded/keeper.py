@@ -21,7 +21,7 @@ from tamias.database.child_server import (
     server_log,
     socket_folder,
 )
-from tamias.database.locks import opened, try_alone
+from tamias.database.disk import opened, try_alone
 from tamias.features.embedded.account import server_account
 from tamias.features.embedded.cluster import ready_cluster
 from tamias.features.embedded.server import Server

@@ -19,9 +19,8 @@ from tamias.database.disk import private, write_all
 from tamias.database.embedded_server import OWNER, SUPERUSER
 from tamias.database.migrate import feature_steps, migrations, newest_of_features, rights
 from tamias.features.embedded.account import ServerAccount
-from tamias.features.embedded.binaries import Binaries
 from tamias.features.embedded.login import make_owner, run_single_session
-from tamias.features.embedded.server import run_program
+from tamias.features.embedded.server import Binaries, run_program
 
 _INITDB = ("--encoding=UTF8", "--locale=C", "--auth=reject", "--data-checksums", "--no-instructions")
 _MOST_OTHERS = 3  # of the templates of other versions, the newest

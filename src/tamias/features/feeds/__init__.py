@@ -7,5 +7,5 @@ FEATURE = Feature(
     about="lists and feeds of new versions: JSON, Atom, JSON Feed, LDES",
     module=__name__,
     requires=("service", "catalogue", "dcat"),
-    endpoints={name: f"{__name__}.{name}:ENDPOINTS" for name in ("changes", "ldes", "query_feeds")},
+    endpoints={name: f"{__name__}.{name}:ENDPOINTS" for name in ("changes", "ldes")},
 )

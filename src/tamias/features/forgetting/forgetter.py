@@ -23,8 +23,7 @@ from tamias.crawl.plan.admit import Admission, same_url
 from tamias.database.advisory import alone_on_database
 from tamias.database.columns import Digests, Longs, Texts
 from tamias.database.connect import Database, Session
-from tamias.database.disk import make_data_folder
-from tamias.database.locks import alone, opened, try_alone
+from tamias.database.disk import alone, make_data_folder, opened, try_alone
 from tamias.features.forgetting.erase_blobs import Forgetting, erase_records, take_out
 from tamias.features.forgetting.files import ErasableFiles
 from tamias.features.forgetting.rows import (

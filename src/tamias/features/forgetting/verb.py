@@ -5,8 +5,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.console.audited import audited, command_caller
-from tamias.cli.console.options import CommonOptions, common, print_result, say, say_json
+from tamias.cli.console.options import (
+    CommonOptions,
+    audited,
+    command_caller,
+    common,
+    print_result,
+    say,
+    say_json,
+)
 from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from functools import partial
 import msgspec
 import pycurl
 
-from tamias.features.ftp.address import FtpAddress, ftp_address
 from tamias.features.ftp.listing import (
     LISTING,
     DirectoryListing,
@@ -22,7 +21,7 @@ from tamias.features.ftp.listing import (
     machine_line,
     plain_line,
 )
-from tamias.features.ftp.transfer import Errand, FtpTransfer, Login
+from tamias.features.ftp.transfer import Errand, FtpAddress, FtpTransfer, Login, ftp_address
 from tamias.fetch.credentials import HttpOptions
 from tamias.fetch.multi import GIVEN_UP, Verdict, failed, of_trouble, refused
 from tamias.fetch.transfer import Spool, disk_error

@@ -1,6 +1,7 @@
 """Transfers from an FTP server: its replies, and the file or list that it sends. They block: for threads.
 
-Curl's multi interface blocks for FTP, too: it waits up to a minute for a server's last word.
+Curl's multi interface blocks for FTP, too: it waits up to a minute for a server's last word. An address is
+cut into what curl is asked for and what may be shown of it.
 """
 
 import contextlib
@@ -12,14 +13,76 @@ from collections.abc import Callable
 from email.utils import formatdate
 from enum import Enum
 from typing import NamedTuple
+from urllib.parse import unquote
 
+import msgspec
 import pycurl
 
-from tamias.features.ftp.address import FtpAddress
 from tamias.fetch.credentials import HttpOptions
-from tamias.fetch.handles import new_handle
-from tamias.fetch.multi import GIVEN_UP
+from tamias.fetch.multi import GIVEN_UP, new_handle
 from tamias.fetch.transfer import Transfer
+
+_PARTS = re.compile(r"(ftps?)://(?:([^/?#@:]*)(?::([^/?#@]*))?@)?([^/?#@]+)(/[^?#]*)?(\?[^#]*)?")
+_TYPE_CODE = re.compile(r";type=[aAiIdD]$")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class FtpAddress(msgspec.Struct, frozen=True, kw_only=True):
+    """An address on an FTP server: host, path and user."""
+
+    place: str
+    """Scheme, user name if any, host and port."""
+    path: str
+    """Begins with a slash; still percent-encoded."""
+    request_url: str
+    """For curl: no user name, and nothing in it that curl would take for more than a path."""
+    user: str | None = None
+    password: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """The address without a password."""
+        return self.place + self.path
+
+    @property
+    def is_directory(self) -> bool:
+        """Return whether it is written as a directory."""
+        return self.path.endswith("/")
+
+    @property
+    def is_secured(self) -> bool:
+        """Return whether the scheme asks for TLS."""
+        return self.place.startswith("ftps:")
+
+    def as_directory(self) -> "FtpAddress":
+        """The same with a slash at its end."""
+        return msgspec.structs.replace(self, path=self.path + "/", request_url=self.request_url + "/")
+
+
+def ftp_address(url: str) -> FtpAddress | None:
+    """The parts of a `fetch_url`, or None when it is no FTP address that can be asked for.
+
+    A question mark is an ordinary letter to FTP, and `;type=` is left out: files are taken as they are.
+
+    >>> ftp_address("ftp://me:secret@example.org/a?b;type=i").shown
+    'ftp://me@example.org/a%3Fb'
+    """
+    found = _PARTS.fullmatch(url) if url.isascii() else None
+    if found is None:
+        return None
+    scheme, user, password, host, path, query = found.groups()
+    name = _TYPE_CODE.sub("", (path or "/") + (query or "")).replace("?", "%3F")
+    user, password = (None if part is None else unquote(part) for part in (user, password))
+    if any(_CONTROL.search(part) for part in (user or "", password or "", unquote(name))):
+        return None  # each would end its line, and be read as a command
+    return FtpAddress(
+        place=f"{scheme}://{found[2]}@{host}" if user else f"{scheme}://{host}",
+        path=name,
+        request_url=f"{scheme}://{host}{name}",
+        user=user or None,
+        password=password,
+    )
+
 
 _REPLY = re.compile(rb"([1-6][0-9]{2}) (.*?)\r?\n?", re.DOTALL)
 _GRACE_SECONDS = 5

@@ -22,6 +22,6 @@ FEATURE = Feature(
             "q": 0.4,
         }
     },
-    writers={"hdt": "tamias.features.hdt.export:export_hdt"},
-    graph_sinks={"hdt-files": "tamias.features.hdt.export:hdt_files"},
+    writers={"hdt": "tamias.features.hdt.writer:export_hdt"},
+    graph_sinks={"hdt-files": "tamias.features.hdt.writer:hdt_files"},
 )

@@ -8,9 +8,8 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 from tamias.analyse.chunks import MIB, RefusedError, read_chunks
 from tamias.analyse.rdf.statements import RdfStatements, StatementAnalyser, blank_node, iri, literal
 from tamias.content.formats import read_by
-from tamias.features.hdt.layout import Numbers
-from tamias.features.hdt.parts import HdtError, HdtTooLarge
-from tamias.features.hdt.reader import Hdt, Terms, Triples
+from tamias.features.hdt.reader import Hdt, HdtError, HdtTooLarge, Terms, Triples
+from tamias.features.hdt.writer import Numbers
 from tamias.model.document import Document
 from tamias.model.finding import Finding
 

@@ -1,31 +1,157 @@
-"""Writes triples as an HDT file. Holds the whole graph in memory: about 300 bytes for each triple."""
+"""Writes triples as an HDT file: its words, numbers and checksums, and how its parts are put into bytes.
+
+Holds the whole graph in memory: about 300 bytes for each triple. It is an export of crawled quads, and a
+sink with a file for each document.
+"""
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 import numpy as np
+from google_crc32c import extend
+from numpy.typing import NDArray
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
-from tamias.features.hdt.layout import (
-    BITMAP_TRIPLES,
-    BY_SUBJECT,
-    DICTIONARY,
-    FOUR_SECTIONS,
-    GLOBAL,
-    HEADER,
-    N_TRIPLES,
-    TRIPLES,
-    VERSION_1,
-    Flags,
-    Numbers,
-    bitmap,
-    control,
-    log_array,
-    section,
-)
+from tamias.features.graph_stores.document_files import DocumentFiles
+from tamias.model.errors import TamiasError
+from tamias.sinks.delivery import GraphSink, Surroundings
+from tamias.sinks.export import read_quads
+
+_SLICE = 1 << 24
+
+
+def crc8(data: bytes) -> bytes:
+    """Return the checksum of the few bytes before an array or a section."""
+    value = 0
+    for byte in data:
+        value ^= byte
+        for _ in range(8):
+            value = ((value << 1) ^ (0x07 if value & 0x80 else 0)) & 0xFF
+    return bytes((value,))
+
+
+def crc16(data: bytes) -> bytes:
+    """Return the checksum of a control information."""
+    value = 0
+    for byte in data:
+        value ^= byte
+        for _ in range(8):
+            value = (value >> 1) ^ (0xA001 if value & 1 else 0)
+    return value.to_bytes(2, "little")
+
+
+def crc32c(data: memoryview | bytes) -> bytes:
+    """Return the checksum of the data of an array or a section."""
+    value = 0
+    for start in range(0, len(data), _SLICE):
+        value = extend(value, bytes(data[start : start + _SLICE]))
+    return value.to_bytes(4, "little")
+
+
+MAGIC = b"$HDT"
+GLOBAL, HEADER, DICTIONARY, TRIPLES = 1, 2, 3, 4
+VERSION_1 = "<http://purl.org/HDT/hdt#HDTv1>"
+N_TRIPLES = "ntriples"
+FOUR_SECTIONS = "<http://purl.org/HDT/hdt#dictionaryFour>"
+BITMAP_TRIPLES = "<http://purl.org/HDT/hdt#triplesBitmap>"
+BY_SUBJECT = "1"
+"""The order subject, predicate, object; there are five others, which nobody was seen to use."""
+
+PLAIN, FRONT_CODED = 1, 2
+BLOCK = 16
+"""Strings from one that is written whole to the next."""
+
+_PACKED_AT_ONCE = 1 << 16
+
+Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+def vbyte(number: int) -> bytes:
+    """Seven bits a byte, the lowest first; the high bit marks the last byte.
+
+    >>> vbyte(5), vbyte(128)
+    (b'\\x85', b'\\x00\\x81')
+    """
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F)
+        number >>= 7
+    out.append(number | 0x80)
+    return bytes(out)
+
+
+def control(kind: int, form: str, properties: Mapping[str, object]) -> bytes:
+    """Return the header of one of the four parts."""
+    words = "".join(f"{key}={value};" for key, value in properties.items())
+    data = MAGIC + bytes((kind,)) + form.encode() + b"\0" + words.encode() + b"\0"
+    return data + crc16(data)
+
+
+def log_array(numbers: Numbers) -> Iterator[bytes]:
+    """Numbers of equal width."""
+    width = max(1, int(numbers.max(initial=0)).bit_length())
+    yield _begun(bytes((PLAIN, width)) + vbyte(len(numbers)))
+    yield from _checked(_packed(numbers, width))
+
+
+def bitmap(flags: Flags) -> Iterator[bytes]:
+    """Yield the bytes of an array with a bit for each flag."""
+    yield _begun(bytes((PLAIN,)) + vbyte(len(flags)))
+    yield from _checked(iter((np.packbits(flags, bitorder="little").tobytes(),)))
+
+
+def section(strings: Sequence[bytes]) -> Iterator[bytes]:
+    """A part of the dictionary: strings in order, of which only what differs from the one before is kept."""
+    buffer, starts = front_coded(strings)
+    yield _begun(bytes((FRONT_CODED,)) + vbyte(len(strings)) + vbyte(len(buffer)) + vbyte(BLOCK))
+    yield from log_array(np.array(starts, dtype=np.int64))
+    yield from _checked(iter((buffer,)))
+
+
+def front_coded(strings: Sequence[bytes]) -> tuple[bytes, list[int]]:
+    """The strings in blocks, and where each block starts, with the end as the last."""
+    buffer, starts, previous = bytearray(), [], b""
+    for index, string in enumerate(strings):
+        if index % BLOCK == 0:
+            starts.append(len(buffer))
+            buffer += string
+        else:
+            shared = _shared(previous, string)
+            buffer += vbyte(shared)
+            buffer += string[shared:]
+        buffer.append(0)
+        previous = string
+    return bytes(buffer), [*starts, len(buffer)]
+
+
+def _shared(one: bytes, other: bytes) -> int:
+    """The length of their common start. As numbers, the first difference is the highest bit of the XOR."""
+    size = min(len(one), len(other))
+    difference = int.from_bytes(one[:size], "big") ^ int.from_bytes(other[:size], "big")
+    return size - (difference.bit_length() + 7) // 8
+
+
+def _packed(numbers: Numbers, width: int) -> Iterator[bytes]:
+    places = np.arange(width, dtype=np.int64)
+    for start in range(0, len(numbers), _PACKED_AT_ONCE):
+        bits = (numbers[start : start + _PACKED_AT_ONCE, None] >> places) & 1
+        yield np.packbits(bits.astype(np.uint8).ravel(), bitorder="little").tobytes()
+
+
+def _begun(data: bytes) -> bytes:
+    return data + crc8(data)
+
+
+def _checked(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    data = b"".join(pieces)
+    yield data
+    yield crc32c(data)
+
 
 _STRING = "http://www.w3.org/2001/XMLSchema#string"
 _TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
@@ -178,3 +304,31 @@ def _differs(rows: Numbers) -> Flags:
 def _before(starts: Flags) -> Flags:
     """The last of each run, from the first of each."""
     return np.roll(starts, -1)
+
+
+MAX_TRIPLES = 10_000_000
+"""At about 300 bytes of memory each, 3 GB."""
+
+_NAME = "urn:tamias:export"
+"""What the header of an HDT file calls its data set."""
+
+
+def export_hdt(chunks: Iterable[bytes], out: BinaryIO, most: int = MAX_TRIPLES) -> int:
+    """Write the triples of N-Quads without their graphs; return how many were left out.
+
+    HDT has no triples about triples. It is made in memory: raises `TamiasError` for more than `most`.
+    """
+    try:
+        return write_hdt((quad.triple for quad in read_quads(chunks)), out, name=_NAME, most=most).left_out
+    except TooManyTriples:
+        raise TamiasError(
+            f"HDT is made in memory, and there are more than {most} triples; export another format"
+        ) from None
+
+
+def hdt_files(target: str | None, around: Surroundings) -> GraphSink:
+    """Open the sink: files in the folder named, or in `hdt/` of the data directory.
+
+    HDT cannot name graphs: those of one document are one.
+    """
+    return DocumentFiles(Path(target) if target else around.data / "hdt", {"hdt": ".hdt"}, lambda _: "hdt")

@@ -32,7 +32,7 @@ from tamias.crawl.sandbox.pool import SandboxPool, Turn
 from tamias.crawl.visit.reader import is_plain, is_read_at_once
 from tamias.database.columns import Digests
 from tamias.database.connect import Cursor, Database
-from tamias.database.locks import alone
+from tamias.database.disk import alone
 from tamias.database.threads import run_uncancelled
 from tamias.features.archive.canonical.content_digest import Stored, content_digest, fingerprint_of
 from tamias.features.imports.captures import (

@@ -2,7 +2,7 @@
 
 import re
 
-from tamias.analyse.markup.extraction import MarkupGate
+from tamias.analyse.markup.page import MarkupGate
 
 MICRODATA = MarkupGate("tamias.features.markup.microdata", words=(b"itemscope",))
 # Links alone count where `rel` is a CURIE or a term that all pages have; in XHTML+RDFa, whatever it is.

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from tamias.analyse.markup.extraction import MarkupGate
+from tamias.analyse.markup.page import MarkupGate
 
 LAYOUT: Final = frozenset(
     f"h-{height}" for height in ("auto", "full", "screen", "px", "fit", "min", "max", "svh", "lvh", "dvh")

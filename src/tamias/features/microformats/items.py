@@ -8,7 +8,7 @@ from typing import Any
 
 from lxml import etree
 
-from tamias.features.microformats import implied
+from tamias.features.microformats import values
 from tamias.features.microformats.names import Property, Root, properties_of, root_of
 from tamias.features.microformats.text import (
     RepeatedTextError,
@@ -186,10 +186,10 @@ class _Item:
     def _imply(self) -> None:
         element, source = self._element, self._source
         if not (self._has_items or self._prefixes & {"p", "e"} or "name" in self.properties):
-            self._add(Property("p", "name"), implied.name(element, source))
+            self._add(Property("p", "name"), values.name(element, source))
         if self._has_items or "u" in self._prefixes:
             return
-        if "photo" not in self.properties and (photo := implied.photo(element, source)) is not None:
+        if "photo" not in self.properties and (photo := values.photo(element, source)) is not None:
             self._add(Property("u", "photo"), photo)
-        if "url" not in self.properties and (url := implied.url(element, source)) is not None:
+        if "url" not in self.properties and (url := values.url(element, source)) is not None:
             self._add(Property("u", "url"), url)

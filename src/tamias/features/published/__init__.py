@@ -7,6 +7,6 @@ FEATURE = Feature(
     about="publishes the catalogue: RDF, DCAT, VoID, OAI-PMH, data.json, sitemap, linksets",
     module=__name__,
     requires=("service", "dcat", "stats"),
-    endpoints={name: f"{__name__}.{name}:ENDPOINTS" for name in ("catalogue", "data_json", "oai", "sitemap")},
+    endpoints={name: f"{__name__}.{name}:ENDPOINTS" for name in ("catalogue", "oai", "sitemap")},
     routes={"published": "tamias.features.published.datasets:add_routes"},
 )

@@ -8,6 +8,6 @@ FEATURE = Feature(
     module=__name__,
     requires=("diffs", "service", "archive"),
     schema="schema.sql",
-    comparisons={"rdf_patch": f"{__name__}.patch:rdf_patch"},
+    comparisons={"rdf_patch": f"{__name__}.endpoints:rdf_patch"},
     endpoints={"rdf_patch": f"{__name__}.endpoints:ENDPOINTS"},
 )

@@ -1,6 +1,10 @@
-"""`/api/v1/changes.rdfp`: changes of RDF documents as RDF Patch, for stores that follow the archive."""
+"""`/api/v1/changes.rdfp`: changes of RDF documents as RDF Patch, for stores that follow the archive.
+
+The format: https://afs.github.io/rdf-delta/rdf-patch.html
+"""
 
 import tempfile
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -13,9 +17,10 @@ from starlette.responses import Response
 from tamias.archive.blobs import BlobDamaged, BlobMissing
 from tamias.archive.reader.content import Content
 from tamias.archive.versions.resources import read_resources, read_versions
+from tamias.content.blank_nodes import Colours, canonical_nquads, divide_blank
 from tamias.content.formats import is_rdf
 from tamias.database.sql import statements
-from tamias.features.rdf_patch.patch import RDF_PATCH, stable_lines, transaction
+from tamias.features.archive.canonical.statements import BrokenDocument, recovered_lines, statement_lines
 from tamias.features.service.events.log import latest_event
 from tamias.features.service.files.comparison import LARGEST, turns
 from tamias.features.service.http.endpoints import FOR_TRAINING, LIMIT, EndpointTable, Parameter, ResponseSpec
@@ -23,10 +28,45 @@ from tamias.features.service.http.exchange import base_of, limit, number
 from tamias.features.service.queries.thread_pool import ServiceSession
 from tamias.features.service.queries.usage import bulk_words, usages
 from tamias.features.service.service import Service
+from tamias.model.diff import DiffLimits
 from tamias.model.document import Unreadable
 from tamias.model.resource import Resource, Version
 from tamias.model.usage import refusal
 from tamias.sinks.segments.naming import Naming
+
+RDF_PATCH = "application/rdf-patch"
+
+
+def rdf_patch(old: Path, new: Path, media_type: str, *, old_type: str, base: str | None = None) -> str:
+    """Return a patch that turns the graph of one file into that of another. Raises `Unreadable`."""
+    was, now = (stable_lines(path, kind, base) for path, kind in ((old, old_type), (new, media_type)))
+    return "".join(transaction(sorted(was - now), sorted(now - was)))
+
+
+def transaction(removed: Iterable[bytes], added: Iterable[bytes]) -> list[str]:
+    """Return the lines of a transaction; none where nothing changed."""
+    rows = [f"{sign} {line.decode()}\n" for sign, lines in (("D", removed), ("A", added)) for line in lines]
+    return ["TX .\n", *rows, "TC .\n"] if rows else []
+
+
+def stable_lines(path: Path, media_type: str, base: str | None) -> set[bytes]:
+    """Return the statements as N-Quads; labels of blank nodes depend on nothing but the graph.
+
+    So the statements that one patch adds are those that the next one removes. Raises `Unreadable`.
+    """
+    try:
+        lines = statement_lines(path, media_type, DiffLimits().held_bytes, base)
+    except BrokenDocument:
+        lines = recovered_lines(path, media_type, base)
+    ground, blank = divide_blank(lines)
+    colours = Colours(blank).of
+    names = {node: b"_:b" + colour.hex().encode() for node, colour in colours.items()}
+    if len(set(names.values())) == len(names):
+        return {*ground, *(each.written(names) for each in blank)}
+    # There are nodes of which the same is said.
+    text = b"".join(each.written({node: node for node in each.nodes}) + b"\n" for each in blank)
+    return {*ground, *canonical_nquads(text).splitlines()}
+
 
 PATH: Final = "/api/v1/changes.rdfp"
 _MOST_EVENT = 1 << 62

@@ -12,7 +12,7 @@ from tamias.crawl.analysis.marker import DocumentPlace
 from tamias.crawl.plan.admit import Reference, with_words
 from tamias.features.remote_workers import wire
 from tamias.features.remote_workers.grpc.channel import CallFailed, NotReached, ReconnectingChannel
-from tamias.features.remote_workers.grpc.messages import FRONTIER, WORKERS, message
+from tamias.features.remote_workers.grpc.connection import FRONTIER, WORKERS, message
 from tamias.features.remote_workers.wire import bare, packed, unpacked
 from tamias.model.item import Item
 from tamias.model.lease import Lease, Task

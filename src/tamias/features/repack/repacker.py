@@ -24,8 +24,7 @@ from tamias.archive.references import ColdResource, cold_resources
 from tamias.archive.sources.revisits import read_figure, write_figure
 from tamias.database.advisory import alone_on_database
 from tamias.database.connect import Database, Session
-from tamias.database.disk import make_data_folder
-from tamias.database.locks import opened, try_alone
+from tamias.database.disk import make_data_folder, opened, try_alone
 from tamias.database.months import first_id, months_before
 from tamias.features.repack.recode import Recoded, can_recode, recode_alike, recode_versions
 from tamias.features.repack.segments import merge_segments, seal_left

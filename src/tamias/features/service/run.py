@@ -22,8 +22,7 @@ from starlette.types import ASGIApp
 
 from tamias.archive.blobs.store import choose_store
 from tamias.archive.tombstones import has_captures_left, under_way
-from tamias.crawl.plan.policy import handed_over
-from tamias.crawl.plan.run_limit import Until
+from tamias.crawl.plan.policy import Until, handed_over
 from tamias.crawl.revisit.timetable import keep_house
 from tamias.crawl.store.progress import CrawlSnapshot
 from tamias.crawl.worker.supervisor import Supervisor

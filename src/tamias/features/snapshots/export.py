@@ -15,7 +15,7 @@ import msgspec
 from tamias.archive.file_store import segments_of
 from tamias.archive.reader.library import ArchiveReader
 from tamias.archive.references import committed_lengths
-from tamias.content.rdf_canonical import MOST_BYTES, canonical_nquads
+from tamias.content.blank_nodes import MOST_BYTES, canonical_nquads
 from tamias.features.exports.line_sorter import LineSorter
 from tamias.features.exports.packages import Bag, Crate, Package
 from tamias.features.snapshots.datacite import citation, readable

@@ -1,7 +1,7 @@
 """A copy from begin to end: survey, pages, what to do about failures, and what can be said at the end.
 
-A graph comes in windows of LIMIT and OFFSET. Each window begins with the end of the one before it: where they
-do not join, the order of the server changes, and the graph comes by ranges of a hash instead.
+A graph comes in windows of LIMIT and OFFSET. Each window begins with the end of the one before it: where
+they do not join, the order of the server changes, and the graph comes by ranges of a hash instead.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -12,13 +12,24 @@ from pyoxigraph import Quad
 
 from tamias.features.sparql_copy import queries
 from tamias.features.sparql_copy.client import EndpointClient, EndpointLimits, QueryFailed, answered
-from tamias.features.sparql_copy.default_graph import MOST_COMPARED, SeenStatements, own_or_all
 from tamias.features.sparql_copy.listing import GraphListing, ListedGraph, digest, list_graphs, prove
-from tamias.features.sparql_copy.source import StatementSource, uncut
+from tamias.features.sparql_copy.source import (
+    StatementPage,
+    StatementSource,
+    has_blank_inside,
+    relabelled,
+    uncut,
+)
 from tamias.features.sparql_copy.state import CopyPart, CopyState, Way, packed, unpacked
-from tamias.features.sparql_copy.survey import description, survey
-from tamias.features.sparql_copy.terms import StatementPage, has_blank_inside, relabelled
-from tamias.features.sparql_copy.verdict import failed, verdict
+from tamias.features.sparql_copy.survey import (
+    MOST_COMPARED,
+    SeenStatements,
+    description,
+    failed,
+    own_or_all,
+    survey,
+    verdict,
+)
 from tamias.model.cut import TRAP
 from tamias.model.finding import Finding, Harvest, HarvestEnd, HarvestStep, Links, Problem, Quads
 from tamias.protocols import PoliteClient

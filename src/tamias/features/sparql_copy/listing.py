@@ -9,9 +9,8 @@ from tamias.features.sparql_copy import queries
 from tamias.features.sparql_copy.answers import Row
 from tamias.features.sparql_copy.client import EndpointClient, QueryFailed, answered
 from tamias.features.sparql_copy.queries import Span
-from tamias.features.sparql_copy.source import uncut
+from tamias.features.sparql_copy.source import uncut, writable
 from tamias.features.sparql_copy.state import CopyState
-from tamias.features.sparql_copy.terms import writable
 
 _TRIES = 3
 

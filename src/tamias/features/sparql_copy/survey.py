@@ -1,23 +1,286 @@
-"""The survey before a copy: the endpoint's own description, how it answers, what it has."""
+"""The survey before a copy: the endpoint's own description, how it answers, what it has; and the verdict
+after it.
 
-from collections.abc import Iterable
-from itertools import product
+Which statements no named graph has can be asked of the server. Some look into each graph for each statement,
+which takes hours where the copy takes a minute; so the question is first asked of a few statements. Where it
+is dear, the default graph is copied last and compared with what came of the named graphs. Labels of blank
+nodes may be the same in every response of an endpoint, or not. The verdict says how much was copied, whether
+that is all, and how it is known.
+"""
 
-from pyoxigraph import NamedNode, Quad
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import islice, product
 
+import msgspec
+import numpy
+from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Triple
+
+from tamias.content.blank_labels import blank_nodes
 from tamias.content.formats import JSON_LD, NTRIPLES, RDF_XML, TURTLE
 from tamias.features.sparql_copy import queries
-from tamias.features.sparql_copy.blank_nodes import Sample, labels_hold, sampled
 from tamias.features.sparql_copy.client import RESULT_FORMATS, EndpointClient, QueryFailed, answered
-from tamias.features.sparql_copy.default_graph import default_graph
-from tamias.features.sparql_copy.listing import GraphListing, list_graphs
-from tamias.features.sparql_copy.queries import Span
-from tamias.features.sparql_copy.source import StatementSource
-from tamias.features.sparql_copy.state import CopyState
-from tamias.features.sparql_copy.terms import relabelled, writable
+from tamias.features.sparql_copy.listing import GraphListing, digest, list_graphs
+from tamias.features.sparql_copy.queries import TRIPLE_TERM, Span, quoted, some
+from tamias.features.sparql_copy.source import StatementSource, relabelled, writable
+from tamias.features.sparql_copy.state import CopyPart, CopyState, Union
 from tamias.model.capture import Outcome, Request
-from tamias.model.finding import Quads
+from tamias.model.finding import HarvestEnd, Quads
 from tamias.model.vocabulary import address_iri
+
+_UNIONS = {
+    "": "",
+    "said": "; the default graph is the union of the others, as the service description says",
+    "seen": "; the default graph holds all statements of the others, which are kept once",
+    "sampled": "; the default graph is taken for the union of the others, by a sample",
+}
+
+
+def failed(failure: QueryFailed, state: CopyState) -> HarvestEnd:
+    """The end of a copy that cannot go on now."""
+    capture = failure.capture
+    status = None if capture is None else capture.status
+    can_help = status is None or status >= 500 or (capture is not None and capture.retry)
+    said = f"stopped after {state.dialect.requests:,} requests"
+    return failure.end(said, retry=can_help or state.pages > 0)
+
+
+async def verdict(client: EndpointClient, state: CopyState) -> HarvestEnd:
+    """The end of a copy that came through."""
+    doubts = _doubts(state)
+    if state.counts and not state.cut_short:
+        doubts += await _changes(client, state)
+    graphs = f"{state.graphs:,} named graph{'s' * (state.graphs != 1)}"
+    form = "CONSTRUCT" if state.triples else "SELECT"
+    what = f"{state.statements:,} statements of the default graph and {graphs} by {form}"
+    said = "; ".join(doubts) or "the endpoint counts the same in each graph, before and after"
+    unreadable = f"; {state.unreadable:,} of them are not RDF and were left out" if state.unreadable else ""
+    return HarvestEnd(
+        outcome=Outcome.OK,
+        reason=f"copied {'whole' if not doubts else 'as far as it could be'}: {what}, in "
+        f"{state.dialect.requests:,} requests; {said}{_UNIONS[state.union]}{unreadable}",
+        complete=not doubts,
+    )
+
+
+def _doubts(state: CopyState) -> list[str]:
+    others = f" (and {state.miscounted - 1} more graphs)" if state.miscounted > 1 else ""
+    said = [
+        (bool(state.cut_short), f"stopped at {state.cut_short}"),
+        (state.abandoned > 0, f"{state.abandoned} parts could not be fetched"),
+        (not state.counts, "the endpoint does not count, so that it is all cannot be shown"),
+        (state.union == "sampled", "what only the default graph has may be missing"),
+        (state.shuffled, "windows did not join: the order changes between requests"),
+        (state.relabelled, "blank nodes relabelled: they have other labels in every response"),
+        (state.miscounted > 0, f"{state.example}{others}"),
+    ]
+    return [doubt for holds, doubt in said if holds]
+
+
+async def _changes(client: EndpointClient, state: CopyState) -> list[str]:
+    """Return whether a graph of the endpoint has another count than before the copy."""
+    try:
+        default = await client.number(queries.COUNT_DEFAULT)
+        counted, span = 0, Span()
+        while True:
+            listing = await list_graphs(client, state, span)
+            counted = (counted + digest(listing.graphs)) % (1 << 56)
+            if listing.span.is_last:
+                break
+            span = listing.span.next()
+    except QueryFailed:
+        return ["the endpoint does not count any more, so that it is all cannot be shown"]
+    if (default, counted) != (state.default_count, state.counted):
+        return ["the endpoint counts otherwise than before the copy: it changed meanwhile"]
+    return []
+
+
+SAMPLE = 200
+_CANDIDATES = 4
+_UNCUT = 50
+"""No server gives fewer rows than this at once."""
+
+Pointer = tuple[str, str]
+"""The label of a blank node, and the pattern of statements among which it must be found again."""
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """Statements with blank nodes of a pattern, which is of the default graph or of named graphs."""
+
+    quads: list[Quad]
+    where: str
+    named: bool
+
+    @property
+    def turns(self) -> dict[str, int]:
+        """Return each label with the number of others that come before it."""
+        return _turns(self.quads)
+
+
+async def sampled(source: StatementSource, where: str, offset: int = 0) -> list[Quad]:
+    """Return some statements of a pattern, those with blank nodes in them. Raises `QueryFailed`."""
+    quads = (await source.matching(where, SAMPLE, offset)).quads
+    return [quad for quad in quads if any(blank_nodes(quad.subject, quad.object))]
+
+
+async def labels_hold(source: StatementSource, sample: Sample) -> bool:
+    """Requests a blank node again, by what is said of it, in a response with fewer of them.
+
+    A server that numbers them in each response would give it a lower number there. In doubt, they do not
+    hold. Raises `QueryFailed`.
+    """
+    turns = sample.turns
+    pointers = _pointers(sample.quads, named=sample.named)
+    shared = Counter(where for _, where in pointers)
+    pointers.sort(key=lambda pointer: (shared[pointer[1]], -turns[pointer[0]]))
+    missed = 0
+    for label, pattern in islice(dict.fromkeys(pointers), _CANDIDATES):
+        again = (await source.matching(pattern, SAMPLE)).quads
+        if len(again) >= max(_UNCUT, len(sample.quads)):
+            continue
+        labels = _turns(again)
+        if label not in labels:
+            missed += 1
+            if missed > 1:  # one may be missing for another reason, such as a response cut short
+                return False
+        elif len(labels) <= turns[label] or len(turns) == 1:
+            return True
+    if missed:
+        return False
+    # A later window has some of the labels, and not in the same sequence.
+    later = list(_turns(await sampled(source, sample.where, len(sample.quads) // 2)))
+    differ = any(one != other for one, other in zip(turns, later, strict=False))
+    return differ and not turns.keys().isdisjoint(later)
+
+
+def _turns(quads: list[Quad]) -> dict[str, int]:
+    """Return each label with the number of others before it."""
+    turns: dict[str, int] = {}
+    for quad in quads:
+        for node in blank_nodes(quad.subject, quad.object):
+            turns.setdefault(node.value, len(turns))
+    return turns
+
+
+def _pointers(quads: list[Quad], *, named: bool) -> list[Pointer]:
+    pointers = []
+    for quad in quads:
+        subject, value = quad.subject, quad.object
+        if not writable(quad.predicate.value):
+            continue
+        fixed = f"VALUES ?p {{ <{quad.predicate.value}> }}"
+        if isinstance(subject, BlankNode) and isinstance(value, NamedNode | Literal):
+            said = f"isBlank(?s) && STR(?o) = {quoted(value.value)}"
+            pointers.append((subject.value, some(said, fixed, named=named)))
+        elif isinstance(subject, NamedNode) and writable(subject.value):
+            fixed = f"VALUES (?s ?p) {{ (<{subject.value}> <{quad.predicate.value}>) }}"
+            kind = TRIPLE_TERM if isinstance(value, Triple) else "isBlank(?o)"
+            pointers += [(node.value, some(kind, fixed, named=named)) for node in blank_nodes(value)]
+        elif isinstance(value, BlankNode):
+            pointers.append((value.value, some("isBlank(?s) && isBlank(?o)", fixed, named=named)))
+    return pointers
+
+
+MOST_COMPARED = 4_000_000
+"""Statements of a default graph that is compared here: eight bytes of memory for each."""
+_FEW = 20
+_GROWTH = 20
+_DEAR = 2.0
+"""Seconds for a part of the question; the next, larger by the growth, would take about as many times more."""
+
+
+class SeenStatements:
+    """Statements of named graphs, as hashes: how many they are, and which of others are not among them."""
+
+    def __init__(self) -> None:
+        self._hashes = array("q")
+        self._sorted: numpy.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self._distinct())
+
+    def add(self, quads: Iterable[Quad]) -> None:
+        """Add statements, in whatever graph they are."""
+        self._hashes.extend(hash(quad.triple) for quad in quads)
+        self._sorted = None
+
+    def without(self, quads: Sequence[Quad]) -> list[Quad]:
+        """The quads whose statements were not seen."""
+        hashes = numpy.fromiter((hash(quad.triple) for quad in quads), numpy.int64, len(quads))
+        seen = numpy.isin(hashes, self._distinct())
+        return [quad for quad, was_seen in zip(quads, seen, strict=True) if not was_seen]
+
+    def _distinct(self) -> numpy.ndarray:
+        if self._sorted is None:
+            self._sorted = numpy.unique(numpy.array(self._hashes, dtype=numpy.int64))
+        return self._sorted
+
+
+async def default_graph(client: EndpointClient, state: CopyState, listing: GraphListing) -> CopyPart | None:
+    """Return the part of the default graph to copy; None for nothing."""
+    total = state.default_count
+    if total == 0:
+        return None
+    if listing.graphs and (total is None or total >= max(each.statements or 0 for each in listing.graphs)):
+        state.union = await _union(client, said=state.union_said)
+    if not state.union:
+        return CopyPart(expected=total)
+    if (part := await answered(_own_part(client, state, total), None)) is None:
+        state.union = "sampled"
+        return None
+    return part if part.compared else await own_or_all(client, state, part, part.expected or 0)
+
+
+async def own_or_all(client: EndpointClient, state: CopyState, part: CopyPart, own: int) -> CopyPart | None:
+    """The part, which has so many statements that no named graph has; else the whole graph, or nothing."""
+    if own == 0:
+        return None
+    if own > 0 and (state.union == "said" or await answered(client.number(queries.COUNT_UNNAMED), 0) > 0):
+        return part
+    state.union = ""  # a default graph with more than the others have may well be one of its own
+    return CopyPart(expected=state.default_count)
+
+
+async def _own_part(client: EndpointClient, state: CopyState, total: int | None) -> CopyPart | None:
+    """Return how many statements only the default graph has; None if that cannot be found out."""
+    if total is None:
+        return None
+    if not await _is_dear(client, total):
+        return CopyPart(own=True, expected=await client.number(queries.COUNT_OWN))
+    if state.labels == "change" or total > MOST_COMPARED:
+        return None
+    return CopyPart(expected=total, compared=True)
+
+
+async def _is_dear(client: EndpointClient, total: int) -> bool:
+    """Return whether counting what only the default graph has would take long, by the time for a part."""
+    some = _FEW
+    while some < total:
+        for _ in range(2):  # the first answer of a server that has just started, or is busy, says little
+            await client.number(queries.count_own_of(some))
+            if client.last_seconds <= _DEAR:
+                break
+        else:
+            return True
+        some *= _GROWTH
+    return False
+
+
+async def _union(client: EndpointClient, *, said: bool) -> Union:
+    """Return whether the default graph has all that the named graphs have; by a sample if need be."""
+    if said:
+        return "said"
+    found: Union = ""
+    for way, exceptions in (("sampled", queries.NAMED_ONLY_OF_SOME), ("seen", queries.NAMED_ONLY)):
+        rows = await answered(client.select(exceptions, tries=2), None)
+        if rows is None:
+            return found
+        if rows:
+            return ""
+        found = way  # type: ignore[assignment]
+    return found
+
 
 _SD = "http://www.w3.org/ns/sparql-service-description#"
 _VOID = "http://rdfs.org/ns/void#"

@@ -13,7 +13,7 @@ from psycopg import errors as pg
 
 from tamias.database.columns import Texts
 from tamias.database.connect import Cursor, Session
-from tamias.database.outage import leave
+from tamias.database.nodes import leave
 from tamias.database.sql import statements
 from tamias.model.item import CLASSES, priority_class
 

@@ -7,8 +7,15 @@ from json import JSONDecodeError, JSONDecoder
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
 from tamias.analyse.chunks import RefusedError, read_chunks, utf8_chunks
-from tamias.analyse.rdf.nesting import JSON, Nesting
-from tamias.analyse.rdf.statements import RdfStatements, StatementAnalyser, blank_node, iri, literal
+from tamias.analyse.rdf.statements import (
+    JSON,
+    Nesting,
+    RdfStatements,
+    StatementAnalyser,
+    blank_node,
+    iri,
+    literal,
+)
 from tamias.content.formats import read_by
 from tamias.model.document import Document
 from tamias.model.finding import Finding

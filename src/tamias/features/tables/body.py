@@ -10,8 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tamias.content.charsets import utf16_without_mark
-from tamias.content.containers.codecs import DamageError
-from tamias.content.containers.streams import HEAD
+from tamias.content.containers.codecs import HEAD, DamageError
 from tamias.content.formats import (
     BY_NAME,
     CSV,

@@ -1,6 +1,6 @@
 """Recognise a response that asks for a payment, and say what it asks for. Pure."""
 
-from tamias.analyse.links.header import parsed_links
+from tamias.analyse.links.discovery import parsed_links
 from tamias.model.capture import Capture
 
 PAYMENT_REQUIRED = 402

@@ -8,8 +8,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from tamias.crawl.plan.forgotten_urls import ForgottenUrls
-from tamias.features.remote_workers.grpc.connection import CallError, Code
-from tamias.features.remote_workers.grpc.messages import message
+from tamias.features.remote_workers.grpc.connection import CallError, Code, message
 from tamias.features.urlfrontier.grpc.http2 import Call
 from tamias.features.urlfrontier.reading import Addresses, due_of, is_name
 from tamias.features.urlfrontier.session_threads import PUTS_AT_ONCE, FrontierSession, FrontierThreads

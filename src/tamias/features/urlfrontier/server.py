@@ -1,4 +1,4 @@
-"""The service as a whole: routes, token and scopes, TLS, start and stop."""
+"""The service as a whole: routes, token and scopes, TLS, start and stop; with health and reflection."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ import signal
 import socket
 import ssl
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -19,22 +19,139 @@ import msgspec
 from tamias.access.audit import record
 from tamias.crawl.plan.forgotten_urls import ForgottenUrls
 from tamias.database.connect import Database
-from tamias.features.remote_workers.grpc import messages
-from tamias.features.remote_workers.grpc.connection import CallError, Code, refusal
+from tamias.features.remote_workers.grpc import connection
+from tamias.features.remote_workers.grpc.connection import CallError, Code, message, refusal
 from tamias.features.remote_workers.registry import WorkerRegistry
 from tamias.features.tokens.tokens import OWNER, SCOPES, AccessScope, Caller, caller_with, is_token
-from tamias.features.urlfrontier.control import Answerer, ControlCalls
-from tamias.features.urlfrontier.gets import Gets
+from tamias.features.urlfrontier.control import Answerer, ControlCalls, Gets
 from tamias.features.urlfrontier.grpc.http2 import Call, Connections, Http2Connection
-from tamias.features.urlfrontier.grpc.public import HealthService, reflect
 from tamias.features.urlfrontier.puts import Puts, parsed
 from tamias.features.urlfrontier.reading import Addresses
 from tamias.features.urlfrontier.session_threads import FrontierThreads
 from tamias.features.urlfrontier.workers import Workers
 from tamias.frontier import service
 from tamias.frontier.lease_filter import LeaseFilter
+from tamias.frontier.service import is_active
 from tamias.model.errors import ConfigError, TamiasError
 from tamias.settings import Settings
+
+SERVICES = (
+    connection.FRONTIER,
+    connection.WORKERS,
+    connection.HEALTH,
+    connection.REFLECTION,
+    connection.REFLECTION_ALPHA,
+)
+_SERVING, _NOT_SERVING, _UNKNOWN = 1, 2, 3
+_LOOK_SECONDS = 5.0
+_PATIENCE_SECONDS = 5.0
+_FRESH_SECONDS = 1.0
+"""A look at the database this young is shared."""
+MOST_WATCHERS = 500
+
+_HEALTH_REQUEST = message("grpc.health.v1.HealthCheckRequest")
+_HEALTH = message("grpc.health.v1.HealthCheckResponse")
+_REFLECTION_REQUEST = message("grpc.reflection.v1.ServerReflectionRequest")
+_REFLECTED = message("grpc.reflection.v1.ServerReflectionResponse")
+
+
+class HealthService:
+    """A check whether the service can answer, which is whether its database does.
+
+    All who ask share one look at the database, made by a thread that does nothing else: so health can be
+    asked for at any rate, also while every other thread is busy.
+    """
+
+    def __init__(self, threads: FrontierThreads) -> None:
+        """`threads` is its own."""
+        self._threads = threads
+        self._looked_at = -_FRESH_SECONDS
+        self._look: asyncio.Task[int] | None = None
+        self._watchers = 0
+
+    def close(self) -> None:
+        """Ends its thread."""
+        self._threads.close()
+
+    async def check(self, call: Call) -> None:
+        """Send the state of now."""
+        wanted = parsed(_HEALTH_REQUEST, await call.one())
+        if wanted.service not in ("", *SERVICES):
+            raise CallError(Code.NOT_FOUND, f"there is no service {wanted.service!r}")
+        await call.send([_HEALTH(status=await self._state()).SerializeToString()])
+
+    async def watch(self, call: Call) -> None:
+        """Send the state of now, and every change of it."""
+        wanted = parsed(_HEALTH_REQUEST, await call.one())
+        if self._watchers >= MOST_WATCHERS:
+            raise CallError(Code.RESOURCE_EXHAUSTED, f"{MOST_WATCHERS} clients watch already; use Check")
+        self._watchers += 1
+        try:
+            await self._watch(call, known=wanted.service in ("", *SERVICES))
+        finally:
+            self._watchers -= 1
+
+    async def _watch(self, call: Call, *, known: bool) -> None:
+        sent = None
+        while True:
+            state = await self._state() if known else _UNKNOWN
+            if state != sent:
+                await call.send([_HEALTH(status=state).SerializeToString()])
+                sent = state
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _state(self) -> int:
+        now = asyncio.get_running_loop().time()
+        if self._look is None or (self._look.done() and now - self._looked_at > _FRESH_SECONDS):
+            self._looked_at = now
+            self._look = asyncio.create_task(self._ask())
+        return await asyncio.shield(self._look)
+
+    async def _ask(self) -> int:
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                await self._threads.run(lambda db: db.session.transact(is_active))
+        except (TamiasError, TimeoutError):
+            return _NOT_SERVING
+        return _SERVING
+
+
+async def reflect(call: Call) -> None:
+    """Send the names of the services and their descriptions."""
+    async for batch in call.batches():
+        await call.send(_reflected(parsed(_REFLECTION_REQUEST, each)) for each in batch)
+
+
+def _reflected(request: Any) -> bytes:
+    answer = _REFLECTED(valid_host=request.host, original_request=request)
+    kind = request.WhichOneof("message_request")
+    try:
+        if kind == "list_services":
+            _list(answer, SERVICES)
+        elif kind == "file_by_filename":
+            _describe(answer, connection.FILES[request.file_by_filename])
+        elif kind == "file_containing_symbol":
+            symbol = request.file_containing_symbol.replace("v1alpha", "v1")
+            _describe(answer, connection.file_of(symbol))
+        else:
+            _refuse(answer, Code.UNIMPLEMENTED, "there are no extensions")
+    except KeyError:
+        _refuse(answer, Code.NOT_FOUND, "there is no such name")
+    return answer.SerializeToString()  # type: ignore[no-any-return]
+
+
+def _list(answer: Any, services: Iterable[str]) -> None:
+    for name in services:
+        answer.list_services_response.service.add(name=name)
+
+
+def _describe(answer: Any, described: Any) -> None:
+    answer.file_descriptor_response.file_descriptor_proto.append(described.SerializeToString())
+
+
+def _refuse(answer: Any, code: Code, sentence: str) -> None:
+    answer.error_response.error_code, answer.error_response.error_message = int(code), sentence
+
 
 EVERYBODY: Final = "everybody"
 NOBODY = Caller("nobody", frozenset())
@@ -56,15 +173,18 @@ _WORKERS = (
 )
 
 CALL_SCOPES: dict[str, AccessScope | Literal["everybody"]] = {
-    **{f"/{messages.FRONTIER}/{name}": scope for scope, names in _BY_SCOPE.items() for name in names},
-    **{f"/{messages.WORKERS}/{name}": "crawl" for name in _WORKERS},
-    **{f"/{messages.HEALTH}/{name}": EVERYBODY for name in ("Check", "Watch")},
-    **{f"/{name}/ServerReflectionInfo": "read" for name in (messages.REFLECTION, messages.REFLECTION_ALPHA)},
+    **{f"/{connection.FRONTIER}/{name}": scope for scope, names in _BY_SCOPE.items() for name in names},
+    **{f"/{connection.WORKERS}/{name}": "crawl" for name in _WORKERS},
+    **{f"/{connection.HEALTH}/{name}": EVERYBODY for name in ("Check", "Watch")},
+    **{
+        f"/{name}/ServerReflectionInfo": "read"
+        for name in (connection.REFLECTION, connection.REFLECTION_ALPHA)
+    },
 }
 """A call that is not named here is refused."""
 
 NOTED_CALLS = frozenset(
-    f"/{messages.FRONTIER}/{name}"
+    f"/{connection.FRONTIER}/{name}"
     for name in (*_BY_SCOPE["admin"], "BlockQueueUntil", "SetActive", "SetDelay", "SetCrawlLimit")
 )
 """Those in the audit log. What crawlers and workers put and get, many times a second, is not."""
@@ -229,19 +349,19 @@ class FrontierServer:
             self._health,
         )
         streams: dict[str, Route] = {
-            f"/{messages.FRONTIER}/PutURLs": puts.put_urls,
-            f"/{messages.FRONTIER}/PutDiscovered": puts.put_discovered,
-            f"/{messages.FRONTIER}/GetURLs": gets.get_urls,
-            f"/{messages.FRONTIER}/ListURLs": gets.list_urls,
-            f"/{messages.HEALTH}/Check": health.check,
-            f"/{messages.HEALTH}/Watch": health.watch,
-            f"/{messages.REFLECTION}/ServerReflectionInfo": reflect,
-            f"/{messages.REFLECTION_ALPHA}/ServerReflectionInfo": reflect,
+            f"/{connection.FRONTIER}/PutURLs": puts.put_urls,
+            f"/{connection.FRONTIER}/PutDiscovered": puts.put_discovered,
+            f"/{connection.FRONTIER}/GetURLs": gets.get_urls,
+            f"/{connection.FRONTIER}/ListURLs": gets.list_urls,
+            f"/{connection.HEALTH}/Check": health.check,
+            f"/{connection.HEALTH}/Watch": health.watch,
+            f"/{connection.REFLECTION}/ServerReflectionInfo": reflect,
+            f"/{connection.REFLECTION_ALPHA}/ServerReflectionInfo": reflect,
         }
-        types = messages.method_types(messages.FRONTIER)
+        types = connection.method_types(connection.FRONTIER)
         answers = ControlCalls(self._addresses).answerers().items()
         single = {
-            f"/{messages.FRONTIER}/{name}": self._single(types[name][0], answerer)
+            f"/{connection.FRONTIER}/{name}": self._single(types[name][0], answerer)
             for name, answerer in answers
         }
         return {**single, **streams, **workers.routes()}
@@ -271,13 +391,13 @@ class FrontierServer:
 
     async def _stop(self) -> None:
         """Refuse new calls, and give those under way some seconds."""
-        tasks = [task for connection in self._connections for task in connection.tasks()]
-        for connection in self._connections:
-            connection.go_away()
+        tasks = [task for each in self._connections for task in each.tasks()]
+        for each in self._connections:
+            each.go_away()
         if tasks:
             await asyncio.wait(tasks, timeout=_STOP_SECONDS)
-        for connection in list(self._connections):
-            connection.close()
+        for each in list(self._connections):
+            each.close()
 
 
 def _outcome(error: BaseException) -> str:

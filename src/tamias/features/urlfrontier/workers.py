@@ -12,10 +12,9 @@ from tamias.crawl.analysis.marker import DocumentPlace
 from tamias.crawl.plan.policy import CRAWL
 from tamias.features.remote_workers import wire
 from tamias.features.remote_workers.committer import RemoteCommitter
-from tamias.features.remote_workers.grpc import messages
+from tamias.features.remote_workers.grpc import connection
 from tamias.features.remote_workers.grpc.channel import CRAWL_HEADER
-from tamias.features.remote_workers.grpc.connection import CallError, Code
-from tamias.features.remote_workers.grpc.messages import message
+from tamias.features.remote_workers.grpc.connection import CallError, Code, message
 from tamias.features.remote_workers.registry import WorkerRegistry
 from tamias.features.remote_workers.wire import packed, unpacked
 from tamias.features.urlfrontier.grpc.http2 import Call
@@ -70,7 +69,7 @@ class Workers:
         single |= {"Hello": self._registry.hello, "Renew": self._registry.renew, "Mourn": self._note_death}
         routes = {name: self._route(wire.CALLS[name], answer) for name, answer in single.items()}
         routes["Deliver"] = self.deliver
-        return {f"/{messages.WORKERS}/{name}": route for name, route in routes.items()}
+        return {f"/{connection.WORKERS}/{name}": route for name, route in routes.items()}
 
     async def lend(self, call: Call, params: Any) -> None:
         """GetURLs for a worker: whole hosts, each with its lease."""

@@ -5,7 +5,7 @@ from pyoxigraph import Store
 
 from tamias.archive.sources.catalogues import note_datasets, note_whole
 from tamias.features.dcat import stream
-from tamias.features.dcat.metrics import METRICS
+from tamias.features.dcat.measures import METRICS
 from tamias.features.dcat.stream import catalogue_quads, quads_of_heads, quads_of_resources, quads_of_versions
 from tamias.features.dcat.terms import PREFIXES, CatalogueBases
 from tamias.features.quality.rows import measure_portals, measure_resources

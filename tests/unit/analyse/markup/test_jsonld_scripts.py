@@ -2,9 +2,8 @@
 
 import pytest
 
-from tamias.analyse.markup.extraction import is_open
 from tamias.analyse.markup.jsonld import extract
-from tamias.analyse.markup.page import MarkupPage
+from tamias.analyse.markup.page import MarkupPage, is_open
 from tamias.model.finding import Quads
 from tamias.settings import AnalyseSettings
 

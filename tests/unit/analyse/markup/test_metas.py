@@ -3,8 +3,7 @@
 import pytest
 from pyoxigraph import Dataset, RdfFormat, parse
 
-from tamias.analyse.markup.extraction import extracted
-from tamias.analyse.markup.page import MarkupPage
+from tamias.analyse.markup.page import MarkupPage, extracted
 from tamias.features.markup import metas
 from tamias.model.finding import Quads
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, Literal, NamedNode, RdfFormat, parse
 
-from tamias.analyse.markup.extraction import is_open
-from tamias.analyse.markup.page import MarkupPage
+from tamias.analyse.markup.page import MarkupPage, is_open
 from tamias.features.microformats.items import microformats
 from tamias.features.microformats.quads import (
     ADDRESSES,

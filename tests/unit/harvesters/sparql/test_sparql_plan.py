@@ -11,8 +11,8 @@ from tamias.features.sparql_copy.answers import Cell
 from tamias.features.sparql_copy.copying import SparqlHarvester
 from tamias.features.sparql_copy.listing import ListedGraph, digest
 from tamias.features.sparql_copy.queries import SPACE, Span
+from tamias.features.sparql_copy.source import StatementPage, relabelled
 from tamias.features.sparql_copy.state import CopyPart, CopyState, packed, unpacked
-from tamias.features.sparql_copy.terms import StatementPage, relabelled
 from tamias.model.capture import Capture, Outcome
 from tamias.model.finding import Harvest
 

@@ -3,7 +3,7 @@
 import pytest
 from pyoxigraph import Store
 
-from tamias.features.sparql_copy.select import question
+from tamias.features.sparql_copy.query_source import question
 from tamias.model.errors import UsageError
 
 PREFIX = "PREFIX limit: <http://example.org/LIMIT#10> "

@@ -10,7 +10,7 @@ from xml.parsers import expat
 import msgspec
 from pyoxigraph import RdfFormat, parse, serialize
 
-from tamias.content.containers.streams import HEAD
+from tamias.content.containers.codecs import HEAD
 from tamias.content.formats import load_analyser, syntax_of
 from tamias.content.quad_lines import QuadLines
 from tamias.content.sniff import found_charset

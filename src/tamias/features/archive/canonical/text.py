@@ -9,8 +9,7 @@ from typing import BinaryIO, TextIO
 import msgspec
 
 from tamias.content.charsets import found_encoding, marked_encoding
-from tamias.content.containers.codecs import CODECS, DamageError
-from tamias.content.containers.streams import HEAD
+from tamias.content.containers.codecs import CODECS, HEAD, DamageError
 from tamias.content.containers.tar import is_tar
 from tamias.content.formats import CSV, GZIP, PLAIN, TAR
 from tamias.content.sniff import found_type, signed_type

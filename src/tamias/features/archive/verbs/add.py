@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from tamias.cli.console.audited import audited
-from tamias.cli.console.options import CommonOptions, common, printable, say, say_json
+from tamias.cli.console.options import CommonOptions, audited, common, printable, say, say_json
 from tamias.cli.import_seeds import named_seeds
 from tamias.model.errors import UsageError
 from tamias.model.item import TRUSTED, Seed

@@ -2,8 +2,7 @@
 
 import click
 
-from tamias.cli.console.audited import audited
-from tamias.cli.console.options import CommonOptions, common, print_result, session_at
+from tamias.cli.console.options import CommonOptions, audited, common, print_result, session_at
 from tamias.model.errors import UsageError
 
 

@@ -31,7 +31,7 @@ from tamias.database.child_server import (
     run_keeper,
     socket_folder,
 )
-from tamias.database.locks import opened, try_alone
+from tamias.database.disk import opened, try_alone
 from tamias.features.catalogue.errors import StoreError
 from tamias.features.catalogue.store.answer import answer_queries
 from tamias.features.catalogue.store.graph_writer import write_graphs

@@ -14,8 +14,7 @@ from typing import BinaryIO, cast
 import msgspec
 
 from tamias.database.child_server import ServerUse
-from tamias.database.disk import refusals
-from tamias.database.locks import is_free
+from tamias.database.disk import is_free, refusals
 from tamias.features.catalogue.errors import AnswerTooLarge, QueryRefused, StoreAway, StoreError
 from tamias.features.catalogue.exchange import Answer, Limits, too_large, too_long
 from tamias.features.catalogue.store.keeper import Orders, RunningCatalogue

@@ -1,8 +1,8 @@
 """Snapshots of a store: hard links to its files, which never change, for any number of processes to read.
 
 In the folder of a store are `oxigraph`, which one process writes, and `snapshots`, each named by its number;
-`next` is the same store while it is written anew.
-A reader holds the lock beside the snapshot; the writer removes old ones that nobody holds.
+`next` is the same store while it is written anew. A reader holds the lock beside the snapshot; the writer
+removes old ones that nobody holds.
 """
 
 import gc
@@ -17,7 +17,7 @@ from typing import IO, Final
 import msgspec
 from pyoxigraph import Quad, Store
 
-from tamias.database.locks import opened, shared, try_alone
+from tamias.database.disk import opened, shared, try_alone
 
 STORE: Final = "oxigraph"
 NEXT: Final = "next"

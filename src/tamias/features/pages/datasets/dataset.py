@@ -15,8 +15,7 @@ from tamias.archive.versions.resources import page_of_suspects, read_versions
 from tamias.features.archive.descriptions import describe_suspect, describe_version, same_content
 from tamias.features.dcat.datasets.mapping import BAD, dataset_again
 from tamias.features.dcat.joins import read_alike
-from tamias.features.dcat.measures import read_measures
-from tamias.features.dcat.metrics import METRICS
+from tamias.features.dcat.measures import METRICS, read_measures
 from tamias.features.dcat.profiles import read_profile
 from tamias.features.dcat.terms import bases_of
 from tamias.features.pages.crawl.documents import links_to

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from tamias.content.containers.archives import bounded_zip, zip_members
+from tamias.content.containers.archives import bounded_sevenzip, bounded_zip, zip_members
 from tamias.content.containers.limits import MAX_ENTRIES, Meter, OpenLimits
-from tamias.content.containers.sevenzip import bounded_sevenzip
 from tamias.content.containers.tar import tar_entries
 from tamias.content.formats import SEVEN_ZIP, TAR, ZIP
 from tamias.features.archive.canonical.text import MOST_MEMORY
