@@ -62,18 +62,22 @@ SELECT EXISTS (SELECT FROM source_record WHERE source_record.resource = %(resour
     OR EXISTS (SELECT FROM forgotten WHERE forgotten.resource = %(resource)b::text AND forgotten.url LIKE '%%#%%')
 
 -- name: weight
--- How many versions and suspicious responses of a resource there are, or one of them; their bytes; and the bytes of
--- records that nobody else has.
+-- How many versions and suspicious responses of a resource or record there are, or one of them; their bytes; and the
+-- bytes on disk that no other resource has.
 SELECT count(*), coalesce(sum(kept.byte_size), 0)::int8,
        coalesce(sum(CASE WHEN NOT EXISTS (SELECT FROM version AS other WHERE other.sha256 = kept.sha256
                                                                          AND other.resource <> kept.resource)
-                         THEN blob.length END), 0)::int8
-FROM (SELECT version.resource, version.sha256, version.byte_size FROM version
+                         THEN coalesce(blob.length, kept.stored) END), 0)::int8
+FROM (SELECT version.resource, version.sha256, version.byte_size, 0 AS stored FROM version
       WHERE version.resource = %(resource)b::text
         AND (%(number)b::int4 IS NULL OR version.number = %(number)b::int4)
       UNION ALL
-      SELECT suspect.resource, suspect.sha256, suspect.byte_size FROM suspect
-      WHERE suspect.resource = %(resource)b::text AND %(number)b::int4 IS NULL) AS kept
+      SELECT suspect.resource, suspect.sha256, suspect.byte_size, 0 FROM suspect
+      WHERE suspect.resource = %(resource)b::text AND %(number)b::int4 IS NULL
+      UNION ALL
+      SELECT record.resource, record.sha256, record.byte_size, octet_length(record.body) FROM source_record AS record
+      WHERE record.resource = %(resource)b::text
+        AND (%(number)b::int4 IS NULL OR record.number = %(number)b::int4)) AS kept
      LEFT JOIN blob ON blob.sha256 = kept.sha256
 
 -- name: has_version

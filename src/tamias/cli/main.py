@@ -20,6 +20,11 @@ _COLLECTED_AFTER = 20_000
 was spent on looking at them."""
 
 
+# A click message ends in these names: 'two' is not a valid whole number.
+click.IntRange.name = "whole number"
+click.FloatRange.name = "number"
+
+
 class Verbs(click.Group):
     """Loads a verb's module only when it is asked for, so that `tamias --help` stays quick."""
 

@@ -113,14 +113,19 @@ LEAST_SECONDS = 60
 MOST_SECONDS = 10 * 366 * 86400
 
 
+def span_in(text: str) -> int | None:
+    """Return the seconds of a text such as 90m; None for any other text."""
+    found = _SPAN.fullmatch(text.strip().lower())
+    return int(found[1]) * _UNITS[found[2]] if found else None
+
+
 def seconds_of(text: str) -> int:
     """Parse an interval between a minute and ten years. Raises `UsageError`.
 
     >>> seconds_of("90m"), seconds_of("1d")
     (5400, 86400)
     """
-    found = _SPAN.fullmatch(text.strip().lower())
-    seconds = int(found[1]) * _UNITS[found[2]] if found else 0
+    seconds = span_in(text) or 0
     if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
         raise UsageError(f"'{text}' is not an interval: write 90m, 12h, 1d or 2w, at least 1m")
     return seconds

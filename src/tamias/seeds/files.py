@@ -40,7 +40,8 @@ def _instead_of(text: str) -> str:
     """Return what to type instead of what is no URL."""
     if Path(text).is_file():
         return (
-            f"it is a file: 'tamias read {text}' reads it, 'tamias crawl --seeds {text}' crawls what it lists"
+            f"it is a file: 'tamias read {text}' reads it, 'tamias crawl --seeds {text}' crawls what it "
+            f"lists, 'tamias add --file {text}' watches what it lists"
         )
     return "a seed is a full address such as https://example.org/data.ttl"
 

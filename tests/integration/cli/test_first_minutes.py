@@ -124,6 +124,10 @@ def test_a_researcher_crawls_and_asks(terminal, web):
     code, said = terminal.type("crawl", web.url("/a.ttl"), "--allow-private", "--scope", "host")
     assert (code, "reopened 1 URL" in said, "2 quads" in said) == (0, True, True)
     assert "tamias export --data tamias-data" in said
+    code, said = terminal.type("crawl", web.url("/a.ttl"), "--allow-private", "--max-time", "5m")
+    assert (code, "running service visited" in said) == (0, True), said
+    code, said = terminal.type("versions", web.url("/a.ttl"))
+    assert (code, "was crawled, not watched" in said, "'tamias diff'" in said) == (1, True, True), said
     code, said = terminal.type("query", "SELECT ?s WHERE { GRAPH ?g { ?s rdfs:label ?l }")
     assert (code, not unsaid(said, "SPARQL", "1")) == (2, True)
     code, said = terminal.type("query", "SELECT ?l WHERE { GRAPH ?g { ?s rdfs:label ?l } }")
@@ -183,6 +187,9 @@ def test_a_stranger_makes_mistakes_and_reads_what_to_type_instead(terminal, web)
     said = {
         ("crawl",): (2, "'tamias crawl https://example.org/data.ttl'"),
         ("crawl", "local.ttl"): (2, "'tamias read local.ttl'"),
+        ("add", "local.ttl"): (2, "'tamias add --file local.ttl'"),
+        ("crawl", web.url("/a.ttl"), "--depth", "two"): (2, "'two' is not a valid whole number"),
+        ("crawl", web.url("/a.ttl"), "--max-time", "5x"): (2, "write 300 (seconds), 5m, 2h or 1d"),
         ("crawl", web.url("/a.ttl"), "--sink", "parquet"): (
             4,
             "'parquet'",

@@ -73,6 +73,11 @@ def test_a_forgotten_record_is_not_stored_again_by_the_next_harvest_and_the_othe
     before = tamias.quads()
     assert about(before, SECRET)
     assert stored(tamias)[1] == ["one", "three", "two"]
+    size, on_disk = rows(
+        tamias, b"SELECT byte_size, octet_length(body) FROM source_record WHERE record = 'two'"
+    )[0]
+    target = json.loads(tamias.run("forget", iri, "--dry-run", "--json").stdout)["targets"][0]
+    assert [target[name] for name in ("versions", "bytes", "stored_bytes")] == [1, size, on_disk]
     done = tamias.run("forget", iri, "--reason", "personal data")
     assert done.returncode == 0, done.stderr
     assert about(tamias.quads(), SECRET) == set()

@@ -44,6 +44,15 @@ def guarded(folder):
     instance.stop()
 
 
+def test_a_certificate_without_its_key_is_refused_with_the_option_to_add(guarded, folder):
+    done = commands.run(
+        ["frontier", "--data", folder / "other", "--tls-cert", folder / "cert.pem"],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, "--tls-key" in done.stderr) == (4, True), done.stderr
+
+
 def test_with_certificate_and_token_calls_are_answered(guarded):
     instance, credentials = guarded
     with closing(Client(instance.address, token="open sesame", credentials=credentials)) as client:

@@ -10,7 +10,7 @@ from typing import Self
 
 from tamias.archive.blobs import BlobReader
 from tamias.archive.blobs.store import packs_of
-from tamias.archive.captures import named_captures
+from tamias.archive.captures import document_states, named_captures
 from tamias.archive.moments import Moment, milliseconds, rfc3339
 from tamias.archive.reader.content import BodyReader, Content, GraphContent, Table
 from tamias.archive.sources.source_records import RecordBodies, find_record, latest_records, record_versions
@@ -96,6 +96,11 @@ class ArchiveReader:
         found = read_resources(self.session, [rows[0][0]]) if rows else []
         if not found:
             check_forgotten(self.session, name)
+            if document_states(self.session, address):
+                raise NotArchived(
+                    f"{url} was crawled, not watched: 'tamias diff' compares its states; "
+                    "'tamias add' stores its versions from now on"
+                )
             raise NotArchived(f"{url} is not in the archive; 'tamias add' watches it")
         return found[0]
 

@@ -117,7 +117,22 @@ def common(function: Function) -> Function:
     return wrapped  # fmt: skip
 
 
-_METAVARS = {"sinks": "NAME[:TARGET]", "resolve": "HOST:ADDRESS", "store": "URL"}
+_METAVARS = {
+    "sinks": "NAME[:TARGET]", "resolve": "HOST:ADDRESS", "store": "URL",
+    "delay": "DURATION", "max_time": "DURATION", "max_wait": "DURATION",
+}  # fmt: skip
+
+
+class Duration(click.FloatRange):
+    """Seconds, or a text such as 5m."""
+
+    name = "duration: write 300 (seconds), 5m, 2h or 1d"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from tamias.schedule.rules import span_in
+
+        seconds = span_in(value) if isinstance(value, str) else None
+        return super().convert(value if seconds is None else seconds, param, ctx)
 
 
 def setting_options(*keys: str) -> Callable[[Function], Function]:
@@ -148,7 +163,7 @@ def _setting_option(key: str) -> Callable[[Function], Function]:
     kinds = getattr(about.type, "types", [about.type])
     kind = next(each for each in kinds if not isinstance(each, inspect.NoneType))
     flag = "sink" if name == "sinks" else name.replace("_", "-")
-    type_of, said = _type_of(kind), str(about.extra_json_schema["description"])
+    type_of, said = _type_of(kind, name), str(about.extra_json_schema["description"])
     shown = f" [{field.default}]" if type_of and field.default is not None else ""
     return click.option(
         f"--{flag}/--no-{flag}" if isinstance(kind, inspect.BoolType) else f"--{flag}",
@@ -161,13 +176,14 @@ def _setting_option(key: str) -> Callable[[Function], Function]:
     )
 
 
-def _type_of(kind: Any) -> Any:
-    """Return the type of a flag: a range or a choice, None for any other."""
+def _type_of(kind: Any, name: str) -> Any:
+    """Return the type of a flag: a duration, a range or a choice, None for any other."""
     if values := getattr(kind, "values", None):
         return click.Choice(values)
     if not hasattr(kind, "ge"):
         return None
-    range_of: Any = click.IntRange if type(kind).__name__ == "IntType" else click.FloatRange
+    whole, time = type(kind).__name__ == "IntType", _METAVARS.get(name) == "DURATION"
+    range_of: Any = Duration if time else click.IntRange if whole else click.FloatRange
     return range_of(kind.ge if kind.gt is None else kind.gt, kind.le, min_open=kind.gt is not None)
 
 

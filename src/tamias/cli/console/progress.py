@@ -152,6 +152,9 @@ def _trapped(end: "CrawlSnapshot", again: str) -> str:
 def _afterwards(end: "CrawlSnapshot", place: CommonOptions) -> str:
     if end.next_in is not None:
         return f"nothing is due; the next visit is in {span(end.next_in)}"
+    if end.known and not end.visited:
+        known = count_of(end.known, "known URL")
+        return f"nothing is left to visit: earlier runs or a running service visited {known}"
     found = f"; '{place.command('export')}' writes what was found" if end.quads else ""
     return f"nothing is left to visit{found}"
 

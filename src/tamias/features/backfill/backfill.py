@@ -176,7 +176,7 @@ class _Archive:
             if wait > self._settings.crawl.max_wait * 1000:
                 break
             await asyncio.sleep(wait / 1000)
-        raise ArchiveAway(f"{address}: {capture.reason}; run the command again later, it goes on")
+        raise ArchiveAway(f"{address}: {capture.reason}; run the command again later: it continues")
 
 
 def _at(capture: Capture) -> int | None:

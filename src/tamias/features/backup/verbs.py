@@ -71,5 +71,5 @@ def restore(place: CommonOptions, folder: Path, snapshot: str | None, take_over:
         if restored.blobs and not take_over:
             say(f"borrowed  the bodies in {restored.blobs}: it only reads them; see --take-over")
         for each in dict.fromkeys(left):
-            say(f"left      of what was forgotten: {each}; 'tamias forget --finish' goes on")
+            say(f"left      {each}; 'tamias forget --finish' finishes it")
     return 0

@@ -56,8 +56,8 @@ def init(place: CommonOptions, shards: int) -> None:
 def rebucket(place: CommonOptions, target: str, buckets: int) -> None:
     """Copies the data into a new database with another number of buckets, piece by piece.
 
-    Stop all crawls first. If it is cut off, run it again: it goes on where it was. The data folder stays the
-    same: use it with the new --db.
+    Stop all crawls first. If it is cut off, run it again to continue. The data folder stays the same: use it
+    with the new --db.
 
     Example: tamias cluster rebucket --to postgresql://coordinator/tamias --buckets 64
     """

@@ -131,7 +131,7 @@ def _database(place: CommonOptions) -> str:
     text = f"{text}; wall MISSING: login ({', '.join(missing)})"
     if place.db:
         return f"{text}. Let the user own its database and nothing else"
-    raise TamiasError(f"{text}. End all that use {data}: the next start closes the wall")
+    raise TamiasError(f"{text}. Stop every process that uses {data}: the next start mends it")
 
 
 def _clock(place: CommonOptions, *, repair: bool) -> str:

@@ -142,9 +142,9 @@ def command(
 def _check_options(form: str, since: str | None, *, links: bool, text: bool) -> None:
     """Raise `UsageError` if an option does not go with the format or graph."""
     if since is not None and (links or form in (*parts("exports"), *PACKAGES, "urlfrontier", SITEMAP)):
-        raise UsageError(f"--since chooses crawled documents; it does not go with {form}")
+        raise UsageError(f"--since chooses crawled documents: it cannot be used with {form}")
     if text and (form != "parquet" or links):
-        raise UsageError("--text goes with --format parquet")
+        raise UsageError("use --text with --format parquet")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from tamias.cli.console.options import (
     audited,
     command_caller,
     common,
+    count_of,
     print_result,
     say,
     say_json,
@@ -146,13 +147,13 @@ def _tell_targets(place: CommonOptions, targets: list["ForgetTarget"]) -> None:
         say_json({"targets": targets})
         return
     for each in targets:
-        say(f"would remove  {each.versions:,} versions of {each.bytes:,} bytes: {each.url}")
+        say(f"would remove  {count_of(each.versions, 'version')} of {each.bytes:,} bytes: {each.url}")
         say(f"on disk       {each.stored_bytes:,} bytes that no other resource has")
 
 
 def _tell(done: "Forgetting") -> None:
     say(f"forgotten  {done.finished:,} of {done.tombstones:,}")
-    say(f"bodies     {done.bodies:,} removed, {done.recoded:,} others coded anew")
+    say(f"bodies     {done.bodies:,} removed, {done.recoded:,} others stored again without them")
     say(f"segments   {done.segments:,} with statements erased")
     say(f"warc       {done.warc_records:,} records erased")
     for url in dict.fromkeys(done.not_stored):

@@ -214,7 +214,7 @@ def turtle_files(target: str | None, around: Surroundings) -> GraphSink:
 def sparql(target: str | None, around: Surroundings) -> GraphSink:
     """Deliver to the server at that address."""
     if target is None:
-        raise ConfigError("sparql: needs the address of a server, such as sparql:http://localhost:7878/store")
+        raise ConfigError("name the SPARQL server to write to: --sink sparql:https://HOST/update")
     store = SparqlStore(target, credentials(CREDENTIALS))
     return SparqlSink(store, PostgresLedger(around.session, around.sink), around.read)
 

@@ -305,7 +305,7 @@ def checked_address(url: str) -> str:
         )
     if parts.username is not None or parts.password is not None:
         raise ConfigError(
-            "sparql: takes no password in the address, where others could read it; "
+            "leave the password out of the address of the SPARQL server, where others can read it; "
             f"set {CREDENTIALS} or {CREDENTIALS}_FILE instead"
         )
     return url.partition("#")[0]

@@ -4,7 +4,7 @@ from contextlib import closing
 
 import click
 
-from tamias.cli.console.options import CommonOptions, common, say, say_json
+from tamias.cli.console.options import CommonOptions, Duration, common, say, say_json
 
 _LOW_PRIORITY = 10
 
@@ -12,15 +12,15 @@ _LOW_PRIORITY = 10
 @click.command()
 @click.option(
     "--after",
-    type=click.FloatRange(min=0),
-    metavar="SECONDS",
-    help="Only resources that have had no new version for so long. [archive.repack_after]",
+    type=Duration(min=0),
+    metavar="DURATION",
+    help="Only resources that have had no new version for this long. [archive.repack_after]",
 )
 @click.option(
     "--max-time",
-    type=click.FloatRange(min=0),
-    metavar="SECONDS",
-    help="Stop after so much CPU time; the next run goes on from there.",
+    type=Duration(min=0),
+    metavar="DURATION",
+    help="Stop after so much CPU time; the next run continues there.",
 )
 @click.option(
     "--all", "again", is_flag=True, help="Look at all resources again, not only at those that changed."
@@ -45,7 +45,7 @@ def command(
     With --captures-months it also moves captures of old months out of the database; all commands and pages
     still find them.
 
-    Reads and captures go on meanwhile. You can kill it at any moment. `tamias serve` does the same in the
+    Reads and captures continue meanwhile. You can kill it at any moment. `tamias serve` does the same in the
     background.
 
     Example: tamias repack --after 0

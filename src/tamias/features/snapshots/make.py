@@ -92,7 +92,7 @@ def make_snapshot(archive: ArchiveReader, plan: SnapshotPlan) -> CorpusSnapshot:
     `SegmentError` where a graph is damaged.
     """
     if NAME.fullmatch(plan.name) is None:
-        raise UsageError(f"{plan.name!r} is no name: letters, digits, '.', '_' and '-', at most 100 of them")
+        raise UsageError(f"{plan.name!r} cannot be a name: use at most 100 letters, digits, '.', '_' and '-'")
     if plan.at > archive.session.now():
         raise UsageError(f"{rfc3339(plan.at)} is still to come: a snapshot is of a time that is over")
     if any(each.about.name == plan.name for each in list_snapshots(archive.session)):

@@ -448,7 +448,8 @@ def _context(options: Options) -> ssl.SSLContext:
         assert options.certificate is not None
         context.load_cert_chain(options.certificate, options.key)
     except (OSError, ssl.SSLError) as error:
-        raise ConfigError(f"cannot use the certificate {options.certificate}: {error}") from error
+        advice = "" if options.key else "; name its key too, with --tls-key"
+        raise ConfigError(f"cannot use the certificate {options.certificate}: {error}{advice}") from error
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["h2"])
     return context

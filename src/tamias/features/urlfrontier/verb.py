@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from tamias.cli.console.options import CommonOptions, common, frontier_token, print_result
+from tamias.cli.console.options import CommonOptions, Duration, common, frontier_token, print_result
 from tamias.model.errors import UsageError
 
 _PATIENCE_SECONDS = 20.0
@@ -14,7 +14,9 @@ _PATIENCE_SECONDS = 20.0
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=int, default=7071, show_default=True, help="The port; 0 takes any free port.")
-@click.option("--delay", type=click.FloatRange(0, 86_400), help="Seconds between two visits to a queue.")
+@click.option(
+    "--delay", type=Duration(0, 86_400), metavar="DURATION", help="Seconds between two visits to a queue."
+)
 @click.option("--tls-cert", type=click.Path(path_type=Path), help="Certificate chain in PEM, for TLS.")
 @click.option("--tls-key", type=click.Path(path_type=Path), help="The certificate's key.")
 @click.option(

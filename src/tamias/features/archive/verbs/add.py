@@ -176,7 +176,7 @@ def _tell(place: CommonOptions, added: "Added") -> None:
     if place.json:
         say_json(added)
         return
-    say(f"{added.new} watched now, {added.known} already watched")
+    say(f"{added.new:,} watched now, {added.known:,} already watched")
     if added.new or added.known:
         say("'tamias serve' visits them whenever they are due; 'tamias crawl --recrawl' visits them once")
     for url, reason in added.refused:

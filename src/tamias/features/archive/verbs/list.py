@@ -100,7 +100,7 @@ def _write_table(rows: Iterator[dict[str, object]]) -> None:
         visits = f"{last:17} {following:17} {row['every'] or 'auto':6}"
         say(f"{row['state']:8}{row['versions']:>9}  {visits} {row['url']}")
         if row["missed"]:
-            say(f"{'':8}  about {row['missed']} versions were probably missed between visits")
+            say(f"{'':8}  about {row['missed']:,} versions were probably missed between visits")
         if row["trouble"]:
             say(f"{'':8}  {row['trouble']}")
         if row["note"]:
