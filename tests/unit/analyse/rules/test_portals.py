@@ -1,4 +1,4 @@
-"""The two portals of the manual: their rule files stand in it, and make of these pages what it says."""
+"""The two portals of the manual: their rule files make of these pages what it says."""
 
 from pathlib import Path
 
@@ -10,7 +10,6 @@ from tamias.model.finding import Links, Problem, Quads
 from tests.messages import unsaid
 
 ROOT = Path(__file__).resolve().parents[4]
-EXAMPLES = sorted((ROOT / "examples" / "rules").glob("*.toml"))
 PAGES = Path(__file__).parent / "pages"
 ADDRESSES = {
     "riverton-list": "https://data.riverton.example/datasets",
@@ -61,6 +60,6 @@ def test_the_label_leaves_nothing_to_complain_about():
     assert not [each for each in findings("herbarium-specimen") if isinstance(each, Problem)]
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_the_rule_file_stands_in_the_manual_as_it_is(path):
-    assert f"```toml\n{path.read_text()}```" in (ROOT / "docs" / "scraping-rules.md").read_text()
+def test_the_rule_file_that_the_manual_shows_is_the_one_of_the_example():
+    written = (ROOT / "examples" / "rules" / "riverton.toml").read_text()
+    assert f"```toml\n{written}```" in (ROOT / "docs" / "scraping-rules.md").read_text()
