@@ -358,6 +358,13 @@ class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         about("other rules for hosts and portals: HOST=RULE or PORTAL-URL=RULE, such as example.org=last:5"),
     ] = ()
+    closed: Annotated[
+        tuple[str, ...],
+        about(
+            "what is closed to the public: HOST=RULE or URL=RULE, where a URL may end in *; RULE is block or"
+            " until:DATE, and with ,after:TIME or ,before:TIME only captures of these times"
+        ),
+    ] = ()
     suspicious_days: Annotated[
         float, about("days after which a response that stays suspicious becomes a version", ge=0)
     ] = 7.0

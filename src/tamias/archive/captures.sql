@@ -161,10 +161,11 @@ WHERE capture.bucket = %(bucket)b::int2
 LIMIT %(limit)b::int8
 
 -- name: signals
--- All captures with which anything was said, with the bodies that they brought.
+-- All captures with which anything was said, or whose URL is like a pattern, with the bodies that they brought.
 SELECT capture.capture::text, coalesce(capture.final_url, capture.url), coalesce(encode(capture.sha256, 'hex'), ''),
-       capture.signals
-FROM capture WHERE capture.signals IS NOT NULL
+       coalesce(capture.signals, '[]'), capture.url, capture.started_at
+FROM capture
+WHERE capture.signals IS NOT NULL OR capture.url ~ ANY(%(closed)b::text[]) OR capture.final_url ~ ANY(%(closed)b::text[])
 
 -- name: signals_of
 -- What was said with one capture. In which bucket it is, is not known.

@@ -1,8 +1,11 @@
-"""The gate of all exports: it leaves out what servers reserve."""
+"""The gate of all exports: it leaves out what servers reserve, and what is closed to the public."""
+
+from collections.abc import Sequence
 
 import msgspec
 
 from tamias.archive.captures import captures_of_crawl
+from tamias.archive.closed import CLOSED, closing_rules
 from tamias.database.connect import Session
 from tamias.database.sql import statements
 from tamias.model.site import Signal
@@ -14,16 +17,26 @@ _SQL = statements("tamias.archive", "captures.sql")
 class UsageGate:
     """Knows the captures that are withheld from a use, and counts what was left out for them."""
 
-    def __init__(self, session: Session, words: tuple[str, ...], crawl: int | None = None) -> None:
-        """`words` of the verdict withhold (`model.usage`); without any, nothing is. Only one crawl passes."""
+    def __init__(
+        self, session: Session, words: tuple[str, ...], crawl: int | None = None, closed: Sequence[str] = ()
+    ) -> None:
+        """`words` of the verdict withhold (`model.usage`), and rules; without words nothing is withheld.
+
+        Only one crawl passes.
+        """
         self._session = session
         self._crawl = None if crawl is None else captures_of_crawl(session, crawl)
         self._captures: dict[str, str] = {}
         self._bodies: set[tuple[str, str]] = set()
         self.left_out: dict[str, int] = {}
         """How much was left out, by reason."""
-        for capture, url, sha256, signals in session.rows(_SQL["signals"].text, {}) if words else ():
-            reason = refusal(verdict(msgspec.convert(signals, tuple[Signal, ...])), words)
+        self._rules = closing_rules(tuple(closed) if words else ())
+        values = {"closed": self._rules.patterns}
+        for row in session.rows(_SQL["signals"].text, values) if words else ():
+            capture, url, sha256, signals, requested, at = row
+            is_closed = self._rules.closes(url, at) or self._rules.closes(requested, at)
+            said = verdict(msgspec.convert(signals, tuple[Signal, ...]))
+            reason = CLOSED if is_closed else refusal(said, words)
             if reason is not None:
                 self._captures[capture] = reason
                 self._bodies.add((url, sha256))
@@ -48,8 +61,8 @@ class UsageGate:
     @property
     def is_open(self) -> bool:
         """Return whether nothing at all is withheld."""
-        return not self._captures
+        return not (self._captures or self._rules)
 
     def holds(self, url: str, sha256: str) -> bool:
         """Return whether a body that came from an address is withheld, where its capture is not known."""
-        return (url, sha256) in self._bodies
+        return (url, sha256) in self._bodies or self._rules.closes(url, None)

@@ -148,12 +148,15 @@ def _check_options(form: str, since: str | None, *, links: bool, text: bool) -> 
 
 
 @contextmanager
-def open_gate(session: Session, withheld: tuple[str, ...], crawl: str | None = None) -> "Iterator[UsageGate]":
+def open_gate(
+    place: CommonOptions, session: Session, withheld: tuple[str, ...], crawl: str | None = None
+) -> "Iterator[UsageGate]":
     """The gate of an export, which says at its end how much was left out."""
     from tamias.features.exports.usage_gate import UsageGate
     from tamias.frontier.crawls import named
 
-    gate = UsageGate(session, withheld, None if crawl is None else named(session, crawl))
+    closed = place.settings().settings.archive.closed
+    gate = UsageGate(session, withheld, None if crawl is None else named(session, crawl), closed)
     yield gate
     for reason, count in gate.left_out.items():
         click.echo(f"left out {count}: {reason}; --include-reserved exports them", err=True)
@@ -169,7 +172,7 @@ def _quads(place: CommonOptions, wanted: _ExportOptions) -> None:
     with (
         closing(Database(place.data, place.db, create=False)) as database,
         closing(database.session()) as session,
-        open_gate(session, wanted.withheld, wanted.crawl) as gate,
+        open_gate(place, session, wanted.withheld, wanted.crawl) as gate,
     ):
         if wanted.graph != "metadata":
             found.append(data_quads(session, place.data, history=history, lost=lost, since=since, gate=gate))
@@ -254,7 +257,7 @@ def _package(place: CommonOptions, wanted: _ExportOptions) -> None:
     form, output = wanted.form, wanted.output
     fill = export_bag if form == "bagit" else export_crate
     folder = (output.stem if output else "bag") if form == "bagit" else ""
-    with archive_at(place) as archive, open_gate(archive.session, wanted.withheld) as gate:
+    with archive_at(place) as archive, open_gate(place, archive.session, wanted.withheld) as gate:
         write_package(lambda package: fill(archive, wanted.urls, gate, package), output, folder)
 
 
@@ -262,7 +265,7 @@ def _pages(place: CommonOptions, wanted: _ExportOptions) -> None:
     """The text of archived pages, as a table or as an index."""
     from tamias.features.exports.texts import PageTexts
 
-    with archive_at(place) as archive, open_gate(archive.session, wanted.withheld) as gate:
+    with archive_at(place) as archive, open_gate(place, archive.session, wanted.withheld) as gate:
         pages = PageTexts(archive, wanted.urls, gate, wanted.since)
         if wanted.form == "ciff":
             to_output(pages.export_index, wanted.output)

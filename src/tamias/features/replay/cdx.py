@@ -10,10 +10,11 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tamias.archive.closed import closing_rules
 from tamias.archive.moments import digits, first_millisecond
 from tamias.archive.tombstones import check_gone
 from tamias.features.service.files.delivery import UNKNOWN
-from tamias.features.service.http.callers import may_read_all
+from tamias.features.service.http.callers import may_read, may_read_all
 from tamias.features.service.http.endpoints import EndpointTable, Parameter, ResponseSpec
 from tamias.features.service.http.exchange import cursor, json_answer, number, parameter, since, until
 from tamias.features.service.http.problems import HttpProblem
@@ -121,7 +122,12 @@ async def query(request: Request, service: Service) -> Response:
     rows, hidden = await service.pool.run(partial(_rows, statement=statement, values=values, finds=finds))
     if not rows and match == "exact":
         await service.pool.run(partial(_check_gone, urls=low))
-    shown = (_line(row) for row in rows if hidden.isdisjoint((row[8], row[10])))
+    rules = closing_rules(service.settings.archive.closed)
+    shown = (
+        _line(row)
+        for row in rows
+        if hidden.isdisjoint((row[8], row[10])) and (may_read(request, row[0]) or not rules.closes(*row[:2]))
+    )
     lines = _select(shown, filters, collapse=parameter(request, "collapse") == "digest")
     url, at, file, position, *_ = rows[-1] if statement == "cdx" and len(rows) == most else ("",) * 4
     return _answer(request, lines, f"{at} {position} {file} {url}" if url else None)

@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from tamias.archive.blobs import BlobDamaged, BlobMissing
+from tamias.archive.closed import CLOSED, closing_rules
 from tamias.archive.file_store import FileStore, file_store
 from tamias.archive.moments import digits, milliseconds, rfc3339
 from tamias.archive.reader.library import NotArchived
@@ -37,6 +38,7 @@ from tamias.features.service.files.delivery import (
     timestamps,
     wanted_part,
 )
+from tamias.features.service.http.callers import may_read
 from tamias.features.service.http.endpoints import URL, EndpointTable, Parameter, ResponseSpec, path_parameter
 from tamias.features.service.http.exchange import base_of, url_behind
 from tamias.features.service.http.problems import HttpProblem
@@ -344,6 +346,11 @@ async def _travels(request: Request, service: Service, url: str) -> Travels:
         await service.pool.run(lambda db: check_gone(db.session, id_of_url(db, original), None))
         there = "has no version yet" if found is not None else "is not in the archive"
         raise NotArchived(f"{original[:200]} {there}")
+    rules = closing_rules(service.settings.archive.closed)
+    if not may_read(request, original):
+        versions = [each for each in versions if not rules.closes(original, each.captured_at)]
+    if not versions:
+        raise HttpProblem(403, f"{CLOSED}; a token with the scope 'read' opens it")
     versions.sort(key=lambda each: each.captured_at)
     records = {(each.captured_at, each.sha256): each.extent for each in recorded}
     return Travels(original, versions, base_of(request), records)

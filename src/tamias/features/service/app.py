@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from tamias.archive.closed import closing_rules
 from tamias.features.service.http.callers import Identify
 from tamias.features.service.http.endpoints import Directly, Endpoint, ResponseSpec, describe_api, routes
 from tamias.features.service.http.exchange import show_missing_route
@@ -51,6 +52,7 @@ def application(service: Service) -> Starlette:
                 secret=service.secret,
                 pool=service.pool,
                 public=service.settings.serve.public,
+                closed=closing_rules(service.settings.archive.closed),
             ),
             Middleware(Directly, routes=direct),
         ],

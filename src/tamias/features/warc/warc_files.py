@@ -124,7 +124,9 @@ def _sift(part: WarcPart, copy: WarcPart, withheld: Callable[[str, str], bool]) 
             fields = read_fields(record.head.partition(b"\r\n\r\n")[0])
             found = known.get(record.offset) or indexed(record, part.name)
             body = (found[1].url, sha256_of(found[1].digest)) if found else (target_of(fields), "")
-            if withheld(*body) or left_out & {fields.get(name, "") for name in _BELONGS_TO}:
+            if withheld(URN.sub("", body[0]), body[1]) or left_out & {
+                fields.get(name, "") for name in _BELONGS_TO
+            }:
                 left_out.add(fields.get("warc-record-id", ""))
                 continue
             if found:

@@ -33,7 +33,7 @@ def _export(
         if urls or place.db or (place.data / "pg").is_dir():
             archive = stack.enter_context(archive_at(place))
             crawled = crawled if urls else bring_warcs(archive.session, place.data)
-            gate = stack.enter_context(open_gate(archive.session, withheld))
+            gate = stack.enter_context(open_gate(place, archive.session, withheld))
             if gone := len(all_tombstones(archive.session, limit=MOST_COUNTED)):
                 click.echo(f"left out: {gone} forgotten; 'tamias forget --list' names them", err=True)
             more = version_warcs(archive, urls, gate, scratch, crawled)

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tamias.archive.closed import ClosingRules
 from tamias.database.connect import Session
 from tamias.database.disk import make_data_folder
 from tamias.database.sql import statements
@@ -128,6 +129,12 @@ def may_read_all(request: Request) -> bool:
     return caller is not None and caller.may("read")
 
 
+def may_read(request: Request, url: str) -> bool:
+    """Return whether the caller has the scope `read`, and bounds that a URL is within if any."""
+    caller = record_of(request).caller
+    return caller is not None and caller.may("read") and (not caller.bounds or caller.covers(url))
+
+
 def new_session(secret: Secret, now: float, who: str = SECRET_NAME) -> str:
     """The value of the cookie of a new session. `who` is the id of a token, or the secret's name."""
     name = f"{int(now) + SESSION_SECONDS}.{secrets.token_hex(16)}.{who}"
@@ -181,16 +188,22 @@ def _read(path: Path) -> str:
 _STATIC = "/static/"
 _OPEN = ("/healthz", "/sign-in", _STATIC, "/robots.txt", "/.well-known/http-message-signatures-directory")
 """What everybody may ask for, also where reading is not public."""
+_REPLAYED = ("/timegate/", "/timemap/", "/memento/", "/cdx")
+"""What leaves out captures that are closed to the public."""
 
 
 class Identify:
     """Middleware that puts the caller into the scope of a request."""
 
-    def __init__(self, app: ASGIApp, secret: Secret, pool: SessionPool, *, public: bool) -> None:
+    def __init__(
+        self, app: ASGIApp, secret: Secret, pool: SessionPool, *, public: bool, closed: ClosingRules
+    ) -> None:
+        """`closed`: with any rule, only what obeys rules one by one stays public."""
         self._app = app
         self._secret = secret
         self._pool = pool
-        self._public = public
+        self._public = public and not closed
+        self._open = (*_OPEN, *_REPLAYED) if public else _OPEN
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and not self._public and not scope["path"].startswith(_STATIC):
@@ -203,7 +216,7 @@ class Identify:
                 await problem_of(error).response()(scope, receive, send)
                 return
             caller = record_of(request).caller
-            if not (self._public or (caller and caller.may("read")) or scope["path"].startswith(_OPEN)):
+            if not (self._public or (caller and caller.may("read")) or scope["path"].startswith(self._open)):
                 await _shut(request, caller)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
