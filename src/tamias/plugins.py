@@ -47,6 +47,7 @@ KINDS = {
     "package_signers": "sign exported files, given the settings (features.warc_exports.wacz.SignDigest)",
     "scorers": "score new URLs before they are put (crawl.commit.link_put.Scorer)",
     "upkeep": "run beside the workers of a crawl (crawl.worker.supervisor.Upkeep)",
+    "revisits": "follow visits of known documents, given the database and the data directory",
     "crawl_deletions": "remove what a feature stores of a crawl, given a session and its number",
     "queries": "answer queries of `tamias.Archive` (crawl.verbs.library.AnswerQueries)",
     "erasers": "remove what was forgotten from what a feature makes",

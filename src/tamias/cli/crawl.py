@@ -16,7 +16,7 @@ from tamias.cli.console.run_policy import RunPolicy, run_policy
 from tamias.cli.import_seeds import SeedFile, named_seeds, put_seeds, split_seeds
 from tamias.model.errors import ConfigError, LimitReached, TamiasError, UsageError
 from tamias.model.item import Seed
-from tamias.plugins import load
+from tamias.plugins import load, load_all
 from tamias.settings import CONTACT_PAGE, Settings
 
 if TYPE_CHECKING:
@@ -266,6 +266,8 @@ def _crawl(
             unfetched = supervisor.unfetched_seeds(end) if done and not imports else []
             failed = strict and done and (stage.skipped.count or supervisor.failed_for_good()) > 0
         changed = load("comparisons", "changed_since")(database, place.data, since) if again else []
+        if again:
+            _follow_revisit(database, place.data)
     _tell_end(place, end, *(() if name is None else ("--crawl", name)))
     for line in changed:
         click.echo(line, err=True)
@@ -319,8 +321,14 @@ def _recrawl(
         ) as supervisor:
             supervisor.put_seeds(())
             end = _run(place, supervisor)
+        _follow_revisit(database, place.data)
     _tell_end(place, end, "--recrawl")
     return _exit_code(end)
+
+
+def _follow_revisit(database: "Database", data: Path) -> None:
+    for follow in load_all("revisits").values():
+        follow(database, data)
 
 
 def _start(place: CommonOptions, seeds: list[Seed], stage: Stage) -> "Database":

@@ -31,12 +31,16 @@ def page(number, turn):
     return "\n".join(lines).encode()
 
 
-def visit(tamias, site, *changed):
+def revisit(tamias, site, *changed):
     for number, turn in changed:
         site.pages[f"/{number}.ttl"] = page(number, turn)
     urls = [site.url(f"/{number}.ttl") for number, _ in changed]
     assert tamias.run("add", *urls).returncode == 0
-    assert tamias.crawl("--recrawl", *urls).returncode == 0
+    return tamias.crawl("--recrawl", *urls)
+
+
+def visit(tamias, site, *changed):
+    assert revisit(tamias, site, *changed).returncode == 0
 
 
 @pytest.fixture
@@ -256,3 +260,29 @@ def test_a_reader_that_looked_before_the_merge_finds_the_statements(visited):
         before = read()
         repack(visited)
         assert read() == before
+
+
+@pytest.mark.parametrize("fault", [None, "segments-merged", "merge-committed"])
+def test_states_of_a_second_visit_are_stored_with_those_before(tamias, tamias_at, site, fault):
+    twin = tamias_at("twin")
+    twin.env["TAMIAS_WITHOUT"] = "repack"
+    documents = range(14)  # more than a frame in three states
+    for turn in range(2):
+        for each in (tamias, twin):
+            visit(each, site, *((number, turn) for number in documents))
+    if fault is not None:
+        tamias.env["TAMIAS_FAULT"] = f"{fault}:1"
+    done = [revisit(each, site, *((number, 2) for number in documents)).returncode for each in (tamias, twin)]
+    tamias.env.pop("TAMIAS_FAULT", None)
+    assert done == [0 if fault is None else -signal.SIGKILL, 0]
+    assert answers(tamias) == answers(twin)
+    check(tamias)
+    if fault is None:
+        assert len(list((tamias.data / "rdf").iterdir())) == 1
+        assert stored(tamias) < stored(twin) / 2
+    before = stored(tamias)
+    repack(tamias)
+    assert stored(tamias) < before
+    assert answers(tamias) == answers(twin)
+    check(tamias)
+    assert repack(tamias)["segments"] == 0

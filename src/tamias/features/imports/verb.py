@@ -38,6 +38,7 @@ def command(place: CommonOptions, files: tuple[Path, ...], *, name: str, archive
 
     from tamias.database.connect import Database
     from tamias.features.imports.importer import import_captures
+    from tamias.plugins import load_all
 
     settings = place.settings().settings
     with (
@@ -47,6 +48,8 @@ def command(place: CommonOptions, files: tuple[Path, ...], *, name: str, archive
     ):
         work = import_captures(database, place.data, settings, files, crawl=name, archive=archive)
         done = asyncio.run(work)
+        for follow in load_all("revisits").values():
+            follow(database, place.data)
         if (done.problems or done.not_taken) and not (done.captures or done.known or done.records):
             ending.failure = "nothing could be imported"
     _tell(place, done)

@@ -39,6 +39,8 @@ STRETCH_BYTES = 256 * 1024 * 1024
 SMALL_BYTES = 64 * 1024
 """A file with one version that is no larger is packed together with others of its host."""
 LEAST_ALIKE = 4
+MERGE_SECONDS = 10.0
+"""Of CPU time after a crawl or an import: 4 GB of statements."""
 CACHE_BYTES = 64 * 1024 * 1024
 SLOWNESS = 10
 """Seconds that may pass for each of CPU time: a run that waits for a slow store ends as well."""
@@ -146,17 +148,10 @@ class _Repacker:
         is_over = _time_is_up(seconds)
         self._done.complete = self._repack_all(before, (int(captured_at), str(resource)), is_over)
         self._free()
-        self._merge(before, is_over, 0.0 if seconds is None else GROWTH)
+        for done in _merge(self._rows, self._data, before, is_over, 0.0 if seconds is None else GROWTH):
+            self._done.segments += done.blobs
+            self._done.segment_bytes += done.before - done.after
         return self._done
-
-    def _merge(self, before: int, is_over: Callable[[], bool], growth: float) -> None:
-        """Merge segments; not while a backup copies files."""
-        store = file_store(self._rows, self._data)
-        with opened(self._data / "packs.lock") as lock, alone_on_database(self._rows, "packs") as held:
-            if held and try_alone(lock):
-                for done in merge_segments(self._rows, store, before=before, is_over=is_over, growth=growth):
-                    self._done.segments += done.blobs
-                    self._done.segment_bytes += done.before - done.after
 
     def _repack_all(self, before: int, place: tuple[int, str], is_over: Callable[[], bool]) -> bool:
         """Page after page from a place on; whether it came to the end."""
@@ -218,6 +213,35 @@ class _Repacker:
                 free_packs(self._writer, self._rows, self._done.freed, LEAST_USED_AFTER_REPACK)
                 self._note_to_free(False)
         self._writer.close()
+
+
+def merge_states(database: Database, data: Path) -> None:
+    """Merge new segments at once, fast: what states of a document share is stored once from then on.
+
+    A repack does it again, for less space.
+    """
+    with closing(database.session()) as session:
+        if not file_store(session, data).is_elsewhere:
+            for _ in _merge(session, data, session.now(), _time_is_up(MERGE_SECONDS), GROWTH, fast=True):
+                pass
+
+
+def _merge(
+    session: Session,
+    data: Path,
+    before: int,
+    is_over: Callable[[], bool],
+    growth: float,
+    *,
+    fast: bool = False,
+) -> Iterator[Recoded]:
+    """Merge segments; not while a backup copies files."""
+    with opened(data / "packs.lock") as lock, alone_on_database(session, "packs") as held:
+        if held and try_alone(lock):
+            store = file_store(session, data)
+            yield from merge_segments(
+                session, store, before=before, is_over=is_over, growth=growth, fast=fast
+            )
 
 
 def _time_is_up(seconds: float | None) -> Callable[[], bool]:

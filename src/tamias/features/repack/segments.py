@@ -30,8 +30,10 @@ GROWTH = 0.25
 LEAST_GAIN = 0.4
 """Of the bytes so far, of as much as one frame holds: reading a small document becomes slower."""
 _FULL = MOST_MERGED * 3 // 4
-_LEVEL = 19
-"""As for bodies: real histories are a fifth smaller than at level 12."""
+_LEVEL, _FAST_LEVEL = 19, 6
+"""As for bodies: real histories are a fifth smaller than at level 12; and that of a merge others wait for."""
+_FAST_WRITER = -1
+"""The worker of segments that were merged fast: a repack merges them anew."""
 _log = logging.getLogger(__name__)
 _SQL = statements("tamias.features.repack", "segments.sql")
 
@@ -55,7 +57,8 @@ class _SegmentFrames(msgspec.Struct):
 class _SegmentMerge:
     """New segments in the making, and the rows that will say what stands in them."""
 
-    def __init__(self, session: Session, store: FileStore, folder: Path) -> None:
+    def __init__(self, session: Session, store: FileStore, folder: Path, *, fast: bool) -> None:
+        self._fast = fast
         self._session = session
         self._store = store
         self._folder = folder
@@ -88,7 +91,8 @@ class _SegmentMerge:
                 self._take(source, file, run)
 
     def _take(self, source: _SegmentFrames, file: BinaryIO, run: list[tuple[int, int, int]]) -> None:
-        self._open = self._open or new_segment(self._session, 0, in_store=self._store.in_store)
+        writer = _FAST_WRITER if self._fast else 0
+        self._open = self._open or new_segment(self._session, writer, in_store=self._store.in_store)
         assert self._open.segment is not None
         assert source.stored.segment is not None
         for place, length, next_frame in run:
@@ -100,35 +104,42 @@ class _SegmentMerge:
     def close_file(self) -> None:
         """Write what was taken to a file of its own."""
         if self._open is not None:
-            path = write_frame(self._folder, bytes(self._plain))
+            path = write_frame(self._folder, bytes(self._plain), _FAST_LEVEL if self._fast else _LEVEL)
             self.made.append((msgspec.structs.replace(self._open, committed=path.stat().st_size), path))
         self._plain, self._open = bytearray(), None
 
 
 def merge_segments(
-    session: Session, store: FileStore, *, before: int, is_over: Callable[[], bool], growth: float
+    session: Session,
+    store: FileStore,
+    *,
+    before: int,
+    is_over: Callable[[], bool],
+    growth: float,
+    fast: bool = False,
 ) -> Iterator[Recoded]:
     """Merge the segments that were begun before a time; one result for each transaction.
 
     A last one that is not full is merged again with what comes, when that is a share of it: `growth`.
+    A `fast` merge leaves less than a frame as it is.
     """
     remove_merged(session, store)
     forgotten, under_way = _forgotten(session)
     if under_way:
         return  # it is finished first: nothing of it may be copied
-    candidates = _candidates(session, store, before)
+    candidates = _candidates(session, store, before, _FAST_WRITER if fast else 0)
     last = [each for each in candidates if each.is_merged and each.plain < _FULL][-1:]
     new = [each for each in candidates if not each.is_merged]
     with tempfile.TemporaryDirectory(dir=store.folder("spool")) as folder:
-        merge = _SegmentMerge(session, store, Path(folder))
+        merge = _SegmentMerge(session, store, Path(folder), fast=fast)
         for each in _readable(store, [*last, *new]):
             if merge.plain + each.plain > MOST_MERGED and merge.has_grown(0.0):
                 yield _finish(session, store, merge, forgotten)
-                merge = _SegmentMerge(session, store, Path(folder))
+                merge = _SegmentMerge(session, store, Path(folder), fast=fast)
                 if is_over():
                     break
             merge.add(each)
-        if merge.has_grown(growth):
+        if merge.has_grown(growth) and not (fast and merge.plain < FRAME_BYTES):
             yield _finish(session, store, merge, forgotten)
     if not store.is_elsewhere:  # there a reader opens a file piece by piece: the next run removes them
         remove_merged(session, store)
@@ -170,10 +181,10 @@ def remove_merged(session: Session, store: FileStore) -> None:
         session.execute(_SQL["forget_file"], {"file": file})
 
 
-def write_frame(folder: Path, plain: bytes) -> Path:
+def write_frame(folder: Path, plain: bytes, level: int = _LEVEL) -> Path:
     """Write a file of one frame."""
     options = zstandard.ZstdCompressionParameters.from_level(
-        _LEVEL, source_size=len(plain), window_log=max(10, len(plain).bit_length()), enable_ldm=True,
+        level, source_size=len(plain), window_log=max(10, len(plain).bit_length()), enable_ldm=True,
         write_checksum=True,
     )  # fmt: skip
     descriptor, name = tempfile.mkstemp(dir=folder)
@@ -182,14 +193,16 @@ def write_frame(folder: Path, plain: bytes) -> Path:
     return Path(name)
 
 
-def _candidates(session: Session, store: FileStore, before: int) -> list[_SegmentFrames]:
+def _candidates(session: Session, store: FileStore, before: int, writer: int) -> list[_SegmentFrames]:
+    """Return segments in the order of time; merged are those that this writer, or a repack, has merged."""
     rows = session.fetch_all(_SQL["candidates"], {"before": before << 21, "in_store": store.in_store})
+    found = [(StoredFile(*(*row, tuple(parts))), plain) for *row, parts, plain in rows]
     return [
-        _SegmentFrames(StoredFile(file=file, kind="rdf", name=name, segment=segment, committed=committed,
-                           sealed=True, in_store=in_store, parts=tuple(parts)),
-                plain is not None, [(0, plain, committed)] if plain else [])
-        for file, name, segment, committed, in_store, parts, plain in rows
-    ]  # fmt: skip
+        _SegmentFrames(
+            stored, plain is not None and stored.worker >= writer, [(0, plain or 0, stored.committed)]
+        )
+        for stored, plain in found
+    ]
 
 
 def _readable(store: FileStore, sources: Iterable[_SegmentFrames]) -> Iterator[_SegmentFrames]:
@@ -235,7 +248,8 @@ def _finish(session: Session, store: FileStore, merge: _SegmentMerge, forgotten:
     merge.close_file()
     sources = [each.stored.segment or 0 for each in merge.sources]
     before = sum(each.stored.committed for each in merge.sources)
-    if merge.plain > _FULL and merge.after > (1 - LEAST_GAIN) * before:
+    is_first = not any(each.is_merged or each.stored.worker == _FAST_WRITER for each in merge.sources)
+    if is_first and merge.plain > _FULL and merge.after > (1 - LEAST_GAIN) * before:
         new = Longs(each.stored.segment for each in merge.sources if not each.is_merged)
         session.execute(_SQL["stay"], {"segment": new})
         return Recoded()

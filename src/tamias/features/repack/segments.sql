@@ -2,8 +2,8 @@
 
 -- name: candidates
 -- Sealed segments that were begun before a time and are in no other, with the plain bytes of those that are merged.
-SELECT stored_file.file, stored_file.name, stored_file.segment, stored_file.committed, stored_file.in_store,
-       stored_file.parts, held.plain
+SELECT stored_file.file, stored_file.kind, stored_file.name, stored_file.segment, stored_file.worker,
+       stored_file.committed, stored_file.sealed, stored_file.in_store, stored_file.parts, held.plain
 FROM stored_file
      LEFT JOIN (SELECT merged_frame.into_segment, max(merged_frame.start + merged_frame.length) AS plain
                 FROM merged_frame WHERE merged_frame.into_segment <> merged_frame.segment
@@ -58,7 +58,7 @@ FROM unnest(%(segment)b::int8[], %(frame)b::int8[], %(into)b::int8[], %(start)b:
 -- name: merged_files
 -- Files of segments that are in others, and of such as were never complete.
 SELECT stored_file.name, stored_file.in_store, stored_file.file FROM stored_file
-WHERE stored_file.kind = 'rdf' AND stored_file.worker = 0 AND stored_file.committed = 0
+WHERE stored_file.kind = 'rdf' AND stored_file.worker <= 0 AND stored_file.committed = 0
    OR EXISTS (SELECT FROM merged_frame
               WHERE merged_frame.segment = stored_file.segment AND merged_frame.into_segment <> merged_frame.segment)
 
