@@ -15,8 +15,8 @@ FEATURE = Feature(
         )
     },
     pages={
-        "snapshots": "tamias.features.snapshots.pages:LIST",
-        "snapshot": "tamias.features.snapshots.pages:PAGE",
+        "snapshots": "tamias.features.snapshots.pages:snapshots",
+        "snapshot": "tamias.features.snapshots.pages:snapshot",
     },
     bodies={"snapshot": "tamias.features.snapshots.rows:needed_bodies"},
     comparisons={"snapshot_graphs": "tamias.features.snapshots.make:snapshot_graphs"},
