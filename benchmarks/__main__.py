@@ -62,9 +62,14 @@ def archive(place: CommonOptions, histories: Path | None) -> int:
 @number("--triples", 10_000, "Triples of each, of which 1 % change every day.")
 @number("--queries", 500, "Lookups at random times.")
 @file("--histories", help="Measure the size of these instead: a folder for each file, its versions by name.")
+@file("--ostrich", help="A folder with the built package ostrich-bindings for node. [skipped]")
+@file("--hdt", help="A folder with the jar files of hdt-java. [skipped]")
 @common
-def history(place: CommonOptions, versions: int, triples: int, queries: int, histories: Path | None) -> int:
-    """A graph in many versions: its size, and lookups at a time beside one graph a version in Oxigraph.
+def history(
+    place: CommonOptions, versions: int, triples: int, queries: int, histories: Path | None,
+    ostrich: Path | None, hdt: Path | None,
+) -> int:  # fmt: skip
+    """A graph in many versions: its size, and lookups at a time, beside Oxigraph, OSTRICH and HDT.
 
     Example: python -m benchmarks history
     """
@@ -74,7 +79,9 @@ def history(place: CommonOptions, versions: int, triples: int, queries: int, his
     with workspace(None) as folder:
         if histories is not None:
             return _print_report(place, run_real(histories, folder / "data", _out(place)))
-        return _print_report(place, run(versions, triples, queries, folder / "data", _out(place)))
+        return _print_report(
+            place, run(versions, triples, queries, folder / "data", (ostrich, hdt), _out(place))
+        )
 
 
 @command.command()
