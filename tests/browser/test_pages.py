@@ -45,6 +45,7 @@ def places(made):
         "snapshots": "/snapshots",
         "snapshot": "/snapshot/nutwood-2026",
         "frontier": "/frontier",
+        "crawls": "/crawls",
         "crawl": "/crawl/default",
         "documents": "/documents",
         "changes of documents": "/documents/changes?since=2020",
@@ -63,7 +64,7 @@ NAMES = ["overview", "datasets", "failing datasets", "no datasets",
          "hidden dataset", "difference", "difference of graphs", "preview", "version",
          "version of a graph", "hidden version", "hosts", "host", "broken host",
          "portals", "portal", "portal at a time", "document", "failed document", "snapshots", "snapshot",
-         "frontier", "crawl", "documents", "changes of documents", "graph", "query", "add",
+         "frontier", "crawls", "crawl", "documents", "changes of documents", "graph", "query", "add",
          "sign in", "account", "api",
          "missing"]  # fmt: skip
 _SENT = """() => ["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))
@@ -471,3 +472,95 @@ def ready(page, name):
     if name == "query":
         page.locator(".yasqe_queryButton").click()
         page.locator(".yasr_results td").first.wait_for(timeout=20_000)
+
+
+_DRAWN = """(() => {
+    const pen = CanvasRenderingContext2D.prototype;
+    const text = pen.fillText, arc = pen.arc, clear = pen.clearRect;
+    window.drawn = {names: [], hosts: []};
+    pen.clearRect = function (...all) {
+        window.drawn = {names: [], hosts: []};
+        return clear.apply(this, all);
+    };
+    pen.fillText = function (name, x, y) {
+        window.drawn.names.push({name, x, y, wide: this.measureText(name).width});
+        return text.call(this, name, x, y);
+    };
+    pen.arc = function (x, y, size, ...all) {
+        const at = this.getTransform();
+        window.drawn.hosts.push({x: at.a * x + at.e, y: at.d * y + at.f, size: at.a * size});
+        return arc.call(this, x, y, size, ...all);
+    };
+})()"""
+
+
+def many_hosts():
+    """Three portals that lead to sixty hosts each."""
+    names = [f"{word}{n}.{word}.example" for n in range(61) for word in ("data", "open", "stats")]
+    count = len(names)
+    return {
+        "hosts": names,
+        "datasets": [max(0, 300 - 3 * place) for place in range(count)],
+        "urls": [1000 - place for place in range(count)],
+        "links": [[place % 3, place, 1 + place % 7] for place in range(3, count)],
+        "left_out": 0,
+    }
+
+
+@pytest.mark.parametrize("viewport", [{"width": 1280, "height": 900}, PHONE], ids=["desktop", "phone"])
+def test_the_graph_fills_its_canvas_and_no_names_overlap(tab, viewport):
+    page = tab(viewport=viewport).page
+    page.add_init_script(_DRAWN)
+    page.route("**/graph.json", lambda route: route.fulfill(json=many_hosts()))
+    page.goto("/graph")
+    page.locator("#graph[data-drawn]").wait_for()
+    drawn, size = page.evaluate("window.drawn"), page.evaluate("[graph.width, graph.height]")
+    for side, name in enumerate("xy"):
+        ends = [each[name] + sign * each["size"] for each in drawn["hosts"] for sign in (-1, 1)]
+        assert 0 <= min(ends) < max(ends) <= size[side]
+        assert max(ends) - min(ends) > 0.85 * size[side]
+    assert len(drawn["names"]) > 5
+    for one in drawn["names"]:
+        assert one["wide"] / 2 <= one["x"] <= size[0] - one["wide"] / 2
+        for other in drawn["names"]:
+            beside = abs(one["x"] - other["x"]) >= (one["wide"] + other["wide"]) / 2
+            assert one is other or beside or abs(one["y"] - other["y"]) >= 14
+
+
+def test_the_graph_is_zoomed_and_filtered(tab):
+    page = tab().page
+    page.add_init_script(_DRAWN)
+    page.route("**/graph.json", lambda route: route.fulfill(json=many_hosts()))
+    page.goto("/graph")
+    page.locator("#graph[data-drawn='183']").wait_for()
+
+    def spread():
+        places = [each["x"] for each in page.evaluate("window.drawn.hosts")]
+        return max(places) - min(places)
+
+    whole = spread()
+    page.get_by_role("button", name="Zoom in").click()
+    assert round(spread() / whole, 3) == 1.5
+    page.get_by_role("button", name="Show all").click()
+    assert round(spread() / whole, 3) == 1
+    page.get_by_label("only hosts with datasets").check()
+    page.locator("#graph[data-drawn='100']").wait_for()
+    page.get_by_label("Show", exact=True).fill("OPEN7.")  # beside the portal that leads there
+    page.locator("#graph[data-drawn='2']").wait_for()
+    assert sorted(each["name"] for each in page.evaluate("window.drawn.names")) == [
+        "open0.open.example",
+        "open7.open.example",
+    ]
+    page.get_by_label("Show", exact=True).fill("xylophone")
+    assert page.locator("#graph-told").inner_text() == "No host matches."
+
+
+@pytest.mark.parametrize("name", ["overview", "dataset", "api"])
+def test_the_menu_takes_one_row_on_a_phone_and_shows_where_one_is(tab, places, name):
+    page = tab(viewport=PHONE).open(places[name])
+    links = page.locator("header nav a")
+    assert len({round(each.bounding_box()["y"]) for each in links.all()}) == 1
+    here = page.locator("header nav [aria-current]")
+    for each in here.all():
+        box = each.bounding_box()
+        assert 0 <= box["x"] < box["x"] + box["width"] <= PHONE["width"]

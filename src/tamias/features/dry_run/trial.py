@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class EarlierRuns(msgspec.Struct, frozen=True):
-    """What earlier runs of a crawl left."""
+    """The state in which earlier runs left a crawl."""
 
     known: "dict[str, SeedState]" = {}
     """Seeds that they have put."""

@@ -62,7 +62,6 @@ FORMS: dict[str, Handle] = {
     forms.FORGETTING: forms.forgetting,
     crawl.PATH: crawl.reopening,
     steering.crawls.path: steering.making,
-    steering.CHANGING: steering.changing,
     steering.STEERING: steering.steering,
     access.access.path: access.changing,
 }

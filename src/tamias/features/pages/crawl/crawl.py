@@ -139,14 +139,8 @@ async def crawl(request: Request, service: Service) -> Record:
 def fields_of(options: CrawlOptions) -> dict[str, str]:
     """Return options as the fields of a form; what has no limit is empty."""
     values = msgspec.structs.asdict(options)
-    return {name: shown_value(value) for name, value in values.items()}
-
-
-def shown_value(value: Any) -> str:
-    """Return the value of an option as a field shows it."""
-    if isinstance(value, tuple):
-        return "\n".join(value)
-    return f"{value:g}" if isinstance(value, float) else "" if value in (None, False) else str(value)
+    lines = {name: "\n".join(value) for name, value in values.items() if isinstance(value, tuple)}
+    return {name: "" if value in (None, False) else f"{value}" for name, value in {**values, **lines}.items()}
 
 
 def _crawl(db: ServiceSession, name: str) -> Record:

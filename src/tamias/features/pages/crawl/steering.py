@@ -10,21 +10,14 @@ from starlette.responses import Response
 from tamias.features.pages.crawl.crawl import crawl, crawl_form, show_again
 from tamias.features.pages.html.page import html_page, page, table_of
 from tamias.features.pages.queries import Record, queue_units
-from tamias.features.service.api.crawls import (
-    CrawlOptions,
-    CrawlRequest,
-    change_crawl,
-    try_crawl,
-)
+from tamias.features.service.api.crawls import CrawlOptions, CrawlRequest, change_crawl, try_crawl
 from tamias.features.service.api.frontier import crawl_number, crawl_states
 from tamias.features.service.http.callers import record_of
-from tamias.features.service.http.problems import HttpProblem, problem_of
-from tamias.features.service.queries.thread_pool import ServiceSession
+from tamias.features.service.http.problems import problem_of
 from tamias.features.service.service import Service
 from tamias.frontier.crawls import end_run, pause, resume_in_service
 
 STEERING = "/crawl/{name}/steer"
-CHANGING = "/crawl/{name}/change"
 _ACTIONS = {"pause": pause, "resume": resume_in_service, "stop": end_run}
 _SINKS = ("archive", "warc")
 _NO_LIMIT = {"depth": "-1", "max_urls": "0", "max_time": "0"}
@@ -35,7 +28,7 @@ _EMPTY: Record = {"trial": None, "error": None, "fields": _FIELDS}
 
 @page("/crawls", "crawls.html", table=table_of("crawls", "name", "state", "hosts", "known", "open"))
 async def crawls(_: Request, service: Service) -> Record:
-    """All crawls, and the form of a new one."""
+    """List all crawls, beside the form of a new one."""
     states = await service.pool.run(crawl_states)
     return {**_EMPTY, "crawls": states, "unit": queue_units(service.settings)}
 
@@ -53,10 +46,13 @@ async def making(request: Request, service: Service) -> Response:
     return html_page(request, crawls, view, status)
 
 
-async def changing(request: Request, service: Service) -> Response:
-    """Change the options of a crawl and add seeds, or show what that would do."""
+async def steering(request: Request, service: Service) -> Response:
+    """Pause, resume or stop a crawl; or change its options and add seeds, or show what that would do."""
     name, fields = await crawl_form(request, service)
-    await service.pool.run(partial(crawl_number, name=name))
+    number = await service.pool.run(partial(crawl_number, name=name))
+    if (action := _ACTIONS.get(fields.get("do", ""))) is not None:
+        await service.pool.run(lambda db: action(db.session, number))
+        return show_again(service, name)
     status, found, error = await _sent(request, service, name, fields)
     done = {"trial" if fields.get("do") == "try" else "changed": found}
     service.recent.forget(f"crawl {name}")
@@ -64,20 +60,6 @@ async def changing(request: Request, service: Service) -> Response:
     if error or fields.get("do") == "try":
         view["fields"] = {**view["fields"], **fields}
     return html_page(request, crawl, view, status)
-
-
-async def steering(request: Request, service: Service) -> Response:
-    """Pause, resume or stop a crawl, and show its page again."""
-    name, fields = await crawl_form(request, service)
-    action = _ACTIONS.get(fields.get("do", ""))
-    if action is None:
-        raise HttpProblem(400, f"'do' must be one of {', '.join(_ACTIONS)}")
-
-    def steer(db: ServiceSession) -> None:
-        action(db.session, crawl_number(db, name))
-
-    await service.pool.run(steer)
-    return show_again(service, name)
 
 
 async def _sent(

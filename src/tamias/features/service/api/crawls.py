@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, Literal
 
@@ -73,7 +74,7 @@ class CrawlOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class CrawlRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a crawl is to visit, and how."""
+    """Seeds and options of a crawl."""
 
     seeds: list[str] = []
     """Lines as in a file for `tamias crawl --seeds`."""
@@ -82,13 +83,9 @@ class CrawlRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Whether the service works on it from now on."""
 
 
-class CrawlChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What was changed of a crawl."""
+class CrawlEffect(msgspec.Struct, frozen=True, kw_only=True):
+    """The effect of a request on a crawl."""
 
-    crawl: str
-    state: str
-    new: int
-    """Seeds that were not known."""
     skipped: list[str]
     """Seeds that cannot be crawled, with the reasons."""
     changes: list[str]
@@ -97,24 +94,24 @@ class CrawlChange(msgspec.Struct, frozen=True, kw_only=True):
     """URLs that are visited again, by the option that allows it."""
 
 
-class SeedRefusal(msgspec.Struct, frozen=True):
-    """A seed that would not be fetched."""
+class CrawlChange(CrawlEffect, frozen=True, kw_only=True):
+    """The effect of a change."""
 
-    url: str
-    reason: str
+    crawl: str
+    state: str
+    new: int
+    """Seeds that were not known."""
 
 
-class DryRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What a crawl would do first."""
+class DryRun(CrawlEffect, frozen=True, kw_only=True):
+    """The effect that a change would have, and what would be fetched first."""
 
     fetch: list[str]
     """Seeds that would be fetched."""
-    refused: list[SeedRefusal]
-    skipped: list[str]
+    refused: dict[str, str]
+    """Seeds that would not be fetched, with the reasons."""
     not_looked_at: int
     """Seeds beyond those whose robots.txt was asked for."""
-    changes: list[str]
-    reopened: list[Reopened]
     open: int
     """URLs that earlier runs left."""
 
@@ -127,7 +124,7 @@ class CrawlDetails(CrawlState, frozen=True, kw_only=True):
 
 
 class CrawlPlan(msgspec.Struct, frozen=True):
-    """What is to hold for a crawl, and what it is to visit."""
+    """The plan of a crawl: what is to hold for it, and what it is to visit."""
 
     name: str
     number: int | None
@@ -181,7 +178,7 @@ async def dry_run(request: Request, service: Service) -> Response:
     for_people=True,
 )
 async def export(request: Request, service: Service) -> Response:
-    """What the documents of a crawl hold now, each in a named graph, as `tamias export --crawl` writes it."""
+    """Write the documents of a crawl, each in a named graph, as `tamias export --crawl` does."""
     name, form = request.path_params["name"], parameter(request, "format") or "nquads"
     if form not in EXPORT_TYPES:
         raise HttpProblem(400, f"'format' must be one of {', '.join(EXPORT_TYPES)}")
@@ -196,10 +193,7 @@ async def export(request: Request, service: Service) -> Response:
     return StreamingResponse(
         _exported(service, name, form),
         media_type=EXPORT_TYPES[form],
-        headers={
-            "Content-Disposition": f'attachment; filename="crawl.{suffix}"',
-            "Cache-Control": "no-store",
-        },
+        headers={"Content-Disposition": f'attachment; filename="crawl.{suffix}"'},
     )
 
 
@@ -237,12 +231,16 @@ async def change_crawl(service: Service, name: str, wanted: CrawlRequest) -> tup
 
 async def try_crawl(service: Service, name: str, wanted: CrawlRequest) -> DryRun:
     """Look at the seeds of a crawl; nothing is changed."""
-    if find("crawl_options", "prospects") is None:
+    if (read_earlier := find("crawl_options", "earlier-runs")) is None:
         raise HttpProblem(404, "this service runs without the feature 'dry_run'")
     plan = await _planned(service, name, wanted)
-    earlier = await service.pool.run(partial(_earlier, plan=plan))
+    earlier = await service.pool.run(
+        lambda db: read_earlier(db.session, plan.policy, plan.seeds, plan.number)
+    )
+    fetch: list[str] = []
+    refused: dict[str, str] = {}
     # Names are resolved there, which blocks.
-    fetch, refused = await asyncio.to_thread(asyncio.run, _look(plan, earlier))
+    await asyncio.to_thread(asyncio.run, _look(plan, earlier, fetch, refused))
     return DryRun(
         fetch=fetch,
         refused=refused,
@@ -282,10 +280,8 @@ def _plan(db: ServiceSession, name: str, own: Settings, wanted: CrawlRequest) ->
     }
     if flags.get("fetch__delay", own.fetch.delay) < own.fetch.delay:
         raise HttpProblem(400, f"'delay' may not be less than that of the service, {own.fetch.delay:g} s")
-    if any(":" in each for each in wanted.options.sinks or ()):
+    if any(":" in each for each in checked(wanted.options.sinks or ())):
         raise HttpProblem(400, "a sink with a target is set by 'tamias crawl --sink' only")
-    if "crawl__sinks" in flags:
-        flags["crawl__sinks"] = checked(flags["crawl__sinks"])
     listed = list(sent_seeds("\n".join(wanted.seeds).encode("utf-8", "replace")))
     near = [each for each in listed if each.problem is None]
     if number is None and not listed:
@@ -326,22 +322,13 @@ def _carry_out(db: ServiceSession, plan: CrawlPlan, *, start: bool) -> CrawlChan
     )
 
 
-def _earlier(db: ServiceSession, plan: CrawlPlan) -> Any:
-    return find("crawl_options", "earlier-runs")(db.session, plan.policy, plan.seeds, plan.number)
-
-
-async def _look(plan: CrawlPlan, earlier: Any) -> tuple[list[str], list[SeedRefusal]]:
-    """Ask the servers of the first seeds; those that do not answer in time are not counted."""
-    fetch: list[str] = []
-    refused: list[SeedRefusal] = []
+async def _look(plan: CrawlPlan, earlier: Any, fetch: list[str], refused: dict[str, str]) -> None:
+    """Ask the servers of the first seeds, as long as there is time."""
     prospects = find("crawl_options", "prospects")
-    try:
+    with suppress(TimeoutError):
         async with asyncio.timeout(LOOK_SECONDS):
             async for each in prospects(plan.policy, plan.seeds[:MOST_LOOKED_AT], earlier):
                 if each.refusal is None:
                     fetch.append(each.url)
                 else:
-                    refused.append(SeedRefusal(each.url, each.refusal))
-    except TimeoutError:
-        pass
-    return fetch, refused
+                    refused[each.url] = each.refusal
