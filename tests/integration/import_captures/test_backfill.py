@@ -1,11 +1,16 @@
 """`tamias backfill`: earlier versions come from another archive once, and not against a tombstone."""
 
+import io
 import json
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from urllib.parse import quote
 
 import pytest
+from warcio.statusandheaders import StatusAndHeaders
+
+from tests.integration.import_captures.test_records import Crawler, imported
+from tests.integration.serve.test_warc_replay import served
 
 URL = "http://old.example/data.csv"
 BODIES = {
@@ -173,3 +178,26 @@ def test_an_address_that_lists_nothing_is_one_sentence(other, source):
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert other.site.url(source) in done.stderr
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("is_first", [True, False], ids=["import first", "backfill first"])
+def test_captures_that_were_brought_and_imported_are_there_once(other, tmp_path, is_first):
+    crawler = Crawler()
+    for stamp, body in BODIES.items():
+        date = f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]}T{stamp[8:10]}:00:00Z"
+        head = StatusAndHeaders("200 OK", [("Content-Type", "text/csv")], protocol="HTTP/1.1")
+        record = crawler.writer.create_warc_record(
+            URL, "response", io.BytesIO(body), http_headers=head, warc_headers_dict={"WARC-Date": date}
+        )
+        crawler.writer.write_record(record)
+    (tmp_path / "a.warc.gz").write_bytes(crawler.bytes())
+    if is_first:
+        assert imported(other.tamias, tmp_path / "a.warc.gz", "--archive")["captures"] == 3
+    assert other.backfill("/cdx/search/cdx").returncode == 0
+    found = imported(other.tamias, tmp_path / "a.warc.gz", "--archive")
+    assert (found["captures"], found["known"]) == (0, 3)
+    assert other.versions() == EXPECTED
+    with served(other.tamias) as client:
+        mementos = client.get(f"/timemap/json/{URL}").json()["mementos"]["list"]
+        assert [each["datetime"][:19] for each in mementos] == list(TIMES)

@@ -212,7 +212,7 @@ def test_after_a_kill_the_import_goes_on_and_no_record_is_there_twice(fresh, tmp
     assert killed.run("check").returncode == 0
 
 
-def packed_with_dictionary(members, *, packs_dictionary):
+def packed_with_dictionary(members, *, packs_dictionary, between=b""):
     trained = train_dict(members * 20, 4096)
     content = trained.dict_content
     if packs_dictionary:
@@ -220,7 +220,7 @@ def packed_with_dictionary(members, *, packs_dictionary):
     frames = [
         ZstdCompressor(zstd_dict=trained).compress(each, ZstdCompressor.FLUSH_FRAME) for each in members
     ]
-    return b"\x5d\x2a\x4d\x18" + len(content).to_bytes(4, "little") + content + b"".join(frames)
+    return b"\x5d\x2a\x4d\x18" + len(content).to_bytes(4, "little") + content + between.join(frames)
 
 
 def members_of(content):
@@ -246,6 +246,9 @@ FORMS = {
         members_of(content), packs_dictionary=False
     ),
     "packed.warc.zst": lambda content: packed_with_dictionary(members_of(content), packs_dictionary=True),
+    "skippable.warc.zst": lambda content: packed_with_dictionary(
+        members_of(content), packs_dictionary=True, between=(b"\x50\x2a\x4d\x18" + bytes(4)) * 20_000
+    ),
     "a.wacz": wacz,
     "nested.wacz": lambda content: wacz(wacz(content), "one.wacz"),
 }
@@ -306,6 +309,14 @@ def test_a_folder_names_what_it_did_not_take(tamias, tmp_path):
     )
 
 
+def test_a_folder_around_the_data_directory_is_imported_without_it(tamias):
+    folder = tamias.data.parent
+    (folder / "a.warc.gz").write_bytes(some_captures(4))
+    assert imported(tamias, folder)["files"] == 1
+    again = imported(tamias, folder)
+    assert (again["files"], again["records"]) == (1, 0)
+
+
 def test_records_that_lie_or_are_bombs_are_bounded_and_the_others_are_kept(tamias, tmp_path):
     content = some_captures(2)
     first, *others = members_of(content)
@@ -354,3 +365,31 @@ def test_a_revisit_that_comes_before_its_original_is_read_after_it(tamias, tmp_p
     assert records(exported(tamias)[0]) == records(later.bytes(), crawler.bytes())
     with served(tamias) as client:
         assert client.get(f"/memento/20100601000000/{URL}").content == b"<p>same</p>"
+
+
+def test_a_restored_backup_replays_exports_and_forgets_imported_records(tamias, tamias_at, tmp_path):
+    path = tmp_path / "a.warc.gz"
+    path.write_bytes(some_captures(12))
+    imported(tamias, path)
+    assert tamias.run("backup", tmp_path / "backup").returncode == 0
+    tamias.end()
+    again = tamias_at("restored")
+    assert again.run("restore", tmp_path / "backup").returncode == 0
+    assert records(exported(again)[0]) == records(path.read_bytes())
+    assert imported(again, path)["records"] == 0
+    assert again.run("check").returncode == 0
+    with served(again) as client:
+        assert len(cdx(client)) == 12
+        assert client.get(f"/memento/20100401000000/{URL}").status_code == 404
+    assert again.run("forget", URL, "--reason", "asked for").returncode == 0
+    assert b"body" not in gzip.decompress(exported(again)[0])
+    assert again.run("check").returncode == 0
+
+
+def test_what_a_server_does_not_want_shown_is_not_shown_from_an_import_either(tamias, tmp_path):
+    crawler = Crawler()
+    crawler.add(URL, 0, b"<p>ours</p>", **{"X-Robots-Tag": "noarchive"})
+    (tmp_path / "a.warc.gz").write_bytes(crawler.bytes())
+    imported(tamias, tmp_path / "a.warc.gz")
+    with served(tamias) as client:
+        assert client.get(f"/memento/20100101000000/{URL}").status_code == 403

@@ -46,7 +46,7 @@ SELECT warc_record.position FROM warc_record WHERE warc_record.file = %(file)b::
 -- name: newest_bodies
 -- The bodies of the files that were begun last, by the order of their names, oldest first.
 SELECT newest.url, encode(newest.sha256, 'hex'), newest.captured_at
-FROM (SELECT record.url, record.sha256, record.captured_at FROM warc_record AS record
-      WHERE NOT record.revisit AND record.sha256 IS NOT NULL AND strpos(record.file, '-import-') = 0
+FROM (SELECT record.* FROM warc_record AS record
       ORDER BY record.file DESC, record.position DESC LIMIT %(limit)b::int4) AS newest
+WHERE NOT newest.revisit AND newest.sha256 IS NOT NULL AND strpos(newest.file, '-import-') = 0
 ORDER BY newest.captured_at

@@ -33,6 +33,7 @@ _ARC = re.compile(
     rb"(\S+)(?: [^\r\n]*)? ([0-9]{1,15})\r?\n"
 )
 """Address, IP address, time, type and length: with other fields between in the second version of ARC."""
+_LONGEST_ARC_LINE = 8192
 _TRIED = 4096
 """Packed bytes that are looked at to see whether a record begins there."""
 
@@ -150,7 +151,7 @@ def _next(source: "_Source") -> WarcBlock | None:
         line = source.readline(LONGEST_LINE)
     if not line:
         return None
-    arc = _ARC.fullmatch(line)
+    arc = _ARC.fullmatch(line) if len(line) <= _LONGEST_ARC_LINE else None
     if arc is None and not line.startswith(_MARK):
         raise DamagedRecord("no record begins here: the length of the one before is wrong, or it is damaged")
     offset = source.record_offset(len(line))
@@ -399,7 +400,7 @@ class _PackedSource(_Source):
             plain = self._new_member().decompress(packed, LONGEST_LINE)
         except (zlib.error, zstd.ZstdError):
             return False
-        return plain.startswith(_MARK) or _ARC.match(plain) is not None
+        return plain.startswith(_MARK) or _ARC.match(plain[:_LONGEST_ARC_LINE]) is not None
 
 
 class _ZstdSource(_PackedSource):
@@ -428,11 +429,15 @@ class _ZstdSource(_PackedSource):
         return not (self._member.needs_input or self._member.eof)
 
     def _pass_empty(self) -> None:
-        while len(self._packed) >= 8 and _SKIPPABLE.match(self._packed):
-            place = self._end - len(self._packed) + 8 + int.from_bytes(self._packed[4:8], "little")
-            self._file.seek(place)
-            self._packed, self._end = b"", place
-            self._look_ahead()
+        at = 0
+        while _SKIPPABLE.match(self._packed, at) and len(self._packed) >= at + 8:
+            at += 8 + int.from_bytes(self._packed[at + 4 : at + 8], "little")
+            if at + _TRIED > len(self._packed):
+                self._end += at - len(self._packed)
+                self._file.seek(self._end)
+                self._packed, at = b"", 0
+                self._look_ahead()
+        self._packed = self._packed[at:]
 
 
 def _read_dictionary(file: BinaryIO) -> "zstd.ZstdDict | None":

@@ -22,6 +22,8 @@ from tamias.model.url import fetch_url, without_password
 _HEAD_BYTES = 256 * 1024
 """Of a record that are looked at; the heads of both WARC and HTTP are smaller."""
 
+MOST_DECODED = 1 << 30
+"""Bytes of an imported body that are decoded to index it again."""
 PREFIX = "tamias"
 OPEN = ".open"
 """What the name of a file ends in while it is written."""
@@ -212,11 +214,14 @@ def _lines(path: Path, found: Iterable[WarcRecord], name: str) -> Iterator[bytes
 
 def _body_digest(path: Path, offset: int) -> str:
     """The SHA-256 of the body of a response, without codings, as far as it can be read."""
-    digest = hashlib.sha256()
+    digest, left = hashlib.sha256(), MOST_DECODED
     with path.open("rb") as file, suppress(BadMessage, DamagedRecord):
         for block in islice(warc_blocks(file, lambda _offset, _problem: None, offset), 1):
             for piece in MessageBody(block, stored_head(block)).pieces():
                 digest.update(piece)
+                left -= len(piece)
+                if left < 0:
+                    return ""
     return f"sha256:{digest.hexdigest()}"
 
 
