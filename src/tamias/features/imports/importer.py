@@ -36,6 +36,7 @@ from tamias.database.disk import alone
 from tamias.database.threads import run_uncancelled
 from tamias.features.archive.canonical.content_digest import Stored, content_digest, fingerprint_of
 from tamias.features.imports.captures import (
+    REMEMBERED,
     SCHEMES,
     CaptureReader,
     ImportedCapture,
@@ -184,7 +185,7 @@ class CaptureImporter:
         self._sandboxes = SandboxPool(settings, self._contexts) if settings.sandbox.use != "never" else None
         self.spool = data / "spool" / str(self._store.number)  # as a worker's, so that it is cleaned up
         self._warcs = WarcHook(self._store.context, "-import")
-        self._folder = data / "warc"
+        self._data = data.absolute()
         self._dropped: set[str] = set()
         """Names of records that are left out, so that those that belong to them are left out as well."""
 
@@ -212,7 +213,8 @@ class CaptureImporter:
         max_bytes = self._settings.fetch.max_bytes
         reader = CaptureReader(str(self.spool), max_bytes, self._store.now(), self.result.tell)
         report = partial(self.result.tell, "", 0)
-        inputs = [each for path in paths for each in warc_inputs(path, report, self.result.not_taken.append)]
+        leave = self.result.not_taken.append
+        inputs = [each for path in paths for each in warc_inputs(path, report, leave, self._data)]
         postponed: list[WarcInput] = []
         for source in inputs:
             if not await self._import(source, reader):
@@ -248,7 +250,7 @@ class CaptureImporter:
 
     def _cut_files(self) -> None:
         found = files_of(self._store.thread.session, "warc")
-        cut_imported(self._folder, {each.name: each.committed for each in found})
+        cut_imported(self._data / "warc", {each.name: each.committed for each in found})
 
     async def standing(self, url: str) -> tuple[str | None, set[int]]:
         """Return why captures of a URL are not taken, if so, and the times of those that are there."""
@@ -292,6 +294,8 @@ class CaptureImporter:
             else:
                 is_left_out = not self._dropped.isdisjoint(each.names) or self._is_left_out(each)
             if is_left_out:
+                if len(self._dropped) > REMEMBERED:
+                    self._dropped.clear()
                 self._dropped |= each.names
             elif each.member is not None:
                 found[each.key] = each

@@ -39,16 +39,18 @@ class WarcInput(msgspec.Struct, frozen=True, eq=False):
     """In bytes, where all of it is read."""
 
 
-def warc_inputs(path: Path, report: Problem, pass_over: Problem) -> Iterator[WarcInput]:
+def warc_inputs(path: Path, report: Problem, pass_over: Problem, own: Path) -> Iterator[WarcInput]:
     """The WARC files of a path. Raises `UsageError` for what is none of the kinds that are read.
 
     `pass_over` is told of the files in a folder that are none. An index in a folder is not read: the files
-    that it names are read as a whole.
+    that it names are read as a whole. A folder is imported without the data directory `own` in it.
     """
     if path.is_dir():
         for each in sorted(path.rglob("*")):
+            if each.absolute().is_relative_to(own):
+                continue
             if _WARC.search(each.name) or _WACZ.search(each.name):
-                yield from warc_inputs(each, report, pass_over) if each.is_file() else ()
+                yield from warc_inputs(each, report, pass_over, own) if each.is_file() else ()
             elif each.is_file() and not _CDX.search(each.name):
                 pass_over(f"{each}: {NO_INPUT}")
     elif not path.is_file():
