@@ -84,6 +84,16 @@ def test_a_portal_is_listed_as_soon_as_it_is_added_and_then_with_what_it_has(tam
     }  # fmt: skip
 
 
+def test_a_portal_is_not_taken_for_a_file(tamias, portal):
+    portal.offer("one")
+    assert tamias.run("add", f"data-json:{portal.url}").returncode == 0
+    listed = tamias.run("list").stderr
+    assert not unsaid(listed, "1 portal", "tamias portals")
+    removed = tamias.run("remove", portal.url)
+    assert removed.returncode == 2
+    assert not unsaid(removed.stderr, portal.url, "tamias portals stop", part=2)
+
+
 def test_each_harvest_says_what_it_added_changed_and_missed(tamias, portal, steer):
     portal.offer("one", "two", "three")
     assert tamias.run("add", f"data-json:{portal.url}").returncode == 0

@@ -1,12 +1,14 @@
 """Alerts of what changes between two harvests: lost datasets, failures, columns, licences, walls, blocks."""
 
 import json
+import time
 from contextlib import closing
 from pathlib import Path
 
 import httpx
 import pytest
 
+from tamias.archive.moments import milliseconds
 from tamias.database.connect import Database
 from tamias.features.alerts.messages import look
 from tamias.features.alerts.settings import AlertsSettings
@@ -91,6 +93,33 @@ def test_a_portal_that_lost_half_of_its_datasets_is_reported_once_and_listed(por
     assert f"<summary>{item['text']}</summary>" in atom
     assert 'tamias_attention{kind="lost"} 1.0' in metrics
     assert refused == 400
+
+
+def test_a_first_harvest_is_quiet_whatever_its_files_answer(tamias, site, reply):
+    portal = Portal(tamias, site, reply)
+    portal.offer(300)
+    page = reply(200, b"<!doctype html><p>Not found", content_type="text/html")
+    wall = reply(200, ANUBIS, content_type="text/html")
+    answers = [reply(status) for status in (401, 403, 404, 410, 429, 500, 503)] + [page, wall]
+    for number in range(1, 100):
+        site.pages[f"/{number}.csv"] = answers[number % len(answers)]
+    assert tamias.run("add", "--portal", portal.url).returncode == 0
+    assert portal.harvest() == {}
+    assert portal.harvest() == {}
+
+
+def test_what_was_there_is_gone_since_it_went(portal):
+    del portal.site.pages["/1.csv"]
+    before = time.time() * 1000
+    assert list(portal.harvest()) == ["gone"]
+    after = time.time() * 1000
+    portal.harvest()
+    running = Running(portal.tamias.data, "--no-crawl")
+    try:
+        [item] = httpx.get(f"{running.address}/api/v1/alerts?kind=gone").json()["items"]
+    finally:
+        running.stop()
+    assert before <= milliseconds(item["since"]) <= after
 
 
 def test_one_of_twenty_datasets_is_no_alarm(portal):

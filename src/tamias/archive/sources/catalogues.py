@@ -49,6 +49,11 @@ def watch_portals(cursor: Cursor, portals: Sequence[tuple[str, str]], now: int) 
     return cursor.execute(_SQL["watch_portals"].text, values).fetchall()
 
 
+def watched_portals(session: Session) -> set[str]:
+    """Return the URLs of portals and other sources that are harvested, or were until they were stopped."""
+    return {url for (url,) in session.fetch_all(_SQL["watched_portals"])}
+
+
 def note_listed(cursor: Cursor, portal: str, harvest: int, found: Present | Deleted) -> None:
     """Note records that a harvest found listed or deleted, without reading them."""
     name = "note_present" if isinstance(found, Present) else "note_deleted"

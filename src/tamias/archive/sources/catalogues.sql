@@ -25,6 +25,10 @@ SET state = 'active', named_by = NULL,
 WHERE portal.state IS DISTINCT FROM 'active' OR portal.kind <> excluded.kind AND excluded.kind <> 'portal'
 RETURNING portal.url, portal.kind
 
+-- name: watched_portals
+-- Portals that are harvested.
+SELECT portal.url FROM portal WHERE portal.state IN ('active', 'stopped')
+
 -- name: put_described
 -- Datasets that a harvest saw; one that had vanished is back. Of words that changed, a trigger stores the earlier
 -- ones. A harvest that began before one that saw the dataset later changes no words.

@@ -11,5 +11,4 @@ FEATURE = Feature(
     schema="schema.sql",
     verbs={"portals": Verb("list, harvest, stop and remove portals", f"{__name__}.verb:command")},
     stages={"harvest": f"{__name__}.stage:harvest_stage"},
-    hooks={"harvest-jobs": f"{__name__}.jobs:JobsHook"},
 )

@@ -38,7 +38,14 @@ from tamias.crawl.visit.progress_files import HarvestEnded, ProgressFiles
 from tamias.crawl.visit.stages import Place, StageContext, harvesters
 from tamias.database.connect import Cursor
 from tamias.database.threads import run_uncancelled
-from tamias.features.harvests.jobs import STOPPED, HarvestJob, JobEnded, begin_job, note_step
+from tamias.features.harvests.jobs import (
+    STOPPED,
+    HarvestJob,
+    JobEnded,
+    JobsHook,
+    begin_job,
+    note_step,
+)
 from tamias.features.harvests.sources import FINDER, Sources
 from tamias.model.capture import Capture, Hop, Outcome, Request
 from tamias.model.cut import TRAP
@@ -226,6 +233,7 @@ class HarvestStage:
         self._session = store.thread.session
         self._loop = asyncio.get_running_loop()
         context_of_store = store.context
+        self._jobs: JobsHook | None = None
         self._sources = Sources(self._session, context_of_store.frontier, context_of_store.admission)
         self._watcher = self._sources.watcher
 
@@ -240,6 +248,9 @@ class HarvestStage:
             if job is None:
                 visit.put_off, visit.due = True, NEVER
                 return False
+            if self._jobs is None:  # commits of a worker that harvests nothing do without
+                self._jobs = JobsHook(self._store.context)
+                self._store.hooks.append(self._jobs)
         # Given back between two requests, a harvest would begin its step again.
         visit.held.patience = float("inf")
         try:
@@ -510,7 +521,8 @@ def _capture(task: Task, kind: str, progress: HarvestProgress, now: int, *, late
     if progress.status and end.outcome is not Outcome.SKIPPED:
         url = f"{task.url}#{kind}{since}"
         hops = (Hop(url=url, status=progress.status, headers=(), address=progress.address),)
-    so_far = f"; {progress.quads:,} statements so far" if end.outcome is Outcome.FAILED else ""
+    failed_later = progress.quads and end.outcome is Outcome.FAILED
+    so_far = f"; {progress.quads:,} statements so far" if failed_later else ""
     return Capture(
         url=task.url,
         started_at=progress.started_at,

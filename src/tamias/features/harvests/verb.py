@@ -4,7 +4,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.console.options import CommonOptions, audited, common, print_result, say, say_json, session_at
+from tamias.cli.console.options import (
+    CommonOptions,
+    audited,
+    common,
+    count_of,
+    print_result,
+    say,
+    say_json,
+    session_at,
+)
 from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -77,7 +86,7 @@ def _say_portal(each: "PortalState") -> None:
 
 def _line(each: "HarvestEntry") -> str:
     time = "" if each.seconds is None else f"{each.seconds:,.1f} s"
-    counts = f"{each.requests:,} requests; {each.added:,} added, {each.changed:,} changed"
+    counts = f"{count_of(each.requests, 'request')}; {each.added:,} added, {each.changed:,} changed"
     return (
         f"{each.started_at[:19].replace('T', ' ')}  {each.state:9} {time:>9}  {each.kind}: {counts}, "
         f"{each.vanished:,} vanished, {each.failed:,} failed\n  {each.reason}"

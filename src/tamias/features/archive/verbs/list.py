@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from tamias.cli.console.options import CommonOptions, common, say, say_json, session_at
+from tamias.cli.console.options import CommonOptions, common, count_of, say, say_json, session_at
 from tamias.model.url import host as host_of
 from tamias.plugins import host_notes, version_notes
 
@@ -42,6 +42,8 @@ def command(
     Example: tamias list --trouble
     """
 
+    from tamias.archive.sources.catalogues import watched_portals
+
     with session_at(place) as session:
         notes = {note.host: note.text for note in host_notes(session)}
         broken = {note.resource: note.text for note in version_notes(session, None) if note.is_trouble}
@@ -52,7 +54,7 @@ def command(
         elif form == "csv":
             _write_csv(rows)
         else:
-            _write_table(rows)
+            _write_table(rows, len(watched_portals(session)))
 
 
 def _all(session: "Session", **filters: Unpack["WatchedFilters"]) -> Iterator["WatchedResource"]:
@@ -91,7 +93,7 @@ def _write_csv(rows: Iterator[dict[str, object]]) -> None:
     writer.writerows([csv_cell(row[name]) for name in COLUMNS] for row in rows)
 
 
-def _write_table(rows: Iterator[dict[str, object]]) -> None:
+def _write_table(rows: Iterator[dict[str, object]], portals: int) -> None:
     say(f"{'state':8}{'versions':>9}  {'last visit':17} {'next visit':17} {'every':6} url")
     empty = True
     for row in rows:
@@ -106,7 +108,8 @@ def _write_table(rows: Iterator[dict[str, object]]) -> None:
         if row["note"]:
             say(f"{'':8}  {row['note']}")
     if empty:
-        click.echo("nothing matches; 'tamias add URL' watches a resource", err=True)
+        known = f"no file matches; 'tamias portals' lists {count_of(portals, 'portal')} with their harvests"
+        click.echo(known if portals else "nothing matches; 'tamias add URL' watches a resource", err=True)
 
 
 def _minute(moment: object) -> str:

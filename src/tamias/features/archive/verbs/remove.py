@@ -14,6 +14,7 @@ def command(place: CommonOptions, urls: tuple[str, ...]) -> None:
 
     Example: tamias remove https://example.org/data.csv
     """
+    from tamias.archive.sources.catalogues import watched_portals
     from tamias.crawl.plan.admit import Admission, open_frontier
     from tamias.crawl.revisit.watches import Watcher
 
@@ -22,6 +23,7 @@ def command(place: CommonOptions, urls: tuple[str, ...]) -> None:
         frontier = open_frontier(session, settings)
         with audited(session, place.data, "remove", urls) as ending:
             unknown = Watcher(session, frontier, Admission(settings, ())).stop(urls)
+            portals = watched_portals(session).intersection(unknown)
             if unknown:
                 ending.failure = f"not watched: {', '.join(unknown)}"
     stopped = [url for url in urls if url not in unknown]
@@ -30,4 +32,8 @@ def command(place: CommonOptions, urls: tuple[str, ...]) -> None:
         place, {"stopped": stopped, "unknown": unknown}, (f"stopped: {url}; {stays}" for url in stopped)
     )
     if unknown:
+        if portals:
+            raise UsageError(
+                f"{min(portals)} is a portal: 'tamias portals stop' or 'remove' ends its harvests"
+            )
         raise UsageError(f"not watched: {', '.join(unknown)}. 'tamias list' shows what is.")
