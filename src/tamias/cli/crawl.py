@@ -267,7 +267,7 @@ def _crawl(
             failed = strict and done and (stage.skipped.count or supervisor.failed_for_good()) > 0
         changed = load("comparisons", "changed_since")(database, place.data, since) if again else []
         if again:
-            _follow_revisit(database, place.data)
+            _follow_revisit(database, place.data, end)
     _tell_end(place, end, *(() if name is None else ("--crawl", name)))
     for line in changed:
         click.echo(line, err=True)
@@ -321,13 +321,15 @@ def _recrawl(
         ) as supervisor:
             supervisor.put_seeds(())
             end = _run(place, supervisor)
-        _follow_revisit(database, place.data)
+        _follow_revisit(database, place.data, end)
     _tell_end(place, end, "--recrawl")
     return _exit_code(end)
 
 
-def _follow_revisit(database: "Database", data: Path) -> None:
-    for follow in load_all("revisits").values():
+def _follow_revisit(database: "Database", data: Path, end: "CrawlSnapshot") -> None:
+    from tamias.crawl.store.progress import Ended
+
+    for follow in load_all("revisits").values() if end.ended is Ended.DONE else ():
         follow(database, data)
 
 

@@ -75,6 +75,14 @@ def host(url: str) -> str:
     return name.removesuffix(".") or name
 
 
+def host_of_name(name: str) -> str:
+    """The host of a graph or document; empty where its name is no URL, as that of an imported file may be."""
+    try:
+        return host(name)
+    except UrlError:
+        return ""
+
+
 @lru_cache(maxsize=4096)
 def host_key(url: str) -> str:
     """The key of the queue a `fetch_url` belongs to: its pay-level domain, its IP address, or its scheme.

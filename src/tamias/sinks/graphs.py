@@ -86,15 +86,19 @@ class SortedGraphs:
         self._length += len(triples)
 
 
-def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes, cut only behind line ends."""
+def whole_lines(chunks: Iterable[bytes], longest: int | None = None) -> Iterator[bytes]:
+    """The same bytes, cut only behind line ends. Raises `ValueError` for a line of more bytes."""
     rest: list[bytes] = []
+    held = 0
     for chunk in chunks:
         end = chunk.rfind(b"\n") + 1
         if end:
             yield b"".join((*rest, chunk[:end]))
-            rest = []
+            rest, held = [], 0
         rest.append(chunk[end:])
+        held += len(rest[-1])
+        if longest is not None and held > longest:
+            raise ValueError(f"a line has more than {longest} bytes")
     if any(rest):
         yield b"".join(rest)
 

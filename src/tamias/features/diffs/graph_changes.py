@@ -16,9 +16,9 @@ from tamias.features.diffs.text import escaped
 from tamias.features.diffs.triples import lines_diff
 from tamias.model.capture import Extent
 from tamias.model.diff import ChangeCounts, GraphsDiff, What
-from tamias.model.errors import UrlError, UsageError
+from tamias.model.errors import UsageError
 from tamias.model.item import NEVER
-from tamias.model.url import host
+from tamias.model.url import host_of_name
 from tamias.sinks.segments.segment_files import SegmentReader
 
 _MOST_LINES = 50
@@ -90,7 +90,7 @@ def count_changes(changes: Iterable[GraphChange], most_bytes: int | None = None)
         for field, lines in (("added", diff.added), ("removed", diff.removed)):
             predicates = Counter(line.split(b" ", 2)[1].decode("utf-8", "replace")[1:-1] for line in lines)
             _add(found.documents, each.document, field, len(lines))
-            _add(found.hosts, _host(each.document), field, len(lines))
+            _add(found.hosts, host_of_name(each.document), field, len(lines))
             for predicate, count in predicates.items():
                 _add(found.predicates, predicate, field, count)
             setattr(found, field, getattr(found, field) + len(lines))
@@ -137,10 +137,3 @@ def _add(counts: dict[str, ChangeCounts], name: str, field: str, more: int) -> N
         return
     each = counts.setdefault(name, ChangeCounts())
     setattr(each, field, getattr(each, field) + more)
-
-
-def _host(name: str) -> str:
-    try:
-        return host(name)
-    except UrlError:
-        return ""

@@ -16,8 +16,10 @@ from tamias.database.threads import run_uncancelled
 from tamias.model.capture import Extent
 from tamias.model.errors import TamiasError
 from tamias.protocols import DocumentSink
-from tamias.sinks.segments.naming import Naming, quads_in, whole_lines
+from tamias.sinks.graphs import whole_lines
+from tamias.sinks.segments.naming import Naming, quads_in
 
+LONGEST_LINE = 64 << 20
 PIECE = 1 << 20
 """Bytes of a message."""
 
@@ -189,7 +191,7 @@ def _written(
     quads = 0
     try:
         with place as document:
-            for lines in whole_lines(chunks):
+            for lines in whole_lines(chunks, LONGEST_LINE):
                 count, graphs = quads_in(lines)
                 if others := [graph for graph in graphs if not graph or not naming.keeps(graph)]:
                     raise Damaged(f"a document has no right to the graph '{others[0][:200]}'")

@@ -28,7 +28,7 @@ from tamias.database.disk import make_data_folder, opened, try_alone
 from tamias.database.months import first_id, months_before
 from tamias.features.repack.recode import Recoded, can_recode, recode_alike, recode_versions
 from tamias.features.repack.segments import merge_segments, seal_left
-from tamias.model.errors import DataInUse, UsageError
+from tamias.model.errors import DataInUse, TamiasError, UsageError
 
 AT_ONCE = 500
 """Resources that are looked at together; small files of one host are sought among them."""
@@ -218,12 +218,16 @@ class _Repacker:
 def merge_states(database: Database, data: Path) -> None:
     """Merge new segments at once, fast: what states of a document share is stored once from then on.
 
-    A repack does it again, for less space.
+    A repack does it again, for less space. Trouble, such as a full disk, leaves them as they are.
     """
     with closing(database.session()) as session:
-        if not file_store(session, data).is_elsewhere:
+        if file_store(session, data).is_elsewhere:
+            return
+        try:
             for _ in _merge(session, data, session.now(), _time_is_up(MERGE_SECONDS), GROWTH, fast=True):
                 pass
+        except (TamiasError, OSError) as error:
+            _log.warning("segments are merged later: %s", error)
 
 
 def _merge(

@@ -46,9 +46,9 @@ from tamias.features.snapshots.rows import (
     pin_captures,
 )
 from tamias.model.capture import Body, Extent
-from tamias.model.errors import UrlError, UsageError
+from tamias.model.errors import UsageError
 from tamias.model.resource import Resource, Version
-from tamias.model.url import fetch_url, host
+from tamias.model.url import fetch_url, host_of_name
 from tamias.model.usage import BULK
 from tamias.model.vocabulary import term
 from tamias.sinks.graphs import whole_lines
@@ -174,7 +174,7 @@ class _Making:
                 chosen = self._of(resource, versions[resource.id])
                 self._counts["resources"] += bool(chosen)
                 for version in chosen:
-                    self._licences.add_version(_host(resource.url), declared.get(resource.url, ()))
+                    self._licences.add_version(host_of_name(resource.url), declared.get(resource.url, ()))
                     yield _entry(resource, version)
 
     def _of(self, resource: Resource, versions: Sequence[Version]) -> list[Version]:
@@ -213,7 +213,7 @@ class _Making:
                     continue
                 licences: dict[str, None] = {}
                 found = digest_graph(reader.read(held.extent), self._folder / "graph", licences)
-                self._licences.add_graph(_host(held.document), licences)
+                self._licences.add_graph(host_of_name(held.document), licences)
                 self._counts["graphs"] += 1
                 self._counts["statements"] += found.statements
                 yield shown(GraphEntry, found, held, read_at=rfc3339(held.read_at))
@@ -225,7 +225,7 @@ class _Making:
             or url in self._chosen
             or held.capture in self._chosen
             or url in map(fetch_url, plan.urls)
-            or _host(url) in plan.hosts
+            or host_of_name(url) in plan.hosts
             or url.startswith(plan.portals)
         )
 
@@ -317,14 +317,6 @@ def entries_in(lines: Iterable[bytes], at_once: int) -> Iterator[list[ManifestEn
     entries = read_entries(lines)
     while some := list(islice(entries, at_once)):
         yield some
-
-
-def _host(name: str) -> str:
-    """The host of a document; none where its name is no URL, as that of an imported file may be."""
-    try:
-        return host(name)
-    except UrlError:
-        return ""
 
 
 def _lines(body: Body) -> Iterator[bytes]:

@@ -5,7 +5,7 @@ let through is seen before it can pass for a line of its own.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from functools import cache, cached_property
 from hashlib import blake2b
@@ -25,7 +25,6 @@ MAX_NUMBERED = 1_000_000
 MAX_RENAMED = 1_000
 """Renamed graphs of one document that are kept on record; the new name says the old one anyway."""
 
-LONGEST_LINE = 64 << 20
 _MAX_GRAPHS_AT_HAND = 10_000
 _END = b" .\n"
 
@@ -81,19 +80,6 @@ def sound(quads: Sequence[Quad]) -> list[Quad]:
 def _is_sound(quads: Sequence[Quad]) -> bool:
     text = _serialised(quads, RdfFormat.N_QUADS)
     return text.count(b"\n") == len(quads) and _quads().fullmatch(text) is not None
-
-
-def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Cut chunks where lines end; the last may be cut off. Raises `ValueError` for too long a line."""
-    rest = b""
-    for chunk in chunks:
-        lines, line_end, rest = (rest + chunk).rpartition(b"\n")
-        if line_end:
-            yield lines + line_end
-        elif len(rest) > LONGEST_LINE:
-            raise ValueError(f"a line has more than {LONGEST_LINE} bytes")
-    if rest:
-        yield rest
 
 
 def quads_in(lines: bytes) -> tuple[int, set[str]]:
