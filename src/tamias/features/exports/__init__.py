@@ -6,6 +6,6 @@ FEATURE = Feature(
     name="exports",
     about="writes what was crawled as RDF, WARC, Parquet, BagIt and other files",
     module=__name__,
-    requires=("dcat", "archive"),
+    requires=("dcat", "archive", "tables"),
     verbs={"export": Verb("write what was crawled to a file", "tamias.features.exports.verb:command")},
 )

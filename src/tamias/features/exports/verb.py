@@ -1,5 +1,6 @@
 """`tamias export`: writes what was crawled, and what the archive holds."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from itertools import chain
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import click
 
 from tamias.archive.moments import first_millisecond
-from tamias.cli.console.options import CommonOptions, archive_at, common, session_at
+from tamias.cli.console.options import CommonOptions, archive_at, common, print_result, session_at
 from tamias.cli.console.output import to_output
 from tamias.database.connect import Session
 from tamias.model.errors import TamiasError, UsageError
@@ -82,6 +83,12 @@ class _ExportOptions(NamedTuple):
     is_flag=True,
     help="With parquet: the text of archived pages for an index, with title, language, headings and links.",
 )
+@click.option(
+    "--tables",
+    is_flag=True,
+    help="With parquet: the watched tables, a file for each, in a folder or s3://BUCKET/PREFIX; with"
+    " --history all rows, each with valid_from and valid_to. Tables that did not change stay.",
+)
 @click.option("--for-training", is_flag=True, help="Leave out what servers refuse for training models.")
 @click.option(
     "--include-reserved",
@@ -105,6 +112,7 @@ def command(
     since: str | None,
     urls: tuple[str, ...],
     text: bool,
+    tables: bool,
     for_training: bool,
     include_reserved: bool,
     output: Path | None,
@@ -122,7 +130,9 @@ def command(
     withheld = () if include_reserved else TRAINING if for_training else BULK
     start = first_millisecond(since) if since else 0
     wanted = _ExportOptions(form, graph, crawl_name, history, start, urls, text, withheld, output)
-    if text or form == "ciff":
+    if tables:
+        _tables(place, wanted)
+    elif text or form == "ciff":
         _pages(place, wanted)
     elif links:
         _links(place, wanted)
@@ -279,6 +289,24 @@ def _pages(place: CommonOptions, wanted: _ExportOptions) -> None:
             raise UsageError("--text writes a file pages.parquet: name a folder for it with -o")
         else:
             pages.export_table(wanted.output, history=wanted.history)
+
+
+def _tables(place: CommonOptions, wanted: _ExportOptions) -> None:
+    """Write watched tables, and say how many."""
+    from tamias.features.exports.tables import export_tables
+
+    if wanted.form != "parquet" or wanted.graph != "data" or wanted.text or wanted.since:
+        raise UsageError("--tables goes with --format parquet, and with --history and --url only")
+    if wanted.output is None:
+        raise UsageError("--tables writes a file for each table: name a folder or s3://BUCKET/PREFIX with -o")
+    # A path folds the slashes of an address.
+    output = re.sub("^s3:/+", "s3://", str(wanted.output))
+    with archive_at(place) as archive, open_gate(place, archive.session, wanted.withheld) as gate:
+        done = export_tables(archive, wanted.urls, gate, output, history=wanted.history)
+    for each in done.failed:
+        click.echo(f"not a table: {each}", err=True)
+    said = f"{done.written:,} written, {done.unchanged:,} unchanged, {done.removed:,} removed in {output}"
+    print_result(place, done, [said])
 
 
 def _parquet(chunks: Iterator[bytes], session: Session, wanted: _ExportOptions) -> None:
