@@ -150,8 +150,7 @@ def clean_database(database):
 def administrator(tmp_path_factory):
     """How to connect to a server of somebody else as its superuser, who is asked for no password."""
     from tamias.features.embedded import server
-    from tamias.features.embedded.account import server_account
-    from tamias.features.embedded.server import Server
+    from tamias.features.embedded.server import Server, server_account
 
     folder = tmp_path_factory.mktemp("elsewhere")
     (folder / "socket").mkdir()

@@ -12,7 +12,7 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from tamias.features.embedded import server
-from tamias.features.embedded.account import server_account
+from tamias.features.embedded.server import server_account
 from tests.ports import free_port
 
 PASSWORD = "s3cret-w0rd"

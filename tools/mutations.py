@@ -177,7 +177,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the sandbox's tree cannot be written to",
-        "crawl/sandbox/syscalls.py",
+        "crawl/sandbox/walls.py",
         "    _set_attributes(root, add=_MOUNT_ATTR_RDONLY)\n",
         "",
         ("hostile/test_sandbox.py", "-k", "no_way_out"),

@@ -21,9 +21,8 @@ from tamias.archive.versions.resources import add_versions
 from tamias.database.connect import Database, Session
 from tamias.features.catalogue.catalogue import Catalogue, CatalogueFollower
 from tamias.features.catalogue.errors import StoreError
-from tamias.features.catalogue.store.compaction import QUIET_SECONDS
 from tamias.features.catalogue.store.local_store import RunningQuery
-from tamias.features.catalogue.store.snapshots import NEXT, open_newest, read_loaded, size_of
+from tamias.features.catalogue.store.snapshots import NEXT, QUIET_SECONDS, open_newest, read_loaded, size_of
 from tamias.features.dcat.terms import bases_of
 from tamias.model.capture import new_capture_id
 from tamias.model.resource import Version

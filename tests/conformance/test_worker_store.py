@@ -16,9 +16,8 @@ from tamias.crawl.plan.admit import Admission, Reference
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.visit import Visit
 from tamias.database.connect import Database
-from tamias.features.remote_workers.client import FrontierClient
 from tamias.features.remote_workers.grpc.channel import CallFailed, ReconnectingChannel, ServiceTarget
-from tamias.features.remote_workers.store import RemoteStore
+from tamias.features.remote_workers.store import FrontierClient, RemoteStore
 from tamias.model.capture import Body, Capture, Hop, Outcome
 from tamias.model.cut import FILTER
 from tamias.model.item import Item

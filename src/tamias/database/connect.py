@@ -20,8 +20,17 @@ from tamias.database.citus import coordinator_elsewhere, is_spread, place_new_ta
 from tamias.database.disk import make_data_folder, tells_of_no_room
 from tamias.database.embedded_server import Embedded
 from tamias.database.migrate import migrate, migrations, refuse_other_encodings, refuse_unfinished, rights
-from tamias.database.nodes import ClusterNodes, Outage, WatchedConnection, answers, place_words, read_url
-from tamias.database.pooler import refuse_shared, refuses_options, set_up
+from tamias.database.nodes import (
+    ClusterNodes,
+    Outage,
+    WatchedConnection,
+    answers,
+    place_words,
+    read_url,
+    refuse_shared,
+    refuses_options,
+    set_up,
+)
 from tamias.database.roles import Role, ready_roles
 from tamias.database.sql import SqlStatement
 from tamias.model.errors import DatabaseError, DatabaseUnavailable, DiskFull, TamiasError

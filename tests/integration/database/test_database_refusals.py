@@ -7,7 +7,7 @@ import pytest
 
 from tamias.database.connect import Database
 from tamias.features.embedded import server as programs_of
-from tamias.features.embedded.account import server_account
+from tamias.features.embedded.server import server_account
 from tamias.model.errors import DatabaseUnavailable, DataInUse, DiskFull, SchemaTooNew
 from tests.messages import saying
 

@@ -11,7 +11,7 @@ import pytest
 
 from tamias.database.connect import Database
 from tamias.features.embedded import server as programs_of
-from tamias.features.embedded.account import server_account
+from tamias.features.embedded.server import server_account
 from tamias.model.errors import DatabaseError, DatabaseUnavailable, DataMissing
 from tests.messages import saying, unnamed, unsaid
 from tests.ports import free_port

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tamias.features.embedded.account import other_account, server_account
 from tamias.features.embedded.cluster import ready_cluster
-from tamias.features.embedded.server import Server
+from tamias.features.embedded.server import Server, other_account, server_account
 from tamias.model.errors import DatabaseError
 from tests.messages import saying
 

@@ -62,7 +62,7 @@ def test_a_child_goes_down_with_its_parent_though_a_shell_had_them_ignore_it(pla
     """As one does that starts programs in the background."""
     program = """if True:
         import signal, subprocess, time
-        from tamias.features.embedded.account import ServerAccount
+        from tamias.features.embedded.server import ServerAccount
         signal.signal(signal.SIGQUIT, signal.SIG_IGN)
         enter = ServerAccount("self").enter(ends_with_parent=True)
         print(subprocess.Popen(["sleep", "60"], preexec_fn=enter).pid, flush=True)

@@ -18,8 +18,7 @@ from tamias.database.connect import Database
 from tamias.database.migrate import migrate, migrations
 from tamias.database.roles import Role, powers, ready_roles, trouble
 from tamias.features.embedded import login, server
-from tamias.features.embedded.account import server_account
-from tamias.features.embedded.server import Server
+from tamias.features.embedded.server import Server, server_account
 from tamias.features.strategy.build import ROLE
 from tamias.model.errors import DataInUse
 

@@ -9,9 +9,8 @@ import pytest
 from pyoxigraph import Literal, NamedNode, Quad, Store
 
 from tamias.features.catalogue.store import snapshots
-from tamias.features.catalogue.store.compaction import Compaction
 from tamias.features.catalogue.store.graph_writer import GraphWriter
-from tamias.features.catalogue.store.snapshots import load, open_newest, read_loaded, size_of
+from tamias.features.catalogue.store.snapshots import Compaction, load, open_newest, read_loaded, size_of
 
 
 def triples(graph, value, count=50):

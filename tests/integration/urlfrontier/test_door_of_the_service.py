@@ -15,8 +15,8 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from tamias.access.audit import list_entries
 from tamias.database.connect import Database
-from tamias.features.remote_workers.client import FrontierClient
 from tamias.features.remote_workers.grpc.channel import ReconnectingChannel, ServiceTarget
+from tamias.features.remote_workers.store import FrontierClient
 from tamias.features.tokens.tokens import NewToken, make_token, withdraw_token
 from tests import commands
 

@@ -13,11 +13,10 @@ from tamias.crawl.analysis.extractor import Extraction
 from tamias.crawl.plan.policy import CrawlPolicy, write_policy
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.database.connect import Database
-from tamias.features.remote_workers.client import FrontierClient, Outdated
 from tamias.features.remote_workers.grpc.channel import CallFailed, ReconnectingChannel, ServiceTarget
 from tamias.features.remote_workers.grpc.connection import message
 from tamias.features.remote_workers.quad_spool import QuadSpool
-from tamias.features.remote_workers.store import Parcel
+from tamias.features.remote_workers.store import FrontierClient, Outdated, Parcel
 from tamias.features.remote_workers.wire import DeliveredVisit
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture import Capture, Outcome, new_capture_id

@@ -16,10 +16,9 @@ from tamias.crawl.plan.admit import Admission
 from tamias.crawl.worker.worker import Replaced
 from tamias.features.remote_workers import committer as committer_module
 from tamias.features.remote_workers import committer as lending_module
-from tamias.features.remote_workers.client import Outdated
 from tamias.features.remote_workers.committer import RemoteCommitter
 from tamias.features.remote_workers.registry import WorkerRegistry
-from tamias.features.remote_workers.store import RemoteStore, _with_rules
+from tamias.features.remote_workers.store import Outdated, RemoteStore, _with_rules
 from tamias.features.remote_workers.wire import DeliveredVisit, Greeting, Released, Renewed, WirePolicy
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier

@@ -12,7 +12,7 @@ import psycopg
 from servers.packages import NotRun, debian
 from servers.postgres import OWNER, PASSWORD, PostgresServer
 from servers.running import free_port
-from tamias.features.embedded.account import server_account
+from tamias.features.embedded.server import server_account
 
 PACKAGES = ("pgbouncer", "libc-ares2", "libevent-2.1-7")
 _SECONDS = 20.0

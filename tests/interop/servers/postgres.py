@@ -16,7 +16,7 @@ import psycopg
 
 from servers.packages import NotRun, debian, npm
 from servers.running import free_port
-from tamias.features.embedded.account import server_account
+from tamias.features.embedded.server import server_account
 
 SUPERUSER = "boss"
 OWNER = "tamias"

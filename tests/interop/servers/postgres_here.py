@@ -7,8 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tamias.features.embedded.account import server_account
-from tamias.features.embedded.server import newest
+from tamias.features.embedded.server import newest, server_account
 
 USER, PASSWORD, PORT = "tamias", "a-word-of-the-test", 5432
 

@@ -6,8 +6,8 @@ from hashlib import sha256
 import pytest
 
 from tamias.crawl.analysis import extractor as study_module
+from tamias.crawl.analysis.analysers import QUICK_BYTES, quick_lines
 from tamias.crawl.analysis.extractor import Extractor
-from tamias.crawl.analysis.quick import QUICK_BYTES, quick_lines
 from tamias.model.capture import Body, Capture, Extent, Hop, Outcome
 from tamias.model.document import DocumentBudget
 from tamias.settings import AnalyseSettings, Settings

@@ -12,11 +12,10 @@ from tamias.crawl.analysis.extractor import Extraction
 from tamias.crawl.plan.admit import Reference
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.features.remote_workers import quad_spool, store
-from tamias.features.remote_workers.client import FrontierClient
 from tamias.features.remote_workers.grpc.channel import CallFailed, HungUp, NotReached
 from tamias.features.remote_workers.grpc.connection import message
 from tamias.features.remote_workers.quad_spool import PIECE, Damaged, QuadReceiver, QuadSpool
-from tamias.features.remote_workers.store import DeliveryQueue
+from tamias.features.remote_workers.store import DeliveryQueue, FrontierClient
 from tamias.features.remote_workers.wire import DeliveredVisit, packed
 from tamias.model.capture import Capture, Extent, Outcome
 from tamias.model.item import Item

@@ -4,8 +4,15 @@ import msgspec
 import pytest
 
 from tamias.features.dcat.measures import METRICS
-from tamias.features.quality.claims import ClaimedDescription, Got, claims_of
-from tamias.features.quality.metrics import INDICATORS, dataset_metrics, indicator_points, points
+from tamias.features.quality.metrics import (
+    INDICATORS,
+    ClaimedDescription,
+    Got,
+    claims_of,
+    dataset_metrics,
+    indicator_points,
+    points,
+)
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
 
 PERFECT = Dataset(

@@ -15,13 +15,14 @@ from tamias.content.formats import syntax_of
 from tamias.content.quad_lines import QuadLines, rdf_links
 from tamias.content.sniff import found_type, signed_type
 from tamias.crawl.analysis.analysers import (
+    HARMLESS_BYTES,
     Analysers,
     ContextCache,
     LinkFollowing,
     in_linked_context,
     open_limits,
+    quick_lines,
 )
-from tamias.crawl.analysis.quick import HARMLESS_BYTES, quick_lines
 from tamias.model.capture import Body, Capture, Extent
 from tamias.model.dataset import Dataset
 from tamias.model.document import (

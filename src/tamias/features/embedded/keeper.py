@@ -22,9 +22,8 @@ from tamias.database.child_server import (
     socket_folder,
 )
 from tamias.database.disk import opened, try_alone
-from tamias.features.embedded.account import server_account
 from tamias.features.embedded.cluster import ready_cluster
-from tamias.features.embedded.server import Server
+from tamias.features.embedded.server import Server, server_account
 from tamias.model.errors import DatabaseError
 from tamias.model.process import end_process
 

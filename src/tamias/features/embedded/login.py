@@ -15,8 +15,13 @@ from pathlib import Path
 from tamias.database.disk import private, sync_path
 from tamias.database.embedded_server import DATABASE, LOGIN_FILE, OWNER
 from tamias.database.sql import statements
-from tamias.features.embedded.account import ServerAccount
-from tamias.features.embedded.server import Binaries, forget_stale_note, run_program, server_settings
+from tamias.features.embedded.server import (
+    Binaries,
+    ServerAccount,
+    forget_stale_note,
+    run_program,
+    server_settings,
+)
 
 _SQL = statements("tamias.features.embedded", "login.sql")
 _STEPS = ("make_roles", "limit_owner", "give_database", "give_contents", "close_superuser")

@@ -9,12 +9,15 @@ from typing import Any
 from lxml import etree
 
 from tamias.features.microformats import values
-from tamias.features.microformats.names import Property, Root, properties_of, root_of
-from tamias.features.microformats.text import (
+from tamias.features.microformats.names import (
+    Property,
     RepeatedTextError,
+    Root,
     TextSource,
     children,
     matching,
+    properties_of,
+    root_of,
     tag,
     words,
 )

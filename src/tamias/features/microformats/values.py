@@ -9,8 +9,16 @@ from typing import Any
 
 from lxml import etree
 
-from tamias.features.microformats.names import Root, properties_of, root_of
-from tamias.features.microformats.text import HTML_SPACE, TextSource, children, tag, words
+from tamias.features.microformats.names import (
+    HTML_SPACE,
+    Root,
+    TextSource,
+    children,
+    properties_of,
+    root_of,
+    tag,
+    words,
+)
 
 _DATE = re.compile(r"\d{4}-(?:\d{2}-\d{2}|\d{3}|\d{2})")
 _ZONE = re.compile(r"(?:[zZ]|[+-]\d{1,2}:?(?:\d{2})?)")

@@ -8,5 +8,5 @@ FEATURE = Feature(
     module=__name__,
     requires=("service", "dcat", "stats"),
     endpoints={name: f"{__name__}.{name}:ENDPOINTS" for name in ("catalogue", "oai", "sitemap")},
-    routes={"published": "tamias.features.published.datasets:add_routes"},
+    routes={"published": "tamias.features.published.catalogue:add_routes"},
 )

@@ -13,8 +13,16 @@ from tamias.database.columns import storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.features.dcat.measures import record_id
-from tamias.features.quality.claims import NOTHING, ClaimedDescription, ClaimedForm, Got, claims_of
-from tamias.features.quality.metrics import dataset_metrics, delivery_metrics, points
+from tamias.features.quality.metrics import (
+    NOTHING,
+    ClaimedDescription,
+    ClaimedForm,
+    Got,
+    claims_of,
+    dataset_metrics,
+    delivery_metrics,
+    points,
+)
 from tamias.model.dataset import Dataset
 from tamias.model.errors import UrlError
 from tamias.model.resource import resource_id

@@ -13,9 +13,8 @@ from tamias.crawl.analysis.marker import left_by
 from tamias.crawl.store.disk_space import DiskSpace, Pause
 from tamias.crawl.store.progress import CrawlSnapshot, Progress, snapshot
 from tamias.crawl.worker.process_pool import ProcessPool
-from tamias.features.remote_workers.client import FrontierClient
 from tamias.features.remote_workers.grpc.channel import CallFailed, HungUp, ReconnectingChannel, ServiceTarget
-from tamias.features.remote_workers.store import RemotePlan
+from tamias.features.remote_workers.store import FrontierClient, RemotePlan
 from tamias.model.errors import UsageError
 from tamias.settings import Settings
 

@@ -12,11 +12,15 @@ from pyoxigraph import Quad
 
 from tamias.features.sparql_copy import queries
 from tamias.features.sparql_copy.client import EndpointClient, EndpointLimits, QueryFailed, answered
-from tamias.features.sparql_copy.listing import GraphListing, ListedGraph, digest, list_graphs, prove
 from tamias.features.sparql_copy.source import (
+    GraphListing,
+    ListedGraph,
     StatementPage,
     StatementSource,
+    digest,
     has_blank_inside,
+    list_graphs,
+    prove,
     relabelled,
     uncut,
 )

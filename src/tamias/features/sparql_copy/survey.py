@@ -21,9 +21,15 @@ from tamias.content.blank_labels import blank_nodes
 from tamias.content.formats import JSON_LD, NTRIPLES, RDF_XML, TURTLE
 from tamias.features.sparql_copy import queries
 from tamias.features.sparql_copy.client import RESULT_FORMATS, EndpointClient, QueryFailed, answered
-from tamias.features.sparql_copy.listing import GraphListing, digest, list_graphs
 from tamias.features.sparql_copy.queries import TRIPLE_TERM, Span, quoted, some
-from tamias.features.sparql_copy.source import StatementSource, relabelled, writable
+from tamias.features.sparql_copy.source import (
+    GraphListing,
+    StatementSource,
+    digest,
+    list_graphs,
+    relabelled,
+    writable,
+)
 from tamias.features.sparql_copy.state import CopyPart, CopyState, Union
 from tamias.model.capture import Outcome, Request
 from tamias.model.finding import HarvestEnd, Quads

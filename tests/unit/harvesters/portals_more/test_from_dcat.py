@@ -5,7 +5,7 @@ from pyoxigraph import RdfFormat, parse
 
 from tamias.features.dcat.datasets.descriptions import Descriptions
 from tamias.features.dcat.datasets.from_dcat import addresses_in, datasets_in, unread_in
-from tamias.features.quality.claims import claims_of
+from tamias.features.quality.metrics import claims_of
 from tamias.model.dataset import Period
 
 PREFIXES = """@prefix dcat: <http://www.w3.org/ns/dcat#> . @prefix dct: <http://purl.org/dc/terms/> .

@@ -9,9 +9,8 @@ from pyoxigraph import BlankNode, NamedNode, Quad
 
 from tamias.features.sparql_copy.answers import Cell
 from tamias.features.sparql_copy.copying import SparqlHarvester
-from tamias.features.sparql_copy.listing import ListedGraph, digest
 from tamias.features.sparql_copy.queries import SPACE, Span
-from tamias.features.sparql_copy.source import StatementPage, relabelled
+from tamias.features.sparql_copy.source import ListedGraph, StatementPage, digest, relabelled
 from tamias.features.sparql_copy.state import CopyPart, CopyState, packed, unpacked
 from tamias.model.capture import Capture, Outcome
 from tamias.model.finding import Harvest

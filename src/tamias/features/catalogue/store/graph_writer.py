@@ -15,11 +15,11 @@ from typing import BinaryIO, Final, NoReturn
 from pyoxigraph import NamedNode, Quad, RdfFormat, Store, parse, serialize
 
 from tamias.content.zstd import zstd
-from tamias.features.catalogue.store.compaction import Compaction
 from tamias.features.catalogue.store.messages import WriteOrder, WriteReply, receive, send
 from tamias.features.catalogue.store.snapshots import (
     NEXT,
     STORE,
+    Compaction,
     bytes_left_behind,
     clear_leftovers,
     is_dirty,
