@@ -18,3 +18,6 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "python.html").read_text(encoding="utf-8")
     assert "tamias.Archive" in page
+    # the search that a browser loads knows the words of the pages
+    assert 'id="search-results"' in (tmp_path / "search.html").read_text(encoding="utf-8")
+    assert '"tombston' in (tmp_path / "searchindex.js").read_text(encoding="utf-8")
