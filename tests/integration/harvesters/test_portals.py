@@ -9,6 +9,7 @@ from contextlib import closing
 import httpx
 import pytest
 
+from tamias.archive.moments import milliseconds
 from tamias.database.connect import Database
 from tests.all_resources import all_resources
 from tests.integration.serve.conftest import Running
@@ -123,9 +124,13 @@ def test_a_stopped_portal_is_not_harvested_until_it_is_resumed(tamias, portal, s
     portal.offer("one")
     assert tamias.run("add", f"data-json:{portal.url}").returncode == 0
     harvested(tamias)
-    asked = portal.site.asked("/data.json")
-    tamias.env["TAMIAS_SCHEDULE__HARVESTS"] = "0.1"
     steer("every", portal.url, "1m")
+    harvested(tamias)
+    asked = portal.site.asked("/data.json")
+    [often] = steer()
+    minute = milliseconds(often["next_harvest"]) - milliseconds(often["last_harvest"])
+    assert 60_000 <= minute < 120_000
+    tamias.env["TAMIAS_SCHEDULE__HARVESTS"] = "0.1"
     steer("stop", portal.url)
     [stopped] = steer()
     assert (stopped["state"], stopped["next_harvest"], stopped["every"]) == ("stopped", None, "1m")

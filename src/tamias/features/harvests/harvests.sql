@@ -52,10 +52,9 @@ WHERE harvest.url = %(url)b::text AND harvest.started_at = %(started_at)b::int8
 -- Whether a portal was stopped or removed; whoever does so waits for what is committed with this.
 SELECT FROM portal WHERE portal.url = %(url)b::text AND portal.state <> 'active' FOR SHARE
 
--- name: steer
--- Sets the state of a portal; gives back its kind, and what was found at its address.
-UPDATE portal SET state = %(state)b::text WHERE portal.url = %(url)b::text AND portal.state IS NOT NULL
-RETURNING portal.kind
+-- name: end_harvests
+-- A portal was stopped or removed.
+UPDATE portal SET state = %(state)b::text WHERE portal.url = %(url)b::text
 
 -- name: set_interval
 -- How often a portal is harvested.

@@ -100,48 +100,30 @@ class Sources:
         values = {"url": url, "before": before, "limit": limit}
         return [_harvest(*row) for row in self._session.fetch_all(SQL["harvests"], values)]
 
-    def steer(self, action: str, url: str, interval: str | None = None) -> str:
-        """Harvest, stop, resume or remove a portal, or set how often; return what is said of it."""
+    def steer(self, action: str, url: str, interval: str = "") -> str:
+        """Harvest a portal now, stop, resume or remove it, or set how often; return what is said of it.
+
+        A harvest that is under way ends with its next step where its portal is stopped or removed.
+        """
+        portal = self._steered(url)
         match action:
-            case "harvest":
-                return self.harvest_now(url)
             case "resume":
-                return self.resume(url)
+                self.watcher.add_sources([self._item(portal)])
             case "stop":
-                return self.stop(url)
+                self._end(portal, "stopped")
+                return "stopped; its files are still watched"
             case "remove":
-                return self.remove(url)
-        return self.set_interval(url, interval or "")
-
-    def harvest_now(self, url: str) -> str:
-        """Make the next harvest of a portal due; return what is said of it."""
-        portal = self._steered(url)
-        if portal.state == "stopped":
-            raise UsageError(f"{portal.url} is stopped; 'tamias portals resume' harvests it again")
-        make_due(self._session, self._frontier, [self._item(portal)])
-        return "due now"
-
-    def resume(self, url: str) -> str:
-        """Harvest a portal again from now on."""
-        self.watcher.add_sources([self._item(self._steered(url))])
-        return "due now"
-
-    def stop(self, url: str) -> str:
-        """Harvest a portal no more; one that is under way ends with its next step. Its files stay watched."""
-        self._steer(url, "stopped")
-        return "stopped; its files are still watched"
-
-    def remove(self, url: str) -> str:
-        """The same, and what only it names is no longer watched. What is stored stays."""
-        stopped = self.stop_files(self._steer(url, "removed").url)
-        return f"removed; {stopped:,} files are no longer watched, their versions stay"
-
-    def set_interval(self, url: str, interval: str) -> str:
-        """Set how often a portal is harvested, such as `12h`, or `auto`."""
-        portal = self._steered(url)
-        every = None if interval == USUAL else seconds_of(interval) * 1000
-        self._session.execute(SQL["set_interval"], {"url": portal.url, "every": every})
-        return f"harvested every {interval}, after the next harvest" if every else "harvested as usual"
+                self._end(portal, "removed")
+                stopped = self.stop_files(portal.url)
+                return f"removed; {stopped:,} files are no longer watched, their versions stay"
+            case "every":
+                every = None if interval == USUAL else seconds_of(interval) * 1000
+                self._session.execute(SQL["set_interval"], {"url": portal.url, "every": every})
+        if action == "harvest" and portal.state in ("stopped", "removed"):
+            raise UsageError(f"{portal.url} is {portal.state}; 'tamias portals resume' harvests it again")
+        if portal.state not in ("stopped", "removed"):
+            make_due(self._session, self._frontier, [self._item(portal)])
+        return f"harvested every {interval}" if action == "every" else "due now"
 
     def stop_files(self, url: str) -> int:
         """Stop watching what only this portal names; return how many files."""
@@ -169,12 +151,9 @@ class Sources:
             raise UsageError(f"{portal.url} is not harvested; 'tamias add --portal' harvests it")
         return portal
 
-    def _steer(self, url: str, state: str) -> PortalState:
-        portal = self._steered(url)
-        self._session.execute(SQL["steer"], {"url": portal.url, "state": state})
-        items = [self._item(portal), self._item(portal, FINDER)]
-        retire(self._session, self._frontier, items)
-        return portal
+    def _end(self, portal: PortalState, state: str) -> None:
+        self._session.execute(SQL["end_harvests"], {"url": portal.url, "state": state})
+        retire(self._session, self._frontier, [self._item(portal), self._item(portal, FINDER)])
 
     def _item(self, portal: PortalState, kind: str | None = None) -> Item:
         return self._admission.item(portal.url, 0, WATCH, kind or portal.kind, tags=(TRUSTED,))

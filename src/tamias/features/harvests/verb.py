@@ -54,7 +54,7 @@ def command(place: CommonOptions, action: str, url: str | None, interval: str | 
             print_result(place, found, map(_line, found))
             return
         with audited(session, place.data, f"portals {action}", [url]):
-            done = sources.steer(action, url, interval)
+            done = sources.steer(action, url, interval or "")
     print_result(place, {"portal": url, "done": done}, [f"{url}: {done}"])
 
 

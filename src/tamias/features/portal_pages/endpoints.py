@@ -63,7 +63,7 @@ def steering(action: str) -> Handle:
         if action == "every" and every is None:
             raise HttpProblem(400, f"name an interval: ?every=INTERVAL, {_EVERY.about}")
         await check_targets(request, service.pool, [named])
-        done = await service.pool.run(lambda db: sources_of(db).steer(action, named, every))
+        done = await service.pool.run(lambda db: sources_of(db).steer(action, named, every or ""))
         return json_answer(request, SteeredPortal(named, done))
 
     return steer

@@ -88,7 +88,7 @@ async def steer(request: Request, service: Service) -> Response:
     if action not in ACTIONS:
         raise HttpProblem(400, f"'do' is one of {', '.join(ACTIONS)}")
     await check_form(request, service, "crawl" if action == "harvest" else "add", [url])
-    await service.pool.run(lambda db: sources_of(db).steer(action, url, fields.get("every")))
+    await service.pool.run(lambda db: sources_of(db).steer(action, url, fields.get("every", "")))
     return RedirectResponse(f"/portal?url={quote(url, safe='')}", 303)
 
 

@@ -72,7 +72,7 @@ def command(
         raise UsageError("Nothing to watch. Name a URL, a --file, or --sparql with --query.")
     if harvesters and any((every, priority)):
         raise UsageError(
-            "--every and --priority are for resources; portals and queries have schedule.harvests."
+            "--every and --priority are for resources; for portals use 'tamias portals every URL INTERVAL'."
         )
     every_ms = None if every is None else seconds_of(every) * 1000
     wanted = [msgspec.structs.replace(each, every=every_ms, priority=priority) for each in wanted]
