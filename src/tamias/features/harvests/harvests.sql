@@ -77,11 +77,12 @@ WHERE resource.state <> 'stopped' AND resource.url > %(after)b::text
 GROUP BY resource.url ORDER BY resource.url LIMIT %(limit)b::int4
 
 -- name: portals
--- Portals after a given one, or the one of an address, with what they describe and their last harvest that ended and
--- the one under way. One that was removed is shown only if it is asked for.
+-- Portals after a given one, or the one of an address, with what they describe, their last harvest that ended and the
+-- one under way; of harvests before there were jobs, only the last whole one is known. One that was removed is shown
+-- only if it is asked for.
 SELECT portal.url, portal.kind, coalesce(portal.state, ''), portal.every, portal.first_seen, portal.named_by,
        counted.datasets, counted.gone, files.files, portal.walked_at,
-       last.ended_at, last.outcome, last.reason, running.started_at
+       coalesce(last.ended_at, portal.walked_at), last.outcome, last.reason, running.started_at
 FROM portal
 CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE described.gone_at IS NULL)::int8 AS datasets,
                            count(described.gone_at)::int8 AS gone
