@@ -1,11 +1,15 @@
+-- name: take_rights
+-- What was given before. On a Citus cluster one table after another: they refer to each other. Elsewhere the word
+-- means nothing.
+SET LOCAL citus.multi_shard_modify_mode = 'sequential';
+REVOKE ALL ON ALL TABLES IN SCHEMA tamias FROM tamias_worker, tamias_frontier, tamias_service;
+REVOKE ALL ON SCHEMA tamias FROM tamias_worker, tamias_frontier, tamias_service;
+
 -- name: give_rights
 -- What each role may do, given anew after every migration. Nobody but the owner makes, changes, empties or drops
 -- tables. A table that is named for no role is the owner's alone (tests/integration/database/test_roles.py).
 
--- On a Citus cluster one table after another: they refer to each other. Elsewhere the word means nothing.
 SET LOCAL citus.multi_shard_modify_mode = 'sequential';
-REVOKE ALL ON ALL TABLES IN SCHEMA tamias FROM tamias_worker, tamias_frontier, tamias_service;
-REVOKE ALL ON SCHEMA tamias FROM tamias_worker, tamias_frontier, tamias_service;
 GRANT USAGE ON SCHEMA tamias TO tamias_worker, tamias_frontier, tamias_service;
 -- Whoever may add a row may have the next number for it; only Citus asks for that by itself.
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA tamias TO tamias_worker, tamias_frontier, tamias_service;

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from psycopg import errors as pg
 
-from tamias.database.migrate import ADVISORY_LOCK, rights
+from tamias.database.migrate import ADVISORY_LOCK, newest_of_features, rights
 from tamias.database.sql import statements
 
 if TYPE_CHECKING:
@@ -119,9 +119,15 @@ def _standing(cursor: "Cursor") -> Standing:
 
 
 def _give_rights(cursor: "Cursor") -> None:
+    """Give the rights of this release; of one with more features nothing is taken, it may be at work."""
     for role in Role:
         ready_role(cursor, role)
     name, text = rights()
+    row = cursor.execute(_SQL["features_seen"].text).fetchone()
+    assert row is not None
+    ours = newest_of_features()
+    if all(step <= ours.get(feature, 0) for feature, step in row[0].items()):
+        text = statements("tamias.database", "rights.sql")["take_rights"].text + text
     # Not by the cursor: it asks for binary answers, and such a request holds one statement only.
     cursor.connection.execute(text)
     cursor.execute(_SQL["note_rights"].text, {"rights": name})

@@ -19,6 +19,10 @@ GRANT :role TO CURRENT_USER
 -- those of roles.
 SELECT meta.rights FROM meta
 
+-- name: features_seen
+-- The features whose steps were taken, each with its last.
+SELECT meta.features FROM meta
+
 -- name: standing
 -- Whether the schema is ours, and whether we may make roles; the roles we may act as, and those of them that have
 -- rights. Citus logs in to its nodes as the role: there it must be one that can.

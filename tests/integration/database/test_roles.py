@@ -309,6 +309,22 @@ def test_rights_are_given_anew_where_they_are_not_those_of_this_release(data, se
     refused(ask, sessions[Role.WORKER], "SELECT url FROM webhook")
 
 
+def test_a_release_without_a_feature_leaves_the_rights_that_another_gave_for_it(data, sessions, ask):
+    later = """UPDATE meta SET rights = 'other', features = features || '{"of_a_later_release": 1}'"""
+    ask(sessions[None], later)
+    ask(sessions[None], "CREATE TABLE of_a_later_release (number int4)")
+    ask(sessions[None], "GRANT SELECT ON of_a_later_release TO tamias_service")
+    try:
+        with closing(Database(data, role=Role.SERVICE)) as database, closing(database.session()) as session:
+            assert ask(session, "SELECT current_user::text, rights <> 'other' FROM meta") == [
+                ("tamias_service", True)
+            ]
+            assert ask(session, "SELECT FROM of_a_later_release") == []
+    finally:
+        ask(sessions[None], "DROP TABLE of_a_later_release")
+        ask(sessions[None], "UPDATE meta SET features = features - 'of_a_later_release'")
+
+
 class Elsewhere:
     """A database of an ordinary user on somebody else's server."""
 
