@@ -1,11 +1,15 @@
 """Bodies that lie, or that would cost too much: never an error, always told."""
 
 import random
+import sys
 
 import msgspec
 import pytest
 
 from tamias.features.tables import body
+from tamias.features.tables.body import small_profile
+from tamias.features.tables.meaning.meanings import country_codes
+from tamias.model.errors import ConfigError
 from tamias.model.profile import Profile
 from tests.messages import unnamed
 
@@ -101,3 +105,13 @@ def test_any_bytes_under_any_type_have_a_profile_that_becomes_json(profiled, see
              "application/vnd.apache.parquet", "application/vnd.ms-excel"]  # fmt: skip
     found = profiled(text, media_type=dice.choice(kinds))
     assert msgspec.json.decode(msgspec.json.encode(found), type=Profile) == found
+
+
+@pytest.mark.parametrize("name", ["small", "whole"])
+def test_a_library_that_is_missing_is_told_and_no_profile_goes_missing(profiled, monkeypatch, name):
+    """An installation without it gave no profile of a small table, and said nothing."""
+    monkeypatch.setitem(sys.modules, "iso3166", None)
+    country_codes.cache_clear()
+    rows = b"country,born\n" + b"AT,1990\nDE,1991\nFR,1992\nIT,1993\n" * 5
+    with pytest.raises(ConfigError, match="iso3166"):
+        small_profile(rows, media_type="text/csv", name="a.csv") if name == "small" else profiled(rows)

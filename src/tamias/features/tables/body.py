@@ -41,6 +41,7 @@ from tamias.features.tables.files.members import ARCHIVES, archive_members, tabl
 from tamias.features.tables.limits import ProfileLimit, ProfileLimits, ProfileRun, ScratchFolder, first_line
 from tamias.features.tables.tables import quick_table, table_profile
 from tamias.model.document import Document, LimitExceeded, Unreadable
+from tamias.model.errors import ConfigError
 from tamias.model.profile import Profile, TableProfile, Types
 
 TABLES = frozenset({CSV, TSV})
@@ -143,11 +144,18 @@ def small_profile(
     text = small_text(content, declared_type, ScratchFolder(None), "")
     try:
         table = quick_table(text, name, found.found, limits)
+    except ImportError as error:
+        raise _incomplete(error) from error
     except Exception:  # noqa: BLE001 - whatever it is, `profile` tells
         return None
     return Profile(
         size=len(content), types=found, encoding=text.encoding.name, lines=text.lines, tables=(table,)
     )
+
+
+def _incomplete(error: ImportError) -> ConfigError:
+    """Return what to raise where a library is missing: no body is to blame, and none would have a profile."""
+    return ConfigError(f"tables cannot be profiled: {error}; install Tamias again, with all that it requires")
 
 
 def document_profile(document: Document) -> Profile | None:
@@ -188,6 +196,8 @@ class _Profiler:
             problems.append(str(limit))
         except OSError:
             raise
+        except ImportError as error:
+            raise _incomplete(error) from error
         except Exception as error:  # noqa: BLE001 - a body that breaks a reader costs its own profile only
             problems.append(f"cannot be profiled: {type(error).__name__}: {str(error)[:200]}")
         return msgspec.structs.replace(full, problems=tuple(problems[: self._run.limits.problems]))

@@ -39,6 +39,8 @@ def archive_members(path: Path, media_type: str, run: ProfileRun) -> Members | N
     except (ProfileLimit, LimitExceeded) as limit:
         complete = False
         run.problems.append(f"{limit}{', not read' if isinstance(limit, LimitExceeded) else ''}")
+    except ImportError:
+        raise
     except Exception as error:  # noqa: BLE001 - the readers of archives raise whatever the bytes make them
         complete = False
         run.problems.append(f"the archive cannot be read: {type(error).__name__}: {str(error)[:200]}")
