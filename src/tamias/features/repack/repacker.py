@@ -6,7 +6,7 @@ It can be killed at any moment: every body is there in its old form or its new o
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from tamias.archive.sources.revisits import read_figure, write_figure
 from tamias.database.advisory import alone_on_database
 from tamias.database.connect import Database, Session
 from tamias.database.disk import make_data_folder, opened, try_alone
+from tamias.database.embedded_server import Embedded
 from tamias.database.months import first_id, months_before
 from tamias.features.repack.recode import Recoded, can_recode, recode_alike, recode_versions
 from tamias.features.repack.segments import merge_segments, seal_left
@@ -69,14 +70,6 @@ class Repacked(msgspec.Struct, kw_only=True):
     complete: bool = False
     """Whether all resources that were due were looked at."""
 
-    def add(self, done: Recoded, resources: int) -> None:
-        """Counts some more."""
-        if done.blobs:
-            self.resources += resources
-            self.versions += done.blobs
-            self.before += done.before
-            self.after += done.after
-
 
 def repack(
     database: Database, data: Path, *, after: float, seconds: float | None = None, again: bool = False,
@@ -89,68 +82,53 @@ def repack(
     Ends when all is done, or after so many `seconds` of CPU time. Raises `DataInUse` if another is at work,
     and `StoreUnavailable`: the next run goes on with the resource that could not be read then.
     """
-    _refuse_borrowed(database, data)
     make_data_folder(data)
-    with opened(data / "repack.lock") as lock:
+    with opened(data / "repack.lock") as lock, closing(_Repacker(database, data)) as repacker:
         if not try_alone(lock):
             raise DataInUse(f"another repack of {data} is running")
-        repacker = _Repacker(database, data)
-        try:
-            with repacker.alone_on_database() as alone:
-                if not alone:
-                    raise DataInUse("another machine repacks the store of this archive")
-                if database.embedded is not None:
-                    seal_left(repacker.session, database.embedded.workers())
-                repacker.move_captures(months)
-                return repacker.run(after, seconds, again=again)
-        finally:
-            repacker.close()
-
-
-def _refuse_borrowed(database: Database, data: Path) -> None:
-    with closing(database.session()) as session:
-        if packs_of(session, data).is_borrowed:
-            raise UsageError(
-                "this archive is a copy, and its bodies are in the store of another: nothing is repacked; "
-                "if the other is lost, restore with --take-over"
-            )
+        return repacker.run(database.embedded, after, seconds, again=again, months=months)
 
 
 class _Repacker:
     def __init__(self, database: Database, data: Path) -> None:
         self._data = data
-        self.session = database.session()
+        self._session = database.session()
         self._rows = database.session()
-        self._writer = BlobWriter(packs_of(self.session, data), self.session, cache_bytes=CACHE_BYTES)
+        self._writer = BlobWriter(packs_of(self._session, data), self._session, cache_bytes=CACHE_BYTES)
         self._to_free = bool(read_figure(self._rows, _TO_FREE))
         self._done = Repacked()
 
     def close(self) -> None:
         self._writer.close()
-        self.session.close()
+        self._session.close()
         self._rows.close()
 
-    def alone_on_database(self) -> AbstractContextManager[bool]:
-        """Return whether nobody else repacks, on whichever machine."""
-        return alone_on_database(self._rows, "repack")
-
-    def move_captures(self, months: int) -> None:
-        """Move the captures of all but the last complete months."""
-        if months:
-            now = datetime.fromtimestamp(self._rows.now() / 1000, UTC)
-            for moved in move_captures(self._rows, first_id(months_before(now, months))):
-                self._done.captures += moved.captures
-
-    def run(self, after: float, seconds: float | None, *, again: bool) -> Repacked:
-        recover(self._writer.reader.packs, self._rows)
-        before = self.session.now() - int(1000 * after)
-        captured_at, resource = (None if again else read_figure(self._rows, _FIGURE)) or (0, "")
-        is_over = _time_is_up(seconds)
-        self._done.complete = self._repack_all(before, (int(captured_at), str(resource)), is_over)
-        self._free()
-        for done in _merge(self._rows, self._data, before, is_over, 0.0 if seconds is None else GROWTH):
-            self._done.segments += done.blobs
-            self._done.segment_bytes += done.before - done.after
+    def run(
+        self, embedded: Embedded | None, after: float, seconds: float | None, *, again: bool, months: int
+    ) -> Repacked:
+        if self._writer.reader.packs.is_borrowed:
+            raise UsageError(
+                "this archive is a copy, and its bodies are in the store of another: nothing is repacked; "
+                "if the other is lost, restore with --take-over"
+            )
+        with alone_on_database(self._rows, "repack") as alone:
+            if not alone:
+                raise DataInUse("another machine repacks the store of this archive")
+            if embedded is not None:
+                seal_left(self._session, embedded.workers())
+            if months:  # but the last complete ones
+                now = datetime.fromtimestamp(self._rows.now() / 1000, UTC)
+                for moved in move_captures(self._rows, first_id(months_before(now, months))):
+                    self._done.captures += moved.captures
+            recover(self._writer.reader.packs, self._rows)
+            before = self._session.now() - int(1000 * after)
+            captured_at, resource = (None if again else read_figure(self._rows, _FIGURE)) or (0, "")
+            is_over = _time_is_up(seconds)
+            self._done.complete = self._repack_all(before, (int(captured_at), str(resource)), is_over)
+            self._free()
+            for done in _merge(self._rows, self._data, before, is_over, 0.0 if seconds is None else GROWTH):
+                self._done.segments += done.blobs
+                self._done.segment_bytes += done.before - done.after
         return self._done
 
     def _repack_all(self, before: int, place: tuple[int, str], is_over: Callable[[], bool]) -> bool:
@@ -160,7 +138,7 @@ class _Repacker:
                 place = (each.captured_at, each.resource)
                 if is_over():
                     break
-            write_figure(self._rows, _FIGURE, list(place), self.session.now())
+            write_figure(self._rows, _FIGURE, list(place), self._session.now())
             if not self._writer.reader.packs.is_elsewhere:
                 self._free()
             if place != (page[-1].captured_at, page[-1].resource):
@@ -196,11 +174,15 @@ class _Repacker:
             done = Recoded()
         if not done.blobs:
             self._note_to_free(before)
-        self._done.add(done, resources)
+            return
+        self._done.resources += resources
+        self._done.versions += done.blobs
+        self._done.before += done.before
+        self._done.after += done.after
 
     def _note_to_free(self, to_free: bool) -> None:
         if to_free != self._to_free:
-            write_figure(self._rows, _TO_FREE, to_free, self.session.now())
+            write_figure(self._rows, _TO_FREE, to_free, self._session.now())
             self._to_free = to_free
 
     def _free(self) -> None:

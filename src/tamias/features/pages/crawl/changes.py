@@ -1,4 +1,4 @@
-"""What changed in crawled documents between two times: by host, predicate and document."""
+"""Changes of crawled documents between two times: by host, predicate and document."""
 
 from starlette.requests import Request
 
