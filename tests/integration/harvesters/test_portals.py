@@ -305,6 +305,20 @@ def test_a_portal_is_steered_over_rest_and_by_its_page(tamias, portal, starting)
     assert (found["state"], found["every"], found["next_harvest"]) == ("stopped", "2w", None)
 
 
+def test_the_page_of_a_portal_counts_a_file_that_is_gone_as_gone_and_not_as_failing(
+    tamias, portal, reply, starting
+):
+    portal.offer("one", "two", "three")
+    del portal.site.pages["/two.csv"]
+    portal.site.pages["/three.csv"] = reply(403)
+    assert tamias.run("add", f"data-json:{portal.url}").returncode == 0
+    tamias.crawl("--recrawl")
+    running = starting(tamias.data, "--no-crawl")
+    page = httpx.get(f"{running.address}/portal.json", params={"url": portal.url}).json()
+    assert page["hosts"] == [{"host": "127.0.0.1", "datasets": 3, "gone": 1, "never": 2, "failing": 1}]
+    assert [each["state"] for each in page["harvests"]] == ["ok"]
+
+
 def test_removed_during_a_harvest_with_a_file_forgotten_it_stays_so_when_the_service_is_restarted(
     tamias, portal, starting
 ):

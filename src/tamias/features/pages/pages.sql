@@ -165,7 +165,7 @@ ORDER BY resource.resource LIMIT %(limit)b::int4
 -- Where the files of a portal are, and in what state, of so many at most.
 SELECT resource.host, count(*)::int8 AS datasets, count(*) FILTER (WHERE resource.state = 'gone')::int8 AS gone,
        count(*) FILTER (WHERE resource.versions = 0)::int8 AS never,
-       count(*) FILTER (WHERE resource.fails > 0)::int8 AS failing
+       count(*) FILTER (WHERE resource.fails > 0 AND resource.state <> 'gone')::int8 AS failing
 FROM (SELECT DISTINCT source.resource FROM source WHERE source.portal = %(url)b::text LIMIT %(most)b::int4) AS named
 JOIN resource ON resource.resource = named.resource
 GROUP BY resource.host ORDER BY 2 DESC, 1
